@@ -1,0 +1,56 @@
+"""Timing: candidates take turns, so that whatever else the machine does hits all of them alike."""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Callable, Mapping
+
+Thunk = Callable[[], object]
+
+_SHORTEST = 1e-3  # seconds that one repetition takes at least, by running the candidate many times
+
+
+def medians(
+    candidates: Mapping[str, Thunk], seconds: float = 2.0, rounds: int = 200
+) -> dict[str, float]:
+    """The median seconds of one call of each candidate.
+
+    Args:
+        candidates: What to time, by name; each is called a few times before, to warm up.
+        seconds: How long to measure, all candidates together.
+        rounds: How many repetitions of each at most; there are 5 at least.
+    """
+    counts = {name: _calls_per_repetition(thunk) for name, thunk in candidates.items()}
+    times: dict[str, list[float]] = {name: [] for name in candidates}
+    end = time.perf_counter() + seconds
+    gc_was_on = gc.isenabled()
+    gc.disable()
+    try:
+        for done in range(rounds):
+            if done >= 5 and time.perf_counter() > end:
+                break
+            for name, thunk in candidates.items():
+                times[name].append(_repetition(thunk, counts[name]))
+            gc.collect(0)
+    finally:
+        if gc_was_on:
+            gc.enable()
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def _repetition(thunk: Thunk, count: int) -> float:
+    start = time.perf_counter()
+    for _ in range(count):
+        thunk()
+    return (time.perf_counter() - start) / count
+
+
+def _calls_per_repetition(thunk: Thunk) -> int:
+    for _ in range(3):
+        thunk()
+    count = 1
+    while (taken := _repetition(thunk, count) * count) < _SHORTEST:
+        count = max(2 * count, int(count * _SHORTEST / max(taken, 1e-9)))
+    return count

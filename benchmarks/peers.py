@@ -1,0 +1,87 @@
+"""The gradient of one function by every peer that is installed.
+
+A case writes its function once over a namespace `xp` that is numpy, autograd.numpy, jax.numpy or torch.
+The argument is an array or a list of arrays.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from benchmarks.measure import Thunk
+
+Function = Callable[[Any, Any], Any]  # (argument, xp) -> scalar
+
+PEERS = ("autograd", "jax", "torch", "casadi")
+
+
+def installed(name: str) -> bool:
+    """Whether a peer is there."""
+    return find_spec(name) is not None
+
+
+def say_what_is_skipped() -> None:
+    """Name the peers that are not installed on stderr."""
+    for name in PEERS:
+        if not installed(name):
+            print(f"skipped: {name} is not installed", file=sys.stderr)
+
+
+def gradients(function: Function, argument: Any, constants: Any = ()) -> dict[str, Thunk]:
+    """The gradient by each peer that traces Python: `function(argument, xp, *constants)`."""
+    makers = {"autograd": _autograd, "jax": _jax, "torch": _torch}
+    found: dict[str, Thunk] = {}
+    for name, make in makers.items():
+        if installed(name):
+            found.update(make(function, argument, constants))
+    return found
+
+
+def _autograd(function: Function, argument: Any, constants: Any) -> dict[str, Thunk]:
+    xp = import_module("autograd.numpy")
+    gradient = import_module("autograd").grad(lambda x: function(x, xp, *constants))
+    return {"autograd": partial(gradient, argument)}
+
+
+def _jax(function: Function, argument: Any, constants: Any) -> dict[str, Thunk]:
+    jax = import_module("jax")
+    jax.config.update("jax_enable_x64", True)
+    xp = import_module("jax.numpy")
+    inputs, data = jax.tree.map(xp.asarray, (argument, tuple(constants)))
+    gradient = jax.grad(lambda x: function(x, xp, *data))
+    compiled = jax.jit(gradient)
+    return {
+        "JAX without jit": lambda: jax.block_until_ready(gradient(inputs)),
+        "JAX with jit": lambda: jax.block_until_ready(compiled(inputs)),
+    }
+
+
+def _torch(function: Function, argument: Any, constants: Any) -> dict[str, Thunk]:
+    torch = import_module("torch")
+    data = [torch.from_numpy(c) for c in constants]
+    is_list = isinstance(argument, list)
+    arrays = argument if is_list else [argument]
+    leaves = [torch.from_numpy(a.copy()).requires_grad_() for a in arrays]
+
+    def gradient() -> Any:
+        value = function(leaves if is_list else leaves[0], torch, *data)
+        return torch.autograd.grad(value, leaves)
+
+    return {"PyTorch eager": gradient}
+
+
+def casadi_gradient(
+    build: Callable[[Any], tuple[list[Any], Any]], values: list[Any]
+) -> dict[str, Thunk]:
+    """CasADi's gradient as a function prepared once. `build(casadi)` gives its symbols and the loss."""
+    if not installed("casadi"):
+        return {}
+    casadi = import_module("casadi")
+    symbols, loss = build(casadi)
+    function = casadi.Function("g", symbols, [casadi.gradient(loss, s) for s in symbols])
+    return {"CasADi, prepared": lambda: function(*values)}

@@ -1,0 +1,70 @@
+"""Tables in Markdown: readable in a terminal, and pasted as they are into the documents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Table:
+    """A table with a heading line and notes below; the first column is text, the others figures."""
+
+    columns: Sequence[str]
+    notes: list[str] = field(default_factory=list)
+    rows: list[Sequence[str]] = field(default_factory=list)
+
+    def markdown(self) -> str:
+        lines = [self.columns, *self.rows]
+        widths = [max(len(line[i]) for line in lines) for i in range(len(self.columns))]
+        text = [_line(self.columns, widths), _rule(widths)]
+        text += [_line(row, widths) for row in self.rows]
+        return "\n".join([*text, *(f"\n{note}" for note in self.notes)]) + "\n"
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    first = cells[0].ljust(widths[0])
+    rest = [cell.rjust(width) for cell, width in zip(cells[1:], widths[1:], strict=True)]
+    return f"| {' | '.join([first, *rest])} |"
+
+
+def _rule(widths: Sequence[int]) -> str:
+    return f"|{'|'.join(['-' * (widths[0] + 2), *('-' * (w + 1) + ':' for w in widths[1:])])}|"
+
+
+def duration(seconds: float) -> str:
+    """A time to three digits in the unit that suits it."""
+    for unit, name in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
+        if seconds >= unit:
+            return f"{_three_digits(seconds / unit)} {name}"
+    return f"{_three_digits(seconds / 1e-9)} ns"
+
+
+def ratio(value: float) -> str:
+    """A ratio to three digits at most."""
+    return f"{_three_digits(value)}×"
+
+
+def _three_digits(value: float) -> str:
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def compared(times: dict[str, float], unit: str, limit: tuple[str, float] | None = None) -> Table:
+    """Times and their ratios to one of them, with the physical limit as the last line."""
+    table = Table(["", "median", f"{unit} = 1"])
+    for name, seconds in times.items():
+        table.rows.append([name, duration(seconds), ratio(seconds / times[unit])])
+    if limit is not None:
+        name, seconds = limit
+        table.rows.append([f"limit: {name}", duration(seconds), ratio(seconds / times[unit])])
+    return table
+
+
+def replaced(page: str, name: str, text: str) -> str:
+    """A page with the text between `<!-- benchmark: NAME -->` and `<!-- end -->` replaced."""
+    start, end = f"<!-- benchmark: {name} -->\n", "<!-- end -->"
+    before, found, rest = page.partition(start)
+    _, closed, after = rest.partition(end)
+    if not found or not closed:
+        raise ValueError(f"the page has no place {start.strip()} ... {end} for the case {name!r}")
+    return f"{before}{start}\n{text}\n{end}{after}"

@@ -1,0 +1,103 @@
+"""Array types: shape and dtype, interned so that equal types are the same object.
+
+A *weak* type is that of a Python scalar, which under NumPy's promotion rules (NEP 50) does not widen an array.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+Shape = tuple[int, ...]
+
+_FRONT_LIMIT: Final = 8192
+
+
+class ArrayType:
+    """The type of an array: `shape`, `dtype`, and whether it is `weak` (a Python scalar).
+
+    Build it with `array_type`, which returns the same object for the same type: types are compared by identity.
+    """
+
+    __slots__ = ("__weakref__", "dtype", "inexact", "ndim", "shape", "size", "weak")
+
+    def __init__(self, shape: Shape, dtype: np.dtype[Any], weak: bool) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.weak = weak
+        self.ndim = len(shape)
+        size = 1
+        for length in shape:
+            size *= length
+        self.size = size
+        self.inexact = dtype.kind in "fc"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        if self.weak:
+            return f"python {_PYTHON_NAMES[self.dtype.kind]}"
+        return f"{short_dtype(self.dtype)}[{','.join(map(str, self.shape))}]"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return array_type, (self.shape, self.dtype, self.weak)
+
+
+_PYTHON_NAMES: Final = {"b": "bool", "i": "int", "f": "float", "c": "complex"}
+# Two levels: a plain dict answers fast and is emptied when full; the weak one keeps identity while any user lives.
+_front: dict[tuple[Shape, np.dtype[Any], bool], ArrayType] = {}
+_living: WeakValueDictionary[tuple[Shape, np.dtype[Any], bool], ArrayType] = WeakValueDictionary()
+
+
+def array_type(shape: Shape, dtype: Any, weak: bool = False) -> ArrayType:
+    """The one `ArrayType` with this shape and dtype."""
+    key = (shape, dtype, weak)
+    found = _front.get(key)
+    if found is not None:
+        return found
+    key = (tuple(int(length) for length in shape), np.dtype(dtype), weak)
+    found = _living.get(key)
+    if found is None:
+        found = _living.setdefault(key, ArrayType(*key))
+    if len(_front) >= _FRONT_LIMIT:
+        _front.clear()
+    _front[key] = found
+    return found
+
+
+_WEAK_TYPES: Final = {
+    float: array_type((), np.dtype(float), True),
+    int: array_type((), np.dtype(int), True),
+    complex: array_type((), np.dtype(complex), True),
+    bool: array_type((), np.dtype(bool)),
+}
+
+
+def type_of(value: Any) -> ArrayType:
+    """The type of a concrete array, NumPy scalar or Python scalar."""
+    weak = _WEAK_TYPES.get(type(value))
+    if weak is not None:
+        return weak
+    if not isinstance(value, (np.ndarray, np.generic)):
+        value = np.asarray(value)
+    return array_type(value.shape, value.dtype)
+
+
+def short_dtype(dtype: np.dtype[Any]) -> str:
+    """`f8`, `i4`, `b1`: kind and bytes, as programs print them."""
+    return f"{dtype.kind}{dtype.itemsize}"
+
+
+def real_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype of the real part: complex128 -> float64, and real dtypes unchanged."""
+    return np.empty(0, dtype).real.dtype if dtype.kind == "c" else dtype
+
+
+def is_numeric(value: Any) -> bool:
+    """Whether the value is an array or scalar of numbers or booleans that a program can hold."""
+    if type(value) in _WEAK_TYPES:
+        return True
+    return isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biufc"

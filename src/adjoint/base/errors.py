@@ -1,0 +1,96 @@
+"""Every error that adjoint raises by name.
+
+All derive from `AdjointError`, and from the builtin that NumPy would have raised where there is one, so
+that `except ValueError` in user code keeps working. A message says what was asked, what was found, and
+what to do instead; where the trouble lies in a recorded operation, it names the user's own line.
+"""
+
+from __future__ import annotations
+
+
+class AdjointError(Exception):
+    """The root of all errors of this package."""
+
+
+class ArgumentError(AdjointError, ValueError):
+    """An argument has a value that the function cannot take."""
+
+
+class ArgumentTypeError(AdjointError, TypeError):
+    """An argument has a type that the function cannot take."""
+
+
+# --- mathematics ---------------------------------------------------------------------------------
+
+
+class SpaceMismatchError(AdjointError, TypeError):
+    """Elements, covectors or maps of different spaces were combined."""
+
+
+class MembershipError(AdjointError, ValueError):
+    """A value is not an element of the space that was named."""
+
+
+class NotPositiveDefiniteError(AdjointError, ValueError):
+    """A weight does not define an inner product."""
+
+
+class MissingTransposeError(AdjointError, TypeError):
+    """A linear map was built without the means to transpose it."""
+
+
+class MissingInverseError(AdjointError, TypeError):
+    """A linear map was built without the means to invert it."""
+
+
+# --- programs ------------------------------------------------------------------------------------
+
+
+class ProgramError(AdjointError):
+    """A program breaks its own rules (types, single assignment, linearity): a defect of adjoint."""
+
+
+class ShapeError(AdjointError, ValueError):
+    """Shapes do not fit together."""
+
+
+class DTypeError(AdjointError, TypeError):
+    """An operation is not defined for these dtypes."""
+
+
+class BoundsError(AdjointError, IndexError):
+    """An index lies outside its axis, or has a form that NumPy would refuse."""
+
+
+# --- capture -------------------------------------------------------------------------------------
+
+
+class UnsupportedFunctionError(AdjointError, TypeError):
+    """A function was called on a traced array that adjoint has no derivative for."""
+
+
+class DroppedDerivativeError(AdjointError, TypeError):
+    """An operation outside the reach of capture would have lost a derivative silently."""
+
+
+class AliasingError(AdjointError, ValueError):
+    """An in-place write whose effect on other arrays cannot be told soundly."""
+
+
+class ValueNeededError(AdjointError, TypeError):
+    """A concrete value was asked of an array that stands for many (inside `vmap`)."""
+
+
+# --- transforms ----------------------------------------------------------------------------------
+
+
+class NotDifferentiableError(AdjointError, TypeError):
+    """A derivative was asked for where none exists: integers, booleans, outputs that are not real scalars."""
+
+
+class MissingRuleError(AdjointError, TypeError):
+    """A primitive has no rule for the transform that was asked for."""
+
+
+class NotLinearError(AdjointError, ValueError):
+    """A function that should be linear is not."""

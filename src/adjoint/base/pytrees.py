@@ -1,0 +1,86 @@
+"""Pytrees: nested containers whose leaves are arrays, by way of `optree`.
+
+Dicts, lists, tuples, namedtuples and whatever is registered with optree are containers; so is every dataclass, which is
+registered when it is first met. None is an empty container.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import optree
+
+NAMESPACE = "adjoint"
+TreeDef = optree.PyTreeSpec
+_ATOMS = (np.ndarray, float, np.generic, int, complex)
+
+
+def flatten(tree: Any) -> tuple[list[Any], TreeDef | None]:
+    """The leaves of a tree in order, and its structure; the structure of a bare array is None."""
+    if isinstance(tree, _ATOMS):
+        return [tree], None
+    leaves, treedef = optree.tree_flatten(tree, namespace=NAMESPACE)
+    if any(dataclasses.is_dataclass(leaf) and not isinstance(leaf, type) and _register(type(leaf)) for leaf in leaves):
+        return flatten(tree)
+    if treedef.is_leaf():
+        return leaves, None
+    return leaves, treedef
+
+
+def unflatten(treedef: TreeDef | None, leaves: Iterable[Any]) -> Any:
+    """Rebuild a tree from its structure and its leaves."""
+    if treedef is None:
+        (leaf,) = leaves
+        return leaf
+    return optree.tree_unflatten(treedef, leaves)
+
+
+def leaves(tree: Any) -> list[Any]:
+    """The leaves of a tree in order."""
+    return flatten(tree)[0]
+
+
+def tree_map(function: Callable[..., Any], tree: Any, *rest: Any) -> Any:
+    """Apply a function to corresponding leaves of trees with the same structure."""
+    first, treedef = flatten(tree)
+    others = [flatten(other)[0] for other in rest]
+    return unflatten(treedef, [function(*group) for group in zip(first, *others, strict=True)])
+
+
+def paths(tree: Any) -> list[str]:
+    """For each leaf, how a user would write its place: `['w'][0]`, `.bias`; the empty string for a bare array."""
+    _, treedef = flatten(tree)
+    if treedef is None:
+        return [""]
+    return [accessor.codify("") for accessor in optree.tree_accessors(tree, namespace=NAMESPACE)]
+
+
+def structure_text(treedef: TreeDef | None) -> str:
+    """A structure as one would read it in an error message."""
+    return "an array" if treedef is None else str(treedef).removeprefix("PyTreeSpec(").removesuffix(")")
+
+
+def _register(cls: type) -> bool:
+    """Make a dataclass a container whose children are its fields. Returns whether it was new."""
+    names = tuple(field.name for field in dataclasses.fields(cls))
+
+    def split(instance: Any) -> tuple[tuple[Any, ...], None, tuple[str, ...]]:
+        return tuple(getattr(instance, name) for name in names), None, names
+
+    def join(_: None, children: Iterable[Any]) -> Any:
+        # Without __init__: leaves may be anything while a tree is being mapped, and __post_init__ may check them.
+        instance = object.__new__(cls)
+        for name, child in zip(names, children, strict=True):
+            object.__setattr__(instance, name, child)
+        return instance
+
+    try:
+        optree.register_pytree_node(
+            cls, split, join, path_entry_type=optree.GetAttrEntry, namespace=NAMESPACE
+        )
+    except ValueError:  # another thread was first
+        return True
+    return True

@@ -1,0 +1,63 @@
+"""Settings that change what derivatives mean or how they are checked.
+
+They are per thread and per task (context variables); `with ad.config(debug=True): ...` restores them on leaving. Those that
+change derivatives are part of every cache key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+
+from adjoint.base.errors import ArgumentError, ArgumentTypeError
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What can be set.
+
+    kink: the weight of the right-hand derivative at a kink (|x| at 0, a tie of max), between 0 and 1; the left-hand one has the rest.
+    strong_zeros: a cotangent that is exactly zero stays zero against an infinite or undefined partial derivative.
+    debug: check every program after every pass.
+    """
+
+    kink: float = 0.5
+    strong_zeros: bool = True
+    debug: bool = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.kink, bool) or not isinstance(self.kink, (int, float)):
+            raise ArgumentTypeError(f"kink must be a number between 0 and 1, got {self.kink!r}.")
+        if not 0 <= self.kink <= 1:
+            raise ArgumentError(f"kink must lie between 0 and 1 (a convex combination), got {self.kink!r}.")
+
+
+_current: ContextVar[Settings] = ContextVar("adjoint_settings", default=Settings())
+
+
+def settings() -> Settings:
+    """The settings in force here."""
+    return _current.get()
+
+
+@contextmanager
+def config(**changes: float | bool) -> Iterator[Settings]:
+    """Change settings within a `with` block.
+
+    Example:
+        >>> import adjoint as ad
+        >>> with ad.config(kink=1.0):
+        ...     float(ad.grad(abs)(0.0))
+        1.0
+    """
+    unknown = sorted(set(changes) - set(Settings.__dataclass_fields__))
+    if unknown:
+        known = ", ".join(Settings.__dataclass_fields__)
+        raise ArgumentError(f"config has no setting {unknown[0]!r}; it has {known}.")
+    token = _current.set(replace(_current.get(), **changes))  # type: ignore[arg-type]  # checked in __post_init__
+    try:
+        yield _current.get()
+    finally:
+        _current.reset(token)

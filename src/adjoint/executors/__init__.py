@@ -1,0 +1,6 @@
+"""Floor 7: executors, interchangeable behind one interface."""
+
+from adjoint.executors.interface import Executable, Executor
+from adjoint.executors.numpy import NumpyExecutor
+
+__all__ = ["Executable", "Executor", "NumpyExecutor"]

@@ -1,0 +1,30 @@
+"""What an executor is: it compiles a program into a callable on arrays."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from adjoint.program import Program
+
+
+class Executable(Protocol):
+    """A compiled program: positional arrays in, a tuple of arrays out; scalars are NumPy scalars."""
+
+    def __call__(self, *arguments: Any) -> tuple[Any, ...]:
+        """Run it."""
+
+    def source(self) -> str:
+        """What it runs, to be read."""
+
+
+class Executor(Protocol):
+    """Compiles programs.
+
+    strong_zeros: whether products of a partial derivative and a tangent keep exact zeros, at the cost of a look at every entry;
+    without it a zero times an infinite partial derivative is NaN.
+    """
+
+    name: str
+
+    def compile(self, program: Program, strong_zeros: bool) -> Executable:
+        """The program as a callable."""

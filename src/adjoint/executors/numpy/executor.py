@@ -1,0 +1,132 @@
+"""Compiles a program into Python source over NumPy, and that into a function."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from adjoint.executors.numpy.templates import Namespace, expression, write_statements
+from adjoint.optimise import Plan, plan
+from adjoint.program import Atom, Equation, Literal, Program, Variable
+
+_WRITES = frozenset({"update", "increment", "gather_set", "gather_add"})
+_LARGE = 1 << 15  # bytes from which a dead array is let go at once, not at the end
+_numbers = count()
+
+
+class NumpyExecutable:
+    """A program compiled to Python; call it with arrays."""
+
+    __slots__ = ("_function", "_text")
+
+    def __init__(self, function: Callable[..., tuple[Any, ...]], text: str) -> None:
+        self._function = function
+        self._text = text
+
+    def __call__(self, *arguments: Any) -> tuple[Any, ...]:
+        """Run it."""
+        return self._function(*arguments)
+
+    @property
+    def function(self) -> Callable[..., tuple[Any, ...]]:
+        """The generated function itself."""
+        return self._function
+
+    def source(self) -> str:
+        """The generated source."""
+        return self._text
+
+
+class NumpyExecutor:
+    """The reference executor."""
+
+    name = "numpy"
+
+    def compile(self, program: Program, strong_zeros: bool) -> NumpyExecutable:
+        """The program as a Python function over NumPy."""
+        space = Namespace()
+        text = _Writer(program, plan(program), space, strong_zeros).source()
+        filename = f"<adjoint program {next(_numbers)}>"
+        names = dict(space.objects)
+        exec(compile(text, filename, "exec"), names)  # our own text, made from the program alone
+        # So that a traceback through generated code shows its lines.
+        linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+        return NumpyExecutable(names["program"], text)
+
+
+class _Writer:
+    """Writes one program."""
+
+    def __init__(self, program: Program, plan_: Plan, space: Namespace, strong: bool) -> None:
+        self.program = program
+        self.plan = plan_
+        self.space = space
+        self.strong = strong
+        self.names: dict[Variable, str] = {}
+
+    def source(self) -> str:
+        """The whole function."""
+        arguments = []
+        for number, variable in enumerate(self.program.inputs):
+            self.names[variable] = f"x{number}"
+            arguments.append(f"x{number}")
+        lines = [f"def program({', '.join(arguments)}):"]
+        equations = self.plan.equations
+        split = next((n for n, e in enumerate(equations) if e.derived), len(equations))
+        for number in range(split):
+            lines += ["    " + line for line in self._statements(number, equations[number])]
+        if split < len(equations):
+            # The user did not write these operations: they warn of nothing.
+            quiet = self.space.name("errstate", np.errstate)
+            lines.append(f"    with {quiet}(all='ignore'):")
+            for number in range(split, len(equations)):
+                lines += ["        " + line for line in self._statements(number, equations[number])]
+        outputs = [self._output(number, atom) for number, atom in enumerate(self.program.outputs)]
+        lines.append(f"    return ({''.join(output + ', ' for output in outputs).rstrip()})")
+        return "\n".join(lines) + "\n"
+
+    def _name(self, atom: Atom) -> str:
+        if isinstance(atom, Variable):
+            return self.names[atom]
+        return self._literal(atom)
+
+    def _literal(self, atom: Literal) -> str:
+        value = atom.value
+        if isinstance(value, (bool, int, float)) and np.isfinite(value):
+            return repr(value) if value >= 0 else f"({value!r})"
+        return self.space.name("constant", value)
+
+    def _statements(self, number: int, equation: Equation) -> list[str]:
+        operands = [self._name(atom) for atom in equation.inputs]
+        taken = self.plan.takes.get(number)
+        for variable in equation.outputs:
+            self.names[variable] = f"v{len(self.names) - len(self.program.inputs)}"
+        results = [self.names[variable] for variable in equation.outputs]
+        if equation.primitive.name in _WRITES:
+            lines = write_statements(
+                equation, results[0], operands, self.space, taken is not None
+            )
+        else:
+            out = self.names[taken] if taken is not None and not self.strong else None
+            right = expression(equation, operands, self.space, out, self.strong)
+            lines = [f"{', '.join(results)} = {right}"]
+        dead = [
+            self.names[variable]
+            for variable in self.plan.dies.get(number, ())
+            if variable.type.size * variable.type.dtype.itemsize >= _LARGE and variable != taken
+        ]
+        return [*lines, *([f"del {', '.join(dead)}"] if dead else [])]
+
+    def _output(self, number: int, atom: Atom) -> str:
+        name = self._name(atom)
+        if atom.type.ndim == 0:
+            if isinstance(atom, Literal) or atom.type.weak:
+                return f"{self.space.name(atom.type.dtype.name, atom.type.dtype)}.type({name})"
+            return f"{name}[()]"
+        if number in self.plan.copied:
+            return f"{self.space.name('array', np.array)}({name})"
+        return name

@@ -1,0 +1,203 @@
+"""How each primitive is written in NumPy: one expression, or for writes a few statements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from adjoint.executors.numpy.strong import strong_contract
+from adjoint.primitives.contraction import lowering, split_spec
+from adjoint.primitives.slicing import Index, numpy_index
+from adjoint.primitives.typing_rules import resolve
+from adjoint.program import Atom, Equation
+
+_INFIX = {
+    "add": "+",
+    "subtract": "-",
+    "multiply": "*",
+    "scale": "*",
+    "divide": "/",
+    "less": "<",
+    "less_equal": "<=",
+    "greater": ">",
+    "greater_equal": ">=",
+    "equal": "==",
+    "not_equal": "!=",
+}
+
+
+class Namespace:
+    """The names that generated source uses, each bound to one object."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, Any] = {}
+
+    def name(self, wanted: str, value: Any) -> str:
+        """A name for an object: the one wanted, or numbered where that is taken by another."""
+        candidate, number = wanted, 1
+        while candidate in self.objects and self.objects[candidate] is not value:
+            number += 1
+            candidate = f"{wanted}_{number}"
+        self.objects[candidate] = value
+        return candidate
+
+
+Template = Callable[[Equation, Sequence[str], Namespace], str]
+
+
+def expression(
+    equation: Equation, operands: Sequence[str], space: Namespace, out: str | None, strong: bool
+) -> str:
+    """The right-hand side of an equation; `out` names memory for the result, for elementwise operations."""
+    primitive = equation.primitive
+    if strong and primitive.name in ("scale", "contract"):
+        return _strong(equation, operands, space)
+    if primitive.ufunc is not None or primitive.name == "scale":
+        return _elementwise(equation, operands, space, out)
+    template = TEMPLATES.get(primitive.name)
+    if template is not None and not any(atom.type.weak for atom in equation.inputs):
+        return template(equation, operands, space)
+    function = partial(primitive.evaluate, **equation.params)
+    return f"{space.name(primitive.name, function)}({', '.join(operands)})"
+
+
+def _elementwise(
+    equation: Equation, operands: Sequence[str], space: Namespace, out: str | None
+) -> str:
+    name, inputs = equation.primitive.name, equation.inputs
+    # NumPy's scalars are fast under operators; Python's own would divide by zero in their own way.
+    if _all_scalars(inputs) and not all(atom.type.weak for atom in inputs):
+        if name in _INFIX:
+            return f"{operands[0]} {_INFIX[name]} {operands[1]}"
+        if name == "negative":
+            return f"-{operands[0]}"
+    ufunc = np.multiply if name == "scale" else resolve(equation.primitive.ufunc)
+    arguments = [*operands, out] if out else operands
+    return f"{space.name(ufunc.__name__, ufunc)}({', '.join(arguments)})"
+
+
+def _all_scalars(inputs: Sequence[Atom]) -> bool:
+    return all(atom.type.ndim == 0 for atom in inputs)
+
+
+def _strong(equation: Equation, operands: Sequence[str], space: Namespace) -> str:
+    if equation.primitive.name == "contract":
+        function: Any = partial(strong_contract, spec=equation.params["spec"])
+        if not equation.derived:
+            return _contract(equation, operands, space)
+    else:
+        function = partial(equation.primitive.evaluate, **equation.params)
+    return f"{space.name('strong_' + equation.primitive.name, function)}({', '.join(operands)})"
+
+
+def _dtype(space: Namespace, dtype: np.dtype[Any]) -> str:
+    return space.name(dtype.name, dtype)
+
+
+def _fill(equation: Equation, operands: Sequence[str], space: Namespace) -> str:
+    shape, value = equation.params["shape"], equation.params["value"]
+    dtype = _dtype(space, equation.params["dtype"])
+    if not value:
+        return f"{space.name('zeros', np.zeros)}({shape}, {dtype})"
+    return f"{space.name('full', np.full)}({shape}, {value!r}, {dtype})"
+
+
+def _sum(equation: Equation, operands: Sequence[str], space: Namespace) -> str:
+    (x,), axes = equation.inputs, equation.params["axes"]
+    where = "None" if len(axes) == x.type.ndim else str(axes[0] if len(axes) == 1 else axes)
+    add = space.name("add", np.add)
+    if x.type.dtype.kind in "biu":  # NumPy would widen these
+        return f"{add}.reduce({operands[0]}, {where}, {_dtype(space, x.type.dtype)})"
+    return f"{add}.reduce({operands[0]}, {where})"
+
+
+def _transpose(equation: Equation, operands: Sequence[str], space: Namespace) -> str:
+    axes = equation.params["axes"]
+    if axes == tuple(reversed(range(len(axes)))):
+        return f"{operands[0]}.T"
+    return f"{operands[0]}.transpose({axes})"
+
+
+def _cast(equation: Equation, operands: Sequence[str], space: Namespace) -> str:
+    real = equation.inputs[0].type.dtype.kind == "c" and equation.params["dtype"].kind != "c"
+    return f"{operands[0]}{'.real' * real}.astype({_dtype(space, equation.params['dtype'])})"
+
+
+_MATRIX_PRODUCTS = {
+    # canonical spec: (operand written first, its transposition, operand written second, its transposition)
+    "ab,bc->ac": "{0}, {1}",
+    "ab,cb->ac": "{0}, {1}.T",
+    "ab,ac->bc": "{0}.T, {1}",
+    "ab,ca->bc": "{0}.T, {1}.T",
+    "ab,bc->ca": "{1}.T, {0}.T",
+    "ab,cb->ca": "{1}, {0}.T",
+    "ab,ac->cb": "{1}.T, {0}",
+    "ab,ca->cb": "{1}, {0}",
+    "ab,b->a": "{0}, {1}",
+    "ab,a->b": "{0}.T, {1}",
+    "a,ab->b": "{0}, {1}",
+    "a,ba->b": "{1}, {0}",
+    "a,a->": "{0}, {1}",
+    "abc,acd->abd": "{0}, {1}",
+}
+
+
+def _contract(equation: Equation, operands: Sequence[str], space: Namespace) -> str:
+    spec = equation.params["spec"]
+    form = _MATRIX_PRODUCTS.get(spec)
+    if form is not None:
+        return f"{space.name('matmul', np.matmul)}({form.format(*operands)})"
+    left, right, result = split_spec(spec)
+    if result and not set(left) & set(right) and len(left) == len(right) == 1:
+        rows, columns = (0, 1) if result[0] in left else (1, 0)
+        return f"{operands[rows]}[:, None] * {operands[columns]}"
+    return f"{space.name('contract', lowering(spec))}({', '.join(operands)})"
+
+
+def index_text(index: Index) -> str:
+    """An index as one would write it."""
+    parts = []
+    for entry in numpy_index(index):
+        if isinstance(entry, int):
+            parts.append(str(entry))
+            continue
+        stop = "" if entry.stop is None else str(entry.stop)
+        start = str(entry.start) if entry.start or entry.step < 0 else ""
+        parts.append(f"{start}:{stop}" + (f":{entry.step}" if entry.step != 1 else ""))
+    return ", ".join(parts)
+
+
+def write_statements(
+    equation: Equation, result: str, operands: Sequence[str], space: Namespace, in_place: bool
+) -> list[str]:
+    """A write into an array: into the operand's own memory where that is free, else into a copy."""
+    target, value, *indices = operands
+    name = equation.primitive.name
+    array = space.name("array", np.array)
+    lines = [f"{result} = {target}" if in_place else f"{result} = {array}({target})"]
+    place = ", ".join(indices) if indices else index_text(equation.params["index"]) or "()"
+    if name == "gather_add":
+        add = space.name("add", np.add)
+        lines.append(f"{add}.at({result}, ({place},), {value})")
+    else:
+        lines.append(f"{result}[{place}] {'+' * (name == 'increment')}= {value}")
+    return lines
+
+
+TEMPLATES: dict[str, Template] = {
+    "fill": _fill,
+    "sum": _sum,
+    "transpose": _transpose,
+    "cast": _cast,
+    "contract": _contract,
+    "reshape": lambda e, x, space: f"{x[0]}.reshape({e.params['shape']})",
+    "slice": lambda e, x, space: f"{x[0]}[{index_text(e.params['index']) or '()'}]",
+    "gather": lambda e, x, space: f"{x[0]}[{', '.join(x[1:])}]",
+    "select": lambda e, x, space: f"{space.name('where', np.where)}({', '.join(x)})",
+    "real": lambda e, x, space: f"{x[0]}.real",
+    "imag": lambda e, x, space: f"{x[0]}.imag",
+    "stop_gradient": lambda e, x, space: x[0],
+}

@@ -1,0 +1,103 @@
+"""How far a space or a map is from what the mathematics says: scale-free errors, 0 being exact.
+
+What they cannot see: an apply and a transpose that are wrong in the same way, and errors in
+directions that random elements miss by chance (of probability zero for a linear fault).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from adjoint.maps.linear_map import LinearMap
+from adjoint.spaces import Space
+
+
+def adjoint_error(linear_map: LinearMap, seed: int | np.random.Generator = 0) -> float:
+    """|<D u, v> - <u, D.H v>| / (|D u| |v| + |u| |D.H v|) for random u and v (E.1.52).
+
+    Raises:
+        MissingTransposeError: the map has no transpose.
+
+    Example:
+        >>> import numpy as np
+        >>> from adjoint.spaces import Euclidean
+        >>> wrong = LinearMap(Euclidean(2), Euclidean(2), lambda u: 2 * u, lambda c: 3 * c)
+        >>> adjoint_error(wrong) > 0.01
+        True
+    """
+    generator = np.random.default_rng(seed)
+    domain, codomain = linear_map.domain, linear_map.codomain
+    u, v = domain.random(generator), codomain.random(generator)
+    image, pulled = linear_map(u), linear_map.H(v)
+    scale = codomain._norm(image) * codomain._norm(v) + domain._norm(u) * domain._norm(pulled)
+    return _ratio(codomain._inner(image, v) - domain._inner(u, pulled), scale)
+
+
+def linearity_error(linear_map: LinearMap, seed: int | np.random.Generator = 0) -> float:
+    """|D(a u + b v) - a D u - b D v| / (|a D u| + |b D v| + |D(a u + b v)|), all random (E.1.3).
+
+    Example:
+        >>> from adjoint.spaces import Euclidean
+        >>> linearity_error(LinearMap(Euclidean(2), Euclidean(2), lambda u: u + 1)) > 0.01
+        True
+    """
+    generator = np.random.default_rng(seed)
+    domain, codomain = linear_map.domain, linear_map.codomain
+    u, v = domain.random(generator), domain.random(generator)
+    a, b = (float(number) for number in generator.uniform(0.5, 2.0, 2))
+    joint = linear_map(domain._add(domain._scale(a, u), domain._scale(b, v)))
+    one, two = codomain._scale(a, linear_map(u)), codomain._scale(b, linear_map(v))
+    scale = codomain._norm(one) + codomain._norm(two) + codomain._norm(joint)
+    return _ratio(codomain._norm(_difference(codomain, joint, codomain._add(one, two))), scale)
+
+
+def space_error(space: Space, seed: int | np.random.Generator = 0) -> float:
+    """The largest relative error among the laws of an inner-product space, on random elements.
+
+    The laws: symmetry and linearity of the inner product, <x, y> = (Rx)(y), R^-1 R x = x and R R^-1
+    w = w, <Rx, Ry>' = <x, y>, coordinates of the element with given coordinates. Infinity if <x, x>
+    <= 0 or if zero, x or R^-1 w is not an element.
+
+    Example:
+        >>> from adjoint.spaces import Euclidean
+        >>> space_error(Euclidean((2, 3))) < 1e-14
+        True
+    """
+    if space.dimension == 0:
+        return 0.0
+    generator = np.random.default_rng(seed)
+    x, y, z = (space.random(generator) for _ in range(3))
+    covector = space.riesz(x)
+    back = space.represent(covector)
+    if not (space._inner(x, x) > 0 and all(map(space.contains, (x, back, space.zero())))):
+        return float("inf")
+    dual, inner = space.dual, space._inner(x, y)
+    scale = space._norm(x) * space._norm(y)
+    summed = space._inner(space._add(x, space._scale(2.0, z)), y)
+    terms = inner + 2.0 * space._inner(z, y)
+    again = dual._add(space.riesz(back), dual._scale(-1.0, covector))
+    coordinates = space._coordinates(x)
+    round_trip = space._coordinates(space._from_coordinates(coordinates)) - coordinates
+    return max(
+        _ratio(space._inner(y, x) - inner, scale),
+        _ratio(summed - terms, scale + 2.0 * space._norm(z) * space._norm(y)),
+        _ratio(space._pair(space._riesz(x), y) - inner, scale),
+        _ratio(dual._inner(covector, space.riesz(y)) - inner, scale),
+        _ratio(space._norm(_difference(space, back, x)), space._norm(x)),
+        _ratio(dual._norm(again), dual._norm(covector)),
+        _ratio(np.linalg.norm(round_trip), np.linalg.norm(coordinates)),
+    )
+
+
+def _difference(space: Space, x: Any, y: Any) -> Any:
+    return space._add(x, space._scale(-1.0, y))
+
+
+def _ratio(error: Any, scale: Any) -> float:
+    """|error| / scale; NaN counts as infinitely wrong, and 0 / 0 as right."""
+    error, scale = abs(float(error)), float(scale)
+    if error == 0:
+        return 0.0
+    return error / scale if np.isfinite(error) and scale > 0 else float("inf")

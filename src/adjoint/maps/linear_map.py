@@ -1,0 +1,459 @@
+"""Linear maps between inner-product spaces, their transposes and adjoints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, Final, final
+
+import numpy as np
+
+from adjoint.base.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    MembershipError,
+    MissingInverseError,
+    MissingTransposeError,
+    SpaceMismatchError,
+)
+from adjoint.spaces.basis import unit
+from adjoint.spaces.space import Space
+from adjoint.spaces.values import describe, is_complex_scalar, is_real_scalar, weak_scalar
+
+Function = Callable[[Any], Any]
+
+
+class MatrixBy(Enum):
+    """How a matrix is found: from the map on a basis, or the transpose on a dual basis."""
+
+    COLUMNS = "apply the map to every basis vector of the domain"
+    ROWS = "apply the transpose to every dual basis covector of the codomain"
+
+
+@final
+class LinearMap:
+    """A linear map D : X -> Y between inner-product spaces (E.1.36).
+
+    Args:
+        domain: X.
+        codomain: Y.
+        apply: element of X -> element of Y, linear over the reals.
+        transpose: raw components of a covector on Y -> raw components of a covector on X, with
+            (transpose c)(u) = c(apply u); no inner product is involved. For arrays: the conjugate
+            transposed array operation.
+        inverse: the inverse map, as a LinearMap Y -> X (which can then be transposed too) or as a
+            function on elements.
+        name: for the repr.
+
+    The functions are trusted to be linear and transposes of each other;
+    `adjoint.maps.adjoint_error` and `linearity_error` measure whether they are.
+
+    Algebra: `D(u)`, `A @ B`, `A + B`, `A - B`, `-A`, `2 * A`, `A / 2`.
+    Duality: `D.T` on covectors, Y' -> X'; `D.H` on vectors, Y -> X; `D.inverse`.
+
+    Example:
+        >>> import numpy as np
+        >>> from adjoint.spaces import Euclidean
+        >>> double = LinearMap(Euclidean(2), Euclidean(2), lambda u: 2 * u, lambda c: 2 * c)
+        >>> double(np.array([1.0, 2.0])), double.H(np.array([1.0, 2.0]))
+        (array([2., 4.]), array([2., 4.]))
+    """
+
+    __array_ufunc__ = None  # NumPy scalars and arrays leave the operators to this class
+
+    def __init__(
+        self,
+        domain: Space,
+        codomain: Space,
+        apply: Function,
+        transpose: Function | None = None,
+        inverse: LinearMap | Function | None = None,
+        name: str | None = None,
+    ) -> None:
+        for argument, space in (("domain", domain), ("codomain", codomain)):
+            if not isinstance(space, Space):
+                raise ArgumentTypeError(
+                    f"A linear map needs a space as its {argument}. Got {describe(space)}. "
+                    "adjoint.spaces.infer(value) gives the space of an array or a tree of arrays."
+                )
+        self.domain: Final = domain
+        self.codomain: Final = codomain
+        self.name: Final = name
+        self._apply: Final = apply
+        self._transpose: Final = _restricted(transpose, domain)
+        # These hold no reference back to this map: cycles would keep large arrays alive.
+        self._find_inverse: Callable[[LinearMap], LinearMap] | None = None
+        self._transpose_of: LinearMap | None = None
+        self._adjoint_of: LinearMap | None = None
+        if inverse is not None:
+            self._find_inverse = lambda owner: _as_inverse(owner, inverse)
+
+    def __repr__(self) -> str:
+        name = "" if self.name is None else f"{self.name}: "
+        return f"LinearMap({name}{self.domain!r} -> {self.codomain!r})"
+
+    def __call__(self, u: Any) -> Any:
+        """D u, an element of the codomain.
+
+        Raises:
+            MembershipError: u is not an element of the domain, or `apply` left the codomain.
+            SpaceMismatchError: u is a covector where a vector should be, or the reverse.
+        """
+        self.domain.check(u, "u")
+        result = self._apply(u)
+        mismatch = self.codomain._mismatch(result, deep=False)
+        if mismatch is not None:
+            raise MembershipError(
+                f"{mismatch.message('The result of ' + repr(self))} "
+                "The function that was given as `apply` does not fit the codomain."
+            )
+        return result
+
+    # --- duality ---------------------------------------------------------------------------------
+
+    @property
+    def T(self) -> LinearMap:  # the mathematical name
+        """The transpose (pullback) Y' -> X' on covectors: (D.T w)(u) = w(D u). No inner product.
+
+        Raises:
+            MissingTransposeError: the map was built without one.
+        """
+        if self._transpose_of is not None:
+            return self._transpose_of
+        pull, domain, codomain = self._require_transpose(), self.domain, self.codomain
+        found = LinearMap(
+            codomain.dual,
+            domain.dual,
+            lambda covector: domain._as_covector(pull(codomain._components_of(covector))),
+            self._apply,  # the components of a covector on X' are an element of X
+            name=_suffixed(self.name, "T"),
+        )
+        found._transpose_of = self
+        if self._find_inverse is not None:
+            found._find_inverse = lambda _: self.inverse.T
+        return found
+
+    @property
+    def H(self) -> LinearMap:  # the mathematical name
+        """The adjoint Y -> X: <D u, v>_Y = <u, D.H v>_X, so D.H = R_X^-1 D.T R_Y (E.1.52).
+
+        Under weighted inner products V and W of X and Y, it is V^-1 A' W for a matrix A.
+
+        Raises:
+            MissingTransposeError: the map was built without a transpose.
+        """
+        if self._adjoint_of is not None:
+            return self._adjoint_of
+        pull, push = self._require_transpose(), self._apply
+        domain, codomain = self.domain, self.codomain
+        found = LinearMap(
+            codomain,
+            domain,
+            lambda v: domain._represent(pull(codomain._riesz(v))),
+            lambda components: codomain._riesz(push(domain._represent(components))),
+            name=_suffixed(self.name, "H"),
+        )
+        found._adjoint_of = self
+        if self._find_inverse is not None:
+            found._find_inverse = lambda _: self.inverse.H
+        return found
+
+    @property
+    def inverse(self) -> LinearMap:
+        """The inverse Y -> X, where it is known.
+
+        Raises:
+            MissingInverseError: it is not known, or the map is singular.
+        """
+        if self._find_inverse is None:
+            raise MissingInverseError(
+                f"The inverse of {self!r} was asked for. It was built without one. Give it as "
+                "LinearMap(..., inverse=...), or use map.materialised(), which inverts its matrix."
+            )
+        return self._find_inverse(self)
+
+    def _require_transpose(self) -> Function:
+        if self._transpose is None:
+            raise MissingTransposeError(
+                f"The transpose of {self!r} was asked for. It was built without one. Give it as "
+                "LinearMap(..., transpose=...), a function from covector components on the "
+                "codomain to "
+                "covector components on the domain, or use map.materialised(), which has one."
+            )
+        return self._transpose
+
+    # --- algebra ---------------------------------------------------------------------------------
+
+    def __matmul__(self, other: Any) -> Any:
+        """The composition with another map, self after other; or the value at an element."""
+        if not isinstance(other, LinearMap):
+            return self(other)
+        return _composition(self, other)
+
+    def __add__(self, other: Any) -> LinearMap:
+        if not isinstance(other, LinearMap):
+            return NotImplemented
+        if other.domain != self.domain or other.codomain != self.codomain:
+            raise SpaceMismatchError(
+                f"A sum needs two maps between the same spaces. Got {self!r} and {other!r}. "
+                "Compose one of them with maps that join the spaces."
+            )
+        domain, codomain = self.domain, self.codomain
+        one, two, pull_one, pull_two = self._apply, other._apply, self._transpose, other._transpose
+        transpose = None
+        if pull_one is not None and pull_two is not None:
+            transpose = _added(domain, pull_one, pull_two)
+        name = _joined_names(self, other, " + ")
+        return LinearMap(domain, codomain, _added(codomain, one, two), transpose, name=name)
+
+    def __sub__(self, other: Any) -> LinearMap:
+        if not isinstance(other, LinearMap):
+            return NotImplemented
+        return self + -other
+
+    def __neg__(self) -> LinearMap:
+        return self * -1
+
+    def __mul__(self, scalar: Any) -> LinearMap:
+        self._require_scalar(scalar)
+        factor, codomain, apply = weak_scalar(scalar), self.codomain, self._apply
+        transpose = None
+        if self._transpose is not None:
+            # w(a D u) = Re conj(c) a D u: the components c of w meet the conjugate factor.
+            transpose = _composed(self._transpose, _scaling(codomain, _conjugate(factor)))
+        name = None if self.name is None else f"{factor} * ({self.name})"
+        scaled = _composed(_scaling(codomain, factor), apply)
+        found = LinearMap(self.domain, codomain, scaled, transpose, name=name)
+        if self._find_inverse is not None:
+            found._find_inverse = lambda owner: _divided(self.inverse, factor, owner)
+        return found
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, scalar: Any) -> LinearMap:
+        self._require_scalar(scalar)
+        return self * (1 / weak_scalar(scalar))
+
+    def _require_scalar(self, scalar: Any) -> None:
+        if is_real_scalar(scalar) or (is_complex_scalar(scalar) and self.codomain._complex):
+            return
+        raise ArgumentTypeError(
+            f"A linear map into {self.codomain!r} takes scalar factors that its elements take. "
+            f"Got {describe(scalar)}. Use a real number, or A @ B to compose maps."
+        )
+
+    # --- matrices --------------------------------------------------------------------------------
+
+    def matrix(self, by: MatrixBy | None = None) -> Any:
+        """The matrix in the bases of the spaces: column j is D e_j (E.1.36).
+
+        Args:
+            by: whether to apply the map or its transpose; unless told, whichever takes fewer calls.
+
+        Returns:
+            A real array of shape (codomain.dimension, domain.dimension).
+
+        Raises:
+            MissingTransposeError: rows were asked for, and the map has no transpose.
+
+        Example:
+            >>> from adjoint.spaces import Euclidean
+            >>> import numpy as np
+            >>> LinearMap(Euclidean(3), Euclidean(2), lambda u: u[:2] - u[1:]).matrix()
+            array([[ 1., -1.,  0.],
+                   [ 0.,  1., -1.]])
+        """
+        domain, codomain = self.domain, self.codomain
+        if by is None:
+            rows = self._transpose is not None and codomain.dimension < domain.dimension
+            by = MatrixBy.ROWS if rows else MatrixBy.COLUMNS
+        if not isinstance(by, MatrixBy):
+            raise ArgumentTypeError(
+                f"by must be MatrixBy.COLUMNS or MatrixBy.ROWS. Got {by!r}. "
+                "Leave it out to have the cheaper one chosen."
+            )
+        dtype = np.result_type(domain._real_dtype, codomain._real_dtype)
+        found = np.empty((codomain.dimension, domain.dimension), dtype)
+        if by is MatrixBy.COLUMNS:
+            for index in range(domain.dimension):
+                vector = domain._from_coordinates(unit(domain, index))
+                found[:, index] = codomain._coordinates(self._apply(vector))
+        else:
+            pull = self._require_transpose()
+            for index in range(codomain.dimension):
+                components = codomain._components_from_coordinates(unit(codomain, index))
+                found[index, :] = domain._component_coordinates(pull(components))
+        return found
+
+    def matrix_in(self, domain_basis: Any, codomain_basis: Any) -> Any:
+        """The matrix M in other bases: D b_j = sum_i M_ij c_i.
+
+        Args:
+            domain_basis: elements b_1, ..., b_n of the domain, as many as its dimension.
+            codomain_basis: elements c_1, ..., c_m of the codomain, as many as its dimension.
+
+        Raises:
+            ArgumentError: the codomain basis is not one.
+            MembershipError, SpaceMismatchError: an element of a basis is not one of its space.
+        """
+        for space, basis, name in (
+            (self.domain, domain_basis, "domain_basis"),
+            (self.codomain, codomain_basis, "codomain_basis"),
+        ):
+            for index, vector in enumerate(basis):
+                space.check(vector, f"{name}[{index}]")
+        frame = _coordinate_columns(self.codomain, codomain_basis)  # (m, m)
+        images = _coordinate_columns(self.codomain, [self._apply(u) for u in domain_basis])
+        independent = np.linalg.matrix_rank(frame) if frame.size else 0
+        if not frame.shape[0] == frame.shape[1] == independent:
+            raise ArgumentError(
+                f"codomain_basis must be a basis of {self.codomain!r}. Got {frame.shape[1]} "
+                f"elements, "
+                f"{independent} of them independent. It takes {self.codomain.dimension}."
+            )
+        return np.linalg.solve(frame, images)
+
+    def materialised(self) -> LinearMap:
+        """The same map, held as a matrix: it can be transposed, and inverted where that exists."""
+        return matrix_map(self.matrix(), self.domain, self.codomain, self.name)
+
+    def as_scipy(self) -> Any:
+        """A `scipy.sparse.linalg.LinearOperator` on coordinates, shape (m, n), lazily.
+
+        `matvec` is the matrix of the map and `rmatvec` its plain transpose, not the adjoint of
+        weighted spaces; there is no `rmatvec` where the map has no transpose.
+        """
+        # Lazy: scipy.sparse.linalg takes longer to import than all of adjoint.
+        from scipy.sparse.linalg import LinearOperator
+
+        domain, codomain, apply, pull = self.domain, self.codomain, self._apply, self._transpose
+
+        def multiply(vector: Any) -> Any:
+            element = domain._from_coordinates(np.reshape(vector, (-1,)))
+            return codomain._coordinates(apply(element))
+
+        def multiply_transposed(vector: Any) -> Any:
+            components = codomain._components_from_coordinates(np.reshape(vector, (-1,)))
+            return domain._component_coordinates(self._require_transpose()(components))
+
+        return LinearOperator(
+            shape=(codomain.dimension, domain.dimension),
+            matvec=multiply,
+            rmatvec=None if pull is None else multiply_transposed,
+            dtype=np.result_type(domain._real_dtype, codomain._real_dtype),
+        )
+
+
+def matrix_map(matrix: Any, domain: Space, codomain: Space, name: str | None = None) -> LinearMap:
+    """The map that a real (m, n) matrix, dense or sparse, describes in coordinates."""
+    transposed = matrix.T
+    found = LinearMap(
+        domain,
+        codomain,
+        lambda u: codomain._from_coordinates(matrix @ domain._coordinates(u)),
+        lambda components: domain._components_from_coordinates(
+            transposed @ codomain._component_coordinates(components)
+        ),
+        name=name,
+    )
+    if matrix.shape[0] == matrix.shape[1] and isinstance(matrix, np.ndarray):
+        found._find_inverse = lambda owner: matrix_map(
+            inverse_matrix(matrix, owner), codomain, domain, _suffixed(name, "inverse")
+        )
+    return found
+
+
+def inverse_matrix(matrix: Any, owner: LinearMap) -> Any:
+    """The inverse of the matrix of a map.
+
+    Raises:
+        MissingInverseError: it is singular.
+    """
+    try:
+        return np.linalg.inv(matrix)
+    except np.linalg.LinAlgError:
+        raise singular(owner, "its matrix is singular") from None
+
+
+def singular(owner: LinearMap, reason: str) -> MissingInverseError:
+    """The error for a map that has no inverse."""
+    return MissingInverseError(
+        f"The inverse of {owner!r} was asked for. It has none: {reason}. "
+        "numpy.linalg.lstsq on map.matrix() gives least-squares solutions."
+    )
+
+
+def _restricted(transpose: Function | None, domain: Space) -> Function | None:
+    # Where entries of an element are tied, a covector has many sets of ambient components; the one
+    # that counts is the restricted one, so a transpose may return any.
+    if transpose is None or domain._full:
+        return transpose
+    return _composed(domain._restrict, transpose)
+
+
+def _as_inverse(owner: LinearMap, inverse: Any) -> LinearMap:
+    if not isinstance(inverse, LinearMap):
+        name = _suffixed(owner.name, "inverse")
+        return LinearMap(owner.codomain, owner.domain, inverse, inverse=owner, name=name)
+    if inverse.domain != owner.codomain or inverse.codomain != owner.domain:
+        raise SpaceMismatchError(
+            f"The inverse of {owner!r} must map its codomain to its domain. Got {inverse!r}. "
+            "Give LinearMap(..., inverse=...) a map between the same two spaces."
+        )
+    return inverse
+
+
+def _composition(outer: LinearMap, inner: LinearMap) -> LinearMap:
+    if inner.codomain != outer.domain:
+        raise SpaceMismatchError(
+            f"A @ B needs the codomain of B to be the domain of A. Got A = {outer!r} and "
+            f"B = {inner!r}. Equal arrays with unequal inner products are unequal spaces."
+        )
+    transpose = None
+    if outer._transpose is not None and inner._transpose is not None:
+        transpose = _composed(inner._transpose, outer._transpose)
+    apply = _composed(outer._apply, inner._apply)
+    name = _joined_names(outer, inner, " @ ")
+    found = LinearMap(inner.domain, outer.codomain, apply, transpose, name=name)
+    if outer._find_inverse is not None and inner._find_inverse is not None:
+        found._find_inverse = lambda _: _composition(inner.inverse, outer.inverse)
+    return found
+
+
+def _divided(inverse: LinearMap, factor: Any, owner: LinearMap) -> LinearMap:
+    """(a D)^-1 v = D^-1 (v / a): the factor acts in the codomain, which alone may be complex."""
+    if factor == 0:
+        raise singular(owner, "it is zero times a map")
+    space = inverse.domain
+    shrink = _scaling(space, 1 / factor)
+    shrinking = LinearMap(space, space, shrink, _scaling(space, _conjugate(1 / factor)))
+    return _composition(inverse, shrinking)
+
+
+def _scaling(space: Space, factor: Any) -> Function:
+    return lambda element: space._scale(factor, element)
+
+
+def _conjugate(factor: Any) -> Any:
+    return weak_scalar(np.conj(factor)) if is_complex_scalar(factor) else factor
+
+
+def _composed(outer: Function, inner: Function) -> Function:
+    return lambda argument: outer(inner(argument))
+
+
+def _added(space: Space, one: Function, two: Function) -> Function:
+    return lambda argument: space._add(one(argument), two(argument))
+
+
+def _suffixed(name: str | None, suffix: str) -> str | None:
+    return None if name is None else f"({name}).{suffix}"
+
+
+def _joined_names(one: LinearMap, two: LinearMap, sign: str) -> str | None:
+    return None if one.name is None or two.name is None else f"({one.name}{sign}{two.name})"
+
+
+def _coordinate_columns(space: Space, elements: Any) -> Any:
+    columns = [space._coordinates(element) for element in elements]
+    return np.stack(columns, axis=1) if columns else np.zeros((space.dimension, 0))

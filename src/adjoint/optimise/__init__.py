@@ -1,0 +1,6 @@
+"""Floor 6: rewrites of programs, and the plan of an execution. Knows nothing of executors."""
+
+from adjoint.optimise.plan import Plan, plan
+from adjoint.optimise.simplify import simplify
+
+__all__ = ["Plan", "plan", "simplify"]

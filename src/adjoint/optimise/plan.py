@@ -1,0 +1,137 @@
+"""The plan of an execution: the order of the equations, how long values live, and whose memory a result may take over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from adjoint.primitives.structure import BROADCAST
+from adjoint.program import Atom, Equation, Program, Variable
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to run a program.
+
+    equations: in the order of execution; what the user wrote comes first, as far as it can.
+    takes: for an equation, by number, the variable whose memory its result may overwrite.
+    dies: for an equation, by number, the variables that nothing needs after it.
+    roots: for each variable, the one whose memory it shares (itself when it has its own).
+    copied: outputs, by number, that must be copied because they share memory with an input, another output, or repeat it.
+    """
+
+    equations: tuple[Equation, ...]
+    takes: dict[int, Variable]
+    dies: dict[int, tuple[Variable, ...]]
+    roots: dict[Variable, Variable]
+    copied: frozenset[int]
+
+
+def plan(program: Program) -> Plan:
+    """Plan the execution of a program on one machine with memory that can be overwritten."""
+    equations = _user_first(program)
+    roots = _roots(program, equations)
+    last = _last_uses(program, equations, roots)
+    owned = {roots[v] for e in equations for v in e.outputs if roots[v] is v and not _is_view(e)}
+    dies: dict[int, list[Variable]] = {}
+    for root, number in last.items():
+        if number < len(equations) and root in owned:
+            dies.setdefault(number, []).append(root)
+    takes = {}
+    for number, equation in enumerate(equations):
+        for root in dies.get(number, ()):
+            if _can_take(equation, root):
+                takes[number] = root
+                break
+    return Plan(
+        equations,
+        takes,
+        {number: tuple(roots_) for number, roots_ in dies.items()},
+        roots,
+        _copied(program, equations, roots, owned),
+    )
+
+
+_OVERWRITES_FIRST = frozenset({"update", "increment", "gather_set", "gather_add"})
+
+
+def _can_take(equation: Equation, root: Variable) -> bool:
+    """Whether the result may be written over this operand, which dies here."""
+    if root not in equation.inputs or root.type is not equation.outputs[0].type:
+        return False
+    if equation.primitive.name in _OVERWRITES_FIRST:
+        return equation.inputs[0] is root
+    # Elementwise: each entry is read before it is written; NumPy sees to operands that overlap otherwise.
+    return root.type.ndim > 0 and (
+        equation.primitive.ufunc is not None or equation.primitive.name == "scale"
+    )
+
+
+def _is_view(equation: Equation) -> bool:
+    return bool(equation.primitive.view)
+
+
+def _user_first(program: Program) -> tuple[Equation, ...]:
+    """A stable order in which derived equations come after all that do not need them."""
+    first: list[Equation] = []
+    second: list[Equation] = []
+    late: set[Variable] = set()
+    for equation in program.equations:
+        if equation.derived or any(x in late for x in equation.inputs):
+            second.append(equation)
+            late.update(equation.outputs)
+        else:
+            first.append(equation)
+    return (*first, *second)
+
+
+def _roots(program: Program, equations: Sequence[Equation]) -> dict[Variable, Variable]:
+    roots = {variable: variable for variable in program.inputs}
+    for equation in equations:
+        for variable in equation.outputs:
+            source = equation.inputs[0] if equation.inputs else None
+            if _is_view(equation) and isinstance(source, Variable):
+                roots[variable] = roots[source]
+            else:
+                roots[variable] = variable
+    return roots
+
+
+def _last_uses(
+    program: Program, equations: Sequence[Equation], roots: dict[Variable, Variable]
+) -> dict[Variable, int]:
+    """For each memory, the number of the last equation that reads it under any name; beyond the end for outputs."""
+    last: dict[Variable, int] = {}
+    for number, equation in enumerate(equations):
+        for variable in equation.outputs:
+            last[roots[variable]] = number
+        for atom in equation.inputs:
+            if isinstance(atom, Variable):
+                last[roots[atom]] = number
+    for atom in program.outputs:
+        if isinstance(atom, Variable):
+            last[roots[atom]] = len(equations)
+    return last
+
+
+def _copied(
+    program: Program,
+    equations: Sequence[Equation],
+    roots: dict[Variable, Variable],
+    owned: set[Variable],
+) -> frozenset[int]:
+    repeated: set[Atom] = set()
+    for equation in equations:
+        if equation.primitive is BROADCAST or (
+            _is_view(equation) and equation.inputs[0] in repeated
+        ):
+            repeated.update(equation.outputs)
+    copied, seen = set(), set()
+    for number, atom in enumerate(program.outputs):
+        if not isinstance(atom, Variable) or atom.type.ndim == 0:
+            continue
+        root = roots[atom]
+        if root not in owned or root in seen or atom in repeated:
+            copied.add(number)
+        seen.add(root)
+    return frozenset(copied)

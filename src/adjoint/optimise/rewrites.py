@@ -1,0 +1,127 @@
+"""Local rewrites of single equations: each looks at an equation and at what its operands are, and may name a shorter way.
+
+All of these are exact: they change no value, not even in its last bit (a broadcast that is left out, a transpose that is folded
+into a product), except where a rewrite says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from adjoint.primitives.contraction import CONTRACT, canonical, split_spec
+from adjoint.primitives.elementwise import SCALE
+from adjoint.primitives.structure import BROADCAST, RESHAPE, TRANSPOSE, inverse_permutation
+from adjoint.program import Atom, Equation, Literal, Operation, operation
+
+Definitions = Callable[[Atom], Equation | None]
+Rewritten = Atom | tuple[Operation, tuple[Atom, ...]] | None
+
+
+def rewrite(op: Operation, inputs: tuple[Atom, ...], result: Any, definition: Definitions) -> Rewritten:
+    """A simpler way to the result: an atom that equals it, an operation on other operands, or None."""
+    primitive = op.primitive
+    if primitive.ufunc is not None or primitive is SCALE or primitive.name == "select":
+        return _drop_broadcasts(op, inputs, result, definition) or _drop_units(op, inputs, result, definition)
+    rule = _RULES.get(primitive)
+    return rule(op, inputs, result, definition) if rule else None
+
+
+def _drop_broadcasts(
+    op: Operation, inputs: tuple[Atom, ...], result: Any, definition: Definitions
+) -> Rewritten:
+    """An elementwise operation broadcasts by itself: feed it the small operand when the others give the shape."""
+    for place, atom in enumerate(inputs):
+        source = definition(atom)
+        if source is None or not _repeats(source) or source.inputs[0].type.weak:
+            continue
+        trial = (*inputs[:place], source.inputs[0], *inputs[place + 1 :])
+        if op.infer(tuple(x.type for x in trial)) == (result.type,):
+            return op, trial
+    return None
+
+
+def _repeats(equation: Equation) -> bool:
+    """Whether an equation only repeats its operand, or puts axes of length one before its others."""
+    if equation.primitive is BROADCAST:
+        return True
+    if equation.primitive is not RESHAPE:
+        return False
+    before, after = equation.inputs[0].type.shape, equation.params["shape"]
+    lead = len(after) - len(before)
+    return lead > 0 and after == (1,) * lead + before
+
+
+def _drop_units(
+    op: Operation, inputs: tuple[Atom, ...], result: Any, definition: Definitions
+) -> Rewritten:
+    """Multiplication by one, and double negation."""
+    name = op.primitive.name
+    if name in ("multiply", "scale"):
+        for one, other in (inputs, inputs[::-1]):
+            if _is_literal(one, 1) and other.type is result.type:
+                return other
+    if name == "divide" and _is_literal(inputs[1], 1) and inputs[0].type is result.type:
+        return inputs[0]
+    if name == "negative":
+        source = definition(inputs[0])
+        if source is not None and source.primitive is op.primitive:
+            return source.inputs[0]
+    return None
+
+
+def _is_literal(atom: Atom, value: float) -> bool:
+    return isinstance(atom, Literal) and atom.value == value
+
+
+def _transpose(
+    op: Operation, inputs: tuple[Atom, ...], result: Any, definition: Definitions
+) -> Rewritten:
+    """Two transposes are one; of a product, it is another order of the result's labels."""
+    source = definition(inputs[0])
+    if source is None:
+        return None
+    axes = op.params["axes"]
+    if source.primitive is TRANSPOSE:
+        inner = source.params["axes"]
+        both = tuple(inner[axis] for axis in axes)
+        if both == tuple(range(len(both))):
+            return source.inputs[0]
+        return operation(TRANSPOSE, axes=both), source.inputs
+    return None
+
+
+def _reshape(
+    op: Operation, inputs: tuple[Atom, ...], result: Any, definition: Definitions
+) -> Rewritten:
+    """Of two reshapes only the last counts."""
+    source = definition(inputs[0])
+    if source is not None and source.primitive is RESHAPE:
+        if source.inputs[0].type is result.type:
+            return source.inputs[0]
+        return op, source.inputs
+    return None
+
+
+def _contract(
+    op: Operation, inputs: tuple[Atom, ...], result: Any, definition: Definitions
+) -> Rewritten:
+    """A transposed operand is the operand itself with its labels in another order."""
+    left, right, out = split_spec(op.params["spec"])
+    for place, (atom, labels) in enumerate(zip(inputs, (left, right), strict=True)):
+        source = definition(atom)
+        if source is None or source.primitive is not TRANSPOSE:
+            continue
+        order = inverse_permutation(source.params["axes"])
+        moved = "".join(labels[axis] for axis in order)
+        specs = (moved, right) if place == 0 else (left, moved)
+        operands = (source.inputs[0], inputs[1]) if place == 0 else (inputs[0], source.inputs[0])
+        return operation(CONTRACT, spec=canonical(f"{specs[0]},{specs[1]}->{out}")), operands
+    return None
+
+
+_RULES: dict[Any, Callable[..., Rewritten]] = {
+    TRANSPOSE: _transpose,
+    RESHAPE: _reshape,
+    CONTRACT: _contract,
+}

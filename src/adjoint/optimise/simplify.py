@@ -1,0 +1,65 @@
+"""One pass forwards (local rewrites and common subexpressions) and one backwards (dead code)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adjoint.optimise.rewrites import rewrite
+from adjoint.program import Atom, Equation, Program, Variable
+
+_MOST_REWRITES = 16  # of one equation; every rule shortens it, so this only guards against a mistake
+
+
+def simplify(program: Program) -> Program:
+    """The same program, shorter. All its rewrites are exact."""
+    return eliminate_dead_code(_forward(program))
+
+
+def _forward(program: Program) -> Program:
+    names: dict[Variable, Atom] = {variable: variable for variable in program.inputs}
+    definitions: dict[Variable, Equation] = {}
+    known: dict[Any, tuple[Variable, ...]] = {}
+    equations: list[Equation] = []
+
+    def definition(atom: Atom) -> Equation | None:
+        return definitions.get(atom) if isinstance(atom, Variable) else None
+
+    def rename(atom: Atom) -> Atom:
+        return names[atom] if isinstance(atom, Variable) else atom
+
+    for equation in program.equations:
+        op, inputs = equation.operation, tuple(map(rename, equation.inputs))
+        replaced: Atom | None = None
+        for _ in range(_MOST_REWRITES):
+            found = rewrite(op, inputs, equation.outputs[0], definition)
+            if found is None:
+                break
+            if not isinstance(found, tuple):
+                replaced = found
+                break
+            op, inputs = found
+        if replaced is not None:
+            names[equation.outputs[0]] = replaced
+            continue
+        key = (op, *(x if isinstance(x, Variable) else x.key for x in inputs))
+        outputs = known.get(key)
+        if outputs is None:
+            kept = equation
+            if op is not equation.operation or inputs != equation.inputs:
+                kept = Equation(op, inputs, equation.outputs, equation.origin, equation.derived)
+            outputs = known[key] = equation.outputs
+            equations.append(kept)
+            definitions.update((variable, kept) for variable in outputs)
+        names.update(zip(equation.outputs, outputs, strict=True))
+    return Program(program.inputs, equations, map(rename, program.outputs))
+
+
+def eliminate_dead_code(program: Program) -> Program:
+    """The program without the equations that its outputs do not need."""
+    live = {atom for atom in program.outputs if isinstance(atom, Variable)}
+    kept = []
+    for equation in reversed(program.equations):
+        if any(variable in live for variable in equation.outputs):
+            live.update(atom for atom in equation.inputs if isinstance(atom, Variable))
+            kept.append(equation)
+    return Program(program.inputs, reversed(kept), program.outputs)

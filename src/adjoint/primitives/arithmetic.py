@@ -1,0 +1,154 @@
+"""Arithmetic: sums, products, quotients, powers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from adjoint.base.arrays import ArrayType, array_type
+from adjoint.base.errors import DTypeError
+from adjoint.primitives.conversion import cast
+from adjoint.primitives.declaration import NONLINEAR, TAYLOR_LATER, Joint, Primitive
+from adjoint.primitives.elementwise import elementwise, weigh
+from adjoint.primitives.expression import Expression, bind
+from adjoint.primitives.samples import draw, sample
+from adjoint.primitives.selection import select
+from adjoint.primitives.structure import sum_to
+from adjoint.primitives.typing_rules import ufunc_types
+
+
+def _to_operand(cotangent: Expression, operand: Any) -> Expression:
+    """A cotangent brought to the shape and dtype of an operand that was broadcast and promoted."""
+    return cast(sum_to(cotangent, operand.shape), operand.dtype)
+
+
+PAIRS = (
+    sample(draw(3), draw(3)),
+    sample(draw(2, 3), draw(3)),
+    sample(draw(2, 1), draw(3, dtype=np.float32)),
+    sample(draw(2, dtype=complex), draw(2)),
+)
+
+ADD = elementwise(
+    np.add,
+    lambda x, y, result: 1,
+    lambda x, y, result: 1,
+    linear=Joint(),
+    transpose=lambda cotangents, operands: tuple(
+        _to_operand(cotangents[0], operand) for operand in operands
+    ),
+    samples=PAIRS,
+)
+SUBTRACT = elementwise(
+    np.subtract,
+    lambda x, y, result: 1,
+    lambda x, y, result: -1,
+    linear=Joint(),
+    transpose=lambda cotangents, operands: (
+        _to_operand(cotangents[0], operands[0]),
+        _to_operand(-cotangents[0], operands[1]),
+    ),
+    samples=PAIRS,
+)
+NEGATIVE = elementwise(
+    np.negative,
+    lambda x, result: -1,
+    linear=Joint(),
+    transpose=lambda cotangents, operands: (-cotangents[0],),
+    samples=(sample(draw(3)), sample(draw(2, dtype=complex))),
+)
+MULTIPLY = elementwise(
+    np.multiply, lambda x, y, result: y, lambda x, y, result: x, samples=PAIRS
+)
+DIVIDE = elementwise(
+    np.true_divide,
+    lambda x, y, result: 1 / y,
+    lambda x, y, result: -result / y,
+    name="divide",
+    samples=(
+        sample(draw(3), draw(3, low=0.5)),
+        sample(draw(2, 3), draw(3, low=-2, high=-0.5)),
+        sample(draw(2, dtype=complex), draw(2, low=0.5, dtype=complex)),
+    ),
+)
+RECIPROCAL = elementwise(
+    np.reciprocal,
+    lambda x, result: -result * result,
+    samples=(sample(draw(3, low=0.5)),),
+)
+SQUARE = elementwise(
+    np.square, lambda x, result: 2 * x, samples=(sample(draw(3)), sample(draw(2, dtype=complex)))
+)
+
+# --- powers --------------------------------------------------------------------------------------
+
+
+def _integer_power_partial(x: Any, exponent: int) -> Any:
+    if exponent == 0:
+        return 0
+    if exponent == 1:
+        return 1
+    return exponent * integer_power(x, exponent - 1)
+
+
+def _integer_power_type(x: ArrayType, exponent: int) -> ArrayType:
+    if exponent < 0 and not x.inexact:
+        raise DTypeError("Integers to negative integer powers are not allowed.")
+    return ufunc_types(np.power, x, array_type((), np.dtype(int), True))[0]
+
+
+INTEGER_POWER = Primitive(
+    "integer_power",
+    infer=_integer_power_type,
+    evaluate=lambda x, exponent: np.power(x, exponent),
+    linear=None,
+    derivative=lambda tangents, operands, results, exponent: (
+        weigh(_integer_power_partial(operands[0], exponent), tangents[0], results[0].type),
+    ),
+    transpose=NONLINEAR,
+    batch=lambda operands, batched, size, exponent: integer_power(operands[0], exponent),
+    taylor=TAYLOR_LATER,
+    samples=(
+        sample(draw(3), exponent=3),
+        sample(draw(3, low=0.5), exponent=-2),
+        sample(draw(2, dtype=complex), exponent=2),
+        sample(draw(2), exponent=0),
+        sample(draw(2), exponent=1),
+    ),
+)
+
+
+def integer_power(x: Expression, exponent: int) -> Expression:
+    """x to an integer power that is part of the program, so that x ** 2 is not an exponential."""
+    if exponent == 1:
+        return x
+    if exponent == 2:
+        return np.square(x)  # type: ignore[return-value]
+    return bind(INTEGER_POWER, x, exponent=exponent)  # type: ignore[no-any-return]
+
+
+def _power_by_base(x: Any, y: Any, result: Any) -> Any:
+    # y x^(y-1), and exactly 0 where y = 0, also at x = 0.
+    return select(np.equal(y, 0), 0.0, y * np.power(x, select(np.equal(y, 0), 1.0, y - 1)))
+
+
+def _power_by_exponent(x: Any, y: Any, result: Any) -> Any:
+    # x^y log x, whose limit at x = 0 is 0 for y > 0: 0^y is constant there.
+    return result * np.log(select(np.equal(x, 0) & np.greater_equal(_real(y), 0), 1.0, x))
+
+
+def _real(x: Any) -> Any:
+    return cast(x, np.zeros(0, x.dtype).real.dtype) if isinstance(x, Expression) else np.real(x)
+
+
+POWER = elementwise(
+    np.power,
+    _power_by_base,
+    _power_by_exponent,
+    samples=(
+        sample(draw(3, low=0.5), draw(3)),
+        sample(draw(2, 3, low=0.5), draw(3)),
+        sample(draw(2, low=0.5, dtype=complex), draw(2, low=0.5)),
+    ),
+)

@@ -1,0 +1,131 @@
+"""Conversions between dtypes, real and complex; all linear over the reals.
+
+A complex space is a real inner-product space under Re<x, y>, so the transpose of taking the real part is to read a real
+covector as a complex one, and that of complex conjugation is itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from adjoint.base.arrays import ArrayType, array_type, real_dtype
+from adjoint.primitives.declaration import (
+    ITSELF,
+    NO_DERIVATIVE,
+    TAYLOR_LATER,
+    Joint,
+    Primitive,
+)
+from adjoint.primitives.expression import Expression, bind
+from adjoint.primitives.samples import draw, sample
+
+
+def _batch_same(name: str) -> Any:
+    def batch(operands: Any, batched: Any, size: int, **params: Any) -> Any:
+        return bind(BY_NAME[name], *operands, **params)
+
+    return batch
+
+
+def _cast_transpose(cotangents: Any, operands: Any, dtype: np.dtype[Any]) -> Any:
+    (operand,) = operands
+    return (cast(cotangents[0], operand.dtype),)
+
+
+def _cast_evaluate(x: Any, dtype: np.dtype[Any]) -> Any:
+    x = np.asarray(x)
+    if x.dtype.kind == "c" and dtype.kind != "c":
+        x = x.real
+    return x.astype(dtype)
+
+
+CAST = Primitive(
+    "cast",
+    infer=lambda x, dtype: array_type(x.shape, dtype),
+    evaluate=_cast_evaluate,
+    linear=Joint(),
+    derivative=ITSELF,
+    transpose=_cast_transpose,
+    batch=_batch_same("cast"),
+    taylor=TAYLOR_LATER,
+    samples=(
+        sample(draw(3), dtype=np.dtype(complex)),
+        sample(draw(2, 3, dtype=complex), dtype=np.dtype(float)),
+        sample(draw(3), dtype=np.dtype(np.float32)),
+    ),
+)
+
+
+def cast(x: Expression, dtype: np.dtype[Any]) -> Expression:
+    """Convert to a dtype; complex to real takes the real part. Nothing is recorded when the dtype is right."""
+    if x.dtype == dtype and not x.type.weak:
+        return x
+    return bind(CAST, x, dtype=dtype)  # type: ignore[no-any-return]
+
+
+def _real_type(x: ArrayType) -> ArrayType:
+    return array_type(x.shape, real_dtype(x.dtype))
+
+
+REAL = Primitive(
+    "real",
+    infer=_real_type,
+    evaluate=np.real,
+    linear=Joint(),
+    derivative=ITSELF,
+    transpose=lambda cotangents, operands: (cast(cotangents[0], operands[0].dtype),),
+    batch=_batch_same("real"),
+    taylor=TAYLOR_LATER,
+    samples=(sample(draw(3, dtype=complex)),),
+    view=True,
+)
+
+IMAG = Primitive(
+    "imag",
+    infer=_real_type,
+    evaluate=np.imag,
+    linear=Joint(),
+    derivative=ITSELF,
+    # <Im u, v> = Re(conj(i v) u): the transpose multiplies by i.
+    transpose=lambda cotangents, operands: (cast(cotangents[0], operands[0].dtype) * 1j,),
+    batch=_batch_same("imag"),
+    taylor=TAYLOR_LATER,
+    samples=(sample(draw(3, dtype=complex)),),
+    view=True,
+)
+
+CONJUGATE = Primitive(
+    "conjugate",
+    infer=lambda x: x if not x.weak else array_type((), x.dtype),
+    evaluate=np.conjugate,
+    linear=Joint(),
+    derivative=ITSELF,
+    transpose=lambda cotangents, operands: (conjugate(cotangents[0]),),
+    batch=_batch_same("conjugate"),
+    taylor=TAYLOR_LATER,
+    samples=(sample(draw(3, dtype=complex)),),
+    ufunc=np.conjugate,
+)
+
+
+def conjugate(x: Any) -> Any:
+    """The complex conjugate; the same expression when it is real."""
+    return bind(CONJUGATE, x) if isinstance(x, Expression) and x.dtype.kind == "c" else x
+
+
+STOP_GRADIENT = Primitive(
+    "stop_gradient",
+    infer=lambda x: array_type(x.shape, x.dtype),
+    evaluate=lambda x: x,
+    linear=None,
+    derivative=NO_DERIVATIVE,
+    transpose=NO_DERIVATIVE,
+    batch=_batch_same("stop_gradient"),
+    taylor=TAYLOR_LATER,
+    samples=(sample(draw(3)),),
+    view=True,
+)
+
+BY_NAME = {p.name: p for p in (CAST, REAL, IMAG, CONJUGATE, STOP_GRADIENT)}

@@ -1,0 +1,167 @@
+"""What a primitive is: everything about it in one declaration, every slot a rule or a reason.
+
+Rules are written on `Expression`s (see `expression.py`) with NumPy's own operators and functions:
+
+    derivative(tangents, operands, results, **params) -> the tangent of each result
+    transpose(cotangents, operands, **params) -> the cotangent of each linear operand
+    batch(operands, batched, size, **params) -> results with the batch as axis 0
+
+A tangent or cotangent that is None is structurally zero, and costs nothing. Sample inputs are what the generic checker runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from adjoint.base.arrays import ArrayType
+from adjoint.base.errors import MissingRuleError, ProgramError
+from adjoint.program.operation import operation
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a slot holds no rule, in words that can end an error message."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Joint:
+    """Linear in these operands taken together, as a sum or a concatenation is; all operands when None."""
+
+    places: frozenset[int] | None = None
+
+    def allows(self, marks: tuple[bool, ...]) -> bool:
+        """Whether operands marked here may be the linear ones."""
+        return self.places is None or all(
+            place in self.places for place, mark in enumerate(marks) if mark
+        )
+
+
+@dataclass(frozen=True)
+class Each:
+    """Linear in each of these operands with the others held fixed, as a product is; all when None."""
+
+    places: frozenset[int] | None = None
+
+    def allows(self, marks: tuple[bool, ...]) -> bool:
+        """Whether operands marked here may be the linear ones."""
+        return sum(marks) == 1 and (self.places is None or marks.index(True) in self.places)
+
+
+@dataclass(frozen=True)
+class Into:
+    """A cotangent that touches only a part of its array: given what has been gathered so far, it adds itself.
+
+    So that n reads of single entries transpose to O(n) work and not O(n^2).
+    """
+
+    add: Callable[[Any], Any]
+
+
+Linearity = Joint | Each | None
+Rule = Callable[..., Any]
+
+@dataclass(frozen=True)
+class Itself:
+    """The derivative of a primitive that is linear in what varies: the primitive itself, on tangents."""
+
+
+ITSELF: Final = Itself()
+NO_DERIVATIVE: Final = Reason("its results carry no derivative (integers, booleans, or constants)")
+TAYLOR_LATER: Final = Reason("Taylor mode is not there yet")
+NONLINEAR: Final = Reason("it is not linear")
+
+PRIMITIVES: Final[dict[str, Primitive]] = {}
+UFUNCS: Final[dict[Any, Primitive]] = {}
+
+
+class Primitive:
+    """A primitive operation. Declaring it registers it; a second one of the same name is refused.
+
+    name: as programs print it.
+    infer: `(*types, **params) -> ArrayType` or a tuple of them; raises a typed error.
+    evaluate: its meaning in NumPy, `(*values, **params) -> array` (or a tuple when `multiple`).
+    linear: where it is linear.
+    derivative, transpose, batch, taylor: a rule or a `Reason`; `ITSELF` for the derivative of a linear primitive.
+    samples: the sample inputs of the generic checker.
+    ufunc: the NumPy function that is both its meaning and its front-end name, for elementwise primitives.
+    view: whether its result may share memory with its first operand.
+    """
+
+    __slots__ = (
+        "bare",
+        "batch",
+        "derivative",
+        "evaluate",
+        "infer_rule",
+        "linear",
+        "multiple",
+        "name",
+        "samples",
+        "taylor",
+        "transpose",
+        "ufunc",
+        "view",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        infer: Rule,
+        evaluate: Rule,
+        linear: Linearity,
+        derivative: Rule | Reason | Itself,
+        transpose: Rule | Reason,
+        batch: Rule | Reason,
+        taylor: Rule | Reason,
+        samples: tuple[Any, ...] | Reason,
+        ufunc: Any = None,
+        view: bool = False,
+        multiple: bool = False,
+    ) -> None:
+        if name in PRIMITIVES:
+            raise ProgramError(f"A primitive called {name!r} exists already.")
+        if samples == ():
+            raise ProgramError(f"The primitive {name!r} has no sample inputs for the checker.")
+        self.name = name
+        self.infer_rule = infer
+        self.evaluate = evaluate
+        self.linear = linear
+        self.derivative = derivative
+        self.transpose = transpose
+        self.batch = batch
+        self.taylor = taylor
+        self.samples = samples
+        self.ufunc = ufunc
+        self.view = view
+        self.multiple = multiple
+        self.bare = operation(self)
+        PRIMITIVES[name] = self
+        if ufunc is not None:
+            UFUNCS[ufunc] = self
+
+    def infer(self, *types: ArrayType, **params: Any) -> tuple[ArrayType, ...]:
+        """The types of the results."""
+        found = self.infer_rule(*types, **params)
+        return found if isinstance(found, tuple) else (found,)
+
+    def is_linear(self, linear: tuple[bool, ...], params: dict[str, Any]) -> bool:
+        """Whether it is linear in the operands marked."""
+        return self.linear is not None and self.linear.allows(linear)
+
+    def rule(self, slot: str) -> Rule:
+        """The rule in a slot, or MissingRuleError with the reason why there is none."""
+        found = getattr(self, slot)
+        if isinstance(found, Reason):
+            raise MissingRuleError(f"{self.name!r} has no {slot} rule: {found.text}.")
+        return found  # type: ignore[no-any-return]
+
+    def __repr__(self) -> str:
+        return f"<primitive {self.name}>"
+
+    def __reduce__(self) -> Any:
+        return PRIMITIVES.__getitem__, (self.name,)

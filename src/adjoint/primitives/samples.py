@@ -1,0 +1,68 @@
+"""Sample inputs for the generic checker: what each primitive is tried on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from adjoint.base.arrays import Shape
+
+
+@dataclass(frozen=True)
+class Draw:
+    """An operand drawn at random: uniform in [low, high), of a shape and dtype.
+
+    For complex dtypes both parts are drawn; for integers and booleans the bounds are those of the integers.
+    """
+
+    shape: Shape = ()
+    low: float = -2.0
+    high: float = 2.0
+    dtype: Any = float
+
+    def array(self, generator: np.random.Generator) -> Any:
+        """A concrete operand."""
+        dtype = np.dtype(self.dtype)
+        if dtype.kind == "b":
+            return generator.random(self.shape) < 0.5
+        if dtype.kind in "iu":
+            return generator.integers(int(self.low), int(self.high), self.shape).astype(dtype)
+        values = generator.uniform(self.low, self.high, self.shape)
+        if dtype.kind == "c":
+            values = values + 1j * generator.uniform(self.low, self.high, self.shape)
+        return np.asarray(values, dtype)
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """An operand with these very values (indices, masks, points of interest)."""
+
+    values: Any
+
+    def array(self, generator: np.random.Generator) -> Any:
+        """A concrete operand."""
+        return np.array(self.values)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Operands and parameters on which a primitive is tried.
+
+    order: up to which order derivatives exist and are compared with differences (2 by default).
+    """
+
+    operands: tuple[Draw | Fixed, ...]
+    params: dict[str, Any] = field(default_factory=dict)
+    order: int = 2
+
+
+def sample(*operands: Draw | Fixed, order: int = 2, **params: Any) -> Sample:
+    """A sample, written briefly."""
+    return Sample(operands, params, order)
+
+
+def draw(*shape: int, low: float = -2.0, high: float = 2.0, dtype: Any = float) -> Draw:
+    """A random operand, written briefly."""
+    return Draw(shape, low, high, dtype)

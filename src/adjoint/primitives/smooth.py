@@ -1,0 +1,78 @@
+"""Smooth elementwise functions of NumPy: the function, its derivative in NumPy's own terms, its samples."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from adjoint.primitives.elementwise import elementwise
+from adjoint.primitives.samples import draw, sample
+from adjoint.primitives.selection import select
+
+_LINE = (sample(draw(3)), sample(draw(2, 2, dtype=np.float32)))
+_COMPLEX = sample(draw(2, low=0.3, high=1.2, dtype=complex))
+_POSITIVE = (sample(draw(3, low=0.5)), _COMPLEX)
+_INSIDE = (sample(draw(3, low=-0.8, high=0.8)), _COMPLEX)
+
+elementwise(np.exp, lambda x, result: result, samples=(*_LINE, _COMPLEX))
+elementwise(np.exp2, lambda x, result: result * math.log(2), samples=_LINE)
+elementwise(np.expm1, lambda x, result: np.exp(x), samples=_LINE)
+elementwise(np.log, lambda x, result: 1 / x, samples=_POSITIVE)
+elementwise(np.log2, lambda x, result: 1 / (x * math.log(2)), samples=_POSITIVE)
+elementwise(np.log10, lambda x, result: 1 / (x * math.log(10)), samples=_POSITIVE)
+elementwise(np.log1p, lambda x, result: 1 / (1 + x), samples=_INSIDE)
+elementwise(np.sqrt, lambda x, result: 0.5 / result, samples=_POSITIVE)
+elementwise(
+    np.cbrt, lambda x, result: 1 / (3 * np.square(result)), samples=(sample(draw(3, low=0.5)),)
+)
+
+elementwise(np.sin, lambda x, result: np.cos(x), samples=(*_LINE, _COMPLEX))
+elementwise(np.cos, lambda x, result: -np.sin(x), samples=(*_LINE, _COMPLEX))
+elementwise(np.tan, lambda x, result: 1 + np.square(result), samples=_INSIDE)
+elementwise(np.arcsin, lambda x, result: 1 / np.sqrt(1 - np.square(x)), samples=_INSIDE)
+elementwise(np.arccos, lambda x, result: -1 / np.sqrt(1 - np.square(x)), samples=_INSIDE)
+elementwise(np.arctan, lambda x, result: 1 / (1 + np.square(x)), samples=(*_LINE, _COMPLEX))
+elementwise(np.sinh, lambda x, result: np.cosh(x), samples=(*_LINE, _COMPLEX))
+elementwise(np.cosh, lambda x, result: np.sinh(x), samples=(*_LINE, _COMPLEX))
+elementwise(np.tanh, lambda x, result: 1 - np.square(result), samples=(*_LINE, _COMPLEX))
+elementwise(np.arcsinh, lambda x, result: 1 / np.sqrt(1 + np.square(x)), samples=(*_LINE, _COMPLEX))
+elementwise(
+    np.arccosh,
+    # Two roots, not one of the product: the branch cut stays where NumPy has it.
+    lambda x, result: 1 / (np.sqrt(x - 1) * np.sqrt(x + 1)),
+    samples=(sample(draw(3, low=1.5, high=3)),),
+)
+elementwise(np.arctanh, lambda x, result: 1 / (1 - np.square(x)), samples=_INSIDE)
+
+_PAIR = (sample(draw(3), draw(3)), sample(draw(2, 3, low=0.5), draw(3, low=0.5)))
+
+elementwise(
+    np.arctan2,
+    lambda y, x, result: x / (np.square(x) + np.square(y)),
+    lambda y, x, result: -y / (np.square(x) + np.square(y)),
+    samples=_PAIR,
+)
+elementwise(
+    np.hypot,
+    # 0 at the origin, as the gradient of a norm is.
+    lambda x, y, result: x / select(np.equal(result, 0), 1.0, result),
+    lambda x, y, result: y / select(np.equal(result, 0), 1.0, result),
+    samples=_PAIR,
+)
+elementwise(
+    np.logaddexp,
+    lambda x, y, result: np.exp(x - result),
+    lambda x, y, result: np.exp(y - result),
+    samples=_PAIR,
+)
+elementwise(
+    np.logaddexp2,
+    lambda x, y, result: np.exp2(x - result),
+    lambda x, y, result: np.exp2(y - result),
+    samples=_PAIR,
+)
+elementwise(np.deg2rad, lambda x, result: math.pi / 180, samples=_LINE)
+elementwise(np.rad2deg, lambda x, result: 180 / math.pi, samples=_LINE)
+elementwise(np.radians, lambda x, result: math.pi / 180, samples=_LINE)
+elementwise(np.degrees, lambda x, result: 180 / math.pi, samples=_LINE)

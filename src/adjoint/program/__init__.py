@@ -1,0 +1,20 @@
+"""Floor 2: programs, their parts, how they are built, checked and printed. Knows nothing of primitives' rules."""
+
+from adjoint.program.builder import Builder
+from adjoint.program.checker import check_linear, check_program
+from adjoint.program.operation import Operation, PrimitiveProtocol, operation
+from adjoint.program.program import Atom, Equation, Literal, Program, Variable
+
+__all__ = [
+    "Atom",
+    "Builder",
+    "Equation",
+    "Literal",
+    "Operation",
+    "PrimitiveProtocol",
+    "Program",
+    "Variable",
+    "check_linear",
+    "check_program",
+    "operation",
+]

@@ -1,0 +1,70 @@
+"""Operations: a primitive together with its parameters, interned, with the types it has inferred so far."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Protocol
+from weakref import WeakValueDictionary
+
+from adjoint.base.arrays import ArrayType
+
+_INFERENCE_LIMIT: Final = 2048
+
+
+class PrimitiveProtocol(Protocol):
+    """What a program needs to know of a primitive: its name, its type rule, and where it is linear."""
+
+    name: str
+
+    def infer(self, *types: ArrayType, **params: Any) -> tuple[ArrayType, ...]:
+        """The types of the results, or a typed error."""
+
+    def is_linear(self, linear: tuple[bool, ...], params: dict[str, Any]) -> bool:
+        """Whether the primitive is jointly linear in the operands marked, the others held fixed."""
+
+
+class Operation:
+    """A primitive with its parameters. Build it with `operation`: equal ones are the same object."""
+
+    __slots__ = ("__weakref__", "_inferred", "params", "primitive")
+
+    def __init__(self, primitive: Any, params: dict[str, Any]) -> None:
+        self.primitive = primitive
+        self.params = params
+        self._inferred: dict[tuple[ArrayType, ...], tuple[ArrayType, ...]] = {}
+
+    def infer(self, types: tuple[ArrayType, ...]) -> tuple[ArrayType, ...]:
+        """The types of the results for these operand types; inferred once for each combination."""
+        found = self._inferred.get(types)
+        if found is None:
+            found = self.primitive.infer(*types, **self.params)
+            if len(self._inferred) >= _INFERENCE_LIMIT:
+                self._inferred.clear()
+            self._inferred[types] = found
+        return found
+
+    def __repr__(self) -> str:
+        return self.primitive.name + parameter_text(self.params)
+
+
+_living: WeakValueDictionary[Any, Operation] = WeakValueDictionary()
+
+
+def operation(primitive: Any, **params: Any) -> Operation:
+    """The one `Operation` of a primitive with these (hashable) parameters."""
+    key = (primitive, *params.items())
+    found = _living.get(key)
+    if found is None:
+        found = _living.setdefault(key, Operation(primitive, params))
+    return found
+
+
+def parameter_text(params: dict[str, Any]) -> str:
+    """Parameters as programs print them: `[axes=(0,)]`, or nothing."""
+    if not params:
+        return ""
+    return "[" + ", ".join(f"{name}={_text(value)}" for name, value in params.items()) + "]"
+
+
+def _text(value: Any) -> str:
+    name = getattr(value, "__name__", None)
+    return name if isinstance(name, str) else str(value)

@@ -1,0 +1,30 @@
+"""Floor 10: the wine network, its comparison of differentiation methods, tables and pictures."""
+
+from adjoint.report.comparison import Method, Row, compare, methods
+from adjoint.report.network import (
+    Training,
+    accuracy,
+    default_learning_rate,
+    draw_weights,
+    hand_written_gradient,
+    loss_on,
+    outputs,
+    train,
+)
+from adjoint.report.tables import comparison_table
+
+__all__ = [
+    "Method",
+    "Row",
+    "Training",
+    "accuracy",
+    "compare",
+    "comparison_table",
+    "default_learning_rate",
+    "draw_weights",
+    "hand_written_gradient",
+    "loss_on",
+    "methods",
+    "outputs",
+    "train",
+]

@@ -1,0 +1,66 @@
+"""The space of a value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import optree
+
+from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
+from adjoint.base.pytrees import NAMESPACE, flatten, unflatten
+from adjoint.spaces.covector import Covector
+from adjoint.spaces.euclidean import Euclidean
+from adjoint.spaces.product import Product
+from adjoint.spaces.space import Space
+from adjoint.spaces.values import describe
+
+
+def infer(value: Any) -> Space:
+    """The Euclidean space that an array lives in, or the product of such for a tree.
+
+    A Python float is an element of Euclidean(()); a covector one of the dual of its space.
+
+    Raises:
+        NotDifferentiableError: a leaf is an integer or a boolean, or an array of them.
+        ArgumentTypeError: a leaf is neither an array nor a number.
+
+    Example:
+        >>> import numpy as np
+        >>> infer({"b": 1.0, "w": np.ones((2, 3))})
+        Product({'b': Euclidean(()), 'w': Euclidean((2, 3))})
+    """
+    if isinstance(value, np.ndarray):
+        return _leaf_space(value, "")
+    flatten(value)  # registers the dataclasses that are met
+    leaves, treedef = optree.tree_flatten(value, is_leaf=_is_covector, namespace=NAMESPACE)
+    if treedef.is_leaf():
+        return _leaf_space(value, "")
+    paths = [accessor.codify("") for accessor in treedef.accessors()]
+    spaces = [_leaf_space(leaf, path) for leaf, path in zip(leaves, paths, strict=True)]
+    return Product(unflatten(treedef, spaces))
+
+
+def _is_covector(value: Any) -> bool:
+    return isinstance(value, Covector)
+
+
+def _leaf_space(leaf: Any, path: str) -> Space:
+    if isinstance(leaf, Covector):
+        space: Space = leaf.space
+        return space.dual
+    if type(leaf) in (float, complex):
+        return Euclidean((), type(leaf))
+    dtype, shape = getattr(leaf, "dtype", None), getattr(leaf, "shape", None)
+    if type(leaf) in (int, bool) or (shape is not None and getattr(dtype, "kind", "") in "biu"):
+        raise NotDifferentiableError(
+            f"The space of value{path} was asked for. Got {describe(leaf)}, and integers and "
+            f"booleans "
+            "form no vector space. Convert it to floating point, or keep it out of the tree."
+        )
+    if shape is None or dtype is None or dtype.kind not in "fc":
+        raise ArgumentTypeError(
+            f"The space of value{path} was asked for. Got {describe(leaf)}, which is neither a "
+            "number nor an array of numbers. Turn it into an array with np.asarray."
+        )
+    return Euclidean(tuple(shape), dtype)

@@ -1,0 +1,8 @@
+"""Floor 5: transforms, from programs to programs; one file each."""
+
+from adjoint.transforms.jvp import jvp, tangent_type
+from adjoint.transforms.linearize import Linearised, linearize
+from adjoint.transforms.transpose import transpose, vjp
+from adjoint.transforms.vmap import vmap
+
+__all__ = ["Linearised", "jvp", "linearize", "tangent_type", "transpose", "vjp", "vmap"]

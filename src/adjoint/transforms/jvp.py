@@ -1,0 +1,134 @@
+"""Forward mode: a program that carries tangents along (E.1.59, E.1.60).
+
+Each equation y = p(x) is followed by those of its derivative, so that (x, u) becomes (f(x), df(x)[u]). Tangents that are
+structurally zero are None, and nothing is recorded for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from adjoint.base.arrays import ArrayType, array_type
+from adjoint.primitives.declaration import NO_DERIVATIVE, Itself, Joint, Primitive
+from adjoint.primitives.expression import Expression, bind
+from adjoint.primitives.structure import zeros
+from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable
+
+
+def tangent_type(type: ArrayType) -> ArrayType:
+    """The type of a tangent at a value of this type: the same, but never weak."""
+    return array_type(type.shape, type.dtype) if type.weak else type
+
+
+def jvp(program: Program, active: Sequence[bool]) -> Program:
+    """(inputs, tangents of the active inputs) -> (outputs, tangents of the inexact outputs)."""
+    builder = Builder()
+    primals = [builder.input(variable.type) for variable in program.inputs]
+    tangents = [
+        builder.input(tangent_type(variable.type)) if mark else None
+        for variable, mark in zip(program.inputs, active, strict=True)
+    ]
+    outputs, output_tangents = push_forward(builder, program, primals, tangents)
+    filled = [
+        tangent if tangent is not None else zeros(builder, tangent_type(atom.type)).atom
+        for atom, tangent in zip(program.outputs, output_tangents, strict=True)
+        if atom.type.inexact
+    ]
+    return builder.build([*outputs, *filled])
+
+
+def push_forward(
+    builder: Builder,
+    program: Program,
+    primals: Sequence[Atom],
+    tangents: Sequence[Atom | None],
+) -> tuple[list[Atom], list[Atom | None]]:
+    """Append a program together with its derivative; returns its outputs and their tangents."""
+    values: dict[Variable, Atom] = dict(zip(program.inputs, primals, strict=True))
+    slopes: dict[Variable, Atom | None] = dict(zip(program.inputs, tangents, strict=True))
+
+    def value(atom: Atom) -> Atom:
+        return values[atom] if isinstance(atom, Variable) else atom
+
+    def slope(atom: Atom) -> Atom | None:
+        return slopes[atom] if isinstance(atom, Variable) else None
+
+    for number, equation in enumerate(program.equations):
+        builder.origin = number if equation.origin is None else equation.origin
+        builder.derived = equation.derived
+        operands = [value(atom) for atom in equation.inputs]
+        results = builder.emit(equation.operation, operands)
+        values.update(zip(equation.outputs, results, strict=True))
+        builder.derived = True
+        moving = [slope(atom) for atom in equation.inputs]
+        derivatives = _derive(builder, equation, operands, moving, results)
+        slopes.update(zip(equation.outputs, derivatives, strict=True))
+    builder.origin = None
+    return [value(atom) for atom in program.outputs], [slope(atom) for atom in program.outputs]
+
+
+def _derive(
+    builder: Builder,
+    equation: Equation,
+    operands: Sequence[Atom],
+    tangents: Sequence[Atom | None],
+    results: Sequence[Variable],
+) -> Sequence[Atom | None]:
+    """The tangents of one equation's results."""
+    primitive = equation.primitive
+    nothing = [None] * len(results)
+    if all(tangent is None for tangent in tangents) or primitive.derivative is NO_DERIVATIVE:
+        return nothing
+
+    def express(atom: Atom | None) -> Any:
+        if atom is None or (isinstance(atom, Literal)):
+            return atom if atom is None else atom.value
+        return Expression(builder, atom)
+
+    moving = tuple(map(express, tangents))
+    if isinstance(primitive.derivative, Itself):
+        found = (_derive_linear(builder, primitive, operands, moving, equation.params),)
+    else:
+        found = primitive.rule("derivative")(
+            moving,
+            tuple(Expression(builder, atom) for atom in operands),
+            tuple(map(express, results)),
+            **equation.params,
+        )
+    return [
+        None if tangent is None or not result.type.inexact else tangent.atom
+        for tangent, result in zip(found, results, strict=True)
+    ]
+
+
+def _derive_linear(
+    builder: Builder,
+    primitive: Primitive,
+    operands: Sequence[Atom],
+    tangents: Sequence[Expression | None],
+    params: dict[str, Any],
+) -> Expression:
+    """A linear primitive on tangents: all at once when it is jointly linear, else one operand at a time (product rule)."""
+    whole = [Expression(builder, atom) for atom in operands]
+    linear = primitive.linear
+    assert linear is not None
+    if isinstance(linear, Joint):
+        moved = [
+            tangent if tangent is not None else zeros(builder, tangent_type(operand.type))
+            for operand, tangent in zip(whole, tangents, strict=True)
+        ]
+        chosen = [
+            new if linear.places is None or place in linear.places else old
+            for place, (old, new) in enumerate(zip(whole, moved, strict=True))
+        ]
+        return bind(primitive, *chosen, **params)  # type: ignore[no-any-return]
+    terms = [
+        bind(primitive, *whole[:place], tangent, *whole[place + 1 :], **params)
+        for place, tangent in enumerate(tangents)
+        if tangent is not None
+    ]
+    total = terms[0]
+    for term in terms[1:]:
+        total = total + term
+    return total  # type: ignore[no-any-return]

@@ -1,0 +1,74 @@
+"""Every public name says what it is for, and functions and classes show it."""
+
+from types import ModuleType
+
+import pytest
+
+import adjoint
+from tests.architecture.documented import documentation_violations, public_names
+
+
+@pytest.mark.parametrize("name", ["", "spaces", "maps", "testing", "errors"])
+def test_public_names_are_documented(name: str) -> None:
+    module = getattr(adjoint, name) if name else adjoint
+    assert public_names(module) != []
+    assert documentation_violations(module) == []
+
+
+# --- the rule -------------------------------------------------------------------------------------
+
+
+def planted(**names: object) -> ModuleType:
+    module = ModuleType("planted", "A module.")
+    vars(module).update(names, __all__=sorted(names))
+    return module
+
+
+def bare():  # type: ignore[no-untyped-def]
+    pass
+
+
+def without_example() -> None:
+    """Do nothing."""
+
+
+def with_example() -> None:
+    """Do nothing.
+
+    >>> with_example()
+    """
+
+
+class Undocumented(Exception):
+    pass
+
+
+class DocumentedError(Exception):
+    """A thing went wrong."""
+
+
+@pytest.mark.parametrize(
+    ("value", "fault"),
+    [
+        (bare, "no docstring"),
+        (without_example, "no example"),
+        (type("Plain", (), {}), "no docstring"),
+        (type("Plain", (), {"__doc__": "A class."}), "no example"),
+        (Undocumented, "no docstring"),
+    ],
+)
+def test_a_missing_text_is_found(value: object, fault: str) -> None:
+    (found,) = documentation_violations(planted(value=value))
+    assert found.startswith("planted.value: ")
+    assert fault in found
+
+
+def test_a_name_that_does_not_exist_is_found() -> None:
+    module = planted()
+    module.__all__ = ["gone"]
+    assert documentation_violations(module) == ["planted.gone: is in __all__ and does not exist"]
+
+
+@pytest.mark.parametrize("value", [with_example, DocumentedError, 3.0])
+def test_documented_names_are_fine(value: object) -> None:
+    assert documentation_violations(planted(value=value)) == []

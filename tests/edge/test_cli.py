@@ -1,0 +1,185 @@
+"""The command `adjoint` as its users meet it: what it prints, where, and with which exit code."""
+
+import types
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+import adjoint as ad
+from adjoint import cli
+from adjoint.commands.app import app
+
+MODEL = """
+import numpy as np
+
+inputs = (np.array([0.5, -1.0, 2.0]),)
+
+def loss(x):
+    return np.sum(np.tanh(x) ** 2)
+
+def raises(x):
+    raise ValueError("no such thing\\nas this")
+
+def counts(x):
+    return np.argmax(x)
+"""
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "model.py"
+    path.write_text(MODEL, encoding="utf-8")
+    return path
+
+
+def run(*arguments: object) -> Result:
+    result: Result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    return result
+
+
+def assert_one_line(result: Result, *parts: str) -> None:
+    """One line on stderr that says these things, exit code 2, and no traceback."""
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    assert "Traceback" not in result.stderr
+    for part in parts:
+        assert part in result.stderr
+
+
+# --- wine -----------------------------------------------------------------------------------------
+
+
+def test_wine_trains_compares_and_draws(tmp_path: Path) -> None:
+    picture = tmp_path / "wine.png"
+    result = run("wine", "--hidden", 2, "--steps", 50, "--output", picture)
+    assert result.exit_code == 0, result.output
+    for part in ("forward mode", "reverse mode", "by hand", "central differences", "50 steps"):
+        assert part in result.stdout
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_wine_quietly_prints_one_line(tmp_path: Path) -> None:
+    result = run("wine", "--quiet", "--steps", 2000, "--output", tmp_path / "wine.svg")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.count("\n") == 1
+    assert "accuracy 9" in result.stdout
+
+
+def test_wine_tells_where_it_cannot_write(tmp_path: Path) -> None:
+    assert_one_line(run("wine", "--output", tmp_path / "gone" / "wine.png"), "there is no folder")
+    assert_one_line(run("wine", "--output", tmp_path / "wine.gif"), ".png, .svg or .pdf")
+
+
+def test_wine_tells_that_it_diverged(tmp_path: Path) -> None:
+    result = run("wine", "--quiet", "--learning-rate", 9, "--output", tmp_path / "wine.png")
+    assert_one_line(result, "adjoint wine: ", "smaller learning rate")
+
+
+# --- check ----------------------------------------------------------------------------------------
+
+
+def test_check_passes_a_right_function(model: Path) -> None:
+    result = run("check", f"{model}:loss")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.strip() != ""
+
+
+def test_check_hands_over_the_inputs_and_the_seed(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    def check(function: object, *inputs: object, seed: int) -> types.SimpleNamespace:
+        seen.append((function.__name__, len(inputs), seed))  # type: ignore[attr-defined]
+        return types.SimpleNamespace(passed=False)
+
+    monkeypatch.setattr(ad.testing, "check", check)
+    result = run("check", f"{model}:loss", "--seed", 5)
+    assert result.exit_code == 1
+    assert "passed=False" in result.stdout
+    assert seen == [("loss", 1, 5)]
+
+
+@pytest.mark.parametrize("command", ["check", "show"])
+def test_what_goes_wrong_is_told_in_one_line(model: Path, command: str) -> None:
+    def run_on(function: str) -> Result:
+        return run(command, f"{model}:{function}")
+
+    assert_one_line(run(command, "gone.py:f"), f"adjoint {command}: ", "there is no file gone.py")
+    assert_one_line(run_on("los"), "did you mean 'loss'?")
+    assert_one_line(run_on("raises"), "ValueError: no such thing as this", "model.py, line 10")
+    assert_one_line(run(command, f"{model}:loss", "--inputs", "case"), "'case'")
+
+
+@pytest.mark.parametrize("command", [["check"], ["show", "--vjp"]])
+def test_a_function_without_derivative_is_told_in_one_line(model: Path, command: list[str]) -> None:
+    assert_one_line(run(*command, f"{model}:counts"), "Error: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("def f(x:\n", "SyntaxError"),
+        ("import no_such_module_at_all\n", "No module named 'no_such_module_at_all'"),
+        ("raise SystemExit(3)\n", "SystemExit: 3"),
+    ],
+)
+def test_a_file_that_cannot_be_loaded_is_told_in_one_line(
+    tmp_path: Path, text: str, part: str
+) -> None:
+    path = tmp_path / "model.py"
+    path.write_text(text, encoding="utf-8")
+    assert_one_line(run("check", f"{path}:f"), part)
+
+
+def test_the_whole_traceback_can_be_asked_for(model: Path) -> None:
+    result = run("check", f"{model}:raises", "--traceback")
+    assert isinstance(result.exception, ValueError)
+
+
+# --- show -----------------------------------------------------------------------------------------
+
+
+def test_show_prints_the_program_and_its_pullback(model: Path) -> None:
+    result = run("show", f"{model}:loss")
+    assert result.exit_code == 0, result.output
+    assert "# program of loss" in result.stdout
+    assert "# vjp of loss" in result.stdout
+    assert "tanh" in result.stdout
+
+
+@pytest.mark.parametrize("option", ["--jvp", "--vjp", "--source"])
+def test_show_prints_what_is_asked_for(model: Path, option: str) -> None:
+    result = run("show", f"{model}:loss", option)
+    assert result.exit_code == 0, result.output
+    assert "# " + option.removeprefix("--") not in result.stdout
+    assert "tanh" in result.stdout
+
+
+# --- the command itself ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", [[], ["wine"], ["check"], ["show"]])
+def test_help_shows_examples(command: list[str]) -> None:
+    result = run(*command, "--help")
+    assert result.exit_code == 0
+    assert "Examples:\n    adjoint " in result.stdout
+
+
+def test_version() -> None:
+    assert run("--version").stdout.startswith("adjoint ")
+
+
+def test_without_the_extra_one_line_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cli, "find_spec", lambda name: None)
+    with pytest.raises(SystemExit) as stopped:
+        cli.main()
+    assert stopped.value.code == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [
+        "adjoint: the command line needs matplotlib and rich and typer: pip install 'adjoint[cli]'"
+    ]
