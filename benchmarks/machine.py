@@ -1,4 +1,4 @@
-"""What this machine can do at best, measured: the physical limits that the tables are held against."""
+"""What this machine can do at best, measured: the limits that the tables are held against."""
 
 from __future__ import annotations
 

@@ -56,9 +56,9 @@ def run() -> list[Table]:
             table.rows.append(_row(name, function, _argument(size, ndim)))
     table.notes.append(
         "Forward is `ad.jvp` (value and tangent), reverse `ad.value_and_grad`, both un-jitted; the "
-        "peers in reverse mode. All are multiples of the function's own time in NumPy. The limit is "
-        "the larger of reading the argument and writing the gradient at the bandwidth measured at "
-        "that size, and of the products' arithmetic at the measured peak."
+        "peers in reverse mode. All are multiples of the function's own time in NumPy. The "
+        "limit is the larger of reading the argument and writing the gradient at the bandwidth "
+        "measured at that size, and of the products' arithmetic at the measured peak."
     )
     return [table]
 
@@ -88,10 +88,8 @@ def _row(name: str, function: Callable[[Any, Any], Any], x: Any) -> list[str]:
 
 
 def _limit(name: str, x: Any) -> float:
-    moving = 2 * x.nbytes / bandwidth(x.nbytes)
+    moving: float = 2 * x.nbytes / bandwidth(x.nbytes)
     if name != "matrix products":
         return moving
-    multiplying = (
-        2 * 3 * 2 * x.shape[0] ** 3 / peak_flops("f8")
-    )  # 2 products, each with 2 pullbacks
-    return max(moving, multiplying)
+    # Two products, each with the two of its pullback.
+    return max(moving, 2 * 3 * 2 * len(x) ** 3 / peak_flops("f8"))

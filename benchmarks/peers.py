@@ -1,21 +1,23 @@
 """The gradient of one function by every peer that is installed.
 
-A case writes its function once over a namespace `xp` that is numpy, autograd.numpy, jax.numpy or torch.
-The argument is an array or a list of arrays.
+A case writes its function once over a namespace `xp` that is numpy, autograd.numpy, jax.numpy or
+torch. The argument is an array or a list of arrays.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+import numpy as np
+
 from benchmarks.measure import Thunk
 
-Function = Callable[[Any, Any], Any]  # (argument, xp) -> scalar
+Function = Callable[..., Any]  # (argument, xp, *constants) -> scalar
 
 PEERS = ("autograd", "jax", "torch", "casadi")
 
@@ -78,10 +80,22 @@ def _torch(function: Function, argument: Any, constants: Any) -> dict[str, Thunk
 def casadi_gradient(
     build: Callable[[Any], tuple[list[Any], Any]], values: list[Any]
 ) -> dict[str, Thunk]:
-    """CasADi's gradient as a function prepared once. `build(casadi)` gives its symbols and the loss."""
+    """CasADi's gradient, prepared once. `build(casadi)` gives its symbols and the loss."""
     if not installed("casadi"):
         return {}
     casadi = import_module("casadi")
     symbols, loss = build(casadi)
     function = casadi.Function("g", symbols, [casadi.gradient(loss, s) for s in symbols])
     return {"CasADi, prepared": lambda: function(*values)}
+
+
+def assert_agreement(candidates: Mapping[str, Thunk], expected: Any, tolerance: float) -> None:
+    """Refuse to time what is not the gradient. `expected` is an array or a list of them."""
+    wanted = expected if isinstance(expected, list) else [expected]
+    for name, thunk in candidates.items():
+        value: Any = thunk()
+        found = list(value) if isinstance(value, list | tuple) else [value]
+        for got, want in zip(found, wanted, strict=True):
+            error = np.max(np.abs(np.reshape(np.asarray(got), np.shape(want)) - want))
+            if not error <= tolerance * np.max(np.abs(want)):
+                raise AssertionError(f"the gradient by {name} is off by {error:.2g}")

@@ -17,9 +17,9 @@ def main() -> None:
     """Run the command line."""
     missing = missing_packages()
     if missing:
-        lacking = " and ".join(missing)
+        lacking = ", ".join(missing)
         print(
-            f"adjoint: the command line needs {lacking}: pip install 'adjoint[cli]'",
+            f"adjoint: the command line needs {lacking}; pip install 'adjoint[cli]'",
             file=sys.stderr,
         )
         raise SystemExit(2)

@@ -41,9 +41,9 @@ def _fault(value: Any) -> str | None:
     if not (is_code or inspect.ismodule(value)):
         return None
     own = vars(value).get("__doc__") if inspect.isclass(value) else value.__doc__
-    if not (own or "").strip():
+    if not str(own or "").strip():
         return "has no docstring"
     is_error = inspect.isclass(value) and issubclass(value, BaseException)
-    if is_code and not is_error and ">>>" not in own:
+    if is_code and not is_error and ">>>" not in str(own):
         return "has no example (>>>) in its docstring"
     return None

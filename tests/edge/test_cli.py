@@ -4,8 +4,7 @@ import types
 from pathlib import Path
 
 import pytest
-from click.testing import Result
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 import adjoint as ad
 from adjoint import cli
@@ -35,8 +34,7 @@ def model(tmp_path: Path) -> Path:
 
 
 def run(*arguments: object) -> Result:
-    result: Result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    return result
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def assert_one_line(result: Result, *parts: str) -> None:
@@ -181,5 +179,5 @@ def test_without_the_extra_one_line_says_what_to_install(
     assert stopped.value.code == 2
     lines = capsys.readouterr().err.splitlines()
     assert lines == [
-        "adjoint: the command line needs matplotlib and rich and typer: pip install 'adjoint[cli]'"
+        "adjoint: the command line needs matplotlib, rich, typer; pip install 'adjoint[cli]'"
     ]

@@ -207,7 +207,7 @@ def show(
     """Print the program of a function of your own, and the programs of its derivatives.
 
     Without an option, its program and that of its pullback (reverse mode). Inputs are found as by
-    `adjoint check`; only their shapes and dtypes matter here.
+    `adjoint check`; their shapes and dtypes matter, and their values where the function asks.
 
     \b
     Examples:

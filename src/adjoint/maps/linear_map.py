@@ -24,7 +24,15 @@ Function = Callable[[Any], Any]
 
 
 class MatrixBy(Enum):
-    """How a matrix is found: from the map on a basis, or the transpose on a dual basis."""
+    """How a matrix is found: from the map on a basis, or the transpose on a dual basis.
+
+    Example:
+        >>> from adjoint.maps import identity
+        >>> from adjoint.spaces import Euclidean
+        >>> identity(Euclidean(2)).matrix(by=MatrixBy.ROWS)
+        array([[1., 0.],
+               [0., 1.]])
+    """
 
     COLUMNS = "apply the map to every basis vector of the domain"
     ROWS = "apply the transpose to every dual basis covector of the codomain"
@@ -120,13 +128,17 @@ class LinearMap:
         """
         if self._transpose_of is not None:
             return self._transpose_of
-        pull, domain, codomain = self._require_transpose(), self.domain, self.codomain
+        domain, codomain, name = self.domain, self.codomain, _suffixed(self.name, "T")
+        domain_dual, codomain_dual = domain.dual, codomain.dual
+        pull, push = self._require_transpose(), self._apply
         found = LinearMap(
-            codomain.dual,
-            domain.dual,
+            codomain_dual,
+            domain_dual,
             lambda covector: domain._as_covector(pull(codomain._components_of(covector))),
-            self._apply,  # the components of a covector on X' are an element of X
-            name=_suffixed(self.name, "T"),
+            # A covector on X' is an element of X: its components are that element itself, or,
+            # where X is a dual, the components of that element.
+            lambda c: codomain_dual._components_of(push(domain_dual._as_covector(c))),
+            name=name,
         )
         found._transpose_of = self
         if self._find_inverse is not None:
@@ -191,8 +203,7 @@ class LinearMap:
         return _composition(self, other)
 
     def __add__(self, other: Any) -> LinearMap:
-        if not isinstance(other, LinearMap):
-            return NotImplemented
+        self._require_map(other, "+")
         if other.domain != self.domain or other.codomain != self.codomain:
             raise SpaceMismatchError(
                 f"A sum needs two maps between the same spaces. Got {self!r} and {other!r}. "
@@ -207,9 +218,25 @@ class LinearMap:
         return LinearMap(domain, codomain, _added(codomain, one, two), transpose, name=name)
 
     def __sub__(self, other: Any) -> LinearMap:
-        if not isinstance(other, LinearMap):
-            return NotImplemented
-        return self + -other
+        return self + -self._require_map(other, "-")
+
+    def __radd__(self, other: Any) -> LinearMap:
+        return self._require_map(other, "+")
+
+    def __rsub__(self, other: Any) -> LinearMap:
+        return self._require_map(other, "-")
+
+    def __rmatmul__(self, other: Any) -> LinearMap:
+        return self._require_map(other, "@")
+
+    def _require_map(self, other: Any, sign: str) -> LinearMap:
+        if isinstance(other, LinearMap):
+            return other
+        raise ArgumentTypeError(
+            f"{sign} with a linear map needs another linear map. Got {describe(other)} and "
+            f"{self!r}. "
+            "adjoint.maps.identity(space) and from_matrix(matrix, domain, codomain) make maps."
+        )
 
     def __neg__(self) -> LinearMap:
         return self * -1
@@ -232,7 +259,8 @@ class LinearMap:
 
     def __truediv__(self, scalar: Any) -> LinearMap:
         self._require_scalar(scalar)
-        return self * (1 / weak_scalar(scalar))
+        found: LinearMap = self * (1 / weak_scalar(scalar))
+        return found
 
     def _require_scalar(self, scalar: Any) -> None:
         if is_real_scalar(scalar) or (is_complex_scalar(scalar) and self.codomain._complex):

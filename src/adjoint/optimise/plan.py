@@ -15,7 +15,7 @@ class Plan:
 
     equations: in the order of execution; what the user wrote comes first, as far as it can.
     takes: for an equation, by number, the variable whose memory its result may overwrite.
-    dies: for an equation, by number, the variables that nothing needs after it.
+    dies: for an equation, by number, all the names of the memory that nothing needs after it.
     roots: for each variable, the one whose memory it shares (itself when it has its own).
     copied: outputs, by number, that must be copied because they share memory with an input, another output, or repeat it.
     """
@@ -33,38 +33,57 @@ def plan(program: Program) -> Plan:
     roots = _roots(program, equations)
     last = _last_uses(program, equations, roots)
     owned = {roots[v] for e in equations for v in e.outputs if roots[v] is v and not _is_view(e)}
-    dies: dict[int, list[Variable]] = {}
+    ending: dict[int, list[Variable]] = {}
     for root, number in last.items():
         if number < len(equations) and root in owned:
-            dies.setdefault(number, []).append(root)
+            ending.setdefault(number, []).append(root)
     takes = {}
     for number, equation in enumerate(equations):
-        for root in dies.get(number, ()):
-            if _can_take(equation, root):
+        for root in ending.get(number, ()):
+            if _can_take(equation, root, roots):
                 takes[number] = root
                 break
-    return Plan(
-        equations,
-        takes,
-        {number: tuple(roots_) for number, roots_ in dies.items()},
-        roots,
-        _copied(program, equations, roots, owned),
-    )
+    dies = _dying_names(equations, roots, ending, takes)
+    return Plan(equations, takes, dies, roots, _copied(program, equations, roots, owned))
+
+
+def _dying_names(
+    equations: Sequence[Equation],
+    roots: dict[Variable, Variable],
+    ending: dict[int, list[Variable]],
+    takes: dict[int, Variable],
+) -> dict[int, tuple[Variable, ...]]:
+    """Every name of the memory that ends at an equation: views of it, and the results that took it over in turn."""
+    names: dict[Variable, list[Variable]] = {}
+    dies = {}
+    for number, equation in enumerate(equations):
+        for variable in equation.outputs:
+            names.setdefault(roots[variable], []).append(variable)
+        taken = takes.get(number)
+        if taken is not None:  # its memory lives on under the name of the result
+            names[equation.outputs[0]] += names.pop(taken)
+        gone = [v for root in ending.get(number, ()) if root is not taken for v in names.pop(root)]
+        if gone:
+            dies[number] = tuple(gone)
+    return dies
 
 
 _OVERWRITES_FIRST = frozenset({"update", "increment", "gather_set", "gather_add"})
 
 
-def _can_take(equation: Equation, root: Variable) -> bool:
+def _can_take(equation: Equation, root: Variable, roots: dict[Variable, Variable]) -> bool:
     """Whether the result may be written over this operand, which dies here."""
     if root not in equation.inputs or root.type is not equation.outputs[0].type:
         return False
+    if root.type.ndim == 0:  # may be a NumPy scalar, which cannot be written to
+        return False
     if equation.primitive.name in _OVERWRITES_FIRST:
-        return equation.inputs[0] is root
+        first, *others = equation.inputs
+        # What is written, and the indices, must not be read from the memory that is written to.
+        shared = any(isinstance(atom, Variable) and roots[atom] is root for atom in others)
+        return first is root and not shared
     # Elementwise: each entry is read before it is written; NumPy sees to operands that overlap otherwise.
-    return root.type.ndim > 0 and (
-        equation.primitive.ufunc is not None or equation.primitive.name == "scale"
-    )
+    return equation.primitive.ufunc is not None or equation.primitive.name == "scale"
 
 
 def _is_view(equation: Equation) -> bool:

@@ -18,7 +18,7 @@ def simplify(program: Program) -> Program:
 def _forward(program: Program) -> Program:
     names: dict[Variable, Atom] = {variable: variable for variable in program.inputs}
     definitions: dict[Variable, Equation] = {}
-    known: dict[Any, tuple[Variable, ...]] = {}
+    known: dict[Any, int] = {}
     equations: list[Equation] = []
 
     def definition(atom: Atom) -> Equation | None:
@@ -42,15 +42,18 @@ def _forward(program: Program) -> Program:
             names[equation.outputs[0]] = replaced
             continue
         key = (op, *(x if isinstance(x, Variable) else x.key for x in inputs))
-        outputs = known.get(key)
-        if outputs is None:
+        place = known.setdefault(key, len(equations))
+        if place == len(equations):
             kept = equation
             if op is not equation.operation or inputs != equation.inputs:
                 kept = Equation(op, inputs, equation.outputs, equation.origin, equation.derived)
-            outputs = known[key] = equation.outputs
             equations.append(kept)
-            definitions.update((variable, kept) for variable in outputs)
-        names.update(zip(equation.outputs, outputs, strict=True))
+            definitions.update((variable, kept) for variable in kept.outputs)
+        kept = equations[place]
+        if kept.derived and not equation.derived:
+            # The user wrote it too, later on: it must warn as the user's own does.
+            equations[place] = Equation(op, inputs, kept.outputs, equation.origin)
+        names.update(zip(equation.outputs, kept.outputs, strict=True))
     return Program(program.inputs, equations, map(rename, program.outputs))
 
 

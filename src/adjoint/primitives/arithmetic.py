@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.base.arrays import ArrayType, array_type
-from adjoint.base.errors import DTypeError
-from adjoint.primitives.conversion import cast
+from adjoint.base.arrays import ArrayType, array_type, real_dtype
+from adjoint.base.errors import ArgumentError
+from adjoint.primitives.conversion import cast, real
 from adjoint.primitives.declaration import NONLINEAR, TAYLOR_LATER, Joint, Primitive
 from adjoint.primitives.elementwise import elementwise, weigh
 from adjoint.primitives.expression import Expression, bind
-from adjoint.primitives.samples import draw, sample
+from adjoint.primitives.samples import draw, python_float, sample
 from adjoint.primitives.selection import select
 from adjoint.primitives.structure import sum_to
 from adjoint.primitives.typing_rules import ufunc_types
@@ -28,6 +28,8 @@ PAIRS = (
     sample(draw(2, 3), draw(3)),
     sample(draw(2, 1), draw(3, dtype=np.float32)),
     sample(draw(2, dtype=complex), draw(2)),
+    sample(python_float(), draw(3, dtype=np.float32)),
+    sample(draw(0), draw(2, 1)),
 )
 
 ADD = elementwise(
@@ -70,6 +72,7 @@ DIVIDE = elementwise(
         sample(draw(3), draw(3, low=0.5)),
         sample(draw(2, 3), draw(3, low=-2, high=-0.5)),
         sample(draw(2, dtype=complex), draw(2, low=0.5, dtype=complex)),
+        sample(draw(3, dtype=np.float32), python_float(low=0.5)),
     ),
 )
 RECIPROCAL = elementwise(
@@ -94,7 +97,7 @@ def _integer_power_partial(x: Any, exponent: int) -> Any:
 
 def _integer_power_type(x: ArrayType, exponent: int) -> ArrayType:
     if exponent < 0 and not x.inexact:
-        raise DTypeError("Integers to negative integer powers are not allowed.")
+        raise ArgumentError("Integers to negative integer powers are not allowed.")
     return ufunc_types(np.power, x, array_type((), np.dtype(int), True))[0]
 
 
@@ -130,16 +133,14 @@ def integer_power(x: Expression, exponent: int) -> Expression:
 
 def _power_by_base(x: Any, y: Any, result: Any) -> Any:
     # y x^(y-1), and exactly 0 where y = 0, also at x = 0.
+    if y.type.weak:  # else `y - 1`, which is not weak, would widen x
+        y = cast(y, real_dtype(result.dtype) if y.dtype.kind != "c" else result.dtype)
     return select(np.equal(y, 0), 0.0, y * np.power(x, select(np.equal(y, 0), 1.0, y - 1)))
 
 
 def _power_by_exponent(x: Any, y: Any, result: Any) -> Any:
     # x^y log x, whose limit at x = 0 is 0 for y > 0: 0^y is constant there.
-    return result * np.log(select(np.equal(x, 0) & np.greater_equal(_real(y), 0), 1.0, x))
-
-
-def _real(x: Any) -> Any:
-    return cast(x, np.zeros(0, x.dtype).real.dtype) if isinstance(x, Expression) else np.real(x)
+    return result * np.log(select(np.equal(x, 0) & np.greater_equal(real(y), 0), 1.0, x))
 
 
 POWER = elementwise(
@@ -150,5 +151,6 @@ POWER = elementwise(
         sample(draw(3, low=0.5), draw(3)),
         sample(draw(2, 3, low=0.5), draw(3)),
         sample(draw(2, low=0.5, dtype=complex), draw(2, low=0.5)),
+        sample(draw(3, low=0.5, dtype=np.float32), python_float()),
     ),
 )

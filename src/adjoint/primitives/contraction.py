@@ -131,6 +131,8 @@ CONTRACT = Primitive(
         sample(draw(2, 3, dtype=complex), draw(3, 2, dtype=complex), spec="ab,bc->ac"),
         sample(draw(2, 3), draw(3, dtype=complex), spec="ab,b->a"),
         sample(draw(2, 3, dtype=np.float32), draw(3), spec="ab,b->a"),
+        sample(draw(2, 0), draw(0, 3), spec="ab,bc->ac"),
+        sample(draw(), draw(3, dtype=complex), spec=",a->a"),
     ),
 )
 

@@ -72,27 +72,38 @@ def _real_type(x: ArrayType) -> ArrayType:
 REAL = Primitive(
     "real",
     infer=_real_type,
-    evaluate=np.real,
+    evaluate=lambda x: np.real(np.asarray(x)),  # never a Python float, which would be weak
     linear=Joint(),
     derivative=ITSELF,
     transpose=lambda cotangents, operands: (cast(cotangents[0], operands[0].dtype),),
     batch=_batch_same("real"),
     taylor=TAYLOR_LATER,
-    samples=(sample(draw(3, dtype=complex)),),
+    samples=(sample(draw(3, dtype=complex)), sample(draw(3))),
     view=True,
 )
+
+
+def real(x: Expression) -> Expression:
+    """The real part; the same expression when it is real."""
+    return bind(REAL, x) if x.dtype.kind == "c" else x
+
+
+def _imag_transpose(cotangents: Any, operands: Any) -> Any:
+    # <Im u, v> = Re(conj(i v) u): the transpose multiplies by i. A real array has no imaginary part.
+    (cotangent,), (operand,) = cotangents, operands
+    return (cast(cotangent, operand.dtype) * 1j if operand.dtype.kind == "c" else None,)
+
 
 IMAG = Primitive(
     "imag",
     infer=_real_type,
-    evaluate=np.imag,
+    evaluate=lambda x: np.imag(np.asarray(x)),
     linear=Joint(),
     derivative=ITSELF,
-    # <Im u, v> = Re(conj(i v) u): the transpose multiplies by i.
-    transpose=lambda cotangents, operands: (cast(cotangents[0], operands[0].dtype) * 1j,),
+    transpose=_imag_transpose,
     batch=_batch_same("imag"),
     taylor=TAYLOR_LATER,
-    samples=(sample(draw(3, dtype=complex)),),
+    samples=(sample(draw(3, dtype=complex)), sample(draw(3))),
     view=True,
 )
 
@@ -117,7 +128,7 @@ def conjugate(x: Any) -> Any:
 
 STOP_GRADIENT = Primitive(
     "stop_gradient",
-    infer=lambda x: array_type(x.shape, x.dtype),
+    infer=lambda x: x,
     evaluate=lambda x: x,
     linear=None,
     derivative=NO_DERIVATIVE,

@@ -1,7 +1,7 @@
 """How elementwise primitives are declared: a ufunc, its partial derivatives, its sample inputs.
 
 E.1.16: the derivative of f applied entry by entry is u -> f'(x) * u; no diagonal matrix is needed. The product with the
-partial derivative is the primitive `scale`, in which a tangent that is exactly zero stays zero.
+partial derivative is the primitive `scale`, in which exactly zero times anything is zero.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type, real_dtype
-from adjoint.base.errors import DTypeError
+from adjoint.base.errors import DTypeError, MissingRuleError
 from adjoint.primitives.conversion import cast, conjugate
 from adjoint.primitives.declaration import (
     NO_DERIVATIVE,
@@ -48,33 +48,44 @@ def elementwise(
 
     ufunc: its NumPy function, both its meaning and its front-end name; or a `LateUfunc`.
     partials: for each operand, the partial derivative as a function of the operands and the result, `(x, ..., result)`,
-    written with NumPy's functions; it may return a number. None where there is none. No partials: no derivative at all.
+    written with NumPy's functions; it may return a number. None where none is known: asking for it is an error. No partials: no
+    derivative at all.
     """
-
-    def derivative(tangents: Any, operands: Any, results: Any) -> Any:
-        total = None
-        for partial, tangent in zip(partials, tangents, strict=True):
-            if tangent is None or partial is None:
-                continue
-            slope = partial(*operands, results[0])
-            if not _is_number(slope, 0):
-                term = weigh(slope, tangent, results[0].type)
-                total = term if total is None else total + term
-        return (total,)
-
     name = name or ufunc.__name__
     return Primitive(
         name,
         infer=lambda *types: ufunc_types(resolve(ufunc), *types),
         evaluate=ufunc,
         linear=linear,
-        derivative=derivative if partials else NO_DERIVATIVE,
+        derivative=sum_of_partials(name, partials) if partials else NO_DERIVATIVE,
         transpose=transpose,
         batch=batch_aligned(name),
         taylor=TAYLOR_LATER,
         samples=samples,
         ufunc=ufunc,
     )
+
+
+def sum_of_partials(name: str, partials: tuple[Callable[..., Any] | None, ...]) -> Rule:
+    """The derivative rule of a function applied entry by entry, from its partial derivatives."""
+
+    def derivative(tangents: Any, operands: Any, results: Any) -> Any:
+        total = None
+        for place, (partial, tangent) in enumerate(zip(partials, tangents, strict=True)):
+            if tangent is None:
+                continue
+            if partial is None:
+                raise MissingRuleError(
+                    f"The derivative of {name!r} in its argument {place} is not known in closed "
+                    "form. Hold that argument fixed (stop_gradient), or write its rule."
+                )
+            slope = partial(*operands, results[0])
+            if not _is_number(slope, 0):
+                term = weigh(slope, tangent, results[0].type)
+                total = term if total is None else total + term
+        return (total,)
+
+    return derivative
 
 
 def batch_aligned(name: str) -> Rule:
@@ -90,8 +101,10 @@ def weigh(partial: Any, tangent: Expression, result: ArrayType) -> Expression:
     """partial * tangent as a tangent of the result: in its dtype and its shape."""
     tangent = cast(tangent, result.dtype)
     if isinstance(partial, Expression):
-        dtype = result.dtype if partial.dtype.kind == "c" else real_dtype(result.dtype)
-        tangent = scale(cast(partial, dtype), tangent)
+        if not partial.type.weak:  # a Python scalar takes the dtype of the tangent by itself
+            dtype = result.dtype if partial.dtype.kind == "c" else real_dtype(result.dtype)
+            partial = cast(partial, dtype)
+        tangent = scale(partial, tangent)
     elif partial != 1:
         tangent = -tangent if partial == -1 else scale(partial, tangent)
     return broadcast_to(tangent, result.shape)
@@ -104,47 +117,43 @@ def _is_number(value: Any, number: int) -> bool:
 # --- scale: partial derivative times tangent ---------------------------------------------------------
 
 
-def _scale_type(partial: ArrayType, tangent: ArrayType, symmetric: bool) -> ArrayType:
+def _scale_type(partial: ArrayType, tangent: ArrayType) -> ArrayType:
     if promoted(partial, tangent) != tangent.dtype:
         raise DTypeError(f"a partial derivative of type {partial} cannot scale a {tangent}.")
     return array_type(broadcast_shape("scale", partial.shape, tangent.shape), tangent.dtype)
 
 
-def _scale_evaluate(partial: Any, tangent: Any, symmetric: bool) -> Any:
+def _scale_evaluate(partial: Any, tangent: Any) -> Any:
     with np.errstate(all="ignore"):
         product = np.asarray(np.multiply(partial, tangent))
     lost = np.isnan(product)
     if lost.any():
-        zero = np.equal(tangent, 0)
-        if symmetric:
-            zero = zero | np.equal(partial, 0)
+        # Zero on either side: forwards the zero may be the tangent, and in the transpose, where the
+        # same factors meet in the other order, it is the partial derivative.
+        zero = np.equal(tangent, 0) | np.equal(partial, 0)
         product = np.where(zero, np.zeros((), product.dtype), product)
     return product
 
 
-def _scale_derivative(tangents: Any, operands: Any, results: Any, symmetric: bool) -> Any:
+def _scale_derivative(tangents: Any, operands: Any, results: Any) -> Any:
     partial, tangent = operands
     d_partial, d_tangent = tangents
-    total = None
+    shape, total = results[0].shape, None
     if d_tangent is not None:
-        total = broadcast_to(
-            bind(SCALE, partial, d_tangent, symmetric=symmetric), results[0].shape
-        )
+        total = broadcast_to(scale(partial, d_tangent), shape)
     if d_partial is not None:
-        # Where the tangent is exactly zero the whole term is, whatever the second derivative.
-        d_partial = cast(d_partial, results[0].dtype)
-        term = broadcast_to(bind(SCALE, tangent, d_partial, symmetric=True), results[0].shape)
+        term = broadcast_to(scale(tangent, cast(d_partial, results[0].dtype)), shape)
         total = term if total is None else total + term
     return (total,)
 
 
-def _scale_transpose(cotangents: Any, operands: Any, symmetric: bool) -> Any:
+def _scale_transpose(cotangents: Any, operands: Any) -> Any:
     partial, tangent = operands
+    (cotangent,) = cotangents
     if isinstance(tangent, Expression):  # linear in the partial derivative instead
-        product = bind(SCALE, conjugate(tangent), cotangents[0], symmetric=True)
+        product = scale(conjugate(tangent), cotangent)
         return cast(sum_to(product, partial.shape), partial.dtype), None
-    product = bind(SCALE, conjugate(partial), cotangents[0], symmetric=symmetric)
-    return None, sum_to(product, tangent.shape)
+    return None, sum_to(scale(conjugate(partial), cotangent), tangent.shape)
 
 
 SCALE = Primitive(
@@ -157,13 +166,14 @@ SCALE = Primitive(
     batch=batch_aligned("scale"),
     taylor=TAYLOR_LATER,
     samples=(
-        sample(draw(3), draw(3), symmetric=False),
-        sample(draw(2, 3), draw(3), symmetric=False),
-        sample(draw(2, dtype=complex), draw(2, dtype=complex), symmetric=True),
+        sample(draw(3), draw(3)),
+        sample(draw(2, 3), draw(3)),
+        sample(draw(2), draw(2, dtype=complex)),
+        sample(draw(2, dtype=complex), draw(2, dtype=complex)),
     ),
 )
 
 
 def scale(partial: Any, tangent: Expression) -> Expression:
-    """A partial derivative times a tangent; zero wherever the tangent is exactly zero (strong zeros)."""
-    return bind(SCALE, partial, tangent, symmetric=False)  # type: ignore[no-any-return]
+    """A partial derivative times a tangent; zero wherever either is exactly zero (strong zeros)."""
+    return bind(SCALE, partial, tangent)  # type: ignore[no-any-return]

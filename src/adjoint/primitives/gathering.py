@@ -24,6 +24,7 @@ from adjoint.primitives.declaration import (
 )
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.samples import Fixed, draw, sample
+from adjoint.primitives.selection import select
 from adjoint.primitives.structure import broadcast_to, insert_axes, sum_to, with_batch
 from adjoint.primitives.typing_rules import broadcast_shape
 from adjoint.program import Builder
@@ -64,6 +65,12 @@ def _batched_indices(
     return (broadcast_to(insert_axes(numbers, 1, len(shape)), shape), *whole)
 
 
+def _gather_evaluate(x: Any, *indices: Any) -> Any:
+    found = x[indices]
+    # Zero-dimensional indices select as integers do, and NumPy then returns a view.
+    return found if indices[0].ndim else np.array(found)
+
+
 def _gather_batch(operands: Any, batched: Any, size: int) -> Any:
     x, *indices = operands
     if batched == (False,) + (True,) * len(indices):
@@ -83,7 +90,7 @@ def _gather_transpose(cotangents: Any, operands: Any) -> Any:
 GATHER = Primitive(
     "gather",
     infer=lambda x, *indices: array_type(_gathered_shape(x, indices), x.dtype),
-    evaluate=lambda x, *indices: x[indices],
+    evaluate=_gather_evaluate,
     linear=Joint(frozenset({0})),
     derivative=ITSELF,
     transpose=_gather_transpose,
@@ -93,6 +100,8 @@ GATHER = Primitive(
         sample(draw(4), Fixed([0, 2, 2, -1])),
         sample(draw(4, 3), Fixed([[0, 2], [3, 1]])),
         sample(draw(4, 3, 2), Fixed([0, 3]), Fixed([2, 2])),
+        sample(draw(4, 3), Fixed(2)),
+        sample(draw(4, 3), Fixed(2), Fixed(-1)),
     ),
 )
 
@@ -131,7 +140,7 @@ def _set_transpose(cotangents: Any, operands: Any) -> Any:
     # Where an index repeats, NumPy keeps the last value: only that one has a derivative.
     winner = bind(LAST_WRITE, *indices, shape=x.shape[: len(indices)])
     lanes = insert_axes(winner, winner.ndim, winner.ndim + cotangent.ndim - len(indices))
-    part = bind(GATHER, cotangent, *indices) * cast(lanes, cotangent.dtype)
+    part = select(lanes, bind(GATHER, cotangent, *indices), 0.0)
     rest = bind(GATHER_SET, cotangent, 0.0, *indices)
     return rest, cast(sum_to(part, value.shape), value.dtype), *(None for _ in indices)
 
@@ -174,6 +183,8 @@ GATHER_SET = Primitive(
         sample(draw(4), draw(3), Fixed([0, 2, -1])),
         sample(draw(4, 3), draw(3), Fixed([0, 2, 0])),
         sample(draw(4), draw(3), Fixed([1, 2, 1])),
+        sample(draw(4, 3), draw(), Fixed(2), Fixed(-1)),
+        sample(draw(4, 3, 2), draw(2, 1), Fixed([1, 1]), Fixed([-3, 0])),
     ),
 )
 
@@ -203,6 +214,7 @@ GATHER_ADD = Primitive(
     samples=(
         sample(draw(4), draw(4), Fixed([0, 2, 2, -1])),
         sample(draw(4, 3), draw(1, 3), Fixed([0, 0])),
+        sample(draw(4, dtype=complex), draw(3), Fixed([1, 2, 1])),
     ),
 )
 

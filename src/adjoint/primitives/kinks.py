@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.base.arrays import real_dtype
 from adjoint.base.settings import settings
-from adjoint.primitives.conversion import conjugate
+from adjoint.primitives.conversion import cast, conjugate, real
 from adjoint.primitives.declaration import NONLINEAR, TAYLOR_LATER, Primitive
 from adjoint.primitives.elementwise import elementwise, scale, weigh
 from adjoint.primitives.expression import bind
-from adjoint.primitives.samples import draw, sample
+from adjoint.primitives.samples import Fixed, draw, sample
 from adjoint.primitives.selection import select
 from adjoint.primitives.typing_rules import ufunc_types
 
@@ -30,10 +31,8 @@ def _absolute_derivative(tangents: Any, operands: Any, results: Any) -> Any:
     (x,), (tangent,), (result,) = operands, tangents, results
     if x.dtype.kind != "c":
         return (weigh(_absolute_partial(x), tangent, result.type),)
-    # d|z|[u] = Re(conj(z) u) / |z|, and 0 at 0: np.sign is z / |z| there.
-    return (np.real(scale(conjugate(np.sign(x)), tangent)),)
-
-
+    # d|z|[u] = Re(conj(z) u) / |z|, and 0 at 0, where np.sign(z) = z / |z| is 0.
+    return (real(scale(conjugate(np.sign(x)), tangent)),)
 
 
 ABSOLUTE = Primitive(
@@ -55,22 +54,55 @@ ABSOLUTE = Primitive(
 
 elementwise(np.fabs, lambda x, result: _absolute_partial(x), samples=(sample(draw(3)),))
 
-for _step in (np.sign, np.floor, np.ceil, np.trunc, np.rint):
+
+
+def _sign_derivative(tangents: Any, operands: Any, results: Any) -> Any:
+    (x,), (tangent,), (result,) = operands, tangents, results
+    if x.dtype.kind != "c":
+        return (None,)
+    # s = z / |z|: ds[u] = (u - s Re(conj(s) u)) / |z|, the part of u across z; 0 at the jump, z = 0.
+    along = cast(real(scale(conjugate(result), tangent)), x.dtype)
+    across = tangent - scale(result, along)
+    size = np.absolute(x)
+    return (scale(select(np.equal(size, 0), 0.0, np.reciprocal(size)), across),)
+
+
+SIGN = Primitive(
+    "sign",
+    infer=lambda x: ufunc_types(np.sign, x),
+    evaluate=np.sign,
+    linear=None,
+    derivative=_sign_derivative,
+    transpose=NONLINEAR,
+    batch=lambda operands, batched, size: bind(SIGN, operands[0]),
+    taylor=TAYLOR_LATER,
+    samples=(sample(draw(3, low=0.1, high=0.4)), sample(draw(2, dtype=complex))),
+    ufunc=np.sign,
+)
+
+for _step in (np.floor, np.ceil, np.trunc, np.rint):
     # Constant between their steps; at a step both one-sided derivatives of the pieces are 0.
     elementwise(_step, lambda x, result: 0.0, samples=(sample(draw(3, low=0.1, high=0.4)),))
 
 
-def _first_wins(compare: Any, weight: float, x: Any, y: Any) -> Any:
-    """1 where the comparison chooses x, `weight` at a tie, 0 elsewhere; NaN counts as a tie with itself."""
-    return select(np.equal(x, y), weight, select(compare(x, y), 1.0, select(_is_nan(x), 1.0, 0.0)))
+_TIE_FREE = (
+    sample(Fixed([0.3, -1.2, 0.9]), Fixed([0.7, -1.6, -0.4])),
+    sample(Fixed([[0.3, -1.2, 0.9], [1.5, 0.1, -0.8]]), Fixed([0.5, -0.6, 0.2])),
+)
 
 
-def _is_nan(x: Any) -> Any:
-    return np.not_equal(x, x)
+def _choice(ufunc: Any, compare: Any, right_is_first: bool, nan_wins: bool) -> Primitive:
+    """maximum and minimum: each operand has derivative 1 where it is the one returned.
 
+    nan_wins: whether NaN is returned against a number, as by maximum, or the number, as by fmax.
+    """
 
-def _choice(ufunc: Any, compare: Any, right_is_first: bool) -> Primitive:
-    """maximum and minimum: each operand has derivative 1 where it is the one returned."""
+    def first_wins(x: Any, y: Any, result: Any) -> Any:
+        """1 where x is returned, `weight` at a tie, 0 elsewhere."""
+        number = real_dtype(result.dtype).type
+        lone = x if nan_wins else y
+        wins = compare(x, y) | np.not_equal(lone, lone)
+        return select(np.equal(x, y), number(weight()), select(wins, number(1), number(0)))
 
     def weight() -> float:
         # Moving x to the right of a tie makes x the maximum, and leaves y the minimum.
@@ -78,16 +110,16 @@ def _choice(ufunc: Any, compare: Any, right_is_first: bool) -> Primitive:
 
     return elementwise(
         ufunc,
-        lambda x, y, result: _first_wins(compare, weight(), x, y),
-        lambda x, y, result: 1 - _first_wins(compare, weight(), x, y),
-        samples=(sample(draw(3), draw(3)), sample(draw(2, 3), draw(3))),
+        first_wins,
+        lambda x, y, result: 1 - first_wins(x, y, result),
+        samples=_TIE_FREE,
     )
 
 
-_choice(np.maximum, np.greater, True)
-_choice(np.minimum, np.less, False)
-_choice(np.fmax, np.greater, True)
-_choice(np.fmin, np.less, False)
+_choice(np.maximum, np.greater, right_is_first=True, nan_wins=True)
+_choice(np.minimum, np.less, right_is_first=False, nan_wins=True)
+_choice(np.fmax, np.greater, right_is_first=True, nan_wins=False)
+_choice(np.fmin, np.less, right_is_first=False, nan_wins=False)
 
 elementwise(
     np.copysign,
@@ -98,24 +130,24 @@ elementwise(
 elementwise(
     np.heaviside,
     lambda x, y, result: 0.0,
-    lambda x, y, result: select(np.equal(x, 0), 1.0, 0.0),
+    lambda x, y, result: cast(np.equal(x, 0), result.dtype),
     samples=(sample(draw(3, low=0.5), draw(3)),),
 )
 elementwise(
     np.remainder,
     lambda x, y, result: 1,
-    lambda x, y, result: -np.floor(x / y),
-    samples=(sample(draw(3, low=1.1, high=1.9), draw(3, low=0.91, high=0.99)),),
+    lambda x, y, result: -np.floor_divide(x, y),  # floor(x / y) rounds up at 1 / 0.1
+    samples=(sample(draw(3, low=1.1, high=1.7), draw(3, low=0.91, high=0.99)),),
 )
 elementwise(
     np.fmod,
     lambda x, y, result: 1,
-    lambda x, y, result: -np.trunc(x / y),
-    samples=(sample(draw(3, low=1.1, high=1.9), draw(3, low=0.91, high=0.99)),),
+    lambda x, y, result: -np.rint((x - result) / y),
+    samples=(sample(draw(3, low=1.1, high=1.7), draw(3, low=0.91, high=0.99)),),
 )
 elementwise(
     np.floor_divide,
     lambda x, y, result: 0.0,
     lambda x, y, result: 0.0,
-    samples=(sample(draw(3, low=1.1, high=1.9), draw(3, low=0.91, high=0.99)),),
+    samples=(sample(draw(3, low=1.1, high=1.7), draw(3, low=0.91, high=0.99)),),
 )

@@ -14,13 +14,15 @@ from adjoint.base.arrays import Shape
 class Draw:
     """An operand drawn at random: uniform in [low, high), of a shape and dtype.
 
-    For complex dtypes both parts are drawn; for integers and booleans the bounds are those of the integers.
+    For complex dtypes both parts are drawn; for integers and booleans the bounds are those of the
+    integers. `python` makes it a Python float, which does not widen arrays.
     """
 
     shape: Shape = ()
     low: float = -2.0
     high: float = 2.0
     dtype: Any = float
+    python: bool = False
 
     def array(self, generator: np.random.Generator) -> Any:
         """A concrete operand."""
@@ -30,6 +32,8 @@ class Draw:
         if dtype.kind in "iu":
             return generator.integers(int(self.low), int(self.high), self.shape).astype(dtype)
         values = generator.uniform(self.low, self.high, self.shape)
+        if self.python:
+            return float(values)
         if dtype.kind == "c":
             values = values + 1j * generator.uniform(self.low, self.high, self.shape)
         return np.asarray(values, dtype)
@@ -51,18 +55,27 @@ class Sample:
     """Operands and parameters on which a primitive is tried.
 
     order: up to which order derivatives exist and are compared with differences (2 by default).
+    constant: the operands, by place, that have no derivative: asking for one is an error.
     """
 
     operands: tuple[Draw | Fixed, ...]
     params: dict[str, Any] = field(default_factory=dict)
     order: int = 2
+    constant: tuple[int, ...] = ()
 
 
-def sample(*operands: Draw | Fixed, order: int = 2, **params: Any) -> Sample:
+def sample(
+    *operands: Draw | Fixed, order: int = 2, constant: tuple[int, ...] = (), **params: Any
+) -> Sample:
     """A sample, written briefly."""
-    return Sample(operands, params, order)
+    return Sample(operands, params, order, constant)
 
 
 def draw(*shape: int, low: float = -2.0, high: float = 2.0, dtype: Any = float) -> Draw:
     """A random operand, written briefly."""
     return Draw(shape, low, high, dtype)
+
+
+def python_float(low: float = -2.0, high: float = 2.0) -> Draw:
+    """A random Python float."""
+    return Draw((), low, high, python=True)

@@ -12,7 +12,7 @@ from adjoint.primitives.conversion import cast
 from adjoint.primitives.declaration import TAYLOR_LATER, Joint, Primitive
 from adjoint.primitives.elementwise import batch_aligned, weigh
 from adjoint.primitives.expression import Expression, bind
-from adjoint.primitives.samples import draw, sample
+from adjoint.primitives.samples import draw, python_float, sample
 from adjoint.primitives.structure import sum_to
 from adjoint.primitives.typing_rules import broadcast_shape, promoted
 
@@ -52,6 +52,8 @@ SELECT = Primitive(
     samples=(
         sample(draw(3, dtype=bool), draw(3), draw(3)),
         sample(draw(2, 3, dtype=bool), draw(3), draw()),
+        sample(draw(3, dtype=bool), draw(3, dtype=np.float32), python_float()),
+        sample(draw(3, dtype=bool), draw(3), draw(dtype=complex)),
     ),
 )
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from adjoint.primitives.declaration import UFUNCS, Primitive
-from adjoint.primitives.elementwise import elementwise
+from adjoint.base.arrays import ArrayType, array_type
+from adjoint.primitives.declaration import NONLINEAR, TAYLOR_LATER, UFUNCS, Primitive
+from adjoint.primitives.elementwise import batch_aligned, elementwise, sum_of_partials
 from adjoint.primitives.expression import bind
 from adjoint.primitives.samples import Draw, draw, sample
 from adjoint.primitives.selection import select
-from adjoint.primitives.typing_rules import LateUfunc
+from adjoint.primitives.typing_rules import LateUfunc, broadcast_shape, promoted
 
 MODULE = "scipy.special"
 SPECIAL: dict[str, Primitive] = {}
@@ -44,6 +46,8 @@ _POSITIVE = (draw(4, low=0.5, high=4),)
 _UNIT = (draw(4, low=0.1, high=0.9),)
 _TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 _ROOT_TWO_PI = math.sqrt(2 * math.pi)
+_ROOT_TWO_OVER_PI = math.sqrt(2 / math.pi)
+_ROOT_HALF = math.sqrt(0.5)
 
 
 def _normal_density(x: Any) -> Any:
@@ -53,7 +57,18 @@ def _normal_density(x: Any) -> Any:
 _row("expit", lambda x, y: y * (1 - y), on=_REAL)
 _row("logit", lambda x, y: 1 / (x * (1 - x)), on=_UNIT)
 _row("log_expit", lambda x, y: call("expit", -x), on=_REAL)
-_row("exprel", lambda x, y: (np.exp(x) - y) / x, on=_POSITIVE)
+
+
+def _exprel_slope(x: Any, y: Any) -> Any:
+    # (exp(x) - exprel(x)) / x; near 0 that cancels, and its series sum_k x^k / (k! (k + 2)) is summed.
+    small = np.less(np.absolute(x), 0.5)
+    series: Any = 0.0
+    for k in range(12, -1, -1):
+        series = 1 / (math.factorial(k) * (k + 2)) + select(small, x, 0.0) * series
+    return select(small, series, (np.exp(x) - y) / select(small, 1.0, x))
+
+
+_row("exprel", _exprel_slope, on=_REAL)
 
 _row("erf", lambda x, y: _TWO_OVER_ROOT_PI * np.exp(-np.square(x)), on=_REAL)
 _row("erfc", lambda x, y: -_TWO_OVER_ROOT_PI * np.exp(-np.square(x)), on=_REAL)
@@ -62,7 +77,8 @@ _row("erfinv", lambda x, y: np.exp(np.square(y)) / _TWO_OVER_ROOT_PI, on=_UNIT)
 _row("erfcinv", lambda x, y: -np.exp(np.square(y)) / _TWO_OVER_ROOT_PI, on=_UNIT)
 _row("dawsn", lambda x, y: 1 - 2 * x * y, on=_REAL)
 _row("ndtr", lambda x, y: _normal_density(x), on=_REAL)
-_row("log_ndtr", lambda x, y: np.exp(-0.5 * np.square(x) - y) / _ROOT_TWO_PI, on=_REAL)
+# The density over the distribution, exp(-x^2 / 2 - y) / sqrt(2 pi), without the cancellation at large -x.
+_row("log_ndtr", lambda x, y: _ROOT_TWO_OVER_PI / call("erfcx", x * -_ROOT_HALF), on=_REAL)
 _row("ndtri", lambda x, y: _ROOT_TWO_PI * np.exp(0.5 * np.square(y)), on=_UNIT)
 
 _row("gamma", lambda x, y: y * call("psi", x), on=_POSITIVE)
@@ -71,11 +87,28 @@ _row("loggamma", lambda x, y: call("psi", x), on=_POSITIVE)
 _row("rgamma", lambda x, y: -y * call("psi", x), on=_POSITIVE)
 # psi' is the trigamma function, zeta(2, x); and d/dx zeta(s, x) = -s zeta(s + 1, x).
 _row("psi", lambda x, y: call("zeta", 2.0, x), on=_POSITIVE)
-_row(
+
+
+def _zeta(s: Any, x: Any) -> Any:
+    # In SciPy this one is a function around two ufuncs, not a ufunc.
+    return import_module(MODULE).zeta(s, x)
+
+
+def _zeta_type(s: ArrayType, x: ArrayType) -> ArrayType:
+    example = _zeta(np.full(1, 2, promoted(s, x)), np.ones(1, promoted(s, x)))
+    return array_type(broadcast_shape("zeta", s.shape, x.shape), example.dtype)
+
+
+SPECIAL["zeta"] = Primitive(
     "zeta",
-    None,
-    lambda s, x, y: -s * call("zeta", s + 1, x),
-    on=(draw(4, low=2, high=3), draw(4, low=0.5, high=2)),
+    infer=_zeta_type,
+    evaluate=_zeta,
+    linear=None,
+    derivative=sum_of_partials("zeta", (None, lambda s, x, y: -s * call("zeta", s + 1, x))),
+    transpose=NONLINEAR,
+    batch=batch_aligned("zeta"),
+    taylor=TAYLOR_LATER,
+    samples=(sample(draw(4, low=2, high=3), draw(4, low=0.5, high=2), constant=(0,)),),
 )
 _row(
     "beta",
@@ -124,19 +157,29 @@ _row(
 )
 _row(
     "huber",
-    None,
+    # r^2 / 2 within delta of 0, and the line delta (|r| - delta / 2) beyond.
+    lambda delta, r, y: np.maximum(np.absolute(r) - delta, 0.0),
     lambda delta, r, y: np.minimum(np.maximum(r, -delta), delta),
-    on=(draw(4, low=1.5, high=2), draw(4, low=-1, high=1)),
+    on=(draw(4, low=1.2, high=1.4), draw(4, low=-2, high=2)),
 )
 
 
+def _half_at_zero(x: Any, y: Any) -> Any:
+    """y / x where y ~ x / 2 near 0."""
+    return select(np.equal(x, 0), 0.5, y / select(np.equal(x, 0), 1.0, x))
+
+
 _row("j0", lambda x, y: -call("j1", x), on=_POSITIVE)
-_row("j1", lambda x, y: call("j0", x) - y / x, on=_POSITIVE)
+_row("j1", lambda x, y: call("j0", x) - _half_at_zero(x, y), on=_POSITIVE)
 _row("y0", lambda x, y: -call("y1", x), on=_POSITIVE)
 _row("y1", lambda x, y: call("y0", x) - y / x, on=_POSITIVE)
 _row("i0", lambda x, y: call("i1", x), on=_POSITIVE)
-_row("i1", lambda x, y: call("i0", x) - y / x, on=_POSITIVE)
+_row("i1", lambda x, y: call("i0", x) - _half_at_zero(x, y), on=_POSITIVE)
 _row("i0e", lambda x, y: call("i1e", x) - np.sign(x) * y, on=_POSITIVE)
-_row("i1e", lambda x, y: call("i0e", x) - y * (np.sign(x) + 1 / x), on=_POSITIVE)
+_row(
+    "i1e",
+    lambda x, y: call("i0e", x) - y * np.sign(x) - _half_at_zero(x, y),
+    on=_POSITIVE,
+)
 _row("k0", lambda x, y: -call("k1", x), on=_POSITIVE)
 _row("k1", lambda x, y: -call("k0", x) - y / x, on=_POSITIVE)

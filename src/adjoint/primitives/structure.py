@@ -196,7 +196,7 @@ SUM = Primitive(
         operands[0], tuple(axis + 1 for axis in axes)
     ),
     taylor=TAYLOR_LATER,
-    samples=(sample(draw(2, 3, 4), axes=(1,)), sample(draw(2, 3), axes=(0, 1))),
+    samples=(sample(draw(2, 3, 4), axes=(1,)), sample(draw(2, 3), axes=(0, 1)), sample(draw(0, 3), axes=(0,))),
 )
 
 

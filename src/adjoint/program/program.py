@@ -123,7 +123,8 @@ class Program:
 
             rows = []
             for equation in self.equations:
-                rows.append((equation.operation, *map(name, equation.inputs)))
+                # Derived equations run differently (silently, and with strong zeros).
+                rows.append((equation.operation, equation.derived, *map(name, equation.inputs)))
                 for variable in equation.outputs:
                     numbers[variable] = len(numbers)
             self._key = (self.input_types, tuple(rows), tuple(map(name, self.outputs)))

@@ -154,7 +154,7 @@ def array_mismatch(
         return None
     found_shape, found_dtype = getattr(x, "shape", None), getattr(x, "dtype", None)
     if found_dtype is None or found_shape is None:
-        advice = "Turn it into an array with np.asarray, of shape {shape}."
+        advice = "Turn it into an array with np.asarray, of shape {shape} and dtype {dtype}."
     elif tuple(found_shape) != shape:
         advice = "Its shape must be {shape}."
     elif found_dtype == dtype:

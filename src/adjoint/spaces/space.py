@@ -51,6 +51,11 @@ class Space(ABC):
     `_pair`, ...) that trusts them and works on raw components; those run on traced arrays too.
 
     Spaces with equal parameters are equal and hash alike.
+
+    Example:
+        >>> from adjoint.spaces import Euclidean, Symmetric
+        >>> isinstance(Symmetric(3), Space), Euclidean(3) == Euclidean((3,))
+        (True, True)
     """
 
     __slots__ = ()

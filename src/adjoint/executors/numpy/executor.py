@@ -15,6 +15,7 @@ from adjoint.program import Atom, Equation, Literal, Program, Variable
 
 _WRITES = frozenset({"update", "increment", "gather_set", "gather_add"})
 _LARGE = 1 << 15  # bytes from which a dead array is let go at once, not at the end
+_PYTHON = {"f": "float", "c": "complex", "i": "int"}
 _numbers = count()
 
 
@@ -71,10 +72,15 @@ class _Writer:
     def source(self) -> str:
         """The whole function."""
         arguments = []
+        used = {atom for equation in self.program.equations for atom in equation.inputs}
         for number, variable in enumerate(self.program.inputs):
             self.names[variable] = f"x{number}"
             arguments.append(f"x{number}")
         lines = [f"def program({', '.join(arguments)}):"]
+        for name, variable in zip(arguments, self.program.inputs, strict=True):
+            if variable.type.weak and variable in used:
+                # What one program returns to another (a residual) has become a NumPy scalar.
+                lines.append(f"    {name} = {_PYTHON[variable.type.dtype.kind]}({name})")
         equations = self.plan.equations
         split = next((n for n, e in enumerate(equations) if e.derived), len(equations))
         for number in range(split):
@@ -92,13 +98,7 @@ class _Writer:
     def _name(self, atom: Atom) -> str:
         if isinstance(atom, Variable):
             return self.names[atom]
-        return self._literal(atom)
-
-    def _literal(self, atom: Literal) -> str:
-        value = atom.value
-        if isinstance(value, (bool, int, float)) and np.isfinite(value):
-            return repr(value) if value >= 0 else f"({value!r})"
-        return self.space.name("constant", value)
+        return self.space.number(atom.value)
 
     def _statements(self, number: int, equation: Equation) -> list[str]:
         operands = [self._name(atom) for atom in equation.inputs]
@@ -117,14 +117,19 @@ class _Writer:
         dead = [
             self.names[variable]
             for variable in self.plan.dies.get(number, ())
-            if variable.type.size * variable.type.dtype.itemsize >= _LARGE and variable != taken
+            if self._bytes(variable) >= _LARGE
         ]
         return [*lines, *([f"del {', '.join(dead)}"] if dead else [])]
+
+    def _bytes(self, variable: Variable) -> int:
+        memory = self.plan.roots[variable].type
+        return memory.size * memory.dtype.itemsize
 
     def _output(self, number: int, atom: Atom) -> str:
         name = self._name(atom)
         if atom.type.ndim == 0:
-            if isinstance(atom, Literal) or atom.type.weak:
+            # Python's own scalars, given or written, become NumPy's.
+            if isinstance(atom, Literal) or atom.type.weak or atom in self.program.inputs:
                 return f"{self.space.name(atom.type.dtype.name, atom.type.dtype)}.type({name})"
             return f"{name}[()]"
         if number in self.plan.copied:

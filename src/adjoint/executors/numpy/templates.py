@@ -45,6 +45,13 @@ class Namespace:
         return candidate
 
 
+    def number(self, value: Any) -> str:
+        """How a number is written: as such, or as a named constant where Python has no notation for it."""
+        if type(value) in (bool, int, float) and np.isfinite(value):
+            return repr(value) if value >= 0 else f"({value!r})"
+        return self.name("constant", value)
+
+
 Template = Callable[[Equation, Sequence[str], Namespace], str]
 
 
@@ -69,14 +76,18 @@ def _elementwise(
 ) -> str:
     name, inputs = equation.primitive.name, equation.inputs
     # NumPy's scalars are fast under operators; Python's own would divide by zero in their own way.
-    if _all_scalars(inputs) and not all(atom.type.weak for atom in inputs):
+    if _all_scalars(inputs) and not all(_may_be_python(atom) for atom in inputs):
         if name in _INFIX:
             return f"{operands[0]} {_INFIX[name]} {operands[1]}"
         if name == "negative":
             return f"-{operands[0]}"
     ufunc = np.multiply if name == "scale" else resolve(equation.primitive.ufunc)
-    arguments = [*operands, out] if out else operands
+    arguments = [*operands, f"out={out}"] if out else operands
     return f"{space.name(ufunc.__name__, ufunc)}({', '.join(arguments)})"
+
+
+def _may_be_python(atom: Atom) -> bool:
+    return atom.type.weak or atom.type.dtype.kind == "b"
 
 
 def _all_scalars(inputs: Sequence[Atom]) -> bool:
@@ -102,7 +113,7 @@ def _fill(equation: Equation, operands: Sequence[str], space: Namespace) -> str:
     dtype = _dtype(space, equation.params["dtype"])
     if not value:
         return f"{space.name('zeros', np.zeros)}({shape}, {dtype})"
-    return f"{space.name('full', np.full)}({shape}, {value!r}, {dtype})"
+    return f"{space.name('full', np.full)}({shape}, {space.number(value)}, {dtype})"
 
 
 def _sum(equation: Equation, operands: Sequence[str], space: Namespace) -> str:
@@ -187,6 +198,13 @@ def write_statements(
     return lines
 
 
+def _gather(equation: Equation, operands: Sequence[str], space: Namespace) -> str:
+    x, *indices = operands
+    found = f"{x}[{', '.join(indices)}]"
+    # NumPy returns a view for indices without axes; all others copy.
+    return found if equation.inputs[1].type.ndim else f"{space.name('array', np.array)}({found})"
+
+
 TEMPLATES: dict[str, Template] = {
     "fill": _fill,
     "sum": _sum,
@@ -195,7 +213,7 @@ TEMPLATES: dict[str, Template] = {
     "contract": _contract,
     "reshape": lambda e, x, space: f"{x[0]}.reshape({e.params['shape']})",
     "slice": lambda e, x, space: f"{x[0]}[{index_text(e.params['index']) or '()'}]",
-    "gather": lambda e, x, space: f"{x[0]}[{', '.join(x[1:])}]",
+    "gather": _gather,
     "select": lambda e, x, space: f"{space.name('where', np.where)}({', '.join(x)})",
     "real": lambda e, x, space: f"{x[0]}.real",
     "imag": lambda e, x, space: f"{x[0]}.imag",

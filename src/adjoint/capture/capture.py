@@ -1,0 +1,118 @@
+"""Capture: run the user's function once on traced arrays, and keep what it did."""
+
+from __future__ import annotations
+
+import linecache
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from adjoint.base import pytrees
+from adjoint.base.arrays import ArrayType, type_of
+from adjoint.base.errors import AdjointError, ArgumentTypeError
+from adjoint.capture.rebinding import rebound, store_globals
+from adjoint.capture.trace import Trace, enter, leave
+from adjoint.capture.traced import Traced, from_slot, settle, slot_in
+from adjoint.program import Program
+
+
+class Captured:
+    """A function's trace, with the slots of its outputs and their structure."""
+
+    __slots__ = ("outputs", "trace", "treedef")
+
+    def __init__(self, trace: Trace, outputs: tuple[int, ...], treedef: Any) -> None:
+        self.trace = trace
+        self.outputs = outputs
+        self.treedef = treedef
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """The structure: equal for captures with the same program."""
+        trace = self.trace
+        return (tuple(trace.types[: trace.input_count]), tuple(trace.records), self.outputs)
+
+    @property
+    def constants(self) -> list[Any]:
+        """The values of the lifted constants, which are the program's inputs after the arguments."""
+        return self.trace.constants
+
+    @property
+    def output_types(self) -> list[ArrayType]:
+        """The types of the outputs."""
+        return [self.trace.types[slot] for slot in self.outputs]
+
+    def program(self) -> Program:
+        """The program."""
+        return self.trace.program(self.outputs)
+
+
+def traced_type(value: Any) -> ArrayType:
+    """The type of a concrete or traced value."""
+    return value.type if type(value) is Traced else type_of(value)
+
+
+def capture(
+    function: Any,
+    call: Callable[[Any, list[Traced]], Any],
+    types: Sequence[ArrayType],
+    values: Sequence[Any] | None,
+    active: Sequence[bool],
+    *,
+    lines: bool = False,
+) -> Captured:
+    """Run a function on traced inputs.
+
+    call: how to call the function, rebound, with the traced inputs. values: the inputs' values, or None where they stand for many.
+    active: which inputs a derivative is asked for. lines: whether to note the user's line of every operation.
+    """
+    known = {} if values is None else dict(enumerate(values))
+    trace = Trace(types, known, active)
+    if lines:
+        trace.lines = []
+    enter(trace)
+    try:
+        made = rebound(function)
+        trace.writes = made.writes
+        result = call(made.call, [from_slot(trace, slot) for slot in range(len(types))])
+        if type(result) is Traced:
+            leaves, treedef = [result], None
+        else:
+            leaves, treedef = pytrees.flatten(result)
+        outputs = tuple([_output(trace, leaf) for leaf in leaves])
+    except AdjointError as error:
+        _point_at_user(error)
+        raise
+    finally:
+        leave(trace)
+        store_globals()
+    return Captured(trace, outputs, treedef)
+
+
+def _output(trace: Trace, leaf: Any) -> int:
+    if type(leaf) is Traced:
+        return slot_in(trace, settle(leaf))
+    try:
+        return trace.lift(leaf)
+    except AdjointError:
+        raise ArgumentTypeError(
+            f"The function returned a {type(leaf).__name__}; a derivative needs arrays or numbers, in containers or alone."
+        ) from None
+
+
+def _point_at_user(error: AdjointError) -> None:
+    """Add the user's own line to an error, unless it has one."""
+    if getattr(error, "__notes__", None):
+        return
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if _is_users(frame.filename):
+            line = frame.line or linecache.getline(frame.filename, frame.lineno or 0).strip()
+            error.add_note(f"At {frame.filename}:{frame.lineno}: {line}")
+            return
+
+
+_PACKAGE = __file__.rpartition("/capture/")[0]
+
+
+def _is_users(filename: str) -> bool:
+    return not filename.startswith(_PACKAGE) and "/numpy/" not in filename and "/optree/" not in filename

@@ -1,0 +1,90 @@
+"""Where values leave capture: printing is always right, and a conversion that would lose a derivative is an error."""
+
+from __future__ import annotations
+
+import dis
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from adjoint.base.errors import DroppedDerivativeError, ValueNeededError
+from adjoint.capture import protocols
+from adjoint.capture.trace import Trace
+from adjoint.capture.traced import Traced, concrete, is_known, unwrap
+from adjoint.primitives.declaration import NO_DERIVATIVE
+from adjoint.program import Operation
+
+_STEPS = frozenset({"sign", "floor", "ceil", "trunc", "rint", "floor_divide"})
+_REMAINDER = 6  # the argument of BINARY_OP for %
+
+_ADVICE = {
+    "float": "Leave float() away, since NumPy scalars are numbers already; or write ad.stop_gradient(x) if the derivative is not "
+    "wanted. (float() in the function itself and in your modules' functions is understood; this one was called "
+    "by code that capture does not enter, such as a method or an assignment into an array made elsewhere.)",
+    "complex": "Write x.astype(complex) instead.",
+    "np.asarray": "An array was handed to code that capture does not enter. Write that part in NumPy, give its derivative with "
+    "ad.primitive, or pass ad.stop_gradient(x) if the derivative is not wanted. To fill an array in a loop, make it "
+    "inside the function: out = np.zeros(n).",
+}
+
+
+def escape(value: Traced, what: str) -> Any:
+    """The concrete value, for code that cannot keep a derivative; DroppedDerivativeError where there is one to lose."""
+    if is_known(value):
+        return unwrap(value)
+    if carries_derivative(value) and not _formats():
+        raise DroppedDerivativeError(
+            f"{what}() was called on a traced {value.type}, which would silently drop its derivative. "
+            + _ADVICE[what]
+        )
+    return concrete(value)
+
+
+def _formats() -> bool:
+    """Whether the conversion is for '%f' % x, which only shows the value."""
+    frame: Any = sys._getframe(3)
+    code, place = frame.f_code.co_code, frame.f_lasti
+    return dis.opname[code[place]] == "BINARY_OP" and code[place + 1] == _REMAINDER
+
+
+def carries_derivative(value: Any) -> bool:
+    """Whether a value depends, in a way that can be differentiated, on an input that a derivative was asked for."""
+    if type(value) is not Traced or is_known(value) or not value.type.inexact:
+        return False
+    trace = value._trace
+    assert trace is not None
+    return _active(trace, value._slot)
+
+
+def _active(trace: Trace, slot: int) -> bool:
+    trace._find_owners()
+    stack, seen = [slot], set()
+    while stack:
+        place = stack.pop()
+        if place in seen:
+            continue
+        seen.add(place)
+        owner = trace.owners[place]
+        if owner < 0:
+            if trace.active[place] or carries_derivative(trace.values.get(place)):
+                return True
+            continue
+        head, *operands = trace.records[owner]
+        if not isinstance(head, Operation):
+            if carries_derivative(trace.values[place]):
+                return True
+        elif head.primitive.derivative is not NO_DERIVATIVE and head.primitive.name not in _STEPS:
+            stack.extend(operands)
+    return False
+
+
+def show(value: Traced, form: Callable[[Any], str]) -> str:
+    """A value as text: what NumPy would show, or its type where it stands for many values."""
+    try:
+        return form(concrete(value))
+    except ValueNeededError:
+        return f"<traced {value.type}>"
+
+
+protocols.ESCAPE = escape
+protocols.SHOW = show

@@ -1,0 +1,344 @@
+"""Indexing as NumPy has it, brought to two primitives: a basic slice, and a gather over leading axes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adjoint.base.arrays import Shape
+from adjoint.base.errors import BoundsError, ShapeError
+from adjoint.capture import protocols
+from adjoint.capture.traced import Traced, apply, concrete, from_array, is_known, unwrap
+from adjoint.capture.views import assign, check_storable, own_memory, permute, reshape, sliced
+from adjoint.primitives.gathering import GATHER, GATHER_SET
+from adjoint.primitives.selection import SELECT
+from adjoint.primitives.slicing import SLICE, UPDATE, Index
+from adjoint.primitives.structure import BROADCAST
+from adjoint.program import operation
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """An index, taken apart.
+
+    basic: one entry an axis of the array: an integer or `(start, stop, step)`. arrays: index arrays by axis, one shape, ready
+    for a gather; such axes are whole in `basic`. new_axes: places in the result where np.newaxis puts an axis of length one.
+    front: where NumPy puts the axes of the index arrays in the result, before new axes are inserted.
+    """
+
+    basic: Index
+    arrays: dict[int, Any]
+    new_axes: tuple[int, ...]
+    front: int
+
+
+def parse(index: Any, shape: Shape) -> Parsed:
+    """Take an index apart for an array of a shape; BoundsError where NumPy would refuse it."""
+    entries = _expand(_entries(index, shape), shape)
+    advanced = any(isinstance(entry, (np.ndarray, Traced)) for entry in entries)
+    basic: list[Any] = []
+    arrays: dict[int, Any] = {}
+    new_axes: list[int] = []
+    places: list[int] = []  # of the advanced entries among all entries
+    place = front = 0
+    for number, entry in enumerate(entries):
+        if entry is None:
+            new_axes.append(place)
+            place += 1
+            continue
+        length = shape[len(basic)]
+        if isinstance(entry, slice):
+            basic.append(entry.indices(length))
+            place += 1
+        elif advanced:
+            if not places:
+                front = sum(not isinstance(done, int) for done in basic)
+                place_of_arrays = place
+            places.append(number)
+            arrays[len(basic)] = _checked(entry, length, len(basic))
+            basic.append((0, length, 1))
+        else:
+            basic.append(_bounded(entry, length, len(basic)))
+    if arrays:
+        arrays = _broadcast(arrays)
+        rank = next(iter(arrays.values())).ndim
+        apart = places[-1] - places[0] + 1 != len(places)
+        front = 0 if apart else front
+        limit = 0 if apart else place_of_arrays
+        new_axes = [axis + rank if axis >= limit else axis for axis in new_axes]
+    return Parsed(tuple(basic), arrays, tuple(new_axes), front)
+
+
+def _entries(index: Any, shape: Shape) -> list[Any]:
+    """The entries of an index: slices, integers, None, Ellipsis and integer arrays (masks become the places where they hold)."""
+    found: list[Any] = []
+    for entry in index if isinstance(index, tuple) else (index,):
+        if entry is None or entry is Ellipsis or isinstance(entry, slice):
+            found.append(entry)
+        elif isinstance(entry, (bool, np.bool_)):
+            raise BoundsError("A boolean scalar as an index is not supported; use np.where.")
+        elif isinstance(entry, (int, np.integer)):
+            found.append(int(entry))
+        else:
+            array = unwrap(entry)
+            if type(array) is not Traced:
+                array = np.asarray(array)
+                if array.size == 0 and array.dtype.kind == "f":
+                    array = array.astype(np.intp)
+            if array.dtype.kind == "b":
+                found.extend(_mask_places(concrete(array), found, shape))
+            elif array.dtype.kind in "iu":
+                found.append(array)
+            else:
+                raise BoundsError(
+                    "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean "
+                    f"arrays are valid indices; got an array of dtype {array.dtype}."
+                )
+    return found
+
+
+def _mask_places(mask: Any, before: list[Any], shape: Shape) -> tuple[Any, ...]:
+    start = sum(entry is not None and entry is not Ellipsis for entry in before)
+    if Ellipsis not in before and mask.shape != shape[start : start + mask.ndim]:
+        raise BoundsError(
+            f"boolean index did not match indexed array: the mask has shape {mask.shape}, the axes it "
+            f"indexes {shape[start : start + mask.ndim]}."
+        )
+    return tuple(np.nonzero(mask))
+
+
+def _expand(entries: list[Any], shape: Shape) -> list[Any]:
+    """Replace the ellipsis, or the axes not mentioned, by whole slices."""
+    ellipses = sum(entry is Ellipsis for entry in entries)
+    named = sum(entry is not None and entry is not Ellipsis for entry in entries)
+    if ellipses > 1:
+        raise BoundsError("an index can only have a single ellipsis ('...')")
+    if named > len(shape):
+        raise BoundsError(
+            f"too many indices for array: array is {len(shape)}-dimensional, but {named} were indexed"
+        )
+    missing = [slice(None)] * (len(shape) - named)
+    if not ellipses:
+        return [*entries, *missing]
+    place = next(number for number, entry in enumerate(entries) if entry is Ellipsis)
+    return [*entries[:place], *missing, *entries[place + 1 :]]
+
+
+def _bounded(entry: int, length: int, axis: int) -> int:
+    if not -length <= entry < length:
+        raise BoundsError(f"index {entry} is out of bounds for axis {axis} with size {length}")
+    return entry % length
+
+
+def _checked(entry: Any, length: int, axis: int) -> Any:
+    """An index array, its bounds checked where its values are known."""
+    if isinstance(entry, int):
+        return np.asarray(_bounded(entry, length, axis))
+    if isinstance(entry, np.ndarray) and entry.size:
+        for extreme in (int(entry.min()), int(entry.max())):
+            _bounded(extreme, length, axis)
+    return entry
+
+
+def _broadcast(arrays: dict[int, Any]) -> dict[int, Any]:
+    shapes = [array.shape for array in arrays.values()]
+    try:
+        shape = np.broadcast_shapes(*shapes)
+    except ValueError:
+        listing = " ".join(map(str, shapes))
+        raise BoundsError(
+            f"shape mismatch: indexing arrays could not be broadcast together with shapes {listing}"
+        ) from None
+
+    def widen(array: Any) -> Any:
+        if array.shape == shape:
+            return array
+        if isinstance(array, np.ndarray):
+            return np.broadcast_to(array, shape)
+        return apply(operation(BROADCAST, shape=shape), (array,))
+
+    return {axis: widen(array) for axis, array in arrays.items()}
+
+
+def _inserted(shape: Shape, places: tuple[int, ...]) -> Shape:
+    """A shape with axes of length one at these places of the result."""
+    result = list(shape)
+    for place in places:
+        result.insert(place, 1)
+    return tuple(result)
+
+
+def _is_concrete_index(index: Any) -> bool:
+    entries = index if isinstance(index, tuple) else (index,)
+    return all(type(entry) is not Traced or is_known(entry) for entry in entries)
+
+
+def _numpy_index(index: Any) -> Any:
+    return tuple(map(unwrap, index)) if isinstance(index, tuple) else unwrap(index)
+
+
+# --- reading ----------------------------------------------------------------------------------------------
+
+
+def get(x: Traced, index: Any) -> Any:
+    """x[index]."""
+    if is_known(x) and _is_concrete_index(index):
+        array, plain = unwrap(x), _numpy_index(index)
+        result = array[plain]
+        if type(result) is not np.ndarray:
+            return result
+        if result.base is None or not np.may_share_memory(result, array):
+            return from_array(result)
+    parsed = parse(index, x.shape)
+    if not parsed.arrays:
+        part = operation(SLICE, index=parsed.basic).infer((x.type,))[0].shape
+        return sliced(x, parsed.basic, _inserted(part, parsed.new_axes), _numpy_index(index))
+    source, arrays, _ = _prepared(x, parsed)
+    result = apply(operation(GATHER), (source, *arrays))
+    result = permute_plain(result, _result_order(result.ndim, arrays[0].ndim, parsed.front))
+    return reshape_plain(result, _inserted(result.shape, parsed.new_axes))
+
+
+def _prepared(x: Any, parsed: Parsed) -> tuple[Any, list[Any], tuple[int, ...]]:
+    """The array with its basic slices taken and its indexed axes first, the index arrays, and the order of its axes."""
+    part = x
+    if any(entry != (0, n, 1) for entry, n in zip(parsed.basic, x.shape, strict=True)):
+        part = apply(operation(SLICE, index=parsed.basic), (x,))
+    axes = (*parsed.arrays, *(axis for axis in range(x.ndim) if axis not in parsed.arrays))
+    return permute_plain(part, axes), list(parsed.arrays.values()), axes
+
+
+def _result_order(ndim: int, rank: int, front: int) -> tuple[int, ...]:
+    """The axes of a gather's result (index axes first) in NumPy's order: index axes after `front` others."""
+    others = tuple(range(rank, ndim))
+    return (*others[:front], *range(rank), *others[front:])
+
+
+def permute_plain(x: Any, axes: tuple[int, ...]) -> Any:
+    """A permutation that is not kept as a view."""
+    if axes == tuple(range(len(axes))):
+        return x
+    result = permute(x, axes)
+    if type(result) is Traced and result._state is not None:
+        result._state.base = None
+    return result
+
+
+def reshape_plain(x: Any, shape: Shape) -> Any:
+    """A reshape that is not kept as a view."""
+    if x.shape == shape:
+        return x
+    result = reshape(x, shape)
+    if type(result) is Traced and result._state is not None:
+        result._state.base = None
+        result._state.aliases.clear()
+        if type(x) is Traced and x._state is not None:
+            x._state.aliases.clear()
+    return result
+
+
+# --- writing ----------------------------------------------------------------------------------------------
+
+
+def put(x: Traced, index: Any, value: Any) -> None:
+    """x[index] = value."""
+    if type(value) is not Traced and not isinstance(value, (np.ndarray, float, int, np.generic)):
+        value = protocols.FUNCTION(np.asarray, (value,), {})
+    if is_known(x) and is_known(value) and _is_concrete_index(index):
+        own_memory(x)[_numpy_index(index)] = unwrap(value)
+        return
+    check_storable(x, value, "The assignment x[...] = value")
+    if not _rewrites_itself(x, index, value):
+        assign(x, _written(x, index, value))
+
+
+def _rewrites_itself(x: Traced, index: Any, value: Any) -> bool:
+    """Whether this is the second half of `x[i] += v`, which stores a view that was already written through."""
+    state = value._state if type(value) is Traced else None
+    if state is None or state.base is not x or isinstance(index, (np.ndarray, Traced, list)):
+        return False
+    view = x[index]
+    return type(view) is Traced and not is_known(view) and not is_known(value) and _same(view, value)
+
+
+def _same(one: Traced, other: Traced) -> bool:
+    first, second = (one._trace, one._slot), (other._trace, other._slot)
+    if first == second:
+        return True
+    # A slice taken just now of the base that the view was written into: its record names the view's own value.
+    trace = one._trace
+    if trace is None or trace is not other._trace:
+        return False
+    trace._find_owners()
+    head, *operands = trace.records[trace.owners[one._slot]]
+    if getattr(head, "primitive", None) is not SLICE:
+        return False
+    written = trace.records[trace.owners[operands[0]]] if trace.owners[operands[0]] >= 0 else (None,)
+    return (
+        getattr(written[0], "primitive", None) is UPDATE
+        and written[0].params["index"] == head.params["index"]
+        and written[2] == other._slot
+    )
+
+
+def _written(x: Traced, index: Any, value: Any) -> Traced:
+    """x with the part that an index names replaced."""
+    mask = unwrap(index)
+    if getattr(mask, "dtype", None) == np.bool_ and mask.shape == x.shape and np.ndim(value) == 0:
+        # A scalar under a mask: whatever the mask holds, the result's shape is known.
+        cast = value.astype(x.dtype) if type(value) is Traced else x.dtype.type(value)
+        return apply(operation(SELECT), (mask, cast, x))  # type: ignore[no-any-return]
+    parsed = parse(index, x.shape)
+    if not parsed.arrays:
+        part = operation(SLICE, index=parsed.basic).infer((x.type,))[0].shape
+        value = _fitted(value, _inserted(part, parsed.new_axes), part)
+        return apply(operation(UPDATE, index=parsed.basic), (x, value))  # type: ignore[no-any-return]
+    source, arrays, axes = _prepared(x, parsed)
+    value = _gathered_value(value, source, arrays, parsed)
+    whole = apply(operation(GATHER_SET), (source, value, *arrays))
+    whole = permute_plain(whole, tuple(int(axis) for axis in np.argsort(axes)))
+    if whole.shape == x.shape and all(
+        entry == (0, n, 1) for entry, n in zip(parsed.basic, x.shape, strict=True)
+    ):
+        return whole  # type: ignore[no-any-return]
+    return apply(operation(UPDATE, index=parsed.basic), (x, whole))  # type: ignore[no-any-return]
+
+
+def _gathered_value(value: Any, source: Any, arrays: list[Any], parsed: Parsed) -> Any:
+    """A value to be written through index arrays, its axes in the gather's order."""
+    if np.ndim(value) == 0:
+        return value
+    rank = arrays[0].ndim
+    target = arrays[0].shape + source.shape[len(arrays) :]
+    order = _result_order(len(target), rank, parsed.front)
+    result = tuple(target[axis] for axis in order)
+    value = _fitted(value, _inserted(result, parsed.new_axes), result)
+    if order == tuple(range(len(order))):
+        return value
+    wide = protocols.FUNCTION(np.broadcast_to, (value, result), {})
+    return permute_plain(wide, tuple(int(axis) for axis in np.argsort(order)))
+
+
+def _fitted(value: Any, shown: Shape, stored: Shape) -> Any:
+    """A value that broadcasts against the shape that an index shows, as one that does against the shape stored."""
+    shape = np.shape(value)
+    lead = len(shape) - len(shown)
+    if lead > 0 and all(length == 1 for length in shape[:lead]):  # NumPy drops leading ones here
+        shape = shape[lead:]
+        value = reshape_plain(value, shape)
+    try:
+        fits = np.broadcast_shapes(shape, shown) == shown
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ShapeError(f"could not broadcast input array from shape {shape} into shape {shown}")
+    if shown == stored or np.ndim(value) == 0:
+        return value
+    wide = protocols.FUNCTION(np.broadcast_to, (value, shown), {})
+    return reshape_plain(wide, stored)
+
+
+protocols.GET = get
+protocols.SET = put

@@ -1,0 +1,111 @@
+"""The methods and computed attributes of traced arrays: NumPy's functions under NumPy's method names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from adjoint.base.errors import BoundsError
+from adjoint.capture import numpy_products, numpy_reduce, numpy_shape, numpy_values, protocols
+from adjoint.capture.indexing import reshape_plain
+from adjoint.capture.traced import Traced, concrete
+from adjoint.capture.views import overwrite
+
+
+def _method(function: Callable[..., Any]) -> Callable[[Traced], Any]:
+    return lambda self: lambda *args, **kwargs: function(self, *args, **kwargs)
+
+
+def _reshape(self: Traced, *shape: Any, order: str = "C", copy: Any = None) -> Any:
+    wanted = shape[0] if len(shape) == 1 else shape
+    return numpy_shape.reshaped(self, wanted, order, copy=copy)
+
+
+def _transpose(self: Traced, *axes: Any) -> Any:
+    order = axes[0] if len(axes) == 1 and (axes[0] is None or np.iterable(axes[0])) else axes
+    return numpy_shape.transposed(self, order or None)
+
+
+def _flatten(self: Traced, order: str = "C") -> Any:
+    return numpy_values.copy(numpy_shape.ravelled(self, order))
+
+
+def _item(self: Traced, *place: Any) -> Any:
+    """One entry, still traced: a number that keeps its derivative."""
+    if not place:
+        if self.size != 1:
+            raise ValueError("can only convert an array of size 1 to a Python scalar")
+        return reshape_plain(self, ())
+    if len(place) == 1 and not isinstance(place[0], tuple):
+        return numpy_shape.ravelled(self)[place[0]]
+    return self[place[0] if len(place) == 1 else place]
+
+
+def _tolist(self: Traced) -> Any:
+    return [_tolist(each) if np.ndim(each) else each for each in self] if self.ndim else self
+
+
+def _fill(self: Traced, value: Any) -> None:
+    self[...] = value
+
+
+def _sort(self: Traced, axis: int = -1, **kwargs: Any) -> None:
+    overwrite(self, numpy_values.sort(self, axis, **kwargs), "sort")
+
+
+def _round(self: Traced, decimals: int = 0) -> Any:
+    return numpy_values.round_(self, decimals)
+
+
+def _set_item(self: Traced, *args: Any) -> None:
+    raise BoundsError("itemset was removed from NumPy; write x[i] = value.")
+
+
+protocols.METHODS.update(
+    {
+        "T": numpy_shape.transposed,
+        "mT": numpy_shape.matrix_transpose,
+        "real": numpy_shape.real,
+        "imag": numpy_shape.imag,
+        "flat": numpy_shape.ravelled,
+        "base": lambda self: None,
+        "all": _method(numpy_reduce.all_),
+        "any": _method(numpy_reduce.any_),
+        "argmax": _method(numpy_reduce.argmax),
+        "argmin": _method(numpy_reduce.argmin),
+        "argsort": _method(lambda a, *args, **kwargs: np.argsort(concrete(a), *args, **kwargs)),
+        "astype": _method(numpy_values.astype),
+        "clip": _method(numpy_values.clip),
+        "conj": _method(np.conjugate),
+        "conjugate": _method(np.conjugate),
+        "copy": _method(numpy_values.copy),
+        "cumsum": _method(numpy_reduce.cumsum),
+        "diagonal": _method(numpy_shape.diagonal),
+        "dot": _method(numpy_products.dot),
+        "fill": _method(_fill),
+        "flatten": _method(_flatten),
+        "item": _method(_item),
+        "itemset": _method(_set_item),
+        "max": _method(numpy_reduce.maximum_over),
+        "mean": _method(numpy_reduce.mean),
+        "min": _method(numpy_reduce.minimum_over),
+        "nonzero": _method(lambda a: np.nonzero(concrete(a))),
+        "prod": _method(numpy_reduce.prod),
+        "ravel": _method(numpy_shape.ravelled),
+        "repeat": _method(numpy_shape.repeat),
+        "reshape": _method(_reshape),
+        "round": _method(_round),
+        "sort": _method(_sort),
+        "squeeze": _method(numpy_shape.squeeze),
+        "std": _method(numpy_reduce.std),
+        "sum": _method(numpy_reduce.sum_),
+        "swapaxes": _method(numpy_shape.swapaxes),
+        "take": _method(numpy_shape.take),
+        "tolist": _method(_tolist),
+        "trace": _method(numpy_products.trace),
+        "transpose": _method(_transpose),
+        "var": _method(numpy_reduce.var),
+    }
+)

@@ -1,0 +1,337 @@
+"""NumPy's functions that change shapes and order: numpy/_core/fromnumeric, shape_base and lib's relatives."""
+
+from __future__ import annotations
+
+import operator
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from adjoint.base.errors import ShapeError
+from adjoint.capture.indexing import permute_plain, reshape_plain
+from adjoint.capture.table import as_operand, implements, normal_axes, normal_axis, perform
+from adjoint.capture.traced import Traced, apply, from_array
+from adjoint.capture.views import permute, real_part, reshape
+from adjoint.primitives.selection import SELECT
+from adjoint.primitives.slicing import CONCATENATE
+from adjoint.primitives.structure import BROADCAST
+from adjoint.program import operation
+
+
+def _shape_of(shape: Any, size: int | None = None) -> tuple[int, ...]:
+    """A shape argument as a tuple of integers, its -1 filled in."""
+    found = tuple(map(operator.index, shape)) if np.iterable(shape) else (operator.index(shape),)
+    if size is None or -1 not in found:
+        return found
+    rest = prod(length for length in found if length != -1)
+    if found.count(-1) > 1:
+        raise ShapeError("can only specify one unknown dimension")
+    if rest == 0 or size % rest:
+        raise ShapeError(f"cannot reshape array of size {size} into shape {found}")
+    return tuple(size // rest if length == -1 else length for length in found)
+
+
+@implements(np.reshape)
+def reshaped(a: Any, shape: Any = None, order: str = "C", *, copy: Any = None) -> Any:
+    a = as_operand(a)
+    shape = _shape_of(shape, a.size)
+    if order == "F":
+        backwards = permute_plain(a, tuple(reversed(range(a.ndim))))
+        result = reshape_plain(backwards, tuple(reversed(shape)))
+        return permute_plain(result, tuple(reversed(range(len(shape)))))
+    return reshape_plain(a, shape) if copy else reshape(a, shape)
+
+
+@implements(np.ravel)
+def ravelled(a: Any, order: str = "C") -> Any:
+    return reshaped(a, (-1,) if a.size else (0,), order)
+
+
+@implements(np.transpose, np.permute_dims)
+def transposed(a: Any, axes: Any = None) -> Any:
+    if axes is None:
+        return permute(a, tuple(reversed(range(a.ndim))))
+    order = tuple(normal_axis(axis, a.ndim) for axis in axes)
+    if sorted(order) != list(range(a.ndim)):
+        raise ValueError("axes don't match array")
+    return permute(a, order)
+
+
+@implements(np.swapaxes)
+def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
+    order = list(range(a.ndim))
+    one, other = normal_axis(axis1, a.ndim), normal_axis(axis2, a.ndim)
+    order[one], order[other] = order[other], order[one]
+    return permute(a, tuple(order))
+
+
+@implements(np.moveaxis)
+def moveaxis(a: Any, source: Any, destination: Any) -> Any:
+    sources = [normal_axis(s, a.ndim) for s in np.atleast_1d(source)]
+    targets = [normal_axis(d, a.ndim) for d in np.atleast_1d(destination)]
+    order = [axis for axis in range(a.ndim) if axis not in sources]
+    for target, moved in sorted(zip(targets, sources, strict=True)):
+        order.insert(target, moved)
+    return permute(a, tuple(order))
+
+
+@implements(np.rollaxis)
+def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
+    axis = normal_axis(axis, a.ndim)
+    start = start + a.ndim if start < 0 else start
+    return moveaxis(a, axis, start - 1 if axis < start else start)
+
+
+@implements(np.matrix_transpose)
+def matrix_transpose(x: Any) -> Any:
+    return swapaxes(x, -1, -2)
+
+
+@implements(np.squeeze)
+def squeeze(a: Any, axis: Any = None) -> Any:
+    shape = a.shape
+    if axis is None:
+        gone = tuple(n for n, length in enumerate(shape) if length == 1)
+    else:
+        gone = normal_axes(axis, a.ndim)
+        if any(shape[n] != 1 for n in gone):
+            raise ShapeError("cannot select an axis to squeeze out which has size not equal to one")
+    return reshape(a, tuple(length for n, length in enumerate(shape) if n not in gone))
+
+
+@implements(np.expand_dims)
+def expand_dims(a: Any, axis: Any) -> Any:
+    a = as_operand(a)
+    count = len(axis) if isinstance(axis, (tuple, list)) else 1
+    new = normal_axes(axis, a.ndim + count)
+    rest = iter(a.shape)
+    return reshape(a, tuple(1 if n in new else next(rest) for n in range(a.ndim + count)))
+
+
+def _at_least(rank: int) -> Any:
+    def function(*arrays: Any) -> Any:
+        results = []
+        for a in map(as_operand, arrays):
+            missing = rank - np.ndim(a)
+            if missing > 0:
+                shape = np.shape(a)
+                after = 1 if rank == 3 and len(shape) in (1, 2) else 0
+                a = reshape(a, (*(1,) * (missing - after), *shape, *(1,) * after))
+            results.append(a)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    return function
+
+
+for _rank, _function in ((1, np.atleast_1d), (2, np.atleast_2d), (3, np.atleast_3d)):
+    implements(_function)(_at_least(_rank))
+
+
+@implements(np.broadcast_to)
+def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
+    shape = _shape_of(shape)
+    array = as_operand(array)
+    return array if array.shape == shape else apply(operation(BROADCAST, shape=shape), (array,))
+
+
+@implements(np.broadcast_arrays)
+def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
+    arrays = [as_operand(a) for a in args]
+    shape = np.broadcast_shapes(*map(np.shape, arrays))
+    return tuple(broadcast_to(a, shape) for a in arrays)
+
+
+@implements(np.real)
+def real(val: Any) -> Any:
+    return real_part(val, imaginary=False)
+
+
+@implements(np.imag)
+def imag(val: Any) -> Any:
+    return real_part(val, imaginary=True)
+
+
+# --- joining and splitting -----------------------------------------------------------------------------
+
+
+@implements(np.concatenate)
+def concatenate(arrays: Any, axis: int | None = 0, *, dtype: Any = None) -> Any:
+    operands = [as_operand(a) for a in arrays]
+    if axis is None:
+        operands, axis = [ravelled(a) for a in operands], 0
+    if not operands:
+        raise ShapeError("need at least one array to concatenate")
+    if any(np.ndim(a) == 0 for a in operands):
+        raise ShapeError("zero-dimensional arrays cannot be concatenated")
+    result = perform(CONCATENATE, *operands, axis=normal_axis(axis, np.ndim(operands[0])))
+    return result if dtype is None else result.astype(dtype)
+
+
+@implements(np.stack)
+def stack(arrays: Any, axis: int = 0, **kwargs: Any) -> Any:
+    operands = [as_operand(a) for a in arrays]
+    if not operands:
+        raise ShapeError("need at least one array to stack")
+    shapes = {np.shape(a) for a in operands}
+    if len(shapes) > 1:
+        raise ShapeError("all input arrays must have the same shape")
+    place = normal_axis(axis, len(shapes.pop()) + 1)
+    return concatenate([expand_dims(a, place) for a in operands], place, **kwargs)
+
+
+@implements(np.hstack)
+def hstack(tup: Any, **kwargs: Any) -> Any:
+    arrays = [_at_least(1)(a) for a in tup]
+    return concatenate(arrays, 0 if arrays and arrays[0].ndim == 1 else 1, **kwargs)
+
+
+@implements(np.vstack)
+def vstack(tup: Any, **kwargs: Any) -> Any:
+    return concatenate([_at_least(2)(a) for a in tup], 0, **kwargs)
+
+
+@implements(np.dstack)
+def dstack(tup: Any) -> Any:
+    return concatenate([_at_least(3)(a) for a in tup], 2)
+
+
+@implements(np.column_stack)
+def column_stack(tup: Any) -> Any:
+    arrays = [as_operand(a) for a in tup]
+    return concatenate([a if np.ndim(a) == 2 else reshape(a, (np.size(a), 1)) for a in arrays], 1)
+
+
+@implements(np.append)
+def append(arr: Any, values: Any, axis: int | None = None) -> Any:
+    return concatenate([arr, values], axis)
+
+
+@implements(np.array_split)
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+    axis = normal_axis(axis, ary.ndim)
+    length = ary.shape[axis]
+    if np.iterable(indices_or_sections):
+        bounds = [0, *(operator.index(i) for i in indices_or_sections), length]
+    else:
+        parts = operator.index(indices_or_sections)
+        if parts <= 0:
+            raise ValueError("number sections must be larger than 0.")
+        each, extra = divmod(length, parts)
+        bounds = [0]
+        for number in range(parts):
+            bounds.append(bounds[-1] + each + (number < extra))
+    lead = (slice(None),) * axis
+    return [
+        ary[(*lead, slice(start, stop))]
+        for start, stop in zip(bounds[:-1], bounds[1:], strict=True)
+    ]
+
+
+@implements(np.split)
+def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+    if not np.iterable(indices_or_sections):
+        length = ary.shape[normal_axis(axis, ary.ndim)]
+        if length % operator.index(indices_or_sections):
+            raise ValueError("array split does not result in an equal division")
+    return array_split(ary, indices_or_sections, axis)
+
+
+@implements(np.hsplit)
+def hsplit(ary: Any, indices_or_sections: Any) -> Any:
+    return split(ary, indices_or_sections, 0 if ary.ndim == 1 else 1)
+
+
+@implements(np.vsplit)
+def vsplit(ary: Any, indices_or_sections: Any) -> Any:
+    return split(ary, indices_or_sections, 0)
+
+
+@implements(np.unstack)
+def unstack(x: Any, /, *, axis: int = 0) -> Any:
+    return tuple(moveaxis(x, axis, 0))
+
+
+@implements(np.flip)
+def flip(m: Any, axis: Any = None) -> Any:
+    axes = normal_axes(axis, m.ndim)
+    return m[tuple(slice(None, None, -1) if n in axes else slice(None) for n in range(m.ndim))]
+
+
+implements(np.flipud)(lambda m: flip(m, 0))
+implements(np.fliplr)(lambda m: flip(m, 1))
+
+
+@implements(np.roll)
+def roll(a: Any, shift: Any, axis: Any = None) -> Any:
+    if axis is None:
+        return reshape_plain(roll(ravelled(a), shift, 0), a.shape)
+    pairs = zip(*np.broadcast_arrays(np.atleast_1d(shift), np.atleast_1d(axis)), strict=True)
+    for amount, place in pairs:
+        place = normal_axis(place, a.ndim)
+        cut = -int(amount) % a.shape[place] if a.shape[place] else 0
+        lead = (slice(None),) * place
+        a = concatenate([a[(*lead, slice(cut, None))], a[(*lead, slice(None, cut))]], place)
+    return a
+
+
+@implements(np.tile)
+def tile(A: Any, reps: Any) -> Any:
+    reps = _shape_of(reps)
+    shape = (1,) * (len(reps) - A.ndim) + A.shape
+    reps = (1,) * (len(shape) - len(reps)) + reps
+    spread = tuple(n for pair in zip((1,) * len(shape), shape, strict=True) for n in pair)
+    wide = tuple(n for pair in zip(reps, shape, strict=True) for n in pair)
+    whole = tuple(r * n for r, n in zip(reps, shape, strict=True))
+    return reshape_plain(broadcast_to(reshape_plain(A, spread), wide), whole)
+
+
+@implements(np.repeat)
+def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
+    if axis is None:
+        a, axis = ravelled(a), 0
+    axis = normal_axis(axis, a.ndim)
+    places = np.repeat(np.arange(a.shape[axis]), repeats)
+    return a[(*(slice(None),) * axis, places)]
+
+
+@implements(np.take)
+def take(a: Any, indices: Any, axis: int | None = None, **kwargs: Any) -> Any:
+    if axis is None:
+        a, axis = ravelled(a), 0
+    index = indices if type(indices) is Traced else np.asarray(indices)
+    return a[(*(slice(None),) * normal_axis(axis, a.ndim), index)]
+
+
+@implements(np.diagonal, np.linalg.diagonal)
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    moved = moveaxis(a, (axis1, axis2), (-2, -1))
+    rows, columns = moved.shape[-2:]
+    count = max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
+    places = np.arange(count)
+    return moved[(..., places - min(offset, 0), places + max(offset, 0))]
+
+
+@implements(np.diag)
+def diag(v: Any, k: int = 0) -> Any:
+    if v.ndim == 2:
+        return diagonal(v, k)
+    n = v.shape[0] + abs(k)
+    places = np.arange(v.shape[0])
+    square = from_array(np.zeros((n, n), v.dtype))
+    square[places - min(k, 0), places + max(k, 0)] = v
+    return square
+
+
+def _masked(mask: Any, m: Any) -> Any:
+    return perform(SELECT, mask, m, m.dtype.type(0))
+
+
+@implements(np.triu)
+def triu(m: Any, k: int = 0) -> Any:
+    return _masked(np.triu(np.ones(m.shape[-2:], bool), k), m)
+
+
+@implements(np.tril)
+def tril(m: Any, k: int = 0) -> Any:
+    return _masked(np.tril(np.ones(m.shape[-2:], bool), k), m)

@@ -1,0 +1,26 @@
+"""The seams between the traced array and the tables of NumPy functions, filled in by the files that hold those tables.
+
+The traced array's class must know what to do on `x @ y` or `x[i]`, and the functions that do it must know the class: these names stand
+between the two, so that neither file imports the other in a circle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+def _unset(*args: Any, **kwargs: Any) -> Any:
+    raise RuntimeError("adjoint.capture was not imported whole")
+
+
+UFUNC: Callable[..., Any] = _unset
+FUNCTION: Callable[..., Any] = _unset
+ESCAPE: Callable[..., Any] = _unset
+SHOW: Callable[..., str] = _unset
+GET: Callable[..., Any] = _unset
+SET: Callable[..., None] = _unset
+OVERWRITE: Callable[..., Any] = _unset
+POWER: Callable[..., Any] = _unset
+MATMUL: Callable[..., Any] = _unset
+METHODS: dict[str, Callable[..., Any]] = {}

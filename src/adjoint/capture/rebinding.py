@@ -1,0 +1,219 @@
+"""Running the user's function with its own names bound to ours, without patching anything.
+
+A function is cloned with a mapping for its globals in which names bound to numpy, math and a few builtins resolve to stand-ins, and the
+user's own functions to clones in turn. So what NumPy does not dispatch keeps its meaning under capture: `np.zeros(n)` that is filled in
+a loop, `np.array([t, 1.0])`, `math.sin(t)`, `float(t)`, `isinstance(t, float)`. Methods found through instances, other packages'
+functions, and functions kept in containers are not reached: there NumPy's own dispatch does what it can, and errors say the rest.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import sysconfig
+import types
+import weakref
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from adjoint.capture.code import CodeFacts, facts_of
+from adjoint.capture.shadows import BUILTINS, shadow_of
+from adjoint.capture.trace import current
+
+_PLAIN = frozenset({np.ndarray, float, int, str, bool, tuple, list, dict, type(None), complex})
+_CLONES_LIMIT = 1024
+_LIBRARIES = tuple(
+    {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+)
+
+
+class Clone(NamedTuple):
+    """A function under new names: what to call, what its code does, and the cells whose contents were replaced."""
+
+    call: Any
+    writes: bool
+    cells: tuple[tuple[Any, Any], ...]
+
+
+class Rebound(dict[str, Any]):
+    """The globals of a module as a clone sees them. Empty but for its builtins: every look-up comes to `__missing__`."""
+
+    __slots__ = ("__weakref__", "original", "replaced", "stores")
+
+    def __init__(self, original: dict[str, Any]) -> None:
+        super().__init__()
+        self.original = original
+        self.replaced: dict[str, tuple[Any, Any, bool]] = {}
+        self.stores = False
+        plain = original.get("__builtins__", builtins)
+        plain = plain if isinstance(plain, dict) else vars(plain)
+        dict.__setitem__(self, "__builtins__", {**plain, "__import__": _import})
+
+    def __missing__(self, name: str) -> Any:
+        try:
+            value = self.original[name]
+        except KeyError:
+            value = BUILTINS.get(name, _ABSENT)
+            if value is _ABSENT:
+                value = dict.__getitem__(self, "__builtins__")[name]
+            return value
+        if type(value) in _PLAIN:
+            return value
+        known = self.replaced.get(name)
+        if known is None or known[0] is not value:
+            known = self.replaced[name] = (value, *rebind(value))
+        if known[2]:
+            trace = current()
+            if trace is not None:
+                trace.expect_writes()
+        return known[1]
+
+
+_ABSENT = object()
+_rebound: weakref.WeakValueDictionary[int, Rebound] = weakref.WeakValueDictionary()
+_clones: dict[int, tuple[Any, Clone]] = {}
+
+
+def rebind(value: Any) -> tuple[Any, bool]:
+    """What a name resolves to in a clone, and whether calling it may write into arrays."""
+    if isinstance(value, types.FunctionType):
+        if is_users(value):
+            made = clone(value)
+            return made.call, made.writes
+    elif isinstance(value, types.ModuleType):
+        shadow = shadow_of(value)
+        if shadow is not None:
+            return shadow, False
+        file = getattr(value, "__file__", None)
+        if file is not None and _is_users_file(file) and not value.__name__.startswith("adjoint"):
+            return UserModule(value), True
+        return value, False
+    elif isinstance(value, functools.partial):
+        inner, writes = rebind(value.func)
+        if inner is not value.func:
+            return functools.partial(inner, *value.args, **value.keywords), writes
+    elif type(value) is _CACHED:  # a cache would keep traced values beyond the capture
+        return rebind(value.__wrapped__)
+    elif type(value) is types.MethodType:
+        made = clone(value.__func__)
+        return types.MethodType(made.call, value.__self__), made.writes
+    shadow = shadow_of(value)
+    return (value, False) if shadow is None else (shadow, False)
+
+
+_CACHED = type(functools.lru_cache(lambda: None))
+
+
+class UserModule(types.ModuleType):
+    """Stands in for a module of the user's: its functions are clones."""
+
+    def __init__(self, original: types.ModuleType) -> None:
+        super().__init__(original.__name__)
+        self.__dict__["_names"] = _globals_of(vars(original))
+        self.__dict__["_original"] = original
+
+    def __getattr__(self, name: str) -> Any:
+        if name in vars(self._original):
+            return self._names[name]
+        return getattr(self._original, name)
+
+
+def is_users(function: types.FunctionType) -> bool:
+    """Whether a function is the user's own, and not of Python's or an installed package."""
+    if (function.__module__ or "").partition(".")[0] == "adjoint":
+        return False
+    return _is_users_file(function.__code__.co_filename)
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_users_file(path: str) -> bool:
+    return not path.startswith(_LIBRARIES)
+
+
+def _globals_of(original: dict[str, Any]) -> Rebound:
+    rebound = _rebound.get(id(original))
+    if rebound is None or rebound.original is not original:
+        rebound = _rebound[id(original)] = Rebound(original)
+    return rebound
+
+
+def clone(function: types.FunctionType) -> Clone:
+    """The clone of a function; the same one as long as what it closes over is bound to the same functions and modules."""
+    known = _clones.get(id(function))
+    if known is not None and known[0]() is function:
+        if all(cell.cell_contents is content for cell, content in known[1].cells):
+            return known[1]
+    made = _make_clone(function, facts_of(function.__code__))
+    if len(_clones) >= _CLONES_LIMIT:
+        _clones.clear()
+    _clones[id(function)] = (weakref.ref(function), made)
+    return made
+
+
+def _make_clone(function: types.FunctionType, facts: CodeFacts) -> Clone:
+    names = _globals_of(function.__globals__)
+    names.stores = names.stores or facts.stores_globals
+    closure, replaced, writes = [], [], facts.writes
+    made = None
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        content = _content(cell)
+        if content is function:
+            made = types.CellType()  # recursion: filled in below
+            closure.append(made)
+            replaced.append((cell, content))
+            continue
+        if name in facts.stored_cells or type(content) in _PLAIN or content is _ABSENT:
+            closure.append(cell)
+            continue
+        new, inner_writes = rebind(content)
+        writes = writes or inner_writes
+        if new is content:
+            closure.append(cell)
+        else:
+            closure.append(types.CellType(new))
+            replaced.append((cell, content))
+    copy = types.FunctionType(
+        function.__code__, names, function.__name__, function.__defaults__, tuple(closure)
+    )
+    copy.__kwdefaults__ = function.__kwdefaults__
+    copy.__qualname__ = function.__qualname__
+    copy.__module__ = function.__module__
+    if made is not None:
+        made.cell_contents = copy
+    return Clone(copy, writes, tuple(replaced))
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not bound yet
+        return _ABSENT
+
+
+def rebound(function: Any) -> Clone:
+    """Any callable with its names rebound as far as they can be reached."""
+    if isinstance(function, types.FunctionType):
+        return clone(function)
+    new, writes = rebind(function)
+    if new is function and not isinstance(function, type):
+        # An object with __call__: its method, on the same object.
+        method = getattr(type(function), "__call__", None)
+        if isinstance(method, types.FunctionType) and is_users(method):
+            made = clone(method)
+            return Clone(types.MethodType(made.call, function), made.writes, ())
+    return Clone(new, writes, ())
+
+
+def _import(name: str, *args: Any, **kwargs: Any) -> Any:
+    """`import numpy` inside a cloned function. What is imported by name from it is rebound as well."""
+    module = builtins.__import__(name, *args, **kwargs)
+    return rebind(module)[0]
+
+
+def store_globals() -> None:
+    """Carry what clones assigned with `global` over to the modules themselves."""
+    for names in list(_rebound.values()):
+        if names.stores and len(names) > 1:
+            for name in [key for key in dict.keys(names) if key != "__builtins__"]:
+                names.original[name] = dict.pop(names, name)

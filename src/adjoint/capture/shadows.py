@@ -1,0 +1,313 @@
+"""Stand-ins for numpy, math and a few builtins, which a captured function's names are bound to.
+
+A stand-in does what the original does; in a capture, arrays that it makes are known arrays, into which traced values can be written, and
+traced arguments are understood where the original would ask for plain numbers.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from adjoint.base.errors import DroppedDerivativeError
+from adjoint.capture import numpy_values
+from adjoint.capture.escape import carries_derivative
+from adjoint.capture.table import any_traced, call, unwrap_all
+from adjoint.capture.trace import current
+from adjoint.capture.traced import Traced, apply, concrete, from_array, wrap
+from adjoint.capture.ufuncs import COMPOSED
+from adjoint.primitives import UFUNCS
+
+# --- numpy ---------------------------------------------------------------------------------------------
+
+
+class ShadowUfunc:
+    """A ufunc that spares traced arguments NumPy's dispatch. Its methods and attributes are the original's."""
+
+    __slots__ = ("__wrapped__", "_bare")
+
+    def __init__(self, original: Any) -> None:
+        self.__wrapped__ = original
+        primitive = UFUNCS.get(original)
+        self._bare = None if primitive is None or original in COMPOSED else primitive.bare
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._bare is not None and not kwargs and len(args) <= 2:
+            for each in args:
+                if type(each) is Traced:
+                    return apply(self._bare, args)
+        result = self.__wrapped__(*args, **kwargs)
+        return wrap(result) if current() is not None else result
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__wrapped__, name)
+
+    def __repr__(self) -> str:
+        return repr(self.__wrapped__)
+
+
+def _shadow_function(original: Callable[..., Any]) -> Callable[..., Any]:
+    def shadow(*args: Any, **kwargs: Any) -> Any:
+        for each in args:
+            if type(each) is Traced:
+                return call(original, args, kwargs)
+        if kwargs and any_traced(kwargs.values()) or any_traced(args):
+            return call(original, args, kwargs)
+        result = original(*map(unwrap_all, args), **kwargs)
+        if current() is None:
+            return result
+        return [wrap(each) for each in result] if type(result) is list else wrap(result)
+
+    shadow.__name__ = getattr(original, "__name__", "function")
+    shadow.__wrapped__ = original  # type: ignore[attr-defined]
+    return shadow
+
+
+def _maker(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
+    """np.array and its like: ours where traced values are among the arguments, NumPy's otherwise."""
+
+    def shadow(*args: Any, **kwargs: Any) -> Any:
+        if any_traced(args) or any_traced(kwargs.values()):
+            return ours(*args, **kwargs)
+        plain = {name: unwrap_all(value) for name, value in kwargs.items()}
+        result = original(*map(unwrap_all, args), **plain)
+        return from_array(result) if current() is not None and type(result) is np.ndarray else result
+
+    shadow.__name__ = original.__name__
+    shadow.__wrapped__ = original  # type: ignore[attr-defined]
+    return shadow
+
+
+def _alias(original: Callable[..., Any]) -> Callable[..., Any]:
+    """np.asarray of an array is that array: a known array must stay the same object, so that writes are seen."""
+
+    def shadow(a: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if type(a) is Traced and not args and not kwargs:
+            return a if dtype is None or np.dtype(dtype) == a.dtype else numpy_values.astype(a, dtype)
+        if any_traced((a,)):
+            return numpy_values.asarray(a, dtype)
+        result = original(unwrap_all(a), dtype, *args, **kwargs)
+        made_here = type(result) is np.ndarray and result is not a
+        return from_array(result) if current() is not None and made_here else result
+
+    shadow.__name__ = original.__name__
+    shadow.__wrapped__ = original  # type: ignore[attr-defined]
+    return shadow
+
+
+def _numbers(original: Callable[..., Any]) -> Callable[..., Any]:
+    """np.arange: its arguments decide a shape, so traced ones are asked for their values."""
+
+    def shadow(*args: Any, **kwargs: Any) -> Any:
+        if any(carries_derivative(each) for each in (*args, *kwargs.values())):
+            raise DroppedDerivativeError(
+                f"numpy.{original.__name__} of a traced number would lose its derivative. "
+                "Write start + step * np.arange(n) instead."
+            )
+        plain = {name: concrete(value) for name, value in kwargs.items()}
+        result = original(*map(concrete, args), **plain)
+        return from_array(result) if current() is not None else result
+
+    return shadow
+
+
+def _from_iterator(iterable: Any, dtype: Any, count: int = -1, **kwargs: Any) -> Any:
+    return numpy_values.array(list(iterable), dtype)
+
+
+_MAKERS: dict[Any, Callable[..., Any]] = {
+    np.array: _maker(np.array, numpy_values.array),
+    np.full: _maker(np.full, numpy_values.full),
+    np.asarray: _alias(np.asarray),
+    np.asanyarray: _alias(np.asanyarray),
+    np.ascontiguousarray: _alias(np.ascontiguousarray),
+    np.arange: _numbers(np.arange),
+    np.fromiter: _maker(np.fromiter, _from_iterator),
+}
+
+
+class ShadowModule(types.ModuleType):
+    """Stands in for numpy or one of its parts; attributes are wrapped when first asked for."""
+
+    def __init__(self, original: types.ModuleType) -> None:
+        super().__init__(original.__name__)
+        self.__dict__["__wrapped__"] = original
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self.__wrapped__, name)
+        shadow = shadow_of(value)
+        found = value if shadow is None else shadow
+        self.__dict__[name] = found
+        return found
+
+
+_shadows: dict[Any, Any] = {}
+_PARTS = ("numpy", "numpy.linalg", "numpy.fft")
+
+
+def shadow_of(value: Any) -> Any:
+    """The stand-in of a module or function of NumPy's or math's, or None."""
+    try:
+        found = _shadows.get(value)
+    except TypeError:  # unhashable: no function or module
+        return None
+    if found is not None:
+        return found
+    if isinstance(value, types.ModuleType):
+        made: Any = ShadowModule(value) if value.__name__ in _PARTS else None
+    elif value in _MAKERS:
+        made = _MAKERS[value]
+    elif isinstance(value, np.ufunc):
+        made = ShadowUfunc(value) if value in UFUNCS or value in COMPOSED else None
+    elif _is_numpys_function(value):
+        made = _shadow_function(value)
+    else:
+        made = None
+    if made is not None:
+        _shadows[value] = made
+    return made
+
+
+def _is_numpys_function(value: Any) -> bool:
+    if isinstance(value, type) or not callable(value):
+        return False
+    module = getattr(value, "__module__", None)
+    if module not in _PARTS:
+        return False
+    home: Any = np
+    for part in module.split(".")[1:]:
+        home = getattr(home, part)
+    return getattr(home, getattr(value, "__name__", ""), None) is value
+
+
+# --- math ----------------------------------------------------------------------------------------------
+
+
+def _traced_log(x: Any, base: Any = None) -> Any:
+    return np.log(x) if base is None else np.log(x) / np.log(base)
+
+
+def _hypot(*coordinates: Any) -> Any:
+    return np.linalg.norm(numpy_values.asarray(list(coordinates)))
+
+
+def _special(name: str) -> Callable[..., Any]:
+    def function(x: Any) -> Any:
+        from scipy import special  # loaded when first needed: importing adjoint must stay quick
+
+        return getattr(special, name)(x)
+
+    return function
+
+
+_MATH: dict[str, Any] = {
+    **{name: getattr(np, name) for name in "sin cos tan sinh cosh tanh exp expm1 exp2 log2 log10 log1p sqrt cbrt fabs".split()},
+    **{name: getattr(np, name) for name in "copysign fmod isnan isinf isfinite degrees radians".split()},
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "atan2": np.arctan2,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+    "pow": np.power,
+    "log": _traced_log,
+    "hypot": _hypot,
+    "erf": _special("erf"),
+    "erfc": _special("erfc"),
+    "gamma": _special("gamma"),
+    "lgamma": _special("gammaln"),
+    "fsum": lambda values: numpy_values.asarray(list(values)).sum(),
+    "dist": lambda p, q: np.linalg.norm(numpy_values.asarray(p) - numpy_values.asarray(q)),
+}
+
+
+def _shadow_math(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
+    def shadow(*args: Any) -> Any:
+        if args and isinstance(args[0], types.GeneratorType):
+            args = (list(args[0]), *args[1:])
+        return ours(*args) if any_traced(args) else original(*map(unwrap_all, args))
+
+    shadow.__name__ = original.__name__
+    return shadow
+
+
+_math = types.ModuleType("math")
+vars(_math).update(vars(math))
+for _name, _ours in _MATH.items():
+    _original = getattr(math, _name, None)
+    if _original is not None:
+        _shadows[_original] = _shadow_math(_original, _ours)
+        setattr(_math, _name, _shadows[_original])
+_shadows[math] = _math
+
+# --- builtins and types that are called ------------------------------------------------------------------------
+
+
+class _Number(type):
+    """The type of stand-ins for float and its like: calls keep traced values, everything else is the original's."""
+
+    original: type
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and type(args[0]) is Traced:
+            value = args[0]
+            if value.size != 1:
+                raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
+            dtype = np.dtype(cls.original)
+            value = value.reshape(()) if value.ndim else value
+            return value if value.dtype == dtype else numpy_values.astype(value, dtype)
+        return cls.original(*args, **kwargs)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return _is_instance(instance, cls.original)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(original_type(subclass), cls.original)
+
+    def __eq__(cls, other: object) -> bool:
+        return original_type(other) is cls.original
+
+    def __hash__(cls) -> int:
+        return hash(cls.original)
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(cls.original, name)
+
+    def __repr__(cls) -> str:
+        return repr(cls.original)
+
+
+def original_type(kind: Any) -> Any:
+    """The type that a stand-in stands for."""
+    return kind.original if type(kind) is _Number else kind
+
+
+def _stand_in(original: Any) -> Any:
+    # NumPy takes a class with a `dtype` for that dtype, so the stand-in can be used as one.
+    return _Number(original.__name__, (), {"original": original, "dtype": np.dtype(original)})
+
+
+def _is_instance(value: Any, kinds: Any) -> bool:
+    if isinstance(kinds, tuple):
+        return any(_is_instance(value, kind) for kind in kinds)
+    kind = original_type(kinds)
+    if type(value) is Traced and isinstance(kind, type):
+        state = value._state
+        scalar = value.ndim == 0 and not (state is not None and state.cell)
+        return issubclass(value.dtype.type if scalar else np.ndarray, kind)
+    return isinstance(value, kind)
+
+
+BUILTINS: dict[str, Any] = {
+    "float": _stand_in(builtins.float),
+    "complex": _stand_in(builtins.complex),
+    "isinstance": _is_instance,
+}
+for _kind in (np.float64, np.float32, np.complex128, np.complex64):
+    _shadows[_kind] = _stand_in(_kind)

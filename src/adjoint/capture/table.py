@@ -1,0 +1,113 @@
+"""The table of NumPy functions that work on traced arrays, and what all of them share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from adjoint.base.errors import UnsupportedFunctionError
+from adjoint.capture import protocols
+from adjoint.capture.traced import Traced, apply, is_known, unwrap, wrap
+from adjoint.program import operation
+
+FUNCTIONS: dict[Any, Callable[..., Any]] = {}
+
+
+def implements(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare what a NumPy function does on traced arrays."""
+
+    def declare(function: Callable[..., Any]) -> Callable[..., Any]:
+        for each in functions:
+            FUNCTIONS[each] = function
+        return function
+
+    return declare
+
+
+def any_traced(values: Any) -> bool:
+    """Whether a traced value that is not known lies among arguments, or in lists and tuples among them."""
+    for value in values:
+        if type(value) is Traced:
+            if not is_known(value):
+                return True
+        elif isinstance(value, (list, tuple)) and any_traced(value):
+            return True
+    return False
+
+
+def unwrap_all(value: Any) -> Any:
+    """Arguments with known arrays replaced by NumPy's."""
+    if type(value) is Traced:
+        return unwrap(value)
+    if isinstance(value, list):
+        return [unwrap_all(each) for each in value]
+    if type(value) is tuple:
+        return tuple(unwrap_all(each) for each in value)
+    return value
+
+
+def call(function: Any, args: Any, kwargs: Any) -> Any:
+    """A NumPy function on arguments of which some are traced."""
+    if not any_traced(args) and not any_traced(kwargs.values()):
+        plain = {name: unwrap_all(value) for name, value in kwargs.items()}
+        return wrap_list(function(*map(unwrap_all, args), **plain))
+    ours = FUNCTIONS.get(function)
+    if ours is None:
+        raise UnsupportedFunctionError(
+            f"{full_name(function)} is not supported on traced arrays yet. Write it with functions that are, or give "
+            "its derivative with ad.primitive."
+        )
+    try:
+        return ours(*args, **kwargs)
+    except TypeError as error:
+        if "unexpected keyword argument" in str(error) and ours.__name__ in str(error):
+            argument = str(error).rsplit(" ", 1)[-1]
+            raise UnsupportedFunctionError(
+                f"{full_name(function)} on traced arrays does not support its argument {argument} yet."
+            ) from None
+        raise
+
+
+def wrap_list(value: Any) -> Any:
+    """Results made known arrays, in lists too."""
+    return [wrap(each) for each in value] if isinstance(value, list) else wrap(value)
+
+
+def full_name(function: Any) -> str:
+    """`numpy.linalg.eigh`, as a user would write it."""
+    module = getattr(function, "__module__", None) or "numpy"
+    return f"{module}.{getattr(function, '__name__', function)}"
+
+
+def perform(primitive: Any, *operands: Any, **params: Any) -> Any:
+    """Apply a primitive with parameters to traced and concrete operands."""
+    return apply(operation(primitive, **params), operands)
+
+
+def as_operand(value: Any) -> Any:
+    """An argument as an array: lists become arrays, of traced values too."""
+    if type(value) is Traced or isinstance(value, (np.ndarray, np.generic, float, int, complex)):
+        return value
+    return protocols.FUNCTION(np.asarray, (value,), {})
+
+
+def normal_axis(axis: Any, ndim: int) -> int:
+    """An axis counted from the first; NumPy's AxisError when it is none."""
+    return int(np.lib.array_utils.normalize_axis_index(int(axis), ndim))
+
+
+def normal_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    """Axes as a sorted tuple; all of them for None."""
+    if axis is None:
+        return tuple(range(ndim))
+    if not isinstance(axis, (tuple, list)):
+        return (normal_axis(axis, ndim),)
+    axes = tuple(sorted(normal_axis(each, ndim) for each in axis))
+    if len(set(axes)) != len(axes):
+        raise ValueError("duplicate value in 'axis'")
+    return axes
+
+
+protocols.FUNCTION = call

@@ -1,0 +1,259 @@
+"""The trace: what capture writes down while a user's function runs.
+
+Nothing is computed. A record is a tuple `(operation, operand slots...)`; slots number the inputs, the lifted constants and the results
+in the order in which they came, so the tuple of all records is the structure of the function, and the key under which its compiled
+program is found. A constant is recorded by its type alone: its value is an input of the program.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+import numpy as np
+
+from adjoint.base.arrays import ArrayType, array_type, type_of
+from adjoint.base.errors import DTypeError, ValueNeededError
+from adjoint.program import Builder, Operation, Program
+
+_SMALL: Final = 1 << 15  # bytes up to which a lifted array is always copied, so that later writes to it cannot be seen
+_SCALARS: Final = {
+    float: array_type((), np.dtype(float), True),
+    int: array_type((), np.dtype(int), True),
+    complex: array_type((), np.dtype(complex), True),
+    bool: array_type((), np.dtype(bool)),
+}
+_state = threading.local()
+
+
+class Trace:
+    """One capture.
+
+    types: of every slot. records: see the module. level: how many captures surround this one. values: what is known of slots, by slot;
+    an input that stands for many (vmap) has none, and one may be traced by an outer capture. active: for each input, whether a derivative
+    with respect to it was asked for.
+    asked: whether a value was asked for, so that the records depend on values and not on types alone. starts and owners: which slots
+    belong to which record, filled in as needed.
+    """
+
+    __slots__ = (
+        "active",
+        "arrays",
+        "asked",
+        "constants",
+        "input_count",
+        "level",
+        "lines",
+        "open",
+        "owners",
+        "records",
+        "starts",
+        "types",
+        "values",
+        "writes",
+    )
+
+    def __init__(
+        self, types: Sequence[ArrayType], values: dict[int, Any], active: Sequence[bool]
+    ) -> None:
+        self.types: list[ArrayType] = list(types)
+        self.active = active
+        self.records: list[tuple[Any, ...]] = []
+        self.constants: list[Any] = []
+        self.arrays: dict[int, tuple[Any, int]] = {}
+        self.values: dict[int, Any] = values
+        self.input_count = len(self.types)
+        self.level = 0
+        self.open = True
+        self.asked = False
+        self.writes = False
+        self.owners: list[int] = [-1] * self.input_count
+        self.starts: list[int] = []
+        self.lines: list[str] | None = None
+
+    # --- recording ---------------------------------------------------------------------------------
+
+    def record(self, op: Operation, slots: tuple[int, ...]) -> int:
+        """Append an operation; returns the slot of its (first) result."""
+        types = self.types
+        found = op.infer(tuple([types[slot] for slot in slots]))
+        slot = len(types)
+        types.extend(found)
+        self.records.append((op, *slots))
+        if self.lines is not None:
+            self.lines.append(user_line())
+        return slot
+
+    def lift(self, value: Any) -> int:
+        """The slot of a concrete array or scalar, which becomes an input of the program."""
+        kind = _SCALARS.get(type(value))
+        if kind is not None:
+            return self.constant(value, kind)
+        if not isinstance(value, (np.ndarray, np.generic)):
+            if isinstance(value, (float, int, complex)):  # subclasses, which NumPy treats as scalars
+                return self.constant(value, type_of(np.asarray(value)))
+            value = np.asarray(value)
+        if value.dtype.kind not in "biufc":
+            raise DTypeError(
+                f"An array of dtype {value.dtype} was combined with a traced array; "
+                "only booleans, integers, floats and complex numbers can be."
+            )
+        if isinstance(value, np.generic):
+            return self.constant(value, type_of(value))
+        if type(value) is not np.ndarray:
+            value = np.asarray(value)
+        known = self.arrays.get(id(value))
+        if known is not None and (not self.writes or same_bits(self.values[known[1]], value)):
+            return known[1]
+        held = value.copy() if self.writes or value.nbytes <= _SMALL else value
+        slot = self.constant(held, type_of(value))
+        self.arrays[id(value)] = (value, slot)
+        return slot
+
+    def constant(self, value: Any, type: ArrayType) -> int:
+        """A new slot for a constant."""
+        slot = len(self.types)
+        self.types.append(type)
+        self.records.append((type,))
+        self.constants.append(value)
+        self.values[slot] = value
+        if self.lines is not None:
+            self.lines.append("")
+        return slot
+
+    def expect_writes(self) -> None:
+        """From here on, code may write to arrays that it did not make: hold copies of all that were lifted."""
+        if self.writes:
+            return
+        self.writes = True
+        for number, value in enumerate(self.constants):
+            if isinstance(value, np.ndarray):
+                self.constants[number] = value.copy()
+        self._find_owners()
+        replaced = iter(self.constants)
+        for number, record in enumerate(self.records):
+            if isinstance(record[0], ArrayType):
+                self.values[self.starts[number]] = next(replaced)
+
+    # --- values ------------------------------------------------------------------------------------
+
+    def value(self, slot: int, apply: Callable[[Operation, list[Any]], Any]) -> Any:
+        """The value of a slot, computing just what it depends on and has not been computed before.
+
+        apply: how an operation is applied to values, which may be traced by an outer capture.
+        """
+        self._find_owners()
+        for number in self._missing(slot):
+            op, *operands = self.records[number]
+            first = self.starts[number]
+            results = apply(op, [self.values[operand] for operand in operands])
+            if not op.primitive.multiple:
+                results = (results,)
+            for place, result in enumerate(results):
+                self.values[first + place] = result
+        return self.values[slot]
+
+    def _find_owners(self) -> None:
+        """Extend the table of which record made which slot."""
+        known = self.owners
+        while len(known) < len(self.types):
+            number = len(self.starts)
+            record = self.records[number]
+            head = record[0]
+            count = 1
+            if isinstance(head, Operation):
+                count = len(head.infer(tuple([self.types[slot] for slot in record[1:]])))
+            self.starts.append(len(known))
+            known.extend([number] * count)
+
+    def _missing(self, slot: int) -> list[int]:
+        """The records to run, in order, for a slot to have a value."""
+        needed: set[int] = set()
+        stack = [slot]
+        while stack:
+            current = stack.pop()
+            if current in self.values:
+                continue
+            owner = self.owners[current]
+            if owner < 0:
+                raise ValueNeededError(
+                    "The value of an array was asked for (by `if`, `while`, int(), float() or an index) where it "
+                    "stands for a whole batch: inside vmap every example may differ. "
+                    "Choose with np.where, which computes both sides."
+                )
+            if owner not in needed:
+                needed.add(owner)
+                stack.extend(self.records[owner][1:])
+        return sorted(needed)
+
+    # --- programs ----------------------------------------------------------------------------------
+
+    def program(self, outputs: Sequence[int]) -> Program:
+        """The program: inputs, then constants, in the order in which they were lifted."""
+        builder = Builder()
+        names: list[Any] = [builder.input(type_) for type_ in self.types[: self.input_count]]
+        constants = [
+            builder.input(record[0]) for record in self.records if not isinstance(record[0], Operation)
+        ]
+        waiting = iter(constants)
+        for number, record in enumerate(self.records):
+            head = record[0]
+            if isinstance(head, Operation):
+                builder.origin = number
+                names.extend(builder.emit(head, [names[slot] for slot in record[1:]]))
+            else:
+                names.append(next(waiting))
+        return builder.build([names[slot] for slot in outputs])
+
+
+def same_bits(one: Any, other: np.ndarray[Any, Any]) -> bool:
+    """Whether two arrays hold the same values, NaNs included."""
+    return bool(np.array_equal(one, other, equal_nan=one.dtype.kind in "fc"))
+
+
+# --- the captures under way in this thread ----------------------------------------------------------------
+
+
+def current() -> Trace | None:
+    """The innermost capture under way, if any."""
+    stack = getattr(_state, "stack", None)
+    return stack[-1] if stack else None
+
+
+@contextmanager
+def capturing(trace: Trace) -> Iterator[Trace]:
+    """Make a trace the innermost capture; it is closed on leaving, whatever happens."""
+    enter(trace)
+    try:
+        yield trace
+    finally:
+        leave(trace)
+
+
+def enter(trace: Trace) -> None:
+    """Begin a capture."""
+    stack = getattr(_state, "stack", None)
+    if stack is None:
+        stack = _state.stack = []
+    trace.level = len(stack) + 1
+    stack.append(trace)
+
+
+def leave(trace: Trace) -> None:
+    """End a capture."""
+    trace.open = False
+    _state.stack.pop()
+
+
+def user_line() -> str:
+    """Where the user's code stands: the innermost frame outside this package and NumPy."""
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_globals.get("__name__", "")
+        if not name.startswith(("adjoint.", "numpy.")):
+            return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        frame = frame.f_back
+    return ""

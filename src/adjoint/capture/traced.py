@@ -1,0 +1,470 @@
+"""Traced arrays: what a user's function is given while it is captured. They speak NumPy's protocols, operators and methods.
+
+A traced array is either a *slot* of a trace (nothing is known but its type), or a *known* array (made by `np.zeros(n)`, say, inside the
+function): known arrays are computed with at once, until a traced value is written into them. Both are mutable as NumPy's arrays
+are; views follow their base (see `views.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from adjoint.base.arrays import ArrayType, Shape, type_of
+from adjoint.base.errors import UnsupportedFunctionError
+from adjoint.capture import protocols
+from adjoint.capture.trace import Trace
+from adjoint.primitives import UFUNCS, find_special
+from adjoint.program import Operation
+
+
+class Known:
+    """What is remembered of an array that is known, or is a view, or has views.
+
+    array: the concrete array, while known. lifted: whether a program holds it, so that its memory must not change. base, view, seen: what
+    it is a view of, how, and the version of the base that it was taken from. version: counts changes. aliases: arrays that may or may
+    not share its memory. cell: whether a 0-d array can be written into (NumPy's scalars cannot).
+    """
+
+    __slots__ = ("aliases", "array", "base", "cell", "lifted", "seen", "version", "view")
+
+    def __init__(self) -> None:
+        self.array: np.ndarray[Any, Any] | None = None
+        self.lifted = False
+        self.base: Traced | None = None
+        self.view: Any = None
+        self.seen = 0
+        self.version = 0
+        self.aliases: list[Any] = []
+        self.cell = False
+
+
+class Traced:
+    """An array under capture. See the module."""
+
+    __slots__ = ("__weakref__", "_slot", "_state", "_trace")
+    __array_priority__ = 1000.0
+
+    _slot: int
+    _state: Known | None
+    _trace: Trace | None
+
+    # --- attributes ----------------------------------------------------------------------------------
+
+    @property
+    def type(self) -> ArrayType:
+        """Its array type."""
+        state = self._state
+        if state is not None:
+            synchronise(self)
+            if state.array is not None:
+                return type_of(state.array)
+        assert self._trace is not None
+        return self._trace.types[self._slot]
+
+    @property
+    def shape(self) -> Shape:
+        """Its shape."""
+        return self.type.shape
+
+    @shape.setter
+    def shape(self, shape: Any) -> None:
+        raise UnsupportedFunctionError(
+            "Assigning to .shape is not supported on a traced array; write x = x.reshape(shape)."
+        )
+
+    @property
+    def ndim(self) -> int:
+        """Its number of axes."""
+        return self.type.ndim
+
+    @property
+    def size(self) -> int:
+        """Its number of entries."""
+        return self.type.size
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Its dtype."""
+        return self.type.dtype
+
+    @property
+    def itemsize(self) -> int:
+        """The bytes of one entry."""
+        return self.type.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all entries."""
+        return self.type.size * self.type.dtype.itemsize
+
+    def __len__(self) -> int:
+        shape = self.type.shape
+        if not shape:
+            raise TypeError("len() of unsized object")
+        return shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.type.shape:
+            raise TypeError("iteration over a 0-d array")
+        return (self[place] for place in range(len(self)))
+
+    # --- NumPy's protocols ---------------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if method == "__call__" and not kwargs and ufunc is not np.power:
+            primitive = UFUNCS.get(ufunc) or find_special(ufunc)
+            if primitive is not None:
+                return apply(primitive.bare, inputs)
+        return protocols.UFUNC(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return protocols.FUNCTION(function, args, kwargs)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        """Its concrete value, for code that capture cannot enter; an error where that would lose a derivative."""
+        array = np.asarray(protocols.ESCAPE(self, "np.asarray"), dtype)
+        return array.copy() if copy else array
+
+    # --- Python's own conversions -------------------------------------------------------------------
+
+    def __bool__(self) -> bool:
+        return bool(concrete(self))
+
+    def __int__(self) -> int:
+        return int(concrete(self))
+
+    def __index__(self) -> int:
+        return concrete(self).__index__()  # type: ignore[no-any-return]
+
+    def __float__(self) -> float:
+        return float(protocols.ESCAPE(self, "float"))
+
+    def __complex__(self) -> complex:
+        return complex(protocols.ESCAPE(self, "complex"))
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return round(concrete(self).item(), digits)
+
+    def __trunc__(self) -> int:
+        return int(concrete(self))
+
+    def __floor__(self) -> int:
+        return int(np.floor(concrete(self)))
+
+    def __ceil__(self) -> int:
+        return int(np.ceil(concrete(self)))
+
+    def __repr__(self) -> str:
+        return protocols.SHOW(self, repr)
+
+    def __str__(self) -> str:
+        return protocols.SHOW(self, str)
+
+    def __format__(self, spec: str) -> str:
+        return protocols.SHOW(self, lambda value: format(value, spec))
+
+    def __hash__(self) -> int:
+        if self.type.ndim:
+            raise TypeError("unhashable type: 'numpy.ndarray'")
+        return id(self)
+
+    def __copy__(self) -> Any:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.copy()
+
+    def __reduce__(self) -> Any:
+        raise UnsupportedFunctionError(
+            "A traced array cannot be pickled: it stands for a value while a function is captured."
+        )
+
+    # --- indexing ------------------------------------------------------------------------------------
+
+    def __getitem__(self, index: Any) -> Any:
+        return protocols.GET(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        protocols.SET(self, index, value)
+
+    def __contains__(self, value: Any) -> bool:
+        return bool((self == value).any())
+
+    def __getattr__(self, name: str) -> Any:
+        # Methods are NumPy's functions under the same name; see `methods.py`.
+        method = protocols.METHODS.get(name)
+        if method is None:
+            if name.startswith("__") or not hasattr(np.ndarray, name):
+                raise AttributeError(f"'numpy.ndarray' object has no attribute {name!r}")
+            raise UnsupportedFunctionError(
+                f"The array method .{name} is not supported on a traced array yet."
+            )
+        return method(self)
+
+
+_new = Traced.__new__
+
+
+def from_slot(trace: Trace, slot: int) -> Traced:
+    """The traced array of a slot."""
+    traced = _new(Traced)
+    traced._trace = trace
+    traced._slot = slot
+    traced._state = None
+    return traced
+
+
+def from_array(array: np.ndarray[Any, Any]) -> Traced:
+    """A known array."""
+    traced = _new(Traced)
+    traced._trace = None
+    traced._slot = -1
+    state = traced._state = Known()
+    state.array = array
+    state.cell = array.ndim == 0
+    return traced
+
+
+def state_of(traced: Traced) -> Known:
+    """The record of a traced array's views, made when first needed."""
+    if traced._state is None:
+        traced._state = Known()
+    return traced._state
+
+
+def synchronise(traced: Traced) -> None:
+    """Bring a view up to date with its base."""
+    state = traced._state
+    assert state is not None
+    if state.base is None:
+        return
+    synchronise(state.base)
+    source = state_of(state.base)
+    if source.version != state.seen:
+        adopt(traced, state.view.forward(state.base))
+        state.seen = source.version
+        state.version += 1
+
+
+def adopt(traced: Traced, value: Traced) -> None:
+    """Let a traced array stand for another's value."""
+    state = state_of(traced)
+    if value._state is not None:
+        synchronise(value)
+    state.array = None if value._state is None else value._state.array
+    state.lifted = False
+    traced._trace, traced._slot = value._trace, value._slot
+
+
+def is_known(value: Any) -> bool:
+    """Whether a value is concrete: anything but a slot of a trace."""
+    if type(value) is not Traced:
+        return True
+    if value._state is None:
+        return False
+    synchronise(value)
+    return value._state.array is not None
+
+
+# --- applying operations -----------------------------------------------------------------------------
+
+
+def apply(op: Operation, operands: Any) -> Any:
+    """Apply an operation: recorded by the innermost capture among its operands, computed at once where all are concrete."""
+    trace: Trace | None = None
+    for operand in operands:
+        if type(operand) is Traced and not is_known(operand):
+            owner = operand._trace
+            assert owner is not None
+            if owner.open and (trace is None or owner.level > trace.level):
+                trace = owner
+            elif not owner.open:
+                return apply(op, [settle(x) for x in operands])
+    if trace is None:
+        return wrap(op.primitive.evaluate(*map(unwrap, operands), **op.params))
+    slots = tuple([slot_in(trace, operand) for operand in operands])
+    first = trace.record(op, slots)
+    if op.primitive.multiple:
+        count = len(trace.types) - first
+        return tuple(from_slot(trace, first + place) for place in range(count))
+    return from_slot(trace, first)
+
+
+def slot_in(trace: Trace, operand: Any) -> int:
+    """The slot of an operand in a trace, in which it becomes a constant if it comes from elsewhere."""
+    if type(operand) is not Traced:
+        return trace.lift(operand)
+    state = operand._state
+    if state is not None:
+        synchronise(operand)
+        if state.array is not None:
+            state.lifted = True
+            root = operand
+            while root._state is not None and root._state.base is not None:
+                root = root._state.base
+            state_of(root).lifted = True
+            return trace.lift(state.array)
+    if operand._trace is trace:
+        return operand._slot
+    known = trace.arrays.get(id(operand))
+    if known is not None and state is None:
+        return known[1]
+    # An outer capture's value: what it is now, whatever is written to it later.
+    assert operand._trace is not None
+    held = from_slot(operand._trace, operand._slot)
+    slot = trace.constant(held, operand.type)
+    if state is None:
+        trace.arrays[id(operand)] = (operand, slot)
+    return slot
+
+
+def settle(value: Any) -> Any:
+    """A value of a finished capture in terms of what surrounded it; others unchanged."""
+    while type(value) is Traced and not is_known(value):
+        trace = value._trace
+        assert trace is not None
+        if trace.open:
+            return value
+        value = trace.value(value._slot, apply)
+    return value
+
+
+def concrete(value: Any) -> Any:
+    """The concrete value, computed from what has been recorded so far."""
+    while type(value) is Traced:
+        if is_known(value):
+            return unwrap(value)
+        trace = value._trace
+        assert trace is not None
+        trace.asked = True
+        with np.errstate(all="ignore"):  # the program will warn when it runs
+            value = trace.value(value._slot, apply)
+    return value
+
+
+def unwrap(value: Any) -> Any:
+    """The array of a known one; anything else unchanged."""
+    if type(value) is Traced:
+        state = value._state
+        if state is not None:
+            synchronise(value)
+            if state.array is not None:
+                return state.array
+    return value
+
+
+def wrap(value: Any) -> Any:
+    """A concrete array as a known one, so that traced values can be written into it; scalars unchanged."""
+    if type(value) is np.ndarray:
+        return from_array(value)
+    if isinstance(value, tuple):
+        return tuple(map(wrap, value))
+    return value
+
+
+# --- operators ------------------------------------------------------------------------------------------
+
+
+def _binary(ufunc: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    op = UFUNCS[ufunc].bare
+    inferred = op._inferred
+
+    def forward(self: Traced, other: Any) -> Any:
+        trace = self._trace
+        if (
+            type(other) is Traced
+            and other._trace is trace
+            and self._state is None
+            and other._state is None
+            and trace is not None
+            and trace.open
+            and trace.lines is None
+        ):
+            types = trace.types
+            found = inferred.get((types[self._slot], types[other._slot]))
+            if found is not None:
+                slot = len(types)
+                types.append(found[0])
+                trace.records.append((op, self._slot, other._slot))
+                return from_slot(trace, slot)
+        if _refuses(other):
+            return NotImplemented
+        return apply(op, (self, other))
+
+    def reflected(self: Traced, other: Any) -> Any:
+        return NotImplemented if _refuses(other) else apply(op, (other, self))
+
+    return forward, reflected
+
+
+def _refuses(other: Any) -> bool:
+    """Whether the other operand wants to handle operators with arrays itself (covectors, linear maps)."""
+    if type(other) is Traced or isinstance(other, (np.ndarray, float, int)):
+        return False
+    return getattr(type(other), "__array_ufunc__", False) is None
+
+
+def _in_place(name: str) -> Callable[..., Any]:
+    def method(self: Traced, other: Any) -> Any:
+        state = self._state
+        if self.type.ndim == 0 and not (state is not None and state.cell):
+            return NotImplemented  # NumPy's scalars are immutable: the name is bound anew
+        result = getattr(Traced, f"__{name}__")(self, other)
+        if result is NotImplemented:
+            return result
+        return protocols.OVERWRITE(self, result, f"{name} in place")
+
+    return method
+
+
+def _unary(ufunc: Any) -> Callable[..., Any]:
+    op = UFUNCS[ufunc].bare
+    return lambda self: apply(op, (self,))
+
+
+_OPERATORS = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "truediv": np.true_divide,
+    "floordiv": np.floor_divide,
+    "mod": np.remainder,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "lshift": np.left_shift,
+    "rshift": np.right_shift,
+}
+for _name, _ufunc in _OPERATORS.items():
+    _forward, _reflected = _binary(_ufunc)
+    setattr(Traced, f"__{_name}__", _forward)
+    setattr(Traced, f"__r{_name}__", _reflected)
+    setattr(Traced, f"__i{_name}__", _in_place(_name))
+for _name, _ufunc in {
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "eq": np.equal,
+    "ne": np.not_equal,
+}.items():
+    setattr(Traced, f"__{_name}__", _binary(_ufunc)[0])
+for _name, _ufunc in {"neg": np.negative, "abs": np.absolute, "invert": np.invert}.items():
+    setattr(Traced, f"__{_name}__", _unary(_ufunc))
+Traced.__pos__ = lambda self: self  # type: ignore[attr-defined]
+Traced.__pow__ = lambda self, other: protocols.POWER(self, other)  # type: ignore[attr-defined]
+Traced.__rpow__ = lambda self, other: protocols.POWER(other, self)  # type: ignore[attr-defined]
+Traced.__ipow__ = _in_place("pow")  # type: ignore[attr-defined]
+Traced.__matmul__ = lambda self, other: (  # type: ignore[attr-defined]
+    NotImplemented if _refuses(other) else protocols.MATMUL(self, other)
+)
+Traced.__rmatmul__ = lambda self, other: (  # type: ignore[attr-defined]
+    NotImplemented if _refuses(other) else protocols.MATMUL(other, self)
+)
+Traced.__imatmul__ = _in_place("matmul")  # type: ignore[attr-defined]
+Traced.__divmod__ = lambda self, other: (self // other, self % other)  # type: ignore[attr-defined]
+Traced.__rdivmod__ = lambda self, other: (other // self, other % self)  # type: ignore[attr-defined]
+

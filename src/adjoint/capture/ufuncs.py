@@ -1,0 +1,125 @@
+"""Ufuncs on traced arrays beyond the plain call of a primitive: their methods, arguments, powers, and those that are composed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from adjoint.base.errors import UnsupportedFunctionError
+from adjoint.capture import protocols
+from adjoint.capture.numpy_products import matmul, vecdot
+from adjoint.capture.numpy_reduce import all_, any_, cumsum, maximum_over, minimum_over, prod, sum_
+from adjoint.capture.table import any_traced, full_name, unwrap_all, wrap_list
+from adjoint.capture.traced import Traced, apply
+from adjoint.capture.views import overwrite
+from adjoint.primitives import UFUNCS, find_special
+from adjoint.primitives.arithmetic import INTEGER_POWER, POWER, SQUARE
+from adjoint.program import operation
+
+
+def power(base: Any, exponent: Any) -> Any:
+    """base ** exponent: an integer exponent is part of the program, a float is data."""
+    if isinstance(exponent, (int, np.integer)) and not isinstance(exponent, bool) and type(base) is Traced:
+        if exponent == 2:
+            return apply(SQUARE.bare, (base,))
+        return apply(operation(INTEGER_POWER, exponent=int(exponent)), (base,))
+    if isinstance(exponent, float) and exponent == 0.5 and type(base) is Traced and base.dtype.kind in "fc":
+        return np.sqrt(base)
+    return apply(POWER.bare, (base, exponent))
+
+
+def _modf(x: Any) -> Any:
+    whole = np.trunc(x)
+    return x - whole, whole
+
+
+COMPOSED: dict[Any, Callable[..., Any]] = {
+    np.power: power,
+    np.float_power: lambda x, y: power(x * 1.0, y),
+    np.matmul: matmul,
+    np.vecdot: vecdot,
+    np.matvec: lambda a, b: matmul(a, b[..., None])[..., 0],
+    np.vecmat: lambda a, b: matmul(np.conjugate(a)[..., None, :], b)[..., 0, :],
+    np.positive: lambda x: x.copy() if type(x) is Traced else +x,
+    np.divmod: lambda x, y: (x // y, x % y),
+    np.modf: _modf,
+}
+REDUCERS: dict[Any, Callable[..., Any]] = {
+    np.add: sum_,
+    np.multiply: prod,
+    np.maximum: maximum_over,
+    np.minimum: minimum_over,
+    np.logical_and: all_,
+    np.logical_or: any_,
+}
+
+
+def ufunc(function: Any, method: str, inputs: Any, kwargs: dict[str, Any]) -> Any:
+    """What `__array_ufunc__` does not do itself."""
+    outputs = kwargs.pop("out", None)
+    if not any_traced(inputs) and not any_traced(kwargs.values()) and not any_traced(outputs or ()):
+        if outputs is None:
+            return wrap_list(getattr(function, method)(*map(unwrap_all, inputs), **kwargs))
+    if method == "at":
+        raise UnsupportedFunctionError(
+            f"numpy.{function.__name__}.at is not supported on traced arrays yet; write x[i] += v where the indices do not repeat."
+        )
+    result = _computed(function, method, inputs, kwargs)
+    return result if outputs is None else _stored(function, result, outputs)
+
+
+def _computed(function: Any, method: str, inputs: Any, kwargs: dict[str, Any]) -> Any:
+    if method == "reduce" and function in REDUCERS:
+        options = {"axis": 0, **kwargs}
+        places = dict(zip(("axis", "dtype", "out", "keepdims"), inputs[1:], strict=False))
+        return REDUCERS[function](inputs[0], **{**options, **places})
+    if method == "accumulate" and function is np.add:
+        axis = inputs[1] if len(inputs) > 1 else kwargs.get("axis", 0)
+        return cumsum(inputs[0], axis)
+    if method == "outer" and len(inputs) == 2 and not kwargs:
+        first = inputs[0]
+        wide = np.reshape(first, (*np.shape(first), *(1,) * np.ndim(inputs[1])))
+        return function(wide, inputs[1])
+    if method != "__call__":
+        raise UnsupportedFunctionError(
+            f"{full_name(function)}.{method} is not supported on traced arrays yet."
+        )
+    mask, dtype = kwargs.pop("where", True), kwargs.pop("dtype", None)
+    if mask is not True or set(kwargs) - {"casting", "order", "subok"}:
+        raise UnsupportedFunctionError(
+            f"{full_name(function)} on traced arrays does not support its arguments "
+            f"{sorted({*kwargs, *(['where'] if mask is not True else [])})} yet."
+        )
+    result = call(function, inputs)
+    return result if dtype is None else result.astype(dtype)
+
+
+def call(function: Any, inputs: Any) -> Any:
+    """A ufunc called plainly."""
+    ours = COMPOSED.get(function)
+    if ours is not None:
+        return ours(*inputs)
+    primitive = UFUNCS.get(function) or find_special(function)
+    if primitive is None:
+        raise UnsupportedFunctionError(
+            f"{full_name(function)} is not supported on traced arrays yet. Write it with functions that are, or give its "
+            "derivative with ad.primitive."
+        )
+    return apply(primitive.bare, inputs)
+
+
+def _stored(function: Any, result: Any, outputs: Any) -> Any:
+    """Put results where `out=` says, as NumPy does."""
+    (target,) = outputs
+    if type(target) is not Traced:
+        raise UnsupportedFunctionError(
+            f"{full_name(function)} would write traced values into an array that was made outside of the function (out=). "
+            "Make it inside the function, or leave out= away."
+        )
+    return overwrite(target, result, f"out= of {function.__name__}")
+
+
+protocols.UFUNC = ufunc
+protocols.POWER = power

@@ -1,0 +1,282 @@
+"""Views and in-place writes, with NumPy's aliasing.
+
+A view remembers its base and how it was taken. Writing into a view writes into its base; every array counts its changes, and a view
+that finds its base changed is taken anew when next used. Where NumPy may or may not share memory (a reshape of an array whose layout
+is not known), a write to either side is an error rather than a guess.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from adjoint.base.arrays import Shape
+from adjoint.base.errors import AliasingError, DroppedDerivativeError, DTypeError, ShapeError
+from adjoint.capture import protocols
+from adjoint.capture.traced import (
+    Traced,
+    adopt,
+    apply,
+    from_array,
+    is_known,
+    state_of,
+    unwrap,
+)
+from adjoint.primitives.conversion import CAST, IMAG, REAL
+from adjoint.primitives.slicing import SLICE, UPDATE, Index
+from adjoint.primitives.structure import RESHAPE, TRANSPOSE, inverse_permutation
+from adjoint.program import operation
+
+_DEPTH = 64  # how far back the layout of an array is followed
+_KEEPS_LAYOUT = frozenset({"reshape", "update", "increment", "gather_set", "gather_add", "cast"})
+_MAKES_C_ORDER = frozenset({"fill", "iota", "cumulative_sum"})
+
+
+class View:
+    """How a view is taken from its base, and how its base changes when it is written."""
+
+    __slots__ = ("forward", "put")
+
+    def __init__(
+        self, forward: Callable[[Traced], Any], put: Callable[[Traced, Traced], Traced]
+    ) -> None:
+        self.forward = forward
+        self.put = put
+
+
+def as_view(base: Traced, value: Any, view: View) -> Any:
+    """Mark a value as a view of a base. Scalars are copies in NumPy, and stay so."""
+    if type(value) is not Traced or value.type.ndim == 0:
+        return value
+    state = state_of(value)
+    state.base, state.view, state.seen = base, view, state_of(base).version
+    return value
+
+
+# --- the kinds of views -----------------------------------------------------------------------------------
+
+
+def _plain(operation_: Any, known: Callable[[Any], Any]) -> Callable[[Traced], Any]:
+    """How to take a view: NumPy's own where the base is known, so that memory is truly shared, else recorded."""
+
+    def forward(base: Traced) -> Any:
+        if is_known(base):
+            result = known(unwrap(base))
+            return from_array(result) if type(result) is np.ndarray else result
+        return apply(operation_, (base,))
+
+    return forward
+
+
+def reshape(x: Any, shape: Shape) -> Any:
+    """The same numbers under another shape: a view where NumPy makes one."""
+    if type(x) is not Traced:
+        return np.reshape(x, shape)
+    if is_known(x):
+        array = unwrap(x)
+        result = array.reshape(shape)
+        if not np.shares_memory(result, array):
+            return from_array(result)
+    elif x.shape == shape and x.type.ndim == 0:
+        return x
+    forward = _plain(operation(RESHAPE, shape=shape), lambda array: array.reshape(shape))
+    before = x.shape
+    view = View(forward, lambda base, value: _reshape_plain(value, before))
+    result = forward(x)
+    if is_known(x) or is_c_ordered(x):
+        return as_view(x, result, view)
+    return _maybe_alias(x, result)
+
+
+def _reshape_plain(x: Traced, shape: Shape) -> Traced:
+    return apply(operation(RESHAPE, shape=shape), (x,))  # type: ignore[no-any-return]
+
+
+def permute(x: Any, axes: tuple[int, ...]) -> Any:
+    """The axes in another order: always a view."""
+    if type(x) is not Traced:
+        return np.transpose(x, axes)
+    back = operation(TRANSPOSE, axes=inverse_permutation(axes))
+    forward = _plain(operation(TRANSPOSE, axes=axes), lambda array: array.transpose(axes))
+    return as_view(x, forward(x), View(forward, lambda base, value: apply(back, (value,))))
+
+
+def sliced(x: Traced, index: Index, shape: Shape, known: Any) -> Any:
+    """The part that a basic index names, under a shape that may have new axes; always a view unless it is a scalar.
+
+    known: the index as the user wrote it, for arrays that are known.
+    """
+    take = operation(SLICE, index=index)
+    put = operation(UPDATE, index=index)
+
+    def forward(base: Traced) -> Any:
+        if is_known(base):
+            result = unwrap(base)[known]
+            return from_array(result) if type(result) is np.ndarray else result
+        part = apply(take, (base,))
+        return part if part.type.shape == shape else _reshape_plain(part, shape)
+
+    def write(base: Traced, value: Traced) -> Traced:
+        part = take.infer((base.type,))[0].shape
+        value = value if value.type.shape == part else _reshape_plain(value, part)
+        return apply(put, (base, value))  # type: ignore[no-any-return]
+
+    return as_view(x, forward(x), View(forward, write))
+
+
+def real_part(x: Any, imaginary: bool) -> Any:
+    """x.real or x.imag: the array itself where it is real, else a view of half of it."""
+    if type(x) is not Traced:
+        return np.imag(x) if imaginary else np.real(x)
+    if x.dtype.kind != "c":
+        if not imaginary:
+            return x
+        return from_array(np.zeros(x.shape, x.dtype)) if x.ndim else x * 0
+    forward = _plain((IMAG if imaginary else REAL).bare, np.imag if imaginary else np.real)
+
+    def put(base: Traced, value: Traced) -> Traced:
+        other = forward_other(base)
+        return other + 1j * value if imaginary else value + 1j * other  # type: ignore[no-any-return]
+
+    forward_other = _plain((REAL if imaginary else IMAG).bare, np.real if imaginary else np.imag)
+    return as_view(x, forward(x), View(forward, put))
+
+
+# --- layout and uncertain aliases ------------------------------------------------------------------------
+
+
+def is_c_ordered(x: Traced, depth: int = _DEPTH) -> bool:
+    """Whether NumPy's array would surely be contiguous in C order; False where that is not known."""
+    if is_known(x):
+        return bool(unwrap(x).flags.c_contiguous)
+    state = x._state
+    if state is not None and state.base is not None:
+        return False
+    assert x._trace is not None
+    return _slot_is_c_ordered(x._trace, x._slot, depth)
+
+
+def _slot_is_c_ordered(trace: Any, slot: int, depth: int) -> bool:
+    trace._find_owners()
+    owner = trace.owners[slot]
+    value = trace.values.get(slot)
+    if isinstance(value, np.ndarray):
+        return bool(value.flags.c_contiguous)
+    type_ = trace.types[slot]
+    if owner < 0:
+        return bool(type_.ndim == 0)
+    head, *operands = trace.records[owner]
+    if not hasattr(head, "primitive") or head.primitive.view:
+        return False
+    name = head.primitive.name
+    if type_.ndim <= 1 or name in _MAKES_C_ORDER:
+        return True
+    if depth == 0:
+        return False
+    if name in _KEEPS_LAYOUT:
+        return _slot_is_c_ordered(trace, operands[0], depth - 1)
+    if head.primitive.ufunc is None:
+        return False
+    # Elementwise results are laid out as their operands are; those that are broadcast do not decide.
+    return all(
+        _slot_is_c_ordered(trace, operand, depth - 1)
+        for operand in operands
+        if trace.types[operand].ndim > 1
+    )
+
+
+def _maybe_alias(x: Traced, result: Traced) -> Traced:
+    """Remember that two arrays may share memory."""
+    for one, other in ((x, result), (result, x)):
+        state_of(one).aliases.append(weakref.ref(other))
+    return result
+
+
+def _check_aliases(x: Traced) -> None:
+    state = x._state
+    if state is None:
+        return
+    if any(reference() is not None for reference in state.aliases):
+        raise AliasingError(
+            "An array is written to that may share memory with a reshaped or flattened one: whether NumPy makes a "
+            "view or a copy there depends on the layout in memory, which is not known while a function is captured. "
+            "Say which is meant: write .copy() after the reshape, or write before reshaping."
+        )
+
+
+# --- writing ----------------------------------------------------------------------------------------------
+
+
+def assign(x: Traced, value: Traced) -> None:
+    """Let the whole of an array be replaced, with all that shares its memory."""
+    _check_aliases(x)
+    state = x._state
+    if state is None:
+        plain = value._state
+        if plain is None:
+            x._trace, x._slot = value._trace, value._slot
+            return
+        state = state_of(x)
+    if state.base is not None:
+        assign(state.base, state.view.put(state.base, value))
+        adopt(x, value)
+        state.seen = state_of(state.base).version
+    else:
+        adopt(x, value)
+    state.version += 1
+
+
+def own_memory(x: Traced) -> Any:
+    """The memory of a known array, made its own first if a program holds it."""
+    root = x
+    while root._state is not None and root._state.base is not None:
+        root = root._state.base
+    state = state_of(root)
+    if state.lifted:
+        assert state.array is not None
+        state.array = state.array.copy()
+        state.lifted = False
+        state.version += 1
+    return unwrap(x)
+
+
+def check_storable(x: Traced, value: Any, what: str) -> None:
+    """Refuse to write numbers into an array whose dtype would lose their derivative."""
+    from_, to = np.dtype(getattr(value, "dtype", type(value))), x.dtype
+    if to.kind in "biu" and from_.kind in "fc":
+        raise DroppedDerivativeError(
+            f"{what} would put numbers of dtype {from_} into an array of dtype {to}, which truncates them and loses "
+            "their derivative. Make the array with a floating-point dtype, as in np.zeros(n)."
+        )
+    if to.kind == "f" and from_.kind == "c":
+        raise DTypeError(
+            f"{what} would put complex numbers into an array of dtype {to}, which drops the imaginary part. "
+            "Make the array complex, as in np.zeros(n, complex), or write the .real part."
+        )
+
+
+def overwrite(x: Traced, result: Any, what: str) -> Traced:
+    """`x += y` and the like: put a result into an array's own memory."""
+    shape = getattr(result, "shape", ())
+    if shape != x.shape and np.broadcast_shapes(shape, x.shape) != x.shape:
+        raise ShapeError(
+            f"non-broadcastable output operand with shape {x.shape} doesn't match the broadcast shape {shape}"
+        )
+    if is_known(x) and is_known(result):
+        np.copyto(own_memory(x), unwrap(result), casting="same_kind")
+        return x
+    check_storable(x, result, what)
+    if shape != x.shape:
+        result = protocols.FUNCTION(np.broadcast_to, (result, x.shape), {})
+    if result.dtype != x.dtype:
+        result = apply(operation(CAST, dtype=x.dtype), (result,))
+    if type(result) is not Traced:
+        result = from_array(np.asarray(result))
+    assign(x, result)
+    return x
+
+
+protocols.OVERWRITE = overwrite

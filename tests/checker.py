@@ -1,0 +1,585 @@
+"""The one generic checker: what must hold of every primitive, on every sample that it declares.
+
+Each check takes a `Case` (a primitive on one of its samples) and raises `CheckFailure`, which names the primitive, the sample,
+the check and the size of the error. What it cannot see: points that no sample visits, an error smaller than its tolerance,
+and kinks (samples stay away from them; `tests/primitives/test_kinks.py` goes there).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+
+from adjoint.base.arrays import type_of
+from adjoint.base.errors import ProgramError
+from adjoint.executors import NumpyExecutor
+from adjoint.optimise import simplify
+from adjoint.primitives import Primitive
+from adjoint.primitives.declaration import NO_DERIVATIVE
+from adjoint.primitives.samples import Draw, Fixed, Sample
+from adjoint.primitives.typing_rules import resolve
+from adjoint.program import (
+    Builder,
+    Literal,
+    Program,
+    Variable,
+    check_linear,
+    check_program,
+    operation,
+)
+from adjoint.transforms import jvp, linearize, transpose, vjp, vmap
+
+BATCH = 3
+LADDER = tuple(2.0**-power for power in range(6, 11))  # steps of the differences
+DIFFERENCE_TOLERANCE = {8: 1e-9, 4: 2e-5}  # by the bytes of the narrowest real part
+ADJOINT_TOLERANCE = {8: 1e-12, 4: 1e-5}
+ORDER_TOLERANCE = {8: 1e-10, 4: 2e-4}
+VALUE_TOLERANCE = {8: 1e-14, 4: 5e-6}  # between two ways of summing
+
+Arrays = tuple[Any, ...]
+
+
+class CheckFailure(AssertionError):
+    """A primitive broke one of the laws; `check` names which."""
+
+    def __init__(self, case: Case, check: str, text: str) -> None:
+        super().__init__(f"{case}: {check}: {text}")
+        self.check = check
+
+
+@dataclass(frozen=True)
+class Case:
+    """A primitive on one of its samples."""
+
+    primitive: Primitive
+    number: int
+    sample: Sample
+    variant: str = ""
+
+    def __str__(self) -> str:
+        types = ", ".join(str(type_of(operand)) for operand in self.operands)
+        return f"{self.primitive.name}, sample {self.number}{self.variant} ({types}) {self.sample.params or ''}"
+
+    def generator(self, *purpose: Any) -> np.random.Generator:
+        """Random numbers of its own for each purpose, the same at every run."""
+        text = repr((self.primitive.name, self.number, *purpose))
+        return np.random.default_rng(zlib.crc32(text.encode()))
+
+    @cached_property
+    def operands(self) -> Arrays:
+        """The operands of the sample."""
+        generator = self.generator("operands")
+        return tuple(operand.array(generator) for operand in self.sample.operands)
+
+    def others(self, place: int) -> list[Any]:
+        """For a batch: operands like the one at this place, the first being it. Indices are rotated."""
+        operand = self.sample.operands[place]
+        values = self.operands[place]
+        if isinstance(operand, Fixed):
+            return [np.roll(values, shift) for shift in range(BATCH)]
+        rest = [operand.array(self.generator("batch", place, n)) for n in range(1, BATCH)]
+        return [values, *rest]
+
+    @cached_property
+    def program(self) -> Program:
+        """The program of one equation."""
+        builder = Builder()
+        inputs = [builder.input(type_of(operand)) for operand in self.operands]
+        op = operation(self.primitive, **self.sample.params)
+        return check_program(builder.build(builder.emit(op, inputs)))
+
+    @property
+    def active(self) -> tuple[bool, ...]:
+        """The operands that a derivative is taken in: the inexact ones, without those that the sample exempts."""
+        return tuple(
+            variable.type.inexact and place not in self.sample.constant
+            for place, variable in enumerate(self.program.inputs)
+        )
+
+    def choices(self) -> list[tuple[bool, ...]]:
+        """Each active operand alone, and all of them together."""
+        count = len(self.active)
+        alone = [
+            tuple(place == chosen for place in range(count))
+            for chosen in range(count)
+            if self.active[chosen]
+        ]
+        return alone if len(alone) < 2 else [*alone, self.active]
+
+    @cached_property
+    def bytes(self) -> int:
+        """The bytes of the narrowest real part among operands and results."""
+        types = (*self.program.input_types, *self.program.output_types)
+        sizes = [t.dtype.itemsize // (1 + (t.dtype.kind == "c")) for t in types if t.inexact]
+        return min(sizes, default=8)
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether there is a derivative to check."""
+        varies = any(t.inexact for t in self.program.output_types)
+        return self.primitive.derivative is not NO_DERIVATIVE and any(self.active) and varies
+
+    def tangents(self, marks: Sequence[bool], *purpose: Any) -> Arrays:
+        """Random tangents of the operands marked."""
+        types = [t for t, mark in zip(self.program.input_types, marks, strict=True) if mark]
+        return random_like(self.generator("tangents", *purpose), types)
+
+    def cotangents(self, *purpose: Any) -> Arrays:
+        """Random cotangents of the inexact results."""
+        types = [t for t in self.program.output_types if t.inexact]
+        return random_like(self.generator("cotangents", *purpose), types)
+
+    def fail(self, check: str, text: str) -> CheckFailure:
+        """The failure of a check on this case."""
+        return CheckFailure(self, check, text)
+
+
+def cases(primitive: Primitive) -> list[Case]:
+    """All samples of a primitive, and each double-precision one in single precision."""
+    found = []
+    for number, sample in enumerate(primitive.samples):
+        found.append(Case(primitive, number, sample))
+        single = in_single_precision(sample)
+        if single is not None:
+            found.append(Case(primitive, number, single, " in single precision"))
+    return found
+
+
+def in_single_precision(sample: Sample) -> Sample | None:
+    """The sample with every random operand in single precision; None where that changes nothing."""
+    single = {np.dtype(float): np.float32, np.dtype(complex): np.complex64}
+    operands = tuple(
+        dataclasses.replace(operand, dtype=single[np.dtype(operand.dtype)])
+        if isinstance(operand, Draw)
+        and not operand.python
+        and np.dtype(operand.dtype) in single
+        else Fixed(np.asarray(operand.values, np.float32))
+        if isinstance(operand, Fixed) and np.asarray(operand.values).dtype.kind == "f"
+        else operand
+        for operand in sample.operands
+    )
+    return None if all(a is b for a, b in zip(operands, sample.operands, strict=True)) else dataclasses.replace(sample, operands=operands)
+
+
+# --- running -------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=4096)
+def compiled(program: Program, strong: bool) -> Any:
+    """A program as the NumPy executor runs it; compiled once for each structure."""
+    return NumpyExecutor().compile(program, strong)
+
+
+def run(case: Case, check: str, program: Program, arguments: Sequence[Any], strong: bool = False) -> Arrays:
+    """Run a program: checked, simplified, and its results held to the types it promises."""
+    results: Arrays = compiled(check_program(simplify(check_program(program))), strong)(*arguments)
+    for number, (value, type_) in enumerate(zip(results, program.output_types, strict=True)):
+        if not isinstance(value, np.generic if type_.ndim == 0 else np.ndarray):
+            raise case.fail(check, f"result {number} is a {type(value).__name__}, expected {type_}")
+        if value.dtype != type_.dtype or value.shape != type_.shape:
+            raise case.fail(check, f"result {number} is {type_of(value)}, the type rule says {type_}")
+    return results
+
+
+_WIDE = {"f": np.dtype(np.longdouble), "c": np.dtype(np.clongdouble)}
+
+
+def widened(value: Any) -> Any:
+    """A value in extended precision, where it is of floating point."""
+    array = np.asarray(value)
+    return array.astype(_WIDE[array.dtype.kind]) if array.dtype.kind in _WIDE else value
+
+
+def run_wide(program: Program, arguments: Sequence[Any]) -> Arrays:
+    """Interpret a program in extended precision; primitives that NumPy lacks there run in double precision."""
+    values: dict[Variable, Any] = dict(zip(program.inputs, map(widened, arguments), strict=True))
+    for equation in program.equations:
+        params = {
+            name: _WIDE.get(value.kind, value) if isinstance(value, np.dtype) else value
+            for name, value in equation.params.items()
+        }
+        operands = [a.value if isinstance(a, Literal) else values[a] for a in equation.inputs]
+        with np.errstate(all="ignore"):
+            results = _evaluate_wide(equation.primitive, operands, params)
+        values.update(zip(equation.outputs, map(widened, results), strict=True))
+    return tuple(a.value if isinstance(a, Literal) else values[a] for a in program.outputs)
+
+
+def _evaluate_wide(primitive: Primitive, operands: list[Any], params: dict[str, Any]) -> Any:
+    try:
+        found = primitive.evaluate(*operands, **params)
+    except TypeError:  # SciPy has few functions in extended precision
+        found = primitive.evaluate(*map(_narrowed, operands), **params)
+    return found if primitive.multiple else (found,)
+
+
+def _narrowed(value: Any) -> Any:
+    kind = np.asarray(value).dtype.kind
+    return np.asarray(value, {"f": float, "c": complex}[kind]) if kind in _WIDE else value
+
+
+# --- vectors: tuples of arrays, complex ones with the real inner product -------------------------
+
+
+def random_like(generator: np.random.Generator, types: Sequence[Any]) -> Arrays:
+    """Random arrays of these types, each entry (each part of one) in [-1, 1]."""
+    found = []
+    for type_ in types:
+        values = generator.uniform(-1, 1, type_.shape)
+        if type_.dtype.kind == "c":
+            values = values + 1j * generator.uniform(-1, 1, type_.shape)
+        values = np.asarray(values, type_.dtype)
+        found.append(values if type_.ndim else values[()])
+    return tuple(found)
+
+
+def coordinates(vectors: Sequence[Any]) -> Any:
+    """All real coordinates in a row: real parts, and imaginary ones of complex arrays."""
+    parts: list[Any] = [np.zeros(0)]
+    for vector in vectors:
+        vector = np.asarray(vector)
+        parts.append(np.ravel(vector.real))
+        if vector.dtype.kind == "c":
+            parts.append(np.ravel(vector.imag))
+    return np.concatenate(parts)
+
+
+def from_coordinates(row: Any, like: Sequence[Any]) -> Arrays:
+    """The arrays with these coordinates."""
+    found, start = [], 0
+    for example in map(np.asarray, like):
+        part = row[start : start + example.size].reshape(example.shape)
+        start += example.size
+        if example.dtype.kind == "c":
+            part = part + 1j * row[start : start + example.size].reshape(example.shape)
+            start += example.size
+        part = part.astype(example.dtype)
+        found.append(part if part.ndim else part[()])
+    return tuple(found)
+
+
+def pairing(one: Sequence[Any], other: Sequence[Any]) -> float:
+    """Re sum conj(a) b."""
+    return float(coordinates(one).astype(float) @ coordinates(other).astype(float))
+
+
+def distance(one: Sequence[Any], other: Sequence[Any]) -> float:
+    """The largest difference of coordinates, relative to the largest coordinate; infinite where only one is finite."""
+    a, b = coordinates(one), coordinates(other)
+    if a.shape != b.shape:
+        return float("inf")
+    if a.size == 0:
+        return 0.0
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    if same.all():
+        return 0.0
+    with np.errstate(all="ignore"):
+        gap = np.max(np.abs(np.where(same, 0, a - b)))
+        size = np.max(np.abs(np.where(same & ~np.isfinite(a), 0, b)))
+        error = float(gap / size) if size else float("inf")
+    return error if np.isfinite(error) else float("inf")
+
+
+def close(case: Case, check: str, found: Sequence[Any], expected: Sequence[Any], bound: float) -> None:
+    """Raise unless two vectors agree to a relative bound."""
+    error = distance(found, expected)
+    if not error <= bound:
+        raise case.fail(
+            check, f"relative error {error:.2e} > {bound:.0e}\nfound {found}\nexpected {expected}"
+        )
+
+
+# --- the checks ----------------------------------------------------------------------------------
+
+
+def check_value(case: Case) -> None:
+    """The executor gives what the primitive means; an elementwise one gives what NumPy's function gives."""
+    primitive, operands = case.primitive, case.operands
+    with np.errstate(all="ignore"):
+        found = primitive.evaluate(*operands, **case.sample.params)
+        expected: Arrays = found if primitive.multiple else (found,)
+        if primitive.ufunc is not None:
+            # Directly, so that a wrong `evaluate` cannot vouch for itself.
+            expected = (resolve(primitive.ufunc)(*operands),)
+    exact = primitive.ufunc is not None
+    for strong in (False, True):
+        results = run(case, "value", case.program, operands, strong)
+        close(case, "value", results, expected, 0 if exact else VALUE_TOLERANCE[case.bytes])
+    close(case, "value", (found,) if not primitive.multiple else found, expected, 0)
+    meant = run_wide(case.program, operands)
+    close(case, "value", expected, meant, 1e3 * np.finfo(f"f{case.bytes}").eps)
+
+
+def differences(function: Callable[[float], Arrays]) -> tuple[list[Arrays], Arrays]:
+    """Central differences of a function of a step on a ladder of steps, and their Richardson extrapolation."""
+    steps = [np.longdouble(step) for step in LADDER]
+    forward, backward = [function(h) for h in steps], [function(-h) for h in steps]
+    first = [
+        tuple((a - b) / (2 * h) for a, b in zip(up, down, strict=True))
+        for up, down, h in zip(forward, backward, steps, strict=True)
+    ]
+    table, weight = list(first), 1
+    while len(table) > 1:  # the error is a series in h^2: each column removes one power
+        weight *= 4
+        table = [
+            tuple((weight * b - a) / (weight - 1) for a, b in zip(rough, fine, strict=True))
+            for rough, fine in itertools.pairwise(table)
+        ]
+    return first, table[0]
+
+
+def check_differences(
+    case: Case, check: str, program: Program, point: Arrays, direction: Arrays, found: Arrays
+) -> None:
+    """Compare a derivative with differences of a program along a direction (None where it stands still)."""
+    inexact = [number for number, type_ in enumerate(program.output_types) if type_.inexact]
+
+    def along(step: Any) -> Arrays:
+        moved = [
+            x if u is None else widened(x) + step * widened(u)
+            for x, u in zip(point, direction, strict=True)
+        ]
+        results = run_wide(program, moved)
+        return tuple(results[number] for number in inexact)
+
+    ladder, expected = differences(along)
+    tolerance = DIFFERENCE_TOLERANCE[case.bytes]
+    close(case, check, found, expected, tolerance)
+    # The plain differences approach the rule at second order: halving the step divides the error by four.
+    errors = [distance(rung, found) for rung in ladder]
+    for before, after in itertools.pairwise(errors):
+        if after > max(0.35 * before, tolerance):
+            raise case.fail(check, f"differences do not converge to the rule: {errors}")
+
+
+def _placed(marks: Sequence[bool], vectors: Sequence[Any]) -> Arrays:
+    rest = iter(vectors)
+    return tuple(next(rest) if mark else None for mark in marks)
+
+
+def check_jvp(case: Case) -> None:
+    """The derivative agrees with differences, for each operand alone and all together."""
+    for marks in case.choices():
+        tangents = case.tangents(marks)
+        results = run(case, "jvp", jvp(case.program, marks), (*case.operands, *tangents))
+        slopes = results[len(case.program.outputs) :]
+        close(case, "jvp", results[: len(case.program.outputs)], _values(case), 0)
+        direction = _placed(marks, tangents)
+        check_differences(case, "jvp", case.program, case.operands, direction, slopes)
+
+
+def _values(case: Case) -> Arrays:
+    return run(case, "value", case.program, case.operands)
+
+
+def check_linearize(case: Case) -> None:
+    """The linear program is linear, gives what the JVP gives, and simplification changes no bit."""
+    for marks in case.choices():
+        tangents = case.tangents(marks)
+        pushed = jvp(case.program, marks)
+        count = len(case.program.outputs)
+        expected = run(case, "linearize", pushed, (*case.operands, *tangents))[count:]
+        plain = compiled(check_program(pushed), False)(*case.operands, *tangents)[count:]
+        close(case, "simplify", expected, plain, 0)
+        split = linearize(case.program, marks)
+        try:
+            check_linear(check_program(split.linear), split.linear.inputs[split.residuals :])
+        except ProgramError as error:
+            raise case.fail("linearize", str(error)) from error
+        primal = run(case, "linearize", split.primal, case.operands)
+        residuals = primal[count:]
+        if len(residuals) != split.residuals:
+            raise case.fail("linearize", f"{len(residuals)} residuals, not {split.residuals}")
+        if any(split.varying):
+            found = run(case, "linearize", split.linear, (*residuals, *tangents))
+            close(case, "linearize", found, expected, VALUE_TOLERANCE[case.bytes])
+
+
+def _adjoints(case: Case, marks: Sequence[bool], cotangents: Arrays) -> tuple[Arrays, Arrays]:
+    """The transpose on covectors, by the transform `vjp` and by transposing the linearised program."""
+    count = len(case.program.outputs)
+    pulled = run(case, "adjoint", vjp(case.program, marks), (*case.operands, *cotangents))[count:]
+    split = linearize(case.program, marks)
+    if not any(split.varying):
+        return pulled, pulled
+    residuals = run(case, "adjoint", split.primal, case.operands)[count:]
+    back = transpose(split.linear, split.residuals)
+    return pulled, run(case, "adjoint", back, (*residuals, *cotangents))
+
+
+def check_adjoint(case: Case) -> None:
+    """<Du, v> = <u, D*v>: in the plain pairing, and in three pairs of random inner products."""
+    tolerance = ADJOINT_TOLERANCE[case.bytes]
+    count = len(case.program.outputs)
+    for marks in case.choices():
+        tangents, cotangents = case.tangents(marks), case.cotangents()
+        pushed = run(case, "adjoint", jvp(case.program, marks), (*case.operands, *tangents))[count:]
+        u, y = coordinates(tangents).astype(float), coordinates(pushed).astype(float)
+        for trial in range(4):
+            generator = case.generator("inner product", trial)
+            if trial == 0:
+                domain, codomain = np.eye(u.size), np.eye(y.size)
+            else:
+                domain, codomain = _positive(generator, u.size), _positive(generator, y.size)
+            v = coordinates(cotangents).astype(float)
+            covector = from_coordinates(codomain @ v, cotangents)
+            for pulled in _adjoints(case, marks, covector):
+                back = np.linalg.solve(domain, coordinates(pulled).astype(float))
+                left, right = y @ codomain @ v, u @ domain @ back
+                size = np.linalg.norm(y) * np.linalg.norm(codomain @ v)
+                size += np.linalg.norm(domain @ u) * np.linalg.norm(back)
+                error = abs(left - right) / size if size else abs(left - right)
+                if not error <= tolerance:
+                    text = f"<Du, v> = {left:.17g}, <u, D*v> = {right:.17g}: error {error:.2e}"
+                    raise case.fail("adjoint", f"operands {marks}, inner products {trial}: {text}")
+
+
+def _positive(generator: np.random.Generator, size: int) -> Any:
+    """A random symmetric positive definite matrix with condition number below 10."""
+    factor = generator.normal(size=(size, size))
+    product = factor @ factor.T
+    return np.eye(size) + product / max(np.linalg.norm(product, 2), 1) * 4
+
+
+def check_second_order(case: Case) -> None:
+    """The second derivative agrees with differences of the first, and with itself in all four compositions of modes."""
+    marks, count = case.active, len(case.program.outputs)
+    inputs, chosen = len(case.operands), sum(marks)
+    first, second, weights = case.tangents(marks, 1), case.tangents(marks, 2), case.cotangents()
+    still = (False,) * chosen
+    pushed, pulled = jvp(case.program, marks), vjp(case.program, marks)
+
+    # forward over forward: the tangent of the tangent
+    twice = jvp(pushed, (*marks, *still))
+    results = run(case, "second order", twice, (*case.operands, *first, *second))
+    bilinear = results[len(pushed.outputs) :][-len(weights) :]
+    direction = (*_placed(marks, second), *(None for _ in first))
+    slope_only = Program(pushed.inputs, pushed.equations, pushed.outputs[count:])
+    point = (*case.operands, *first)
+    check_differences(case, "second order", slope_only, point, direction, bilinear)
+
+    found = {"forward over forward": pairing(weights, bilinear)}
+    quiet = (False,) * len(weights)
+    moved = jvp(pulled, (*marks, *quiet))
+    results = run(case, "second order", moved, (*case.operands, *weights, *second))
+    found["forward over reverse"] = pairing(first, results[-chosen:])
+    size = np.linalg.norm(coordinates(first)) * np.linalg.norm(coordinates(results[-chosen:]))
+
+    only_last = tuple(number >= count for number in range(len(pushed.outputs)))
+    back = vjp(pushed, (*marks, *still), only_last)
+    results = run(case, "second order", back, (*case.operands, *first, *weights))
+    found["reverse over forward"] = pairing(second, results[-chosen:])
+
+    only_last = tuple(number >= count for number in range(len(pulled.outputs)))
+    back = vjp(pulled, (*marks, *quiet), only_last)
+    results = run(case, "second order", back, (*case.operands, *weights, *first))
+    found["reverse over reverse"] = pairing(second, results[-chosen:])
+    assert len(pushed.inputs) == inputs + chosen
+
+    size += np.linalg.norm(coordinates(weights)) * np.linalg.norm(coordinates(bilinear))
+    spread = max(found.values()) - min(found.values())
+    if not spread <= ORDER_TOLERANCE[case.bytes] * max(size, np.finfo(float).tiny):
+        raise case.fail("second order", f"the compositions differ by {spread / size:.2e}: {found}")
+
+
+def check_batching(case: Case) -> None:
+    """A batch gives what a loop gives: for the primitive, its JVP and its VJP, whichever operands are batched."""
+    if not case.operands:
+        return
+    places = range(len(case.operands))
+    stacks = [case.others(place) for place in places]
+    single = [type_.weak for type_ in case.program.input_types]  # a Python scalar has no batch
+    choices = [
+        marks
+        for marks in itertools.product((False, True), repeat=len(stacks))
+        if not any(mark and weak for mark, weak in zip(marks, single, strict=True))
+    ]
+    for marks in choices:
+        if any(marks):
+            _compare_with_loop(case, case.program, marks, stacks)
+        if not case.differentiable:
+            continue
+        moving = [case.tangents(case.active, "batch", n) for n in range(BATCH)]
+        weights = [case.cotangents("batch", n) for n in range(BATCH)]
+        for program, vectors in (
+            (jvp(case.program, case.active), moving),
+            (vjp(case.program, case.active), weights),
+        ):
+            extra = [list(column) for column in zip(*vectors, strict=True)]
+            _compare_with_loop(case, program, (*marks, *(True for _ in extra)), [*stacks, *extra])
+
+
+def _compare_with_loop(
+    case: Case, program: Program, marks: Sequence[bool], stacks: Sequence[Sequence[Any]]
+) -> None:
+    arguments = [
+        np.stack(stack) if mark else stack[0] for stack, mark in zip(stacks, marks, strict=True)
+    ]
+    try:
+        found = run(case, "batching", vmap(program, marks, BATCH), arguments)
+    except (ValueError, TypeError, IndexError) as error:
+        raise case.fail("batching", f"operands {marks}: {type(error).__name__}: {error}") from error
+    loop = [
+        run(
+            case,
+            "batching",
+            program,
+            [stack[n if mark else 0] for stack, mark in zip(stacks, marks, strict=True)],
+        )
+        for n in range(BATCH)
+    ]
+    for result, column in zip(found, zip(*loop, strict=True), strict=True):
+        expected = np.stack(column)
+        if result.dtype != expected.dtype or result.shape != expected.shape:
+            text = f"operands {marks}: {type_of(result)}, a loop gives {type_of(expected)}"
+            raise case.fail("batching", text)
+        close(case, "batching", (result,), (expected,), VALUE_TOLERANCE[case.bytes])
+
+
+def check_precision(case: Case) -> None:
+    """No array is of double precision, in a derivative of what is in single precision throughout."""
+    types = (*case.program.input_types, *case.program.output_types)
+    if any(t.inexact and not t.weak and t.dtype.itemsize > 4 + 4 * (t.dtype.kind == "c") for t in types):
+        return
+    if not case.differentiable or case.bytes != 4:
+        return
+    for program in (jvp(case.program, case.active), vjp(case.program, case.active)):
+        for equation in simplify(program).equations:
+            for variable in equation.outputs:
+                dtype = variable.type.dtype
+                if variable.type.inexact and variable.type.ndim and dtype.itemsize > (8 if dtype.kind == "c" else 4):
+                    raise case.fail("precision", f"computed in {variable.type}:\n{simplify(program)}")
+
+
+CHECKS: dict[str, Callable[[Case], None]] = {
+    "value": check_value,
+    "jvp": check_jvp,
+    "linearize": check_linearize,
+    "adjoint": check_adjoint,
+    "second order": check_second_order,
+    "batching": check_batching,
+    "precision": check_precision,
+}
+ALWAYS = frozenset({"value", "batching"})
+
+
+def applies(check: str, case: Case) -> bool:
+    """Whether a check says anything of a case."""
+    if check in ALWAYS:
+        return True
+    return case.differentiable and (check != "second order" or case.sample.order >= 2)
+
+
+def check_primitive(primitive: Primitive) -> None:
+    """Everything, on all samples; raises the first failure."""
+    for case in cases(primitive):
+        for name, check in CHECKS.items():
+            if applies(name, case):
+                check(case)

@@ -1,0 +1,106 @@
+"""What a declaration must say, and what registration refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from adjoint.base.arrays import array_type
+from adjoint.base.errors import MissingRuleError, ProgramError
+from adjoint.primitives import PRIMITIVES, UFUNCS, Itself, Primitive, Reason, find_special
+from adjoint.primitives.declaration import Each, Joint
+from adjoint.primitives.special import SPECIAL
+from adjoint.primitives.structure import FILL
+from adjoint.program import Builder, operation
+from adjoint.transforms import jvp
+
+SLOTS: dict[str, Any] = {
+    "infer": lambda x: x,
+    "evaluate": lambda x: x,
+    "linear": None,
+    "derivative": Reason("a test"),
+    "transpose": Reason("a test"),
+    "batch": Reason("a test"),
+    "taylor": Reason("a test"),
+}
+
+
+def test_a_primitive_without_samples_is_refused() -> None:
+    with pytest.raises(ProgramError, match="'untried' has no sample inputs"):
+        Primitive("untried", **SLOTS, samples=())
+    assert "untried" not in PRIMITIVES
+
+
+def test_a_second_primitive_of_the_same_name_is_refused() -> None:
+    with pytest.raises(ProgramError, match="'sin' exists already"):
+        Primitive("sin", **SLOTS, samples=PRIMITIVES["sin"].samples)
+
+
+@pytest.mark.parametrize("primitive", PRIMITIVES.values(), ids=lambda primitive: primitive.name)
+def test_every_slot_holds_a_rule_or_a_reason(primitive: Primitive) -> None:
+    for slot in ("derivative", "transpose", "batch", "taylor"):
+        value = getattr(primitive, slot)
+        assert callable(value) or isinstance(value, Reason | Itself), slot
+        assert not isinstance(value, Reason) or value.text
+    assert primitive.samples
+    assert (primitive.linear is not None) or not isinstance(primitive.derivative, Itself)
+    if primitive.linear is not None:
+        assert callable(primitive.transpose), "a linear primitive states its transpose"
+
+
+@pytest.mark.parametrize("primitive", PRIMITIVES.values(), ids=lambda primitive: primitive.name)
+def test_the_registries_agree(primitive: Primitive) -> None:
+    assert PRIMITIVES[primitive.name] is primitive
+    if primitive.ufunc is not None:
+        assert UFUNCS[primitive.ufunc] is primitive
+    constructor, arguments = primitive.__reduce__()
+    assert constructor(*arguments) is primitive
+    assert repr(primitive) == f"<primitive {primitive.name}>"
+
+
+def test_an_empty_slot_says_why() -> None:
+    with pytest.raises(MissingRuleError, match="'fill' has no batch rule: it has no operands"):
+        FILL.rule("batch")
+
+
+def test_an_argument_without_a_derivative_is_an_error_not_a_zero() -> None:
+    builder = Builder()
+    type_ = array_type((2,), np.dtype(float))
+    inputs = [builder.input(type_), builder.input(type_)]
+    program = builder.build(builder.emit(operation(PRIMITIVES["zeta"]), inputs))
+    assert len(jvp(program, (False, True)).equations) > 1
+    with pytest.raises(MissingRuleError, match="'zeta' in its argument 0"):
+        jvp(program, (True, False))
+
+
+def test_samples_that_exempt_an_operand_are_right_to() -> None:
+    for primitive in PRIMITIVES.values():
+        for sample in primitive.samples:
+            for place in sample.constant:
+                builder = Builder()
+                generator = np.random.default_rng(0)
+                arrays = [operand.array(generator) for operand in sample.operands]
+                inputs = [builder.input(array_type(a.shape, a.dtype)) for a in arrays]
+                op = operation(primitive, **sample.params)
+                program = builder.build(builder.emit(op, inputs))
+                with pytest.raises(MissingRuleError):
+                    jvp(program, [number == place for number in range(len(inputs))])
+
+
+def test_where_a_primitive_is_linear() -> None:
+    assert Joint().allows((True, True))
+    assert Joint(frozenset({1, 2})).allows((False, True, True))
+    assert not Joint(frozenset({1, 2})).allows((True, True, False))
+    assert Each().allows((False, True))
+    assert not Each().allows((True, True))
+    assert not Each(frozenset({0})).allows((False, True))
+
+
+def test_special_functions_are_found_by_the_ufunc() -> None:
+    special = pytest.importorskip("scipy.special")
+    assert find_special(special.expit) is SPECIAL["expit"]
+    assert UFUNCS[special.expit] is SPECIAL["expit"]
+    assert find_special(np.sin) is None
+    assert find_special(special.jv) is None
