@@ -9,7 +9,12 @@ from __future__ import annotations
 
 
 class AdjointError(Exception):
-    """The root of all errors of this package."""
+    """The root of all errors of this package.
+
+    origin: the number of the recorded operation that it is about, where that is known.
+    """
+
+    origin: int | None = None
 
 
 class ArgumentError(AdjointError, ValueError):

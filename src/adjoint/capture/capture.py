@@ -56,24 +56,26 @@ def capture(
     function: Any,
     call: Callable[[Any, list[Traced]], Any],
     types: Sequence[ArrayType],
-    values: Sequence[Any] | None,
+    values: Sequence[Any] | dict[int, Any],
     active: Sequence[bool],
     *,
     lines: bool = False,
+    frozen: bool = False,
 ) -> Captured:
     """Run a function on traced inputs.
 
-    call: how to call the function, rebound, with the traced inputs. values: the inputs' values, or None where they stand for many.
-    active: which inputs a derivative is asked for. lines: whether to note the user's line of every operation.
+    call: how to call the function, rebound, with the traced inputs. values: the inputs' values; or a dict of some, by
+    number, where the others stand for many. active: which inputs a derivative is asked for. lines: whether to note the user's
+    line of every operation. frozen: whether the constants are kept beyond the call, and so must be copies.
     """
-    known = {} if values is None else dict(enumerate(values))
+    known = values if isinstance(values, dict) else dict(enumerate(values))
     trace = Trace(types, known, active)
     if lines:
         trace.lines = []
     enter(trace)
     try:
         made = rebound(function)
-        trace.writes = made.writes
+        trace.writes = made.writes or frozen
         result = call(made.call, [from_slot(trace, slot) for slot in range(len(types))])
         if type(result) is Traced:
             leaves, treedef = [result], None

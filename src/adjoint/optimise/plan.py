@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
+from adjoint.primitives.slicing import SLICE
 from adjoint.primitives.structure import BROADCAST
 from adjoint.program import Atom, Equation, Program, Variable
 
@@ -17,6 +18,7 @@ class Plan:
     takes: for an equation, by number, the variable whose memory its result may overwrite.
     dies: for an equation, by number, all the names of the memory that nothing needs after it.
     roots: for each variable, the one whose memory it shares (itself when it has its own).
+    detached: slices that are read out as copies, so that their array can be written in place.
     copied: outputs, by number, that must be copied because they share memory with an input, another output, or repeat it.
     """
 
@@ -24,15 +26,19 @@ class Plan:
     takes: dict[int, Variable]
     dies: dict[int, tuple[Variable, ...]]
     roots: dict[Variable, Variable]
+    detached: frozenset[Variable]
     copied: frozenset[int]
 
 
 def plan(program: Program) -> Plan:
     """Plan the execution of a program on one machine with memory that can be overwritten."""
     equations = _user_first(program)
-    roots = _roots(program, equations)
+    views = {equation.outputs[0] for equation in equations if _may_be_view(equation)}
+    detached = _detached(program, equations, _roots(program, equations, views))
+    views -= detached
+    roots = _roots(program, equations, views)
     last = _last_uses(program, equations, roots)
-    owned = {roots[v] for e in equations for v in e.outputs if roots[v] is v and not _is_view(e)}
+    owned = {v for equation in equations for v in equation.outputs if v not in views}
     ending: dict[int, list[Variable]] = {}
     for root, number in last.items():
         if number < len(equations) and root in owned:
@@ -44,7 +50,8 @@ def plan(program: Program) -> Plan:
                 takes[number] = root
                 break
     dies = _dying_names(equations, roots, ending, takes)
-    return Plan(equations, takes, dies, roots, _copied(program, equations, roots, owned))
+    copied = _copied(program, equations, roots, views)
+    return Plan(equations, takes, dies, roots, detached, copied)
 
 
 def _dying_names(
@@ -86,8 +93,43 @@ def _can_take(equation: Equation, root: Variable, roots: dict[Variable, Variable
     return equation.primitive.ufunc is not None or equation.primitive.name == "scale"
 
 
-def _is_view(equation: Equation) -> bool:
-    return bool(equation.primitive.view)
+def _may_be_view(equation: Equation) -> bool:
+    # NumPy reads a single entry out as a scalar.
+    entry = equation.primitive is SLICE and equation.outputs[0].type.ndim == 0
+    return bool(equation.primitive.view) and not entry
+
+
+def _detached(
+    program: Program, equations: Sequence[Equation], roots: dict[Variable, Variable]
+) -> frozenset[Variable]:
+    """The slices of an array that are still needed when the array is written to.
+
+    As views they would make every write copy the whole array: n writes of rows would cost n^2.
+    """
+    needed: dict[Variable, int] = dict.fromkeys(_variables(program.outputs), len(equations))
+    written: dict[Variable, int] = {}
+    found = set()
+    for number in range(len(equations) - 1, -1, -1):
+        equation = equations[number]
+        result = equation.outputs[0]
+        end = max((needed.get(v, -1) for v in equation.outputs), default=-1)
+        if equation.primitive is SLICE and result.type.ndim and isinstance(equation.inputs[0], Variable):
+            if written.get(roots[equation.inputs[0]], end + 1) <= end:
+                found.add(result)
+        shares = roots[result] is not result
+        for place, variable in enumerate(_variables(equation.inputs)):
+            # What a view is needed for, its source is.
+            until = end if shares and place == 0 and result not in found else number
+            needed[variable] = max(needed.get(variable, -1), number, until)
+        if equation.primitive.name in _OVERWRITES_FIRST:
+            target = equation.inputs[0]
+            if isinstance(target, Variable):
+                written[roots[target]] = number  # the first one, since we go backwards
+    return frozenset(found)
+
+
+def _variables(atoms: Iterable[Atom]) -> list[Variable]:
+    return [atom for atom in atoms if isinstance(atom, Variable)]
 
 
 def _user_first(program: Program) -> tuple[Equation, ...]:
@@ -104,12 +146,14 @@ def _user_first(program: Program) -> tuple[Equation, ...]:
     return (*first, *second)
 
 
-def _roots(program: Program, equations: Sequence[Equation]) -> dict[Variable, Variable]:
+def _roots(
+    program: Program, equations: Sequence[Equation], views: Set[Variable]
+) -> dict[Variable, Variable]:
     roots = {variable: variable for variable in program.inputs}
     for equation in equations:
         for variable in equation.outputs:
             source = equation.inputs[0] if equation.inputs else None
-            if _is_view(equation) and isinstance(source, Variable):
+            if variable in views and isinstance(source, Variable):
                 roots[variable] = roots[source]
             else:
                 roots[variable] = variable
@@ -137,20 +181,20 @@ def _copied(
     program: Program,
     equations: Sequence[Equation],
     roots: dict[Variable, Variable],
-    owned: set[Variable],
+    views: Set[Variable],
 ) -> frozenset[int]:
+    inputs = set(program.inputs)
     repeated: set[Atom] = set()
     for equation in equations:
-        if equation.primitive is BROADCAST or (
-            _is_view(equation) and equation.inputs[0] in repeated
-        ):
-            repeated.update(equation.outputs)
+        (result, *_) = equation.outputs
+        if equation.primitive is BROADCAST or (result in views and equation.inputs[0] in repeated):
+            repeated.add(result)
     copied, seen = set(), set()
     for number, atom in enumerate(program.outputs):
         if not isinstance(atom, Variable) or atom.type.ndim == 0:
             continue
         root = roots[atom]
-        if root not in owned or root in seen or atom in repeated:
+        if root in inputs or root in seen or atom in repeated:
             copied.add(number)
         seen.add(root)
     return frozenset(copied)

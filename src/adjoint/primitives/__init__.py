@@ -1,6 +1,7 @@
 """Floor 3: the primitives, one file a family; each declaration says everything about it."""
 
 from adjoint.primitives import (
+    calls,
     comparison,
     conversion,
     gathering,
@@ -25,6 +26,7 @@ __all__ = [
     "Primitive",
     "Reason",
     "bind",
+    "calls",
     "comparison",
     "conversion",
     "find_special",

@@ -64,6 +64,7 @@ class Into:
 Linearity = Joint | Each | None
 Rule = Callable[..., Any]
 
+
 @dataclass(frozen=True)
 class Itself:
     """The derivative of a primitive that is linear in what varies: the primitive itself, on tangents."""
@@ -164,4 +165,9 @@ class Primitive:
         return f"<primitive {self.name}>"
 
     def __reduce__(self) -> Any:
-        return PRIMITIVES.__getitem__, (self.name,)
+        return primitive_called, (self.name,)
+
+
+def primitive_called(name: str) -> Primitive:
+    """The primitive of this name."""
+    return PRIMITIVES[name]

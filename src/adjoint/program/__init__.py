@@ -1,6 +1,6 @@
 """Floor 2: programs, their parts, how they are built, checked and printed. Knows nothing of primitives' rules."""
 
-from adjoint.program.builder import Builder
+from adjoint.program.builder import Builder, locating
 from adjoint.program.checker import check_linear, check_program
 from adjoint.program.operation import Operation, PrimitiveProtocol, operation
 from adjoint.program.program import Atom, Equation, Literal, Program, Variable
@@ -16,5 +16,6 @@ __all__ = [
     "Variable",
     "check_linear",
     "check_program",
+    "locating",
     "operation",
 ]

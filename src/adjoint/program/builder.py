@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from adjoint.base.arrays import ArrayType
+from adjoint.base.errors import AdjointError
 from adjoint.program.operation import Operation
 from adjoint.program.program import Atom, Equation, Program, Variable
 
@@ -51,6 +53,17 @@ class Builder:
     def build(self, outputs: Iterable[Atom]) -> Program:
         """The finished program."""
         return Program(self.inputs, self.equations, outputs)
+
+
+@contextmanager
+def locating(builder: Builder) -> Iterator[None]:
+    """Note on an error which recorded operation was being treated (its number, as `origin`)."""
+    try:
+        yield
+    except AdjointError as error:
+        if error.origin is None:
+            error.origin = builder.origin
+        raise
 
 
 def lookup(names: Mapping[Variable, Atom], atom: Atom) -> Atom:

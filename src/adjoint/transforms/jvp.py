@@ -13,7 +13,7 @@ from adjoint.base.arrays import ArrayType, array_type
 from adjoint.primitives.declaration import NO_DERIVATIVE, Itself, Joint, Primitive
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.structure import zeros
-from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable
+from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable, locating
 
 
 def tangent_type(type: ArrayType) -> ArrayType:
@@ -62,7 +62,8 @@ def push_forward(
         values.update(zip(equation.outputs, results, strict=True))
         builder.derived = True
         moving = [slope(atom) for atom in equation.inputs]
-        derivatives = _derive(builder, equation, operands, moving, results)
+        with locating(builder):
+            derivatives = _derive(builder, equation, operands, moving, results)
         slopes.update(zip(equation.outputs, derivatives, strict=True))
     builder.origin = None
     return [value(atom) for atom in program.outputs], [slope(atom) for atom in program.outputs]
@@ -88,7 +89,8 @@ def _derive(
 
     moving = tuple(map(express, tangents))
     if isinstance(primitive.derivative, Itself):
-        found = (_derive_linear(builder, primitive, operands, moving, equation.params),)
+        derived = _derive_linear(builder, primitive, operands, moving, equation.params)
+        found = derived if primitive.multiple else (derived,)
     else:
         found = primitive.rule("derivative")(
             moving,
@@ -108,7 +110,7 @@ def _derive_linear(
     operands: Sequence[Atom],
     tangents: Sequence[Expression | None],
     params: dict[str, Any],
-) -> Expression:
+) -> Any:
     """A linear primitive on tangents: all at once when it is jointly linear, else one operand at a time (product rule)."""
     whole = [Expression(builder, atom) for atom in operands]
     linear = primitive.linear
@@ -122,7 +124,7 @@ def _derive_linear(
             new if linear.places is None or place in linear.places else old
             for place, (old, new) in enumerate(zip(whole, moved, strict=True))
         ]
-        return bind(primitive, *chosen, **params)  # type: ignore[no-any-return]
+        return bind(primitive, *chosen, **params)
     terms = [
         bind(primitive, *whole[:place], tangent, *whole[place + 1 :], **params)
         for place, tangent in enumerate(tangents)
@@ -131,4 +133,4 @@ def _derive_linear(
     total = terms[0]
     for term in terms[1:]:
         total = total + term
-    return total  # type: ignore[no-any-return]
+    return total

@@ -14,7 +14,7 @@ from adjoint.base.errors import NotLinearError
 from adjoint.primitives.declaration import Into
 from adjoint.primitives.expression import Expression
 from adjoint.primitives.structure import zeros
-from adjoint.program import Atom, Builder, Equation, Program, Variable
+from adjoint.program import Atom, Builder, Equation, Program, Variable, locating
 from adjoint.transforms.jvp import push_forward, tangent_type
 from adjoint.transforms.linearize import split_equations
 
@@ -130,9 +130,9 @@ def pull_back(
         if all(cotangent is None for cotangent in arriving):
             continue
         builder.origin = equation.origin
-        for atom, cotangent in zip(
-            equation.inputs, _transposed(builder, equation, names, linear, arriving), strict=True
-        ):
+        with locating(builder):
+            leaving = _transposed(builder, equation, names, linear, arriving)
+        for atom, cotangent in zip(equation.inputs, leaving, strict=True):
             add(atom, cotangent)
     builder.origin = None
     return [getattr(gathered.get(variable), "atom", None) for variable in linear_inputs]

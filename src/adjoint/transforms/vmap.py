@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from adjoint.base.arrays import array_type
 from adjoint.primitives.expression import Expression
 from adjoint.primitives.structure import broadcast_to
-from adjoint.program import Atom, Builder, Program, Variable
+from adjoint.program import Atom, Builder, Program, Variable, locating
 
 
 def vmap(program: Program, batched: Sequence[bool], size: int) -> Program:
@@ -28,7 +28,9 @@ def vmap(program: Program, batched: Sequence[bool], size: int) -> Program:
         marks = tuple(mark for _, mark in found)
         if any(marks):
             operands = tuple(Expression(builder, atom) for atom, _ in found)
-            results = equation.primitive.rule("batch")(operands, marks, size, **equation.params)
+            with locating(builder):
+                rule = equation.primitive.rule("batch")
+                results = rule(operands, marks, size, **equation.params)
             results = results if isinstance(results, tuple) else (results,)
             atoms = [result.atom for result in results]
         else:

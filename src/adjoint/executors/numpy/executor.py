@@ -113,7 +113,10 @@ class _Writer:
         else:
             out = self.names[taken] if taken is not None and not self.strong else None
             right = expression(equation, operands, self.space, out, self.strong)
-            lines = [f"{', '.join(results)} = {right}"]
+            if equation.outputs[0] in self.plan.detached:
+                right += ".copy()"
+            comma = "," if equation.primitive.multiple else ""
+            lines = [f"{', '.join(results)}{comma} = {right}"]
         dead = [
             self.names[variable]
             for variable in self.plan.dies.get(number, ())

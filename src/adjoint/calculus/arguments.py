@@ -1,0 +1,161 @@
+"""What the functions of the calculus share: choosing and flattening arguments, capturing, and checking what is asked."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from adjoint.base import pytrees
+from adjoint.base.arrays import ArrayType, is_numeric
+from adjoint.base.errors import ArgumentError, ArgumentTypeError, NotDifferentiableError
+from adjoint.capture import Captured, Traced, capture, traced_type
+from adjoint.spaces import Covector
+
+Argnums = int | Sequence[int]
+
+
+class Chosen:
+    """The arguments with respect to which a function is differentiated, flattened.
+
+    leaves: their arrays in order. types: of the leaves. call: calls a function with leaves in their places. single: whether one argument
+    was named by a bare number, so that results are given for it alone.
+    """
+
+    __slots__ = ("args", "kwargs", "leaves", "places", "single", "treedefs", "types")
+
+    def __init__(self, argnums: Argnums, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+        self.args = args
+        self.kwargs = kwargs
+        self.single = isinstance(argnums, int)
+        places = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+        count = len(args)
+        self.places = tuple([_place(each, count) for each in places])
+        if len(set(self.places)) != len(self.places):
+            raise ArgumentError(f"argnums names an argument twice: {argnums!r}.")
+        self.leaves: list[Any] = []
+        self.treedefs: list[Any] = []
+        for place in self.places:
+            value = args[place]
+            kind = type(value)
+            if kind is np.ndarray or kind is Traced:
+                leaves, treedef = [value], None
+            else:
+                leaves, treedef = pytrees.flatten(value)
+            self.leaves += leaves
+            self.treedefs.append((treedef, len(leaves)))
+        self.types: list[ArrayType] = [self._type(number) for number in range(len(self.leaves))]
+
+    def _type(self, number: int) -> ArrayType:
+        leaf = self.leaves[number]
+        if type(leaf) is not Traced and not is_numeric(leaf):
+            self._refuse(number)
+        type_ = traced_type(leaf)
+        if not type_.inexact:
+            self._refuse(number)
+        return type_
+
+    def _refuse(self, number: int) -> None:
+        leaf = self.leaves[number]
+        where = self.path(number)
+        if isinstance(leaf, Covector):
+            raise ArgumentTypeError(
+                f"{where} is a covector; a function is differentiated at a point of its space. Use space.represent(covector)."
+            )
+        found = f"dtype {leaf.dtype}" if hasattr(leaf, "dtype") else f"a {type(leaf).__name__}"
+        advice = (
+            "Integers and booleans carry no derivative: make it floating-point, or leave it out of argnums."
+            if is_numeric(leaf)
+            else "Only arrays and numbers carry derivatives."
+        )
+        raise NotDifferentiableError(f"{where} has {found}. {advice}")
+
+    def path(self, number: int) -> str:
+        """How a user would name a leaf: `argument 0['w']`."""
+        for place, (_, count) in zip(self.places, self.treedefs, strict=True):
+            if number < count:
+                return f"argument {place}{pytrees.paths(self.args[place])[number]}"
+            number -= count
+        raise IndexError(number)
+
+    def call(self, function: Any, traced: list[Traced]) -> Any:
+        """Call a function with traced leaves in their places."""
+        args = list(self.args)
+        start = 0
+        for place, (treedef, count) in zip(self.places, self.treedefs, strict=True):
+            if treedef is None:
+                args[place] = traced[start]
+            else:
+                args[place] = pytrees.unflatten(treedef, traced[start : start + count])
+            start += count
+        return function(*args, **self.kwargs)
+
+    def unflatten(self, leaves: Sequence[Any]) -> Any:
+        """Results for the leaves, in the structure of the arguments."""
+        if self.single and self.treedefs[0][0] is None:
+            return leaves[0]
+        trees, start = [], 0
+        for treedef, count in self.treedefs:
+            trees.append(pytrees.unflatten(treedef, leaves[start : start + count]))
+            start += count
+        return trees[0] if self.single else tuple(trees)
+
+    @property
+    def point(self) -> Any:
+        """The arguments themselves: one, or a tuple."""
+        chosen = tuple(self.args[place] for place in self.places)
+        return chosen[0] if self.single else chosen
+
+    def capture(self, function: Any, *, lines: bool = False) -> Captured:
+        """The function captured at these arguments."""
+        return capture(
+            function, self.call, self.types, self.leaves, (True,) * len(self.types), lines=lines
+        )
+
+
+def _place(number: int, count: int) -> int:
+    if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
+        raise ArgumentTypeError(
+            f"argnums must be an integer or a sequence of integers, got {number!r}."
+        )
+    if not -count <= number < count:
+        raise ArgumentError(
+            f"argnums names argument {number}, but the function was called with {count} positional arguments."
+        )
+    return int(number) % count
+
+
+def check_callable(function: Any, name: str) -> None:
+    """ArgumentTypeError unless the function can be called."""
+    if not callable(function):
+        raise ArgumentTypeError(
+            f"{name} takes a function first, got a {type(function).__name__}. "
+            f"Write {name}(f)(x), not {name}(f(x))."
+        )
+
+
+def check_real_scalar(captured: Captured, number: int, name: str) -> None:
+    """NotDifferentiableError unless the output is a real scalar."""
+    type_ = captured.output_types[number]
+    if type_.ndim == 0 and type_.dtype.kind == "f":
+        return
+    if not type_.inexact:
+        advice = "An integer or boolean result has no derivative."
+    elif type_.ndim == 0:
+        advice = "A gradient needs a real value: take the real part or abs(...), or use ad.derivative."
+    else:
+        advice = "A gradient needs a single number: sum it, or use ad.jacobian, ad.vjp or ad.derivative."
+    raise NotDifferentiableError(
+        f"{name} was asked of a function whose value is {type_}, not a real scalar. {advice}"
+    )
+
+
+def named_like(function: Any, wrapper: Callable[..., Any], prefix: str) -> Callable[..., Any]:
+    """A wrapper that carries the name and docstring of what it wraps."""
+    name = getattr(function, "__name__", type(function).__name__)
+    wrapper.__name__ = f"{prefix}_{name}"
+    wrapper.__qualname__ = wrapper.__name__
+    wrapper.__doc__ = f"The {prefix} of {name}.\n\n{inspect.getdoc(function) or ''}"
+    return wrapper

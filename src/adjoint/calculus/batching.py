@@ -1,0 +1,131 @@
+"""Vectorisation over a batch axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import optree
+
+from adjoint.base import pytrees
+from adjoint.base.arrays import array_type, is_numeric
+from adjoint.base.errors import ArgumentError, ArgumentTypeError, ShapeError
+from adjoint.calculus.arguments import check_callable
+from adjoint.capture import Traced, capture, traced_type
+from adjoint.pipeline import prepare, run, watch_all
+from adjoint.program import Program
+from adjoint.transforms import vmap as vmap_program
+
+Axes = int | None | tuple[Any, ...] | list[Any] | dict[Any, Any]
+
+
+def vmap(
+    function: Callable[..., Any], in_axes: Axes = 0, out_axes: int = 0
+) -> Callable[..., Any]:
+    """A function of one example as a function of a batch, without a loop.
+
+    Args:
+        function: plain NumPy code of one example. It cannot ask for values that differ between examples (`if x > 0`): use np.where.
+        in_axes: the batch axis of the arguments: an integer for all; or one entry an argument: an integer, None for an argument that all
+            examples share, or a tree of such for a pytree argument.
+        out_axes: where the batch axis goes in the results.
+
+    Raises:
+        ShapeError: batch axes of different lengths. ValueNeededError: the function asked for a value.
+
+    Example:
+        >>> import numpy as np
+        >>> import adjoint as ad
+        >>> ad.vmap(np.dot, in_axes=(0, None))(np.eye(2), np.array([3.0, 4.0]))
+        array([3., 4.])
+    """
+    check_callable(function, "vmap")
+
+    def batched(*args: Any, **kwargs: Any) -> Any:
+        leaves, treedef = pytrees.flatten(args)
+        axes = _axes(in_axes, args)
+        size = _size(leaves, axes)
+        moved = [
+            leaf if axis is None else _move(leaf, axis, 0)
+            for leaf, axis in zip(leaves, axes, strict=True)
+        ]
+        types = [traced_type(leaf) for leaf in moved]
+        single = [
+            type_ if axis is None else array_type(type_.shape[1:], type_.dtype)
+            for type_, axis in zip(types, axes, strict=True)
+        ]
+        known = {n: leaf for n, (leaf, axis) in enumerate(zip(moved, axes, strict=True)) if axis is None}
+        active = tuple(type(leaf) is Traced or axis is not None for leaf, axis in zip(moved, axes, strict=True))
+
+        def call(target: Any, traced: list[Any]) -> Any:
+            return target(*pytrees.unflatten(treedef, traced), **kwargs)
+
+        captured = capture(function, call, single, known, active)
+        marks = tuple(axis is not None for axis in axes)
+
+        def derive(program: Program) -> tuple[Program, tuple[int, ...], Any]:
+            whole = [*marks, *(False for _ in captured.constants)]
+            mapped = vmap_program(program, whole, size)
+            return mapped, watch_all(mapped), None
+
+        compiled = prepare(("vmap", marks, size), captured, derive)
+        results = run(compiled, [*moved, *captured.constants])
+        if out_axes:
+            results = [_move(result, 0, out_axes) for result in results]
+        return pytrees.unflatten(captured.treedef, results)
+
+    return batched
+
+
+def _move(leaf: Any, source: int, destination: int) -> Any:
+    return leaf if source == destination else np.moveaxis(leaf, source, destination)
+
+
+def _axes(in_axes: Axes, args: tuple[Any, ...]) -> list[int | None]:
+    """One batch axis, or None, for each leaf of the arguments."""
+    if isinstance(in_axes, (tuple, list)):
+        if len(in_axes) != len(args):
+            raise ArgumentError(
+                f"in_axes has {len(in_axes)} entries, but vmap's function was called with {len(args)} arguments."
+            )
+        each = list(in_axes)
+    else:
+        each = [in_axes] * len(args)
+    found: list[int | None] = []
+    for axis, arg in zip(each, args, strict=True):
+        leaves, _ = pytrees.flatten(arg)
+        if axis is None or isinstance(axis, int):
+            found += [_normal(axis, leaf) for leaf in leaves]
+        else:
+            inner = optree.tree_leaves(axis, none_is_leaf=True, namespace=pytrees.NAMESPACE)
+            if len(inner) != len(leaves):
+                raise ArgumentError(f"in_axes {axis!r} does not fit the structure of its argument.")
+            found += [_normal(a, leaf) for a, leaf in zip(inner, leaves, strict=True)]
+    return found
+
+
+def _normal(axis: int | None, leaf: Any) -> int | None:
+    if axis is None:
+        return None
+    if type(leaf) is not Traced and not is_numeric(leaf):
+        raise ArgumentTypeError(f"vmap takes arrays, got a {type(leaf).__name__}.")
+    ndim = traced_type(leaf).ndim
+    if not -ndim <= axis < ndim:
+        raise ArgumentError(
+            f"in_axes names axis {axis} of an argument with {ndim} axes; pass None for what all examples share."
+        )
+    return axis % ndim
+
+
+def _size(leaves: list[Any], axes: list[int | None]) -> int:
+    sizes = {
+        traced_type(leaf).shape[axis]
+        for leaf, axis in zip(leaves, axes, strict=True)
+        if axis is not None
+    }
+    if not sizes:
+        raise ArgumentError("vmap needs at least one argument with a batch axis.")
+    if len(sizes) > 1:
+        raise ShapeError(f"vmap's arguments have batch axes of different lengths: {sorted(sizes)}.")
+    return sizes.pop()

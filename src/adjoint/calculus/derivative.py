@@ -1,0 +1,348 @@
+"""Derivatives as linear maps: JVPs (E.1.6, E.1.60), pullbacks (E.1.61), and the maps themselves (E.1.34)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from adjoint.base import pytrees
+from adjoint.base.arrays import ArrayType
+from adjoint.base.errors import ArgumentError, ArgumentTypeError, NotDifferentiableError
+from adjoint.calculus.arguments import Chosen, check_callable
+from adjoint.calculus.leaves import matching_leaves
+from adjoint.calculus.representation import space_of
+from adjoint.capture import Captured
+from adjoint.maps import LinearMap
+from adjoint.pipeline import Compiled, compile_program, prepare, run
+from adjoint.program import Program
+from adjoint.spaces import Space, infer
+from adjoint.transforms import jvp as jvp_program
+from adjoint.transforms import linearize as linearize_program
+from adjoint.transforms import transpose as transpose_program
+from adjoint.transforms import vmap as vmap_program
+
+
+class LinearPrograms:
+    """The linear half of a linearised program, compiled in each direction when first used.
+
+    Inputs of both: the residuals, then the tangents of the arguments or the cotangents of the outputs. varying: for each output of the
+    function, whether it depends on the arguments at all.
+    """
+
+    def __init__(self, linear: Program, residuals: int, varying: tuple[bool, ...]) -> None:
+        self.linear = linear
+        self.residuals = residuals
+        self.varying = varying
+        self._compiled: dict[Any, Compiled] = {}
+        self._lock = threading.Lock()
+
+    def compiled(self, backwards: bool, batch: int | None = None) -> Compiled:
+        """The map, or its transpose; over a batch of tangents at once if a size is given."""
+        key = (backwards, batch)
+        found = self._compiled.get(key)
+        if found is None:
+            program = transpose_program(self.linear, self.residuals) if backwards else self.linear
+            if batch is not None:
+                marks = [n >= self.residuals for n in range(len(program.inputs))]
+                program = vmap_program(program, marks, batch)
+            made = compile_program(program, tuple(range(len(program.outputs))))
+            with self._lock:
+                found = self._compiled.setdefault(key, made)
+        return found
+
+
+class Linearisation:
+    """A function linearised at a point: its value, and its derivative ready to be applied without the function being run again."""
+
+    def __init__(self, function: Any, chosen: Chosen, has_aux: bool = False) -> None:
+        captured = chosen.capture(function)
+        count = len(chosen.leaves)
+
+        def derive(program: Program) -> tuple[Program, tuple[int, ...], Any]:
+            active = [n < count for n in range(len(program.inputs))]
+            split = linearize_program(program, active)
+            facts = LinearPrograms(split.linear, split.residuals, split.varying)
+            return split.primal, (), facts
+
+        compiled = prepare(
+            ("linearize", count), captured, derive, lambda: chosen.capture(function, lines=True)
+        )
+        results = run(compiled, chosen.leaves + captured.constants)
+        self.programs: LinearPrograms = compiled.facts
+        outputs = len(captured.outputs)
+        self.chosen = chosen
+        self.output_types = captured.output_types
+        self.residuals = list(results[outputs:])
+        self.output_tree, self.output_count, aux_tree = _split_outputs(captured, has_aux)
+        leaves = results[: self.output_count]
+        self.value = pytrees.unflatten(self.output_tree, leaves)
+        self.aux = pytrees.unflatten(aux_tree, results[self.output_count : outputs]) if has_aux else None
+
+    def push(self, tangents: Sequence[Any], batch: int | None = None) -> list[Any]:
+        """Tangents of the argument leaves -> tangents of the output leaves; None where an output does not vary."""
+        results = iter(run(self.programs.compiled(False, batch), [*self.residuals, *tangents]))
+        varying = self.programs.varying[: self.output_count]
+        return [next(results) if mark else None for mark in varying]
+
+    def pull(self, cotangents: Sequence[Any], batch: int | None = None) -> list[Any]:
+        """Cotangents of the output leaves -> cotangents of the argument leaves."""
+        marks = self.programs.varying
+        zero = [_zero(type_, batch) for type_ in self.output_types[self.output_count :]]
+        seeds = [c for c, mark in zip([*cotangents, *zero], marks, strict=True) if mark]
+        return list(run(self.programs.compiled(True, batch), [*self.residuals, *seeds]))
+
+    def fill(self, tangents: Sequence[Any], batch: int | None = None) -> list[Any]:
+        """Write out the tangents of outputs that do not vary."""
+        types = self.output_types[: self.output_count]
+        return [
+            _zero(type_, batch) if tangent is None else tangent
+            for tangent, type_ in zip(tangents, types, strict=True)
+        ]
+
+
+def _zero(type: ArrayType, batch: int | None) -> Any:
+    shape = type.shape if batch is None else (batch, *type.shape)
+    return np.zeros(shape, type.dtype)[()]
+
+
+def _split_outputs(captured: Captured, has_aux: bool) -> tuple[Any, int, Any]:
+    """The structure of the value, how many leaves it has, and the structure of the auxiliary output."""
+    treedef = captured.treedef
+    if not has_aux:
+        return treedef, len(captured.outputs), None
+    children = treedef.children() if treedef is not None and treedef.type is tuple else ()
+    if len(children) != 2:
+        raise ArgumentTypeError(
+            "With has_aux=True the function must return a pair (value, auxiliary); it returned "
+            f"{pytrees.structure_text(treedef)}."
+        )
+    value, aux = (None if child.is_leaf() else child for child in children)
+    return value, children[0].num_leaves, aux
+
+
+def _all(primals: Sequence[Any]) -> Chosen:
+    if not primals:
+        raise ArgumentError("At least one argument to differentiate at is needed.")
+    return Chosen(0 if len(primals) == 1 else tuple(range(len(primals))), primals, {})
+
+
+def jvp(
+    function: Callable[..., Any],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: bool = False,
+) -> Any:
+    """The value and the derivative in a direction: (f(x), ∂f(x)[u]), computed together by forward mode (E.1.60).
+
+    Args:
+        function: plain NumPy code, of any number of arguments.
+        primals: the arguments, as a tuple or list.
+        tangents: as many, each with the structure and shapes of its argument. None for an argument that does not move, which may
+            then be of any type.
+        has_aux: whether the function returns a pair `(value, auxiliary)`.
+
+    Returns:
+        `(value, tangent)`, or `(value, tangent, auxiliary)`.
+
+    Example:
+        >>> import numpy as np
+        >>> import adjoint as ad
+        >>> value, tangent = ad.jvp(np.sin, (np.array([0.0, 1.0]),), (np.array([1.0, 0.0]),))
+        >>> tangent
+        array([1., 0.])
+    """
+    check_callable(function, "jvp")
+    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
+        raise ArgumentTypeError(
+            "jvp takes its primals and its tangents as tuples or lists: ad.jvp(f, (x,), (u,))."
+        )
+    if len(primals) != len(tangents):
+        raise ArgumentError(f"jvp was given {len(primals)} primals and {len(tangents)} tangents.")
+    moving = tuple(n for n, tangent in enumerate(tangents) if tangent is not None)
+    if not moving:
+        raise ArgumentError("jvp needs a tangent for at least one argument.")
+    chosen = Chosen(moving, primals, {})
+    directions = matching_leaves(
+        tuple(primals[n] for n in moving), tuple(tangents[n] for n in moving), "tangents"
+    )
+    captured = chosen.capture(function)
+    count = len(chosen.leaves)
+    output_tree, output_count, aux_tree = _split_outputs(captured, has_aux)
+
+    def derive(program: Program) -> tuple[Program, tuple[int, ...], Any]:
+        whole = jvp_program(program, [n < count for n in range(len(program.inputs))])
+        values = len(program.outputs)
+        return whole, tuple(range(values, len(whole.outputs))), None
+
+    compiled = prepare(
+        ("jvp", count), captured, derive, lambda: chosen.capture(function, lines=True)
+    )
+    results = run(compiled, [*chosen.leaves, *captured.constants, *directions])
+    values = results[: len(captured.outputs)]
+    moved = iter(results[len(captured.outputs) :])
+    slopes = [
+        next(moved) if type_.inexact else _zero(type_, None) for type_ in captured.output_types
+    ]
+    value = pytrees.unflatten(output_tree, values[:output_count])
+    tangent = pytrees.unflatten(output_tree, slopes[:output_count])
+    if has_aux:
+        return value, tangent, pytrees.unflatten(aux_tree, values[output_count:])
+    return value, tangent
+
+
+def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """The value, and the pullback: covectors of the result to covectors of the arguments (reverse mode, E.1.61).
+
+    Components of covectors are given and returned as arrays; on Euclidean spaces they are those of the vectors that represent
+    them. For adjoints under other inner products, see `derivative(...).H`.
+
+    Returns:
+        `(value, pullback)`, and the auxiliary output with `has_aux`; `pullback(v)` is a tuple with one entry an argument.
+
+    Example:
+        >>> import numpy as np
+        >>> import adjoint as ad
+        >>> value, pullback = ad.vjp(lambda x: x**2, np.array([1.0, 2.0]))
+        >>> pullback(np.array([1.0, 1.0]))
+        (array([2., 4.]),)
+    """
+    check_callable(function, "vjp")
+    chosen = _all(primals)
+    state = Linearisation(function, chosen, has_aux)
+
+    def pullback(cotangent: Any) -> tuple[Any, ...]:
+        leaves = state.pull(matching_leaves(state.value, cotangent, "the cotangent"))
+        result = chosen.unflatten(leaves)
+        return (result,) if chosen.single else result
+
+    return (state.value, pullback, state.aux) if has_aux else (state.value, pullback)
+
+
+def derivative(
+    function: Callable[..., Any],
+    *primals: Any,
+    domain: Space | None = None,
+    codomain: Space | None = None,
+) -> LinearMap:
+    """The derivative at a point: the linear map ∂f(x) from the domain to the codomain (E.1.34).
+
+    `D(u)` is the JVP, `D.T` the pullback of covectors, `D.H` the adjoint under the inner products of the two spaces,
+    `D.matrix()` the Jacobian in their bases. Applying any of them runs none of the function again.
+
+    Args:
+        function: plain NumPy code.
+        primals: the point. With several, the domain is the product of a tuple, and `D((u, v))` takes a tuple.
+        domain, codomain: the spaces; Euclidean of the right shapes if not given.
+
+    Raises:
+        MembershipError: the point or the value is not in the space named.
+
+    Example:
+        >>> import numpy as np
+        >>> import adjoint as ad
+        >>> D = ad.derivative(lambda X: X @ X, np.array([[1.0, 2.0], [3.0, 4.0]]))
+        >>> D(np.eye(2))  # UX + XU
+        array([[2., 4.],
+               [6., 8.]])
+    """
+    check_callable(function, "derivative")
+    chosen = _all(primals)
+    source = space_of(chosen.point, domain, "primals")
+    state = Linearisation(function, chosen)
+    return _as_map(state, source, codomain, getattr(function, "__name__", "f"))
+
+
+def _as_map(state: Linearisation, domain: Space, codomain: Space | None, name: str) -> LinearMap:
+    if codomain is None:
+        _check_inexact(state)
+        codomain = infer(state.value)
+    else:
+        codomain.check(state.value, "the function's value")
+
+    def forward(tangent: Any) -> Any:
+        leaves = state.fill(state.push(matching_leaves(state.chosen.point, tangent, "the tangent")))
+        return pytrees.unflatten(state.output_tree, leaves)
+
+    def backward(cotangent: Any) -> Any:
+        leaves = matching_leaves(state.value, cotangent, "the cotangent")
+        return state.chosen.unflatten(state.pull(leaves))
+
+    return LinearMap(domain, codomain, forward, backward, name=f"∂{name}")
+
+
+def _check_inexact(state: Linearisation) -> None:
+    for type_ in state.output_types[: state.output_count]:
+        if not type_.inexact:
+            raise NotDifferentiableError(
+                f"A derivative was asked of a function whose value is {type_}; integers and booleans carry no derivative."
+            )
+
+
+def linearize(function: Callable[..., Any], *primals: Any) -> tuple[Any, LinearMap]:
+    """The value and the derivative as a linear map; the map can be applied again and again at no more cost than its own.
+
+    Returns:
+        `(f(x), ∂f(x))`. With several arguments the map takes a tuple of tangents.
+
+    Example:
+        >>> import numpy as np
+        >>> import adjoint as ad
+        >>> value, D = ad.linearize(np.exp, np.array([0.0, 1.0]))
+        >>> D(np.array([2.0, 0.0]))
+        array([2., 0.])
+    """
+    check_callable(function, "linearize")
+    chosen = _all(primals)
+    state = Linearisation(function, chosen)
+    source = space_of(chosen.point, None, "primals")
+    return state.value, _as_map(state, source, None, getattr(function, "__name__", "f"))
+
+
+def linear_transpose(function: Callable[..., Any], *primals: Any) -> Callable[[Any], Any]:
+    """The transpose of a function that is linear already, from the function alone.
+
+    Args:
+        function: plain NumPy code, linear in its arguments.
+        primals: arguments of the right shapes and dtypes; their values do not matter.
+
+    Returns:
+        A function of the cotangent of the result, which returns a tuple of cotangents of the arguments.
+
+    Raises:
+        NotLinearError: the function is not linear.
+
+    Example:
+        >>> import numpy as np
+        >>> import adjoint as ad
+        >>> A = np.array([[1.0, 2.0], [3.0, 4.0]])
+        >>> ad.linear_transpose(lambda x: A @ x, np.zeros(2))(np.array([1.0, 0.0]))
+        (array([1., 2.]),)
+    """
+    check_callable(function, "linear_transpose")
+    chosen = _all(primals)
+    captured = chosen.capture(function)
+    count, constants = len(chosen.leaves), len(captured.constants)
+
+    def derive(program: Program) -> tuple[Program, tuple[int, ...], Any]:
+        linear = Program(
+            (*program.inputs[count:], *program.inputs[:count]), program.equations, program.outputs
+        )
+        whole = transpose_program(linear, constants)
+        return whole, tuple(range(len(whole.outputs))), None
+
+    compiled = prepare(
+        ("transpose", count), captured, derive, lambda: chosen.capture(function, lines=True)
+    )
+    shapes = pytrees.unflatten(
+        captured.treedef, [_zero(type_, None) for type_ in captured.output_types]
+    )
+
+    def transposed(cotangent: Any) -> tuple[Any, ...]:
+        leaves = matching_leaves(shapes, cotangent, "the cotangent")
+        result = chosen.unflatten(run(compiled, [*captured.constants, *leaves]))
+        return (result,) if chosen.single else result
+
+    return transposed

@@ -1,0 +1,179 @@
+"""Gradients: the Riesz representative of a real function's differential (E.1.37), by reverse mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+from adjoint.base import pytrees
+from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
+from adjoint.calculus.arguments import Argnums, Chosen, check_callable, check_real_scalar
+from adjoint.calculus.representation import represent, space_of
+from adjoint.pipeline import prepare, run
+from adjoint.program import Builder, Literal, Program
+from adjoint.spaces import Covector, Space
+from adjoint.transforms import vjp
+
+
+def gradient_program(program: Program, inputs: int, aux: int) -> Program:
+    """inputs -> (value, auxiliary outputs, cotangents of the first `inputs` inputs), the seed being 1."""
+    active = [number < inputs for number in range(len(program.inputs))]
+    seeded = [number == 0 for number in range(1 + aux)]
+    reverse = vjp(program, active, seeded)
+    builder = Builder()
+    arguments = [builder.input(variable.type) for variable in program.inputs]
+    one = Literal(program.outputs[0].type.dtype.type(1))
+    return builder.build(builder.inline(reverse, [*arguments, one]))
+
+
+def _reverse(
+    function: Any, chosen: Chosen, has_aux: bool, with_value: bool, name: str
+) -> tuple[Any, list[Any], Any]:
+    """The value, the cotangents of the leaves, and the auxiliary output."""
+    captured = chosen.capture(function)
+    aux_tree = None
+    if has_aux:
+        aux_tree = _split_aux(captured.treedef)
+    elif captured.treedef is not None or len(captured.outputs) != 1:
+        raise NotDifferentiableError(
+            f"{name} was asked of a function that returns {pytrees.structure_text(captured.treedef)}, not a real scalar. "
+            "If the rest is not to be differentiated, pass has_aux=True; else use ad.jacobian or ad.vjp."
+        )
+    check_real_scalar(captured, 0, name)
+    count, aux = len(chosen.leaves), len(captured.outputs) - 1
+
+    def derive(program: Program) -> tuple[Program, tuple[int, ...], Any]:
+        whole = gradient_program(program, count, aux)
+        if not with_value:
+            whole = Program(whole.inputs, whole.equations, whole.outputs[1:])
+        first = len(whole.outputs) - count
+        return whole, tuple(range(first, first + count)), None
+
+    compiled = prepare(
+        ("gradient", count, aux, with_value),
+        captured,
+        derive,
+        lambda: chosen.capture(function, lines=True),
+    )
+    results = run(compiled, chosen.leaves + captured.constants)
+    value = results[0] if with_value else None
+    first = len(results) - count
+    rest = pytrees.unflatten(aux_tree, results[with_value:first]) if has_aux else None
+    return value, list(results[first:]), rest
+
+
+def _split_aux(treedef: Any) -> Any:
+    children = treedef.children() if treedef is not None and treedef.type is tuple else ()
+    if len(children) != 2 or not children[0].is_leaf():
+        raise ArgumentTypeError(
+            "With has_aux=True the function must return a pair (value, auxiliary); it returned "
+            f"{pytrees.structure_text(treedef)}."
+        )
+    return None if children[1].is_leaf() else children[1]
+
+
+def _finished(chosen: Chosen, cotangents: list[Any], space: Space | None) -> Any:
+    if space is None:
+        return chosen.unflatten(cotangents)
+    return represent(space, chosen.unflatten(cotangents), chosen.point)
+
+
+def grad(
+    function: Callable[..., Any],
+    argnums: Argnums = 0,
+    space: Space | None = None,
+    has_aux: bool = False,
+) -> Callable[..., Any]:
+    """The gradient of a real-valued function, as a function of the same arguments.
+
+    The gradient at x is the vector with ⟨∇f(x), u⟩ = ∂f(x)[u] for all u (E.1.37); it depends on the inner product.
+
+    Args:
+        function: plain NumPy code; its value a real scalar, or a pair `(value, auxiliary)` with `has_aux`.
+        argnums: which positional argument, or arguments, to differentiate with respect to. Each may be a pytree.
+        space: the inner-product space of the arguments; Euclidean if not given. With several argnums, a `Product` of a tuple.
+        has_aux: whether the function returns an auxiliary output, which is passed on.
+
+    Returns:
+        A function that returns the gradient, in the structure, shapes and dtypes of the arguments; with `has_aux`, and
+        the auxiliary output.
+
+    Raises:
+        NotDifferentiableError: integer arguments, or a value that is not a real scalar.
+        MembershipError: an argument that is not in the space.
+
+    Example:
+        >>> import numpy as np
+        >>> import adjoint as ad
+        >>> ad.grad(lambda x: np.sum(x**3))(np.array([1.0, 2.0]))
+        array([ 3., 12.])
+    """
+    check_callable(function, "grad")
+
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        chosen = Chosen(argnums, args, kwargs)
+        _, cotangents, aux = _reverse(function, chosen, has_aux, False, "grad")
+        result = _finished(chosen, cotangents, space)
+        return (result, aux) if has_aux else result
+
+    return gradient
+
+
+def value_and_grad(
+    function: Callable[..., Any],
+    argnums: Argnums = 0,
+    space: Space | None = None,
+    has_aux: bool = False,
+) -> Callable[..., Any]:
+    """The value and the gradient together; arguments as for `grad`.
+
+    Returns:
+        A function that returns `(value, gradient)`, or `((value, auxiliary), gradient)` with `has_aux`.
+
+    Example:
+        >>> import numpy as np
+        >>> import adjoint as ad
+        >>> value, gradient = ad.value_and_grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
+        >>> float(value), gradient
+        (5.0, array([2., 4.]))
+    """
+    check_callable(function, "value_and_grad")
+
+    def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
+        chosen = Chosen(argnums, args, kwargs)
+        value, cotangents, aux = _reverse(function, chosen, has_aux, True, "value_and_grad")
+        result = _finished(chosen, cotangents, space)
+        return ((value, aux) if has_aux else value, result)
+
+    return value_and_gradient
+
+
+def differential(
+    function: Callable[..., Any], *primals: Any, space: Space | None = None
+) -> Covector:
+    """The differential df(x): the covector u ↦ ∂f(x)[u] of a real function. It needs no inner product.
+
+    Args:
+        function: its value a real scalar.
+        primals: the point; with several, the space is the product of a tuple.
+        space: the space that the point is in; inferred if not given.
+
+    Returns:
+        A `Covector`; `covector(u)` is the derivative in the direction u.
+
+    Example:
+        >>> import numpy as np
+        >>> import adjoint as ad
+        >>> w = ad.differential(lambda x: x[0] * x[1], np.array([2.0, 3.0]))
+        >>> float(w(np.array([1.0, 0.0])))
+        3.0
+    """
+    check_callable(function, "differential")
+    argnums: Argnums = 0 if len(primals) == 1 else tuple(range(len(primals)))
+    chosen = Chosen(argnums, primals, {})
+    home = space_of(chosen.point, space, "primals")
+    _, cotangents, _ = _reverse(function, chosen, False, False, "differential")
+    return home.covector(chosen.unflatten(cotangents))
+
+

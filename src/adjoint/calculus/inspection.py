@@ -1,0 +1,135 @@
+"""Looking at programs: the text of a captured function, of its derivatives, and the source that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from adjoint.base import pytrees
+from adjoint.base.arrays import is_numeric
+from adjoint.base.errors import ArgumentTypeError
+from adjoint.calculus.arguments import check_callable
+from adjoint.capture import Captured, Traced, capture, traced_type
+from adjoint.optimise import simplify
+from adjoint.pipeline import compile_program
+from adjoint.program import Program
+from adjoint.transforms import jvp, linearize, transpose, vjp, vmap
+
+
+class ProgramView:
+    """A captured program with its transforms, to look at. `print(view)` shows the program.
+
+    Inputs come in the order: arguments (`arguments` of them), then the constants that were lifted out of the function. The
+    transforms are with respect to the arguments that are inexact.
+
+    Example:
+        >>> import numpy as np
+        >>> import adjoint as ad
+        >>> print(ad.program(lambda x: np.sum(x**2), np.ones(3)))
+        program(a: f8[3]) {
+          b: f8[3] = square a
+          c: f8[] = sum[axes=(0,)] b
+          return c
+        }
+    """
+
+    def __init__(self, program: Program, arguments: int) -> None:
+        self.program = program
+        self.arguments = arguments
+
+    @property
+    def active(self) -> list[bool]:
+        """Which inputs the transforms differentiate with respect to."""
+        return [
+            number < self.arguments and variable.type.inexact
+            for number, variable in enumerate(self.program.inputs)
+        ]
+
+    def jvp(self) -> ProgramView:
+        """(inputs, tangents) -> (outputs, tangents of the outputs)."""
+        return ProgramView(simplify(jvp(self.program, self.active)), self.arguments)
+
+    def vjp(self) -> ProgramView:
+        """(inputs, cotangents of the outputs) -> (outputs, cotangents of the arguments)."""
+        return ProgramView(simplify(vjp(self.program, self.active)), self.arguments)
+
+    def linearize(self) -> ProgramView:
+        """(residuals, tangents) -> tangents of the outputs: the linear half alone."""
+        split = linearize(self.program, self.active)
+        return ProgramView(simplify(split.linear), split.residuals)
+
+    def transpose(self) -> ProgramView:
+        """(residuals, cotangents) -> cotangents of the arguments: the linear half, transposed."""
+        split = linearize(self.program, self.active)
+        return ProgramView(simplify(transpose(split.linear, split.residuals)), split.residuals)
+
+    def vmap(self, size: int) -> ProgramView:
+        """The program over a batch of the arguments."""
+        marks = [number < self.arguments for number in range(len(self.program.inputs))]
+        return ProgramView(simplify(vmap(self.program, marks, size)), self.arguments)
+
+    def simplified(self) -> ProgramView:
+        """The program as it is executed."""
+        return ProgramView(simplify(self.program), self.arguments)
+
+    def source(self) -> str:
+        """The source that the NumPy executor runs."""
+        return compile_program(self.program).source()
+
+    def __len__(self) -> int:
+        return len(self.program)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ProgramView) and self.program == other.program
+
+    def __hash__(self) -> int:
+        return hash(self.program)
+
+    def __str__(self) -> str:
+        return str(self.program)
+
+    def __repr__(self) -> str:
+        return repr(self.program)
+
+
+def program(function: Callable[..., Any], *args: Any, **kwargs: Any) -> ProgramView:
+    """The program of a function at these arguments, to look at.
+
+    Args:
+        function: plain NumPy code.
+        args: all arrays and numbers in them become inputs of the program; anything else is passed on as it is.
+        kwargs: passed on as they are.
+
+    Returns:
+        A `ProgramView`: print it, or ask for its `.jvp()`, `.vjp()`, `.linearize()`, `.transpose()`, `.vmap(n)`, `.source()`.
+
+    Example:
+        >>> import numpy as np
+        >>> import adjoint as ad
+        >>> print(ad.program(np.tanh, np.ones(2)).source())
+        def program(x0):
+            v0 = tanh(x0)
+            return (v0,)
+        <BLANKLINE>
+    """
+    captured = capture_whole(function, args, kwargs)
+    return ProgramView(captured.program(), captured.trace.input_count)
+
+
+def capture_whole(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Captured:
+    """Capture a function with every array and number among its arguments traced."""
+    check_callable(function, "program")
+    leaves, treedef = pytrees.flatten(args)
+    arrays = [leaf for leaf in leaves if type(leaf) is Traced or is_numeric(leaf)]
+    if not arrays:
+        raise ArgumentTypeError("program needs at least one array or number among the arguments.")
+
+    def call(target: Any, traced: list[Any]) -> Any:
+        waiting = iter(traced)
+        whole = [
+            next(waiting) if type(leaf) is Traced or is_numeric(leaf) else leaf for leaf in leaves
+        ]
+        return target(*pytrees.unflatten(treedef, whole), **kwargs)
+
+    types = [traced_type(leaf) for leaf in arrays]
+    return capture(function, call, types, arrays, [type_.inexact for type_ in types])
