@@ -33,7 +33,7 @@ def program_at(function: Callable[..., Any], *values: Any) -> Program:
 
 
 def run(program: Program, *arguments: Any, strong: bool = False) -> Any:
-    """The results of a program, checked and simplified, on the NumPy executor; alone if there is one."""
+    """The results of a program, checked and simplified, on NumPy; alone if there is one."""
     simple = check_program(simplify(check_program(program)))
     results = NumpyExecutor().compile(simple, strong)(*arguments)
     return results[0] if len(results) == 1 else results

@@ -1,8 +1,9 @@
 """The one generic checker: what must hold of every primitive, on every sample that it declares.
 
-Each check takes a `Case` (a primitive on one of its samples) and raises `CheckFailure`, which names the primitive, the sample,
-the check and the size of the error. What it cannot see: points that no sample visits, an error smaller than its tolerance,
-and kinks (samples stay away from them; `tests/primitives/test_kinks.py` goes there).
+Each check takes a `Case` (a primitive on one of its samples) and raises `CheckFailure`, which names
+the primitive, the sample, the check and the size of the error. What it cannot see: points that no
+sample visits, an error smaller than its tolerance, and kinks (samples stay away from them;
+`tests/primitives/test_kinks.py` goes there).
 """
 
 from __future__ import annotations
@@ -27,23 +28,29 @@ from adjoint.primitives.samples import Draw, Fixed, Sample
 from adjoint.primitives.typing_rules import resolve
 from adjoint.program import (
     Builder,
-    Literal,
     Program,
-    Variable,
     check_linear,
     check_program,
     operation,
 )
 from adjoint.transforms import jvp, linearize, transpose, vjp, vmap
+from tests.vectors import (
+    Arrays,
+    coordinates,
+    differences,
+    distance,
+    from_coordinates,
+    pairing,
+    random_like,
+    run_wide,
+    widened,
+)
 
 BATCH = 3
-LADDER = tuple(2.0**-power for power in range(6, 11))  # steps of the differences
 DIFFERENCE_TOLERANCE = {8: 1e-9, 4: 2e-5}  # by the bytes of the narrowest real part
 ADJOINT_TOLERANCE = {8: 1e-12, 4: 1e-5}
 ORDER_TOLERANCE = {8: 1e-10, 4: 2e-4}
 VALUE_TOLERANCE = {8: 1e-14, 4: 5e-6}  # between two ways of summing
-
-Arrays = tuple[Any, ...]
 
 
 class CheckFailure(AssertionError):
@@ -65,7 +72,8 @@ class Case:
 
     def __str__(self) -> str:
         types = ", ".join(str(type_of(operand)) for operand in self.operands)
-        return f"{self.primitive.name}, sample {self.number}{self.variant} ({types}) {self.sample.params or ''}"
+        where = f"{self.primitive.name}, sample {self.number}{self.variant} ({types})"
+        return f"{where} {self.sample.params}" if self.sample.params else where
 
     def generator(self, *purpose: Any) -> np.random.Generator:
         """Random numbers of its own for each purpose, the same at every run."""
@@ -79,7 +87,7 @@ class Case:
         return tuple(operand.array(generator) for operand in self.sample.operands)
 
     def others(self, place: int) -> list[Any]:
-        """For a batch: operands like the one at this place, the first being it. Indices are rotated."""
+        """For a batch: this operand, and others like it. Indices are rotated."""
         operand = self.sample.operands[place]
         values = self.operands[place]
         if isinstance(operand, Fixed):
@@ -97,7 +105,7 @@ class Case:
 
     @property
     def active(self) -> tuple[bool, ...]:
-        """The operands that a derivative is taken in: the inexact ones, without those that the sample exempts."""
+        """The operands that a derivative is taken in: the inexact ones that have one."""
         return tuple(
             variable.type.inexact and place not in self.sample.constant
             for place, variable in enumerate(self.program.inputs)
@@ -157,15 +165,17 @@ def in_single_precision(sample: Sample) -> Sample | None:
     single = {np.dtype(float): np.float32, np.dtype(complex): np.complex64}
     operands = tuple(
         dataclasses.replace(operand, dtype=single[np.dtype(operand.dtype)])
-        if isinstance(operand, Draw)
-        and not operand.python
-        and np.dtype(operand.dtype) in single
+        if isinstance(operand, Draw) and not operand.python and np.dtype(operand.dtype) in single
         else Fixed(np.asarray(operand.values, np.float32))
         if isinstance(operand, Fixed) and np.asarray(operand.values).dtype.kind == "f"
         else operand
         for operand in sample.operands
     )
-    return None if all(a is b for a, b in zip(operands, sample.operands, strict=True)) else dataclasses.replace(sample, operands=operands)
+    return (
+        None
+        if all(a is b for a, b in zip(operands, sample.operands, strict=True))
+        else dataclasses.replace(sample, operands=operands)
+    )
 
 
 # --- running -------------------------------------------------------------------------------------
@@ -177,117 +187,24 @@ def compiled(program: Program, strong: bool) -> Any:
     return NumpyExecutor().compile(program, strong)
 
 
-def run(case: Case, check: str, program: Program, arguments: Sequence[Any], strong: bool = False) -> Arrays:
+def run(
+    case: Case, check: str, program: Program, arguments: Sequence[Any], strong: bool = False
+) -> Arrays:
     """Run a program: checked, simplified, and its results held to the types it promises."""
     results: Arrays = compiled(check_program(simplify(check_program(program))), strong)(*arguments)
     for number, (value, type_) in enumerate(zip(results, program.output_types, strict=True)):
         if not isinstance(value, np.generic if type_.ndim == 0 else np.ndarray):
             raise case.fail(check, f"result {number} is a {type(value).__name__}, expected {type_}")
         if value.dtype != type_.dtype or value.shape != type_.shape:
-            raise case.fail(check, f"result {number} is {type_of(value)}, the type rule says {type_}")
+            raise case.fail(
+                check, f"result {number} is {type_of(value)}, the type rule says {type_}"
+            )
     return results
 
 
-_WIDE = {"f": np.dtype(np.longdouble), "c": np.dtype(np.clongdouble)}
-
-
-def widened(value: Any) -> Any:
-    """A value in extended precision, where it is of floating point."""
-    array = np.asarray(value)
-    return array.astype(_WIDE[array.dtype.kind]) if array.dtype.kind in _WIDE else value
-
-
-def run_wide(program: Program, arguments: Sequence[Any]) -> Arrays:
-    """Interpret a program in extended precision; primitives that NumPy lacks there run in double precision."""
-    values: dict[Variable, Any] = dict(zip(program.inputs, map(widened, arguments), strict=True))
-    for equation in program.equations:
-        params = {
-            name: _WIDE.get(value.kind, value) if isinstance(value, np.dtype) else value
-            for name, value in equation.params.items()
-        }
-        operands = [a.value if isinstance(a, Literal) else values[a] for a in equation.inputs]
-        with np.errstate(all="ignore"):
-            results = _evaluate_wide(equation.primitive, operands, params)
-        values.update(zip(equation.outputs, map(widened, results), strict=True))
-    return tuple(a.value if isinstance(a, Literal) else values[a] for a in program.outputs)
-
-
-def _evaluate_wide(primitive: Primitive, operands: list[Any], params: dict[str, Any]) -> Any:
-    try:
-        found = primitive.evaluate(*operands, **params)
-    except TypeError:  # SciPy has few functions in extended precision
-        found = primitive.evaluate(*map(_narrowed, operands), **params)
-    return found if primitive.multiple else (found,)
-
-
-def _narrowed(value: Any) -> Any:
-    kind = np.asarray(value).dtype.kind
-    return np.asarray(value, {"f": float, "c": complex}[kind]) if kind in _WIDE else value
-
-
-# --- vectors: tuples of arrays, complex ones with the real inner product -------------------------
-
-
-def random_like(generator: np.random.Generator, types: Sequence[Any]) -> Arrays:
-    """Random arrays of these types, each entry (each part of one) in [-1, 1]."""
-    found = []
-    for type_ in types:
-        values = generator.uniform(-1, 1, type_.shape)
-        if type_.dtype.kind == "c":
-            values = values + 1j * generator.uniform(-1, 1, type_.shape)
-        values = np.asarray(values, type_.dtype)
-        found.append(values if type_.ndim else values[()])
-    return tuple(found)
-
-
-def coordinates(vectors: Sequence[Any]) -> Any:
-    """All real coordinates in a row: real parts, and imaginary ones of complex arrays."""
-    parts: list[Any] = [np.zeros(0)]
-    for vector in vectors:
-        vector = np.asarray(vector)
-        parts.append(np.ravel(vector.real))
-        if vector.dtype.kind == "c":
-            parts.append(np.ravel(vector.imag))
-    return np.concatenate(parts)
-
-
-def from_coordinates(row: Any, like: Sequence[Any]) -> Arrays:
-    """The arrays with these coordinates."""
-    found, start = [], 0
-    for example in map(np.asarray, like):
-        part = row[start : start + example.size].reshape(example.shape)
-        start += example.size
-        if example.dtype.kind == "c":
-            part = part + 1j * row[start : start + example.size].reshape(example.shape)
-            start += example.size
-        part = part.astype(example.dtype)
-        found.append(part if part.ndim else part[()])
-    return tuple(found)
-
-
-def pairing(one: Sequence[Any], other: Sequence[Any]) -> float:
-    """Re sum conj(a) b."""
-    return float(coordinates(one).astype(float) @ coordinates(other).astype(float))
-
-
-def distance(one: Sequence[Any], other: Sequence[Any]) -> float:
-    """The largest difference of coordinates, relative to the largest coordinate; infinite where only one is finite."""
-    a, b = coordinates(one), coordinates(other)
-    if a.shape != b.shape:
-        return float("inf")
-    if a.size == 0:
-        return 0.0
-    same = (a == b) | (np.isnan(a) & np.isnan(b))
-    if same.all():
-        return 0.0
-    with np.errstate(all="ignore"):
-        gap = np.max(np.abs(np.where(same, 0, a - b)))
-        size = np.max(np.abs(np.where(same & ~np.isfinite(a), 0, b)))
-        error = float(gap / size) if size else float("inf")
-    return error if np.isfinite(error) else float("inf")
-
-
-def close(case: Case, check: str, found: Sequence[Any], expected: Sequence[Any], bound: float) -> None:
+def close(
+    case: Case, check: str, found: Sequence[Any], expected: Sequence[Any], bound: float
+) -> None:
     """Raise unless two vectors agree to a relative bound."""
     error = distance(found, expected)
     if not error <= bound:
@@ -300,7 +217,7 @@ def close(case: Case, check: str, found: Sequence[Any], expected: Sequence[Any],
 
 
 def check_value(case: Case) -> None:
-    """The executor gives what the primitive means; an elementwise one gives what NumPy's function gives."""
+    """The executor gives what the primitive means; a ufunc, what NumPy's function gives."""
     primitive, operands = case.primitive, case.operands
     with np.errstate(all="ignore"):
         found = primitive.evaluate(*operands, **case.sample.params)
@@ -317,28 +234,10 @@ def check_value(case: Case) -> None:
     close(case, "value", expected, meant, 1e3 * np.finfo(f"f{case.bytes}").eps)
 
 
-def differences(function: Callable[[float], Arrays]) -> tuple[list[Arrays], Arrays]:
-    """Central differences of a function of a step on a ladder of steps, and their Richardson extrapolation."""
-    steps = [np.longdouble(step) for step in LADDER]
-    forward, backward = [function(h) for h in steps], [function(-h) for h in steps]
-    first = [
-        tuple((a - b) / (2 * h) for a, b in zip(up, down, strict=True))
-        for up, down, h in zip(forward, backward, steps, strict=True)
-    ]
-    table, weight = list(first), 1
-    while len(table) > 1:  # the error is a series in h^2: each column removes one power
-        weight *= 4
-        table = [
-            tuple((weight * b - a) / (weight - 1) for a, b in zip(rough, fine, strict=True))
-            for rough, fine in itertools.pairwise(table)
-        ]
-    return first, table[0]
-
-
 def check_differences(
     case: Case, check: str, program: Program, point: Arrays, direction: Arrays, found: Arrays
 ) -> None:
-    """Compare a derivative with differences of a program along a direction (None where it stands still)."""
+    """Compare a derivative with differences along a direction (None where it stands still)."""
     inexact = [number for number, type_ in enumerate(program.output_types) if type_.inexact]
 
     def along(step: Any) -> Arrays:
@@ -352,7 +251,8 @@ def check_differences(
     ladder, expected = differences(along)
     tolerance = DIFFERENCE_TOLERANCE[case.bytes]
     close(case, check, found, expected, tolerance)
-    # The plain differences approach the rule at second order: halving the step divides the error by four.
+    # The plain differences approach the rule at second order: halving the step divides the error by
+    # four.
     errors = [distance(rung, found) for rung in ladder]
     for before, after in itertools.pairwise(errors):
         if after > max(0.35 * before, tolerance):
@@ -403,7 +303,7 @@ def check_linearize(case: Case) -> None:
 
 
 def _adjoints(case: Case, marks: Sequence[bool], cotangents: Arrays) -> tuple[Arrays, Arrays]:
-    """The transpose on covectors, by the transform `vjp` and by transposing the linearised program."""
+    """The transpose on covectors, by `vjp`, and by transposing the linearised program."""
     count = len(case.program.outputs)
     pulled = run(case, "adjoint", vjp(case.program, marks), (*case.operands, *cotangents))[count:]
     split = linearize(case.program, marks)
@@ -449,7 +349,7 @@ def _positive(generator: np.random.Generator, size: int) -> Any:
 
 
 def check_second_order(case: Case) -> None:
-    """The second derivative agrees with differences of the first, and with itself in all four compositions of modes."""
+    """The second derivative agrees with differences, and in all four compositions of modes."""
     marks, count = case.active, len(case.program.outputs)
     inputs, chosen = len(case.operands), sum(marks)
     first, second, weights = case.tangents(marks, 1), case.tangents(marks, 2), case.cotangents()
@@ -490,7 +390,7 @@ def check_second_order(case: Case) -> None:
 
 
 def check_batching(case: Case) -> None:
-    """A batch gives what a loop gives: for the primitive, its JVP and its VJP, whichever operands are batched."""
+    """A batch gives what a loop gives, also of the JVP and VJP, whichever operands are batched."""
     if not case.operands:
         return
     places = range(len(case.operands))
@@ -544,9 +444,11 @@ def _compare_with_loop(
 
 
 def check_precision(case: Case) -> None:
-    """No array is of double precision, in a derivative of what is in single precision throughout."""
+    """The derivative of what is in single precision holds no array in double precision."""
     types = (*case.program.input_types, *case.program.output_types)
-    if any(t.inexact and not t.weak and t.dtype.itemsize > 4 + 4 * (t.dtype.kind == "c") for t in types):
+    if any(
+        t.inexact and not t.weak and t.dtype.itemsize > 4 + 4 * (t.dtype.kind == "c") for t in types
+    ):
         return
     if not case.differentiable or case.bytes != 4:
         return
@@ -554,8 +456,14 @@ def check_precision(case: Case) -> None:
         for equation in simplify(program).equations:
             for variable in equation.outputs:
                 dtype = variable.type.dtype
-                if variable.type.inexact and variable.type.ndim and dtype.itemsize > (8 if dtype.kind == "c" else 4):
-                    raise case.fail("precision", f"computed in {variable.type}:\n{simplify(program)}")
+                if (
+                    variable.type.inexact
+                    and variable.type.ndim
+                    and dtype.itemsize > (8 if dtype.kind == "c" else 4)
+                ):
+                    raise case.fail(
+                        "precision", f"computed in {variable.type}:\n{simplify(program)}"
+                    )
 
 
 CHECKS: dict[str, Callable[[Case], None]] = {

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
-import numpy as np
+from numpy import vdot
 
 from adjoint.base.errors import AdjointError
 from adjoint.base.settings import settings
@@ -46,23 +46,20 @@ class Compiled:
         """Run it on concrete arguments."""
         results: tuple[Any, ...] = self.fast(*arguments)
         for number in self.watched:
-            if has_nan(results[number]) and settings().strong_zeros:
-                if self._strong is None:
-                    self._strong = self.executor.compile(self.program, strong_zeros=True)
-                return self._strong(*arguments)
+            # NaN if any entry is; one pass without a temporary, and no warnings.
+            total = vdot(results[number], results[number])
+            if total != total and settings().strong_zeros:
+                return self._again(arguments)
         return results
+
+    def _again(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        if self._strong is None:
+            self._strong = self.executor.compile(self.program, strong_zeros=True)
+        return self._strong(*arguments)
 
     def source(self) -> str:
         """The source that the NumPy executor made."""
         return self._fast.source()
-
-
-def has_nan(array: Any) -> bool:
-    """Whether a NaN is among the numbers; one pass without a temporary."""
-    if array.ndim == 0:
-        return bool(array != array)
-    total = np.vdot(array, array)
-    return bool(total != total)
 
 
 # --- the cache ------------------------------------------------------------------------------------------------
@@ -134,28 +131,29 @@ def cache_clear() -> None:
 
 # --- preparing and running -----------------------------------------------------------------------------------
 
-Derivation = Callable[[Program], tuple[Program, tuple[int, ...], Any]]
+Derivation = Callable[[Program, Any], tuple[Program, tuple[int, ...], Any]]
 
 
 def prepare(
     kind: Any,
     captured: Captured,
     derive: Derivation,
-    recapture: Callable[[], Captured] | None = None,
+    recapture: Callable[[Any], Captured] | None = None,
+    function: Any = None,
 ) -> Compiled:
-    """The compiled program of a kind for a captured function; derived only if it has not come by before.
+    """The compiled program of a kind for a captured function; derived only if it is new.
 
-    derive: program -> (derived program, outputs to watch, facts that the caller wants back with it). recapture: captures once
-    more with the user's lines, to point at one in an error.
+    derive: `(program, kind)` -> (derived program, outputs to watch, facts that the caller wants back with it).
+    recapture: captures the function once more with the user's lines, to point at one in an error.
     """
     key = (kind, settings().kink, captured.key)
     found = _cache.get(key)
     if found is not None:
         return found
     try:
-        program, watched, facts = derive(captured.program())
+        program, watched, facts = derive(captured.program(), kind)
     except AdjointError as error:
-        _point_at_line(error, recapture)
+        _point_at_line(error, recapture, function)
         raise
     return _cache.put(key, compile_program(program, watched, facts))
 
@@ -178,22 +176,23 @@ def watch_all(program: Program) -> tuple[int, ...]:
     return ()
 
 
-def _point_at_line(error: AdjointError, recapture: Callable[[], Captured] | None) -> None:
-    origin = getattr(error, "origin", None)
+def _point_at_line(
+    error: AdjointError, recapture: Callable[[Any], Captured] | None, function: Any
+) -> None:
+    origin = error.origin
     if origin is None or recapture is None:
         return
-    lines = recapture().trace.lines or []
+    lines = recapture(function).trace.lines or []
     if origin < len(lines) and lines[origin]:
         error.add_note(f"At {lines[origin]}")
 
 
 def run(compiled: Compiled, arguments: Sequence[Any]) -> Sequence[Any]:
     """The results: computed, or recorded where an argument is traced by an outer capture."""
-    for argument in arguments:
-        if type(argument) is Traced:
-            if all(map(is_known, arguments)):
-                return compiled([unwrap(each) for each in arguments])
-            return inline(compiled.program, arguments)
+    if Traced in map(type, arguments):
+        if all(map(is_known, arguments)):
+            return compiled([unwrap(each) for each in arguments])
+        return inline(compiled.program, arguments)
     return compiled(arguments)
 
 

@@ -1,10 +1,10 @@
-"""The NumPy executor: readable source, results of their own memory, NumPy's warnings, in-place writes."""
+"""The NumPy executor: its source, the memory of its results, warnings, in-place writes."""
 
 from __future__ import annotations
 
 import gc
-import tracemalloc
 import traceback
+import tracemalloc
 import warnings
 from typing import Any
 
@@ -49,11 +49,11 @@ def program(x0, x1, x2, x3, x4, x5):
         v4 = square(v1)
         v5 = subtract(1, v4, out=v4)
         v6 = multiply(2, v3, out=v3)
-        v7 = divide(1, x4)
+        v7 = int64.type(1) / x4
         v8 = v7.astype(float32)
         v9 = v8 * x5
         v10 = multiply(v6, v9, out=v6)
-        v11 = matmul(x1.T, v10)
+        v11 = multiply(x1.T, v10)
         v12 = matmul(v10, v1.T)
         v13 = multiply(v5, v11, out=v5)
         v14 = matmul(v13, x2.T)
@@ -89,7 +89,9 @@ def test_the_network_in_single_precision() -> None:
     hidden = np.tanh(a @ x)
     residual = 2 * (b @ hidden - y) / 178
     np.testing.assert_allclose(second, residual @ hidden.T, rtol=1e-4)
-    np.testing.assert_allclose(first, (b.T @ residual * (1 - hidden**2)) @ x.T, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(
+        first, (b.T @ residual * (1 - hidden**2)) @ x.T, rtol=1e-3, atol=1e-4
+    )
     assert first.dtype == second.dtype == F4
 
 
@@ -111,6 +113,7 @@ def test_the_network_in_single_precision() -> None:
         (lambda x: sum_axes(x, (0, 1)), (f8(2, 3),), "v0 = add.reduce(x0, None)"),
         (lambda x: sum_axes(x, (1,)), (f8(2, 3),), "v0 = add.reduce(x0, 1)"),
         (lambda x, y: contract(x, y, "i,i->"), (f8(3), f8(3)), "v0 = matmul(x0, x1)"),
+        (lambda x, y: contract(x, y, "ij,jk->ik"), (f8(3, 1), f8(1, 2)), "v0 = multiply(x0, x1)"),
         (lambda x, y: contract(x, y, "i,j->ij"), (f8(2), f8(3)), "v0 = x0[:, None] * x1"),
         (lambda x, y: contract(x, y, "i,j->ji"), (f8(2), f8(3)), "v0 = x1[:, None] * x0"),
         (lambda x: scale(2.0, x), (f8(2),), "v0 = multiply(2.0, x0)"),
@@ -298,7 +301,7 @@ def test_a_write_into_an_input_copies_it_once() -> None:
 
 
 def test_large_arrays_are_let_go_when_they_die() -> None:
-    """Along a chain of reductions only a few arrays live at a time, whatever views there were of them."""
+    """Along a chain of reductions only a few arrays live at a time, whatever views they had."""
     side, steps = 512, 12
 
     def function(x: Any) -> Any:

@@ -14,7 +14,11 @@ CASES = [
     for case in cases(primitive)
 ]
 ROWS = [
-    pytest.param(check, case, id=f"{case.primitive.name}-{case.number}{'-single' * bool(case.variant)}-{check}")
+    pytest.param(
+        check,
+        case,
+        id=f"{case.primitive.name}-{case.number}{'-single' * bool(case.variant)}-{check}",
+    )
     for case in CASES
     for check in CHECKS
     if applies(check, case)

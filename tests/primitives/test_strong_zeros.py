@@ -1,6 +1,7 @@
-"""Strong zeros: a derivative that is exactly zero stays zero against an infinite or undefined factor.
+"""Strong zeros: what is exactly zero stays zero against an infinite or undefined factor.
 
-The fast compilation makes NaN in exactly the same places, so that whoever runs it can see that the strong one is needed.
+The fast compilation makes NaN in exactly the same places, so that whoever runs it can see that the
+strong one is needed.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ def test_what_is_truly_infinite_or_undefined_stays_so() -> None:
 
 
 def test_the_users_own_products_are_numpys() -> None:
-    """Strong zeros are for derivatives: 0 * inf in the function itself is NaN, and so is inf - inf in a product."""
+    """Strong zeros are for derivatives: 0 * inf in the function itself is NaN."""
     x, y = np.zeros((2, 2)), np.full((2, 2), np.inf)
     program = program_at(lambda x, y: (x * y, contract(x, y, "ij,jk->ik")), x, y)
     with np.errstate(invalid="ignore"):

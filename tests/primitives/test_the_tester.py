@@ -1,4 +1,4 @@
-"""The generic checker must see what is wrong: each planted defect, by 0.1 % where it has a size, fails the check that is for it."""
+"""The generic checker sees what is wrong: each planted defect, of 0.1 %, fails its check."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.checker import CHECKS, CheckFailure, cases, check_primitive, compiled
 
 @contextmanager
 def planted(**changes: Any) -> Iterator[Primitive]:
-    """A primitive that is right but for these changes, known to the registries for as long as the block runs."""
+    """A primitive that is right but for these changes, registered while the block runs."""
     before = dict(PRIMITIVES), dict(UFUNCS)
     # Elementwise x^3, nonlinear, unless changed.
     slots: dict[str, Any] = {
@@ -48,9 +48,13 @@ def planted(**changes: Any) -> Iterator[Primitive]:
 
 def fails(check: str, **changes: Any) -> str:
     """Plant a defect; the named check must fail on some case. Returns the message."""
-    with planted(**changes) as primitive, pytest.raises(CheckFailure) as caught:
+
+    def run_check() -> None:
         for case in cases(primitive):
             CHECKS[check](case)
+
+    with planted(**changes) as primitive, pytest.raises(CheckFailure) as caught:
+        run_check()
     assert caught.value.check == check
     return str(caught.value)
 
@@ -145,7 +149,10 @@ def test_a_meaning_that_is_not_the_ufunc() -> None:
 
 @pytest.mark.parametrize(
     "infer",
-    [lambda x: array_type(x.shape, np.dtype(np.float32)), lambda x: array_type((1, *x.shape), x.dtype)],
+    [
+        lambda x: array_type(x.shape, np.dtype(np.float32)),
+        lambda x: array_type((1, *x.shape), x.dtype),
+    ],
     ids=["dtype", "shape"],
 )
 def test_a_type_rule_that_is_wrong(infer: Any) -> None:

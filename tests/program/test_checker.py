@@ -29,7 +29,9 @@ def test_an_input_twice() -> None:
 def test_a_variable_assigned_twice() -> None:
     x, y = Variable(f8(3)), Variable(f8(3))
     twice = [Equation(SIN, [x], [y]), Equation(SIN, [y], [y])]
-    with pytest.raises(ProgramError, match=r"In equation 1 \(sin\), a variable is assigned a second"):
+    with pytest.raises(
+        ProgramError, match=r"In equation 1 \(sin\), a variable is assigned a second"
+    ):
         check_program(Program([x], twice, [y]))
     with pytest.raises(ProgramError, match="assigned a second time"):
         check_program(Program([x], [Equation(SIN, [x], [x])], [x]))
@@ -66,7 +68,9 @@ def test_linearity() -> None:
     a, x = program.inputs
     assert check_linear(program, [x]) is program
     assert check_linear(program, [a]) is program
-    with pytest.raises(ProgramError, match=r"contract\[.*\]\) is not linear in its operands \[0, 1\]"):
+    with pytest.raises(
+        ProgramError, match=r"contract\[.*\]\) is not linear in its operands \[0, 1\]"
+    ):
         check_linear(program, [a, x])
     program = program_of(lambda x: np.sin(-x), f8(3))
     with pytest.raises(ProgramError, match=r"Equation 1 \(sin\) is not linear"):

@@ -23,7 +23,7 @@ from adjoint.primitives.structure import broadcast_to, permute, reshape, sum_axe
 from adjoint.program import Builder, Program, check_linear, check_program
 from adjoint.transforms import jvp, linearize, transpose, vjp, vmap
 from tests.building import f8
-from tests.checker import differences, distance, pairing, run_wide
+from tests.vectors import differences, distance, pairing, run_wide
 
 N = 3  # every value is a matrix of N rows and columns
 INDEX = np.array([0, 2, 2])
@@ -40,7 +40,9 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "power": lambda x, y: np.power(1.5 + np.sin(x), np.tanh(y)),
     "root": lambda x, y: np.sqrt(1.0 + np.square(x)),
     "contract": lambda x, y: contract(np.tanh(x), np.tanh(y), "ij,jk->ki"),
-    "outer": lambda x, y: contract(take(x, (0, (0, N, 1))), np.sin(take(y, (1, (0, N, 1)))), "i,j->ij"),
+    "outer": lambda x, y: contract(
+        take(x, (0, (0, N, 1))), np.sin(take(y, (1, (0, N, 1)))), "i,j->ij"
+    ),
     "permute": lambda x, y: permute(x, (1, 0)),
     "reshape": lambda x, y: reshape(permute(reshape(x, (N * N,)), (0,)), (N, N)),
     "broadcast": lambda x, y: broadcast_to(take(x, ((0, N, 1), 1)), (N, N)) * y,
@@ -48,7 +50,9 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "cumulative sum": lambda x, y: cumulative_sum(np.sin(x), 1),
     "flip": lambda x, y: take(x, ((N - 1, -1, -1), (0, N, 1))),
     "update": lambda x, y: update(x, take(y, ((0, N, 1), 0)), (1, (0, N, 1))),
-    "increment": lambda x, y: increment(x, take(x, ((0, N - 1, 1), (0, N, 1))), ((1, N, 1), (0, N, 1))),
+    "increment": lambda x, y: increment(
+        x, take(x, ((0, N - 1, 1), (0, N, 1))), ((1, N, 1), (0, N, 1))
+    ),
     "gather": lambda x, y, i: bind(GATHER, x, i),
     "gather add": lambda x, y, i: bind(GATHER_ADD, x, np.sin(y), i),
     # The mask is that of a constant, so that no kink is near.
@@ -60,7 +64,7 @@ INDEXED = frozenset({"gather", "gather add"})
 
 @st.composite
 def programs(draw: Any) -> Program:
-    """(x, y, index) -> one or two matrices, in a few random steps that each use any of the values so far."""
+    """(x, y, index) -> one or two matrices, in a few random steps on any of the values so far."""
     builder = Builder()
     values = [Expression(builder, builder.input(f8(N, N))) for _ in range(2)]
     index = Expression(builder, builder.input(array_type((N,), INDEX.dtype)))
@@ -81,7 +85,7 @@ def run(program: Program, *arguments: Any) -> tuple[Any, ...]:
     strong = executor.compile(simple, True)(*arguments)
     for one, two, three in zip(plain, found, strong, strict=True):
         np.testing.assert_allclose(one, two, rtol=1e-13, atol=1e-13)
-        np.testing.assert_array_equal(two, three)
+        np.testing.assert_allclose(two, three, rtol=1e-13, atol=1e-13)  # another order of summing
     return found
 
 
@@ -124,7 +128,9 @@ def test_derivatives(program: Program, seed: int) -> None:
 
 
 @quickly
-@given(programs(), st.tuples(st.booleans(), st.booleans(), st.booleans()), st.integers(0, 2**32 - 1))
+@given(
+    programs(), st.tuples(st.booleans(), st.booleans(), st.booleans()), st.integers(0, 2**32 - 1)
+)
 def test_batches(program: Program, batched: tuple[bool, ...], seed: int) -> None:
     rng = np.random.default_rng(seed)
     size = 4

@@ -1,4 +1,4 @@
-"""Forward mode, linearisation, transposition and batching, on the worked examples of the source documents."""
+"""The transforms, on the worked examples of the source documents, and in their structure."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import pytest
 
 from adjoint.base.arrays import array_type
 from adjoint.base.errors import NotLinearError
+from adjoint.primitives import bind
+from adjoint.primitives.calls import LINEAR_CALL, LinearFunction
 from adjoint.primitives.contraction import contract
 from adjoint.primitives.slicing import take
 from adjoint.primitives.structure import broadcast_to, permute, sum_axes
@@ -269,3 +271,26 @@ def test_a_jacobian_is_a_batch_of_pushforwards() -> None:
     pull = vjp(program_at(function, x), (True,))
     _, rows = run(vmap(pull, (False, True), 3), x, np.eye(3))
     close(rows, expected)
+
+
+def test_a_linear_call_with_several_results_of_which_one_is_used() -> None:
+    """The cotangents that nobody sends are zero."""
+    matrix = RNG.normal(size=(2, 3))
+    function = LinearFunction(
+        lambda x: (matrix @ x, x[::-1].copy()),
+        lambda v, w: (matrix.T @ v + w[::-1],),
+        [f8(3)],
+        [f8(2), f8(3)],
+        "both",
+    )
+
+    def first(x: Any) -> Any:
+        one, _ = bind(LINEAR_CALL, np.sin(x), function=function, transposed=False)
+        return one
+
+    x, v = RNG.normal(size=3), RNG.normal(size=2)
+    close(pulled(first, x, v), np.cos(x) * (matrix.T @ v))
+    close(pushed(first, x, np.ones(3)), matrix @ np.cos(x))
+    batch = vmap(vjp(program_at(first, x), (True,)), (True, False), 2)
+    _, rows = run(batch, np.stack([x, x + 1]), v)
+    close(rows[1], np.cos(x + 1) * (matrix.T @ v))

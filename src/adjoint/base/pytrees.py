@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import optree
 
 NAMESPACE = "adjoint"
+_flatten = optree._C.flatten  # what tree_flatten calls; spares a Python frame on the hottest path
 TreeDef = optree.PyTreeSpec
+_ARRAYS = frozenset({np.ndarray, float, int, complex, np.float64, np.float32})
 _ATOMS = (np.ndarray, float, np.generic, int, complex)
 
 
@@ -22,9 +25,11 @@ def flatten(tree: Any) -> tuple[list[Any], TreeDef | None]:
     """The leaves of a tree in order, and its structure; the structure of a bare array is None."""
     if isinstance(tree, _ATOMS):
         return [tree], None
-    leaves, treedef = optree.tree_flatten(tree, namespace=NAMESPACE)
-    if any(dataclasses.is_dataclass(leaf) and not isinstance(leaf, type) and _register(type(leaf)) for leaf in leaves):
-        return flatten(tree)
+    leaves, treedef = _flatten(tree, None, False, NAMESPACE)
+    for leaf in leaves:
+        if type(leaf) not in _ARRAYS and hasattr(leaf, "__dataclass_fields__") and not isinstance(leaf, type):
+            _register(type(leaf))
+            return flatten(tree)
     if treedef.is_leaf():
         return leaves, None
     return leaves, treedef
@@ -35,7 +40,7 @@ def unflatten(treedef: TreeDef | None, leaves: Iterable[Any]) -> Any:
     if treedef is None:
         (leaf,) = leaves
         return leaf
-    return optree.tree_unflatten(treedef, leaves)
+    return treedef.unflatten(leaves)
 
 
 def leaves(tree: Any) -> list[Any]:
@@ -63,8 +68,8 @@ def structure_text(treedef: TreeDef | None) -> str:
     return "an array" if treedef is None else str(treedef).removeprefix("PyTreeSpec(").removesuffix(")")
 
 
-def _register(cls: type) -> bool:
-    """Make a dataclass a container whose children are its fields. Returns whether it was new."""
+def _register(cls: type) -> None:
+    """Make a dataclass a container whose children are its fields."""
     names = tuple(field.name for field in dataclasses.fields(cls))
 
     def split(instance: Any) -> tuple[tuple[Any, ...], None, tuple[str, ...]]:
@@ -77,10 +82,8 @@ def _register(cls: type) -> bool:
             object.__setattr__(instance, name, child)
         return instance
 
-    try:
+    # ValueError: another thread was first.
+    with suppress(ValueError):
         optree.register_pytree_node(
             cls, split, join, path_entry_type=optree.GetAttrEntry, namespace=NAMESPACE
         )
-    except ValueError:  # another thread was first
-        return True
-    return True

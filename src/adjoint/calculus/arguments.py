@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from adjoint.base import pytrees
-from adjoint.base.arrays import ArrayType, is_numeric
+from adjoint.base.arrays import ArrayType, array_type, is_numeric
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, NotDifferentiableError
 from adjoint.capture import Captured, Traced, capture, traced_type
 from adjoint.spaces import Covector
@@ -30,11 +30,10 @@ class Chosen:
         self.args = args
         self.kwargs = kwargs
         self.single = isinstance(argnums, int)
-        places = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-        count = len(args)
-        self.places = tuple([_place(each, count) for each in places])
-        if len(set(self.places)) != len(self.places):
-            raise ArgumentError(f"argnums names an argument twice: {argnums!r}.")
+        if argnums == 0 and args:
+            self.places: tuple[int, ...] = (0,)
+        else:
+            self.places = _places(argnums, len(args))
         self.leaves: list[Any] = []
         self.treedefs: list[Any] = []
         for place in self.places:
@@ -46,7 +45,11 @@ class Chosen:
                 leaves, treedef = pytrees.flatten(value)
             self.leaves += leaves
             self.treedefs.append((treedef, len(leaves)))
-        self.types: list[ArrayType] = [self._type(number) for number in range(len(self.leaves))]
+        self.types: list[ArrayType] = [
+            self._type(number) if type(leaf) is not np.ndarray or leaf.dtype.kind not in "fc"
+            else array_type(leaf.shape, leaf.dtype)
+            for number, leaf in enumerate(self.leaves)
+        ]
 
     def _type(self, number: int) -> ArrayType:
         leaf = self.leaves[number]
@@ -94,13 +97,13 @@ class Chosen:
 
     def unflatten(self, leaves: Sequence[Any]) -> Any:
         """Results for the leaves, in the structure of the arguments."""
-        if self.single and self.treedefs[0][0] is None:
-            return leaves[0]
+        if self.single:
+            return pytrees.unflatten(self.treedefs[0][0], leaves)
         trees, start = [], 0
         for treedef, count in self.treedefs:
             trees.append(pytrees.unflatten(treedef, leaves[start : start + count]))
             start += count
-        return trees[0] if self.single else tuple(trees)
+        return tuple(trees)
 
     @property
     def point(self) -> Any:
@@ -113,6 +116,19 @@ class Chosen:
         return capture(
             function, self.call, self.types, self.leaves, (True,) * len(self.types), lines=lines
         )
+
+
+    def recapture(self, function: Any) -> Captured:
+        """The function captured once more, with the user's line of every operation."""
+        return self.capture(function, lines=True)
+
+
+def _places(argnums: Argnums, count: int) -> tuple[int, ...]:
+    places = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    found = tuple(_place(each, count) for each in places)
+    if len(set(found)) != len(found):
+        raise ArgumentError(f"argnums names an argument twice: {argnums!r}.")
+    return found
 
 
 def _place(number: int, count: int) -> int:
@@ -136,19 +152,18 @@ def check_callable(function: Any, name: str) -> None:
         )
 
 
-def check_real_scalar(captured: Captured, number: int, name: str) -> None:
-    """NotDifferentiableError unless the output is a real scalar."""
-    type_ = captured.output_types[number]
-    if type_.ndim == 0 and type_.dtype.kind == "f":
-        return
-    if not type_.inexact:
+def refuse_gradient(type: ArrayType, name: str) -> NoReturn:
+    """NotDifferentiableError for a function whose value is not a real scalar."""
+    if not type.inexact:
         advice = "An integer or boolean result has no derivative."
-    elif type_.ndim == 0:
+    elif type.ndim == 0:
         advice = "A gradient needs a real value: take the real part or abs(...), or use ad.derivative."
     else:
-        advice = "A gradient needs a single number: sum it, or use ad.jacobian, ad.vjp or ad.derivative."
+        advice = (
+            "A gradient needs a single number: sum it, or use ad.jacobian, ad.vjp or ad.derivative."
+        )
     raise NotDifferentiableError(
-        f"{name} was asked of a function whose value is {type_}, not a real scalar. {advice}"
+        f"{name} was asked of a function whose value is {type}, not a real scalar. {advice}"
     )
 
 

@@ -64,7 +64,7 @@ def vmap(
         captured = capture(function, call, single, known, active)
         marks = tuple(axis is not None for axis in axes)
 
-        def derive(program: Program) -> tuple[Program, tuple[int, ...], Any]:
+        def derive(program: Program, _: Any) -> tuple[Program, tuple[int, ...], Any]:
             whole = [*marks, *(False for _ in captured.constants)]
             mapped = vmap_program(program, whole, size)
             return mapped, watch_all(mapped), None

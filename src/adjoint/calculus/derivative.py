@@ -61,14 +61,14 @@ class Linearisation:
         captured = chosen.capture(function)
         count = len(chosen.leaves)
 
-        def derive(program: Program) -> tuple[Program, tuple[int, ...], Any]:
+        def derive(program: Program, _: Any) -> tuple[Program, tuple[int, ...], Any]:
             active = [n < count for n in range(len(program.inputs))]
             split = linearize_program(program, active)
             facts = LinearPrograms(split.linear, split.residuals, split.varying)
             return split.primal, (), facts
 
         compiled = prepare(
-            ("linearize", count), captured, derive, lambda: chosen.capture(function, lines=True)
+            ("linearize", count), captured, derive, chosen.recapture, function
         )
         results = run(compiled, chosen.leaves + captured.constants)
         self.programs: LinearPrograms = compiled.facts
@@ -172,13 +172,13 @@ def jvp(
     count = len(chosen.leaves)
     output_tree, output_count, aux_tree = _split_outputs(captured, has_aux)
 
-    def derive(program: Program) -> tuple[Program, tuple[int, ...], Any]:
+    def derive(program: Program, _: Any) -> tuple[Program, tuple[int, ...], Any]:
         whole = jvp_program(program, [n < count for n in range(len(program.inputs))])
         values = len(program.outputs)
         return whole, tuple(range(values, len(whole.outputs))), None
 
     compiled = prepare(
-        ("jvp", count), captured, derive, lambda: chosen.capture(function, lines=True)
+        ("jvp", count), captured, derive, chosen.recapture, function
     )
     results = run(compiled, [*chosen.leaves, *captured.constants, *directions])
     values = results[: len(captured.outputs)]
@@ -326,7 +326,7 @@ def linear_transpose(function: Callable[..., Any], *primals: Any) -> Callable[[A
     captured = chosen.capture(function)
     count, constants = len(chosen.leaves), len(captured.constants)
 
-    def derive(program: Program) -> tuple[Program, tuple[int, ...], Any]:
+    def derive(program: Program, _: Any) -> tuple[Program, tuple[int, ...], Any]:
         linear = Program(
             (*program.inputs[count:], *program.inputs[:count]), program.equations, program.outputs
         )
@@ -334,7 +334,7 @@ def linear_transpose(function: Callable[..., Any], *primals: Any) -> Callable[[A
         return whole, tuple(range(len(whole.outputs))), None
 
     compiled = prepare(
-        ("transpose", count), captured, derive, lambda: chosen.capture(function, lines=True)
+        ("transpose", count), captured, derive, chosen.recapture, function
     )
     shapes = pytrees.unflatten(
         captured.treedef, [_zero(type_, None) for type_ in captured.output_types]

@@ -8,7 +8,7 @@ from typing import Any
 
 from adjoint.base import pytrees
 from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
-from adjoint.calculus.arguments import Argnums, Chosen, check_callable, check_real_scalar
+from adjoint.calculus.arguments import Argnums, Chosen, check_callable, refuse_gradient
 from adjoint.calculus.representation import represent, space_of
 from adjoint.pipeline import prepare, run
 from adjoint.program import Builder, Literal, Program
@@ -37,30 +37,32 @@ def _reverse(
         aux_tree = _split_aux(captured.treedef)
     elif captured.treedef is not None or len(captured.outputs) != 1:
         raise NotDifferentiableError(
-            f"{name} was asked of a function that returns {pytrees.structure_text(captured.treedef)}, not a real scalar. "
-            "If the rest is not to be differentiated, pass has_aux=True; else use ad.jacobian or ad.vjp."
+            f"{name} was asked of a function that returns "
+            f"{pytrees.structure_text(captured.treedef)}, not a real scalar. If the rest is not "
+            "to be differentiated, pass has_aux=True; else use ad.jacobian or ad.vjp."
         )
-    check_real_scalar(captured, 0, name)
+    type_ = captured.trace.types[captured.outputs[0]]
+    if type_.ndim or type_.dtype.kind != "f":
+        refuse_gradient(type_, name)
     count, aux = len(chosen.leaves), len(captured.outputs) - 1
-
-    def derive(program: Program) -> tuple[Program, tuple[int, ...], Any]:
-        whole = gradient_program(program, count, aux)
-        if not with_value:
-            whole = Program(whole.inputs, whole.equations, whole.outputs[1:])
-        first = len(whole.outputs) - count
-        return whole, tuple(range(first, first + count)), None
-
     compiled = prepare(
-        ("gradient", count, aux, with_value),
-        captured,
-        derive,
-        lambda: chosen.capture(function, lines=True),
+        ("gradient", count, aux, with_value), captured, _derive, chosen.recapture, function
     )
     results = run(compiled, chosen.leaves + captured.constants)
-    value = results[0] if with_value else None
+    if not with_value and not has_aux:
+        return None, results, None
     first = len(results) - count
     rest = pytrees.unflatten(aux_tree, results[with_value:first]) if has_aux else None
-    return value, list(results[first:]), rest
+    return results[0] if with_value else None, list(results[first:]), rest
+
+
+def _derive(program: Program, kind: Any) -> tuple[Program, tuple[int, ...], Any]:
+    _, count, aux, with_value = kind
+    whole = gradient_program(program, count, aux)
+    if not with_value:
+        whole = Program(whole.inputs, whole.equations, whole.outputs[1:])
+    first = len(whole.outputs) - count
+    return whole, tuple(range(first, first + count)), None
 
 
 def _split_aux(treedef: Any) -> Any:

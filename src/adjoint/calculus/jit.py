@@ -77,7 +77,7 @@ def _capture(
     active = tuple(type(leaf) is Traced and not is_known(leaf) for leaf in arrays)
     captured = capture(function, call, types, arrays, active, frozen=True)
 
-    def derive(program: Program) -> tuple[Program, tuple[int, ...], Any]:
+    def derive(program: Program, _: Any) -> tuple[Program, tuple[int, ...], Any]:
         return program, watch_all(program), None
 
     compiled = prepare("jit", captured, derive)

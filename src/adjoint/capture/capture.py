@@ -77,11 +77,11 @@ def capture(
         made = rebound(function)
         trace.writes = made.writes or frozen
         result = call(made.call, [from_slot(trace, slot) for slot in range(len(types))])
-        if type(result) is Traced:
-            leaves, treedef = [result], None
+        if type(result) is Traced and result._trace is trace and result._state is None:
+            outputs, treedef = (result._slot,), None
         else:
             leaves, treedef = pytrees.flatten(result)
-        outputs = tuple([_output(trace, leaf) for leaf in leaves])
+            outputs = tuple([_output(trace, leaf) for leaf in leaves])
     except AdjointError as error:
         _point_at_user(error)
         raise

@@ -28,7 +28,7 @@ def contract(x: Any, y: Any, spec: str) -> Any:
     return apply(op, (x, y))
 
 
-_SIMPLE = {
+PRODUCTS = {
     (2, 2): operation(CONTRACT, spec="ab,bc->ac"),
     (2, 1): operation(CONTRACT, spec="ab,b->a"),
     (1, 2): operation(CONTRACT, spec="a,ab->b"),
@@ -39,7 +39,8 @@ _SIMPLE = {
 @implements(np.matmul)
 def matmul(x1: Any, x2: Any, /) -> Any:
     x, y = as_operand(x1), as_operand(x2)
-    shape_x, shape_y = np.shape(x), np.shape(y)
+    shape_x: Any = getattr(x, "shape", ())
+    shape_y: Any = getattr(y, "shape", ())
     if not shape_x or not shape_y:
         raise ShapeError(
             f"matmul: Input operand {0 if not shape_x else 1} does not have enough dimensions "
@@ -51,7 +52,7 @@ def matmul(x1: Any, x2: Any, /) -> Any:
             f"matmul: shapes {shape_x} and {shape_y} do not fit: {shape_x[-1]} columns on the left, "
             f"{inner} rows on the right."
         )
-    op = _SIMPLE.get((len(shape_x), len(shape_y)))
+    op = PRODUCTS.get((len(shape_x), len(shape_y)))
     return apply(op, (x, y)) if op is not None else _batched_matmul(x, y)
 
 
@@ -293,3 +294,4 @@ def _unsupported_norm(ord: Any) -> Any:
 
 
 protocols.MATMUL = matmul
+protocols.PRODUCTS = PRODUCTS

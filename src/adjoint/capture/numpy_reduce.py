@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,12 @@ from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.indexing import permute_plain, reshape_plain
 from adjoint.capture.numpy_shape import concatenate, ravelled
 from adjoint.capture.table import as_operand, implements, normal_axes, normal_axis, perform
+from adjoint.capture.traced import Traced, apply_one
 from adjoint.primitives.comparison import ALL, ANY, ARGMAX, ARGMIN
 from adjoint.primitives.reductions import CUMULATIVE_SUM, MAX, MIN
-from adjoint.primitives.structure import SUM
 from adjoint.primitives.selection import SELECT
+from adjoint.primitives.structure import SUM
+from adjoint.program import operation
 
 
 def _refuse(function: str, **arguments: Any) -> None:
@@ -57,10 +60,25 @@ def sum_(
     initial: Any = None,
     where: Any = None,
 ) -> Any:
+    if (
+        type(a) is Traced
+        and a._state is None
+        and axis is dtype is out is initial is where is None
+        and keepdims is False
+    ):
+        type_ = a.type
+        if type_.inexact:  # the plainest sum, without detours
+            return apply_one(_total(type_.ndim), a)
     _refuse("sum", out=out)
     a = _masked(_widened(as_operand(a), np.add, dtype), where, 0)
     result = _reduce(SUM, a, axis, keepdims)
     return result if initial is None or initial is np._NoValue else result + initial
+
+
+@lru_cache
+def _total(ndim: int) -> Any:
+    """The operation that sums all entries."""
+    return operation(SUM, axes=tuple(range(ndim)))
 
 
 def _count(a: Any, axis: Any, where: Any, keepdims: Any) -> Any:

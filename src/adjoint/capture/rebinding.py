@@ -39,13 +39,14 @@ class Clone(NamedTuple):
 class Rebound(dict[str, Any]):
     """The globals of a module as a clone sees them. Empty but for its builtins: every look-up comes to `__missing__`."""
 
-    __slots__ = ("__weakref__", "original", "replaced", "stores")
+    __slots__ = ("__weakref__", "original", "replaced")
+    __hash__ = object.__hash__  # type: ignore[assignment]  # one for each module, by identity
+    __eq__ = object.__eq__
 
     def __init__(self, original: dict[str, Any]) -> None:
         super().__init__()
         self.original = original
         self.replaced: dict[str, tuple[Any, Any, bool]] = {}
-        self.stores = False
         plain = original.get("__builtins__", builtins)
         plain = plain if isinstance(plain, dict) else vars(plain)
         dict.__setitem__(self, "__builtins__", {**plain, "__import__": _import})
@@ -72,6 +73,7 @@ class Rebound(dict[str, Any]):
 
 _ABSENT = object()
 _rebound: weakref.WeakValueDictionary[int, Rebound] = weakref.WeakValueDictionary()
+_storing: weakref.WeakSet[Rebound] = weakref.WeakSet()
 _clones: dict[int, tuple[Any, Clone]] = {}
 
 
@@ -142,8 +144,9 @@ def clone(function: types.FunctionType) -> Clone:
     """The clone of a function; the same one as long as what it closes over is bound to the same functions and modules."""
     known = _clones.get(id(function))
     if known is not None and known[0]() is function:
-        if all(cell.cell_contents is content for cell, content in known[1].cells):
-            return known[1]
+        made = known[1]
+        if not made.cells or all([cell.cell_contents is content for cell, content in made.cells]):
+            return made
     made = _make_clone(function, facts_of(function.__code__))
     if len(_clones) >= _CLONES_LIMIT:
         _clones.clear()
@@ -153,7 +156,8 @@ def clone(function: types.FunctionType) -> Clone:
 
 def _make_clone(function: types.FunctionType, facts: CodeFacts) -> Clone:
     names = _globals_of(function.__globals__)
-    names.stores = names.stores or facts.stores_globals
+    if facts.stores_globals:
+        _storing.add(names)
     closure, replaced, writes = [], [], facts.writes
     made = None
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
@@ -213,7 +217,9 @@ def _import(name: str, *args: Any, **kwargs: Any) -> Any:
 
 def store_globals() -> None:
     """Carry what clones assigned with `global` over to the modules themselves."""
-    for names in list(_rebound.values()):
-        if names.stores and len(names) > 1:
+    if not _storing:
+        return
+    for names in list(_storing):
+        if len(names) > 1:
             for name in [key for key in dict.keys(names) if key != "__builtins__"]:
                 names.original[name] = dict.pop(names, name)

@@ -17,9 +17,9 @@ import numpy as np
 from adjoint.base.errors import DroppedDerivativeError
 from adjoint.capture import numpy_values
 from adjoint.capture.escape import carries_derivative
-from adjoint.capture.table import any_traced, call, unwrap_all
+from adjoint.capture.table import FUNCTIONS, any_traced, call, unwrap_all
 from adjoint.capture.trace import current
-from adjoint.capture.traced import Traced, apply, concrete, from_array, wrap
+from adjoint.capture.traced import Traced, apply, apply_one, concrete, from_array, wrap
 from adjoint.capture.ufuncs import COMPOSED
 from adjoint.primitives import UFUNCS
 
@@ -38,6 +38,8 @@ class ShadowUfunc:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._bare is not None and not kwargs and len(args) <= 2:
+            if len(args) == 1 and type(args[0]) is Traced:
+                return apply_one(self._bare, args[0])
             for each in args:
                 if type(each) is Traced:
                     return apply(self._bare, args)
@@ -52,9 +54,13 @@ class ShadowUfunc:
 
 
 def _shadow_function(original: Callable[..., Any]) -> Callable[..., Any]:
+    ours = FUNCTIONS.get(original)
+
     def shadow(*args: Any, **kwargs: Any) -> Any:
         for each in args:
             if type(each) is Traced:
+                if each._state is None and ours is not None and not kwargs:
+                    return ours(*args)
                 return call(original, args, kwargs)
         if kwargs and any_traced(kwargs.values()) or any_traced(args):
             return call(original, args, kwargs)

@@ -88,7 +88,7 @@ def perform(primitive: Any, *operands: Any, **params: Any) -> Any:
 
 def as_operand(value: Any) -> Any:
     """An argument as an array: lists become arrays, of traced values too."""
-    if type(value) is Traced or isinstance(value, (np.ndarray, np.generic, float, int, complex)):
+    if type(value) is Traced or type(value) is np.ndarray or isinstance(value, (np.ndarray, np.generic, float, int, complex)):
         return value
     return protocols.FUNCTION(np.asarray, (value,), {})
 

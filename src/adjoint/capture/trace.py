@@ -79,7 +79,8 @@ class Trace:
     def record(self, op: Operation, slots: tuple[int, ...]) -> int:
         """Append an operation; returns the slot of its (first) result."""
         types = self.types
-        found = op.infer(tuple([types[slot] for slot in slots]))
+        key = tuple([types[slot] for slot in slots])
+        found = op._inferred.get(key) or op.infer(key)
         slot = len(types)
         types.extend(found)
         self.records.append((op, *slots))
@@ -89,28 +90,36 @@ class Trace:
 
     def lift(self, value: Any) -> int:
         """The slot of a concrete array or scalar, which becomes an input of the program."""
-        kind = _SCALARS.get(type(value))
-        if kind is not None:
-            return self.constant(value, kind)
-        if not isinstance(value, (np.ndarray, np.generic)):
-            if isinstance(value, (float, int, complex)):  # subclasses, which NumPy treats as scalars
-                return self.constant(value, type_of(np.asarray(value)))
-            value = np.asarray(value)
-        if value.dtype.kind not in "biufc":
-            raise DTypeError(
-                f"An array of dtype {value.dtype} was combined with a traced array; "
-                "only booleans, integers, floats and complex numbers can be."
-            )
+        kind = type(value)
+        if kind is np.ndarray:
+            return self._lift_array(value)
+        scalar = _SCALARS.get(kind)
+        if scalar is not None:
+            return self.constant(value, scalar)
         if isinstance(value, np.generic):
+            _check_numeric(value)
             return self.constant(value, type_of(value))
-        if type(value) is not np.ndarray:
-            value = np.asarray(value)
+        if isinstance(value, (float, int, complex)):  # subclasses, which NumPy treats as scalars
+            return self.constant(value, type_of(np.asarray(value)))
+        return self._lift_array(np.asarray(value))
+
+    def _lift_array(self, value: np.ndarray[Any, Any]) -> int:
         known = self.arrays.get(id(value))
         if known is not None and (not self.writes or same_bits(self.values[known[1]], value)):
             return known[1]
+        dtype = value.dtype
+        if dtype.kind not in "biufc":
+            _check_numeric(value)
         held = value.copy() if self.writes or value.nbytes <= _SMALL else value
-        slot = self.constant(held, type_of(value))
+        type_ = array_type(value.shape, dtype)
+        slot = len(self.types)
+        self.types.append(type_)
+        self.records.append((type_,))
+        self.constants.append(held)
+        self.values[slot] = held
         self.arrays[id(value)] = (value, slot)
+        if self.lines is not None:
+            self.lines.append("")
         return slot
 
     def constant(self, value: Any, type: ArrayType) -> int:
@@ -207,6 +216,14 @@ class Trace:
             else:
                 names.append(next(waiting))
         return builder.build([names[slot] for slot in outputs])
+
+
+def _check_numeric(value: Any) -> None:
+    if value.dtype.kind not in "biufc":
+        raise DTypeError(
+            f"An array of dtype {value.dtype} was combined with a traced array; "
+            "only booleans, integers, floats and complex numbers can be."
+        )
 
 
 def same_bits(one: Any, other: np.ndarray[Any, Any]) -> bool:

@@ -276,6 +276,54 @@ def apply(op: Operation, operands: Any) -> Any:
     """Apply an operation: recorded by the innermost capture among its operands, computed at once where all are concrete."""
     trace: Trace | None = None
     for operand in operands:
+        if type(operand) is Traced:
+            owner = operand._trace
+            if operand._state is not None or (trace is not None and owner is not trace):
+                return _apply_mixed(op, operands)
+            trace = owner
+    if trace is None or not trace.open or trace.lines is not None:
+        return _apply_mixed(op, operands)
+    slots = [x._slot if type(x) is Traced else trace.lift(x) for x in operands]
+    # What Trace.record does, without the calls: these are the hottest lines of capture.
+    types = trace.types
+    key = tuple([types[slot] for slot in slots])
+    found = op._inferred.get(key) or op.infer(key)
+    if op.multiple:
+        return _recorded(op, trace, tuple(slots))
+    traced = _new(Traced)
+    traced._trace, traced._slot, traced._state = trace, len(types), None
+    types.append(found[0])
+    trace.records.append((op, *slots))
+    return traced
+
+
+def apply_one(op: Operation, operand: Traced) -> Any:
+    """Apply an operation with one operand and one result: `apply`, without its loops."""
+    trace = operand._trace
+    if operand._state is not None or trace is None or not trace.open or trace.lines is not None:
+        return _apply_mixed(op, (operand,))
+    types = trace.types
+    key = (types[operand._slot],)
+    found = op._inferred.get(key) or op.infer(key)
+    traced = _new(Traced)
+    traced._trace, traced._slot, traced._state = trace, len(types), None
+    types.append(found[0])
+    trace.records.append((op, operand._slot))
+    return traced
+
+
+def _recorded(op: Operation, trace: Trace, slots: tuple[int, ...]) -> Any:
+    first = trace.record(op, slots)
+    if op.multiple:
+        count = len(trace.types) - first
+        return tuple(from_slot(trace, first + place) for place in range(count))
+    return from_slot(trace, first)
+
+
+def _apply_mixed(op: Operation, operands: Any) -> Any:
+    """Operands that are known, views, of several captures, or of one that is over."""
+    trace: Trace | None = None
+    for operand in operands:
         if type(operand) is Traced and not is_known(operand):
             owner = operand._trace
             assert owner is not None
@@ -285,12 +333,7 @@ def apply(op: Operation, operands: Any) -> Any:
                 return apply(op, [settle(x) for x in operands])
     if trace is None:
         return wrap(op.primitive.evaluate(*map(unwrap, operands), **op.params))
-    slots = tuple([slot_in(trace, operand) for operand in operands])
-    first = trace.record(op, slots)
-    if op.primitive.multiple:
-        count = len(trace.types) - first
-        return tuple(from_slot(trace, first + place) for place in range(count))
-    return from_slot(trace, first)
+    return _recorded(op, trace, tuple([slot_in(trace, operand) for operand in operands]))
 
 
 def slot_in(trace: Trace, operand: Any) -> int:
@@ -374,25 +417,28 @@ def _binary(ufunc: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
 
     def forward(self: Traced, other: Any) -> Any:
         trace = self._trace
-        if (
-            type(other) is Traced
-            and other._trace is trace
-            and self._state is None
-            and other._state is None
-            and trace is not None
-            and trace.open
-            and trace.lines is None
-        ):
-            types = trace.types
-            found = inferred.get((types[self._slot], types[other._slot]))
-            if found is not None:
-                slot = len(types)
-                types.append(found[0])
-                trace.records.append((op, self._slot, other._slot))
-                return from_slot(trace, slot)
-        if _refuses(other):
-            return NotImplemented
-        return apply(op, (self, other))
+        if self._state is not None or trace is None or not trace.open or trace.lines is not None:
+            return slowly(self, other)
+        kind = type(other)
+        if kind is Traced:
+            if other._trace is not trace or other._state is not None:
+                return slowly(self, other)
+            place = other._slot
+        elif kind is float or kind is int or kind is np.ndarray:
+            place = trace.lift(other)
+        else:
+            return slowly(self, other)
+        types = trace.types  # as in `apply`
+        pair = (types[self._slot], types[place])
+        found = inferred.get(pair) or op.infer(pair)
+        traced = _new(Traced)
+        traced._trace, traced._slot, traced._state = trace, len(types), None
+        types.append(found[0])
+        trace.records.append((op, self._slot, place))
+        return traced
+
+    def slowly(self: Traced, other: Any) -> Any:
+        return NotImplemented if _refuses(other) else apply(op, (self, other))
 
     def reflected(self: Traced, other: Any) -> Any:
         return NotImplemented if _refuses(other) else apply(op, (other, self))
@@ -422,7 +468,7 @@ def _in_place(name: str) -> Callable[..., Any]:
 
 def _unary(ufunc: Any) -> Callable[..., Any]:
     op = UFUNCS[ufunc].bare
-    return lambda self: apply(op, (self,))
+    return lambda self: apply_one(op, self)
 
 
 _OPERATORS = {
@@ -455,12 +501,48 @@ for _name, _ufunc in {
 for _name, _ufunc in {"neg": np.negative, "abs": np.absolute, "invert": np.invert}.items():
     setattr(Traced, f"__{_name}__", _unary(_ufunc))
 Traced.__pos__ = lambda self: self  # type: ignore[attr-defined]
-Traced.__pow__ = lambda self, other: protocols.POWER(self, other)  # type: ignore[attr-defined]
+
+
+def _pow(self: Traced, other: Any) -> Any:
+    if type(other) is int and other == 2:
+        return apply_one(_SQUARE, self)
+    return protocols.POWER(self, other)
+
+
+_SQUARE = UFUNCS[np.square].bare
+Traced.__pow__ = _pow  # type: ignore[attr-defined]
 Traced.__rpow__ = lambda self, other: protocols.POWER(other, self)  # type: ignore[attr-defined]
 Traced.__ipow__ = _in_place("pow")  # type: ignore[attr-defined]
-Traced.__matmul__ = lambda self, other: (  # type: ignore[attr-defined]
-    NotImplemented if _refuses(other) else protocols.MATMUL(self, other)
-)
+
+
+def _matmul(self: Traced, other: Any) -> Any:
+    trace, kind = self._trace, type(other)
+    if self._state is None and trace is not None and trace.open and trace.lines is None:
+        if kind is np.ndarray:
+            place = trace.lift(other)
+        elif kind is Traced and other._trace is trace and other._state is None:
+            place = other._slot
+        else:
+            return _matmul_slowly(self, other)
+        # Vectors and matrices, recorded as in `apply`; the type rule checks the shapes.
+        types = trace.types
+        pair = (types[self._slot], types[place])
+        op = protocols.PRODUCTS.get((pair[0].ndim, pair[1].ndim))
+        if op is not None:
+            found = op._inferred.get(pair) or op.infer(pair)
+            traced = _new(Traced)
+            traced._trace, traced._slot, traced._state = trace, len(types), None
+            types.append(found[0])
+            trace.records.append((op, self._slot, place))
+            return traced
+    return _matmul_slowly(self, other)
+
+
+def _matmul_slowly(self: Traced, other: Any) -> Any:
+    return NotImplemented if _refuses(other) else protocols.MATMUL(self, other)
+
+
+Traced.__matmul__ = _matmul  # type: ignore[attr-defined]
 Traced.__rmatmul__ = lambda self, other: (  # type: ignore[attr-defined]
     NotImplemented if _refuses(other) else protocols.MATMUL(other, self)
 )

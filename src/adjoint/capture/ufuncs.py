@@ -12,7 +12,7 @@ from adjoint.capture import protocols
 from adjoint.capture.numpy_products import matmul, vecdot
 from adjoint.capture.numpy_reduce import all_, any_, cumsum, maximum_over, minimum_over, prod, sum_
 from adjoint.capture.table import any_traced, full_name, unwrap_all, wrap_list
-from adjoint.capture.traced import Traced, apply
+from adjoint.capture.traced import Traced, apply, apply_one
 from adjoint.capture.views import overwrite
 from adjoint.primitives import UFUNCS, find_special
 from adjoint.primitives.arithmetic import INTEGER_POWER, POWER, SQUARE
@@ -21,9 +21,11 @@ from adjoint.program import operation
 
 def power(base: Any, exponent: Any) -> Any:
     """base ** exponent: an integer exponent is part of the program, a float is data."""
+    if type(exponent) is int and exponent == 2 and type(base) is Traced:
+        return apply_one(SQUARE.bare, base)
     if isinstance(exponent, (int, np.integer)) and not isinstance(exponent, bool) and type(base) is Traced:
         if exponent == 2:
-            return apply(SQUARE.bare, (base,))
+            return apply_one(SQUARE.bare, base)
         return apply(operation(INTEGER_POWER, exponent=int(exponent)), (base,))
     if isinstance(exponent, float) and exponent == 0.5 and type(base) is Traced and base.dtype.kind in "fc":
         return np.sqrt(base)

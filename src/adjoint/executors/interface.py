@@ -8,7 +8,7 @@ from adjoint.program import Program
 
 
 class Executable(Protocol):
-    """A compiled program: positional arrays in, a tuple of arrays out; scalars are NumPy scalars."""
+    """A compiled program: arrays in, a tuple of arrays out; scalars are NumPy scalars."""
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
         """Run it."""
@@ -20,8 +20,9 @@ class Executable(Protocol):
 class Executor(Protocol):
     """Compiles programs.
 
-    strong_zeros: whether products of a partial derivative and a tangent keep exact zeros, at the cost of a look at every entry;
-    without it a zero times an infinite partial derivative is NaN.
+    strong_zeros: whether products of a partial derivative and a tangent keep exact zeros, at the
+        cost of a look at every entry; without it a zero times an infinite partial derivative is
+        NaN.
     """
 
     name: str

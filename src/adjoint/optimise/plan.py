@@ -1,4 +1,4 @@
-"""The plan of an execution: the order of the equations, how long values live, and whose memory a result may take over."""
+"""The plan of an execution: the order of the equations, and the memory of their results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ class Plan:
     dies: for an equation, by number, all the names of the memory that nothing needs after it.
     roots: for each variable, the one whose memory it shares (itself when it has its own).
     detached: slices that are read out as copies, so that their array can be written in place.
-    copied: outputs, by number, that must be copied because they share memory with an input, another output, or repeat it.
+    copied: outputs, by number, that must be copied because they share memory with an input, another
+        output, or repeat it.
     """
 
     equations: tuple[Equation, ...]
@@ -60,7 +61,7 @@ def _dying_names(
     ending: dict[int, list[Variable]],
     takes: dict[int, Variable],
 ) -> dict[int, tuple[Variable, ...]]:
-    """Every name of the memory that ends at an equation: views of it, and the results that took it over in turn."""
+    """Every name of the memory that ends at an equation: also views, and what took it over."""
     names: dict[Variable, list[Variable]] = {}
     dies = {}
     for number, equation in enumerate(equations):
@@ -89,7 +90,8 @@ def _can_take(equation: Equation, root: Variable, roots: dict[Variable, Variable
         # What is written, and the indices, must not be read from the memory that is written to.
         shared = any(isinstance(atom, Variable) and roots[atom] is root for atom in others)
         return first is root and not shared
-    # Elementwise: each entry is read before it is written; NumPy sees to operands that overlap otherwise.
+    # Elementwise: each entry is read before it is written; NumPy sees to operands that overlap
+    # otherwise.
     return equation.primitive.ufunc is not None or equation.primitive.name == "scale"
 
 
@@ -108,13 +110,14 @@ def _detached(
     """
     needed: dict[Variable, int] = dict.fromkeys(_variables(program.outputs), len(equations))
     written: dict[Variable, int] = {}
-    found = set()
+    inputs, found = set(program.inputs), set()
     for number in range(len(equations) - 1, -1, -1):
         equation = equations[number]
         result = equation.outputs[0]
         end = max((needed.get(v, -1) for v in equation.outputs), default=-1)
-        if equation.primitive is SLICE and result.type.ndim and isinstance(equation.inputs[0], Variable):
-            if written.get(roots[equation.inputs[0]], end + 1) <= end:
+        if equation.primitive is SLICE and result.type.ndim:
+            (source,) = equation.inputs
+            if isinstance(source, Variable) and written.get(roots[source], end + 1) <= end:
                 found.add(result)
         shares = roots[result] is not result
         for place, variable in enumerate(_variables(equation.inputs)):
@@ -123,7 +126,7 @@ def _detached(
             needed[variable] = max(needed.get(variable, -1), number, until)
         if equation.primitive.name in _OVERWRITES_FIRST:
             target = equation.inputs[0]
-            if isinstance(target, Variable):
+            if isinstance(target, Variable) and roots[target] not in inputs:
                 written[roots[target]] = number  # the first one, since we go backwards
     return frozenset(found)
 
@@ -163,7 +166,7 @@ def _roots(
 def _last_uses(
     program: Program, equations: Sequence[Equation], roots: dict[Variable, Variable]
 ) -> dict[Variable, int]:
-    """For each memory, the number of the last equation that reads it under any name; beyond the end for outputs."""
+    """For each memory, the last equation that reads it under any name; past the end for outputs."""
     last: dict[Variable, int] = {}
     for number, equation in enumerate(equations):
         for variable in equation.outputs:

@@ -1,7 +1,7 @@
-"""Local rewrites of single equations: each looks at an equation and at what its operands are, and may name a shorter way.
+"""Local rewrites: each looks at one equation and its operands, and may name a shorter way.
 
-All of these are exact: they change no value, not even in its last bit (a broadcast that is left out, a transpose that is folded
-into a product), except where a rewrite says otherwise.
+All of these are exact: they change no value, not even in its last bit (a broadcast that is left
+out, a transpose that is folded into a product), except where a rewrite says otherwise.
 """
 
 from __future__ import annotations
@@ -18,11 +18,15 @@ Definitions = Callable[[Atom], Equation | None]
 Rewritten = Atom | tuple[Operation, tuple[Atom, ...]] | None
 
 
-def rewrite(op: Operation, inputs: tuple[Atom, ...], result: Any, definition: Definitions) -> Rewritten:
-    """A simpler way to the result: an atom that equals it, an operation on other operands, or None."""
+def rewrite(
+    op: Operation, inputs: tuple[Atom, ...], result: Any, definition: Definitions
+) -> Rewritten:
+    """A simpler way to the result: an atom that equals it, another operation, or None."""
     primitive = op.primitive
     if primitive.ufunc is not None or primitive is SCALE or primitive.name == "select":
-        return _drop_broadcasts(op, inputs, result, definition) or _drop_units(op, inputs, result, definition)
+        return _drop_broadcasts(op, inputs, result, definition) or _drop_units(
+            op, inputs, result, definition
+        )
     rule = _RULES.get(primitive)
     return rule(op, inputs, result, definition) if rule else None
 
@@ -30,7 +34,7 @@ def rewrite(op: Operation, inputs: tuple[Atom, ...], result: Any, definition: De
 def _drop_broadcasts(
     op: Operation, inputs: tuple[Atom, ...], result: Any, definition: Definitions
 ) -> Rewritten:
-    """An elementwise operation broadcasts by itself: feed it the small operand when the others give the shape."""
+    """An elementwise operation broadcasts by itself: the small operand will do."""
     for place, atom in enumerate(inputs):
         source = definition(atom)
         if source is None or not _repeats(source) or source.inputs[0].type.weak:
@@ -42,7 +46,7 @@ def _drop_broadcasts(
 
 
 def _repeats(equation: Equation) -> bool:
-    """Whether an equation only repeats its operand, or puts axes of length one before its others."""
+    """Whether it only repeats its operand, or puts axes of length one before the others."""
     if equation.primitive is BROADCAST:
         return True
     if equation.primitive is not RESHAPE:

@@ -7,7 +7,9 @@ from typing import Any
 from adjoint.optimise.rewrites import rewrite
 from adjoint.program import Atom, Equation, Program, Variable
 
-_MOST_REWRITES = 16  # of one equation; every rule shortens it, so this only guards against a mistake
+_MOST_REWRITES = (
+    16  # of one equation; every rule shortens it, so this only guards against a mistake
+)
 
 
 def simplify(program: Program) -> Program:

@@ -60,9 +60,7 @@ NEGATIVE = elementwise(
     transpose=lambda cotangents, operands: (-cotangents[0],),
     samples=(sample(draw(3)), sample(draw(2, dtype=complex))),
 )
-MULTIPLY = elementwise(
-    np.multiply, lambda x, y, result: y, lambda x, y, result: x, samples=PAIRS
-)
+MULTIPLY = elementwise(np.multiply, lambda x, y, result: y, lambda x, y, result: x, samples=PAIRS)
 DIVIDE = elementwise(
     np.true_divide,
     lambda x, y, result: 1 / y,
@@ -127,7 +125,7 @@ def integer_power(x: Expression, exponent: int) -> Expression:
     if exponent == 1:
         return x
     if exponent == 2:
-        return np.square(x)  # type: ignore[return-value]
+        return bind(SQUARE, x)  # type: ignore[no-any-return]
     return bind(INTEGER_POWER, x, exponent=exponent)  # type: ignore[no-any-return]
 
 
@@ -135,12 +133,16 @@ def _power_by_base(x: Any, y: Any, result: Any) -> Any:
     # y x^(y-1), and exactly 0 where y = 0, also at x = 0.
     if y.type.weak:  # else `y - 1`, which is not weak, would widen x
         y = cast(y, real_dtype(result.dtype) if y.dtype.kind != "c" else result.dtype)
-    return select(np.equal(y, 0), 0.0, y * np.power(x, select(np.equal(y, 0), 1.0, y - 1)))
+    flat: Any = np.equal(y, 0)
+    exponent: Any = select(flat, 1.0, y - 1)
+    return select(flat, 0.0, y * np.power(x, exponent))
 
 
 def _power_by_exponent(x: Any, y: Any, result: Any) -> Any:
     # x^y log x, whose limit at x = 0 is 0 for y > 0: 0^y is constant there.
-    return result * np.log(select(np.equal(x, 0) & np.greater_equal(real(y), 0), 1.0, x))
+    flat: Any = np.equal(x, 0) & (real(y) >= 0)
+    base: Any = select(flat, 1.0, x)
+    return result * np.log(base)
 
 
 POWER = elementwise(

@@ -1,4 +1,4 @@
-"""Calls of functions that capture does not enter: a linear one with its transpose, and any other with its derivative rules."""
+"""Calls of functions that capture does not enter: linear ones, given with their transpose."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from adjoint.primitives.structure import with_batch, zeros
 class LinearFunction:
     """A linear function of arrays with its transpose, neither of which capture enters.
 
-    forward: arrays of `inputs` types -> a tuple of arrays of `outputs` types; transpose the other way, or None. Over complex numbers the
-    transpose is that of the pairing Re sum conj(a) b, so of a complex matrix it is the conjugate transpose.
+    forward: arrays of `inputs` types -> a tuple of arrays of `outputs` types; transpose the other
+        way, or None. Over complex numbers the transpose is that of the pairing Re sum conj(a) b, so
+        of a complex matrix it is the conjugate transpose.
     """
 
     __slots__ = ("__name__", "forward", "inputs", "outputs", "transpose")
@@ -43,7 +44,8 @@ class LinearFunction:
         function = self.transpose if transposed else self.forward
         if function is None:
             raise MissingRuleError(
-                f"The linear function {self.__name__!r} was given without its transpose, which reverse mode needs."
+                f"The linear function {self.__name__!r} was given without its transpose, which "
+                "reverse mode needs."
             )
         expected = self.inputs if transposed else self.outputs
         results = tuple(
@@ -53,8 +55,8 @@ class LinearFunction:
         for result, type_ in zip(results, expected, strict=True):
             if result.shape != type_.shape:
                 raise ShapeError(
-                    f"The linear function {self.__name__!r} returned an array of shape {result.shape}, "
-                    f"and {type_.shape} was expected."
+                    f"The linear function {self.__name__!r} returned an array of shape "
+                    f"{result.shape}, and {type_.shape} was expected."
                 )
         return results
 

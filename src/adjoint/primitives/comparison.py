@@ -1,4 +1,4 @@
-"""Comparisons, logic and integer arithmetic: their results are booleans or integers, and carry no derivative."""
+"""Comparisons, logic and integer arithmetic: their results carry no derivative."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ _REALS = (sample(draw(3), draw(3)), sample(draw(2, 3), draw(3)))
 _BOOLEANS = (sample(draw(3, dtype=bool), draw(3, dtype=bool)),)
 _INTEGERS = (sample(draw(3, low=0, high=9, dtype=int), draw(3, low=1, high=9, dtype=int)),)
 
+_ufunc: Any
 for _ufunc in (
     np.less,
     np.less_equal,

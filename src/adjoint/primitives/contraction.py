@@ -1,7 +1,8 @@
 """Contraction of two arrays: every product of matrices and tensors, as one bilinear primitive.
 
-`spec` is written like einsum's, `"ij,jk->ik"`. In its canonical form each label occurs at most once in an operand, and a label that
-is summed over occurs in both. So the transpose with respect to an operand is another contraction: A^T R and R X^T for A X.
+`spec` is written like einsum's, `"ij,jk->ik"`. In its canonical form each label occurs at most once
+in an operand, and a label that is summed over occurs in both. So the transpose with respect to an
+operand is another contraction: A^T R and R X^T for A X.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ def _type(left: ArrayType, right: ArrayType, spec: str) -> ArrayType:
         for label, length in zip(labels, type_.shape, strict=True):
             if lengths.setdefault(label, length) != length:
                 raise ShapeError(
-                    f"a product of shapes {left.shape} and {right.shape}: the axes that are "
-                    f"summed over have lengths {lengths[label]} and {length} ({spec})."
+                    f"a product of arrays of shapes {left.shape} and {right.shape}: axes that must "
+                    f"agree have lengths {lengths[label]} and {length} ({spec})."
                 )
     return array_type(tuple(lengths[label] for label in result), promoted(left, right))
 

@@ -1,7 +1,7 @@
 """Conversions between dtypes, real and complex; all linear over the reals.
 
-A complex space is a real inner-product space under Re<x, y>, so the transpose of taking the real part is to read a real
-covector as a complex one, and that of complex conjugation is itself.
+A complex space is a real inner-product space under Re<x, y>, so the transpose of taking the real
+part is to read a real covector as a complex one, and that of complex conjugation is itself.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ CAST = Primitive(
 
 
 def cast(x: Expression, dtype: np.dtype[Any]) -> Expression:
-    """Convert to a dtype; complex to real takes the real part. Nothing is recorded when the dtype is right."""
+    """Convert to a dtype, if it is not the right one; complex to real takes the real part."""
     if x.dtype == dtype and not x.type.weak:
         return x
     return bind(CAST, x, dtype=dtype)  # type: ignore[no-any-return]
@@ -89,7 +89,8 @@ def real(x: Expression) -> Expression:
 
 
 def _imag_transpose(cotangents: Any, operands: Any) -> Any:
-    # <Im u, v> = Re(conj(i v) u): the transpose multiplies by i. A real array has no imaginary part.
+    # <Im u, v> = Re(conj(i v) u): the transpose multiplies by i. A real array has no imaginary
+    # part.
     (cotangent,), (operand,) = cotangents, operands
     return (cast(cotangent, operand.dtype) * 1j if operand.dtype.kind == "c" else None,)
 

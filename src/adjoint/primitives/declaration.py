@@ -6,7 +6,8 @@ Rules are written on `Expression`s (see `expression.py`) with NumPy's own operat
     transpose(cotangents, operands, **params) -> the cotangent of each linear operand
     batch(operands, batched, size, **params) -> results with the batch as axis 0
 
-A tangent or cotangent that is None is structurally zero, and costs nothing. Sample inputs are what the generic checker runs.
+A tangent or cotangent that is None is structurally zero, and costs nothing. Sample inputs are what
+the generic checker runs.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class Joint:
-    """Linear in these operands taken together, as a sum or a concatenation is; all operands when None."""
+    """Linear in these operands taken together, as a sum is; all operands when None."""
 
     places: frozenset[int] | None = None
 
@@ -42,7 +43,7 @@ class Joint:
 
 @dataclass(frozen=True)
 class Each:
-    """Linear in each of these operands with the others held fixed, as a product is; all when None."""
+    """Linear in each of these operands, the others held fixed, as a product is; all when None."""
 
     places: frozenset[int] | None = None
 
@@ -53,9 +54,10 @@ class Each:
 
 @dataclass(frozen=True)
 class Into:
-    """A cotangent that touches only a part of its array: given what has been gathered so far, it adds itself.
+    """A cotangent that touches only a part of its array.
 
-    So that n reads of single entries transpose to O(n) work and not O(n^2).
+    Given what has been gathered so far, it adds itself, so that n reads of single entries transpose
+    to O(n) work and not O(n^2).
     """
 
     add: Callable[[Any], Any]
@@ -67,7 +69,7 @@ Rule = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Itself:
-    """The derivative of a primitive that is linear in what varies: the primitive itself, on tangents."""
+    """The derivative of what is linear in all that varies: the primitive itself, on tangents."""
 
 
 ITSELF: Final = Itself()
@@ -86,9 +88,11 @@ class Primitive:
     infer: `(*types, **params) -> ArrayType` or a tuple of them; raises a typed error.
     evaluate: its meaning in NumPy, `(*values, **params) -> array` (or a tuple when `multiple`).
     linear: where it is linear.
-    derivative, transpose, batch, taylor: a rule or a `Reason`; `ITSELF` for the derivative of a linear primitive.
+    derivative, transpose, batch, taylor: a rule or a `Reason`; `ITSELF` for the derivative of a
+        linear primitive.
     samples: the sample inputs of the generic checker.
-    ufunc: the NumPy function that is both its meaning and its front-end name, for elementwise primitives.
+    ufunc: the NumPy function that is both its meaning and its front-end name, for elementwise
+        primitives.
     view: whether its result may share memory with its first operand.
     """
 

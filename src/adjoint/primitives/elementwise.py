@@ -1,7 +1,8 @@
 """How elementwise primitives are declared: a ufunc, its partial derivatives, its sample inputs.
 
-E.1.16: the derivative of f applied entry by entry is u -> f'(x) * u; no diagonal matrix is needed. The product with the
-partial derivative is the primitive `scale`, in which exactly zero times anything is zero.
+E.1.16: the derivative of f applied entry by entry is u -> f'(x) * u; no diagonal matrix is needed.
+The product with the partial derivative is the primitive `scale`, in which exactly zero times
+anything is zero.
 """
 
 from __future__ import annotations
@@ -47,9 +48,9 @@ def elementwise(
     """Declare an elementwise primitive.
 
     ufunc: its NumPy function, both its meaning and its front-end name; or a `LateUfunc`.
-    partials: for each operand, the partial derivative as a function of the operands and the result, `(x, ..., result)`,
-    written with NumPy's functions; it may return a number. None where none is known: asking for it is an error. No partials: no
-    derivative at all.
+    partials: for each operand, the partial derivative as a function of the operands and the result,
+        `(x, ..., result)`, written with NumPy's functions; it may return a number. None where none
+        is known: asking for it is an error. No partials: no derivative at all.
     """
     name = name or ufunc.__name__
     return Primitive(
@@ -114,7 +115,8 @@ def _is_number(value: Any, number: int) -> bool:
     return not isinstance(value, Expression) and value == number
 
 
-# --- scale: partial derivative times tangent ---------------------------------------------------------
+# --- scale: partial derivative times tangent
+# ---------------------------------------------------------
 
 
 def _scale_type(partial: ArrayType, tangent: ArrayType) -> ArrayType:

@@ -1,4 +1,4 @@
-"""Expressions: what rules are written in. Each operation on them appends an equation to a builder."""
+"""Expressions, in which rules are written: operations on them append equations to a builder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from adjoint.program import Atom, Builder, Literal, operation
 
 
 class Expression(NDArrayOperatorsMixin):
-    """An atom of a program under construction. NumPy's operators and the ufuncs that are primitives apply to it."""
+    """An atom of a program under construction, under NumPy's operators and known ufuncs."""
 
     __slots__ = ("atom", "builder")
 
@@ -52,8 +52,10 @@ class Expression(NDArrayOperatorsMixin):
         return f"<expression {self.atom.type}>"
 
 
-def bind(primitive: Primitive, *operands: Any, builder: Builder | None = None, **params: Any) -> Any:
-    """Apply a primitive to expressions and Python or NumPy scalars. Multiple results come as a tuple."""
+def bind(
+    primitive: Primitive, *operands: Any, builder: Builder | None = None, **params: Any
+) -> Any:
+    """Apply a primitive to expressions and scalars. Multiple results come as a tuple."""
     if builder is None:
         builder = next(x.builder for x in operands if isinstance(x, Expression))
     atoms = [x.atom if isinstance(x, Expression) else Literal(x) for x in operands]

@@ -1,7 +1,8 @@
-"""Integer-array indexing of the leading axes: reading, writing and adding; front ends bring other forms to this one.
+"""Integer-array indexing of the leading axes, to which front ends bring other forms.
 
-`gather(x, i1, ..., ik)` has shape `I + x.shape[k:]`, where all index arrays have the shape I. Indices are checked against the
-bounds when a program runs; negative ones count from the end, as in NumPy. Adding counts repeated indices every time.
+`gather(x, i1, ..., ik)` has shape `I + x.shape[k:]`, where all index arrays have the shape I.
+Indices are checked against the bounds when a program runs; negative ones count from the end, as in
+NumPy. Adding counts repeated indices every time.
 """
 
 from __future__ import annotations
@@ -77,7 +78,9 @@ def _gather_batch(operands: Any, batched: Any, size: int) -> Any:
         return bind(GATHER, x, *indices)  # the batch is just a leading axis of the index arrays
     marks = batched[1:]
     if not batched[0]:
-        return bind(GATHER, x, *(with_batch(i, m, size) for i, m in zip(indices, marks, strict=True)))
+        return bind(
+            GATHER, x, *(with_batch(i, m, size) for i, m in zip(indices, marks, strict=True))
+        )
     return bind(GATHER, x, *_batched_indices(x.builder, size, indices, marks))
 
 
@@ -154,7 +157,7 @@ def _last_write(*indices: Any, shape: Shape) -> Any:
     return (owner[flat] == np.arange(flat.size)).reshape(indices[0].shape)
 
 
-LAST_WRITE = Primitive(
+LAST_WRITE: Primitive = Primitive(
     "last_write",
     infer=lambda *indices, shape: array_type(indices[0].shape, np.dtype(bool)),
     evaluate=_last_write,

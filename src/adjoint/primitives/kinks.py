@@ -1,7 +1,8 @@
 """Functions with kinks or steps: |x|, sign, maximum, minimum, rounding.
 
-At a kink the derivative is a convex combination of the one-sided ones: the weight `kink` of the right-hand derivative is a setting,
-1/2 unless changed (`ad.config(kink=...)`). So |x| has derivative 0 at 0, and a tie of maximum is shared equally.
+At a kink the derivative is a convex combination of the one-sided ones: the weight `kink` of the
+right-hand derivative is a setting, 1/2 unless changed (`ad.config(kink=...)`). So |x| has
+derivative 0 at 0, and a tie of maximum is shared equally.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def _absolute_derivative(tangents: Any, operands: Any, results: Any) -> Any:
     return (real(scale(conjugate(np.sign(x)), tangent)),)
 
 
-ABSOLUTE = Primitive(
+ABSOLUTE: Primitive = Primitive(
     "absolute",
     infer=lambda x: ufunc_types(np.absolute, x),
     evaluate=np.absolute,
@@ -55,19 +56,19 @@ ABSOLUTE = Primitive(
 elementwise(np.fabs, lambda x, result: _absolute_partial(x), samples=(sample(draw(3)),))
 
 
-
 def _sign_derivative(tangents: Any, operands: Any, results: Any) -> Any:
     (x,), (tangent,), (result,) = operands, tangents, results
     if x.dtype.kind != "c":
         return (None,)
-    # s = z / |z|: ds[u] = (u - s Re(conj(s) u)) / |z|, the part of u across z; 0 at the jump, z = 0.
+    # s = z / |z|: ds[u] = (u - s Re(conj(s) u)) / |z|, the part of u across z; 0 at the jump, z =
+    # 0.
     along = cast(real(scale(conjugate(result), tangent)), x.dtype)
     across = tangent - scale(result, along)
     size = np.absolute(x)
     return (scale(select(np.equal(size, 0), 0.0, np.reciprocal(size)), across),)
 
 
-SIGN = Primitive(
+SIGN: Primitive = Primitive(
     "sign",
     infer=lambda x: ufunc_types(np.sign, x),
     evaluate=np.sign,

@@ -1,4 +1,4 @@
-"""Reductions and running sums. The sum itself is structural (see `structure.py`); means, variances and products are composed."""
+"""Maxima, minima and running sums; sums are structural, means and variances composed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def _extremum(name: str, function: Any) -> Primitive:
 
     def derivative(tangents: Any, operands: Any, results: Any, axes: tuple[int, ...]) -> Any:
         (x,), (tangent,), (result,) = operands, tangents, results
-        attained = cast(np.equal(x, expand_reduced(result, axes, x.shape)), x.dtype)  # type: ignore[arg-type]
+        best: Any = expand_reduced(result, axes, x.shape)
+        attained = cast(np.equal(x, best), x.dtype)
         count = expand_reduced(sum_axes(attained, axes), axes, x.shape)
         return (sum_axes(scale(attained / count, tangent), axes),)
 

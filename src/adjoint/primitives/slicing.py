@@ -1,7 +1,8 @@
 """Basic indexing and joining: reading a slice, writing one, adding into one, and concatenation.
 
-An index is a tuple with one entry an axis: an integer, which drops the axis, or `(start, stop, step)` with all three given and
-within bounds, so that a program never depends on negative or open-ended forms.
+An index is a tuple with one entry an axis: an integer, which drops the axis, or `(start, stop,
+step)` with all three given and within bounds, so that a program never depends on negative or
+open-ended forms.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ def numpy_index(index: Index) -> tuple[Any, ...]:
 
 
 def _stop(entry: tuple[int, int, int]) -> int | None:
-    # A descending slice that reaches the first element has stop -1, which NumPy would read as the last.
+    # A descending slice that reaches the first element has stop -1, which NumPy would read as the
+    # last.
     return None if entry[2] < 0 and entry[1] < 0 else entry[1]
 
 
@@ -107,7 +109,7 @@ def _update_evaluate(x: Any, value: Any, index: Index) -> Any:
 
 def _update_transpose(cotangents: Any, operands: Any, index: Index) -> Any:
     (cotangent,) = cotangents
-    x, value = operands
+    value = operands[1]
     part = cast(sum_to(take(cotangent, index), value.shape), value.dtype)
     return update(cotangent, 0.0, index), part
 
@@ -219,5 +221,3 @@ CONCATENATE = Primitive(
 def concatenate(arrays: list[Expression], axis: int) -> Expression:
     """Arrays joined along an axis."""
     return bind(CONCATENATE, *arrays, axis=axis)  # type: ignore[no-any-return]
-
-

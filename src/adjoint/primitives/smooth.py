@@ -1,8 +1,9 @@
-"""Smooth elementwise functions of NumPy: the function, its derivative in NumPy's own terms, its samples."""
+"""Smooth elementwise functions of NumPy: each with its derivative in NumPy's own terms."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -30,9 +31,18 @@ elementwise(
 elementwise(np.sin, lambda x, result: np.cos(x), samples=(*_LINE, _COMPLEX))
 elementwise(np.cos, lambda x, result: -np.sin(x), samples=(*_LINE, _COMPLEX))
 elementwise(np.tan, lambda x, result: 1 + np.square(result), samples=_INSIDE)
-# (1 - x)(1 + x), not 1 - x^2: no digits are lost near the ends, and the branch cut stays where NumPy has it.
-elementwise(np.arcsin, lambda x, result: 1 / np.sqrt((1 - x) * (1 + x)), samples=_INSIDE)
-elementwise(np.arccos, lambda x, result: -1 / np.sqrt((1 - x) * (1 + x)), samples=_INSIDE)
+
+
+def _one_minus_square(x: Any) -> Any:
+    if x.dtype.kind == "c":
+        # As -(x^2 - 1), which keeps the sign of a zero imaginary part: it says on which side of the
+        # branch cut x lies. 1 - x^2 subtracts it from +0, and loses it.
+        return -(np.square(x) - 1)
+    return (1 - x) * (1 + x)  # no digits are lost near the ends
+
+
+elementwise(np.arcsin, lambda x, result: 1 / np.sqrt(_one_minus_square(x)), samples=_INSIDE)
+elementwise(np.arccos, lambda x, result: -1 / np.sqrt(_one_minus_square(x)), samples=_INSIDE)
 elementwise(np.arctan, lambda x, result: 1 / (1 + np.square(x)), samples=(*_LINE, _COMPLEX))
 elementwise(np.sinh, lambda x, result: np.cosh(x), samples=(*_LINE, _COMPLEX))
 elementwise(np.cosh, lambda x, result: np.sinh(x), samples=(*_LINE, _COMPLEX))
@@ -44,7 +54,7 @@ elementwise(
     lambda x, result: 1 / (np.sqrt(x - 1) * np.sqrt(x + 1)),
     samples=(sample(draw(3, low=1.5, high=3)),),
 )
-elementwise(np.arctanh, lambda x, result: 1 / ((1 - x) * (1 + x)), samples=_INSIDE)
+elementwise(np.arctanh, lambda x, result: 1 / _one_minus_square(x), samples=_INSIDE)
 
 _PAIR = (sample(draw(3), draw(3)), sample(draw(2, 3, low=0.5), draw(3, low=0.5)))
 

@@ -1,4 +1,4 @@
-"""The common ufuncs of `scipy.special`, by name: SciPy is imported when one of them is first met."""
+"""The common ufuncs of `scipy.special`; SciPy is imported when one of them is first met."""
 
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ _row("log_expit", lambda x, y: call("expit", -x), on=_REAL)
 
 
 def _exprel_slope(x: Any, y: Any) -> Any:
-    # (exp(x) - exprel(x)) / x; near 0 that cancels, and its series sum_k x^k / (k! (k + 2)) is summed.
+    # (exp(x) - exprel(x)) / x; near 0 that cancels, and its series sum_k x^k / (k! (k + 2)) is
+    # summed.
     small = np.less(np.absolute(x), 0.5)
     series: Any = 0.0
     for k in range(12, -1, -1):
@@ -77,7 +78,8 @@ _row("erfinv", lambda x, y: np.exp(np.square(y)) / _TWO_OVER_ROOT_PI, on=_UNIT)
 _row("erfcinv", lambda x, y: -np.exp(np.square(y)) / _TWO_OVER_ROOT_PI, on=_UNIT)
 _row("dawsn", lambda x, y: 1 - 2 * x * y, on=_REAL)
 _row("ndtr", lambda x, y: _normal_density(x), on=_REAL)
-# The density over the distribution, exp(-x^2 / 2 - y) / sqrt(2 pi), without the cancellation at large -x.
+# The density over the distribution, exp(-x^2 / 2 - y) / sqrt(2 pi), without the cancellation at
+# large -x.
 _row("log_ndtr", lambda x, y: _ROOT_TWO_OVER_PI / call("erfcx", x * -_ROOT_HALF), on=_REAL)
 _row("ndtri", lambda x, y: _ROOT_TWO_PI * np.exp(0.5 * np.square(y)), on=_UNIT)
 

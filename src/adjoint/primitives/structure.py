@@ -1,4 +1,4 @@
-"""Structural primitives: they move numbers without changing them, so each is linear and its transpose moves them back."""
+"""Structural primitives: they move numbers, so each is linear; transposes move them back."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ FILL = Primitive(
 
 def zeros(builder: Builder, type: ArrayType) -> Expression:
     """An array of zeros of this type."""
-    return bind(FILL, builder=builder, shape=type.shape, dtype=type.dtype, value=0)  # type: ignore[no-any-return]
+    shape, dtype = type.shape, type.dtype
+    return bind(FILL, builder=builder, shape=shape, dtype=dtype, value=0)  # type: ignore[no-any-return]
 
 
 # --- reshape -------------------------------------------------------------------------------------
@@ -147,7 +148,7 @@ def insert_axes(x: Expression, place: int, ndim: int) -> Expression:
 
 
 def align_batch(operands: Any, batched: tuple[bool, ...]) -> list[Any]:
-    """Give batched operands inner axes of length one, so that all broadcast against each other under the batch."""
+    """Give batched operands inner axes of length one, so that all broadcast under the batch."""
     ranks = [_rank(x) - mark for x, mark in zip(operands, batched, strict=True)]
     rank = max(ranks)
     return [
@@ -196,7 +197,11 @@ SUM = Primitive(
         operands[0], tuple(axis + 1 for axis in axes)
     ),
     taylor=TAYLOR_LATER,
-    samples=(sample(draw(2, 3, 4), axes=(1,)), sample(draw(2, 3), axes=(0, 1)), sample(draw(0, 3), axes=(0,))),
+    samples=(
+        sample(draw(2, 3, 4), axes=(1,)),
+        sample(draw(2, 3), axes=(0, 1)),
+        sample(draw(0, 3), axes=(0,)),
+    ),
 )
 
 
@@ -211,6 +216,8 @@ def sum_to(x: Expression, shape: Shape) -> Expression:
         return x
     lead = x.ndim - len(shape)
     axes = tuple(range(lead)) + tuple(
-        lead + axis for axis, length in enumerate(shape) if length == 1 and x.shape[lead + axis] != 1
+        lead + axis
+        for axis, length in enumerate(shape)
+        if length == 1 and x.shape[lead + axis] != 1
     )
     return reshape(sum_axes(x, axes), shape)

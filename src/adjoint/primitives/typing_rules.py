@@ -26,7 +26,7 @@ def broadcast_shape(name: str, *shapes: Shape) -> Shape:
 
 
 class LateUfunc:
-    """A ufunc of a module that is imported when first needed (SciPy takes longer to import than adjoint may)."""
+    """A ufunc of a module that is imported when first needed, since SciPy is slow to import."""
 
     __slots__ = ("__name__", "_ufunc", "module")
 
@@ -42,6 +42,7 @@ class LateUfunc:
         return self._ufunc
 
     def __call__(self, *operands: Any) -> Any:
+        """Apply it."""
         return self.resolve()(*operands)
 
 

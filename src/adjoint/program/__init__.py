@@ -1,4 +1,4 @@
-"""Floor 2: programs, their parts, how they are built, checked and printed. Knows nothing of primitives' rules."""
+"""Floor 2: programs, how they are built, checked and printed. Knows no primitive's rules."""
 
 from adjoint.program.builder import Builder, locating
 from adjoint.program.checker import check_linear, check_program

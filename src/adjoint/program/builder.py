@@ -12,7 +12,7 @@ from adjoint.program.program import Atom, Equation, Program, Variable
 
 
 class Builder:
-    """Collects equations; types are inferred as they come. `origin` and `derived` mark what is emitted (see `Equation`)."""
+    """Collects equations, with their types; `origin` and `derived` mark them (see `Equation`)."""
 
     __slots__ = ("derived", "equations", "inputs", "origin")
 

@@ -1,4 +1,4 @@
-"""Checks that a program keeps the rules of programs. Run after every pass in debug mode, and in the tests."""
+"""Checks of the rules of programs, run in the tests, and in debug mode after every pass."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from adjoint.program.program import Atom, Equation, Program, Variable
 
 
 def check_program(program: Program) -> Program:
-    """Return the program unchanged, or raise ProgramError: every variable is assigned once, before use, with its type."""
+    """Return the program if each variable is assigned once, before use, with its type; or raise."""
     known: set[Variable] = set()
     for variable in program.inputs:
         if variable in known:
@@ -33,7 +33,9 @@ def _check_equation(
     expected = equation.operation.infer(tuple(atom.type for atom in equation.inputs))
     found = tuple(variable.type for variable in equation.outputs)
     if expected != found:
-        raise ProgramError(f"In {where}, the results have types {found}, the rule gives {expected}.")
+        raise ProgramError(
+            f"In {where}, the results have types {found}, the rule gives {expected}."
+        )
     for variable in equation.outputs:
         if variable in known:
             raise ProgramError(f"In {where}, a variable is assigned a second time in\n{program}")
@@ -41,7 +43,7 @@ def _check_equation(
 
 
 def check_linear(program: Program, linear_inputs: Collection[Variable]) -> Program:
-    """Return the program unchanged, or raise ProgramError: all that depends on these inputs is linear in them."""
+    """Return the program if all that depends on these inputs is linear in them, or raise."""
     linear = set(linear_inputs)
 
     def is_linear(atom: Atom) -> bool:

@@ -1,4 +1,4 @@
-"""Operations: a primitive together with its parameters, interned, with the types it has inferred so far."""
+"""Operations: a primitive with its parameters, interned, and the types it has inferred so far."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ _INFERENCE_LIMIT: Final = 2048
 
 
 class PrimitiveProtocol(Protocol):
-    """What a program needs to know of a primitive: its name, its type rule, and where it is linear."""
+    """What a program needs to know of a primitive.
+
+    Its name, whether it has several results, its type rule, and where it is linear.
+    """
 
     name: str
+    multiple: bool
 
     def infer(self, *types: ArrayType, **params: Any) -> tuple[ArrayType, ...]:
         """The types of the results, or a typed error."""
@@ -23,13 +27,14 @@ class PrimitiveProtocol(Protocol):
 
 
 class Operation:
-    """A primitive with its parameters. Build it with `operation`: equal ones are the same object."""
+    """A primitive with its parameters. Built by `operation`: equal ones are the same object."""
 
-    __slots__ = ("__weakref__", "_inferred", "params", "primitive")
+    __slots__ = ("__weakref__", "_inferred", "multiple", "params", "primitive")
 
     def __init__(self, primitive: Any, params: dict[str, Any]) -> None:
         self.primitive = primitive
         self.params = params
+        self.multiple: bool = primitive.multiple
         self._inferred: dict[tuple[ArrayType, ...], tuple[ArrayType, ...]] = {}
 
     def infer(self, types: tuple[ArrayType, ...]) -> tuple[ArrayType, ...]:
@@ -43,7 +48,7 @@ class Operation:
         return found
 
     def __repr__(self) -> str:
-        return self.primitive.name + parameter_text(self.params)
+        return f"{self.primitive.name}{parameter_text(self.params)}"
 
 
 _living: WeakValueDictionary[Any, Operation] = WeakValueDictionary()

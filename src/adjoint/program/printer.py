@@ -42,5 +42,7 @@ def program_text(program: Any) -> str:
         results = ", ".join(declare(variable) for variable in equation.outputs)
         call = equation.primitive.name + parameter_text(equation.params)
         lines.append(f"  {results} = {call}{operands}")
-    lines.append(f"  return {', '.join(map(use, program.outputs))}" if program.outputs else "  return")
+    lines.append(
+        f"  return {', '.join(map(use, program.outputs))}" if program.outputs else "  return"
+    )
     return "\n".join([*lines, "}"])

@@ -13,7 +13,7 @@ from adjoint.program.printer import program_text
 
 
 class Variable:
-    """A value of a program, assigned once: an input, or a result of an equation. Compared by identity."""
+    """A value of a program, assigned once: an input or a result. Compared by identity."""
 
     __slots__ = ("type",)
 
@@ -48,9 +48,9 @@ Atom = Variable | Literal
 class Equation:
     """`outputs = operation(inputs)`.
 
-    `origin` is the number of the recorded operation that gave rise to it, through all transforms, so that an error can
-    name the user's line; None where a rule stands for no single operation. `derived` marks what a transform wrote: it
-    warns of nothing, since the user did not write it.
+    `origin` is the number of the recorded operation that gave rise to it, through all transforms,
+    so that an error can name the user's line; None where a rule stands for no single operation.
+    `derived` marks what a transform wrote: it warns of nothing, since the user did not write it.
     """
 
     __slots__ = ("derived", "inputs", "operation", "origin", "outputs")
@@ -83,8 +83,8 @@ class Equation:
 class Program:
     """An immutable program: `inputs`, `equations`, `outputs`.
 
-    Programs are equal when they have the same structure, whatever their variables are called. `str(program)` is a stable
-    text form.
+    Programs are equal when they have the same structure, whatever their variables are called.
+    `str(program)` is a stable text form.
     """
 
     __slots__ = ("_key", "equations", "inputs", "outputs")
@@ -112,7 +112,7 @@ class Program:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """The structure, hashable: equal exactly when two programs compute the same thing the same way."""
+        """The structure, hashable: equal when two programs compute the same thing the same way."""
         if self._key is None:
             numbers: dict[Variable, int] = {}
             for variable in self.inputs:

@@ -1,7 +1,7 @@
 """Forward mode: a program that carries tangents along (E.1.59, E.1.60).
 
-Each equation y = p(x) is followed by those of its derivative, so that (x, u) becomes (f(x), df(x)[u]). Tangents that are
-structurally zero are None, and nothing is recorded for them.
+Each equation y = p(x) is followed by those of its derivative, so that (x, u) becomes (f(x),
+df(x)[u]). Tangents that are structurally zero are None, and nothing is recorded for them.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _derive_linear(
     tangents: Sequence[Expression | None],
     params: dict[str, Any],
 ) -> Any:
-    """A linear primitive on tangents: all at once when it is jointly linear, else one operand at a time (product rule)."""
+    """A linear primitive on tangents: all at once, or by the product rule one operand at a time."""
     whole = [Expression(builder, atom) for atom in operands]
     linear = primitive.linear
     assert linear is not None

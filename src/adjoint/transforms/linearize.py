@@ -1,6 +1,7 @@
-"""Linearisation: the derivative program split into what does not depend on the tangents, and a linear program.
+"""Linearisation: the derivative program, split in two.
 
-The first runs once and leaves residuals; the second is the derivative as a linear map, and repeats none of the first's work
+The first part does not depend on the tangents; it runs once and leaves residuals. The second is
+linear in them: it is the derivative as a linear map, and repeats none of the work of the first
 (You Only Linearize Once, Radul et al. 2023).
 """
 
@@ -44,7 +45,8 @@ def linearize(program: Program, active: Sequence[bool]) -> Linearised:
     linear_outputs = [slope for slope in slopes if slope is not None]
     residuals = _residuals(moving, linear_outputs, linear_inputs)
     primal = Program(primals, fixed, [*outputs, *residuals])
-    # The residuals are assigned in the primal program and are inputs of the linear one: give them names of their own there.
+    # The residuals are assigned in the primal program and are inputs of the linear one: give them
+    # names of their own there.
     linear = _renamed(Program([*residuals, *linear_inputs], moving, linear_outputs))
     return Linearised(primal, linear, len(residuals), varying)
 
@@ -85,5 +87,3 @@ def _renamed(program: Program) -> Program:
     builder = Builder()
     inputs = [builder.input(variable.type) for variable in program.inputs]
     return builder.build(builder.inline(program, inputs))
-
-

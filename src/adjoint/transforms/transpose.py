@@ -1,7 +1,8 @@
 """Transposition of linear programs; reverse mode is the transpose of the linearised program.
 
-Equations are taken in reverse order, which is a reverse topological order of the graph, so the cotangent of a value is complete,
-summed over all its uses (E.1.68), before it is propagated (E.1.61 - E.1.66).
+Equations are taken in reverse order, which is a reverse topological order of the graph, so the
+cotangent of a value is complete, summed over all its uses (E.1.68), before it is propagated (E.1.61
+- E.1.66).
 """
 
 from __future__ import annotations
@@ -105,7 +106,8 @@ def pull_back(
 ) -> list[Atom | None]:
     """Append the transpose of linear equations; returns the cotangents of the linear inputs.
 
-    names: what the variables that are not linear are called in the builder (their own name when absent).
+    names: what the variables that are not linear are called in the builder (their own name when
+        absent).
     """
     linear = set(linear_inputs)
     for equation in equations:

@@ -1,4 +1,4 @@
-"""Vectorisation: a program of one example becomes a program of many, with the batch as axis 0 of every value that varies."""
+"""Vectorisation: programs of one example become programs of many, along axis 0 of what varies."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from adjoint.program import Atom, Builder, Program, Variable, locating
 
 
 def vmap(program: Program, batched: Sequence[bool], size: int) -> Program:
-    """The program over a batch: batched inputs and all outputs have a leading axis of length `size`."""
+    """The program over a batch: batched inputs and all outputs have a leading axis of that size."""
     builder = Builder()
     names: dict[Variable, tuple[Atom, bool]] = {}
     for variable, mark in zip(program.inputs, batched, strict=True):
         type_ = variable.type
-        new = builder.input(array_type((size, *type_.shape), type_.dtype) if mark else type_)
-        names[variable] = (new, mark)
+        over = array_type((size, *type_.shape), type_.dtype) if mark else type_
+        names[variable] = (builder.input(over), mark)
 
     def find(atom: Atom) -> tuple[Atom, bool]:
         return names[atom] if isinstance(atom, Variable) else (atom, False)

@@ -107,9 +107,7 @@ class _Writer:
             self.names[variable] = f"v{len(self.names) - len(self.program.inputs)}"
         results = [self.names[variable] for variable in equation.outputs]
         if equation.primitive.name in _WRITES:
-            lines = write_statements(
-                equation, results[0], operands, self.space, taken is not None
-            )
+            lines = write_statements(equation, results[0], operands, self.space, taken is not None)
         else:
             out = self.names[taken] if taken is not None and not self.strong else None
             right = expression(equation, operands, self.space, out, self.strong)

@@ -44,9 +44,8 @@ class Namespace:
         self.objects[candidate] = value
         return candidate
 
-
     def number(self, value: Any) -> str:
-        """How a number is written: as such, or as a named constant where Python has no notation for it."""
+        """How a number is written: as such, or by a name where Python has no notation for it."""
         if type(value) in (bool, int, float) and np.isfinite(value):
             return repr(value) if value >= 0 else f"({value!r})"
         return self.name("constant", value)
@@ -58,7 +57,7 @@ Template = Callable[[Equation, Sequence[str], Namespace], str]
 def expression(
     equation: Equation, operands: Sequence[str], space: Namespace, out: str | None, strong: bool
 ) -> str:
-    """The right-hand side of an equation; `out` names memory for the result, for elementwise operations."""
+    """The right-hand side of an equation; `out` names memory for an elementwise result."""
     primitive = equation.primitive
     if strong and primitive.name in ("scale", "contract"):
         return _strong(equation, operands, space)
@@ -76,10 +75,14 @@ def _elementwise(
 ) -> str:
     name, inputs = equation.primitive.name, equation.inputs
     # NumPy's scalars are fast under operators; Python's own would divide by zero in their own way.
-    if _all_scalars(inputs) and not all(_may_be_python(atom) for atom in inputs):
+    if _all_scalars(inputs):
         if name in _INFIX:
-            return f"{operands[0]} {_INFIX[name]} {operands[1]}"
-        if name == "negative":
+            first = operands[0]
+            if all(_may_be_python(atom) for atom in inputs):
+                dtype = inputs[0].type.dtype
+                first = f"{space.name(dtype.name, dtype)}.type({first})"
+            return f"{first} {_INFIX[name]} {operands[1]}"
+        if name == "negative" and not _may_be_python(inputs[0]):
             return f"-{operands[0]}"
     ufunc = np.multiply if name == "scale" else resolve(equation.primitive.ufunc)
     arguments = [*operands, f"out={out}"] if out else operands
@@ -138,7 +141,8 @@ def _cast(equation: Equation, operands: Sequence[str], space: Namespace) -> str:
 
 
 _MATRIX_PRODUCTS = {
-    # canonical spec: (operand written first, its transposition, operand written second, its transposition)
+    # canonical spec: (operand written first, its transposition, operand written second, its
+    # transposition)
     "ab,bc->ac": "{0}, {1}",
     "ab,cb->ac": "{0}, {1}.T",
     "ab,ac->bc": "{0}.T, {1}",
@@ -159,6 +163,8 @@ _MATRIX_PRODUCTS = {
 def _contract(equation: Equation, operands: Sequence[str], space: Namespace) -> str:
     spec = equation.params["spec"]
     form = _MATRIX_PRODUCTS.get(spec)
+    if form is not None and _is_column_times_row(equation):
+        return f"{space.name('multiply', np.multiply)}({form.format(*operands)})"
     if form is not None:
         return f"{space.name('matmul', np.matmul)}({form.format(*operands)})"
     left, right, result = split_spec(spec)
@@ -166,6 +172,15 @@ def _contract(equation: Equation, operands: Sequence[str], space: Namespace) -> 
         rows, columns = (0, 1) if result[0] in left else (1, 0)
         return f"{operands[rows]}[:, None] * {operands[columns]}"
     return f"{space.name('contract', lowering(spec))}({', '.join(operands)})"
+
+
+def _is_column_times_row(equation: Equation) -> bool:
+    """A matrix product that sums a single term, which broadcasting does faster."""
+    left, _, result = split_spec(equation.params["spec"])
+    if any(atom.type.ndim != 2 for atom in equation.inputs):
+        return False
+    shape = equation.inputs[0].type.shape
+    return [n for label, n in zip(left, shape, strict=True) if label not in result] == [1]
 
 
 def index_text(index: Index) -> str:

@@ -1,0 +1,121 @@
+"""Derivatives where formulas are at their worst: removable singularities, cancellation, cuts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+from adjoint.primitives import bind, integer_power
+from adjoint.primitives.special import SPECIAL
+from adjoint.transforms import jvp
+from tests.building import program_at, run
+
+mpmath.mp.dps = 40
+
+
+def slope(function: Callable[..., Any], x: Any) -> Any:
+    x = np.asarray(x)[()]
+    program = program_at(function, x)
+    with np.errstate(all="ignore"):
+        return run(jvp(program, (True,)), x, np.ones_like(x)[()], strong=True)[1]
+
+
+def special(name: str) -> Callable[..., Any]:
+    return lambda x: bind(SPECIAL[name], x)
+
+
+def _exprel(x: Any) -> Any:
+    return mpmath.expm1(x) / x if x else mpmath.mpf(1)
+
+
+def _log_normal(x: Any) -> Any:
+    return mpmath.log(mpmath.erfc(-x / mpmath.sqrt(2)) / 2)
+
+
+ROWS = [
+    # function, its meaning, points
+    (special("exprel"), _exprel, [-0.49, -1e-3, 1e-8, 1e-3, 0.3, 0.51, 2.0, 20.0]),
+    (special("log_ndtr"), _log_normal, [-1e4, -30.0, -5.0, 0.0, 3.0, 8.0]),
+    (special("j1"), lambda x: mpmath.besselj(1, x), [0.0, 1e-8, 1e-3, 2.0]),
+    (special("i1"), lambda x: mpmath.besseli(1, x), [0.0, 1e-8, 1e-3, 2.0]),
+    (special("expit"), lambda x: 1 / (1 + mpmath.exp(-x)), [-700.0, -30.0, 0.0, 1.0]),
+    (np.arcsin, mpmath.asin, [1 - 1e-10, -1 + 1e-10, 0.5]),
+    (np.arccos, mpmath.acos, [1 - 1e-10, -1 + 1e-10, 0.5]),
+    (np.arctanh, mpmath.atanh, [1 - 1e-10, -1 + 1e-10, 0.5]),
+    (np.expm1, mpmath.expm1, [1e-12, -1e-12, 3.0]),
+    (np.log1p, mpmath.log1p, [1e-12, -0.999999, 1e12]),
+]
+
+
+@pytest.mark.parametrize(
+    ("function", "meaning", "x"),
+    [(function, meaning, x) for function, meaning, points in ROWS for x in points],
+)
+def test_against_forty_digits(function: Any, meaning: Any, x: float) -> None:
+    expected = float(mpmath.diff(meaning, mpmath.mpf(x)))
+    np.testing.assert_allclose(slope(function, x), expected, rtol=1e-13, atol=1e-300)
+
+
+def test_the_first_terms_at_zero() -> None:
+    assert slope(special("exprel"), 0.0) == 0.5
+    assert slope(special("i1e"), 0.0) == 0.5
+    assert slope(special("log_ndtr"), 40.0) == 0
+
+
+def test_the_slope_on_a_branch_cut_is_that_of_the_side_taken() -> None:
+    """NumPy continues arcsin from above at 2 + 0j and from below at 2 - 0j."""
+    for x in (complex(2, 0.0), complex(2, -0.0)):
+        step = 1e-7j * np.copysign(1, x.imag)
+        difference = (np.arcsin(x + step) - np.arcsin(x)) / step
+        np.testing.assert_allclose(slope(np.arcsin, x), difference, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "by_base", "by_exponent"),
+    [
+        (0.0, 2.0, 0, 0),
+        (0.0, 1.0, 1, 0),
+        (0.0, 0.0, 0, 0),
+        (0.0, 0.5, np.inf, 0),
+        (2.0, 0.0, 0, np.log(2)),
+        (-2.0, 3.0, 12, np.nan),
+        (-2.0, 0.0, 0, np.nan),
+        (1.0, -1.0, -1, 0),
+    ],
+)
+def test_corners_of_the_power(x: float, y: float, by_base: float, by_exponent: float) -> None:
+    point = np.float64(x), np.float64(y)
+    program = program_at(np.power, *point)
+    with np.errstate(all="ignore"):
+        for direction, expected in (((1.0, 0.0), by_base), ((0.0, 1.0), by_exponent)):
+            u = tuple(map(np.float64, direction))
+            marks = tuple(bool(part) for part in direction)
+            chosen = [part for part, mark in zip(u, marks, strict=True) if mark]
+            _, found = run(jvp(program, marks), *point, *chosen, strong=True)
+            np.testing.assert_allclose(found, expected, rtol=1e-15)
+
+
+@pytest.mark.parametrize("exponent", [-2, -1, 0, 1, 2, 3, 7])
+def test_integer_powers_at_any_base(exponent: int) -> None:
+    for x in (-1.5, 2.0):
+        expected = exponent * x ** (exponent - 1)
+        assert slope(lambda a: integer_power(a, exponent), x) == pytest.approx(expected, rel=1e-15)
+    assert slope(lambda a: integer_power(a, abs(exponent)), 0.0) == (abs(exponent) == 1)
+
+
+def test_an_integer_to_a_negative_power_is_refused_as_numpy_does() -> None:
+    with pytest.raises(ValueError, match="Integers to negative integer powers are not allowed"):
+        program_at(lambda a: integer_power(a, -1), np.arange(3))
+
+
+def test_huber_on_both_sides_of_its_corner() -> None:
+    delta, r = np.array([1.0, 1.0, 1.0]), np.array([0.5, 3.0, -3.0])
+    program = program_at(lambda d, r: bind(SPECIAL["huber"], d, r), delta, r)
+    _, by_delta = run(jvp(program, (True, False)), delta, r, np.ones(3))
+    _, by_r = run(jvp(program, (False, True)), delta, r, np.ones(3))
+    np.testing.assert_array_equal(by_delta, [0, 2, 2])
+    np.testing.assert_array_equal(by_r, [0.5, 1, -1])
