@@ -43,7 +43,8 @@ FILL = Primitive(
 def zeros(builder: Builder, type: ArrayType) -> Expression:
     """An array of zeros of this type."""
     shape, dtype = type.shape, type.dtype
-    return bind(FILL, builder=builder, shape=shape, dtype=dtype, value=0)  # type: ignore[no-any-return]
+    filled: Expression = bind(FILL, builder=builder, shape=shape, dtype=dtype, value=0)
+    return filled
 
 
 # --- reshape -------------------------------------------------------------------------------------
