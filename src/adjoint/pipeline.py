@@ -7,15 +7,16 @@
 
 from __future__ import annotations
 
+import linecache
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
-from numpy import vdot
+from numpy import errstate, vdot
 
 from adjoint.base.errors import AdjointError
 from adjoint.base.settings import settings
-from adjoint.capture import Captured, Traced, apply, is_known, unwrap
+from adjoint.capture import Captured, Traced, apply, hush, is_known, unwrap
 from adjoint.executors import Executable, NumpyExecutor
 from adjoint.optimise import simplify
 from adjoint.program import Literal, Program, Variable, check_program
@@ -55,7 +56,8 @@ class Compiled:
     def _again(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         if self._strong is None:
             self._strong = self.executor.compile(self.program, strong_zeros=True)
-        return self._strong(*arguments)
+        with errstate(all="ignore"):  # the first run has warned
+            return self._strong(*arguments)
 
     def source(self) -> str:
         """The source that the NumPy executor made."""
@@ -184,7 +186,9 @@ def _point_at_line(
         return
     lines = recapture(function).trace.lines or []
     if origin < len(lines) and lines[origin]:
-        error.add_note(f"At {lines[origin]}")
+        path, _, number = lines[origin].rpartition(":")
+        text = linecache.getline(path, int(number)).strip()
+        error.add_note(f"At {lines[origin]}{': ' if text else ''}{text}")
 
 
 def run(compiled: Compiled, arguments: Sequence[Any]) -> Sequence[Any]:
@@ -207,5 +211,7 @@ def inline(program: Program, arguments: Sequence[Any]) -> list[Any]:
         results = apply(equation.operation, [value(atom) for atom in equation.inputs])
         if not equation.primitive.multiple:
             results = (results,)
+        if equation.derived:
+            hush(results[0])
         values.update(zip(equation.outputs, results, strict=True))
     return [value(atom) for atom in program.outputs]

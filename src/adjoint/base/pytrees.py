@@ -63,6 +63,12 @@ def paths(tree: Any) -> list[str]:
     return [accessor.codify("") for accessor in optree.tree_accessors(tree, namespace=NAMESPACE)]
 
 
+def find(tree: Any, kind: type) -> Any:
+    """The first part of a tree that is of a type, which may itself be a container; None if there is none."""
+    parts = optree.tree_leaves(tree, is_leaf=lambda part: isinstance(part, kind), namespace=NAMESPACE)
+    return next((part for part in parts if isinstance(part, kind)), None)
+
+
 def structure_text(treedef: TreeDef | None) -> str:
     """A structure as one would read it in an error message."""
     return "an array" if treedef is None else str(treedef).removeprefix("PyTreeSpec(").removesuffix(")")

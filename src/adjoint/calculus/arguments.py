@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, array_type, is_numeric
-from adjoint.base.errors import ArgumentError, ArgumentTypeError, NotDifferentiableError
+from adjoint.base.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    NotDifferentiableError,
+    SpaceMismatchError,
+)
 from adjoint.capture import Captured, Traced, capture, traced_type
 from adjoint.spaces import Covector
 
@@ -43,6 +47,8 @@ class Chosen:
                 leaves, treedef = [value], None
             else:
                 leaves, treedef = pytrees.flatten(value)
+                if treedef is not None and treedef not in _FREE:
+                    _refuse_covectors(place, value, treedef)
             self.leaves += leaves
             self.treedefs.append((treedef, len(leaves)))
         self.types: list[ArrayType] = [
@@ -63,11 +69,8 @@ class Chosen:
     def _refuse(self, number: int) -> None:
         leaf = self.leaves[number]
         where = self.path(number)
-        if isinstance(leaf, Covector):
-            raise ArgumentTypeError(
-                f"{where} is a covector; a function is differentiated at a point of its space. Use space.represent(covector)."
-            )
-        found = f"dtype {leaf.dtype}" if hasattr(leaf, "dtype") else f"a {type(leaf).__name__}"
+        kind = type(leaf).__name__
+        found = f"dtype {leaf.dtype}" if hasattr(leaf, "dtype") else f"the type {kind}"
         advice = (
             "Integers and booleans carry no derivative: make it floating-point, or leave it out of argnums."
             if is_numeric(leaf)
@@ -123,6 +126,22 @@ class Chosen:
         return self.capture(function, lines=True)
 
 
+_FREE: set[Any] = set()  # structures known to hold no covectors
+_FREE_LIMIT: Final = 1024
+
+
+def _refuse_covectors(place: int, value: Any, treedef: Any) -> None:
+    found = pytrees.find(value, Covector)
+    if found is not None:
+        raise SpaceMismatchError(
+            f"argument {place} is, or holds, a covector on {found.space!r}; functions are differentiated at vectors. "
+            "Use space.represent(covector), or write the function of covector.components."
+        )
+    if len(_FREE) >= _FREE_LIMIT:
+        _FREE.clear()
+    _FREE.add(treedef)
+
+
 def _places(argnums: Argnums, count: int) -> tuple[int, ...]:
     places = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     found = tuple(_place(each, count) for each in places)
@@ -166,11 +185,3 @@ def refuse_gradient(type: ArrayType, name: str) -> NoReturn:
         f"{name} was asked of a function whose value is {type}, not a real scalar. {advice}"
     )
 
-
-def named_like(function: Any, wrapper: Callable[..., Any], prefix: str) -> Callable[..., Any]:
-    """A wrapper that carries the name and docstring of what it wraps."""
-    name = getattr(function, "__name__", type(function).__name__)
-    wrapper.__name__ = f"{prefix}_{name}"
-    wrapper.__qualname__ = wrapper.__name__
-    wrapper.__doc__ = f"The {prefix} of {name}.\n\n{inspect.getdoc(function) or ''}"
-    return wrapper

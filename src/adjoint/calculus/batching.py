@@ -41,10 +41,16 @@ def vmap(
         array([3., 4.])
     """
     check_callable(function, "vmap")
+    if isinstance(out_axes, bool) or not isinstance(out_axes, int):
+        raise ArgumentTypeError(f"out_axes must be an integer, got {out_axes!r}.")
 
     def batched(*args: Any, **kwargs: Any) -> Any:
-        leaves, treedef = pytrees.flatten(args)
+        every, treedef = pytrees.flatten(args)
         axes = _axes(in_axes, args)
+        # What is neither an array nor a number is passed on as it is.
+        fixed = [axis is None and not _is_array(leaf) for leaf, axis in zip(every, axes, strict=True)]
+        leaves = [leaf for leaf, mark in zip(every, fixed, strict=True) if not mark]
+        axes = [axis for axis, mark in zip(axes, fixed, strict=True) if not mark]
         size = _size(leaves, axes)
         moved = [
             leaf if axis is None else _move(leaf, axis, 0)
@@ -59,7 +65,11 @@ def vmap(
         active = tuple(type(leaf) is Traced or axis is not None for leaf, axis in zip(moved, axes, strict=True))
 
         def call(target: Any, traced: list[Any]) -> Any:
-            return target(*pytrees.unflatten(treedef, traced), **kwargs)
+            waiting = iter(traced)
+            whole = [
+                leaf if mark else next(waiting) for leaf, mark in zip(every, fixed, strict=True)
+            ]
+            return target(*pytrees.unflatten(treedef, whole), **kwargs)
 
         captured = capture(function, call, single, known, active)
         marks = tuple(axis is not None for axis in axes)
@@ -72,7 +82,7 @@ def vmap(
         compiled = prepare(("vmap", marks, size), captured, derive)
         results = run(compiled, [*moved, *captured.constants])
         if out_axes:
-            results = [_move(result, 0, out_axes) for result in results]
+            results = [_move_out(result, out_axes) for result in results]
         return pytrees.unflatten(captured.treedef, results)
 
     return batched
@@ -80,6 +90,18 @@ def vmap(
 
 def _move(leaf: Any, source: int, destination: int) -> Any:
     return leaf if source == destination else np.moveaxis(leaf, source, destination)
+
+
+def _move_out(result: Any, out_axes: int) -> Any:
+    if not -result.ndim <= out_axes < result.ndim:
+        raise ArgumentError(
+            f"out_axes names axis {out_axes} of a result that has {result.ndim} axes with that of the batch."
+        )
+    return np.moveaxis(result, 0, out_axes)
+
+
+def _is_array(leaf: Any) -> bool:
+    return type(leaf) is Traced or is_numeric(leaf)
 
 
 def _axes(in_axes: Axes, args: tuple[Any, ...]) -> list[int | None]:
@@ -108,8 +130,10 @@ def _axes(in_axes: Axes, args: tuple[Any, ...]) -> list[int | None]:
 def _normal(axis: int | None, leaf: Any) -> int | None:
     if axis is None:
         return None
-    if type(leaf) is not Traced and not is_numeric(leaf):
-        raise ArgumentTypeError(f"vmap takes arrays, got a {type(leaf).__name__}.")
+    if not _is_array(leaf):
+        raise ArgumentTypeError(
+            f"vmap takes arrays, got a {type(leaf).__name__}; in_axes=None passes it on to all examples."
+        )
     ndim = traced_type(leaf).ndim
     if not -ndim <= axis < ndim:
         raise ArgumentError(

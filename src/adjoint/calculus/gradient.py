@@ -9,7 +9,7 @@ from typing import Any
 from adjoint.base import pytrees
 from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
 from adjoint.calculus.arguments import Argnums, Chosen, check_callable, refuse_gradient
-from adjoint.calculus.representation import represent, space_of
+from adjoint.calculus.representation import check_space, represent, space_of
 from adjoint.pipeline import prepare, run
 from adjoint.program import Builder, Literal, Program
 from adjoint.spaces import Covector, Space
@@ -112,6 +112,8 @@ def grad(
         array([ 3., 12.])
     """
     check_callable(function, "grad")
+    if space is not None:
+        check_space(space, "space")
 
     def gradient(*args: Any, **kwargs: Any) -> Any:
         chosen = Chosen(argnums, args, kwargs)
@@ -141,6 +143,8 @@ def value_and_grad(
         (5.0, array([2., 4.]))
     """
     check_callable(function, "value_and_grad")
+    if space is not None:
+        check_space(space, "space")
 
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
         chosen = Chosen(argnums, args, kwargs)

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import is_numeric
+from adjoint.base.errors import ArgumentTypeError
 from adjoint.base.settings import settings
 from adjoint.calculus.arguments import check_callable
 from adjoint.capture import Traced, capture, current, is_known, traced_type
@@ -44,6 +45,7 @@ def jit(function: Callable[..., Any]) -> Callable[..., Any]:
             static = tuple(
                 None if type(leaf) is Traced or is_numeric(leaf) else leaf for leaf in leaves
             )
+            _check_hashable(static)
         types = tuple([traced_type(leaf) for leaf in arrays])
         key = (treedef, types, static, settings().kink)
         found = kept.get(key)
@@ -59,6 +61,17 @@ def jit(function: Callable[..., Any]) -> Callable[..., Any]:
         return pytrees.unflatten(output_tree, run(compiled, [*arrays, *constants]))
 
     return jitted
+
+
+def _check_hashable(static: tuple[Any, ...]) -> None:
+    for each in static:
+        try:
+            hash(each)
+        except TypeError:
+            raise ArgumentTypeError(
+                f"jit was given a {type(each).__name__} as an argument, which cannot be hashed. What is neither an array nor a "
+                "number tells programs apart by its value: use a tuple or a frozenset, or leave jit away."
+            ) from None
 
 
 def _capture(

@@ -20,23 +20,39 @@ def matching_leaves(model: Any, value: Any, name: str) -> list[Any]:
     Raises:
         SpaceMismatchError: a covector was given. ShapeError, DTypeError, ArgumentTypeError: it does not match.
     """
-    if isinstance(value, Covector):
-        raise SpaceMismatchError(
-            f"{name} is a covector of {value.space!r}, and arrays are taken here. Use space.represent(covector) for the vector "
-            "that represents it, or covector.components."
-        )
     expected, treedef = pytrees.flatten(model)
     given, structure = pytrees.flatten(value)
     if structure != treedef:
+        _refuse_covectors(value, name)
         raise ArgumentTypeError(
             f"{name} has the structure {pytrees.structure_text(structure)}; expected "
             f"{pytrees.structure_text(treedef)}, as in what it belongs to."
         )
-    paths = pytrees.paths(model) if treedef is not None else [""]
+    if all(map(_fits, expected, given)):
+        return given
     return [
         _matching(one, other, name + path)
-        for one, other, path in zip(expected, given, paths, strict=True)
+        for one, other, path in zip(expected, given, pytrees.paths(model), strict=True)
     ]
+
+
+def _refuse_covectors(value: Any, name: str) -> None:
+    found = pytrees.find(value, Covector)
+    if found is not None:
+        raise SpaceMismatchError(
+            f"{name} is, or holds, a covector on {found.space!r}, where arrays are taken. Use space.represent(covector) for "
+            "the vector that represents it, or covector.components."
+        )
+
+
+def _fits(model: Any, leaf: Any) -> bool:
+    """Whether there is nothing to do: both are concrete arrays of one type."""
+    return (
+        type(leaf) is type(model) is np.ndarray
+        and leaf.shape == model.shape
+        and leaf.dtype == model.dtype
+        and leaf.dtype.kind in "fc"
+    )
 
 
 def _matching(model: Any, leaf: Any, name: str) -> Any:

@@ -2,44 +2,58 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from adjoint.base import pytrees
-from adjoint.capture import Traced, apply, is_known, traced_type
+from adjoint.base.arrays import ArrayType
+from adjoint.base.errors import ArgumentTypeError
+from adjoint.capture import Traced, apply, is_known, traced_type, unwrap
 from adjoint.primitives.calls import LINEAR_CALL, LinearFunction
 from adjoint.program import operation
-from adjoint.spaces import Space, infer
+from adjoint.spaces import Space, infer, opaque
 
 
 def space_of(point: Any, space: Space | None, argument: str) -> Space:
     """The space of a point: the one given, if the point is in it, or the Euclidean one of its shape."""
     if space is None:
         return infer(point)
+    check_space(space, argument)
     space.check(point, argument)
     return space
 
 
+def check_space(space: Any, argument: str) -> None:
+    """ArgumentTypeError unless it is a space."""
+    if not isinstance(space, Space):
+        raise ArgumentTypeError(
+            f"A space was expected for {argument}, got a {type(space).__name__}. "
+            "ad.spaces.infer(x) gives the Euclidean space of x; ad.spaces.Weighted(...) gives it another inner product."
+        )
+
+
 def represent(space: Space, components: Any, point: Any) -> Any:
     """The Riesz representative of a covector given by ambient components."""
-    space.check(point, "argument")
-    return linear_on_trees(
-        lambda tree: space._represent(space._restrict(tree)), components, symmetric=True
-    )
+    space.check(point, "the argument")
+    return space._represent(space._restrict(components))
 
 
-def linear_on_trees(function: Any, tree: Any, symmetric: bool = False) -> Any:
-    """A linear function from trees to trees of the same structure; applied as one opaque linear primitive to traced leaves.
-
-    symmetric: that it equals its own transpose, as Riesz maps do.
-    """
+def apply_whole(function: Any, tree: Any) -> Any:
+    """A linear function that equals its own transpose, as Riesz maps do; on traced leaves, as one primitive."""
     leaves, treedef = pytrees.flatten(tree)
     if all(type(leaf) is not Traced or is_known(leaf) for leaf in leaves):
-        return function(tree)
-    types = tuple(traced_type(leaf) for leaf in leaves)
+        return function(pytrees.unflatten(treedef, map(unwrap, leaves)))
+    linear = _whole(function, treedef, tuple(map(traced_type, leaves)))
+    results = apply(operation(LINEAR_CALL, function=linear, transposed=False), leaves)
+    return pytrees.unflatten(treedef, results)
 
+
+@lru_cache(maxsize=256)  # the same one again, so that programs that hold it are found again
+def _whole(function: Any, treedef: Any, types: tuple[ArrayType, ...]) -> LinearFunction:
     def on_leaves(*arrays: Any) -> tuple[Any, ...]:
         return tuple(pytrees.leaves(function(pytrees.unflatten(treedef, arrays))))
 
-    linear = LinearFunction(on_leaves, on_leaves if symmetric else None, types, types, "riesz")
-    results = apply(operation(LINEAR_CALL, function=linear, transposed=False), leaves)
-    return pytrees.unflatten(treedef, results)
+    return LinearFunction(on_leaves, on_leaves, types, types, "riesz")
+
+
+opaque.APPLY = apply_whole

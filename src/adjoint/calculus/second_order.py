@@ -8,6 +8,7 @@ from typing import Any
 from adjoint.calculus.arguments import Argnums, check_callable
 from adjoint.calculus.derivative import jvp
 from adjoint.calculus.gradient import grad
+from adjoint.calculus.leaves import matching_leaves
 from adjoint.calculus.jacobian import Mode, jacobian
 from adjoint.spaces import Space
 
@@ -53,4 +54,5 @@ def hvp(
         array([ 6., 12.])
     """
     check_callable(function, "hvp")
+    matching_leaves(primal, direction, "direction")
     return jvp(grad(function, space=space), (primal,), (direction,))[1]

@@ -3,7 +3,16 @@
 from adjoint.capture import methods, ufuncs
 from adjoint.capture.capture import Captured, capture, traced_type
 from adjoint.capture.trace import current
-from adjoint.capture.traced import Traced, apply, concrete, from_slot, is_known, settle, unwrap
+from adjoint.capture.traced import (
+    Traced,
+    apply,
+    concrete,
+    from_slot,
+    hush,
+    is_known,
+    settle,
+    unwrap,
+)
 
 __all__ = [
     "Captured",
@@ -13,6 +22,7 @@ __all__ = [
     "concrete",
     "current",
     "from_slot",
+    "hush",
     "is_known",
     "methods",
     "settle",

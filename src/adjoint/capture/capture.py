@@ -30,11 +30,15 @@ class Captured:
     def key(self) -> tuple[Any, ...]:
         """The structure: equal for captures with the same program."""
         trace = self.trace
-        return (tuple(trace.types[: trace.input_count]), tuple(trace.records), self.outputs)
+        types = tuple(trace.types[: trace.input_count])
+        if trace.quiet:
+            return (types, tuple(trace.records), self.outputs, tuple(sorted(trace.quiet)))
+        return (types, tuple(trace.records), self.outputs)
 
     @property
     def constants(self) -> list[Any]:
-        """The values of the lifted constants, which are the program's inputs after the arguments."""
+        """The values of the lifted constants, which are the program's inputs after the
+        arguments."""
         return self.trace.constants
 
     @property
@@ -64,9 +68,10 @@ def capture(
 ) -> Captured:
     """Run a function on traced inputs.
 
-    call: how to call the function, rebound, with the traced inputs. values: the inputs' values; or a dict of some, by
-    number, where the others stand for many. active: which inputs a derivative is asked for. lines: whether to note the user's
-    line of every operation. frozen: whether the constants are kept beyond the call, and so must be copies.
+    call: how to call the function, rebound, with the traced inputs. values: the inputs' values; or
+    a dict of some, by number, where the others stand for many. active: which inputs a derivative is
+    asked for. lines: whether to note the user's line of every operation. frozen: whether the
+    constants are kept beyond the call, and so must be copies.
     """
     known = values if isinstance(values, dict) else dict(enumerate(values))
     trace = Trace(types, known, active)
@@ -98,7 +103,8 @@ def _output(trace: Trace, leaf: Any) -> int:
         return trace.lift(leaf)
     except AdjointError:
         raise ArgumentTypeError(
-            f"The function returned a {type(leaf).__name__}; a derivative needs arrays or numbers, in containers or alone."
+            f"The function returned a {type(leaf).__name__}; a derivative needs arrays or "
+            f"numbers, in containers or alone."
         ) from None
 
 
@@ -117,4 +123,8 @@ _PACKAGE = __file__.rpartition("/capture/")[0]
 
 
 def _is_users(filename: str) -> bool:
-    return not filename.startswith(_PACKAGE) and "/numpy/" not in filename and "/optree/" not in filename
+    return (
+        not filename.startswith(_PACKAGE)
+        and "/numpy/" not in filename
+        and "/optree/" not in filename
+    )

@@ -1,4 +1,5 @@
-"""Where values leave capture: printing is always right, and a conversion that would lose a derivative is an error."""
+"""Where values leave capture: printing is always right, and a conversion that would lose a
+derivative is an error."""
 
 from __future__ import annotations
 
@@ -18,24 +19,30 @@ _STEPS = frozenset({"sign", "floor", "ceil", "trunc", "rint", "floor_divide"})
 _REMAINDER = 6  # the argument of BINARY_OP for %
 
 _ADVICE = {
-    "float": "Leave float() away, since NumPy scalars are numbers already; or write ad.stop_gradient(x) if the derivative is not "
-    "wanted. (float() in the function itself and in your modules' functions is understood; this one was called "
-    "by code that capture does not enter, such as a method or an assignment into an array made elsewhere.)",
+    "float": "Leave float() away, since NumPy scalars are numbers already; or write "
+    "ad.stop_gradient(x) if the derivative is not "
+    "wanted. (float() in the function itself and in your modules' functions is understood; this "
+    "one was called "
+    "by code that capture does not enter, such as a method or an assignment into an array made "
+    "elsewhere.)",
     "complex": "Write x.astype(complex) instead.",
-    "np.asarray": "An array was handed to code that capture does not enter. Write that part in NumPy, give its derivative with "
-    "ad.primitive, or pass ad.stop_gradient(x) if the derivative is not wanted. To fill an array in a loop, make it "
+    "np.asarray": "An array was handed to code that capture does not enter. Write that part in "
+    "NumPy, give its derivative with "
+    "ad.primitive, or pass ad.stop_gradient(x) if the derivative is not wanted. To fill an array "
+    "in a loop, make it "
     "inside the function: out = np.zeros(n).",
 }
 
 
 def escape(value: Traced, what: str) -> Any:
-    """The concrete value, for code that cannot keep a derivative; DroppedDerivativeError where there is one to lose."""
+    """The concrete value, for code that cannot keep a derivative; DroppedDerivativeError where
+    there is one to lose."""
     if is_known(value):
         return unwrap(value)
     if carries_derivative(value) and not _formats():
         raise DroppedDerivativeError(
-            f"{what}() was called on a traced {value.type}, which would silently drop its derivative. "
-            + _ADVICE[what]
+            f"{what}() was called on a traced {value.type}, which would silently drop its "
+            f"derivative. " + _ADVICE[what]
         )
     return concrete(value)
 
@@ -48,7 +55,8 @@ def _formats() -> bool:
 
 
 def carries_derivative(value: Any) -> bool:
-    """Whether a value depends, in a way that can be differentiated, on an input that a derivative was asked for."""
+    """Whether a value depends, in a way that can be differentiated, on an input that a derivative
+    was asked for."""
     if type(value) is not Traced or is_known(value) or not value.type.inexact:
         return False
     trace = value._trace

@@ -1,4 +1,5 @@
-"""Indexing as NumPy has it, brought to two primitives: a basic slice, and a gather over leading axes."""
+"""Indexing as NumPy has it, brought to two primitives: a basic slice, and a gather over leading
+axes."""
 
 from __future__ import annotations
 
@@ -7,11 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.base.arrays import Shape
+from adjoint.base.arrays import ArrayType, Shape
 from adjoint.base.errors import BoundsError, ShapeError
 from adjoint.capture import protocols
 from adjoint.capture.traced import Traced, apply, concrete, from_array, is_known, unwrap
-from adjoint.capture.views import assign, check_storable, own_memory, permute, reshape, sliced
+from adjoint.capture.views import (
+    Slice,
+    as_view,
+    assign,
+    check_storable,
+    own_memory,
+    permute,
+    reshape,
+)
 from adjoint.primitives.gathering import GATHER, GATHER_SET
 from adjoint.primitives.selection import SELECT
 from adjoint.primitives.slicing import SLICE, UPDATE, Index
@@ -23,9 +32,10 @@ from adjoint.program import operation
 class Parsed:
     """An index, taken apart.
 
-    basic: one entry an axis of the array: an integer or `(start, stop, step)`. arrays: index arrays by axis, one shape, ready
-    for a gather; such axes are whole in `basic`. new_axes: places in the result where np.newaxis puts an axis of length one.
-    front: where NumPy puts the axes of the index arrays in the result, before new axes are inserted.
+    basic: one entry an axis of the array: an integer or `(start, stop, step)`. arrays: index arrays
+    by axis, one shape, ready for a gather; such axes are whole in `basic`. new_axes: places in the
+    result where np.newaxis puts an axis of length one. front: where NumPy puts the axes of the
+    index arrays in the result, before new axes are inserted.
     """
 
     basic: Index
@@ -72,7 +82,8 @@ def parse(index: Any, shape: Shape) -> Parsed:
 
 
 def _entries(index: Any, shape: Shape) -> list[Any]:
-    """The entries of an index: slices, integers, None, Ellipsis and integer arrays (masks become the places where they hold)."""
+    """The entries of an index: slices, integers, None, Ellipsis and integer arrays (masks become
+    the places where they hold)."""
     found: list[Any] = []
     for entry in index if isinstance(index, tuple) else (index,):
         if entry is None or entry is Ellipsis or isinstance(entry, slice):
@@ -93,7 +104,8 @@ def _entries(index: Any, shape: Shape) -> list[Any]:
                 found.append(array)
             else:
                 raise BoundsError(
-                    "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean "
+                    "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and "
+                    "integer or boolean "
                     f"arrays are valid indices; got an array of dtype {array.dtype}."
                 )
     return found
@@ -103,7 +115,8 @@ def _mask_places(mask: Any, before: list[Any], shape: Shape) -> tuple[Any, ...]:
     start = sum(entry is not None and entry is not Ellipsis for entry in before)
     if Ellipsis not in before and mask.shape != shape[start : start + mask.ndim]:
         raise BoundsError(
-            f"boolean index did not match indexed array: the mask has shape {mask.shape}, the axes it "
+            f"boolean index did not match indexed array: the mask has shape {mask.shape}, the "
+            f"axes it "
             f"indexes {shape[start : start + mask.ndim]}."
         )
     return tuple(np.nonzero(mask))
@@ -117,7 +130,8 @@ def _expand(entries: list[Any], shape: Shape) -> list[Any]:
         raise BoundsError("an index can only have a single ellipsis ('...')")
     if named > len(shape):
         raise BoundsError(
-            f"too many indices for array: array is {len(shape)}-dimensional, but {named} were indexed"
+            f"too many indices for array: array is {len(shape)}-dimensional, but {named} were "
+            f"indexed"
         )
     missing = [slice(None)] * (len(shape) - named)
     if not ellipses:
@@ -179,7 +193,47 @@ def _numpy_index(index: Any) -> Any:
     return tuple(map(unwrap, index)) if isinstance(index, tuple) else unwrap(index)
 
 
-# --- reading ----------------------------------------------------------------------------------------------
+# --- reading
+# ----------------------------------------------------------------------------------------------
+
+
+_SLICES: dict[Any, Slice] = {}
+_SLICES_LIMIT = 4096
+
+
+def _plain_key(index: Any) -> Any:
+    """A basic index of integers and slices as something hashable; None for any other."""
+    kind = type(index)
+    if kind is int:
+        return index
+    if kind is slice:
+        parts = (index.start, index.stop, index.step)
+        return parts if all(part is None or type(part) is int for part in parts) else None
+    if kind is tuple:
+        keys = tuple([_NAMES.get(id(part)) or _plain_key(part) for part in index])
+        return None if None in keys or any(type(part) is tuple for part in index) else keys
+    return None
+
+
+_NAMES = {id(None): "newaxis", id(Ellipsis): "..."}
+
+
+def _slice_of(index: Any, type: ArrayType) -> Slice | None:
+    """The view that a basic index takes of arrays of a type; None if the index is advanced."""
+    key = _plain_key(index)
+    if key is not None:
+        found = _SLICES.get((type, key))
+        if found is not None:
+            return found
+    parsed = parse(index, type.shape)
+    if parsed.arrays:
+        return None
+    made = Slice(type, parsed.basic, parsed.new_axes, _numpy_index(index))
+    if key is not None:
+        if len(_SLICES) >= _SLICES_LIMIT:
+            _SLICES.clear()
+        _SLICES[type, key] = made
+    return made
 
 
 def get(x: Traced, index: Any) -> Any:
@@ -191,10 +245,10 @@ def get(x: Traced, index: Any) -> Any:
             return result
         if result.base is None or not np.may_share_memory(result, array):
             return from_array(result)
+    view = _slice_of(index, x.type)
+    if view is not None:
+        return as_view(x, view.forward(x), view)
     parsed = parse(index, x.shape)
-    if not parsed.arrays:
-        part = operation(SLICE, index=parsed.basic).infer((x.type,))[0].shape
-        return sliced(x, parsed.basic, _inserted(part, parsed.new_axes), _numpy_index(index))
     source, arrays, _ = _prepared(x, parsed)
     result = apply(operation(GATHER), (source, *arrays))
     result = permute_plain(result, _result_order(result.ndim, arrays[0].ndim, parsed.front))
@@ -202,7 +256,8 @@ def get(x: Traced, index: Any) -> Any:
 
 
 def _prepared(x: Any, parsed: Parsed) -> tuple[Any, list[Any], tuple[int, ...]]:
-    """The array with its basic slices taken and its indexed axes first, the index arrays, and the order of its axes."""
+    """The array with its basic slices taken and its indexed axes first, the index arrays, and the
+    order of its axes."""
     part = x
     if any(entry != (0, n, 1) for entry, n in zip(parsed.basic, x.shape, strict=True)):
         part = apply(operation(SLICE, index=parsed.basic), (x,))
@@ -211,7 +266,8 @@ def _prepared(x: Any, parsed: Parsed) -> tuple[Any, list[Any], tuple[int, ...]]:
 
 
 def _result_order(ndim: int, rank: int, front: int) -> tuple[int, ...]:
-    """The axes of a gather's result (index axes first) in NumPy's order: index axes after `front` others."""
+    """The axes of a gather's result (index axes first) in NumPy's order: index axes after `front`
+    others."""
     others = tuple(range(rank, ndim))
     return (*others[:front], *range(rank), *others[front:])
 
@@ -239,7 +295,8 @@ def reshape_plain(x: Any, shape: Shape) -> Any:
     return result
 
 
-# --- writing ----------------------------------------------------------------------------------------------
+# --- writing
+# ----------------------------------------------------------------------------------------------
 
 
 def put(x: Traced, index: Any, value: Any) -> None:
@@ -255,19 +312,23 @@ def put(x: Traced, index: Any, value: Any) -> None:
 
 
 def _rewrites_itself(x: Traced, index: Any, value: Any) -> bool:
-    """Whether this is the second half of `x[i] += v`, which stores a view that was already written through."""
+    """Whether this is the second half of `x[i] += v`, which stores a view that was already written
+    through."""
     state = value._state if type(value) is Traced else None
     if state is None or state.base is not x or isinstance(index, (np.ndarray, Traced, list)):
         return False
     view = x[index]
-    return type(view) is Traced and not is_known(view) and not is_known(value) and _same(view, value)
+    return (
+        type(view) is Traced and not is_known(view) and not is_known(value) and _same(view, value)
+    )
 
 
 def _same(one: Traced, other: Traced) -> bool:
     first, second = (one._trace, one._slot), (other._trace, other._slot)
     if first == second:
         return True
-    # A slice taken just now of the base that the view was written into: its record names the view's own value.
+    # A slice taken just now of the base that the view was written into: its record names the view's
+    # own value.
     trace = one._trace
     if trace is None or trace is not other._trace:
         return False
@@ -275,7 +336,9 @@ def _same(one: Traced, other: Traced) -> bool:
     head, *operands = trace.records[trace.owners[one._slot]]
     if getattr(head, "primitive", None) is not SLICE:
         return False
-    written = trace.records[trace.owners[operands[0]]] if trace.owners[operands[0]] >= 0 else (None,)
+    written = (
+        trace.records[trace.owners[operands[0]]] if trace.owners[operands[0]] >= 0 else (None,)
+    )
     return (
         getattr(written[0], "primitive", None) is UPDATE
         and written[0].params["index"] == head.params["index"]
@@ -290,11 +353,10 @@ def _written(x: Traced, index: Any, value: Any) -> Traced:
         # A scalar under a mask: whatever the mask holds, the result's shape is known.
         cast = value.astype(x.dtype) if type(value) is Traced else x.dtype.type(value)
         return apply(operation(SELECT), (mask, cast, x))  # type: ignore[no-any-return]
+    view = _slice_of(index, x.type)
+    if view is not None:
+        return apply(view.put_operation, (x, _fitted(value, view.shape, view.part)))  # type: ignore[no-any-return]
     parsed = parse(index, x.shape)
-    if not parsed.arrays:
-        part = operation(SLICE, index=parsed.basic).infer((x.type,))[0].shape
-        value = _fitted(value, _inserted(part, parsed.new_axes), part)
-        return apply(operation(UPDATE, index=parsed.basic), (x, value))  # type: ignore[no-any-return]
     source, arrays, axes = _prepared(x, parsed)
     value = _gathered_value(value, source, arrays, parsed)
     whole = apply(operation(GATHER_SET), (source, value, *arrays))
@@ -322,7 +384,8 @@ def _gathered_value(value: Any, source: Any, arrays: list[Any], parsed: Parsed) 
 
 
 def _fitted(value: Any, shown: Shape, stored: Shape) -> Any:
-    """A value that broadcasts against the shape that an index shows, as one that does against the shape stored."""
+    """A value that broadcasts against the shape that an index shows, as one that does against the
+    shape stored."""
     shape = np.shape(value)
     lead = len(shape) - len(shown)
     if lead > 0 and all(length == 1 for length in shape[:lead]):  # NumPy drops leading ones here

@@ -1,4 +1,5 @@
-"""The methods and computed attributes of traced arrays: NumPy's functions under NumPy's method names."""
+"""The methods and computed attributes of traced arrays: NumPy's functions under NumPy's method
+names."""
 
 from __future__ import annotations
 

@@ -49,7 +49,8 @@ def matmul(x1: Any, x2: Any, /) -> Any:
     inner = shape_y[-2] if len(shape_y) > 1 else shape_y[0]
     if shape_x[-1] != inner:
         raise ShapeError(
-            f"matmul: shapes {shape_x} and {shape_y} do not fit: {shape_x[-1]} columns on the left, "
+            f"matmul: shapes {shape_x} and {shape_y} do not fit: {shape_x[-1]} columns on the "
+            f"left, "
             f"{inner} rows on the right."
         )
     op = PRODUCTS.get((len(shape_x), len(shape_y)))
@@ -60,14 +61,26 @@ def _batched_matmul(x: Any, y: Any) -> Any:
     if np.ndim(x) == 1:
         return reshape_plain(matmul(x[None, :], y), (*y.shape[:-2], y.shape[-1]))
     if np.ndim(y) == 1:
-        return contract(x, y, f"{ascii_letters[: x.ndim]},{ascii_letters[x.ndim - 1]}->{ascii_letters[: x.ndim - 1]}")
+        return contract(
+            x,
+            y,
+            f"{ascii_letters[: x.ndim]},{ascii_letters[x.ndim - 1]}->{ascii_letters[: x.ndim - 1]}",
+        )
     batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     labels = ascii_letters[3 : 3 + len(batch)]
 
     def own(a: Any) -> tuple[Any, str]:
-        """The operand without batch axes of length one that the other repeats, and the labels of those it keeps."""
+        """The operand without batch axes of length one that the other repeats, and the labels of
+        those it keeps."""
         lead = a.shape[:-2]
-        places = list(zip(labels[len(labels) - len(lead) :], lead, batch[len(batch) - len(lead) :], strict=True))
+        places = list(
+            zip(
+                labels[len(labels) - len(lead) :],
+                lead,
+                batch[len(batch) - len(lead) :],
+                strict=True,
+            )
+        )
         kept = [(label, n) for label, n, whole in places if n == whole]
         shape = (*(n for _, n in kept), *a.shape[-2:])
         return reshape_plain(a, shape), "".join(label for label, _ in kept)
@@ -171,7 +184,8 @@ def cross(a: Any, b: Any, axis: int = -1) -> Any:
     return moveaxis(a[..., ahead] * b[..., behind] - a[..., behind] * b[..., ahead], -1, axis)
 
 
-# --- einsum ----------------------------------------------------------------------------------------------
+# --- einsum
+# ----------------------------------------------------------------------------------------------
 
 
 @implements(np.einsum)
@@ -230,7 +244,8 @@ def _without_repeats(x: Any, labels: str) -> tuple[Any, str]:
 
 
 def _subscripts(text: str, ranks: list[int]) -> tuple[list[str], str]:
-    """The labels of the operands and of the result, with ellipses and an implied result written out."""
+    """The labels of the operands and of the result, with ellipses and an implied result written
+    out."""
     text = text.replace(" ", "")
     left, arrow, result = text.partition("->")
     terms = left.split(",")
@@ -238,7 +253,11 @@ def _subscripts(text: str, ranks: list[int]) -> tuple[list[str], str]:
         raise ShapeError(f"einsum: {len(terms)} terms in {text!r}, but {len(ranks)} operands.")
     spare = [c for c in ascii_letters if c not in text]
     depth = max(
-        (rank - len(t.replace("...", "")) for t, rank in zip(terms, ranks, strict=True) if "..." in t),
+        (
+            rank - len(t.replace("...", ""))
+            for t, rank in zip(terms, ranks, strict=True)
+            if "..." in t
+        ),
         default=0,
     )
     extra = "".join(spare[:depth])
@@ -266,9 +285,12 @@ def multi_dot(arrays: Any) -> Any:
 
 @implements(np.linalg.norm, np.linalg.vector_norm)
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    """The Euclidean norm of a vector or matrix, and the usual vector norms; its gradient at 0 is 0."""
+    """The Euclidean norm of a vector or matrix, and the usual vector norms; its gradient at 0 is
+    0."""
     x = as_operand(x)
-    matrix = (axis is None and x.ndim == 2 and ord is not None) or (isinstance(axis, tuple) and len(axis) == 2)
+    matrix = (axis is None and x.ndim == 2 and ord is not None) or (
+        isinstance(axis, tuple) and len(axis) == 2
+    )
     if ord in (None, 2, "fro") and not (matrix and ord == 2):
         squares = np.square(x) if x.dtype.kind != "c" else np.square(x.real) + np.square(x.imag)
         total = sum_(squares, axis, keepdims=keepdims)
@@ -290,7 +312,9 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 
 
 def _unsupported_norm(ord: Any) -> Any:
-    raise UnsupportedFunctionError(f"numpy.linalg.norm with ord={ord!r} is not supported on traced arrays yet.")
+    raise UnsupportedFunctionError(
+        f"numpy.linalg.norm with ord={ord!r} is not supported on traced arrays yet."
+    )
 
 
 protocols.MATMUL = matmul

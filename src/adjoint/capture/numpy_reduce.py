@@ -93,7 +93,13 @@ def _count(a: Any, axis: Any, where: Any, keepdims: Any) -> Any:
 
 @implements(np.mean)
 def mean(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = None
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    *,
+    where: Any = None,
 ) -> Any:
     _refuse("mean", out=out)
     a = as_operand(a)
@@ -129,13 +135,26 @@ _mean = mean
 
 
 @implements(np.std)
-def std(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False, **kwargs: Any) -> Any:
+def std(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = False,
+    **kwargs: Any,
+) -> Any:
     return np.sqrt(var(a, axis, dtype, out, ddof, keepdims, **kwargs))
 
 
 def _extremum(primitive: Any, pairwise: Any, name: str) -> Any:
     def function(
-        a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = None
+        a: Any,
+        axis: Any = None,
+        out: Any = None,
+        keepdims: Any = False,
+        initial: Any = None,
+        where: Any = None,
     ) -> Any:
         _refuse(name, out=out, where=where)
         a = as_operand(a)
@@ -167,7 +186,8 @@ def prod(
     initial: Any = None,
     where: Any = None,
 ) -> Any:
-    """A tree of pairwise products: its derivative needs no division, so zeros among the factors are no trouble."""
+    """A tree of pairwise products: its derivative needs no division, so zeros among the factors are
+    no trouble."""
     _refuse("prod", out=out)
     a = _masked(_widened(as_operand(a), np.multiply, dtype), where, 1)
     axes = normal_axes(axis, a.ndim)
@@ -228,7 +248,9 @@ argmin = implements(np.argmin)(_search(ARGMIN))
 
 
 def _truth(primitive: Any) -> Any:
-    def function(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = None) -> Any:
+    def function(
+        a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = None
+    ) -> Any:
         _refuse(primitive.name, out=out, where=where)
         return _reduce(primitive, as_operand(a), axis, keepdims)
 

@@ -1,4 +1,5 @@
-"""NumPy's functions that change shapes and order: numpy/_core/fromnumeric, shape_base and lib's relatives."""
+"""NumPy's functions that change shapes and order: numpy/_core/fromnumeric, shape_base and lib's
+relatives."""
 
 from __future__ import annotations
 
@@ -152,7 +153,8 @@ def imag(val: Any) -> Any:
     return real_part(val, imaginary=True)
 
 
-# --- joining and splitting -----------------------------------------------------------------------------
+# --- joining and splitting
+# -----------------------------------------------------------------------------
 
 
 @implements(np.concatenate)

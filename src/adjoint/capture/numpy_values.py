@@ -26,7 +26,8 @@ def where(condition: Any, *choices: Any) -> Any:
 
 
 def _integer_result(function: Any) -> Any:
-    """A function whose result is integers that depend on values: computed from the values so far."""
+    """A function whose result is integers that depend on values: computed from the values so
+    far."""
 
     def ours(*args: Any, **kwargs: Any) -> Any:
         return function(*map(concrete, args), **{name: concrete(v) for name, v in kwargs.items()})
@@ -34,7 +35,15 @@ def _integer_result(function: Any) -> Any:
     return ours
 
 
-for _function in (np.nonzero, np.flatnonzero, np.argwhere, np.argsort, np.searchsorted, np.digitize, np.unique):
+for _function in (
+    np.nonzero,
+    np.flatnonzero,
+    np.argwhere,
+    np.argsort,
+    np.searchsorted,
+    np.digitize,
+    np.unique,
+):
     implements(_function)(_integer_result(_function))
 
 
@@ -57,7 +66,15 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
 
 
 @implements(np.clip)
-def clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None) -> Any:
+def clip(
+    a: Any,
+    a_min: Any = None,
+    a_max: Any = None,
+    out: Any = None,
+    *,
+    min: Any = None,
+    max: Any = None,
+) -> Any:
     low, high = (a_min if min is None else min), (a_max if max is None else max)
     a = as_operand(a)
     if low is not None:
@@ -88,7 +105,9 @@ def angle(z: Any, deg: bool = False) -> Any:
 
 
 @implements(np.nan_to_num)
-def nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+def nan_to_num(
+    x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None
+) -> Any:
     info = np.finfo(x.dtype)
     high, low = (info.max if posinf is None else posinf), (info.min if neginf is None else neginf)
     x = np.where(np.isnan(x), x.dtype.type(nan), x)
@@ -97,9 +116,13 @@ def nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, 
 
 
 @implements(np.interp)
-def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
+def interp(
+    x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
+) -> Any:
     if period is not None:
-        raise UnsupportedFunctionError("numpy.interp with a period is not supported on traced arrays yet.")
+        raise UnsupportedFunctionError(
+            "numpy.interp with a period is not supported on traced arrays yet."
+        )
     xp, fp = as_operand(xp), as_operand(fp)
     place = np.clip(np.searchsorted(concrete(xp), concrete(x), side="right"), 1, len(xp) - 1)
     x0, x1, f0, f1 = xp[place - 1], xp[place], fp[place - 1], fp[place]
@@ -108,11 +131,14 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     return np.where(x > xp[-1], fp[-1] if right is None else right, inside)
 
 
-# --- making ------------------------------------------------------------------------------------------------
+# --- making
+# ------------------------------------------------------------------------------------------------
 
 
 def _like(value: Any) -> Any:
-    def make(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **_: Any) -> Any:
+    def make(
+        a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **_: Any
+    ) -> Any:
         return from_array(np.full(a.shape if shape is None else shape, value, dtype or a.dtype))
 
     return make
@@ -124,7 +150,15 @@ implements(np.empty_like)(_like(0))
 
 
 @implements(np.full_like)
-def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **_: Any) -> Any:
+def full_like(
+    a: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    order: str = "K",
+    subok: bool = True,
+    shape: Any = None,
+    **_: Any,
+) -> Any:
     shape = a.shape if shape is None else shape
     return full(shape, fill_value, dtype or a.dtype)
 
@@ -178,17 +212,28 @@ def array(a: Any, dtype: Any = None, *, copy: Any = True, ndmin: int = 0, **_: A
 _copy = copy
 
 
-def astype(a: Any, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True) -> Any:
+def astype(
+    a: Any,
+    dtype: Any,
+    order: str = "K",
+    casting: str = "unsafe",
+    subok: bool = True,
+    copy: bool = True,
+) -> Any:
     """a.astype(dtype)."""
     dtype = np.dtype(dtype)
     if not np.can_cast(a.dtype, dtype, casting=casting):  # type: ignore[arg-type]
-        raise TypeError(f"Cannot cast array data from {a.dtype!r} to {dtype!r} according to the rule {casting!r}")
+        raise TypeError(
+            f"Cannot cast array data from {a.dtype!r} to {dtype!r} according to the rule "
+            f"{casting!r}"
+        )
     return a if dtype == a.dtype and not copy else perform(CAST, a, dtype=dtype)
 
 
 implements(np.astype)(lambda x, dtype, /, *, copy=True, **_: astype(x, dtype, copy=copy))
 
-# --- asking ------------------------------------------------------------------------------------------------
+# --- asking
+# ------------------------------------------------------------------------------------------------
 
 implements(np.shape)(lambda a: a.shape if type(a) is Traced else as_operand(a).shape)
 implements(np.ndim)(lambda a: a.ndim if type(a) is Traced else as_operand(a).ndim)
@@ -208,12 +253,16 @@ def _dtype_of(value: Any) -> Any:
 
 
 @implements(np.isclose)
-def isclose(a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
+def isclose(
+    a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> Any:
     return np.isclose(concrete(a), concrete(b), rtol, atol, equal_nan)
 
 
 @implements(np.allclose)
-def allclose(a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+def allclose(
+    a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> bool:
     return bool(np.allclose(concrete(a), concrete(b), rtol, atol, equal_nan))
 
 
@@ -236,6 +285,7 @@ def text(a: Any, *args: Any, **kwargs: Any) -> str:
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
     if type(dst) is not Traced:
         raise UnsupportedFunctionError(
-            "np.copyto writes traced values into an array that was made outside of the function; make it inside, or copy it first."
+            "np.copyto writes traced values into an array that was made outside of the function; "
+            "make it inside, or copy it first."
         )
     dst[...] = src if where is True else np.where(where, src, dst)

@@ -1,9 +1,11 @@
 """Running the user's function with its own names bound to ours, without patching anything.
 
-A function is cloned with a mapping for its globals in which names bound to numpy, math and a few builtins resolve to stand-ins, and the
-user's own functions to clones in turn. So what NumPy does not dispatch keeps its meaning under capture: `np.zeros(n)` that is filled in
-a loop, `np.array([t, 1.0])`, `math.sin(t)`, `float(t)`, `isinstance(t, float)`. Methods found through instances, other packages'
-functions, and functions kept in containers are not reached: there NumPy's own dispatch does what it can, and errors say the rest.
+A function is cloned with a mapping for its globals in which names bound to numpy, math and a few
+builtins resolve to stand-ins, and the user's own functions to clones in turn. So what NumPy does
+not dispatch keeps its meaning under capture: `np.zeros(n)` that is filled in a loop, `np.array([t,
+1.0])`, `math.sin(t)`, `float(t)`, `isinstance(t, float)`. Methods found through instances, other
+packages' functions, and functions kept in containers are not reached: there NumPy's own dispatch
+does what it can, and errors say the rest.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ _LIBRARIES = tuple(
 
 
 class Clone(NamedTuple):
-    """A function under new names: what to call, what its code does, and the cells whose contents were replaced."""
+    """A function under new names: what to call, what its code does, and the cells whose contents
+    were replaced."""
 
     call: Any
     writes: bool
@@ -37,7 +40,8 @@ class Clone(NamedTuple):
 
 
 class Rebound(dict[str, Any]):
-    """The globals of a module as a clone sees them. Empty but for its builtins: every look-up comes to `__missing__`."""
+    """The globals of a module as a clone sees them. Empty but for its builtins: every look-up comes
+    to `__missing__`."""
 
     __slots__ = ("__weakref__", "original", "replaced")
     __hash__ = object.__hash__  # type: ignore[assignment]  # one for each module, by identity
@@ -141,7 +145,8 @@ def _globals_of(original: dict[str, Any]) -> Rebound:
 
 
 def clone(function: types.FunctionType) -> Clone:
-    """The clone of a function; the same one as long as what it closes over is bound to the same functions and modules."""
+    """The clone of a function; the same one as long as what it closes over is bound to the same
+    functions and modules."""
     known = _clones.get(id(function))
     if known is not None and known[0]() is function:
         made = known[1]
@@ -210,7 +215,8 @@ def rebound(function: Any) -> Clone:
 
 
 def _import(name: str, *args: Any, **kwargs: Any) -> Any:
-    """`import numpy` inside a cloned function. What is imported by name from it is rebound as well."""
+    """`import numpy` inside a cloned function. What is imported by name from it is rebound as
+    well."""
     module = builtins.__import__(name, *args, **kwargs)
     return rebind(module)[0]
 

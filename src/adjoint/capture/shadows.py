@@ -1,7 +1,8 @@
 """Stand-ins for numpy, math and a few builtins, which a captured function's names are bound to.
 
-A stand-in does what the original does; in a capture, arrays that it makes are known arrays, into which traced values can be written, and
-traced arguments are understood where the original would ask for plain numbers.
+A stand-in does what the original does; in a capture, arrays that it makes are known arrays, into
+which traced values can be written, and traced arguments are understood where the original would ask
+for plain numbers.
 """
 
 from __future__ import annotations
@@ -23,11 +24,13 @@ from adjoint.capture.traced import Traced, apply, apply_one, concrete, from_arra
 from adjoint.capture.ufuncs import COMPOSED
 from adjoint.primitives import UFUNCS
 
-# --- numpy ---------------------------------------------------------------------------------------------
+# --- numpy
+# ---------------------------------------------------------------------------------------------
 
 
 class ShadowUfunc:
-    """A ufunc that spares traced arguments NumPy's dispatch. Its methods and attributes are the original's."""
+    """A ufunc that spares traced arguments NumPy's dispatch. Its methods and attributes are the
+    original's."""
 
     __slots__ = ("__wrapped__", "_bare")
 
@@ -75,14 +78,17 @@ def _shadow_function(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _maker(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
-    """np.array and its like: ours where traced values are among the arguments, NumPy's otherwise."""
+    """np.array and its like: ours where traced values are among the arguments, NumPy's
+    otherwise."""
 
     def shadow(*args: Any, **kwargs: Any) -> Any:
         if any_traced(args) or any_traced(kwargs.values()):
             return ours(*args, **kwargs)
         plain = {name: unwrap_all(value) for name, value in kwargs.items()}
         result = original(*map(unwrap_all, args), **plain)
-        return from_array(result) if current() is not None and type(result) is np.ndarray else result
+        return (
+            from_array(result) if current() is not None and type(result) is np.ndarray else result
+        )
 
     shadow.__name__ = original.__name__
     shadow.__wrapped__ = original  # type: ignore[attr-defined]
@@ -90,11 +96,14 @@ def _maker(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[.
 
 
 def _alias(original: Callable[..., Any]) -> Callable[..., Any]:
-    """np.asarray of an array is that array: a known array must stay the same object, so that writes are seen."""
+    """np.asarray of an array is that array: a known array must stay the same object, so that writes
+    are seen."""
 
     def shadow(a: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
         if type(a) is Traced and not args and not kwargs:
-            return a if dtype is None or np.dtype(dtype) == a.dtype else numpy_values.astype(a, dtype)
+            return (
+                a if dtype is None or np.dtype(dtype) == a.dtype else numpy_values.astype(a, dtype)
+            )
         if any_traced((a,)):
             return numpy_values.asarray(a, dtype)
         result = original(unwrap_all(a), dtype, *args, **kwargs)
@@ -137,6 +146,27 @@ _MAKERS: dict[Any, Callable[..., Any]] = {
 }
 
 
+class ShadowErrstate(np.errstate):
+    """np.errstate: what is recorded while some warning is to be ignored will warn of nothing when
+    it runs."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._ignores = "ignore" in kwargs.values()
+        self._trace: Any = None
+        self._first = 0
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self._trace = current()
+        self._first = 0 if self._trace is None else len(self._trace.records)
+
+    def __exit__(self, *error: Any) -> None:
+        if self._trace is not None and self._ignores:
+            self._trace.quiet.update(range(self._first, len(self._trace.records)))
+        super().__exit__(*error)
+
+
 class ShadowModule(types.ModuleType):
     """Stands in for numpy or one of its parts; attributes are wrapped when first asked for."""
 
@@ -153,6 +183,7 @@ class ShadowModule(types.ModuleType):
 
 
 _shadows: dict[Any, Any] = {}
+_shadows[np.errstate] = ShadowErrstate
 _PARTS = ("numpy", "numpy.linalg", "numpy.fft")
 
 
@@ -191,7 +222,8 @@ def _is_numpys_function(value: Any) -> bool:
     return getattr(home, getattr(value, "__name__", ""), None) is value
 
 
-# --- math ----------------------------------------------------------------------------------------------
+# --- math
+# ----------------------------------------------------------------------------------------------
 
 
 def _traced_log(x: Any, base: Any = None) -> Any:
@@ -212,8 +244,14 @@ def _special(name: str) -> Callable[..., Any]:
 
 
 _MATH: dict[str, Any] = {
-    **{name: getattr(np, name) for name in "sin cos tan sinh cosh tanh exp expm1 exp2 log2 log10 log1p sqrt cbrt fabs".split()},
-    **{name: getattr(np, name) for name in "copysign fmod isnan isinf isfinite degrees radians".split()},
+    **{
+        name: getattr(np, name)
+        for name in "sin cos tan sinh cosh tanh exp expm1 exp2 log2 log10 log1p sqrt cbrt fabs".split()
+    },
+    **{
+        name: getattr(np, name)
+        for name in "copysign fmod isnan isinf isfinite degrees radians".split()
+    },
     "asin": np.arcsin,
     "acos": np.arccos,
     "atan": np.arctan,
@@ -252,11 +290,13 @@ for _name, _ours in _MATH.items():
         setattr(_math, _name, _shadows[_original])
 _shadows[math] = _math
 
-# --- builtins and types that are called ------------------------------------------------------------------------
+# --- builtins and types that are called
+# ------------------------------------------------------------------------
 
 
 class _Number(type):
-    """The type of stand-ins for float and its like: calls keep traced values, everything else is the original's."""
+    """The type of stand-ins for float and its like: calls keep traced values, everything else is
+    the original's."""
 
     original: type
 

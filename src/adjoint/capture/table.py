@@ -27,7 +27,8 @@ def implements(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., 
 
 
 def any_traced(values: Any) -> bool:
-    """Whether a traced value that is not known lies among arguments, or in lists and tuples among them."""
+    """Whether a traced value that is not known lies among arguments, or in lists and tuples among
+    them."""
     for value in values:
         if type(value) is Traced:
             if not is_known(value):
@@ -56,7 +57,8 @@ def call(function: Any, args: Any, kwargs: Any) -> Any:
     ours = FUNCTIONS.get(function)
     if ours is None:
         raise UnsupportedFunctionError(
-            f"{full_name(function)} is not supported on traced arrays yet. Write it with functions that are, or give "
+            f"{full_name(function)} is not supported on traced arrays yet. Write it with "
+            f"functions that are, or give "
             "its derivative with ad.primitive."
         )
     try:
@@ -65,7 +67,8 @@ def call(function: Any, args: Any, kwargs: Any) -> Any:
         if "unexpected keyword argument" in str(error) and ours.__name__ in str(error):
             argument = str(error).rsplit(" ", 1)[-1]
             raise UnsupportedFunctionError(
-                f"{full_name(function)} on traced arrays does not support its argument {argument} yet."
+                f"{full_name(function)} on traced arrays does not support its argument {argument} "
+                f"yet."
             ) from None
         raise
 
@@ -88,7 +91,11 @@ def perform(primitive: Any, *operands: Any, **params: Any) -> Any:
 
 def as_operand(value: Any) -> Any:
     """An argument as an array: lists become arrays, of traced values too."""
-    if type(value) is Traced or type(value) is np.ndarray or isinstance(value, (np.ndarray, np.generic, float, int, complex)):
+    if (
+        type(value) is Traced
+        or type(value) is np.ndarray
+        or isinstance(value, (np.ndarray, np.generic, float, int, complex))
+    ):
         return value
     return protocols.FUNCTION(np.asarray, (value,), {})
 

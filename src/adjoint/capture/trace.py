@@ -1,8 +1,9 @@
 """The trace: what capture writes down while a user's function runs.
 
-Nothing is computed. A record is a tuple `(operation, operand slots...)`; slots number the inputs, the lifted constants and the results
-in the order in which they came, so the tuple of all records is the structure of the function, and the key under which its compiled
-program is found. A constant is recorded by its type alone: its value is an input of the program.
+Nothing is computed. A record is a tuple `(operation, operand slots...)`; slots number the inputs,
+the lifted constants and the results in the order in which they came, so the tuple of all records is
+the structure of the function, and the key under which its compiled program is found. A constant is
+recorded by its type alone: its value is an input of the program.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from adjoint.base.arrays import ArrayType, array_type, type_of
 from adjoint.base.errors import DTypeError, ValueNeededError
 from adjoint.program import Builder, Operation, Program
 
-_SMALL: Final = 1 << 15  # bytes up to which a lifted array is always copied, so that later writes to it cannot be seen
+_SMALL: Final = (
+    1 << 15
+)  # bytes up to which a lifted array is always copied, so that later writes to it cannot be seen
 _SCALARS: Final = {
     float: array_type((), np.dtype(float), True),
     int: array_type((), np.dtype(int), True),
@@ -32,11 +35,12 @@ _state = threading.local()
 class Trace:
     """One capture.
 
-    types: of every slot. records: see the module. level: how many captures surround this one. values: what is known of slots, by slot;
-    an input that stands for many (vmap) has none, and one may be traced by an outer capture. active: for each input, whether a derivative
-    with respect to it was asked for.
-    asked: whether a value was asked for, so that the records depend on values and not on types alone. starts and owners: which slots
-    belong to which record, filled in as needed.
+    types: of every slot. records: see the module. level: how many captures surround this one.
+    values: what is known of slots, by slot; an input that stands for many (vmap) has none, and one
+    may be traced by an outer capture. active: for each input, whether a derivative with respect to
+    it was asked for. asked: whether a value was asked for, so that the records depend on values and
+    not on types alone. starts and owners: which slots belong to which record, filled in as needed.
+    quiet: the records, by number, that are not to warn.
     """
 
     __slots__ = (
@@ -49,6 +53,7 @@ class Trace:
         "lines",
         "open",
         "owners",
+        "quiet",
         "records",
         "starts",
         "types",
@@ -73,8 +78,10 @@ class Trace:
         self.owners: list[int] = [-1] * self.input_count
         self.starts: list[int] = []
         self.lines: list[str] | None = None
+        self.quiet: set[int] = set()
 
-    # --- recording ---------------------------------------------------------------------------------
+    # --- recording
+    # ---------------------------------------------------------------------------------
 
     def record(self, op: Operation, slots: tuple[int, ...]) -> int:
         """Append an operation; returns the slot of its (first) result."""
@@ -134,7 +141,8 @@ class Trace:
         return slot
 
     def expect_writes(self) -> None:
-        """From here on, code may write to arrays that it did not make: hold copies of all that were lifted."""
+        """From here on, code may write to arrays that it did not make: hold copies of all that were
+        lifted."""
         if self.writes:
             return
         self.writes = True
@@ -147,7 +155,8 @@ class Trace:
             if isinstance(record[0], ArrayType):
                 self.values[self.starts[number]] = next(replaced)
 
-    # --- values ------------------------------------------------------------------------------------
+    # --- values
+    # ------------------------------------------------------------------------------------
 
     def value(self, slot: int, apply: Callable[[Operation, list[Any]], Any]) -> Any:
         """The value of a slot, computing just what it depends on and has not been computed before.
@@ -189,7 +198,8 @@ class Trace:
             owner = self.owners[current]
             if owner < 0:
                 raise ValueNeededError(
-                    "The value of an array was asked for (by `if`, `while`, int(), float() or an index) where it "
+                    "The value of an array was asked for (by `if`, `while`, int(), float() or an "
+                    "index) where it "
                     "stands for a whole batch: inside vmap every example may differ. "
                     "Choose with np.where, which computes both sides."
                 )
@@ -198,20 +208,24 @@ class Trace:
                 stack.extend(self.records[owner][1:])
         return sorted(needed)
 
-    # --- programs ----------------------------------------------------------------------------------
+    # --- programs
+    # ----------------------------------------------------------------------------------
 
     def program(self, outputs: Sequence[int]) -> Program:
         """The program: inputs, then constants, in the order in which they were lifted."""
         builder = Builder()
         names: list[Any] = [builder.input(type_) for type_ in self.types[: self.input_count]]
         constants = [
-            builder.input(record[0]) for record in self.records if not isinstance(record[0], Operation)
+            builder.input(record[0])
+            for record in self.records
+            if not isinstance(record[0], Operation)
         ]
         waiting = iter(constants)
         for number, record in enumerate(self.records):
             head = record[0]
             if isinstance(head, Operation):
                 builder.origin = number
+                builder.derived = number in self.quiet
                 names.extend(builder.emit(head, [names[slot] for slot in record[1:]]))
             else:
                 names.append(next(waiting))
@@ -231,7 +245,8 @@ def same_bits(one: Any, other: np.ndarray[Any, Any]) -> bool:
     return bool(np.array_equal(one, other, equal_nan=one.dtype.kind in "fc"))
 
 
-# --- the captures under way in this thread ----------------------------------------------------------------
+# --- the captures under way in this thread
+# ----------------------------------------------------------------
 
 
 def current() -> Trace | None:

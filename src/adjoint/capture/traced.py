@@ -1,8 +1,10 @@
-"""Traced arrays: what a user's function is given while it is captured. They speak NumPy's protocols, operators and methods.
+"""Traced arrays: what a user's function is given while it is captured. They speak NumPy's
+protocols, operators and methods.
 
-A traced array is either a *slot* of a trace (nothing is known but its type), or a *known* array (made by `np.zeros(n)`, say, inside the
-function): known arrays are computed with at once, until a traced value is written into them. Both are mutable as NumPy's arrays
-are; views follow their base (see `views.py`).
+A traced array is either a *slot* of a trace (nothing is known but its type), or a *known* array
+(made by `np.zeros(n)`, say, inside the function): known arrays are computed with at once, until a
+traced value is written into them. Both are mutable as NumPy's arrays are; views follow their base
+(see `views.py`).
 """
 
 from __future__ import annotations
@@ -23,9 +25,10 @@ from adjoint.program import Operation
 class Known:
     """What is remembered of an array that is known, or is a view, or has views.
 
-    array: the concrete array, while known. lifted: whether a program holds it, so that its memory must not change. base, view, seen: what
-    it is a view of, how, and the version of the base that it was taken from. version: counts changes. aliases: arrays that may or may
-    not share its memory. cell: whether a 0-d array can be written into (NumPy's scalars cannot).
+    array: the concrete array, while known. lifted: whether a program holds it, so that its memory
+    must not change. base, view, seen: what it is a view of, how, and the version of the base that
+    it was taken from. version: counts changes. aliases: arrays that may or may not share its
+    memory. cell: whether a 0-d array can be written into (NumPy's scalars cannot).
     """
 
     __slots__ = ("aliases", "array", "base", "cell", "lifted", "seen", "version", "view")
@@ -51,7 +54,8 @@ class Traced:
     _state: Known | None
     _trace: Trace | None
 
-    # --- attributes ----------------------------------------------------------------------------------
+    # --- attributes
+    # ----------------------------------------------------------------------------------
 
     @property
     def type(self) -> ArrayType:
@@ -111,7 +115,8 @@ class Traced:
             raise TypeError("iteration over a 0-d array")
         return (self[place] for place in range(len(self)))
 
-    # --- NumPy's protocols ---------------------------------------------------------------------------
+    # --- NumPy's protocols
+    # ---------------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if method == "__call__" and not kwargs and ufunc is not np.power:
@@ -124,11 +129,13 @@ class Traced:
         return protocols.FUNCTION(function, args, kwargs)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        """Its concrete value, for code that capture cannot enter; an error where that would lose a derivative."""
+        """Its concrete value, for code that capture cannot enter; an error where that would lose a
+        derivative."""
         array = np.asarray(protocols.ESCAPE(self, "np.asarray"), dtype)
         return array.copy() if copy else array
 
-    # --- Python's own conversions -------------------------------------------------------------------
+    # --- Python's own conversions
+    # -------------------------------------------------------------------
 
     def __bool__(self) -> bool:
         return bool(concrete(self))
@@ -182,7 +189,8 @@ class Traced:
             "A traced array cannot be pickled: it stands for a value while a function is captured."
         )
 
-    # --- indexing ------------------------------------------------------------------------------------
+    # --- indexing
+    # ------------------------------------------------------------------------------------
 
     def __getitem__(self, index: Any) -> Any:
         return protocols.GET(self, index)
@@ -269,11 +277,13 @@ def is_known(value: Any) -> bool:
     return value._state.array is not None
 
 
-# --- applying operations -----------------------------------------------------------------------------
+# --- applying operations
+# -----------------------------------------------------------------------------
 
 
 def apply(op: Operation, operands: Any) -> Any:
-    """Apply an operation: recorded by the innermost capture among its operands, computed at once where all are concrete."""
+    """Apply an operation: recorded by the innermost capture among its operands, computed at once
+    where all are concrete."""
     trace: Trace | None = None
     for operand in operands:
         if type(operand) is Traced:
@@ -337,7 +347,8 @@ def _apply_mixed(op: Operation, operands: Any) -> Any:
 
 
 def slot_in(trace: Trace, operand: Any) -> int:
-    """The slot of an operand in a trace, in which it becomes a constant if it comes from elsewhere."""
+    """The slot of an operand in a trace, in which it becomes a constant if it comes from
+    elsewhere."""
     if type(operand) is not Traced:
         return trace.lift(operand)
     state = operand._state
@@ -362,6 +373,12 @@ def slot_in(trace: Trace, operand: Any) -> int:
     if state is None:
         trace.arrays[id(operand)] = (operand, slot)
     return slot
+
+
+def hush(value: Any) -> None:
+    """Let the operation that was just recorded, and gave this value, warn of nothing."""
+    if not is_known(value) and value._trace.open:
+        value._trace.quiet.add(len(value._trace.records) - 1)
 
 
 def settle(value: Any) -> Any:
@@ -400,7 +417,8 @@ def unwrap(value: Any) -> Any:
 
 
 def wrap(value: Any) -> Any:
-    """A concrete array as a known one, so that traced values can be written into it; scalars unchanged."""
+    """A concrete array as a known one, so that traced values can be written into it; scalars
+    unchanged."""
     if type(value) is np.ndarray:
         return from_array(value)
     if isinstance(value, tuple):
@@ -408,7 +426,8 @@ def wrap(value: Any) -> Any:
     return value
 
 
-# --- operators ------------------------------------------------------------------------------------------
+# --- operators
+# ------------------------------------------------------------------------------------------
 
 
 def _binary(ufunc: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -447,7 +466,8 @@ def _binary(ufunc: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
 
 
 def _refuses(other: Any) -> bool:
-    """Whether the other operand wants to handle operators with arrays itself (covectors, linear maps)."""
+    """Whether the other operand wants to handle operators with arrays itself (covectors, linear
+    maps)."""
     if type(other) is Traced or isinstance(other, (np.ndarray, float, int)):
         return False
     return getattr(type(other), "__array_ufunc__", False) is None
@@ -549,4 +569,3 @@ Traced.__rmatmul__ = lambda self, other: (  # type: ignore[attr-defined]
 Traced.__imatmul__ = _in_place("matmul")  # type: ignore[attr-defined]
 Traced.__divmod__ = lambda self, other: (self // other, self % other)  # type: ignore[attr-defined]
 Traced.__rdivmod__ = lambda self, other: (other // self, other % self)  # type: ignore[attr-defined]
-

@@ -1,4 +1,5 @@
-"""Ufuncs on traced arrays beyond the plain call of a primitive: their methods, arguments, powers, and those that are composed."""
+"""Ufuncs on traced arrays beyond the plain call of a primitive: their methods, arguments, powers,
+and those that are composed."""
 
 from __future__ import annotations
 
@@ -23,11 +24,20 @@ def power(base: Any, exponent: Any) -> Any:
     """base ** exponent: an integer exponent is part of the program, a float is data."""
     if type(exponent) is int and exponent == 2 and type(base) is Traced:
         return apply_one(SQUARE.bare, base)
-    if isinstance(exponent, (int, np.integer)) and not isinstance(exponent, bool) and type(base) is Traced:
+    if (
+        isinstance(exponent, (int, np.integer))
+        and not isinstance(exponent, bool)
+        and type(base) is Traced
+    ):
         if exponent == 2:
             return apply_one(SQUARE.bare, base)
         return apply(operation(INTEGER_POWER, exponent=int(exponent)), (base,))
-    if isinstance(exponent, float) and exponent == 0.5 and type(base) is Traced and base.dtype.kind in "fc":
+    if (
+        isinstance(exponent, float)
+        and exponent == 0.5
+        and type(base) is Traced
+        and base.dtype.kind in "fc"
+    ):
         return np.sqrt(base)
     return apply(POWER.bare, (base, exponent))
 
@@ -66,7 +76,8 @@ def ufunc(function: Any, method: str, inputs: Any, kwargs: dict[str, Any]) -> An
             return wrap_list(getattr(function, method)(*map(unwrap_all, inputs), **kwargs))
     if method == "at":
         raise UnsupportedFunctionError(
-            f"numpy.{function.__name__}.at is not supported on traced arrays yet; write x[i] += v where the indices do not repeat."
+            f"numpy.{function.__name__}.at is not supported on traced arrays yet; write x[i] += v "
+            f"where the indices do not repeat."
         )
     result = _computed(function, method, inputs, kwargs)
     return result if outputs is None else _stored(function, result, outputs)
@@ -106,7 +117,8 @@ def call(function: Any, inputs: Any) -> Any:
     primitive = UFUNCS.get(function) or find_special(function)
     if primitive is None:
         raise UnsupportedFunctionError(
-            f"{full_name(function)} is not supported on traced arrays yet. Write it with functions that are, or give its "
+            f"{full_name(function)} is not supported on traced arrays yet. Write it with "
+            f"functions that are, or give its "
             "derivative with ad.primitive."
         )
     return apply(primitive.bare, inputs)
@@ -117,7 +129,8 @@ def _stored(function: Any, result: Any, outputs: Any) -> Any:
     (target,) = outputs
     if type(target) is not Traced:
         raise UnsupportedFunctionError(
-            f"{full_name(function)} would write traced values into an array that was made outside of the function (out=). "
+            f"{full_name(function)} would write traced values into an array that was made outside "
+            f"of the function (out=). "
             "Make it inside the function, or leave out= away."
         )
     return overwrite(target, result, f"out= of {function.__name__}")

@@ -1,8 +1,9 @@
 """Views and in-place writes, with NumPy's aliasing.
 
-A view remembers its base and how it was taken. Writing into a view writes into its base; every array counts its changes, and a view
-that finds its base changed is taken anew when next used. Where NumPy may or may not share memory (a reshape of an array whose layout
-is not known), a write to either side is an error rather than a guess.
+A view remembers its base and how it was taken. Writing into a view writes into its base; every
+array counts its changes, and a view that finds its base changed is taken anew when next used. Where
+NumPy may or may not share memory (a reshape of an array whose layout is not known), a write to
+either side is an error rather than a guess.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.base.arrays import Shape
+from adjoint.base.arrays import ArrayType, Shape
 from adjoint.base.errors import AliasingError, DroppedDerivativeError, DTypeError, ShapeError
 from adjoint.capture import protocols
 from adjoint.capture.traced import (
     Traced,
     adopt,
     apply,
+    apply_one,
     from_array,
     is_known,
     state_of,
@@ -56,11 +58,13 @@ def as_view(base: Traced, value: Any, view: View) -> Any:
     return value
 
 
-# --- the kinds of views -----------------------------------------------------------------------------------
+# --- the kinds of views
+# -----------------------------------------------------------------------------------
 
 
 def _plain(operation_: Any, known: Callable[[Any], Any]) -> Callable[[Traced], Any]:
-    """How to take a view: NumPy's own where the base is known, so that memory is truly shared, else recorded."""
+    """How to take a view: NumPy's own where the base is known, so that memory is truly shared, else
+    recorded."""
 
     def forward(base: Traced) -> Any:
         if is_known(base):
@@ -104,27 +108,36 @@ def permute(x: Any, axes: tuple[int, ...]) -> Any:
     return as_view(x, forward(x), View(forward, lambda base, value: apply(back, (value,))))
 
 
-def sliced(x: Traced, index: Index, shape: Shape, known: Any) -> Any:
-    """The part that a basic index names, under a shape that may have new axes; always a view unless it is a scalar.
+class Slice:
+    """A view that a basic index names, under a shape that may have new axes. Not tied to a base: one serves all of a shape.
 
-    known: the index as the user wrote it, for arrays that are known.
+    known: the index as the user wrote it, for bases that are known.
     """
-    take = operation(SLICE, index=index)
-    put = operation(UPDATE, index=index)
 
-    def forward(base: Traced) -> Any:
+    __slots__ = ("known", "part", "put_operation", "shape", "take")
+
+    def __init__(self, type: ArrayType, index: Index, new_axes: tuple[int, ...], known: Any) -> None:
+        self.take = operation(SLICE, index=index)
+        self.put_operation = operation(UPDATE, index=index)
+        self.part = self.take.infer((type,))[0].shape
+        shape = list(self.part)
+        for place in new_axes:
+            shape.insert(place, 1)
+        self.shape = tuple(shape)
+        self.known = known
+
+    def forward(self, base: Traced) -> Any:
+        """The part of a base; a scalar where the index leaves no axes."""
         if is_known(base):
-            result = unwrap(base)[known]
+            result = unwrap(base)[self.known]
             return from_array(result) if type(result) is np.ndarray else result
-        part = apply(take, (base,))
-        return part if part.type.shape == shape else _reshape_plain(part, shape)
+        part = apply_one(self.take, base)
+        return part if self.part == self.shape else _reshape_plain(part, self.shape)
 
-    def write(base: Traced, value: Traced) -> Traced:
-        part = take.infer((base.type,))[0].shape
-        value = value if value.type.shape == part else _reshape_plain(value, part)
-        return apply(put, (base, value))  # type: ignore[no-any-return]
-
-    return as_view(x, forward(x), View(forward, write))
+    def put(self, base: Traced, value: Traced) -> Traced:
+        """The base with the part replaced."""
+        value = value if value.type.shape == self.part else _reshape_plain(value, self.part)
+        return apply(self.put_operation, (base, value))  # type: ignore[no-any-return]
 
 
 def real_part(x: Any, imaginary: bool) -> Any:
@@ -145,11 +158,13 @@ def real_part(x: Any, imaginary: bool) -> Any:
     return as_view(x, forward(x), View(forward, put))
 
 
-# --- layout and uncertain aliases ------------------------------------------------------------------------
+# --- layout and uncertain aliases
+# ------------------------------------------------------------------------
 
 
 def is_c_ordered(x: Traced, depth: int = _DEPTH) -> bool:
-    """Whether NumPy's array would surely be contiguous in C order; False where that is not known."""
+    """Whether NumPy's array would surely be contiguous in C order; False where that is not
+    known."""
     if is_known(x):
         return bool(unwrap(x).flags.c_contiguous)
     state = x._state
@@ -180,7 +195,8 @@ def _slot_is_c_ordered(trace: Any, slot: int, depth: int) -> bool:
         return _slot_is_c_ordered(trace, operands[0], depth - 1)
     if head.primitive.ufunc is None:
         return False
-    # Elementwise results are laid out as their operands are; those that are broadcast do not decide.
+    # Elementwise results are laid out as their operands are; those that are broadcast do not
+    # decide.
     return all(
         _slot_is_c_ordered(trace, operand, depth - 1)
         for operand in operands
@@ -201,13 +217,16 @@ def _check_aliases(x: Traced) -> None:
         return
     if any(reference() is not None for reference in state.aliases):
         raise AliasingError(
-            "An array is written to that may share memory with a reshaped or flattened one: whether NumPy makes a "
-            "view or a copy there depends on the layout in memory, which is not known while a function is captured. "
+            "An array is written to that may share memory with a reshaped or flattened one: "
+            "whether NumPy makes a "
+            "view or a copy there depends on the layout in memory, which is not known while a "
+            "function is captured. "
             "Say which is meant: write .copy() after the reshape, or write before reshaping."
         )
 
 
-# --- writing ----------------------------------------------------------------------------------------------
+# --- writing
+# ----------------------------------------------------------------------------------------------
 
 
 def assign(x: Traced, value: Traced) -> None:
@@ -248,12 +267,14 @@ def check_storable(x: Traced, value: Any, what: str) -> None:
     from_, to = np.dtype(getattr(value, "dtype", type(value))), x.dtype
     if to.kind in "biu" and from_.kind in "fc":
         raise DroppedDerivativeError(
-            f"{what} would put numbers of dtype {from_} into an array of dtype {to}, which truncates them and loses "
+            f"{what} would put numbers of dtype {from_} into an array of dtype {to}, which "
+            f"truncates them and loses "
             "their derivative. Make the array with a floating-point dtype, as in np.zeros(n)."
         )
     if to.kind == "f" and from_.kind == "c":
         raise DTypeError(
-            f"{what} would put complex numbers into an array of dtype {to}, which drops the imaginary part. "
+            f"{what} would put complex numbers into an array of dtype {to}, which drops the "
+            f"imaginary part. "
             "Make the array complex, as in np.zeros(n, complex), or write the .real part."
         )
 
@@ -263,7 +284,8 @@ def overwrite(x: Traced, result: Any, what: str) -> Traced:
     shape = getattr(result, "shape", ())
     if shape != x.shape and np.broadcast_shapes(shape, x.shape) != x.shape:
         raise ShapeError(
-            f"non-broadcastable output operand with shape {x.shape} doesn't match the broadcast shape {shape}"
+            f"non-broadcastable output operand with shape {x.shape} doesn't match the broadcast "
+            f"shape {shape}"
         )
     if is_known(x) and is_known(result):
         np.copyto(own_memory(x), unwrap(result), casting="same_kind")

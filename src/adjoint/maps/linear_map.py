@@ -301,17 +301,24 @@ class LinearMap:
                 "Leave it out to have the cheaper one chosen."
             )
         dtype = np.result_type(domain._real_dtype, codomain._real_dtype)
-        found = np.empty((codomain.dimension, domain.dimension), dtype)
+        if not domain.dimension or not codomain.dimension:
+            return np.zeros((codomain.dimension, domain.dimension), dtype)
         if by is MatrixBy.COLUMNS:
-            for index in range(domain.dimension):
-                vector = domain._from_coordinates(unit(domain, index))
-                found[:, index] = codomain._coordinates(self._apply(vector))
+            lines = [
+                codomain._coordinates(self._apply(domain._from_coordinates(unit(domain, index))))
+                for index in range(domain.dimension)
+            ]
         else:
             pull = self._require_transpose()
-            for index in range(codomain.dimension):
-                components = codomain._components_from_coordinates(unit(codomain, index))
-                found[index, :] = domain._component_coordinates(pull(components))
-        return found
+            lines = [
+                domain._component_coordinates(
+                    pull(codomain._components_from_coordinates(unit(codomain, index)))
+                )
+                for index in range(codomain.dimension)
+            ]
+        # np.stack, and no writes into an array: the lines may be traced.
+        found = np.stack(lines, axis=1 if by is MatrixBy.COLUMNS else 0)
+        return found if found.dtype == dtype else found.astype(dtype)
 
     def matrix_in(self, domain_basis: Any, codomain_basis: Any) -> Any:
         """The matrix M in other bases: D b_j = sum_i M_ij c_i.

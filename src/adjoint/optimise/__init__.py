@@ -2,5 +2,6 @@
 
 from adjoint.optimise.plan import Plan, plan
 from adjoint.optimise.simplify import simplify
+from adjoint.optimise.workspace import Workspace, workspace
 
-__all__ = ["Plan", "plan", "simplify"]
+__all__ = ["Plan", "Workspace", "plan", "simplify", "workspace"]

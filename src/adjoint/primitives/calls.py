@@ -125,4 +125,5 @@ LINEAR_CALL = Primitive(
         sample(draw(2), function=_matrix_sample(), transposed=True),
     ),
     multiple=True,
+    opaque=True,
 )

@@ -94,6 +94,7 @@ class Primitive:
     ufunc: the NumPy function that is both its meaning and its front-end name, for elementwise
         primitives.
     view: whether its result may share memory with its first operand.
+    opaque: whether it calls code that is not ours, which may keep the arrays that it is given.
     """
 
     __slots__ = (
@@ -105,6 +106,7 @@ class Primitive:
         "linear",
         "multiple",
         "name",
+        "opaque",
         "samples",
         "taylor",
         "transpose",
@@ -127,6 +129,7 @@ class Primitive:
         ufunc: Any = None,
         view: bool = False,
         multiple: bool = False,
+        opaque: bool = False,
     ) -> None:
         if name in PRIMITIVES:
             raise ProgramError(f"A primitive called {name!r} exists already.")
@@ -144,6 +147,7 @@ class Primitive:
         self.ufunc = ufunc
         self.view = view
         self.multiple = multiple
+        self.opaque = opaque
         self.bare = operation(self)
         PRIMITIVES[name] = self
         if ufunc is not None:

@@ -14,6 +14,7 @@ from adjoint.base.errors import (
     NotPositiveDefiniteError,
     SpaceMismatchError,
 )
+from adjoint.spaces import opaque
 from adjoint.spaces.euclidean import Euclidean
 from adjoint.spaces.space import Mismatch, Space
 from adjoint.spaces.values import describe
@@ -129,10 +130,27 @@ class Weighted(Space):
     def _pair(self, components: Any, x: Any) -> Any:
         return self.base._pair(components, x)
 
-    # The AD layers treat these two as known linear maps when handed traced arrays: both are linear
-    # functions of plain arrays and the same on every call.
+    # Both are self-adjoint where they are applied whole: after `_restrict`, which projects.
 
     def _riesz(self, x: Any) -> Any:
+        return self._multiplied(x) if self._elementwise else opaque.APPLY(self._riesz_whole, x)
+
+    def _represent(self, components: Any) -> Any:
+        if self._elementwise:
+            return self._solved(components)
+        return opaque.APPLY(self._represent_whole, components)
+
+    def _riesz_whole(self, x: Any) -> Any:
+        return self._multiplied(x if self._full else self._restrict(x))
+
+    def _represent_whole(self, components: Any) -> Any:
+        return self._solved(components if self._full else self._restrict(components))
+
+    @property
+    def _elementwise(self) -> bool:
+        return isinstance(self._weight, DiagonalWeight)
+
+    def _multiplied(self, x: Any) -> Any:
         if self._frame is _Frame.ELEMENTS:
             return self.base._riesz(self._weight.multiply(x))
         if self._frame is _Frame.ENTRIES:
@@ -140,7 +158,7 @@ class Weighted(Space):
         coordinates = self._weight.multiply(self.base._coordinates(x))
         return self.base._components_from_coordinates(coordinates)
 
-    def _represent(self, components: Any) -> Any:
+    def _solved(self, components: Any) -> Any:
         if self._frame is _Frame.ELEMENTS:
             return self._solver(self.base._represent(components))
         if self._frame is _Frame.ENTRIES:

@@ -6,11 +6,20 @@ import linecache
 from collections.abc import Callable
 from itertools import count
 from typing import Any
+from weakref import finalize
 
 import numpy as np
 
-from adjoint.executors.numpy.templates import Namespace, expression, write_statements
-from adjoint.optimise import Plan, plan
+from adjoint.base.arrays import ArrayType
+from adjoint.executors.numpy.arena import ARENA
+
+from adjoint.executors.numpy.templates import (
+    Namespace,
+    expression,
+    takes_memory,
+    write_statements,
+)
+from adjoint.optimise import Plan, Workspace, plan, workspace
 from adjoint.program import Atom, Equation, Literal, Program, Variable
 
 _WRITES = frozenset({"update", "increment", "gather_set", "gather_add"})
@@ -22,10 +31,12 @@ _numbers = count()
 class NumpyExecutable:
     """A program compiled to Python; call it with arrays."""
 
-    __slots__ = ("_function", "_text")
+    __slots__ = ("__weakref__", "_function", "_text")
 
-    def __init__(self, function: Callable[..., tuple[Any, ...]], text: str) -> None:
-        self._function = function
+    def __init__(
+        self, function: Callable[..., tuple[Any, ...]], text: str, slots: tuple[ArrayType, ...]
+    ) -> None:
+        self._function = _with_workspace(function, slots) if slots else function
         self._text = text
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
@@ -50,13 +61,30 @@ class NumpyExecutor:
     def compile(self, program: Program, strong_zeros: bool) -> NumpyExecutable:
         """The program as a Python function over NumPy."""
         space = Namespace()
-        text = _Writer(program, plan(program), space, strong_zeros).source()
+        writer = _Writer(program, plan(program), space, strong_zeros)
+        text = writer.source()
         filename = f"<adjoint program {next(_numbers)}>"
         names = dict(space.objects)
         exec(compile(text, filename, "exec"), names)  # our own text, made from the program alone
         # So that a traceback through generated code shows its lines.
         linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
-        return NumpyExecutable(names["program"], text)
+        made = NumpyExecutable(names["program"], text, writer.workspace.slots)
+        finalize(made, linecache.cache.pop, filename, None)
+        return made
+
+
+def _with_workspace(
+    function: Callable[..., tuple[Any, ...]], slots: tuple[ArrayType, ...]
+) -> Callable[..., tuple[Any, ...]]:
+    """The function with its workspace handed out for each run; after an error it is let go."""
+
+    def run(*arguments: Any) -> tuple[Any, ...]:
+        arrays = ARENA.take(slots)
+        results = function(*arguments, *arrays)
+        ARENA.give(slots, arrays)
+        return results
+
+    return run
 
 
 class _Writer:
@@ -68,6 +96,10 @@ class _Writer:
         self.space = space
         self.strong = strong
         self.names: dict[Variable, str] = {}
+        # Strong zeros are for rare runs, whose products choose their own memory.
+        self.workspace = (
+            Workspace((), {}) if strong else workspace(program, plan_, takes_memory)
+        )
 
     def source(self) -> str:
         """The whole function."""
@@ -76,7 +108,8 @@ class _Writer:
         for number, variable in enumerate(self.program.inputs):
             self.names[variable] = f"x{number}"
             arguments.append(f"x{number}")
-        lines = [f"def program({', '.join(arguments)}):"]
+        arrays = [f"w{number}" for number in range(len(self.workspace.slots))]
+        lines = [f"def program({', '.join([*arguments, *arrays])}):"]
         for name, variable in zip(arguments, self.program.inputs, strict=True):
             if variable.type.weak and variable in used:
                 # What one program returns to another (a residual) has become a NumPy scalar.
@@ -109,7 +142,11 @@ class _Writer:
         if equation.primitive.name in _WRITES:
             lines = write_statements(equation, results[0], operands, self.space, taken is not None)
         else:
-            out = self.names[taken] if taken is not None and not self.strong else None
+            out = None
+            if number in self.workspace.places:
+                out = f"w{self.workspace.places[number]}"
+            elif taken is not None and not self.strong:
+                out = self.names[taken]
             right = expression(equation, operands, self.space, out, self.strong)
             if equation.outputs[0] in self.plan.detached:
                 right += ".copy()"

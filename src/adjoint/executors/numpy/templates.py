@@ -65,9 +65,18 @@ def expression(
         return _elementwise(equation, operands, space, out)
     template = TEMPLATES.get(primitive.name)
     if template is not None and not any(atom.type.weak for atom in equation.inputs):
-        return template(equation, operands, space)
+        text = template(equation, operands, space)
+        return f"{text[:-1]}, out={out})" if out and takes_memory(equation) else text
     function = partial(primitive.evaluate, **equation.params)
     return f"{space.name(primitive.name, function)}({', '.join(operands)})"
+
+
+def takes_memory(equation: Equation) -> bool:
+    """Whether an equation is written as a call that can be given memory for its result."""
+    primitive = equation.primitive
+    if primitive.ufunc is not None or primitive.name == "scale":
+        return bool(equation.outputs[0].type.ndim)
+    return primitive.name == "contract" and equation.params["spec"] in _MATRIX_PRODUCTS
 
 
 def _elementwise(

@@ -1,0 +1,86 @@
+"""Workspace: which intermediate results live in memory that is kept from one run of a program to the next.
+
+Fresh large arrays cost a page fault for every four kilobytes, which takes about as long as an elementwise operation on them. Results that
+do not leave the program are put in a few arrays that are handed out anew at every run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from adjoint.base.arrays import ArrayType
+from adjoint.optimise.plan import Plan
+from adjoint.program import Equation, Program, Variable
+
+SMALLEST = 1 << 15  # bytes; below that the system's allocator is as quick
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """slots: the types of the arrays that a run needs. places: for an equation, by number, the slot its result goes to."""
+
+    slots: tuple[ArrayType, ...]
+    places: dict[int, int]
+
+
+def workspace(program: Program, plan: Plan, fills: Callable[[Equation], bool]) -> Workspace:
+    """Lay out the workspace of a planned program.
+
+    fills: whether an equation can write its result into memory that it is given.
+    """
+    begins, ends, barred = _memories(program, plan)
+    slots: list[ArrayType] = []
+    free: dict[ArrayType, list[int]] = {}
+    places: dict[int, int] = {}
+    ending: dict[int, list[int]] = {}
+    for number, equation in enumerate(plan.equations):
+        root = begins.get(number)
+        if root is not None and root not in barred and _is_large(root.type) and fills(equation):
+            waiting = free.setdefault(root.type, [])
+            if not waiting:
+                waiting.append(len(slots))
+                slots.append(root.type)
+            places[number] = waiting.pop()
+            ending.setdefault(ends[root], []).append(places[number])
+        # What ends here is read here: it can be handed out from the next equation on.
+        for slot in ending.pop(number, ()):
+            free[slots[slot]].append(slot)
+    return Workspace(tuple(slots), places)
+
+
+def _is_large(type: ArrayType) -> bool:
+    return type.size * type.dtype.itemsize >= SMALLEST
+
+
+def _memories(
+    program: Program, plan: Plan
+) -> tuple[dict[int, Variable], dict[Variable, int], set[Variable]]:
+    """Where each memory begins (by equation) and ends, and which ones leave the program's hands.
+
+    A memory is named by the first variable in it; results that take it over are in it too, and so are views.
+    """
+    home: dict[Variable, Variable] = {}
+    begins: dict[int, Variable] = {}
+    ends: dict[Variable, int] = {}
+    barred: set[Variable] = set()
+    for number, equation in enumerate(plan.equations):
+        for atom in equation.inputs:
+            if isinstance(atom, Variable) and plan.roots[atom] in home:
+                memory = home[plan.roots[atom]]
+                ends[memory] = number
+                if equation.primitive.opaque:  # may keep what it is given
+                    barred.add(memory)
+        for variable in equation.outputs:
+            if plan.roots[variable] is not variable:
+                continue
+            taken = plan.takes.get(number)
+            memory = home[taken] if taken is not None and taken in home else variable
+            home[variable] = memory
+            ends[memory] = number
+            if memory is variable:
+                begins[number] = variable
+    for atom in program.outputs:
+        if isinstance(atom, Variable) and plan.roots[atom] in home:
+            barred.add(home[plan.roots[atom]])
+    return begins, ends, barred

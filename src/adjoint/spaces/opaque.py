@@ -1,0 +1,17 @@
+"""Linear functions that are applied whole: solving with a matrix, say.
+
+Here they are plain calls. The floors above, which know of arrays that stand for others while a
+function is captured, put in the place of `APPLY` what records such a call as one linear operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+def _call(function: Callable[[Any], Any], argument: Any) -> Any:
+    return function(argument)
+
+
+APPLY: Callable[[Callable[[Any], Any], Any], Any] = _call

@@ -1,0 +1,27 @@
+"""The list that the files `programs_*.py` fill: programs as scientists write them in plain NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+
+class Example(NamedTuple):
+    """A program at a point. refused: the error that adjoint must raise where it does not support the program yet."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    refused: type[Exception] | None = None
+
+
+EXAMPLES: list[Example] = []
+
+
+def example(*args: Any, refused: type[Exception] | None = None) -> Callable[[Any], Any]:
+    """Add a program to the list."""
+
+    def add(function: Any) -> Any:
+        EXAMPLES.append(Example(function, args, refused))
+        return function
+
+    return add
