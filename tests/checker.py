@@ -280,14 +280,19 @@ def _values(case: Case) -> Arrays:
 
 
 def check_linearize(case: Case) -> None:
-    """The linear program is linear, gives what the JVP gives, and simplification changes no bit."""
+    """The linear program is linear and gives what the JVP gives.
+
+    Simplification changes no bit of what the user wrote, and derivatives by rounding alone.
+    """
     for marks in case.choices():
         tangents = case.tangents(marks)
         pushed = jvp(case.program, marks)
         count = len(case.program.outputs)
-        expected = run(case, "linearize", pushed, (*case.operands, *tangents))[count:]
-        plain = compiled(check_program(pushed), False)(*case.operands, *tangents)[count:]
-        close(case, "simplify", expected, plain, 0)
+        expected = run(case, "linearize", pushed, (*case.operands, *tangents))
+        plain = compiled(check_program(pushed), False)(*case.operands, *tangents)
+        close(case, "simplify", expected[:count], plain[:count], 0)
+        close(case, "simplify", expected[count:], plain[count:], VALUE_TOLERANCE[case.bytes])
+        expected = expected[count:]
         split = linearize(case.program, marks)
         try:
             check_linear(check_program(split.linear), split.linear.inputs[split.residuals :])

@@ -48,11 +48,11 @@ def program(x0, x1, x2, x3, x4, x5):
     with errstate(all='ignore'):
         v4 = square(v1)
         v5 = subtract(1, v4, out=v4)
-        v6 = multiply(2, v3, out=v3)
-        v7 = int64.type(1) / x4
-        v8 = v7.astype(float32)
-        v9 = v8 * x5
-        v10 = multiply(v6, v9, out=v6)
+        v6 = int64.type(1) / x4
+        v7 = v6.astype(float32)
+        v8 = v7 * x5
+        v9 = 2 * v8
+        v10 = multiply(v3, v9, out=v3)
         v11 = multiply(x1.T, v10)
         v12 = matmul(v10, v1.T)
         v13 = multiply(v5, v11, out=v5)

@@ -86,6 +86,10 @@ class ValueNeededError(AdjointError, TypeError):
     """A concrete value was asked of an array that stands for many (inside `vmap`)."""
 
 
+class UnknownResultError(ValueNeededError):
+    """The result type of a function that capture does not enter cannot be told beforehand."""
+
+
 # --- transforms ----------------------------------------------------------------------------------
 
 
@@ -99,3 +103,10 @@ class MissingRuleError(AdjointError, TypeError):
 
 class NotLinearError(AdjointError, ValueError):
     """A function that should be linear is not."""
+
+
+# --- checks --------------------------------------------------------------------------------------
+
+
+class CheckFailedError(AdjointError, AssertionError):
+    """A derivative audit found a fault."""

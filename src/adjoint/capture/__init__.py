@@ -1,7 +1,8 @@
 """Floor 4: capture, from a plain NumPy function to a program."""
 
-from adjoint.capture import methods, ufuncs
+from adjoint.capture import methods, operators, ufuncs
 from adjoint.capture.capture import Captured, capture, traced_type
+from adjoint.capture.escape import carries_derivative, closes_over, sealed
 from adjoint.capture.trace import current
 from adjoint.capture.traced import (
     Traced,
@@ -10,8 +11,10 @@ from adjoint.capture.traced import (
     from_slot,
     hush,
     is_known,
+    peek,
     settle,
     unwrap,
+    wrap,
 )
 
 __all__ = [
@@ -19,14 +22,20 @@ __all__ = [
     "Traced",
     "apply",
     "capture",
+    "carries_derivative",
+    "closes_over",
     "concrete",
     "current",
     "from_slot",
     "hush",
     "is_known",
     "methods",
+    "operators",
+    "peek",
+    "sealed",
     "settle",
     "traced_type",
     "ufuncs",
     "unwrap",
+    "wrap",
 ]

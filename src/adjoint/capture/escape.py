@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import dis
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from adjoint.base.errors import DroppedDerivativeError, ValueNeededError
 from adjoint.capture import protocols
-from adjoint.capture.trace import Trace
+from adjoint.capture.trace import Trace, depth
 from adjoint.capture.traced import Traced, concrete, is_known, unwrap
 from adjoint.primitives.declaration import NO_DERIVATIVE
 from adjoint.program import Operation
@@ -94,5 +96,43 @@ def show(value: Traced, form: Callable[[Any], str]) -> str:
         return f"<traced {value.type}>"
 
 
+# --- rules of custom primitives -------------------------------------------------------------------
+
+_sealed = threading.local()
+
+
+@contextmanager
+def sealed(what: str) -> Iterator[None]:
+    """While a rule is captured, after the function it belongs to: values of that function are over.
+
+    what: the rule, as an error names it. Reading such a value would turn it into a constant, and
+    drop its derivative.
+    """
+    outer = getattr(_sealed, "current", None)
+    _sealed.current = (what, depth() + 1)
+    try:
+        yield
+    finally:
+        _sealed.current = outer
+
+
+def settled(value: Traced) -> None:
+    """Raise if a value of a finished capture comes into a rule and has a derivative to lose."""
+    current = getattr(_sealed, "current", None)
+    if current is None or value._trace is None or value._trace.level > current[1]:
+        return
+    if carries_derivative(value):
+        raise DroppedDerivativeError(closes_over(current[0], value))
+
+
+def closes_over(what: str, value: Traced) -> str:
+    """What to say of a rule, or a function that capture does not enter, that reads traced values."""
+    return (
+        f"{what} reads a traced {value.type} that is not among its arguments, so the derivative with "
+        "respect to it would be lost. Pass it as an argument."
+    )
+
+
+protocols.SETTLED = settled
 protocols.ESCAPE = escape
 protocols.SHOW = show

@@ -193,8 +193,7 @@ def _numpy_index(index: Any) -> Any:
     return tuple(map(unwrap, index)) if isinstance(index, tuple) else unwrap(index)
 
 
-# --- reading
-# ----------------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 
 _SLICES: dict[Any, Slice] = {}
@@ -295,8 +294,7 @@ def reshape_plain(x: Any, shape: Shape) -> Any:
     return result
 
 
-# --- writing
-# ----------------------------------------------------------------------------------------------
+# --- writing --------------------------------------------------------------------------------------
 
 
 def put(x: Traced, index: Any, value: Any) -> None:

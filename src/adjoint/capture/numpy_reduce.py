@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+import math
 from typing import Any
 
 import numpy as np
@@ -193,7 +194,8 @@ def prod(
     axes = normal_axes(axis, a.ndim)
     rest = tuple(n for n in range(a.ndim) if n not in axes)
     kept = tuple(a.shape[n] for n in rest)
-    factors = reshape_plain(permute_plain(a, (*axes, *rest)), (-1 if a.size else 0, *kept))
+    count = math.prod(a.shape[n] for n in axes)
+    factors = reshape_plain(permute_plain(a, (*axes, *rest)), (count, *kept))
     if factors.shape[0] == 0:
         result: Any = np.ones(kept, a.dtype)
     else:

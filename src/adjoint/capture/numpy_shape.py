@@ -153,8 +153,7 @@ def imag(val: Any) -> Any:
     return real_part(val, imaginary=True)
 
 
-# --- joining and splitting
-# -----------------------------------------------------------------------------
+# --- joining and splitting ------------------------------------------------------------------------
 
 
 @implements(np.concatenate)

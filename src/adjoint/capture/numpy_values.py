@@ -131,8 +131,7 @@ def interp(
     return np.where(x > xp[-1], fp[-1] if right is None else right, inside)
 
 
-# --- making
-# ------------------------------------------------------------------------------------------------
+# --- making ---------------------------------------------------------------------------------------
 
 
 def _like(value: Any) -> Any:
@@ -232,8 +231,7 @@ def astype(
 
 implements(np.astype)(lambda x, dtype, /, *, copy=True, **_: astype(x, dtype, copy=copy))
 
-# --- asking
-# ------------------------------------------------------------------------------------------------
+# --- asking ---------------------------------------------------------------------------------------
 
 implements(np.shape)(lambda a: a.shape if type(a) is Traced else as_operand(a).shape)
 implements(np.ndim)(lambda a: a.ndim if type(a) is Traced else as_operand(a).ndim)

@@ -25,5 +25,6 @@ SET: Callable[..., None] = _unset
 OVERWRITE: Callable[..., Any] = _unset
 POWER: Callable[..., Any] = _unset
 MATMUL: Callable[..., Any] = _unset
+SETTLED: Callable[..., None] = _unset
 PRODUCTS: dict[tuple[int, int], Any] = {}
 METHODS: dict[str, Callable[..., Any]] = {}

@@ -24,8 +24,7 @@ from adjoint.capture.traced import Traced, apply, apply_one, concrete, from_arra
 from adjoint.capture.ufuncs import COMPOSED
 from adjoint.primitives import UFUNCS
 
-# --- numpy
-# ---------------------------------------------------------------------------------------------
+# --- numpy ----------------------------------------------------------------------------------------
 
 
 class ShadowUfunc:
@@ -222,8 +221,7 @@ def _is_numpys_function(value: Any) -> bool:
     return getattr(home, getattr(value, "__name__", ""), None) is value
 
 
-# --- math
-# ----------------------------------------------------------------------------------------------
+# --- math -----------------------------------------------------------------------------------------
 
 
 def _traced_log(x: Any, base: Any = None) -> Any:
@@ -290,8 +288,7 @@ for _name, _ours in _MATH.items():
         setattr(_math, _name, _shadows[_original])
 _shadows[math] = _math
 
-# --- builtins and types that are called
-# ------------------------------------------------------------------------
+# --- builtins and types that are called -----------------------------------------------------------
 
 
 class _Number(type):

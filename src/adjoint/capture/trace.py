@@ -245,14 +245,18 @@ def same_bits(one: Any, other: np.ndarray[Any, Any]) -> bool:
     return bool(np.array_equal(one, other, equal_nan=one.dtype.kind in "fc"))
 
 
-# --- the captures under way in this thread
-# ----------------------------------------------------------------
+# --- the captures under way in this thread --------------------------------------------------------
 
 
 def current() -> Trace | None:
     """The innermost capture under way, if any."""
     stack = getattr(_state, "stack", None)
     return stack[-1] if stack else None
+
+
+def depth() -> int:
+    """How many captures are under way."""
+    return len(getattr(_state, "stack", ()))
 
 
 @contextmanager

@@ -9,7 +9,7 @@ traced value is written into them. Both are mutable as NumPy's arrays are; views
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -277,8 +277,7 @@ def is_known(value: Any) -> bool:
     return value._state.array is not None
 
 
-# --- applying operations
-# -----------------------------------------------------------------------------
+# --- applying operations --------------------------------------------------------------------------
 
 
 def apply(op: Operation, operands: Any) -> Any:
@@ -388,8 +387,19 @@ def settle(value: Any) -> Any:
         assert trace is not None
         if trace.open:
             return value
+        protocols.SETTLED(value)
         value = trace.value(value._slot, apply)
     return value
+
+
+def peek(value: Any) -> Any:
+    """The concrete value, for capture's own use: the program does not come to depend on it."""
+    while type(value) is Traced and not is_known(value):
+        trace = value._trace
+        assert trace is not None
+        with np.errstate(all="ignore"):  # the program will warn when it runs
+            value = trace.value(value._slot, apply)
+    return unwrap(value)
 
 
 def concrete(value: Any) -> Any:
@@ -424,148 +434,3 @@ def wrap(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(wrap, value))
     return value
-
-
-# --- operators
-# ------------------------------------------------------------------------------------------
-
-
-def _binary(ufunc: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    op = UFUNCS[ufunc].bare
-    inferred = op._inferred
-
-    def forward(self: Traced, other: Any) -> Any:
-        trace = self._trace
-        if self._state is not None or trace is None or not trace.open or trace.lines is not None:
-            return slowly(self, other)
-        kind = type(other)
-        if kind is Traced:
-            if other._trace is not trace or other._state is not None:
-                return slowly(self, other)
-            place = other._slot
-        elif kind is float or kind is int or kind is np.ndarray:
-            place = trace.lift(other)
-        else:
-            return slowly(self, other)
-        types = trace.types  # as in `apply`
-        pair = (types[self._slot], types[place])
-        found = inferred.get(pair) or op.infer(pair)
-        traced = _new(Traced)
-        traced._trace, traced._slot, traced._state = trace, len(types), None
-        types.append(found[0])
-        trace.records.append((op, self._slot, place))
-        return traced
-
-    def slowly(self: Traced, other: Any) -> Any:
-        return NotImplemented if _refuses(other) else apply(op, (self, other))
-
-    def reflected(self: Traced, other: Any) -> Any:
-        return NotImplemented if _refuses(other) else apply(op, (other, self))
-
-    return forward, reflected
-
-
-def _refuses(other: Any) -> bool:
-    """Whether the other operand wants to handle operators with arrays itself (covectors, linear
-    maps)."""
-    if type(other) is Traced or isinstance(other, (np.ndarray, float, int)):
-        return False
-    return getattr(type(other), "__array_ufunc__", False) is None
-
-
-def _in_place(name: str) -> Callable[..., Any]:
-    def method(self: Traced, other: Any) -> Any:
-        state = self._state
-        if self.type.ndim == 0 and not (state is not None and state.cell):
-            return NotImplemented  # NumPy's scalars are immutable: the name is bound anew
-        result = getattr(Traced, f"__{name}__")(self, other)
-        if result is NotImplemented:
-            return result
-        return protocols.OVERWRITE(self, result, f"{name} in place")
-
-    return method
-
-
-def _unary(ufunc: Any) -> Callable[..., Any]:
-    op = UFUNCS[ufunc].bare
-    return lambda self: apply_one(op, self)
-
-
-_OPERATORS = {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "truediv": np.true_divide,
-    "floordiv": np.floor_divide,
-    "mod": np.remainder,
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
-    "lshift": np.left_shift,
-    "rshift": np.right_shift,
-}
-for _name, _ufunc in _OPERATORS.items():
-    _forward, _reflected = _binary(_ufunc)
-    setattr(Traced, f"__{_name}__", _forward)
-    setattr(Traced, f"__r{_name}__", _reflected)
-    setattr(Traced, f"__i{_name}__", _in_place(_name))
-for _name, _ufunc in {
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-    "eq": np.equal,
-    "ne": np.not_equal,
-}.items():
-    setattr(Traced, f"__{_name}__", _binary(_ufunc)[0])
-for _name, _ufunc in {"neg": np.negative, "abs": np.absolute, "invert": np.invert}.items():
-    setattr(Traced, f"__{_name}__", _unary(_ufunc))
-Traced.__pos__ = lambda self: self  # type: ignore[attr-defined]
-
-
-def _pow(self: Traced, other: Any) -> Any:
-    if type(other) is int and other == 2:
-        return apply_one(_SQUARE, self)
-    return protocols.POWER(self, other)
-
-
-_SQUARE = UFUNCS[np.square].bare
-Traced.__pow__ = _pow  # type: ignore[attr-defined]
-Traced.__rpow__ = lambda self, other: protocols.POWER(other, self)  # type: ignore[attr-defined]
-Traced.__ipow__ = _in_place("pow")  # type: ignore[attr-defined]
-
-
-def _matmul(self: Traced, other: Any) -> Any:
-    trace, kind = self._trace, type(other)
-    if self._state is None and trace is not None and trace.open and trace.lines is None:
-        if kind is np.ndarray:
-            place = trace.lift(other)
-        elif kind is Traced and other._trace is trace and other._state is None:
-            place = other._slot
-        else:
-            return _matmul_slowly(self, other)
-        # Vectors and matrices, recorded as in `apply`; the type rule checks the shapes.
-        types = trace.types
-        pair = (types[self._slot], types[place])
-        op = protocols.PRODUCTS.get((pair[0].ndim, pair[1].ndim))
-        if op is not None:
-            found = op._inferred.get(pair) or op.infer(pair)
-            traced = _new(Traced)
-            traced._trace, traced._slot, traced._state = trace, len(types), None
-            types.append(found[0])
-            trace.records.append((op, self._slot, place))
-            return traced
-    return _matmul_slowly(self, other)
-
-
-def _matmul_slowly(self: Traced, other: Any) -> Any:
-    return NotImplemented if _refuses(other) else protocols.MATMUL(self, other)
-
-
-Traced.__matmul__ = _matmul  # type: ignore[attr-defined]
-Traced.__rmatmul__ = lambda self, other: (  # type: ignore[attr-defined]
-    NotImplemented if _refuses(other) else protocols.MATMUL(other, self)
-)
-Traced.__imatmul__ = _in_place("matmul")  # type: ignore[attr-defined]
-Traced.__divmod__ = lambda self, other: (self // other, self % other)  # type: ignore[attr-defined]
-Traced.__rdivmod__ = lambda self, other: (other // self, other % self)  # type: ignore[attr-defined]

@@ -58,8 +58,7 @@ def as_view(base: Traced, value: Any, view: View) -> Any:
     return value
 
 
-# --- the kinds of views
-# -----------------------------------------------------------------------------------
+# --- the kinds of views ---------------------------------------------------------------------------
 
 
 def _plain(operation_: Any, known: Callable[[Any], Any]) -> Callable[[Traced], Any]:
@@ -158,8 +157,7 @@ def real_part(x: Any, imaginary: bool) -> Any:
     return as_view(x, forward(x), View(forward, put))
 
 
-# --- layout and uncertain aliases
-# ------------------------------------------------------------------------
+# --- layout and uncertain aliases -----------------------------------------------------------------
 
 
 def is_c_ordered(x: Traced, depth: int = _DEPTH) -> bool:
@@ -225,8 +223,7 @@ def _check_aliases(x: Traced) -> None:
         )
 
 
-# --- writing
-# ----------------------------------------------------------------------------------------------
+# --- writing --------------------------------------------------------------------------------------
 
 
 def assign(x: Traced, value: Traced) -> None:

@@ -1,9 +1,10 @@
-"""One pass forwards (local rewrites and common subexpressions) and one backwards (dead code)."""
+"""Shorter programs: local rewrites and common subexpressions, constant factors, dead code."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from adjoint.optimise.factors import move_factors
 from adjoint.optimise.rewrites import rewrite
 from adjoint.program import Atom, Equation, Program, Variable
 
@@ -13,8 +14,11 @@ _MOST_REWRITES = (
 
 
 def simplify(program: Program) -> Program:
-    """The same program, shorter. All its rewrites are exact."""
-    return eliminate_dead_code(_forward(program))
+    """The same program, shorter.
+
+    What the user wrote is computed exactly as written; derivatives up to rounding (see `factors`).
+    """
+    return eliminate_dead_code(_forward(move_factors(eliminate_dead_code(_forward(program)))))
 
 
 def _forward(program: Program) -> Program:

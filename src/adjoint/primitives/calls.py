@@ -48,8 +48,9 @@ class LinearFunction:
                 "reverse mode needs."
             )
         expected = self.inputs if transposed else self.outputs
+        # Copies: what runs after it may write over the memory of its operands.
         results = tuple(
-            np.asarray(result, type_.dtype)
+            np.array(result, type_.dtype)
             for result, type_ in zip(function(*arrays), expected, strict=True)
         )
         for result, type_ in zip(results, expected, strict=True):

@@ -22,8 +22,8 @@ def _extremum(name: str, function: Any) -> Primitive:
         (x,), (tangent,), (result,) = operands, tangents, results
         best: Any = expand_reduced(result, axes, x.shape)
         attained = cast(np.equal(x, best), x.dtype)
-        count = expand_reduced(sum_axes(attained, axes), axes, x.shape)
-        return (sum_axes(scale(attained / count, tangent), axes),)
+        count = sum_axes(attained, axes)
+        return (scale(1 / count, sum_axes(scale(attained, tangent), axes)),)
 
     def batch(operands: Any, batched: Any, size: int, axes: tuple[int, ...]) -> Any:
         return bind(primitive, operands[0], axes=tuple(axis + 1 for axis in axes))

@@ -1,0 +1,186 @@
+"""Constant factors of derivatives, moved to where they cost least.
+
+The derivative of x ** 2 is 2 * x * u, that of y - x is -u: each factor would be a pass over an array. Here every derived value is kept
+as a number times another value; the numbers are multiplied with each other, pass through all that is linear, and are written out
+where the array is small, or not at all when a sum of terms has them in common. A sum of products becomes one contraction.
+
+Not exact: products are rounded in another order. It touches nothing that the user wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from adjoint.primitives.contraction import CONTRACT
+from adjoint.primitives.declaration import PRIMITIVES
+from adjoint.primitives.elementwise import SCALE
+from adjoint.primitives.slicing import SLICE
+from adjoint.primitives.structure import BROADCAST, RESHAPE, SUM, TRANSPOSE
+from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable, operation
+
+ADD, SUBTRACT = PRIMITIVES["add"], PRIMITIVES["subtract"]
+NEGATIVE, MULTIPLY = PRIMITIVES["negative"], PRIMITIVES["multiply"]
+_LINEAR = frozenset({SUM, TRANSPOSE, RESHAPE, BROADCAST, SLICE})
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+Number = int | float
+Term = tuple[Number, Atom]  # a number times a value
+
+
+def move_factors(program: Program) -> Program:
+    """The program with the constant factors of its derived equations moved."""
+    if not any(equation.derived for equation in program.equations):
+        return program
+    return _Mover(program).run()
+
+
+class _Mover:
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.builder = Builder()
+        self.terms: dict[Variable, Term] = {}
+        self.written: dict[Variable, Atom] = {}
+        self.made: dict[Variable, Equation] = {}
+
+    def run(self) -> Program:
+        """Rebuild the program."""
+        for variable in self.program.inputs:
+            self.terms[variable] = (1, self.builder.input(variable.type))
+        for equation in self.program.equations:
+            self.builder.origin, self.builder.derived = equation.origin, equation.derived
+            rule = _RULES.get(equation.primitive) if equation.derived else None
+            found = rule(self, equation) if rule is not None else None
+            if found is None:
+                operands = [self.write(atom) for atom in equation.inputs]
+                results = self.emit(equation.operation, operands)
+                for variable, result in zip(equation.outputs, results, strict=True):
+                    self.terms[variable] = (1, result)
+            else:
+                self.terms[equation.outputs[0]] = self.small(found)
+        self.builder.derived = True
+        return self.builder.build([self.write(atom) for atom in self.program.outputs])
+
+    def term(self, atom: Atom) -> Term:
+        """An operand as a number times a value."""
+        return self.terms[atom] if isinstance(atom, Variable) else (1, atom)
+
+    def emit(self, op: Any, operands: Any) -> tuple[Variable, ...]:
+        """Append an equation."""
+        results = self.builder.emit(op, operands)
+        for result in results:
+            self.made[result] = self.builder.equations[-1]
+        return results
+
+    def one(self, primitive: Any, *operands: Atom, **params: Any) -> Atom:
+        """Append an equation with one result."""
+        return self.emit(operation(primitive, **params), operands)[0]
+
+    def times(self, number: Number, value: Atom) -> Atom:
+        """A term written out."""
+        if number == 1:
+            return value
+        if number == -1:
+            return self.one(NEGATIVE, value)
+        return self.one(MULTIPLY, Literal(number), value)
+
+    def write(self, atom: Atom) -> Atom:
+        """An operand written out, once."""
+        if not isinstance(atom, Variable):
+            return atom
+        found = self.written.get(atom)
+        if found is None:
+            found = self.written[atom] = self.times(*self.terms[atom])
+        return found
+
+    def small(self, term: Term) -> Term:
+        """Factors of single numbers are written out at once: that costs nothing."""
+        number, value = term
+        if number != 1 and value.type.ndim == 0:
+            return 1, self.times(number, value)
+        return term
+
+
+def _negative(mover: _Mover, equation: Equation) -> Term | None:
+    number, value = mover.term(equation.inputs[0])
+    return -number, value
+
+
+def _product(mover: _Mover, equation: Equation) -> Term | None:
+    """A number times a value, or two values: their numbers come out, or go into the smaller one."""
+    for factor, other in (equation.inputs, equation.inputs[::-1]):
+        if _is_real_literal(factor) and other.type is equation.outputs[0].type:
+            number, value = mover.term(other)
+            assert isinstance(factor, Literal)
+            product = factor.value * number
+            return (product, value) if np.isfinite(product) and product else None
+    (n, x), (m, y) = map(mover.term, equation.inputs)
+    number = n * m
+    if number != 1 and x.type.ndim != y.type.ndim and 0 in (x.type.ndim, y.type.ndim):
+        if x.type.ndim == 0:
+            x = mover.times(number, x)
+        else:
+            y = mover.times(number, y)
+        number = 1
+    return number, mover.one(equation.primitive, x, y)
+
+
+def _is_real_literal(atom: Atom) -> bool:
+    return isinstance(atom, Literal) and type(atom.value) in (int, float)
+
+
+def _sum_of_two(mover: _Mover, equation: Equation) -> Term | None:
+    """Terms with a common factor up to sign are added or subtracted without it."""
+    (n, x), (m, y) = map(mover.term, equation.inputs)
+    if equation.primitive is SUBTRACT:
+        m = -m
+    if abs(n) != abs(m) or any(isinstance(atom, Literal) for atom in (x, y)):
+        return None
+    if n == m:
+        return n, mover.one(ADD, x, y)
+    if n < 0:
+        (n, x), (m, y) = (m, y), (n, x)
+    return n, mover.one(SUBTRACT, x, y)
+
+
+def _linear(mover: _Mover, equation: Equation) -> Term | None:
+    """Structural operations and sums: the factor passes through."""
+    number, value = mover.term(equation.inputs[0])
+    if isinstance(value, Literal):
+        return None
+    if equation.primitive is SUM:
+        dot = _as_contraction(mover, equation, value)
+        if dot is not None:
+            return number, dot
+    return number, mover.emit(equation.operation, [value])[0]
+
+
+def _as_contraction(mover: _Mover, equation: Equation, value: Atom) -> Atom | None:
+    """The sum of all entries of a product of two arrays, as one contraction without the array in between."""
+    source = mover.made.get(value) if isinstance(value, Variable) else None
+    if source is None or source.primitive is not SCALE or not source.derived:
+        return None
+    x, y = source.inputs
+    whole = len(equation.params["axes"]) == value.type.ndim > 0
+    if not whole or x.type is not y.type or value.type.dtype.kind != "f":
+        return None
+    labels = _LETTERS[: value.type.ndim]
+    return mover.one(CONTRACT, x, y, spec=f"{labels},{labels}->")
+
+
+def _contraction(mover: _Mover, equation: Equation) -> Term | None:
+    (n, x), (m, y) = map(mover.term, equation.inputs)
+    return n * m, mover.emit(equation.operation, [x, y])[0]
+
+
+_RULES: dict[Any, Callable[[_Mover, Equation], Term | None]] = {
+    NEGATIVE: _negative,
+    SCALE: _product,
+    MULTIPLY: _product,
+    ADD: _sum_of_two,
+    SUBTRACT: _sum_of_two,
+    CONTRACT: _contraction,
+    **dict.fromkeys(_LINEAR, _linear),
+}

@@ -1,0 +1,152 @@
+"""Workspace: what lives in it, and that runs never see each other's numbers."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import adjoint as ad
+from adjoint.executors import NumpyExecutor
+from adjoint.executors.numpy.arena import Arena
+from adjoint.executors.numpy.templates import takes_memory
+from adjoint.optimise import plan, simplify, workspace
+from adjoint.primitives.contraction import contract
+from adjoint.primitives.structure import permute, sum_axes
+from adjoint.program import Program
+from adjoint.transforms import jvp
+from tests.building import f8, program_of
+from tests.transforms.test_random_programs import programs
+
+LARGE = 5000  # doubles: above the size from which results are put in workspace
+
+
+def slots(function: Any, *types: Any) -> int:
+    """How many arrays of workspace a function needs."""
+    program: Program = program_of(function, *types)
+    return len(workspace(program, plan(program), takes_memory).slots)
+
+
+def test_a_chain_needs_one_array() -> None:
+    assert slots(lambda x: sum_axes(np.exp(np.sin(np.cos(x))), (0,)), f8(LARGE)) == 1
+
+
+def test_what_is_needed_together_is_held_together() -> None:
+    assert slots(lambda x: sum_axes(np.sin(x) * np.cos(x) * np.exp(x), (0,)), f8(LARGE)) == 2
+
+
+def test_memory_that_has_ended_is_handed_out_again() -> None:
+    def function(x: Any) -> Any:
+        return sum_axes(np.sin(x), (0,)) + sum_axes(np.cos(x), (0,)) + sum_axes(np.exp(x), (0,))
+
+    assert slots(function, f8(LARGE)) == 1
+
+
+def test_small_results_and_outputs_are_not_in_it() -> None:
+    assert slots(lambda x: sum_axes(np.sin(x), (0,)), f8(10)) == 0
+    assert slots(np.sin, f8(LARGE)) == 0
+    assert slots(lambda x: permute(np.sin(np.cos(x)), (1, 0)), f8(100, 100)) == 0
+
+
+def test_matrix_products_are_in_it() -> None:
+    def function(x: Any) -> Any:
+        return sum_axes(contract(np.sin(x), x, "ab,bc->ac"), (0, 1))
+
+    assert slots(function, f8(100, 100)) == 2
+
+
+def test_runs_do_not_see_each_other() -> None:
+    """Results of one run are untouched by the next, with other arguments and from other threads."""
+
+    def f(x: Any) -> Any:
+        return np.sum(np.tanh(np.sin(x) * x) + np.exp(-x * x) * x[::-1])
+
+    points = [np.random.default_rng(seed).standard_normal(LARGE) for seed in range(6)]
+    expected = [ad.grad(f)(x) for x in points]
+    again = [ad.grad(f)(x) for x in points]
+    for first, second in zip(expected, again, strict=True):
+        np.testing.assert_array_equal(first, second)
+    wrong: list[int] = []
+
+    def work(number: int) -> None:
+        for _ in range(20):
+            if not np.array_equal(ad.grad(f)(points[number]), expected[number]):
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_results_are_never_workspace() -> None:
+    f = ad.value_and_grad(lambda x: np.sum(np.exp(np.sin(x)) * x))
+    x = np.linspace(0, 1, LARGE)
+    _, first = f(x)
+    kept = first.copy()
+    _, second = f(x + 1)
+    assert not np.shares_memory(first, second)
+    np.testing.assert_array_equal(first, kept)
+
+
+def test_an_error_in_the_middle_leaves_nothing_behind() -> None:
+    def f(x: Any, i: Any) -> Any:
+        return np.sum(np.sin(np.cos(x))[i])
+
+    x = np.ones(LARGE)
+    g = ad.jit(f)
+    good = g(x, np.array([1]))
+    with pytest.raises(IndexError):
+        g(x, np.array([LARGE + 1]))
+    assert g(x, np.array([1])) == good
+
+
+def test_the_arena_is_bounded() -> None:
+    arena = Arena(limit=3 * 8 * LARGE)
+    types = [f8(LARGE)] * 2
+    first, second = arena.take(types), arena.take(types)
+    arena.give(types, first)
+    assert arena.kept == 2 * 8 * LARGE
+    arena.give(types, second)
+    assert arena.kept <= arena.limit
+    huge = [f8(10 * LARGE)]
+    arena.give(huge, arena.take(huge))
+    assert arena.kept <= arena.limit
+
+
+def test_the_arena_hands_out_what_it_took_back() -> None:
+    arena = Arena()
+    types = [f8(LARGE)]
+    (array,) = arena.take(types)
+    arena.give(types, [array])
+    assert arena.take(types)[0] is array
+    assert arena.take(types)[0] is not array
+    assert arena.kept == 0
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@given(program=programs(), seed=st.integers(0, 2**16))
+def test_random_programs_give_the_same_in_workspace(program: Program, seed: int) -> None:
+    """With every result that can be in workspace put there, twice over, nothing changes."""
+    generator = np.random.default_rng(seed)
+    whole = simplify(jvp(program, [True] * len(program.inputs)))
+    values = [generator.uniform(-1, 1, v.type.shape) for v in whole.inputs]
+    executor = NumpyExecutor()
+    with np.errstate(all="ignore"):
+        expected = executor.compile(whole, False)(*values)
+        everywhere = sys.modules["adjoint.optimise.workspace"]
+        with patch.object(everywhere, "SMALLEST", 1):
+            compiled = executor.compile(whole, False)
+        first = [np.copy(result) for result in compiled(*values)]
+        second = compiled(*values)
+    for one, other, reference in zip(first, second, expected, strict=True):
+        np.testing.assert_array_equal(one, reference)
+        np.testing.assert_array_equal(other, reference)
