@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import adjoint as ad
@@ -22,7 +22,7 @@ from adjoint.primitives.structure import permute, sum_axes
 from adjoint.program import Program
 from adjoint.transforms import jvp
 from tests.building import f8, program_of
-from tests.transforms.test_random_programs import programs
+from tests.transforms.test_random_programs import ACTIVE, INDEX, N, programs, quickly
 
 LARGE = 5000  # doubles: above the size from which results are put in workspace
 
@@ -132,13 +132,14 @@ def test_the_arena_hands_out_what_it_took_back() -> None:
     assert arena.kept == 0
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@quickly
 @given(program=programs(), seed=st.integers(0, 2**16))
 def test_random_programs_give_the_same_in_workspace(program: Program, seed: int) -> None:
     """With every result that can be in workspace put there, twice over, nothing changes."""
     generator = np.random.default_rng(seed)
-    whole = simplify(jvp(program, [True] * len(program.inputs)))
-    values = [generator.uniform(-1, 1, v.type.shape) for v in whole.inputs]
+    whole = simplify(jvp(program, ACTIVE))
+    x, y, u, v = generator.uniform(-1, 1, (4, N, N))
+    values = (x, y, INDEX, u, v)
     executor = NumpyExecutor()
     with np.errstate(all="ignore"):
         expected = executor.compile(whole, False)(*values)
