@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 import adjoint as ad
+from adjoint.calculus.inspection import capture_whole
 from benchmarks.measure import Thunk, medians
 from benchmarks.peers import installed
 from benchmarks.table import Table, duration, ratio
 
 SHORT, LONG = 1000, 2000
-OWN = "adjoint, ad.program"
+OWN = "adjoint, capture"
 
 
 def chain(x: Any, xp: Any, count: int) -> Any:
@@ -28,7 +29,8 @@ def chain(x: Any, xp: Any, count: int) -> Any:
 def run() -> list[Table]:
     x = np.array([0.3, 0.7])
     makers: dict[str, Callable[[int], Thunk]] = {
-        OWN: lambda n: lambda: ad.program(lambda t: chain(t, np, n), x),
+        OWN: lambda n: lambda: capture_whole(lambda t: chain(t, np, n), (x,), {}),
+        "adjoint, ad.program": lambda n: lambda: ad.program(lambda t: chain(t, np, n), x),
         "NumPy computing it on 2 numbers": lambda n: lambda: chain(x, np, n),
         **_peers(x),
     }

@@ -162,11 +162,10 @@ def prepare(
 
 def compile_program(program: Program, watched: tuple[int, ...] = (), facts: Any = None) -> Compiled:
     """Simplify and compile a program, checked after each pass in debug mode."""
-    if settings().debug:
+    debug = settings().debug
+    if debug:
         check_program(program)
-    program = simplify(program)
-    if settings().debug:
-        check_program(program)
+    program = simplify(program, check_program if debug else None)
     inexact = tuple(n for n in watched if program.outputs[n].type.inexact)
     return Compiled(program, inexact, facts)
 

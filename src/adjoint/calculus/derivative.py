@@ -11,13 +11,14 @@ import numpy as np
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, NotDifferentiableError
+from adjoint.base.settings import settings
 from adjoint.calculus.arguments import Chosen, check_callable
 from adjoint.calculus.leaves import matching_leaves
 from adjoint.calculus.representation import space_of
 from adjoint.capture import Captured
 from adjoint.maps import LinearMap
 from adjoint.pipeline import Compiled, compile_program, prepare, run
-from adjoint.program import Program
+from adjoint.program import Program, check_linear
 from adjoint.spaces import Space, infer
 from adjoint.transforms import jvp as jvp_program
 from adjoint.transforms import linearize as linearize_program
@@ -38,6 +39,8 @@ class LinearPrograms:
         self.varying = varying
         self._compiled: dict[Any, Compiled] = {}
         self._lock = threading.Lock()
+        if settings().debug:
+            check_linear(linear, linear.inputs[residuals:])
 
     def compiled(self, backwards: bool, batch: int | None = None) -> Compiled:
         """The map, or its transpose; over a batch of tangents at once if a size is given."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from adjoint.optimise.factors import move_factors
@@ -13,15 +14,21 @@ _MOST_REWRITES = (
 )
 
 
-def simplify(program: Program) -> Program:
+def simplify(program: Program, check: Callable[[Program], Any] | None = None) -> Program:
     """The same program, shorter.
 
     What the user wrote is computed exactly as written; derivatives up to rounding (see `factors`).
+    check: called with the program after every pass.
     """
-    return eliminate_dead_code(_forward(move_factors(eliminate_dead_code(_forward(program)))))
+    for each in PASSES:
+        program = each(program)
+        if check is not None:
+            check(program)
+    return program
 
 
-def _forward(program: Program) -> Program:
+def local_rewrites(program: Program) -> Program:
+    """Simpler equations for what they compute, and each of them once."""
     names: dict[Variable, Atom] = {variable: variable for variable in program.inputs}
     definitions: dict[Variable, Equation] = {}
     known: dict[Any, int] = {}
@@ -72,3 +79,12 @@ def eliminate_dead_code(program: Program) -> Program:
             live.update(atom for atom in equation.inputs if isinstance(atom, Variable))
             kept.append(equation)
     return Program(program.inputs, reversed(kept), program.outputs)
+
+
+PASSES: tuple[Callable[[Program], Program], ...] = (
+    local_rewrites,
+    eliminate_dead_code,
+    move_factors,
+    local_rewrites,
+    eliminate_dead_code,
+)
