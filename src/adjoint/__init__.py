@@ -1,6 +1,6 @@
 """adjoint: automatic differentiation for plain NumPy code, where a derivative is a linear map between inner-product spaces."""
 
-from adjoint import maps, spaces
+from adjoint import maps, spaces, testing
 from adjoint.base import errors
 from adjoint.base.settings import config
 from adjoint.calculus import (
@@ -14,8 +14,10 @@ from adjoint.calculus import (
     jacobian,
     jit,
     jvp,
+    linear,
     linear_transpose,
     linearize,
+    primitive,
     program,
     stop_gradient,
     value_and_grad,
@@ -46,12 +48,15 @@ __all__ = [
     "jacobian",
     "jit",
     "jvp",
+    "linear",
     "linear_transpose",
     "linearize",
     "maps",
+    "primitive",
     "program",
     "spaces",
     "stop_gradient",
+    "testing",
     "value_and_grad",
     "vjp",
     "vmap",

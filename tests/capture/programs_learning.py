@@ -256,7 +256,7 @@ def negative_binomial(parameters):
     )
 
 
-@example(np.array([0.5, 1.5, -0.3, 0.8, 2.0]))
+@example(np.array([0.53, 1.47, -0.31, 0.83, 2.02]))
 def bootstrap_mean(sample):
     indices = np.random.default_rng(0).integers(0, 5, size=(10, 5))
     means = sample[indices].mean(axis=1)

@@ -107,7 +107,7 @@ def test_fan_out_accumulates():
 
 
 def test_covectors_are_summed_before_they_are_propagated():
-    """E.1.68: w = f(v₁) + f(v₂); a shared node is pulled back once, in reverse topological order."""
+    """E.1.68: w = f(v₁) + f(v₂); a shared node is pulled back once, in topological order."""
 
     def shared(x):
         h = np.exp(x)  # used three times

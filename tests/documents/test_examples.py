@@ -142,7 +142,7 @@ def test_two_programs_of_the_absolute_value(program, at_zero):
 
 @pytest.mark.parametrize("weight", [0.0, 0.25, 0.5, 1.0])
 def test_convex_combination_of_the_one_sided_derivatives(weight):
-    """Lecture: "what about returning a convex combination of the derivative from left and right?"."""
+    """Lecture: "a convex combination of the derivative from the left and right?"."""
     with ad.config(kink=weight):
         assert ad.grad(np.abs)(0.0) == -(1 - weight) + weight
 
@@ -218,7 +218,7 @@ def test_left_to_right_form_gives_the_transposed_gradient(wine):
 
 def test_biases_broadcast_as_an_outer_product_with_ones(wine):
     """Lecture: W S + b 1ᵀ, whose adjoint with respect to b sums over the samples."""
-    w, x, y = wine
+    w, x, _ = wine
     b = np.full((16, 1), 0.1)
 
     def broadcast(b):

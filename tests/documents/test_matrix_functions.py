@@ -93,7 +93,7 @@ def test_product_with_respect_to_the_left_factor():
 
 
 def test_product_rule():
-    """Q&A: dF = (dA) X + A (dX), and the pullback has one entry for each factor (E.1.65, E.1.66)."""
+    """Q&A: dF = (dA) X + A (dX), and a pullback for each factor (E.1.65, E.1.66)."""
     derivative = ad.derivative(np.matmul, A, X)
     to_a, to_x, covector = RNG.normal(size=(3, 4)), RNG.normal(size=(4, 2)), RNG.normal(size=(3, 2))
     close(derivative((to_a, to_x)), to_a @ X + A @ to_x)

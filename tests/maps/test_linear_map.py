@@ -390,7 +390,7 @@ def test_as_scipy_acts_on_coordinates():
     assert operator.dtype == np.float64
     np.testing.assert_allclose(operator @ np.eye(5), matrix, atol=1e-14)
     np.testing.assert_allclose(operator.T @ np.eye(2), matrix.T, atol=1e-14)
-    np.testing.assert_allclose(operator.matvec(np.ones((5, 1)))[:, 0], matrix.sum(1), atol=1e-14)
+    np.testing.assert_allclose(operator.matmat(np.ones((5, 1)))[:, 0], matrix.sum(1), atol=1e-14)
     with pytest.raises(NotImplementedError):
         ONE_WAY.as_scipy().rmatvec(np.ones(2))
 

@@ -1,6 +1,7 @@
 """Floor 9: the calculus that users call."""
 
 from adjoint.calculus.batching import vmap
+from adjoint.calculus.custom import linear, primitive
 from adjoint.calculus.derivative import derivative, jvp, linear_transpose, linearize, vjp
 from adjoint.calculus.gradient import differential, grad, value_and_grad
 from adjoint.calculus.inspection import ProgramView, program
@@ -20,8 +21,10 @@ __all__ = [
     "jacobian",
     "jit",
     "jvp",
+    "linear",
     "linear_transpose",
     "linearize",
+    "primitive",
     "program",
     "stop_gradient",
     "value_and_grad",

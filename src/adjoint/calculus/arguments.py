@@ -33,7 +33,7 @@ class Chosen:
     def __init__(self, argnums: Argnums, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
         self.args = args
         self.kwargs = kwargs
-        self.single = isinstance(argnums, int)
+        self.single = not isinstance(argnums, (tuple, list))
         if argnums == 0 and args:
             self.places: tuple[int, ...] = (0,)
         else:
@@ -143,7 +143,7 @@ def _refuse_covectors(place: int, value: Any, treedef: Any) -> None:
 
 
 def _places(argnums: Argnums, count: int) -> tuple[int, ...]:
-    places = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    places = tuple(argnums) if isinstance(argnums, (tuple, list)) else (argnums,)
     found = tuple(_place(each, count) for each in places)
     if len(set(found)) != len(found):
         raise ArgumentError(f"argnums names an argument twice: {argnums!r}.")
@@ -153,7 +153,7 @@ def _places(argnums: Argnums, count: int) -> tuple[int, ...]:
 def _place(number: int, count: int) -> int:
     if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
         raise ArgumentTypeError(
-            f"argnums must be an integer or a sequence of integers, got {number!r}."
+            f"argnums must be an integer, or a tuple or list of integers, got {number!r}."
         )
     if not -count <= number < count:
         raise ArgumentError(

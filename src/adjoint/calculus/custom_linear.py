@@ -6,19 +6,31 @@ others are followed through the program, and nothing is computed for them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any
 
 import numpy as np
 
-from adjoint.base.arrays import ArrayType
+from adjoint.base.arrays import ArrayType, array_type
 from adjoint.base.errors import NotLinearError
-from adjoint.primitives.custom import CONSTANT, Constant, Marks, Pushed
+from adjoint.pipeline import Compiled, compile_program
+from adjoint.primitives.custom import (
+    CONSTANT,
+    CUSTOM_CALL,
+    CUSTOM_LINEAR,
+    Constant,
+    CustomCall,
+    CustomLinear,
+    Marks,
+    Pushed,
+)
 from adjoint.primitives.declaration import Each, Joint
 from adjoint.primitives.expression import Expression
 from adjoint.primitives.structure import zeros
 from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable, operation
+from adjoint.transforms import jvp as jvp_program
+from adjoint.transforms import vmap as vmap_program
 
 
 class _Kind(Enum):
@@ -32,8 +44,9 @@ class _Kind(Enum):
 class _Writer:
     """Writes the linear part of one rule."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, over: str) -> None:
         self.name = name
+        self.over = over
         self.builder = Builder()
         self.kinds: dict[Variable, _Kind] = {}
         self.names: dict[Variable, Atom] = {}
@@ -45,7 +58,7 @@ class _Writer:
         return self.kinds[atom]
 
     def use(self, atom: Atom) -> Atom:
-        """An atom in the program that is written; constants and zeros are written when first used."""
+        """An atom of the program that is written; constants and zeros when first used."""
         if isinstance(atom, Literal):
             return atom
         found = self.names.get(atom)
@@ -78,11 +91,13 @@ class _Writer:
     def _result(self, equation: Equation, linear: Marks, zero: Marks) -> _Kind:
         """How the results of an equation depend on the tangents; NotLinearError if not linearly."""
         rule = equation.primitive.linear
+        if self.over == "cotangents" and equation.primitive is CUSTOM_CALL:
+            # A pullback is never transposed, so what it calls may be trusted to be linear.
+            return _Kind.LINEAR if any(linear) else _Kind.FIXED
         if not any(linear) and not any(zero):
             return _Kind.FIXED
         if isinstance(rule, Joint):
-            joint = range(len(linear)) if rule.places is None else sorted(rule.places)
-            inside = [place for place in joint if place < len(linear)]
+            inside = _joint_places(equation, rule, len(linear))
             if all(zero[place] for place in inside):
                 if not any(linear):
                     return _Kind.ZERO
@@ -101,11 +116,9 @@ class _Writer:
         elif not any(linear):
             return _Kind.FIXED
         raise NotLinearError(
-            f"The derivative given for {self.name} is not linear in "
-            f"{'the tangents' if 'VJP' not in self.name else 'the cotangents'}: "
-            f"{equation.operation!r} is applied to what depends on them"
-            f"{' and to what does not' if rule is not None else ''}. "
-            "A derivative is a linear map: it may scale and add tangents, and nothing else."
+            f"{self.name} must be linear in the {self.over}. It applies {equation.operation!r} to "
+            f"what depends on them{'' if rule is None else ', and to what does not'}. "
+            f"A derivative is a linear map: it may scale and add {self.over}, and nothing else."
         )
 
 
@@ -116,6 +129,7 @@ def linear_part(
     constants: Sequence[Any],
     types: Sequence[ArrayType],
     name: str,
+    over: str,
 ) -> Pushed:
     """The program of a rule's linear part.
 
@@ -126,6 +140,7 @@ def linear_part(
         constants: the values of the constants, which are written into the program.
         types: of the results, as they should be.
         name: of the rule, for errors.
+        over: what the rule should be linear in, for errors.
 
     Returns:
         (operands, tangents that move) -> the results that are not zero.
@@ -133,7 +148,7 @@ def linear_part(
     Raises:
         NotLinearError: the results are not linear in the tangents.
     """
-    writer = _Writer(name)
+    writer = _Writer(name, over)
     operands = program.inputs[:fixed]
     tangents = program.inputs[fixed : fixed + len(moving)]
     for variable in operands:
@@ -154,8 +169,9 @@ def linear_part(
         kind = writer.kind(atom)
         if kind is _Kind.FIXED:
             raise NotLinearError(
-                f"The derivative given for {name} is not linear: a result of type {type_} does not "
-                "depend on the tangents, and is not zero. Return zeros for what does not move."
+                f"{name} must be linear in the {over}. It returns a result of type {type_} that "
+                "does not depend on them, and is not zero. Return zeros, or None, for what does "
+                "not vary."
             )
         varying.append(kind is _Kind.LINEAR)
         if kind is _Kind.LINEAR:
@@ -172,6 +188,13 @@ def whole_program(pushed: Pushed, types: Sequence[ArrayType]) -> Program:
         next(found) if mark else zeros(builder, type_).atom
         for mark, type_ in zip(pushed.varying, types, strict=True)
     )
+
+
+def _joint_places(equation: Equation, rule: Joint, count: int) -> list[int]:
+    """The operands in which an operation is jointly linear."""
+    if equation.primitive is CUSTOM_LINEAR:
+        return list(range(equation.params["function"].fixed, count))
+    return [place for place in range(count) if rule.places is None or place in rule.places]
 
 
 def _only(place: int, count: int) -> Marks:
@@ -192,3 +215,100 @@ def _zero(builder: Builder, type: ArrayType) -> Atom:
     return found.atom
 
 
+# --- derivatives with a transpose of their own ---------------------------------------------------
+
+
+def linear_call(
+    name: str,
+    fixed: Sequence[ArrayType],
+    inputs: Sequence[ArrayType],
+    outputs: Sequence[ArrayType],
+    forward: Callable[[], Program],
+    backward: Callable[[], Pushed],
+) -> CustomLinear:
+    """A derivative that is applied by one program, and transposed by another.
+
+    forward: hands over (fixed operands, tangents) -> tangents of the results, or raises.
+    """
+    compiled: list[Compiled] = []
+    batches: dict[Any, CustomLinear] = {}
+
+    def evaluate(*arrays: Any) -> tuple[Any, ...]:
+        if not compiled:
+            compiled.append(compile_program(forward()))
+        return compiled[0](arrays)
+
+    def derive(moving: Marks) -> Pushed:
+        program = forward()
+        whole = jvp_program(program, moving)
+        slopes = whole.outputs[len(program.outputs) :]
+        return Pushed(Program(whole.inputs, whole.equations, slopes), (True,) * len(slopes))
+
+    def batch(batched: Marks, size: int) -> CustomLinear:
+        key = (batched, size)
+        if key not in batches:
+
+            def rows_forward() -> Program:
+                return vmap_program(forward(), [*batched, *(True for _ in inputs)], size)
+
+            def rows_backward() -> Pushed:
+                found = backward()
+                marks = [*batched, *(True for _ in outputs)]
+                return Pushed(vmap_program(found.program, marks, size), found.varying)
+
+            batches[key] = linear_call(
+                name,
+                _over(fixed, batched, size),
+                _over(inputs, None, size),
+                _over(outputs, None, size),
+                rows_forward,
+                rows_backward,
+            )
+        return batches[key]
+
+    return CustomLinear(
+        name, len(fixed), tuple(inputs), tuple(outputs), evaluate, backward, derive, batch
+    )
+
+
+# --- batches -------------------------------------------------------------------------------------
+
+
+def batched_call(call: CustomCall, batched: Marks, size: int) -> CustomCall:
+    """The function over a batch: a loop over the examples; its derivative rule is vectorised."""
+    derived: dict[Marks, Pushed | CustomLinear] = {}
+    batches: dict[Any, CustomCall] = {}
+    inputs, outputs = _over(call.inputs, batched, size), _over(call.outputs, None, size)
+
+    def evaluate(*arrays: Any) -> tuple[Any, ...]:
+        rows = [
+            call.evaluate(*(x[n] if mark else x for x, mark in zip(arrays, batched, strict=True)))
+            for n in range(size)
+        ]
+        if not rows:
+            return tuple(np.zeros(type_.shape, type_.dtype) for type_ in outputs)
+        return tuple(np.stack(column) for column in zip(*rows, strict=True))
+
+    def derive(moving: Marks) -> Pushed | CustomLinear:
+        if moving not in derived:
+            found = call.derive(moving)
+            if isinstance(found, Pushed):
+                marks = [*batched, *(b for b, mark in zip(batched, moving, strict=True) if mark)]
+                program = vmap_program(found.program, marks, size)
+                derived[moving] = Pushed(program, found.varying)
+            else:
+                derived[moving] = found.batch(batched, size)
+        return derived[moving]
+
+    def batch(over: Marks, count: int) -> CustomCall:
+        return batches.setdefault((over, count), batched_call(made, over, count))
+
+    made = CustomCall(call.name, inputs, outputs, evaluate, derive, batch)
+    return made
+
+
+def _over(types: Sequence[ArrayType], marks: Marks | None, size: int) -> tuple[ArrayType, ...]:
+    return tuple(
+        array_type((size, *type_.shape), type_.dtype) if marks is None or marks[place] else type_
+        for place, type_ in enumerate(types)
+    )

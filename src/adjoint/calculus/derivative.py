@@ -10,12 +10,17 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType
-from adjoint.base.errors import ArgumentError, ArgumentTypeError, NotDifferentiableError
+from adjoint.base.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    NotDifferentiableError,
+    NotLinearError,
+)
 from adjoint.base.settings import settings
 from adjoint.calculus.arguments import Chosen, check_callable
 from adjoint.calculus.leaves import matching_leaves
-from adjoint.calculus.representation import space_of
-from adjoint.capture import Captured
+from adjoint.calculus.representation import check_space, space_of
+from adjoint.capture import Captured, Traced
 from adjoint.maps import LinearMap
 from adjoint.pipeline import Compiled, compile_program, prepare, run
 from adjoint.program import Program, check_linear
@@ -263,6 +268,7 @@ def _as_map(state: Linearisation, domain: Space, codomain: Space | None, name: s
         _check_inexact(state)
         codomain = infer(state.value)
     else:
+        check_space(codomain, "codomain")
         codomain.check(state.value, "the function's value")
 
     def forward(tangent: Any) -> Any:
@@ -339,6 +345,7 @@ def linear_transpose(function: Callable[..., Any], *primals: Any) -> Callable[[A
     compiled = prepare(
         ("transpose", count), captured, derive, chosen.recapture, function
     )
+    _check_zero_at_zero(captured, chosen)
     shapes = pytrees.unflatten(
         captured.treedef, [_zero(type_, None) for type_ in captured.output_types]
     )
@@ -349,3 +356,18 @@ def linear_transpose(function: Callable[..., Any], *primals: Any) -> Callable[[A
         return (result,) if chosen.single else result
 
     return transposed
+
+
+def _check_zero_at_zero(captured: Captured, chosen: Chosen) -> None:
+    """What the rules of the primitives let pass, but is not linear: x + 1."""
+    if any(type(value) is Traced for value in captured.constants):
+        return
+    compiled = prepare("value", captured, lambda program, _: (program, (), None))
+    zeros = [_zero(type_, None) for type_ in chosen.types]
+    with np.errstate(all="ignore"):
+        results = run(compiled, [*zeros, *captured.constants])
+    if any(np.any(np.abs(result) > 0) for result in results):  # a NaN is no zero, nor a constant
+        raise NotLinearError(
+            "The function is not linear: it is not zero at zero. linear_transpose needs a linear "
+            "function, without constants added; vjp differentiates any."
+        )

@@ -2,7 +2,7 @@
 
 from adjoint.capture import methods, operators, ufuncs
 from adjoint.capture.capture import Captured, capture, traced_type
-from adjoint.capture.escape import carries_derivative, closes_over, sealed
+from adjoint.capture.escape import closes_over, sealed
 from adjoint.capture.trace import current
 from adjoint.capture.traced import (
     Traced,
@@ -22,7 +22,6 @@ __all__ = [
     "Traced",
     "apply",
     "capture",
-    "carries_derivative",
     "closes_over",
     "concrete",
     "current",

@@ -9,8 +9,8 @@ from typing import Any
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, type_of
-from adjoint.base.errors import AdjointError, ArgumentTypeError
-from adjoint.capture.rebinding import rebound, store_globals
+from adjoint.base.errors import AdjointError, ArgumentTypeError, DroppedDerivativeError
+from adjoint.capture.rebinding import is_users_file, rebound, store_globals
 from adjoint.capture.trace import Trace, enter, leave
 from adjoint.capture.traced import Traced, from_slot, settle, slot_in
 from adjoint.program import Program
@@ -38,7 +38,8 @@ class Captured:
     @property
     def constants(self) -> list[Any]:
         """The values of the lifted constants, which are the program's inputs after the
-        arguments."""
+        arguments.
+        """
         return self.trace.constants
 
     @property
@@ -88,8 +89,15 @@ def capture(
             leaves, treedef = pytrees.flatten(result)
             outputs = tuple([_output(trace, leaf) for leaf in leaves])
     except AdjointError as error:
-        _point_at_user(error)
+        _point_at_user(error, error)
         raise
+    except (TypeError, ValueError) as error:
+        # NumPy hides ours behind its own when a traced value is written into an array of its own.
+        hidden = error.__cause__ or error.__context__
+        if not isinstance(hidden, DroppedDerivativeError):
+            raise
+        _point_at_user(hidden, error)
+        raise hidden from None
     finally:
         leave(trace)
         store_globals()
@@ -108,23 +116,15 @@ def _output(trace: Trace, leaf: Any) -> int:
         ) from None
 
 
-def _point_at_user(error: AdjointError) -> None:
+def _point_at_user(error: AdjointError, raised: BaseException) -> None:
     """Add the user's own line to an error, unless it has one."""
     if getattr(error, "__notes__", None):
         return
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if _is_users(frame.filename):
+    for frame in reversed(traceback.extract_tb(raised.__traceback__)):
+        if is_users_file(frame.filename) and not frame.filename.startswith(_PACKAGE):
             line = frame.line or linecache.getline(frame.filename, frame.lineno or 0).strip()
             error.add_note(f"At {frame.filename}:{frame.lineno}: {line}")
             return
 
 
 _PACKAGE = __file__.rpartition("/capture/")[0]
-
-
-def _is_users(filename: str) -> bool:
-    return (
-        not filename.startswith(_PACKAGE)
-        and "/numpy/" not in filename
-        and "/optree/" not in filename
-    )

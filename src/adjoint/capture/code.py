@@ -1,5 +1,6 @@
 """What can be told of a function from its compiled code: whether it may write into arrays, and
-which names it assigns."""
+which names it assigns.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +12,14 @@ from typing import NamedTuple
 _IN_PLACE = 13  # the first argument of BINARY_OP that means an in-place operator
 _STORES = frozenset({"STORE_SUBSCR", "DELETE_SUBSCR", "STORE_SLICE", "DELETE_ATTR"})
 _WRITING_NAMES = frozenset(
-    "at fill sort put place putmask copyto partition resize setfield setflags byteswap shuffle "
-    "fill_diagonal put_along_axis readinto".split()
+    ["at", "fill", "sort", "put", "place", "putmask", "copyto", "partition", "resize", "setfield", "setflags", "byteswap", "shuffle", "fill_diagonal", "put_along_axis", "readinto"]
 )
 
 
 class CodeFacts(NamedTuple):
     """writes: may write into arrays it did not make. stores_globals: assigns globals. stored_cells:
-    outer names it assigns."""
+    outer names it assigns.
+    """
 
     writes: bool
     stores_globals: bool

@@ -1,5 +1,6 @@
 """Where values leave capture: printing is always right, and a conversion that would lose a
-derivative is an error."""
+derivative is an error.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from typing import Any
 from adjoint.base.errors import DroppedDerivativeError, ValueNeededError
 from adjoint.capture import protocols
 from adjoint.capture.trace import Trace, depth
-from adjoint.capture.traced import Traced, concrete, is_known, unwrap
+from adjoint.capture.traced import Traced, concrete, is_known, settle, unwrap
 from adjoint.primitives.declaration import NO_DERIVATIVE
 from adjoint.program import Operation
 
@@ -38,7 +39,9 @@ _ADVICE = {
 
 def escape(value: Traced, what: str) -> Any:
     """The concrete value, for code that cannot keep a derivative; DroppedDerivativeError where
-    there is one to lose."""
+    there is one to lose.
+    """
+    value = settle(value)  # after its capture, a value is a plain number, or one of an outer capture
     if is_known(value):
         return unwrap(value)
     if carries_derivative(value) and not _formats():
@@ -58,7 +61,8 @@ def _formats() -> bool:
 
 def carries_derivative(value: Any) -> bool:
     """Whether a value depends, in a way that can be differentiated, on an input that a derivative
-    was asked for."""
+    was asked for.
+    """
     if type(value) is not Traced or is_known(value) or not value.type.inexact:
         return False
     trace = value._trace
@@ -117,19 +121,20 @@ def sealed(what: str) -> Iterator[None]:
 
 
 def settled(value: Traced) -> None:
-    """Raise if a value of a finished capture comes into a rule and has a derivative to lose."""
+    """Raise if a value of a finished capture comes into a rule.
+
+    Whatever it depends on: the program that comes of the rule is kept for other values too.
+    """
     current = getattr(_sealed, "current", None)
-    if current is None or value._trace is None or value._trace.level > current[1]:
-        return
-    if carries_derivative(value):
+    if current is not None and value._trace is not None and value._trace.level <= current[1]:
         raise DroppedDerivativeError(closes_over(current[0], value))
 
 
 def closes_over(what: str, value: Traced) -> str:
-    """What to say of a rule, or a function that capture does not enter, that reads traced values."""
+    """What to say of a rule, or a function not to be entered, that reads traced values."""
     return (
-        f"{what} reads a traced {value.type} that is not among its arguments, so the derivative with "
-        "respect to it would be lost. Pass it as an argument."
+        f"{what} reads a traced {value.type} that is not among its arguments, so the derivative "
+        "with respect to it would be lost. Pass it as an argument."
     )
 
 

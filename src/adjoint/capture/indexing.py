@@ -1,5 +1,6 @@
 """Indexing as NumPy has it, brought to two primitives: a basic slice, and a gather over leading
-axes."""
+axes.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +19,12 @@ from adjoint.capture.views import (
     assign,
     check_storable,
     own_memory,
-    permute,
-    reshape,
 )
+from adjoint.primitives.conversion import CAST
 from adjoint.primitives.gathering import GATHER, GATHER_SET
 from adjoint.primitives.selection import SELECT
 from adjoint.primitives.slicing import SLICE, UPDATE, Index
-from adjoint.primitives.structure import BROADCAST
+from adjoint.primitives.structure import BROADCAST, RESHAPE, TRANSPOSE
 from adjoint.program import operation
 
 
@@ -58,9 +58,13 @@ def parse(index: Any, shape: Shape) -> Parsed:
             new_axes.append(place)
             place += 1
             continue
+        if entry is Ellipsis:
+            continue
         length = shape[len(basic)]
         if isinstance(entry, slice):
-            basic.append(entry.indices(length))
+            bounds = entry.indices(length)
+            # One form for all that are empty: (-1, -1, -1) would read as the last entry.
+            basic.append(bounds if len(range(*bounds)) else (0, 0, 1))
             place += 1
         elif advanced:
             if not places:
@@ -81,25 +85,35 @@ def parse(index: Any, shape: Shape) -> Parsed:
     return Parsed(tuple(basic), arrays, tuple(new_axes), front)
 
 
+_BOOLEAN_SCALAR = "A boolean scalar as an index is not supported; use np.where."
+
+
 def _entries(index: Any, shape: Shape) -> list[Any]:
     """The entries of an index: slices, integers, None, Ellipsis and integer arrays (masks become
-    the places where they hold)."""
+    the places where they hold).
+    """
     found: list[Any] = []
-    for entry in index if isinstance(index, tuple) else (index,):
+    given = index if isinstance(index, tuple) else (index,)
+    for number, entry in enumerate(given):
         if entry is None or entry is Ellipsis or isinstance(entry, slice):
             found.append(entry)
         elif isinstance(entry, (bool, np.bool_)):
-            raise BoundsError("A boolean scalar as an index is not supported; use np.where.")
+            raise BoundsError(_BOOLEAN_SCALAR)
         elif isinstance(entry, (int, np.integer)):
             found.append(int(entry))
         else:
             array = unwrap(entry)
-            if type(array) is not Traced:
+            if type(array) is Traced:
+                if array.type.weak:
+                    array = apply(operation(CAST, dtype=np.dtype(np.intp)), (array,))
+            else:
                 array = np.asarray(array)
                 if array.size == 0 and array.dtype.kind == "f":
                     array = array.astype(np.intp)
+            if array.dtype.kind == "b" and array.ndim == 0:
+                raise BoundsError(_BOOLEAN_SCALAR)
             if array.dtype.kind == "b":
-                found.extend(_mask_places(concrete(array), found, shape))
+                found.extend(_mask_places(concrete(array), _axis_of(number, given, shape), shape))
             elif array.dtype.kind in "iu":
                 found.append(array)
             else:
@@ -111,9 +125,29 @@ def _entries(index: Any, shape: Shape) -> list[Any]:
     return found
 
 
-def _mask_places(mask: Any, before: list[Any], shape: Shape) -> tuple[Any, ...]:
-    start = sum(entry is not None and entry is not Ellipsis for entry in before)
-    if Ellipsis not in before and mask.shape != shape[start : start + mask.ndim]:
+def _axes_named(entries: Any) -> int:
+    """How many axes the entries of an index stand for, without the ellipsis."""
+    count = 0
+    for entry in entries:
+        if entry is not None and entry is not Ellipsis:
+            mask = not isinstance(entry, (slice, int)) and np.result_type(_dtype_of(entry)) == bool
+            count += np.ndim(entry) if mask else 1
+    return count
+
+
+def _dtype_of(entry: Any) -> Any:
+    return entry.dtype if hasattr(entry, "dtype") else np.asarray(entry).dtype
+
+
+def _axis_of(number: int, entries: Any, shape: Shape) -> int:
+    """The first axis that an entry of an index stands for."""
+    if any(entry is Ellipsis for entry in entries[:number]):
+        return len(shape) - _axes_named(entries[number:])
+    return _axes_named(entries[:number])
+
+
+def _mask_places(mask: Any, start: int, shape: Shape) -> tuple[Any, ...]:
+    if mask.shape != shape[start : start + mask.ndim]:
         raise BoundsError(
             f"boolean index did not match indexed array: the mask has shape {mask.shape}, the "
             f"axes it "
@@ -137,7 +171,8 @@ def _expand(entries: list[Any], shape: Shape) -> list[Any]:
     if not ellipses:
         return [*entries, *missing]
     place = next(number for number, entry in enumerate(entries) if entry is Ellipsis)
-    return [*entries[:place], *missing, *entries[place + 1 :]]
+    # It stays, as no axis: index arrays on both sides of it are apart, even if it stands for none.
+    return [*entries[: place + 1], *missing, *entries[place + 1 :]]
 
 
 def _bounded(entry: int, length: int, axis: int) -> int:
@@ -207,7 +242,8 @@ def _plain_key(index: Any) -> Any:
         return index
     if kind is slice:
         parts = (index.start, index.stop, index.step)
-        return parts if all(part is None or type(part) is int for part in parts) else None
+        plain = all(part is None or type(part) is int for part in parts)
+        return (slice, *parts) if plain else None  # x[1:2:3] is not x[1, 2, 3]
     if kind is tuple:
         keys = tuple([_NAMES.get(id(part)) or _plain_key(part) for part in index])
         return None if None in keys or any(type(part) is tuple for part in index) else keys
@@ -256,7 +292,8 @@ def get(x: Traced, index: Any) -> Any:
 
 def _prepared(x: Any, parsed: Parsed) -> tuple[Any, list[Any], tuple[int, ...]]:
     """The array with its basic slices taken and its indexed axes first, the index arrays, and the
-    order of its axes."""
+    order of its axes.
+    """
     part = x
     if any(entry != (0, n, 1) for entry, n in zip(parsed.basic, x.shape, strict=True)):
         part = apply(operation(SLICE, index=parsed.basic), (x,))
@@ -266,7 +303,8 @@ def _prepared(x: Any, parsed: Parsed) -> tuple[Any, list[Any], tuple[int, ...]]:
 
 def _result_order(ndim: int, rank: int, front: int) -> tuple[int, ...]:
     """The axes of a gather's result (index axes first) in NumPy's order: index axes after `front`
-    others."""
+    others.
+    """
     others = tuple(range(rank, ndim))
     return (*others[:front], *range(rank), *others[front:])
 
@@ -275,23 +313,18 @@ def permute_plain(x: Any, axes: tuple[int, ...]) -> Any:
     """A permutation that is not kept as a view."""
     if axes == tuple(range(len(axes))):
         return x
-    result = permute(x, axes)
-    if type(result) is Traced and result._state is not None:
-        result._state.base = None
-    return result
+    if type(x) is not Traced:
+        return np.transpose(x, axes)
+    return apply(operation(TRANSPOSE, axes=axes), (x,))
 
 
 def reshape_plain(x: Any, shape: Shape) -> Any:
     """A reshape that is not kept as a view."""
     if x.shape == shape:
         return x
-    result = reshape(x, shape)
-    if type(result) is Traced and result._state is not None:
-        result._state.base = None
-        result._state.aliases.clear()
-        if type(x) is Traced and x._state is not None:
-            x._state.aliases.clear()
-    return result
+    if type(x) is not Traced:
+        return np.reshape(x, shape)
+    return apply(operation(RESHAPE, shape=shape), (x,))
 
 
 # --- writing --------------------------------------------------------------------------------------
@@ -311,7 +344,8 @@ def put(x: Traced, index: Any, value: Any) -> None:
 
 def _rewrites_itself(x: Traced, index: Any, value: Any) -> bool:
     """Whether this is the second half of `x[i] += v`, which stores a view that was already written
-    through."""
+    through.
+    """
     state = value._state if type(value) is Traced else None
     if state is None or state.base is not x or isinstance(index, (np.ndarray, Traced, list)):
         return False
@@ -346,7 +380,12 @@ def _same(one: Traced, other: Traced) -> bool:
 
 def _written(x: Traced, index: Any, value: Any) -> Traced:
     """x with the part that an index names replaced."""
-    mask = unwrap(index)
+    mask = unwrap(index[0] if isinstance(index, tuple) and len(index) == 1 else index)
+    if getattr(mask, "dtype", None) == np.bool_ and mask.shape == x.shape and np.ndim(value) > 1:
+        raise TypeError(
+            "NumPy boolean array indexing assignment requires a 0 or 1-dimensional input, input "
+            f"has {np.ndim(value)} dimensions"
+        )
     if getattr(mask, "dtype", None) == np.bool_ and mask.shape == x.shape and np.ndim(value) == 0:
         # A scalar under a mask: whatever the mask holds, the result's shape is known.
         cast = value.astype(x.dtype) if type(value) is Traced else x.dtype.type(value)
@@ -383,7 +422,8 @@ def _gathered_value(value: Any, source: Any, arrays: list[Any], parsed: Parsed) 
 
 def _fitted(value: Any, shown: Shape, stored: Shape) -> Any:
     """A value that broadcasts against the shape that an index shows, as one that does against the
-    shape stored."""
+    shape stored.
+    """
     shape = np.shape(value)
     lead = len(shape) - len(shown)
     if lead > 0 and all(length == 1 for length in shape[:lead]):  # NumPy drops leading ones here

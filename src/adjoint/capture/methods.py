@@ -1,5 +1,6 @@
 """The methods and computed attributes of traced arrays: NumPy's functions under NumPy's method
-names."""
+names.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +10,14 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.errors import BoundsError
-from adjoint.capture import numpy_products, numpy_reduce, numpy_shape, numpy_values, protocols
+from adjoint.capture import (
+    numpy_products,
+    numpy_reduce,
+    numpy_shape,
+    numpy_values,
+    numpy_writing,
+    protocols,
+)
 from adjoint.capture.indexing import reshape_plain
 from adjoint.capture.traced import Traced, concrete
 from adjoint.capture.views import overwrite
@@ -44,11 +52,17 @@ def _item(self: Traced, *place: Any) -> Any:
     return self[place[0] if len(place) == 1 else place]
 
 
+def _conjugate(self: Traced) -> Any:
+    return np.conjugate(self) if self.dtype.kind == "c" else self
+
+
 def _tolist(self: Traced) -> Any:
     return [_tolist(each) if np.ndim(each) else each for each in self] if self.ndim else self
 
 
 def _fill(self: Traced, value: Any) -> None:
+    if np.ndim(value):
+        raise ValueError("setting an array element with a sequence.")
     self[...] = value
 
 
@@ -79,9 +93,11 @@ protocols.METHODS.update(
         "argsort": _method(lambda a, *args, **kwargs: np.argsort(concrete(a), *args, **kwargs)),
         "astype": _method(numpy_values.astype),
         "clip": _method(numpy_values.clip),
-        "conj": _method(np.conjugate),
-        "conjugate": _method(np.conjugate),
+        "conj": _method(_conjugate),
+        "conjugate": _method(_conjugate),
         "copy": _method(numpy_values.copy),
+        "compress": _method(lambda a, c, axis=None: numpy_writing.compress(c, a, axis)),
+        "cumprod": _method(numpy_writing.cumprod),
         "cumsum": _method(numpy_reduce.cumsum),
         "diagonal": _method(numpy_shape.diagonal),
         "dot": _method(numpy_products.dot),
@@ -94,6 +110,8 @@ protocols.METHODS.update(
         "min": _method(numpy_reduce.minimum_over),
         "nonzero": _method(lambda a: np.nonzero(concrete(a))),
         "prod": _method(numpy_reduce.prod),
+        "ptp": _method(numpy_reduce.ptp),
+        "put": _method(numpy_writing.put),
         "ravel": _method(numpy_shape.ravelled),
         "repeat": _method(numpy_shape.repeat),
         "reshape": _method(_reshape),

@@ -14,6 +14,7 @@ from adjoint.capture.numpy_reduce import sum_
 from adjoint.capture.numpy_shape import broadcast_to, diagonal, moveaxis, ravelled
 from adjoint.capture.table import as_operand, implements, normal_axis
 from adjoint.capture.traced import Traced, apply
+from adjoint.capture.views import maybe_alias
 from adjoint.primitives.contraction import CONTRACT, canonical
 from adjoint.program import operation
 
@@ -71,7 +72,8 @@ def _batched_matmul(x: Any, y: Any) -> Any:
 
     def own(a: Any) -> tuple[Any, str]:
         """The operand without batch axes of length one that the other repeats, and the labels of
-        those it keeps."""
+        those it keeps.
+        """
         lead = a.shape[:-2]
         places = list(
             zip(
@@ -206,7 +208,10 @@ def einsum(*operands: Any, optimize: Any = False) -> Any:
         terms[:2] = [(_pair(x, y, left, right, kept), kept)]
     x, left = _sum_lone(*terms[0], result)
     x = permute_plain(x, tuple(left.index(c) for c in result)) if left else x
-    return x.copy() if type(x) is Traced and x is arrays[0] else x
+    if type(x) is Traced and x is arrays[0]:
+        x = x.copy()
+    # einsum gives a view of a lone operand where it can.
+    return maybe_alias(arrays[0], x) if len(arrays) == 1 and type(x) is Traced else x
 
 
 def _pair(x: Any, y: Any, left: str, right: str, kept: str) -> Any:
@@ -244,7 +249,8 @@ def _without_repeats(x: Any, labels: str) -> tuple[Any, str]:
 
 def _subscripts(text: str, ranks: list[int]) -> tuple[list[str], str]:
     """The labels of the operands and of the result, with ellipses and an implied result written
-    out."""
+    out.
+    """
     text = text.replace(" ", "")
     left, arrow, result = text.partition("->")
     terms = left.split(",")
@@ -285,7 +291,8 @@ def multi_dot(arrays: Any) -> Any:
 @implements(np.linalg.norm, np.linalg.vector_norm)
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     """The Euclidean norm of a vector or matrix, and the usual vector norms; its gradient at 0 is
-    0."""
+    0.
+    """
     x = as_operand(x)
     matrix = (axis is None and x.ndim == 2 and ord is not None) or (
         isinstance(axis, tuple) and len(axis) == 2

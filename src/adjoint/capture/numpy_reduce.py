@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ def _refuse(function: str, **arguments: Any) -> None:
 
 def _reduce(primitive: Any, a: Any, axis: Any, keepdims: Any) -> Any:
     axes = normal_axes(axis, a.ndim)
-    result = perform(primitive, a, axes=axes) if axes else a
+    result = perform(primitive, a, axes=axes) if axes else np.positive(a)
     if keepdims and keepdims is not np._NoValue:
         kept = tuple(1 if n in axes else length for n, length in enumerate(a.shape))
         return reshape_plain(result, kept)
@@ -188,7 +188,8 @@ def prod(
     where: Any = None,
 ) -> Any:
     """A tree of pairwise products: its derivative needs no division, so zeros among the factors are
-    no trouble."""
+    no trouble.
+    """
     _refuse("prod", out=out)
     a = _masked(_widened(as_operand(a), np.multiply, dtype), where, 1)
     axes = normal_axes(axis, a.ndim)

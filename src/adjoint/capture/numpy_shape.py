@@ -1,5 +1,6 @@
 """NumPy's functions that change shapes and order: numpy/_core/fromnumeric, shape_base and lib's
-relatives."""
+relatives.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.base.errors import ShapeError
+from adjoint.base.errors import ShapeError, UnsupportedFunctionError
 from adjoint.capture.indexing import permute_plain, reshape_plain
 from adjoint.capture.table import as_operand, implements, normal_axes, normal_axis, perform
-from adjoint.capture.traced import Traced, apply, from_array
-from adjoint.capture.views import permute, real_part, reshape
+from adjoint.capture.traced import Traced, apply, from_array, is_known, unwrap
+from adjoint.capture.views import (
+    View,
+    as_view,
+    copy_of,
+    maybe_alias,
+    permute,
+    read_only,
+    real_part,
+    reshape,
+)
 from adjoint.primitives.selection import SELECT
 from adjoint.primitives.slicing import CONCATENATE
 from adjoint.primitives.structure import BROADCAST
@@ -37,11 +47,24 @@ def _shape_of(shape: Any, size: int | None = None) -> tuple[int, ...]:
 def reshaped(a: Any, shape: Any = None, order: str = "C", *, copy: Any = None) -> Any:
     a = as_operand(a)
     shape = _shape_of(shape, a.size)
-    if order == "F":
+    if order not in ("C", "F") and a.ndim > 1:
+        raise UnsupportedFunctionError(
+            f"numpy.reshape and ravel on traced arrays do not support order={order!r} yet."
+        )
+    if copy is False:
+        raise UnsupportedFunctionError(
+            "numpy.reshape on traced arrays does not support its argument 'copy' as False: whether "
+            "a copy is needed depends on the layout in memory. Leave it away."
+        )
+    if order == "F" and (a.ndim > 1 or len(shape) > 1):
         backwards = permute_plain(a, tuple(reversed(range(a.ndim))))
         result = reshape_plain(backwards, tuple(reversed(shape)))
-        return permute_plain(result, tuple(reversed(range(len(shape)))))
-    return reshape_plain(a, shape) if copy else reshape(a, shape)
+        result = permute_plain(result, tuple(reversed(range(len(shape)))))
+        result = copy_of(result) if result is a else result
+        return result if copy or type(a) is not Traced else maybe_alias(a, result)
+    if copy:
+        return copy_of(reshape(a, shape)) if type(a) is Traced else np.array(a).reshape(shape)
+    return reshape(a, shape)
 
 
 @implements(np.ravel)
@@ -133,6 +156,19 @@ for _rank, _function in ((1, np.atleast_1d), (2, np.atleast_2d), (3, np.atleast_
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     shape = _shape_of(shape)
     array = as_operand(array)
+    if type(array) is not Traced:
+        return np.broadcast_to(array, shape)
+
+    def forward(base: Any) -> Any:
+        if is_known(base):
+            return from_array(np.broadcast_to(unwrap(base), shape))
+        return spread(base, shape)
+
+    return as_view(array, forward(array), View(forward, read_only))
+
+
+def spread(array: Any, shape: Any) -> Any:
+    """np.broadcast_to, not kept as a view."""
     return array if array.shape == shape else apply(operation(BROADCAST, shape=shape), (array,))
 
 
@@ -140,6 +176,8 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
 def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
     arrays = [as_operand(a) for a in args]
     shape = np.broadcast_shapes(*map(np.shape, arrays))
+    if all(np.shape(a) == shape for a in arrays):
+        return tuple(arrays)
     return tuple(broadcast_to(a, shape) for a in arrays)
 
 
@@ -266,7 +304,7 @@ implements(np.fliplr)(lambda m: flip(m, 1))
 @implements(np.roll)
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     if axis is None:
-        return reshape_plain(roll(ravelled(a), shift, 0), a.shape)
+        return reshape_plain(roll(reshape_plain(a, (a.size,)), shift, 0), a.shape)
     pairs = zip(*np.broadcast_arrays(np.atleast_1d(shift), np.atleast_1d(axis)), strict=True)
     for amount, place in pairs:
         place = normal_axis(place, a.ndim)
@@ -281,10 +319,11 @@ def tile(A: Any, reps: Any) -> Any:
     reps = _shape_of(reps)
     shape = (1,) * (len(reps) - A.ndim) + A.shape
     reps = (1,) * (len(shape) - len(reps)) + reps
-    spread = tuple(n for pair in zip((1,) * len(shape), shape, strict=True) for n in pair)
+    apart = tuple(n for pair in zip((1,) * len(shape), shape, strict=True) for n in pair)
     wide = tuple(n for pair in zip(reps, shape, strict=True) for n in pair)
     whole = tuple(r * n for r, n in zip(reps, shape, strict=True))
-    return reshape_plain(broadcast_to(reshape_plain(A, spread), wide), whole)
+    result = reshape_plain(spread(reshape_plain(A, apart), wide), whole)
+    return copy_of(result) if result is A else result
 
 
 @implements(np.repeat)
@@ -306,11 +345,20 @@ def take(a: Any, indices: Any, axis: int | None = None, **kwargs: Any) -> Any:
 
 @implements(np.diagonal, np.linalg.diagonal)
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
-    moved = moveaxis(a, (axis1, axis2), (-2, -1))
-    rows, columns = moved.shape[-2:]
-    count = max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
-    places = np.arange(count)
-    return moved[(..., places - min(offset, 0), places + max(offset, 0))]
+    if a.ndim < 2:
+        raise ValueError("diag requires an array of at least two dimensions")
+
+    def forward(base: Any) -> Any:
+        if type(base) is Traced and is_known(base):
+            return from_array(np.diagonal(unwrap(base), offset, axis1, axis2))
+        moved = moveaxis(base, (axis1, axis2), (-2, -1))
+        rows, columns = moved.shape[-2:]
+        count = max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
+        places = np.arange(count)
+        return moved[(..., places - min(offset, 0), places + max(offset, 0))]
+
+    # NumPy's diagonal is a view that cannot be written.
+    return as_view(a, forward(a), View(forward, read_only)) if type(a) is Traced else forward(a)
 
 
 @implements(np.diag)

@@ -9,10 +9,10 @@ import numpy as np
 from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.numpy_shape import stack
 from adjoint.capture.table import any_traced, as_operand, implements, perform
-from adjoint.capture.traced import Traced, apply, concrete, from_array, is_known, unwrap
+from adjoint.capture.traced import Traced, concrete, from_array, is_known, unwrap
+from adjoint.capture.views import copy_of, maybe_alias
 from adjoint.primitives.conversion import CAST
 from adjoint.primitives.selection import SELECT
-from adjoint.program import operation
 
 
 @implements(np.where)
@@ -27,7 +27,8 @@ def where(condition: Any, *choices: Any) -> Any:
 
 def _integer_result(function: Any) -> Any:
     """A function whose result is integers that depend on values: computed from the values so
-    far."""
+    far.
+    """
 
     def ours(*args: Any, **kwargs: Any) -> Any:
         return function(*map(concrete, args), **{name: concrete(v) for name, v in kwargs.items()})
@@ -108,6 +109,10 @@ def angle(z: Any, deg: bool = False) -> Any:
 def nan_to_num(
     x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None
 ) -> Any:
+    if not copy:
+        raise UnsupportedFunctionError(
+            "numpy.nan_to_num on traced arrays does not support its argument 'copy' as False yet."
+        )
     info = np.finfo(x.dtype)
     high, low = (info.max if posinf is None else posinf), (info.min if neginf is None else neginf)
     x = np.where(np.isnan(x), x.dtype.type(nan), x)
@@ -175,10 +180,7 @@ def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
     """A copy: the same value under a name of its own, with no memory shared."""
     if type(a) is not Traced:
         return from_array(np.array(a))
-    if is_known(a):
-        return from_array(unwrap(a).copy())
-    # Recorded, so that the copy has memory of its own.
-    return apply(operation(CAST, dtype=a.dtype), (a,))
+    return copy_of(a)
 
 
 @implements(np.asarray, np.asanyarray, np.ascontiguousarray)
@@ -191,6 +193,14 @@ def asarray(a: Any, dtype: Any = None, order: Any = None, **_: Any) -> Any:
     elif type(a) is not Traced:
         return np.asarray(a, dtype)
     return a if dtype is None or np.dtype(dtype) == a.dtype else astype(a, dtype)
+
+
+def laid_out(a: Traced) -> Traced:
+    """np.ascontiguousarray and the like: the array itself, or a copy where it lies otherwise."""
+    if is_known(a):
+        array = np.ascontiguousarray(unwrap(a))
+        return a if array is unwrap(a) else from_array(array)
+    return maybe_alias(a, copy_of(a))  # type: ignore[no-any-return]
 
 
 def _known_parts(value: Any) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 
 from adjoint.capture import protocols
 from adjoint.capture.traced import Traced, apply, apply_one
+from adjoint.capture.views import copy_of
 from adjoint.primitives import UFUNCS
 
 _new = Traced.__new__
@@ -54,7 +55,8 @@ def _binary(ufunc: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
 
 def _refuses(other: Any) -> bool:
     """Whether the other operand wants to handle operators with arrays itself (covectors, linear
-    maps)."""
+    maps).
+    """
     if type(other) is Traced or isinstance(other, (np.ndarray, float, int)):
         return False
     return getattr(type(other), "__array_ufunc__", False) is None
@@ -107,7 +109,7 @@ for _name, _ufunc in {
     setattr(Traced, f"__{_name}__", _binary(_ufunc)[0])
 for _name, _ufunc in {"neg": np.negative, "abs": np.absolute, "invert": np.invert}.items():
     setattr(Traced, f"__{_name}__", _unary(_ufunc))
-Traced.__pos__ = lambda self: self  # type: ignore[attr-defined]
+Traced.__pos__ = copy_of  # type: ignore[attr-defined]
 
 
 def _pow(self: Traced, other: Any) -> Any:

@@ -32,7 +32,8 @@ _LIBRARIES = tuple(
 
 class Clone(NamedTuple):
     """A function under new names: what to call, what its code does, and the cells whose contents
-    were replaced."""
+    were replaced.
+    """
 
     call: Any
     writes: bool
@@ -41,7 +42,8 @@ class Clone(NamedTuple):
 
 class Rebound(dict[str, Any]):
     """The globals of a module as a clone sees them. Empty but for its builtins: every look-up comes
-    to `__missing__`."""
+    to `__missing__`.
+    """
 
     __slots__ = ("__weakref__", "original", "replaced")
     __hash__ = object.__hash__  # type: ignore[assignment]  # one for each module, by identity
@@ -92,7 +94,7 @@ def rebind(value: Any) -> tuple[Any, bool]:
         if shadow is not None:
             return shadow, False
         file = getattr(value, "__file__", None)
-        if file is not None and _is_users_file(file) and not value.__name__.startswith("adjoint"):
+        if file is not None and is_users_file(file) and not value.__name__.startswith("adjoint"):
             return UserModule(value), True
         return value, False
     elif isinstance(value, functools.partial):
@@ -129,11 +131,12 @@ def is_users(function: types.FunctionType) -> bool:
     """Whether a function is the user's own, and not of Python's or an installed package."""
     if (function.__module__ or "").partition(".")[0] == "adjoint":
         return False
-    return _is_users_file(function.__code__.co_filename)
+    return is_users_file(function.__code__.co_filename)
 
 
 @functools.lru_cache(maxsize=4096)
-def _is_users_file(path: str) -> bool:
+def is_users_file(path: str) -> bool:
+    """Whether a file is neither of Python's library nor of an installed package."""
     return not path.startswith(_LIBRARIES)
 
 
@@ -146,17 +149,33 @@ def _globals_of(original: dict[str, Any]) -> Rebound:
 
 def clone(function: types.FunctionType) -> Clone:
     """The clone of a function; the same one as long as what it closes over is bound to the same
-    functions and modules."""
+    functions and modules.
+    """
     known = _clones.get(id(function))
     if known is not None and known[0]() is function:
         made = known[1]
-        if not made.cells or all([cell.cell_contents is content for cell, content in made.cells]):
+        if not made.cells or all([_unchanged(function, *each) for each in made.cells]):
             return made
     made = _make_clone(function, facts_of(function.__code__))
     if len(_clones) >= _CLONES_LIMIT:
         _clones.clear()
-    _clones[id(function)] = (weakref.ref(function), made)
+    key = id(function)
+
+    def forget(reference: Any) -> None:
+        # A clone shares its function's closure, and must not keep the arrays in it alive.
+        if _clones.get(key, (None,))[0] is reference:
+            _clones.pop(key, None)
+
+    _clones[key] = (weakref.ref(function, forget), made)
     return made
+
+
+def _unchanged(function: types.FunctionType, cell: Any, content: Any) -> bool:
+    """Whether a cell still holds what it held when the function was cloned."""
+    return cell.cell_contents is (function if content is _ITSELF else content)
+
+
+_ITSELF = object()  # stands for the function, to which its clone holds no reference
 
 
 def _make_clone(function: types.FunctionType, facts: CodeFacts) -> Clone:
@@ -170,7 +189,7 @@ def _make_clone(function: types.FunctionType, facts: CodeFacts) -> Clone:
         if content is function:
             made = types.CellType()  # recursion: filled in below
             closure.append(made)
-            replaced.append((cell, content))
+            replaced.append((cell, _ITSELF))
             continue
         if name in facts.stored_cells or type(content) in _PLAIN or content is _ABSENT:
             closure.append(cell)
@@ -216,7 +235,8 @@ def rebound(function: Any) -> Clone:
 
 def _import(name: str, *args: Any, **kwargs: Any) -> Any:
     """`import numpy` inside a cloned function. What is imported by name from it is rebound as
-    well."""
+    well.
+    """
     module = builtins.__import__(name, *args, **kwargs)
     return rebind(module)[0]
 

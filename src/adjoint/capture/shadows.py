@@ -18,10 +18,12 @@ import numpy as np
 from adjoint.base.errors import DroppedDerivativeError
 from adjoint.capture import numpy_values
 from adjoint.capture.escape import carries_derivative
+from adjoint.capture.numpy_calculus import SCIPY
 from adjoint.capture.table import FUNCTIONS, any_traced, call, unwrap_all
 from adjoint.capture.trace import current
 from adjoint.capture.traced import Traced, apply, apply_one, concrete, from_array, wrap
 from adjoint.capture.ufuncs import COMPOSED
+from adjoint.capture.views import copy_of
 from adjoint.primitives import UFUNCS
 
 # --- numpy ----------------------------------------------------------------------------------------
@@ -29,7 +31,8 @@ from adjoint.primitives import UFUNCS
 
 class ShadowUfunc:
     """A ufunc that spares traced arguments NumPy's dispatch. Its methods and attributes are the
-    original's."""
+    original's.
+    """
 
     __slots__ = ("__wrapped__", "_bare")
 
@@ -55,6 +58,30 @@ class ShadowUfunc:
         return repr(self.__wrapped__)
 
 
+def made(result: Any, args: Any) -> Any:
+    """What NumPy made in a capture, as known arrays; but no views of arrays made elsewhere.
+
+    Those stay NumPy's, so that writing a traced value into one is an error: the array that it
+    looks into would not change.
+    """
+    if current() is None:
+        return result
+    if type(result) is np.ndarray:
+        if result.base is None and not any(result is each for each in args):
+            return from_array(result)
+        for each in args:
+            if isinstance(each, np.ndarray) and np.may_share_memory(result, each):
+                return result
+        return from_array(result)
+    if type(result) in (list, tuple):
+        return type(result)([made(each, args) for each in result])
+    return result
+
+
+def _order(order: Any) -> dict[str, Any]:
+    return {} if order is None else {"order": order}
+
+
 def _shadow_function(original: Callable[..., Any]) -> Callable[..., Any]:
     ours = FUNCTIONS.get(original)
 
@@ -64,12 +91,10 @@ def _shadow_function(original: Callable[..., Any]) -> Callable[..., Any]:
                 if each._state is None and ours is not None and not kwargs:
                     return ours(*args)
                 return call(original, args, kwargs)
-        if kwargs and any_traced(kwargs.values()) or any_traced(args):
+        if (kwargs and any_traced(kwargs.values())) or any_traced(args):
             return call(original, args, kwargs)
         result = original(*map(unwrap_all, args), **kwargs)
-        if current() is None:
-            return result
-        return [wrap(each) for each in result] if type(result) is list else wrap(result)
+        return made(result, args)
 
     shadow.__name__ = getattr(original, "__name__", "function")
     shadow.__wrapped__ = original  # type: ignore[attr-defined]
@@ -78,16 +103,14 @@ def _shadow_function(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _maker(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
     """np.array and its like: ours where traced values are among the arguments, NumPy's
-    otherwise."""
+    otherwise.
+    """
 
     def shadow(*args: Any, **kwargs: Any) -> Any:
         if any_traced(args) or any_traced(kwargs.values()):
             return ours(*args, **kwargs)
         plain = {name: unwrap_all(value) for name, value in kwargs.items()}
-        result = original(*map(unwrap_all, args), **plain)
-        return (
-            from_array(result) if current() is not None and type(result) is np.ndarray else result
-        )
+        return made(original(*map(unwrap_all, args), **plain), args)
 
     shadow.__name__ = original.__name__
     shadow.__wrapped__ = original  # type: ignore[attr-defined]
@@ -96,18 +119,20 @@ def _maker(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[.
 
 def _alias(original: Callable[..., Any]) -> Callable[..., Any]:
     """np.asarray of an array is that array: a known array must stay the same object, so that writes
-    are seen."""
+    are seen.
+    """
+    contiguous = original is np.ascontiguousarray
 
-    def shadow(a: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
-        if type(a) is Traced and not args and not kwargs:
-            return (
-                a if dtype is None or np.dtype(dtype) == a.dtype else numpy_values.astype(a, dtype)
-            )
-        if any_traced((a,)):
-            return numpy_values.asarray(a, dtype)
-        result = original(unwrap_all(a), dtype, *args, **kwargs)
-        made_here = type(result) is np.ndarray and result is not a
-        return from_array(result) if current() is not None and made_here else result
+    def shadow(a: Any, dtype: Any = None, order: Any = None, **kwargs: Any) -> Any:
+        ordered = contiguous or order in ("C", "F")
+        if any_traced((a,)) or type(a) is Traced:
+            result = numpy_values.asarray(a, dtype)
+            if type(result) is not Traced or result is not a:
+                return result
+            if kwargs.pop("copy", None):
+                return copy_of(a)
+            return numpy_values.laid_out(a) if ordered else a
+        return made(original(unwrap_all(a), dtype, **_order(order), **kwargs), (a,))
 
     shadow.__name__ = original.__name__
     shadow.__wrapped__ = original  # type: ignore[attr-defined]
@@ -124,8 +149,7 @@ def _numbers(original: Callable[..., Any]) -> Callable[..., Any]:
                 "Write start + step * np.arange(n) instead."
             )
         plain = {name: concrete(value) for name, value in kwargs.items()}
-        result = original(*map(concrete, args), **plain)
-        return from_array(result) if current() is not None else result
+        return made(original(*map(concrete, args), **plain), ())
 
     return shadow
 
@@ -147,7 +171,8 @@ _MAKERS: dict[Any, Callable[..., Any]] = {
 
 class ShadowErrstate(np.errstate):
     """np.errstate: what is recorded while some warning is to be ignored will warn of nothing when
-    it runs."""
+    it runs.
+    """
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -183,7 +208,7 @@ class ShadowModule(types.ModuleType):
 
 _shadows: dict[Any, Any] = {}
 _shadows[np.errstate] = ShadowErrstate
-_PARTS = ("numpy", "numpy.linalg", "numpy.fft")
+_PARTS = ("numpy", "numpy.linalg", "numpy.fft", "scipy.special")
 
 
 def shadow_of(value: Any) -> Any:
@@ -200,6 +225,8 @@ def shadow_of(value: Any) -> Any:
         made = _MAKERS[value]
     elif isinstance(value, np.ufunc):
         made = ShadowUfunc(value) if value in UFUNCS or value in COMPOSED else None
+    elif _is_scipys(value):
+        made = _shadow_function(value)
     elif _is_numpys_function(value):
         made = _shadow_function(value)
     else:
@@ -207,6 +234,15 @@ def shadow_of(value: Any) -> Any:
     if made is not None:
         _shadows[value] = made
     return made
+
+
+def _is_scipys(value: Any) -> bool:
+    """Whether it is one of the functions of scipy.special that are no ufuncs and yet understood."""
+    ours = SCIPY.get(getattr(value, "__name__", ""))
+    if ours is None or not getattr(value, "__module__", "").startswith("scipy.special"):
+        return False
+    FUNCTIONS.setdefault(value, ours)
+    return True
 
 
 def _is_numpys_function(value: Any) -> bool:
@@ -244,11 +280,11 @@ def _special(name: str) -> Callable[..., Any]:
 _MATH: dict[str, Any] = {
     **{
         name: getattr(np, name)
-        for name in "sin cos tan sinh cosh tanh exp expm1 exp2 log2 log10 log1p sqrt cbrt fabs".split()
+        for name in ["sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "expm1", "exp2", "log2", "log10", "log1p", "sqrt", "cbrt", "fabs"]
     },
     **{
         name: getattr(np, name)
-        for name in "copysign fmod isnan isinf isfinite degrees radians".split()
+        for name in ["copysign", "fmod", "isnan", "isinf", "isfinite", "degrees", "radians"]
     },
     "asin": np.arcsin,
     "acos": np.arccos,
@@ -293,7 +329,8 @@ _shadows[math] = _math
 
 class _Number(type):
     """The type of stand-ins for float and its like: calls keep traced values, everything else is
-    the original's."""
+    the original's.
+    """
 
     original: type
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture import protocols
-from adjoint.capture.traced import Traced, apply, is_known, unwrap, wrap
+from adjoint.capture.traced import Traced, apply, from_array, is_known, unwrap, wrap
+from adjoint.capture.views import maybe_alias, own_memory
 from adjoint.program import operation
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
+WRITERS = frozenset({"copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"})
 
 
 def implements(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -28,7 +30,8 @@ def implements(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., 
 
 def any_traced(values: Any) -> bool:
     """Whether a traced value that is not known lies among arguments, or in lists and tuples among
-    them."""
+    them.
+    """
     for value in values:
         if type(value) is Traced:
             if not is_known(value):
@@ -52,8 +55,7 @@ def unwrap_all(value: Any) -> Any:
 def call(function: Any, args: Any, kwargs: Any) -> Any:
     """A NumPy function on arguments of which some are traced."""
     if not any_traced(args) and not any_traced(kwargs.values()):
-        plain = {name: unwrap_all(value) for name, value in kwargs.items()}
-        return wrap_list(function(*map(unwrap_all, args), **plain))
+        return _call_known(function, args, kwargs)
     ours = FUNCTIONS.get(function)
     if ours is None:
         raise UnsupportedFunctionError(
@@ -71,6 +73,44 @@ def call(function: Any, args: Any, kwargs: Any) -> Any:
                 f"yet."
             ) from None
         raise
+
+
+def _call_known(function: Any, args: Any, kwargs: Any) -> Any:
+    """A NumPy function on arrays that are all known: NumPy's own, but for views of them."""
+    if getattr(function, "__name__", "") in WRITERS and args:
+        own_memory(args[0]) if type(args[0]) is Traced else None
+    arrays = [array for array in _known_arrays((*args, *kwargs.values()))]
+    plain = {name: unwrap_all(value) for name, value in kwargs.items()}
+    result = function(*map(unwrap_all, args), **plain)
+    results = result if isinstance(result, (list, tuple)) else (result,)
+    for one in results:
+        if type(one) is np.ndarray:
+            for array in arrays:
+                if np.may_share_memory(one, unwrap(array)):
+                    return _views(function, args, kwargs, result, arrays)
+    return wrap_list(result)
+
+
+def _views(function: Any, args: Any, kwargs: Any, result: Any, arrays: list[Traced]) -> Any:
+    """What shares memory with a known array: ours, which makes views; NumPy's where it has none."""
+    ours = FUNCTIONS.get(function)
+    if ours is not None:
+        return ours(*args, **kwargs)
+    if type(result) is not np.ndarray:
+        return wrap_list(result)
+    wrapped = from_array(result)
+    for array in arrays:
+        if np.may_share_memory(result, unwrap(array)):
+            maybe_alias(array, wrapped)
+    return wrapped
+
+
+def _known_arrays(values: Any) -> Iterator[Traced]:
+    for value in values:
+        if type(value) is Traced:
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from _known_arrays(value)
 
 
 def wrap_list(value: Any) -> Any:
@@ -118,3 +158,4 @@ def normal_axes(axis: Any, ndim: int) -> tuple[int, ...]:
 
 
 protocols.FUNCTION = call
+protocols.AS_OPERAND = as_operand

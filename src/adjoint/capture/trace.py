@@ -18,6 +18,7 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type, type_of
 from adjoint.base.errors import DTypeError, ValueNeededError
+from adjoint.capture import protocols
 from adjoint.program import Builder, Operation, Program
 
 _SMALL: Final = (
@@ -108,6 +109,8 @@ class Trace:
             return self.constant(value, type_of(value))
         if isinstance(value, (float, int, complex)):  # subclasses, which NumPy treats as scalars
             return self.constant(value, type_of(np.asarray(value)))
+        if isinstance(value, (list, tuple)):  # of traced values, maybe
+            return protocols.LIFT_LIST(self, value)  # type: ignore[no-any-return]
         return self._lift_array(np.asarray(value))
 
     def _lift_array(self, value: np.ndarray[Any, Any]) -> int:
@@ -142,7 +145,8 @@ class Trace:
 
     def expect_writes(self) -> None:
         """From here on, code may write to arrays that it did not make: hold copies of all that were
-        lifted."""
+        lifted.
+        """
         if self.writes:
             return
         self.writes = True

@@ -129,10 +129,16 @@ class Traced:
         return protocols.FUNCTION(function, args, kwargs)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        """Its concrete value, for code that capture cannot enter; an error where that would lose a
-        derivative."""
-        array = np.asarray(protocols.ESCAPE(self, "np.asarray"), dtype)
-        return array.copy() if copy else array
+        """Its concrete value, for code that capture cannot enter.
+
+        An error where that would lose a derivative. The array is read-only, and this one cannot be
+        written while it lives: NumPy would let both share their memory.
+        """
+        array = np.array(protocols.ESCAPE(self, "np.asarray"), dtype)
+        if not copy and array.ndim:
+            array.flags.writeable = False
+            protocols.ALIAS(self, array)
+        return array
 
     # --- Python's own conversions
     # -------------------------------------------------------------------
@@ -252,6 +258,8 @@ def synchronise(traced: Traced) -> None:
     synchronise(state.base)
     source = state_of(state.base)
     if source.version != state.seen:
+        if state.view.layout and state.base._trace is not None:
+            state.base._trace.asked = True  # another layout of an input would have made a copy
         adopt(traced, state.view.forward(state.base))
         state.seen = source.version
         state.version += 1
@@ -282,7 +290,8 @@ def is_known(value: Any) -> bool:
 
 def apply(op: Operation, operands: Any) -> Any:
     """Apply an operation: recorded by the innermost capture among its operands, computed at once
-    where all are concrete."""
+    where all are concrete.
+    """
     trace: Trace | None = None
     for operand in operands:
         if type(operand) is Traced:
@@ -331,6 +340,8 @@ def _recorded(op: Operation, trace: Trace, slots: tuple[int, ...]) -> Any:
 
 def _apply_mixed(op: Operation, operands: Any) -> Any:
     """Operands that are known, views, of several captures, or of one that is over."""
+    if any([isinstance(operand, (list, tuple)) for operand in operands]):
+        operands = [protocols.AS_OPERAND(operand) for operand in operands]
     trace: Trace | None = None
     for operand in operands:
         if type(operand) is Traced and not is_known(operand):
@@ -341,13 +352,25 @@ def _apply_mixed(op: Operation, operands: Any) -> Any:
             elif not owner.open:
                 return apply(op, [settle(x) for x in operands])
     if trace is None:
-        return wrap(op.primitive.evaluate(*map(unwrap, operands), **op.params))
+        result = wrap(op.primitive.evaluate(*map(unwrap, operands), **op.params))
+        if op.primitive.view and type(result) is Traced:
+            return from_array(unwrap(result).copy())  # an operation's result is a value of its own
+        return result
     return _recorded(op, trace, tuple([slot_in(trace, operand) for operand in operands]))
+
+
+def slot_of_list(trace: Trace, values: Any) -> int:
+    """The slot of a list of numbers, some of them traced perhaps."""
+    return slot_in(trace, protocols.AS_OPERAND(values))
+
+
+protocols.LIFT_LIST = slot_of_list
 
 
 def slot_in(trace: Trace, operand: Any) -> int:
     """The slot of an operand in a trace, in which it becomes a constant if it comes from
-    elsewhere."""
+    elsewhere.
+    """
     if type(operand) is not Traced:
         return trace.lift(operand)
     state = operand._state
@@ -428,7 +451,8 @@ def unwrap(value: Any) -> Any:
 
 def wrap(value: Any) -> Any:
     """A concrete array as a known one, so that traced values can be written into it; scalars
-    unchanged."""
+    unchanged.
+    """
     if type(value) is np.ndarray:
         return from_array(value)
     if isinstance(value, tuple):

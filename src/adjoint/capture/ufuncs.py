@@ -1,5 +1,6 @@
 """Ufuncs on traced arrays beyond the plain call of a primitive: their methods, arguments, powers,
-and those that are composed."""
+and those that are composed.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture import protocols
 from adjoint.capture.numpy_products import matmul, vecdot
 from adjoint.capture.numpy_reduce import all_, any_, cumsum, maximum_over, minimum_over, prod, sum_
+from adjoint.capture.numpy_writing import add_at
 from adjoint.capture.table import any_traced, full_name, unwrap_all, wrap_list
 from adjoint.capture.traced import Traced, apply, apply_one
 from adjoint.capture.views import overwrite
@@ -75,10 +77,7 @@ def ufunc(function: Any, method: str, inputs: Any, kwargs: dict[str, Any]) -> An
         if outputs is None:
             return wrap_list(getattr(function, method)(*map(unwrap_all, inputs), **kwargs))
     if method == "at":
-        raise UnsupportedFunctionError(
-            f"numpy.{function.__name__}.at is not supported on traced arrays yet; write x[i] += v "
-            f"where the indices do not repeat."
-        )
+        return add_at(function, *inputs)
     result = _computed(function, method, inputs, kwargs)
     return result if outputs is None else _stored(function, result, outputs)
 

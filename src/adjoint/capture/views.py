@@ -23,6 +23,7 @@ from adjoint.capture.traced import (
     apply,
     apply_one,
     from_array,
+    from_slot,
     is_known,
     state_of,
     unwrap,
@@ -38,24 +39,66 @@ _MAKES_C_ORDER = frozenset({"fill", "iota", "cumulative_sum"})
 
 
 class View:
-    """How a view is taken from its base, and how its base changes when it is written."""
+    """How a view is taken from its base, and how its base changes when it is written.
 
-    __slots__ = ("forward", "put")
+    layout: whether it is a view only because of how its base lies in memory.
+    """
+
+    __slots__ = ("forward", "layout", "put")
 
     def __init__(
-        self, forward: Callable[[Traced], Any], put: Callable[[Traced, Traced], Traced]
+        self,
+        forward: Callable[[Traced], Any],
+        put: Callable[[Traced, Traced], Traced],
+        layout: bool = False,
     ) -> None:
         self.forward = forward
         self.put = put
+        self.layout = layout
 
 
 def as_view(base: Traced, value: Any, view: View) -> Any:
-    """Mark a value as a view of a base. Scalars are copies in NumPy, and stay so."""
-    if type(value) is not Traced or value.type.ndim == 0:
+    """Mark a value as a view of a base. Scalars are copies in NumPy, and stay so.
+
+    A 0-d array (x[0, ...], x.squeeze()) is no scalar: it is a view like others, and can be written.
+    """
+    if type(value) is not Traced or (value.type.ndim == 0 and not is_cell(value)):
         return value
+    if value is base:
+        value = from_array(unwrap(base)) if is_known(base) else twin(base)
     state = state_of(value)
     state.base, state.view, state.seen = base, view, state_of(base).version
     return value
+
+
+def twin(x: Traced) -> Traced:
+    """Another name for the value that an array has now."""
+    assert x._trace is not None
+    return from_slot(x._trace, x._slot)
+
+
+def is_cell(value: Traced) -> bool:
+    """Whether a 0-d value is an array, and not one of NumPy's immutable scalars."""
+    return value._state is not None and value._state.cell
+
+
+def as_cell(value: Any) -> Any:
+    """Make a 0-d value an array that can be written into."""
+    if type(value) is Traced and value.type.ndim == 0:
+        state_of(value).cell = True
+    return value
+
+
+def read_only(base: Traced, value: Traced) -> Traced:
+    """How a view changes its base that NumPy does not let anyone write into."""
+    raise ValueError("assignment destination is read-only")
+
+
+def root_of(x: Traced) -> Traced:
+    """The array whose memory a view looks into; itself for others."""
+    while x._state is not None and x._state.base is not None:
+        x = x._state.base
+    return x
 
 
 # --- the kinds of views ---------------------------------------------------------------------------
@@ -63,7 +106,8 @@ def as_view(base: Traced, value: Any, view: View) -> Any:
 
 def _plain(operation_: Any, known: Callable[[Any], Any]) -> Callable[[Traced], Any]:
     """How to take a view: NumPy's own where the base is known, so that memory is truly shared, else
-    recorded."""
+    recorded.
+    """
 
     def forward(base: Traced) -> Any:
         if is_known(base):
@@ -81,17 +125,25 @@ def reshape(x: Any, shape: Shape) -> Any:
     if is_known(x):
         array = unwrap(x)
         result = array.reshape(shape)
-        if not np.shares_memory(result, array):
+        if not np.may_share_memory(result, array):
             return from_array(result)
-    elif x.shape == shape and x.type.ndim == 0:
-        return x
+    elif x.shape == shape and x.type.ndim == 0 and not is_cell(x):
+        return as_cell(copy_of(x))
     forward = _plain(operation(RESHAPE, shape=shape), lambda array: array.reshape(shape))
     before = x.shape
-    view = View(forward, lambda base, value: _reshape_plain(value, before))
-    result = forward(x)
+    view = View(forward, lambda base, value: _reshape_plain(value, before), layout=x.ndim > 1)
+    result = as_cell(forward(x))
     if is_known(x) or is_c_ordered(x):
         return as_view(x, result, view)
-    return _maybe_alias(x, result)
+    return maybe_alias(x, result)
+
+
+def copy_of(x: Traced) -> Traced:
+    """The same value under a name of its own, with memory of its own."""
+    if is_known(x):
+        return from_array(unwrap(x).copy())
+    # Recorded, so that the executor knows that both may be alive.
+    return apply(operation(CAST, dtype=x.dtype), (x,))  # type: ignore[no-any-return]
 
 
 def _reshape_plain(x: Traced, shape: Shape) -> Traced:
@@ -107,13 +159,20 @@ def permute(x: Any, axes: tuple[int, ...]) -> Any:
     return as_view(x, forward(x), View(forward, lambda base, value: apply(back, (value,))))
 
 
+def _plain_entry(entry: Any) -> Any:
+    return entry if entry is Ellipsis else None
+
+
 class Slice:
-    """A view that a basic index names, under a shape that may have new axes. Not tied to a base: one serves all of a shape.
+    """A view that a basic index names, under a shape that may have new axes.
+
+    It is not tied to a base: one serves all of a shape.
 
     known: the index as the user wrote it, for bases that are known.
     """
 
-    __slots__ = ("known", "part", "put_operation", "shape", "take")
+    __slots__ = ("cell", "known", "part", "put_operation", "shape", "take")
+    layout = False
 
     def __init__(self, type: ArrayType, index: Index, new_axes: tuple[int, ...], known: Any) -> None:
         self.take = operation(SLICE, index=index)
@@ -124,6 +183,8 @@ class Slice:
             shape.insert(place, 1)
         self.shape = tuple(shape)
         self.known = known
+        # x[0, ...] is an array of no axes, and not a scalar.
+        self.cell = not shape and isinstance(known, tuple) and Ellipsis in map(_plain_entry, known)
 
     def forward(self, base: Traced) -> Any:
         """The part of a base; a scalar where the index leaves no axes."""
@@ -131,6 +192,8 @@ class Slice:
             result = unwrap(base)[self.known]
             return from_array(result) if type(result) is np.ndarray else result
         part = apply_one(self.take, base)
+        if self.cell:
+            return as_cell(part)
         return part if self.part == self.shape else _reshape_plain(part, self.shape)
 
     def put(self, base: Traced, value: Traced) -> Traced:
@@ -162,7 +225,8 @@ def real_part(x: Any, imaginary: bool) -> Any:
 
 def is_c_ordered(x: Traced, depth: int = _DEPTH) -> bool:
     """Whether NumPy's array would surely be contiguous in C order; False where that is not
-    known."""
+    known.
+    """
     if is_known(x):
         return bool(unwrap(x).flags.c_contiguous)
     state = x._state
@@ -202,18 +266,24 @@ def _slot_is_c_ordered(trace: Any, slot: int, depth: int) -> bool:
     )
 
 
-def _maybe_alias(x: Traced, result: Traced) -> Traced:
-    """Remember that two arrays may share memory."""
-    for one, other in ((x, result), (result, x)):
-        state_of(one).aliases.append(weakref.ref(other))
+def maybe_alias(x: Traced, result: Any) -> Any:
+    """Remember that two arrays may share memory. All that may share one memory keep one list."""
+    root = root_of(x)
+    state = state_of(root)
+    state.aliases[:] = [each for each in state.aliases if each() is not None]
+    if not any(each() is root for each in state.aliases):
+        state.aliases.append(weakref.ref(root))
+    state.aliases.append(weakref.ref(result))
+    if type(result) is Traced:
+        state_of(result).aliases = state.aliases
     return result
 
 
 def _check_aliases(x: Traced) -> None:
-    state = x._state
-    if state is None:
+    x = root_of(x)
+    if x._state is None or not x._state.aliases:
         return
-    if any(reference() is not None for reference in state.aliases):
+    if any(each() is not None and each() is not x for each in x._state.aliases):
         raise AliasingError(
             "An array is written to that may share memory with a reshaped or flattened one: "
             "whether NumPy makes a "
@@ -237,6 +307,8 @@ def assign(x: Traced, value: Traced) -> None:
             return
         state = state_of(x)
     if state.base is not None:
+        if state.view.layout:
+            depends_on_layout(state.base)
         assign(state.base, state.view.put(state.base, value))
         adopt(x, value)
         state.seen = state_of(state.base).version
@@ -245,12 +317,16 @@ def assign(x: Traced, value: Traced) -> None:
     state.version += 1
 
 
+def depends_on_layout(x: Traced) -> None:
+    """The records depend on how an input lies in memory, and not on its type alone."""
+    if x._trace is not None:
+        x._trace.asked = True
+
+
 def own_memory(x: Traced) -> Any:
     """The memory of a known array, made its own first if a program holds it."""
-    root = x
-    while root._state is not None and root._state.base is not None:
-        root = root._state.base
-    state = state_of(root)
+    _check_aliases(x)
+    state = state_of(root_of(x))
     if state.lifted:
         assert state.array is not None
         state.array = state.array.copy()
@@ -299,3 +375,4 @@ def overwrite(x: Traced, result: Any, what: str) -> Traced:
 
 
 protocols.OVERWRITE = overwrite
+protocols.ALIAS = maybe_alias

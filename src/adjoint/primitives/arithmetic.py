@@ -8,8 +8,8 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type, real_dtype
 from adjoint.base.errors import ArgumentError
-from adjoint.primitives.conversion import cast, real
-from adjoint.primitives.declaration import NONLINEAR, TAYLOR_LATER, Joint, Primitive
+from adjoint.primitives.conversion import cast, conjugate, real
+from adjoint.primitives.declaration import NONLINEAR, TAYLOR_LATER, Each, Joint, Primitive
 from adjoint.primitives.elementwise import elementwise, weigh
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.samples import draw, python_float, sample
@@ -60,11 +60,40 @@ NEGATIVE = elementwise(
     transpose=lambda cotangents, operands: (-cotangents[0],),
     samples=(sample(draw(3)), sample(draw(2, dtype=complex))),
 )
-MULTIPLY = elementwise(np.multiply, lambda x, y, result: y, lambda x, y, result: x, samples=PAIRS)
+
+
+def _multiply_transpose(cotangents: Any, operands: Any) -> Any:
+    """A user's own product, where one factor is held fixed (`linear_transpose`)."""
+    (cotangent,) = cotangents
+    found = []
+    for operand, factor in zip(operands, operands[::-1], strict=True):
+        if isinstance(factor, Expression):
+            product = weigh(conjugate(factor), cotangent, cotangent.type)
+            found.append(_to_operand(product, operand))
+        else:
+            found.append(None)
+    return tuple(found)
+
+
+def _divide_transpose(cotangents: Any, operands: Any) -> Any:
+    (cotangent,), (x, y) = cotangents, operands
+    return _to_operand(weigh(conjugate(1 / y), cotangent, cotangent.type), x), None
+
+
+MULTIPLY = elementwise(
+    np.multiply,
+    lambda x, y, result: y,
+    lambda x, y, result: x,
+    linear=Each(),
+    transpose=_multiply_transpose,
+    samples=PAIRS,
+)
 DIVIDE = elementwise(
     np.true_divide,
     lambda x, y, result: 1 / y,
     lambda x, y, result: -result / y,
+    linear=Each(frozenset({0})),
+    transpose=_divide_transpose,
     name="divide",
     samples=(
         sample(draw(3), draw(3, low=0.5)),

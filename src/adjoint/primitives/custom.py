@@ -14,6 +14,7 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType, Shape, type_of
 from adjoint.base.errors import NotLinearError
+from adjoint.primitives.conversion import CAST
 from adjoint.primitives.declaration import (
     NO_DERIVATIVE,
     NONLINEAR,
@@ -24,7 +25,7 @@ from adjoint.primitives.declaration import (
 )
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.samples import draw, sample
-from adjoint.primitives.structure import with_batch, zeros
+from adjoint.primitives.structure import broadcast_to, with_batch, zeros
 from adjoint.program import Atom, Builder, Program, Variable
 from adjoint.program.builder import lookup
 
@@ -158,7 +159,9 @@ def _call_derivative(tangents: Any, operands: Any, results: Any, call: CustomCal
     if isinstance(found, Pushed):
         atoms = [each.atom for each in (*operands, *moving)]
         return _spread(builder, append(builder, found.program, atoms), found.varying)
-    slopes = iter(bind(CUSTOM_LINEAR, *operands, *moving, function=found))
+    # In a batch, the tangent of what all examples share is repeated.
+    over = [broadcast_to(u, type_.shape) for u, type_ in zip(moving, found.inputs, strict=True)]
+    slopes = iter(bind(CUSTOM_LINEAR, *operands, *over, function=found))
     return tuple(next(slopes) if type_.inexact else None for type_ in call.outputs)
 
 
@@ -167,18 +170,22 @@ def _call_batch(operands: Any, batched: Marks, size: int, call: CustomCall) -> A
 
 
 def _sine(shape: Shape = (3,)) -> CustomCall:
-    """The sample: the sine of an array."""
+    """The sample: the sine of an array, in double precision whatever it is given."""
     type_ = type_of(np.zeros(shape))
 
     def derive(moving: Marks) -> Pushed:
         builder = Builder()
-        x, u = (Expression(builder, builder.input(type_)) for _ in range(2))
+        inputs = [Expression(builder, builder.input(type_)) for _ in range(2)]
+        x, u = (bind(CAST, each, dtype=type_.dtype) for each in inputs)
         return Pushed(builder.build([(np.cos(x) * u).atom]), (True,))
+
+    def evaluate(x: Any) -> tuple[Any, ...]:
+        return (np.sin(np.asarray(x, type_.dtype)),)
 
     def batch(batched: Marks, size: int) -> CustomCall:
         return _sine((size, *shape))
 
-    return CustomCall("sine", (type_,), (type_,), lambda x: (np.sin(x),), derive, batch)
+    return CustomCall("sine", (type_,), (type_,), evaluate, derive, batch)
 
 
 CUSTOM_CALL = Primitive(
@@ -228,8 +235,7 @@ def _linear_batch(operands: Any, batched: Marks, size: int, function: CustomLine
     count = function.fixed
     over = function.batch(tuple(batched[:count]), size)
     moving = [
-        with_batch(x, mark, size)
-        for x, mark in zip(operands[count:], batched[count:], strict=True)
+        with_batch(x, mark, size) for x, mark in zip(operands[count:], batched[count:], strict=True)
     ]
     return bind(CUSTOM_LINEAR, *operands[:count], *moving, function=over)
 

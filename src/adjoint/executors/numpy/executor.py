@@ -166,8 +166,9 @@ class _Writer:
     def _output(self, number: int, atom: Atom) -> str:
         name = self._name(atom)
         if atom.type.ndim == 0:
-            # Python's own scalars, given or written, become NumPy's.
-            if isinstance(atom, Literal) or atom.type.weak or atom in self.program.inputs:
+            # Python's own scalars, given or written, become NumPy's; 1j * np.float64(2) is one too.
+            given = isinstance(atom, Literal) or atom.type.weak or atom in self.program.inputs
+            if given or atom.type.dtype.kind == "c":
                 return f"{self.space.name(atom.type.dtype.name, atom.type.dtype)}.type({name})"
             return f"{name}[()]"
         if number in self.plan.copied:
