@@ -1,4 +1,4 @@
-"""adjoint: automatic differentiation for plain NumPy code, where a derivative is a linear map between inner-product spaces."""
+"""Automatic differentiation for plain NumPy code: derivatives as maps between spaces."""
 
 from adjoint import maps, spaces, testing
 from adjoint.base import errors

@@ -1,8 +1,8 @@
-"""Floor 8: from a captured function to results. Capture, transform, optimise, execute, as one readable list, with the program cache.
+"""Floor 8: from a captured function to results, as one readable list, with the program cache.
 
-    captured = capture(...)                       # floor 4, at every call
-    compiled = prepare(kind, captured, derive)    # looked up by structure; else derive, simplify, check
-    results = run(compiled, arguments)            # executed; or recorded, where an outer capture is under way
+captured = capture(...)                     # floor 4, at every call
+compiled = prepare(kind, captured, derive)  # looked up by structure; else derived, simplified
+results = run(compiled, arguments)          # executed; or recorded, under an outer capture
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ CACHE_LIMIT: Final = 1024
 class Compiled:
     """A program ready to run.
 
-    watched: outputs, by number, that are derivatives: a NaN there may be a zero times an infinite partial derivative, and the
-    program is then run again with strong zeros.
+    watched: outputs, by number, that are derivatives: a NaN there may be a zero times an infinite
+        partial derivative, and the program is then run again with strong zeros.
     """
 
     __slots__ = ("_fast", "_strong", "executor", "facts", "fast", "program", "stamp", "watched")
@@ -64,11 +64,11 @@ class Compiled:
         return self._fast.source()
 
 
-# --- the cache ------------------------------------------------------------------------------------------------
+# --- the cache ------------------------------------------------------------------------------------
 
 
 class CacheInfo(NamedTuple):
-    """What `cache_info` tells: look-ups that found a program and that did not, programs held, and at most."""
+    """Look-ups that found a program and that did not, programs held, and at most."""
 
     hits: int
     misses: int
@@ -77,7 +77,10 @@ class CacheInfo(NamedTuple):
 
 
 class _Cache:
-    """Compiled programs by structure. Reading takes no lock; the least recently used quarter goes when it is full."""
+    """Compiled programs by structure.
+
+    Reading takes no lock; the least recently used quarter goes when it is full.
+    """
 
     def __init__(self) -> None:
         self.entries: dict[Any, Compiled] = {}
@@ -131,7 +134,7 @@ def cache_clear() -> None:
         _cache.hits = _cache.misses = 0
 
 
-# --- preparing and running -----------------------------------------------------------------------------------
+# --- preparing and running ------------------------------------------------------------------------
 
 Derivation = Callable[[Program, Any], tuple[Program, tuple[int, ...], Any]]
 
@@ -145,7 +148,8 @@ def prepare(
 ) -> Compiled:
     """The compiled program of a kind for a captured function; derived only if it is new.
 
-    derive: `(program, kind)` -> (derived program, outputs to watch, facts that the caller wants back with it).
+    derive: `(program, kind)` -> (derived program, outputs to watch, facts that the caller wants
+        back with it).
     recapture: captures the function once more with the user's lines, to point at one in an error.
     """
     key = (kind, settings().kink, captured.key)
@@ -200,7 +204,7 @@ def run(compiled: Compiled, arguments: Sequence[Any]) -> Sequence[Any]:
 
 
 def inline(program: Program, arguments: Sequence[Any]) -> list[Any]:
-    """Apply a program to arguments of which some are traced: its equations are recorded by their capture."""
+    """Record a program in the capture that traces its arguments."""
     values: dict[Variable, Any] = dict(zip(program.inputs, arguments, strict=True))
 
     def value(atom: Any) -> Any:

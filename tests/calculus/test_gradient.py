@@ -234,6 +234,12 @@ def test_has_aux():
     np.testing.assert_array_equal(gradient, 2 * X)
 
 
+def test_the_auxiliary_output_may_be_none_or_a_number():
+    assert ad.grad(lambda x: (np.sum(x), None), has_aux=True)(X)[1] is None
+    assert ad.grad(lambda x: (np.sum(x), 3.0), has_aux=True)(X)[1] == 3
+    assert ad.vjp(lambda x: (np.sum(x), None), X, has_aux=True)[2] is None
+
+
 def test_auxiliary_output_of_an_outer_gradient_keeps_its_derivative():
     def outer(x):
         gradient, aux = ad.grad(lambda y: (np.sum(y**3), y * x), has_aux=True)(x)

@@ -108,6 +108,18 @@ def test_tangents_take_the_dtype_of_their_argument():
     assert ad.jvp(np.sin, (1.0,), (1,))[1] == np.cos(1.0)
 
 
+def test_python_numbers_do_not_widen_single_precision():
+    def valley(x):
+        return np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2 * 0.5)
+
+    x = np.linspace(-1, 1, 5, dtype=np.float32)
+    value, tangent = ad.jvp(valley, (x,), (x,))
+    assert value.dtype == tangent.dtype == np.float32
+    assert ad.vjp(valley, x)[1](value)[0].dtype == np.float32
+    assert ad.hvp(valley, x, x).dtype == np.float32
+    assert tangent == pytest.approx(ad.grad(valley)(x.astype(float)) @ x, rel=1e-5)
+
+
 # --- vjp ------------------------------------------------------------------------------------------
 
 

@@ -91,6 +91,17 @@ def test_a_function_that_returns_functions_is_refused():
         ad.grad(lambda u: lambda x: x + u)(0.0)
 
 
+def test_outer_values_as_arguments_that_are_not_differentiated():
+    def inner(y, scale):
+        return scale * y * y
+
+    assert ad.grad(lambda x: ad.grad(inner)(2.0, x))(3.0) == 4
+    assert ad.grad(lambda x: ad.grad(inner)(2.0, scale=x))(3.0) == 4
+    assert ad.grad(lambda x: ad.jvp(inner, (2.0, x), (1.0, None))[1])(3.0) == 4
+    assert ad.grad(lambda x: ad.jit(inner)(2.0, scale=x))(3.0) == 4
+    close(ad.grad(lambda x: np.sum(ad.vmap(inner, (0, None))(X, x)))(3.0), np.sum(X**2))
+
+
 # --- compositions ---------------------------------------------------------------------------------
 
 
@@ -165,6 +176,21 @@ def test_values_asked_for_inside_an_inner_derivative():
 
     assert ad.grad(function)(1.0) == 4  # of 2·2x
     assert ad.grad(function)(3.0) == 0  # of 3·2²
+
+
+def test_covectors_as_results_of_transformed_functions():
+    def form(x):
+        return ad.differential(lambda y: np.sum(y**3), x)
+
+    covector, moved = ad.jvp(form, (X,), (X,))
+    close(covector.components, 3 * X**2)
+    close(moved.components, 6 * X**2)  # how a covector changes is a covector
+    close(ad.jit(form)(X).components, 3 * X**2)
+    close(ad.grad(lambda x: form(x)(x))(X), 9 * X**2)
+    for stacking in (ad.vmap, ad.jacobian):
+        with pytest.raises(ad.errors.SpaceMismatchError, match=r"return covector\.components"):
+            stacking(form)(np.eye(2) if stacking is ad.vmap else X)
+        close(stacking(lambda x: form(x).components)(np.eye(2)).shape[:2], (2, 2))
 
 
 # --- leaks ----------------------------------------------------------------------------------------

@@ -80,7 +80,7 @@ VIEWS = [
     lambda np, a, n: np.sort(a),
     lambda np, a, n: np.conjugate(a),
     lambda np, a, n: a.conj(),
-    lambda np, a, n: np.take(a, [0, 1], axis=0, mode="clip") if len(a) > 1 else a,
+    lambda np, a, n: np.take(a, [0, 1], axis=0) if len(a) > 1 else a,
     lambda np, a, n: np.vstack([a]),
     lambda np, a, n: np.einsum("i...->i...", a),
     lambda np, a, n: a.sum(axis=()),

@@ -1,4 +1,4 @@
-"""The derivative audit: what is right passes, and each planted fault fails the test that is for it."""
+"""The derivative audit: what is right passes; each planted fault fails the test that is for it."""
 
 from __future__ import annotations
 
@@ -221,9 +221,7 @@ def test_a_second_derivative_that_is_lost() -> None:
 
 def test_second_orders_that_differ() -> None:
     """The pullback's own derivative is wrong: only compositions with reverse mode inside see it."""
-    wrong = planted(
-        right, vjp=lambda x: (np.sin(x), lambda w: np.cos(ad.stop_gradient(x)) * w)
-    )
+    wrong = planted(right, vjp=lambda x: (np.sin(x), lambda w: np.cos(ad.stop_gradient(x)) * w))
     found = failing(check(wrong, X))
     assert "second-order modes" in found
     assert not found & {"jvp = differences", "vjp = differences", "adjoint identity"}
@@ -308,13 +306,10 @@ def test_values_asked_for_inside_vmap() -> None:
 
 
 def test_noise_that_hides_everything() -> None:
-    def rounded(x: Any) -> Any:
-        return np.round(np.sin(x) * 1e2) / 1e2 if type(x) is float else np.sin(x)
 
     noisy = ad.primitive(lambda x: np.sin(x) + 1e-2 * np.sin(1e9 * x))
     noisy.jvp(right)
     report = check(noisy, 1.0)
-    assert rounded(0.0) == 0
     assert "noise" in reasons(report)["Taylor remainders"], str(report)
 
 

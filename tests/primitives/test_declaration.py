@@ -77,7 +77,7 @@ def test_an_argument_without_a_derivative_is_an_error_not_a_zero() -> None:
 
 def test_samples_that_exempt_an_operand_are_right_to() -> None:
     for primitive in PRIMITIVES.values():
-        for sample in primitive.samples:
+        for sample in () if isinstance(primitive.samples, Reason) else primitive.samples:
             for place in sample.constant:
                 builder = Builder()
                 generator = np.random.default_rng(0)

@@ -1,6 +1,7 @@
 """Array types: shape and dtype, interned so that equal types are the same object.
 
-A *weak* type is that of a Python scalar, which under NumPy's promotion rules (NEP 50) does not widen an array.
+A *weak* type is that of a Python scalar, which under NumPy's promotion rules (NEP 50) does not
+widen an array.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ _FRONT_LIMIT: Final = 8192
 class ArrayType:
     """The type of an array: `shape`, `dtype`, and whether it is `weak` (a Python scalar).
 
-    Build it with `array_type`, which returns the same object for the same type: types are compared by identity.
+    Build it with `array_type`, which returns the same object for the same type: types are compared
+    by identity.
     """
 
     __slots__ = ("__weakref__", "dtype", "inexact", "ndim", "shape", "size", "weak")
@@ -47,7 +49,8 @@ class ArrayType:
 
 
 _PYTHON_NAMES: Final = {"b": "bool", "i": "int", "f": "float", "c": "complex"}
-# Two levels: a plain dict answers fast and is emptied when full; the weak one keeps identity while any user lives.
+# Two levels: a plain dict answers fast and is emptied when full; the weak one keeps identity while
+# any user lives.
 _front: dict[tuple[Shape, np.dtype[Any], bool], ArrayType] = {}
 _living: WeakValueDictionary[tuple[Shape, np.dtype[Any], bool], ArrayType] = WeakValueDictionary()
 

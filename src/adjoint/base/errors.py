@@ -1,8 +1,9 @@
 """Every error that adjoint raises by name.
 
-All derive from `AdjointError`, and from the builtin that NumPy would have raised where there is one, so
-that `except ValueError` in user code keeps working. A message says what was asked, what was found, and
-what to do instead; where the trouble lies in a recorded operation, it names the user's own line.
+All derive from `AdjointError`, and from the builtin that NumPy would have raised where there is
+one, so that `except ValueError` in user code keeps working. A message says what was asked, what was
+found, and what to do instead; where the trouble lies in a recorded operation, it names the user's
+own line.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ class UnknownResultError(ValueNeededError):
 
 
 class NotDifferentiableError(AdjointError, TypeError):
-    """A derivative was asked for where none exists: integers, booleans, outputs that are not real scalars."""
+    """A derivative was asked for where there is none: of integers, or of no real scalar."""
 
 
 class MissingRuleError(AdjointError, TypeError):

@@ -1,7 +1,7 @@
 """Pytrees: nested containers whose leaves are arrays, by way of `optree`.
 
-Dicts, lists, tuples, namedtuples and whatever is registered with optree are containers; so is every dataclass, which is
-registered when it is first met. None is an empty container.
+Dicts, lists, tuples, namedtuples and whatever is registered with optree are containers; so is every
+dataclass, which is registered when it is first met. None is an empty container.
 """
 
 from __future__ import annotations
@@ -27,7 +27,11 @@ def flatten(tree: Any) -> tuple[list[Any], TreeDef | None]:
         return [tree], None
     leaves, treedef = _flatten(tree, None, False, NAMESPACE)
     for leaf in leaves:
-        if type(leaf) not in _ARRAYS and hasattr(leaf, "__dataclass_fields__") and not isinstance(leaf, type):
+        if (
+            type(leaf) not in _ARRAYS
+            and hasattr(leaf, "__dataclass_fields__")
+            and not isinstance(leaf, type)
+        ):
             _register(type(leaf))
             return flatten(tree)
     if treedef.is_leaf():
@@ -56,7 +60,7 @@ def tree_map(function: Callable[..., Any], tree: Any, *rest: Any) -> Any:
 
 
 def paths(tree: Any) -> list[str]:
-    """For each leaf, how a user would write its place: `['w'][0]`, `.bias`; the empty string for a bare array."""
+    """For each leaf, how a user would write its place: `['w'][0]`; empty for a bare array."""
     _, treedef = flatten(tree)
     if treedef is None:
         return [""]
@@ -64,14 +68,20 @@ def paths(tree: Any) -> list[str]:
 
 
 def find(tree: Any, kind: type) -> Any:
-    """The first part of a tree that is of a type, which may itself be a container; None if there is none."""
-    parts = optree.tree_leaves(tree, is_leaf=lambda part: isinstance(part, kind), namespace=NAMESPACE)
+    """The first part of a tree that is of a type, which may be a container itself; or None."""
+    parts = optree.tree_leaves(
+        tree, is_leaf=lambda part: isinstance(part, kind), namespace=NAMESPACE
+    )
     return next((part for part in parts if isinstance(part, kind)), None)
 
 
 def structure_text(treedef: TreeDef | None) -> str:
     """A structure as one would read it in an error message."""
-    return "an array" if treedef is None else str(treedef).removeprefix("PyTreeSpec(").removesuffix(")")
+    return (
+        "an array"
+        if treedef is None
+        else str(treedef).removeprefix("PyTreeSpec(").removesuffix(")")
+    )
 
 
 def _register(cls: type) -> None:
@@ -81,9 +91,10 @@ def _register(cls: type) -> None:
     def split(instance: Any) -> tuple[tuple[Any, ...], None, tuple[str, ...]]:
         return tuple(getattr(instance, name) for name in names), None, names
 
-    def join(_: None, children: Iterable[Any]) -> Any:
-        # Without __init__: leaves may be anything while a tree is being mapped, and __post_init__ may check them.
-        instance = object.__new__(cls)
+    def join(_: Any, children: Iterable[Any]) -> Any:
+        # Without __init__: leaves may be anything while a tree is being mapped, and __post_init__
+        # may check them.
+        instance: Any = object.__new__(cls)
         for name, child in zip(names, children, strict=True):
             object.__setattr__(instance, name, child)
         return instance

@@ -1,7 +1,7 @@
 """Settings that change what derivatives mean or how they are checked.
 
-They are per thread and per task (context variables); `with ad.config(debug=True): ...` restores them on leaving. Those that
-change derivatives are part of every cache key.
+They are per thread and per task (context variables); `with ad.config(debug=True): ...` restores
+them on leaving. Those that change derivatives are part of every cache key.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from adjoint.base.errors import ArgumentError, ArgumentTypeError
 class Settings:
     """What can be set.
 
-    kink: the weight of the right-hand derivative at a kink (|x| at 0, a tie of max), between 0 and 1; the left-hand one has the rest.
-    strong_zeros: a cotangent that is exactly zero stays zero against an infinite or undefined partial derivative.
+    kink: the weight of the right-hand derivative at a kink (|x| at 0, a tie of max), between 0 and
+        1; the left-hand one has the rest.
+    strong_zeros: a cotangent that is exactly zero stays zero against an infinite or undefined
+        partial derivative.
     debug: check every program after every pass.
     """
 
@@ -31,7 +33,9 @@ class Settings:
         if isinstance(self.kink, bool) or not isinstance(self.kink, (int, float)):
             raise ArgumentTypeError(f"kink must be a number between 0 and 1, got {self.kink!r}.")
         if not 0 <= self.kink <= 1:
-            raise ArgumentError(f"kink must lie between 0 and 1 (a convex combination), got {self.kink!r}.")
+            raise ArgumentError(
+                f"kink must lie between 0 and 1 (a convex combination), got {self.kink!r}."
+            )
 
 
 _current: ContextVar[Settings] = ContextVar("adjoint_settings", default=Settings())
@@ -56,7 +60,8 @@ def config(**changes: float | bool) -> Iterator[Settings]:
     if unknown:
         known = ", ".join(Settings.__dataclass_fields__)
         raise ArgumentError(f"config has no setting {unknown[0]!r}; it has {known}.")
-    token = _current.set(replace(_current.get(), **changes))  # type: ignore[arg-type]  # checked in __post_init__
+    # Settings checks the types itself.
+    token = _current.set(replace(_current.get(), **changes))  # type: ignore[arg-type]
     try:
         yield _current.get()
     finally:

@@ -1,9 +1,9 @@
-"""What the functions of the calculus share: choosing and flattening arguments, capturing, and checking what is asked."""
+"""What the calculus shares: choosing, flattening and capturing arguments, and checking them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final, NoReturn
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from adjoint.base.errors import (
     NotDifferentiableError,
     SpaceMismatchError,
 )
+from adjoint.calculus.leaves import covector_in
 from adjoint.capture import Captured, Traced, capture, traced_type
 from adjoint.spaces import Covector
 
@@ -24,8 +25,9 @@ Argnums = int | Sequence[int]
 class Chosen:
     """The arguments with respect to which a function is differentiated, flattened.
 
-    leaves: their arrays in order. types: of the leaves. call: calls a function with leaves in their places. single: whether one argument
-    was named by a bare number, so that results are given for it alone.
+    leaves: their arrays in order. types: of the leaves. call: calls a function with leaves in their
+        places. single: whether one argument was named by a bare number, so that results are given
+        for it alone.
     """
 
     __slots__ = ("args", "kwargs", "leaves", "places", "single", "treedefs", "types")
@@ -47,12 +49,15 @@ class Chosen:
                 leaves, treedef = [value], None
             else:
                 leaves, treedef = pytrees.flatten(value)
-                if treedef is not None and treedef not in _FREE:
-                    _refuse_covectors(place, value, treedef)
+                if treedef is not None:
+                    found = covector_in(treedef)
+                    if found is not None:
+                        _refuse_covectors(place, found)
             self.leaves += leaves
             self.treedefs.append((treedef, len(leaves)))
         self.types: list[ArrayType] = [
-            self._type(number) if type(leaf) is not np.ndarray or leaf.dtype.kind not in "fc"
+            self._type(number)
+            if type(leaf) is not np.ndarray or leaf.dtype.kind not in "fc"
             else array_type(leaf.shape, leaf.dtype)
             for number, leaf in enumerate(self.leaves)
         ]
@@ -72,7 +77,8 @@ class Chosen:
         kind = type(leaf).__name__
         found = f"dtype {leaf.dtype}" if hasattr(leaf, "dtype") else f"the type {kind}"
         advice = (
-            "Integers and booleans carry no derivative: make it floating-point, or leave it out of argnums."
+            "Integers and booleans carry no derivative: make it floating-point, or leave it out "
+            "of argnums."
             if is_numeric(leaf)
             else "Only arrays and numbers carry derivatives."
         )
@@ -120,26 +126,17 @@ class Chosen:
             function, self.call, self.types, self.leaves, (True,) * len(self.types), lines=lines
         )
 
-
     def recapture(self, function: Any) -> Captured:
         """The function captured once more, with the user's line of every operation."""
         return self.capture(function, lines=True)
 
 
-_FREE: set[Any] = set()  # structures known to hold no covectors
-_FREE_LIMIT: Final = 1024
-
-
-def _refuse_covectors(place: int, value: Any, treedef: Any) -> None:
-    found = pytrees.find(value, Covector)
-    if found is not None:
-        raise SpaceMismatchError(
-            f"argument {place} is, or holds, a covector on {found.space!r}; functions are differentiated at vectors. "
-            "Use space.represent(covector), or write the function of covector.components."
-        )
-    if len(_FREE) >= _FREE_LIMIT:
-        _FREE.clear()
-    _FREE.add(treedef)
+def _refuse_covectors(place: int, found: Covector) -> None:
+    raise SpaceMismatchError(
+        f"argument {place} is, or holds, a covector on {found.space!r}; functions are "
+        "differentiated at vectors. Use space.represent(covector), or write the function of "
+        "covector.components."
+    )
 
 
 def _places(argnums: Argnums, count: int) -> tuple[int, ...]:
@@ -157,7 +154,8 @@ def _place(number: int, count: int) -> int:
         )
     if not -count <= number < count:
         raise ArgumentError(
-            f"argnums names argument {number}, but the function was called with {count} positional arguments."
+            f"argnums names argument {number}, but the function was called with {count} positional "
+            "arguments."
         )
     return int(number) % count
 
@@ -176,7 +174,9 @@ def refuse_gradient(type: ArrayType, name: str) -> NoReturn:
     if not type.inexact:
         advice = "An integer or boolean result has no derivative."
     elif type.ndim == 0:
-        advice = "A gradient needs a real value: take the real part or abs(...), or use ad.derivative."
+        advice = (
+            "A gradient needs a real value: take the real part or abs(...), or use ad.derivative."
+        )
     else:
         advice = (
             "A gradient needs a single number: sum it, or use ad.jacobian, ad.vjp or ad.derivative."
@@ -184,4 +184,3 @@ def refuse_gradient(type: ArrayType, name: str) -> NoReturn:
     raise NotDifferentiableError(
         f"{name} was asked of a function whose value is {type}, not a real scalar. {advice}"
     )
-

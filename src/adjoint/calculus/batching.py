@@ -12,6 +12,7 @@ from adjoint.base import pytrees
 from adjoint.base.arrays import array_type, is_numeric
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, ShapeError
 from adjoint.calculus.arguments import check_callable
+from adjoint.calculus.leaves import refuse_covector_results
 from adjoint.capture import Traced, capture, traced_type
 from adjoint.pipeline import prepare, run, watch_all
 from adjoint.program import Program
@@ -20,19 +21,20 @@ from adjoint.transforms import vmap as vmap_program
 Axes = int | None | tuple[Any, ...] | list[Any] | dict[Any, Any]
 
 
-def vmap(
-    function: Callable[..., Any], in_axes: Axes = 0, out_axes: int = 0
-) -> Callable[..., Any]:
+def vmap(function: Callable[..., Any], in_axes: Axes = 0, out_axes: int = 0) -> Callable[..., Any]:
     """A function of one example as a function of a batch, without a loop.
 
     Args:
-        function: plain NumPy code of one example. It cannot ask for values that differ between examples (`if x > 0`): use np.where.
-        in_axes: the batch axis of the arguments: an integer for all; or one entry an argument: an integer, None for an argument that all
-            examples share, or a tree of such for a pytree argument.
+        function: plain NumPy code of one example. It cannot ask for values that differ between
+            examples (`if x > 0`): use np.where.
+        in_axes: the batch axis of the arguments: an integer for all; or one entry an argument: an
+            integer, None for an argument that all examples share, or a tree of such for a pytree
+            argument.
         out_axes: where the batch axis goes in the results.
 
     Raises:
-        ShapeError: batch axes of different lengths. ValueNeededError: the function asked for a value.
+        ShapeError: batch axes of different lengths. ValueNeededError: the function asked for a
+            value.
 
     Example:
         >>> import numpy as np
@@ -48,7 +50,9 @@ def vmap(
         every, treedef = pytrees.flatten(args)
         axes = _axes(in_axes, args)
         # What is neither an array nor a number is passed on as it is.
-        fixed = [axis is None and not _is_array(leaf) for leaf, axis in zip(every, axes, strict=True)]
+        fixed = [
+            axis is None and not _is_array(leaf) for leaf, axis in zip(every, axes, strict=True)
+        ]
         leaves = [leaf for leaf, mark in zip(every, fixed, strict=True) if not mark]
         axes = [axis for axis, mark in zip(axes, fixed, strict=True) if not mark]
         size = _size(leaves, axes)
@@ -61,8 +65,12 @@ def vmap(
             type_ if axis is None else array_type(type_.shape[1:], type_.dtype)
             for type_, axis in zip(types, axes, strict=True)
         ]
-        known = {n: leaf for n, (leaf, axis) in enumerate(zip(moved, axes, strict=True)) if axis is None}
-        active = tuple(type(leaf) is Traced or axis is not None for leaf, axis in zip(moved, axes, strict=True))
+        known = {
+            n: leaf for n, (leaf, axis) in enumerate(zip(moved, axes, strict=True)) if axis is None
+        }
+        active = tuple(
+            type(leaf) is Traced or axis is not None for leaf, axis in zip(moved, axes, strict=True)
+        )
 
         def call(target: Any, traced: list[Any]) -> Any:
             waiting = iter(traced)
@@ -72,6 +80,7 @@ def vmap(
             return target(*pytrees.unflatten(treedef, whole), **kwargs)
 
         captured = capture(function, call, single, known, active)
+        refuse_covector_results(captured.treedef, "vmap")
         marks = tuple(axis is not None for axis in axes)
 
         def derive(program: Program, _: Any) -> tuple[Program, tuple[int, ...], Any]:
@@ -95,7 +104,8 @@ def _move(leaf: Any, source: int, destination: int) -> Any:
 def _move_out(result: Any, out_axes: int) -> Any:
     if not -result.ndim <= out_axes < result.ndim:
         raise ArgumentError(
-            f"out_axes names axis {out_axes} of a result that has {result.ndim} axes with that of the batch."
+            f"out_axes names axis {out_axes} of a result that has {result.ndim} axes with that of "
+            "the batch."
         )
     return np.moveaxis(result, 0, out_axes)
 
@@ -109,7 +119,8 @@ def _axes(in_axes: Axes, args: tuple[Any, ...]) -> list[int | None]:
     if isinstance(in_axes, (tuple, list)):
         if len(in_axes) != len(args):
             raise ArgumentError(
-                f"in_axes has {len(in_axes)} entries, but vmap's function was called with {len(args)} arguments."
+                f"in_axes has {len(in_axes)} entries, but vmap's function was called with "
+                f"{len(args)} arguments."
             )
         each = list(in_axes)
     else:
@@ -132,12 +143,14 @@ def _normal(axis: int | None, leaf: Any) -> int | None:
         return None
     if not _is_array(leaf):
         raise ArgumentTypeError(
-            f"vmap takes arrays, got a {type(leaf).__name__}; in_axes=None passes it on to all examples."
+            f"vmap takes arrays, got a {type(leaf).__name__}; in_axes=None passes it on to all "
+            "examples."
         )
     ndim = traced_type(leaf).ndim
     if not -ndim <= axis < ndim:
         raise ArgumentError(
-            f"in_axes names axis {axis} of an argument with {ndim} axes; pass None for what all examples share."
+            f"in_axes names axis {axis} of an argument with {ndim} axes; pass None for what all "
+            "examples share."
         )
     return axis % ndim
 

@@ -20,7 +20,12 @@ from adjoint.base.errors import (
     ValueNeededError,
 )
 from adjoint.calculus.arguments import check_callable
-from adjoint.calculus.custom_arguments import Arguments, is_operand, run_function
+from adjoint.calculus.custom_arguments import (
+    Arguments,
+    is_operand,
+    require_closed,
+    run_function,
+)
 from adjoint.calculus.custom_rules import Rules, Signature, capture_rule, peek_all
 from adjoint.capture import Traced, apply, current, is_known, traced_type, unwrap, wrap
 from adjoint.maps import LinearMap
@@ -103,6 +108,7 @@ class CustomFunction:
         if all(map(is_known, leaves)):
             plain = pytrees.tree_map(unwrap, args)
             return pytrees.tree_map(wrap, self._function(*plain, **kwargs))
+        require_closed(self._name, self._function)
         arguments = Arguments(args, kwargs)
         operands = [leaf for leaf in leaves if is_operand(leaf)]
         signature = self._signature(arguments, operands)

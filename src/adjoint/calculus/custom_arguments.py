@@ -83,6 +83,22 @@ def run_function(
     return arrays, treedef
 
 
+def require_closed(name: str, function: Any) -> None:
+    """DroppedDerivativeError if a function closes over traced arrays.
+
+    Where the function is not run, since only its derivative is wanted, nothing else would tell.
+    """
+    for cell in getattr(function, "__closure__", None) or ():
+        try:
+            content = cell.cell_contents
+        except ValueError:  # not bound yet
+            continue
+        held = pytrees.leaves(content) if type(content) in (list, tuple, dict) else (content,)
+        for leaf in held:
+            if type(leaf) is Traced and not is_known(leaf):
+                raise DroppedDerivativeError(closes_over(f"The function {name}", leaf))
+
+
 def matched(treedef: Any, tree: Any, name: str) -> list[Any]:
     """The parts of a tree in the places of another's leaves; None is a part too."""
     if treedef is None:

@@ -331,7 +331,7 @@ def _same(one: Any, other: Any) -> bool:
     if type(one) is not type(other) or isinstance(one, Traced):
         return one is other
     if isinstance(one, np.ndarray):
-        return one.tobytes() == other.tobytes()
+        return bool(one.tobytes() == other.tobytes())
     return repr(one) == repr(other)
 
 

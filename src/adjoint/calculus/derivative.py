@@ -1,4 +1,4 @@
-"""Derivatives as linear maps: JVPs (E.1.6, E.1.60), pullbacks (E.1.61), and the maps themselves (E.1.34)."""
+"""Derivatives as linear maps (E.1.34): JVPs (E.1.60) and pullbacks (E.1.61)."""
 
 from __future__ import annotations
 
@@ -34,8 +34,9 @@ from adjoint.transforms import vmap as vmap_program
 class LinearPrograms:
     """The linear half of a linearised program, compiled in each direction when first used.
 
-    Inputs of both: the residuals, then the tangents of the arguments or the cotangents of the outputs. varying: for each output of the
-    function, whether it depends on the arguments at all.
+    Inputs of both: the residuals, then the tangents of the arguments or the cotangents of the
+        outputs. varying: for each output of the function, whether it depends on the arguments at
+        all.
     """
 
     def __init__(self, linear: Program, residuals: int, varying: tuple[bool, ...]) -> None:
@@ -63,7 +64,7 @@ class LinearPrograms:
 
 
 class Linearisation:
-    """A function linearised at a point: its value, and its derivative ready to be applied without the function being run again."""
+    """A function linearised at a point: its value, and its derivative ready to be applied."""
 
     def __init__(self, function: Any, chosen: Chosen, has_aux: bool = False) -> None:
         captured = chosen.capture(function)
@@ -75,9 +76,7 @@ class Linearisation:
             facts = LinearPrograms(split.linear, split.residuals, split.varying)
             return split.primal, (), facts
 
-        compiled = prepare(
-            ("linearize", count), captured, derive, chosen.recapture, function
-        )
+        compiled = prepare(("linearize", count), captured, derive, chosen.recapture, function)
         results = run(compiled, chosen.leaves + captured.constants)
         self.programs: LinearPrograms = compiled.facts
         outputs = len(captured.outputs)
@@ -87,10 +86,12 @@ class Linearisation:
         self.output_tree, self.output_count, aux_tree = _split_outputs(captured, has_aux)
         leaves = results[: self.output_count]
         self.value = pytrees.unflatten(self.output_tree, leaves)
-        self.aux = pytrees.unflatten(aux_tree, results[self.output_count : outputs]) if has_aux else None
+        self.aux = (
+            pytrees.unflatten(aux_tree, results[self.output_count : outputs]) if has_aux else None
+        )
 
     def push(self, tangents: Sequence[Any], batch: int | None = None) -> list[Any]:
-        """Tangents of the argument leaves -> tangents of the output leaves; None where an output does not vary."""
+        """Tangents of the arguments -> tangents of the outputs; None where one does not vary."""
         results = iter(run(self.programs.compiled(False, batch), [*self.residuals, *tangents]))
         varying = self.programs.varying[: self.output_count]
         return [next(results) if mark else None for mark in varying]
@@ -117,11 +118,12 @@ def _zero(type: ArrayType, batch: int | None) -> Any:
 
 
 def _split_outputs(captured: Captured, has_aux: bool) -> tuple[Any, int, Any]:
-    """The structure of the value, how many leaves it has, and the structure of the auxiliary output."""
+    """The structure of the value, how many leaves it has, and the structure of the rest."""
     treedef = captured.treedef
     if not has_aux:
         return treedef, len(captured.outputs), None
-    children = treedef.children() if treedef is not None and treedef.type is tuple else ()
+    pair = treedef is not None and treedef.type is tuple
+    children: Sequence[Any] = treedef.children() if pair else ()
     if len(children) != 2:
         raise ArgumentTypeError(
             "With has_aux=True the function must return a pair (value, auxiliary); it returned "
@@ -143,13 +145,13 @@ def jvp(
     tangents: Sequence[Any],
     has_aux: bool = False,
 ) -> Any:
-    """The value and the derivative in a direction: (f(x), ∂f(x)[u]), computed together by forward mode (E.1.60).
+    """The value and the derivative in a direction, (f(x), ∂f(x)[u]), by forward mode (E.1.60).
 
     Args:
         function: plain NumPy code, of any number of arguments.
         primals: the arguments, as a tuple or list.
-        tangents: as many, each with the structure and shapes of its argument. None for an argument that does not move, which may
-            then be of any type.
+        tangents: as many, each with the structure and shapes of its argument. None for an argument
+            that does not move, which may then be of any type.
         has_aux: whether the function returns a pair `(value, auxiliary)`.
 
     Returns:
@@ -185,9 +187,7 @@ def jvp(
         values = len(program.outputs)
         return whole, tuple(range(values, len(whole.outputs))), None
 
-    compiled = prepare(
-        ("jvp", count), captured, derive, chosen.recapture, function
-    )
+    compiled = prepare(("jvp", count), captured, derive, chosen.recapture, function)
     results = run(compiled, [*chosen.leaves, *captured.constants, *directions])
     values = results[: len(captured.outputs)]
     moved = iter(results[len(captured.outputs) :])
@@ -202,13 +202,15 @@ def jvp(
 
 
 def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    """The value, and the pullback: covectors of the result to covectors of the arguments (reverse mode, E.1.61).
+    """The value, and the pullback of covectors by reverse mode (E.1.61).
 
-    Components of covectors are given and returned as arrays; on Euclidean spaces they are those of the vectors that represent
-    them. For adjoints under other inner products, see `derivative(...).H`.
+    Components of covectors are given and returned as arrays; on Euclidean spaces they are those of
+    the vectors that represent them. For adjoints under other inner products, see
+    `derivative(...).H`.
 
     Returns:
-        `(value, pullback)`, and the auxiliary output with `has_aux`; `pullback(v)` is a tuple with one entry an argument.
+        `(value, pullback)`, and the auxiliary output with `has_aux`; `pullback(v)` is a tuple with
+        one entry an argument.
 
     Example:
         >>> import numpy as np
@@ -237,13 +239,16 @@ def derivative(
 ) -> LinearMap:
     """The derivative at a point: the linear map ∂f(x) from the domain to the codomain (E.1.34).
 
-    `D(u)` is the JVP, `D.T` the pullback of covectors, `D.H` the adjoint under the inner products of the two spaces,
-    `D.matrix()` the Jacobian in their bases. Applying any of them runs none of the function again.
+    `D(u)` is the JVP, `D.T` the pullback of covectors, `D.H` the adjoint under the inner products
+    of the two spaces, `D.matrix()` the Jacobian in their bases. Applying any of them runs none of
+    the function again.
 
     Args:
         function: plain NumPy code.
-        primals: the point. With several, the domain is the product of a tuple, and `D((u, v))` takes a tuple.
-        domain, codomain: the spaces; Euclidean of the right shapes if not given.
+        primals: the point. With several, the domain is the product of a tuple, and `D((u, v))`
+            takes a tuple.
+        domain: the space of the point; Euclidean of its shape if not given.
+        codomain: the space of the value, likewise.
 
     Raises:
         MembershipError: the point or the value is not in the space named.
@@ -286,12 +291,13 @@ def _check_inexact(state: Linearisation) -> None:
     for type_ in state.output_types[: state.output_count]:
         if not type_.inexact:
             raise NotDifferentiableError(
-                f"A derivative was asked of a function whose value is {type_}; integers and booleans carry no derivative."
+                f"A derivative was asked of a function whose value is {type_}; integers and "
+                "booleans carry no derivative."
             )
 
 
 def linearize(function: Callable[..., Any], *primals: Any) -> tuple[Any, LinearMap]:
-    """The value and the derivative as a linear map; the map can be applied again and again at no more cost than its own.
+    """The value, and the derivative as a map that costs no more than itself when applied again.
 
     Returns:
         `(f(x), ∂f(x))`. With several arguments the map takes a tuple of tangents.
@@ -318,7 +324,8 @@ def linear_transpose(function: Callable[..., Any], *primals: Any) -> Callable[[A
         primals: arguments of the right shapes and dtypes; their values do not matter.
 
     Returns:
-        A function of the cotangent of the result, which returns a tuple of cotangents of the arguments.
+        A function of the cotangent of the result, which returns a tuple of cotangents of the
+        arguments.
 
     Raises:
         NotLinearError: the function is not linear.
@@ -342,9 +349,7 @@ def linear_transpose(function: Callable[..., Any], *primals: Any) -> Callable[[A
         whole = transpose_program(linear, constants)
         return whole, tuple(range(len(whole.outputs))), None
 
-    compiled = prepare(
-        ("transpose", count), captured, derive, chosen.recapture, function
-    )
+    compiled = prepare(("transpose", count), captured, derive, chosen.recapture, function)
     _check_zero_at_zero(captured, chosen)
     shapes = pytrees.unflatten(
         captured.treedef, [_zero(type_, None) for type_ in captured.output_types]

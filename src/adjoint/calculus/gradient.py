@@ -1,10 +1,9 @@
-"""Gradients: the Riesz representative of a real function's differential (E.1.37), by reverse mode."""
+"""Gradients: the Riesz representative of a differential (E.1.37), by reverse mode."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
-
 
 from adjoint.base import pytrees
 from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
@@ -17,7 +16,10 @@ from adjoint.transforms import vjp
 
 
 def gradient_program(program: Program, inputs: int, aux: int) -> Program:
-    """inputs -> (value, auxiliary outputs, cotangents of the first `inputs` inputs), the seed being 1."""
+    """inputs -> (value, auxiliary outputs, cotangents of the first `inputs` inputs).
+
+    The seed is 1.
+    """
     active = [number < inputs for number in range(len(program.inputs))]
     seeded = [number == 0 for number in range(1 + aux)]
     reverse = vjp(program, active, seeded)
@@ -50,7 +52,7 @@ def _reverse(
     )
     results = run(compiled, chosen.leaves + captured.constants)
     if not with_value and not has_aux:
-        return None, results, None
+        return None, list(results), None
     first = len(results) - count
     rest = pytrees.unflatten(aux_tree, results[with_value:first]) if has_aux else None
     return results[0] if with_value else None, list(results[first:]), rest
@@ -66,7 +68,8 @@ def _derive(program: Program, kind: Any) -> tuple[Program, tuple[int, ...], Any]
 
 
 def _split_aux(treedef: Any) -> Any:
-    children = treedef.children() if treedef is not None and treedef.type is tuple else ()
+    pair = treedef is not None and treedef.type is tuple
+    children: Sequence[Any] = treedef.children() if pair else ()
     if len(children) != 2 or not children[0].is_leaf():
         raise ArgumentTypeError(
             "With has_aux=True the function must return a pair (value, auxiliary); it returned "
@@ -89,17 +92,21 @@ def grad(
 ) -> Callable[..., Any]:
     """The gradient of a real-valued function, as a function of the same arguments.
 
-    The gradient at x is the vector with ⟨∇f(x), u⟩ = ∂f(x)[u] for all u (E.1.37); it depends on the inner product.
+    The gradient at x is the vector with ⟨∇f(x), u⟩ = ∂f(x)[u] for all u (E.1.37); it depends on the
+    inner product.
 
     Args:
-        function: plain NumPy code; its value a real scalar, or a pair `(value, auxiliary)` with `has_aux`.
-        argnums: which positional argument, or arguments, to differentiate with respect to. Each may be a pytree.
-        space: the inner-product space of the arguments; Euclidean if not given. With several argnums, a `Product` of a tuple.
+        function: plain NumPy code; its value a real scalar, or a pair `(value, auxiliary)` with
+            `has_aux`.
+        argnums: which positional argument, or arguments, to differentiate with respect to. Each may
+            be a pytree.
+        space: the inner-product space of the arguments; Euclidean if not given. With several
+            argnums, a `Product` of a tuple.
         has_aux: whether the function returns an auxiliary output, which is passed on.
 
     Returns:
-        A function that returns the gradient, in the structure, shapes and dtypes of the arguments; with `has_aux`, and
-        the auxiliary output.
+        A function that returns the gradient, in the structure, shapes and dtypes of the arguments;
+        with `has_aux`, and the auxiliary output.
 
     Raises:
         NotDifferentiableError: integer arguments, or a value that is not a real scalar.
@@ -133,7 +140,8 @@ def value_and_grad(
     """The value and the gradient together; arguments as for `grad`.
 
     Returns:
-        A function that returns `(value, gradient)`, or `((value, auxiliary), gradient)` with `has_aux`.
+        A function that returns `(value, gradient)`, or `((value, auxiliary), gradient)` with
+        `has_aux`.
 
     Example:
         >>> import numpy as np
@@ -158,7 +166,9 @@ def value_and_grad(
 def differential(
     function: Callable[..., Any], *primals: Any, space: Space | None = None
 ) -> Covector:
-    """The differential df(x): the covector u ↦ ∂f(x)[u] of a real function. It needs no inner product.
+    """The differential df(x): the covector u ↦ ∂f(x)[u] of a real function.
+
+    It needs no inner product.
 
     Args:
         function: its value a real scalar.
@@ -180,6 +190,5 @@ def differential(
     chosen = Chosen(argnums, primals, {})
     home = space_of(chosen.point, space, "primals")
     _, cotangents, _ = _reverse(function, chosen, False, False, "differential")
-    return home.covector(chosen.unflatten(cotangents))
-
-
+    covector: Covector = home.covector(chosen.unflatten(cotangents))
+    return covector

@@ -1,4 +1,4 @@
-"""Looking at programs: the text of a captured function, of its derivatives, and the source that runs."""
+"""Looking at programs: the text of a function, of its derivatives, and the source that runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import is_numeric
-from adjoint.base.errors import ArgumentTypeError
+from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
 from adjoint.calculus.arguments import check_callable
 from adjoint.capture import Captured, Traced, capture, traced_type
 from adjoint.optimise import simplify
@@ -19,8 +19,8 @@ from adjoint.transforms import jvp, linearize, transpose, vjp, vmap
 class ProgramView:
     """A captured program with its transforms, to look at. `print(view)` shows the program.
 
-    Inputs come in the order: arguments (`arguments` of them), then the constants that were lifted out of the function. The
-    transforms are with respect to the arguments that are inexact.
+    Inputs come in the order: arguments (`arguments` of them), then the constants that were lifted
+        out of the function. The transforms are with respect to the arguments that are inexact.
 
     Example:
         >>> import numpy as np
@@ -45,22 +45,37 @@ class ProgramView:
             for number, variable in enumerate(self.program.inputs)
         ]
 
+    def _moving(self) -> list[bool]:
+        """The active inputs, if there is anything to differentiate."""
+        if not any(atom.type.inexact for atom in self.program.outputs):
+            types = ", ".join(str(atom.type) for atom in self.program.outputs)
+            raise NotDifferentiableError(
+                f"A derivative was asked of a program whose results are {types}. Integers and "
+                "booleans carry no derivative."
+            )
+        if not any(self.active):
+            raise NotDifferentiableError(
+                "A derivative was asked of a program without a floating-point argument. Integers "
+                "and booleans carry no derivative: pass floats."
+            )
+        return self.active
+
     def jvp(self) -> ProgramView:
         """(inputs, tangents) -> (outputs, tangents of the outputs)."""
-        return ProgramView(simplify(jvp(self.program, self.active)), self.arguments)
+        return ProgramView(simplify(jvp(self.program, self._moving())), self.arguments)
 
     def vjp(self) -> ProgramView:
         """(inputs, cotangents of the outputs) -> (outputs, cotangents of the arguments)."""
-        return ProgramView(simplify(vjp(self.program, self.active)), self.arguments)
+        return ProgramView(simplify(vjp(self.program, self._moving())), self.arguments)
 
     def linearize(self) -> ProgramView:
         """(residuals, tangents) -> tangents of the outputs: the linear half alone."""
-        split = linearize(self.program, self.active)
+        split = linearize(self.program, self._moving())
         return ProgramView(simplify(split.linear), split.residuals)
 
     def transpose(self) -> ProgramView:
         """(residuals, cotangents) -> cotangents of the arguments: the linear half, transposed."""
-        split = linearize(self.program, self.active)
+        split = linearize(self.program, self._moving())
         return ProgramView(simplify(transpose(split.linear, split.residuals)), split.residuals)
 
     def vmap(self, size: int) -> ProgramView:
@@ -97,11 +112,13 @@ def program(function: Callable[..., Any], *args: Any, **kwargs: Any) -> ProgramV
 
     Args:
         function: plain NumPy code.
-        args: all arrays and numbers in them become inputs of the program; anything else is passed on as it is.
+        args: all arrays and numbers in them become inputs of the program; anything else is passed
+            on as it is.
         kwargs: passed on as they are.
 
     Returns:
-        A `ProgramView`: print it, or ask for its `.jvp()`, `.vjp()`, `.linearize()`, `.transpose()`, `.vmap(n)`, `.source()`.
+        A `ProgramView`: print it, or ask for its `.jvp()`, `.vjp()`, `.linearize()`,
+        `.transpose()`, `.vmap(n)`, `.source()`.
 
     Example:
         >>> import numpy as np

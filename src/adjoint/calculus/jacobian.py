@@ -1,4 +1,4 @@
-"""Jacobians: the derivative materialised over the standard bases (E.1.36), by forward or by reverse mode."""
+"""Jacobians: the derivative in the standard bases (E.1.36), by columns or by rows."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from adjoint.base.arrays import ArrayType
 from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
 from adjoint.calculus.arguments import Argnums, Chosen, check_callable
 from adjoint.calculus.derivative import Linearisation
+from adjoint.calculus.leaves import refuse_covector_results
 
 
 class Mode(Enum):
     """In which direction a Jacobian is accumulated.
 
-    FORWARD: one JVP for each number in the arguments. REVERSE: one VJP for each number in the result. AUTO: whichever are fewer.
+    FORWARD: one JVP for each number in the arguments. REVERSE: one VJP for each number in the
+        result. AUTO: whichever are fewer.
 
     Example:
         >>> import adjoint as ad
@@ -39,7 +41,8 @@ def jacobian(
 ) -> Callable[..., Any]:
     """The Jacobian of a function, as arrays of shape `result.shape + argument.shape`.
 
-    All columns (or rows) are computed in one vectorised run of the linear map; the function itself runs once.
+    All columns (or rows) are computed in one vectorised run of the linear map; the function itself
+    runs once.
 
     Args:
         function: plain NumPy code on real arrays; arguments and result may be pytrees.
@@ -48,7 +51,8 @@ def jacobian(
         has_aux: whether the function returns a pair `(value, auxiliary)`.
 
     Returns:
-        A function that returns, in the structure of the result, trees in the structure of the arguments.
+        A function that returns, in the structure of the result, trees in the structure of the
+        arguments.
 
     Example:
         >>> import numpy as np
@@ -59,19 +63,20 @@ def jacobian(
     """
     check_callable(function, "jacobian")
     if not isinstance(mode, Mode):
-        raise ArgumentTypeError(
-            f"mode must be ad.Mode.AUTO, FORWARD or REVERSE, got {mode!r}."
-        )
+        raise ArgumentTypeError(f"mode must be ad.Mode.AUTO, FORWARD or REVERSE, got {mode!r}.")
 
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
         chosen = Chosen(argnums, args, kwargs)
         state = Linearisation(function, chosen, has_aux)
+        refuse_covector_results(state.output_tree, "jacobian")
         inputs, outputs = chosen.types, state.output_types[: state.output_count]
         for type_ in (*inputs, *outputs):
             if type_.dtype.kind != "f":
                 raise NotDifferentiableError(
-                    f"A Jacobian was asked of a function from {_listing(inputs)} to {_listing(outputs)}; it is defined here for real "
-                    "floating-point arrays. For complex ones use ad.derivative(...).matrix(), over the reals."
+                    f"A Jacobian was asked of a function from {_listing(inputs)} to "
+                    f"{_listing(outputs)}; it is defined here for real "
+                    "floating-point arrays. For complex ones use ad.derivative(...).matrix(), "
+                    "over the reals."
                 )
         columns = sum(type_.size for type_ in inputs)
         rows = sum(type_.size for type_ in outputs)
@@ -88,7 +93,10 @@ def _listing(types: Sequence[ArrayType]) -> str:
 
 
 def standard_basis(types: Sequence[ArrayType]) -> list[Any]:
-    """The standard basis of a product of array spaces: for each factor, an array of all its parts, one a row (E.1.22)."""
+    """The standard basis of a product of array spaces (E.1.22).
+
+    For each factor, an array of all its parts, one a row.
+    """
     total = sum(type_.size for type_ in types)
     basis, start = [], 0
     for type_ in types:

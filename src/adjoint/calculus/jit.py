@@ -1,4 +1,4 @@
-"""Capturing once: `jit` keeps the program of a function for each signature, and skips the capture from then on."""
+"""Capturing once: `jit` keeps the program of a function for each signature."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ _LIMIT: Final = 256
 
 
 def jit(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that is captured once for each signature, and from then on runs its compiled program only.
+    """A function that is captured once for each signature; then its program alone is run.
 
-    The signature is the structure of the arguments, the types of their arrays, and the values of all that is not an array or a number.
-    What the function reads besides its arguments is kept as it was when it was captured. A function that asks for values (`if x > 0`)
-    is captured at every call, as without jit, so that it always takes the right branch.
+    The signature is the structure of the arguments, the types of their arrays, and the values of
+    all that is not an array or a number. What the function reads besides its arguments is kept as
+    it was when it was captured. A function that asks for values (`if x > 0`) is captured at every
+    call, as without jit, so that it always takes the right branch.
 
     Example:
         >>> import numpy as np
@@ -69,15 +70,17 @@ def _check_hashable(static: tuple[Any, ...]) -> None:
             hash(each)
         except TypeError:
             raise ArgumentTypeError(
-                f"jit was given a {type(each).__name__} as an argument, which cannot be hashed. What is neither an array nor a "
-                "number tells programs apart by its value: use a tuple or a frozenset, or leave jit away."
+                f"jit was given a {type(each).__name__} as an argument, which cannot be hashed. "
+                "What is neither an array nor a "
+                "number tells programs apart by its value: use a tuple or a frozenset, or leave "
+                "jit away."
             ) from None
 
 
 def _capture(
     function: Any, leaves: list[Any], treedef: Any, arrays: list[Any], types: tuple[Any, ...]
 ) -> tuple[Any, Any]:
-    """What to keep, if the program does not depend on values, and the results of this first call."""
+    """What to keep, if no values were asked for, and the results of this first call."""
 
     def call(target: Any, traced: list[Any]) -> Any:
         waiting = iter(traced)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,8 @@ def matching_leaves(model: Any, value: Any, name: str) -> list[Any]:
     """The leaves of a tangent or cotangent, each of the shape and dtype of the model's.
 
     Raises:
-        SpaceMismatchError: a covector was given. ShapeError, DTypeError, ArgumentTypeError: it does not match.
+        SpaceMismatchError: a covector was given. ShapeError, DTypeError, ArgumentTypeError: it does
+            not match.
     """
     expected, treedef = pytrees.flatten(model)
     given, structure = pytrees.flatten(value)
@@ -36,11 +38,29 @@ def matching_leaves(model: Any, value: Any, name: str) -> list[Any]:
     ]
 
 
+@lru_cache(maxsize=1024)
+def covector_in(treedef: Any) -> Any:
+    """The first covector in a structure (its components are placeholders), or None."""
+    return pytrees.find(pytrees.unflatten(treedef, range(treedef.num_leaves)), Covector)
+
+
+def refuse_covector_results(treedef: Any, name: str) -> None:
+    """SpaceMismatchError if a function returns covectors where arrays are to be stacked."""
+    found = None if treedef is None else covector_in(treedef)
+    if found is not None:
+        raise SpaceMismatchError(
+            f"{name} was asked of a function that returns a covector on {found.space!r}. Its "
+            "results are arrays of many at once: return covector.components, or "
+            "space.represent(covector)."
+        )
+
+
 def _refuse_covectors(value: Any, name: str) -> None:
     found = pytrees.find(value, Covector)
     if found is not None:
         raise SpaceMismatchError(
-            f"{name} is, or holds, a covector on {found.space!r}, where arrays are taken. Use space.represent(covector) for "
+            f"{name} is, or holds, a covector on {found.space!r}, where arrays are taken. Use "
+            "space.represent(covector) for "
             "the vector that represents it, or covector.components."
         )
 

@@ -15,7 +15,7 @@ from adjoint.spaces import Space, infer, opaque
 
 
 def space_of(point: Any, space: Space | None, argument: str) -> Space:
-    """The space of a point: the one given, if the point is in it, or the Euclidean one of its shape."""
+    """The space of a point: the one given, which must hold it, or the Euclidean one."""
     if space is None:
         return infer(point)
     check_space(space, argument)
@@ -28,7 +28,8 @@ def check_space(space: Any, argument: str) -> None:
     if not isinstance(space, Space):
         raise ArgumentTypeError(
             f"A space was expected for {argument}, got a {type(space).__name__}. "
-            "ad.spaces.infer(x) gives the Euclidean space of x; ad.spaces.Weighted(...) gives it another inner product."
+            "ad.spaces.infer(x) gives the Euclidean space of x; ad.spaces.Weighted(...) gives it "
+            "another inner product."
         )
 
 
@@ -39,7 +40,7 @@ def represent(space: Space, components: Any, point: Any) -> Any:
 
 
 def apply_whole(function: Any, tree: Any) -> Any:
-    """A linear function that equals its own transpose, as Riesz maps do; on traced leaves, as one primitive."""
+    """A linear function that is its own transpose, as Riesz maps are; one primitive when traced."""
     leaves, treedef = pytrees.flatten(tree)
     if all(type(leaf) is not Traced or is_known(leaf) for leaf in leaves):
         return function(pytrees.unflatten(treedef, map(unwrap, leaves)))

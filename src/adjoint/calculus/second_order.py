@@ -8,19 +8,22 @@ from typing import Any
 from adjoint.calculus.arguments import Argnums, check_callable
 from adjoint.calculus.derivative import jvp
 from adjoint.calculus.gradient import grad
-from adjoint.calculus.leaves import matching_leaves
 from adjoint.calculus.jacobian import Mode, jacobian
+from adjoint.calculus.leaves import matching_leaves
 from adjoint.spaces import Space
 
 
 def hessian(
     function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
-    """The Hessian of a real function, by forward mode over reverse mode, as arrays of shape `x.shape + x.shape`.
+    """The Hessian of a real function, as arrays of shape `x.shape + x.shape`.
+
+    By forward mode over reverse mode.
 
     Args:
         function: its value a real scalar (or a pair with `has_aux`).
         argnums: with respect to which arguments; with several, a tuple of tuples.
+        has_aux: whether the function returns a pair `(value, auxiliary)`.
 
     Example:
         >>> import numpy as np
@@ -36,7 +39,7 @@ def hessian(
 def hvp(
     function: Callable[..., Any], primal: Any, direction: Any, space: Space | None = None
 ) -> Any:
-    """The Hessian-vector product ∇²f(x)[u]: the derivative of the gradient in a direction (E.1.79).
+    """The Hessian-vector product ∇²f(x)[u], the derivative of the gradient (E.1.79).
 
     Args:
         function: its value a real scalar.

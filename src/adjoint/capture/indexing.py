@@ -104,7 +104,7 @@ def _entries(index: Any, shape: Shape) -> list[Any]:
         else:
             array = unwrap(entry)
             if type(array) is Traced:
-                if array.type.weak:
+                if array.type.weak and array.dtype.kind == "i":
                     array = apply(operation(CAST, dtype=np.dtype(np.intp)), (array,))
             else:
                 array = np.asarray(array)

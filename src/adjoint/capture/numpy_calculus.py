@@ -13,7 +13,7 @@ from adjoint.capture.numpy_products import matmul
 from adjoint.capture.numpy_reduce import maximum_over, mean, sum_
 from adjoint.capture.numpy_shape import concatenate, diagonal, moveaxis, ravelled, reshaped, spread
 from adjoint.capture.numpy_values import astype, sort
-from adjoint.capture.table import as_operand, implements, normal_axis, perform
+from adjoint.capture.table import as_array, as_operand, implements, normal_axis, perform, strong
 from adjoint.capture.traced import concrete
 from adjoint.primitives.conversion import STOP_GRADIENT
 
@@ -38,7 +38,7 @@ def linspace(
     steps = num - 1 if endpoint else num
     delta = stop - start
     shape = np.shape(delta)
-    places = np.arange(num, dtype=float).reshape(-1, *(1,) * len(shape))
+    places = np.arange(num).astype(delta.dtype).reshape(-1, *(1,) * len(shape))
     result = start + places * (delta / max(steps, 1))
     if endpoint and num > 1:  # the last is the end itself, without rounding
         last = np.arange(num).reshape(places.shape) == num - 1
@@ -109,7 +109,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     """Differences of neighbours in the flattened array."""
     flat = ravelled(as_operand(ary))
     parts = [part for part in (to_begin, flat[1:] - flat[:-1], to_end) if part is not None]
-    return concatenate([ravelled(as_operand(part)) for part in parts])
+    return concatenate([astype(ravelled(as_array(part)), flat.dtype) for part in parts])
 
 
 @implements(np.gradient)
@@ -164,7 +164,7 @@ def _slopes(f: Any, step: Any, axis: int) -> Any:
 @implements(np.polyval)
 def polyval(p: Any, x: Any) -> Any:
     """Horner's rule, highest power first."""
-    p, x = as_operand(p), as_operand(x)
+    p, x = as_operand(p), strong(x)
     result = x * 0
     for place in range(p.shape[0]):
         result = result * x + p[place]
@@ -264,9 +264,10 @@ def _variables(m: Any, rowvar: bool) -> Any:
     m = as_operand(m)
     if np.ndim(m) > 2:
         raise ValueError("m has more than 2 dimensions")
+    m = astype(m, np.result_type(m.dtype, float))
     if np.ndim(m) < 2:
-        return reshape_plain(m * 1.0, (1, m.size))
-    return m * 1.0 if rowvar or m.shape[0] == 1 else permute_plain(m * 1.0, (1, 0))
+        return reshape_plain(m, (1, m.size))
+    return m if rowvar or m.shape[0] == 1 else permute_plain(m, (1, 0))
 
 
 @implements(np.corrcoef)
@@ -318,7 +319,7 @@ def _quantiles(name: str, a: Any, q: Any, axis: Any, out: Any, keepdims: Any) ->
     place = q * (count - 1)
     low = np.floor(place).astype(int)
     high = np.minimum(low + 1, count - 1)
-    share = np.asarray(place - low, a.dtype).reshape((*q.shape, *(1,) * len(kept)))[()]
+    share = np.asarray(place - low, q.dtype if q.ndim else a.dtype).reshape((*q.shape, *(1,) * len(kept)))[()]
     result = rows[low] + (rows[high] - rows[low]) * share
     if count:  # NaN sorts last
         result = np.where(np.isnan(rows[-1]), rows[-1], result)
@@ -343,7 +344,8 @@ nansum = implements(np.nansum)(_without_nan(sum_, 0.0))
 def nanmean(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
     """The mean of the entries that are numbers."""
     a = as_operand(a)
-    return nansum(a, axis, keepdims=keepdims) / sum_(~np.isnan(a), axis, keepdims=keepdims)
+    count = sum_(~np.isnan(a), axis, keepdims=keepdims)
+    return nansum(a, axis, keepdims=keepdims) / astype(strong(count), a.dtype)
 
 
 def log_sum_exp(

@@ -12,7 +12,7 @@ from adjoint.capture import protocols
 from adjoint.capture.indexing import permute_plain, reshape_plain
 from adjoint.capture.numpy_reduce import sum_
 from adjoint.capture.numpy_shape import broadcast_to, diagonal, moveaxis, ravelled
-from adjoint.capture.table import as_operand, implements, normal_axis
+from adjoint.capture.table import as_operand, implements, normal_axis, strong
 from adjoint.capture.traced import Traced, apply
 from adjoint.capture.views import maybe_alias
 from adjoint.primitives.contraction import CONTRACT, canonical
@@ -93,7 +93,7 @@ def _batched_matmul(x: Any, y: Any) -> Any:
 
 @implements(np.dot)
 def dot(a: Any, b: Any) -> Any:
-    a, b = as_operand(a), as_operand(b)
+    a, b = strong(a), strong(b)
     if np.ndim(a) == 0 or np.ndim(b) == 0:
         return a * b
     axis = np.ndim(b) - 2 if np.ndim(b) > 1 else 0
@@ -102,7 +102,7 @@ def dot(a: Any, b: Any) -> Any:
 
 @implements(np.inner)
 def inner(a: Any, b: Any, /) -> Any:
-    a, b = as_operand(a), as_operand(b)
+    a, b = strong(a), strong(b)
     if np.ndim(a) == 0 or np.ndim(b) == 0:
         return a * b
     return _over(a, b, (np.ndim(a) - 1,), (np.ndim(b) - 1,), "inner")

@@ -107,7 +107,8 @@ def mean(
     if dtype is None and a.dtype.kind in "biu":
         dtype = np.dtype(float)
     total = sum_(a, axis, dtype, None, keepdims, where=where)
-    return total / _count(a, axis, where, keepdims)
+    result = total / _count(a, axis, where, keepdims)
+    return result if result.dtype == total.dtype else result.astype(total.dtype)
 
 
 @implements(np.var)
@@ -168,8 +169,8 @@ def _extremum(primitive: Any, pairwise: Any, name: str) -> Any:
     return function
 
 
-maximum_over = implements(np.max)(_extremum(MAX, np.maximum, "max"))
-minimum_over = implements(np.min)(_extremum(MIN, np.minimum, "min"))
+maximum_over = implements(np.max, np.amax)(_extremum(MAX, np.maximum, "max"))
+minimum_over = implements(np.min, np.amin)(_extremum(MIN, np.minimum, "min"))
 
 
 @implements(np.ptp)
@@ -226,7 +227,8 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> Any:
     axis = normal_axis(axis, a.ndim)
     lead = (slice(None),) * axis
     for _ in range(n):
-        a = a[(*lead, slice(1, None))] - a[(*lead, slice(None, -1))]
+        later, earlier = a[(*lead, slice(1, None))], a[(*lead, slice(None, -1))]
+        a = later != earlier if a.dtype.kind == "b" else later - earlier
     return a
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from adjoint.base.errors import ShapeError, UnsupportedFunctionError
 from adjoint.capture.indexing import permute_plain, reshape_plain
-from adjoint.capture.table import as_operand, implements, normal_axes, normal_axis, perform
+from adjoint.capture.table import as_array, as_operand, implements, normal_axes, normal_axis, perform
 from adjoint.capture.traced import Traced, apply, from_array, is_known, unwrap
 from adjoint.capture.views import (
     View,
@@ -45,7 +45,7 @@ def _shape_of(shape: Any, size: int | None = None) -> tuple[int, ...]:
 
 @implements(np.reshape)
 def reshaped(a: Any, shape: Any = None, order: str = "C", *, copy: Any = None) -> Any:
-    a = as_operand(a)
+    a = as_array(a)
     shape = _shape_of(shape, a.size)
     if order not in ("C", "F") and a.ndim > 1:
         raise UnsupportedFunctionError(
@@ -69,6 +69,7 @@ def reshaped(a: Any, shape: Any = None, order: str = "C", *, copy: Any = None) -
 
 @implements(np.ravel)
 def ravelled(a: Any, order: str = "C") -> Any:
+    a = as_array(a)
     return reshaped(a, (-1,) if a.size else (0,), order)
 
 
@@ -336,7 +337,15 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
 
 
 @implements(np.take)
-def take(a: Any, indices: Any, axis: int | None = None, **kwargs: Any) -> Any:
+def take(
+    a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: str = "raise"
+) -> Any:
+    if out is not None or mode != "raise":
+        name = "out" if out is not None else f"mode={mode!r}"
+        raise UnsupportedFunctionError(
+            f"numpy.take on traced arrays does not support its argument {name} yet."
+        )
+    a = as_array(a)
     if axis is None:
         a, axis = ravelled(a), 0
     index = indices if type(indices) is Traced else np.asarray(indices)

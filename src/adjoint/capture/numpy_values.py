@@ -19,6 +19,8 @@ from adjoint.primitives.selection import SELECT
 def where(condition: Any, *choices: Any) -> Any:
     if not choices:
         return np.nonzero(concrete(condition))
+    if len(choices) != 2:
+        raise ValueError("either both or neither of x and y should be given")
     condition = as_operand(condition)
     if getattr(condition, "dtype", None) != np.bool_:
         condition = condition != 0

@@ -10,7 +10,7 @@ import numpy as np
 from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.indexing import reshape_plain
 from adjoint.capture.numpy_shape import concatenate, moveaxis, ravelled, spread
-from adjoint.capture.table import as_operand, implements, normal_axis, perform
+from adjoint.capture.table import as_array, as_operand, implements, normal_axis, perform
 from adjoint.capture.traced import Traced, concrete, from_array, is_known, unwrap
 from adjoint.capture.views import assign, check_storable
 from adjoint.primitives.gathering import GATHER_ADD
@@ -173,7 +173,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
 @implements(np.insert)
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     """An array with one entry or row put before a place."""
-    arr, values = as_operand(arr), as_operand(values)
+    arr, values = as_operand(arr), as_array(values)
     if axis is None:
         arr, axis = ravelled(arr), 0
     axis = normal_axis(axis, arr.ndim)
@@ -263,6 +263,8 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
 @implements(np.vander)
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     """The matrix of powers."""
+    x = as_operand(x)
+    x = x.astype(np.promote_types(x.dtype, int))
     count = len(x) if N is None else N
     powers = range(count) if increasing else range(count - 1, -1, -1)
     return np.stack([x**power for power in powers], 1)

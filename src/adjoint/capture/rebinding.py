@@ -154,28 +154,22 @@ def clone(function: types.FunctionType) -> Clone:
     known = _clones.get(id(function))
     if known is not None and known[0]() is function:
         made = known[1]
-        if not made.cells or all([_unchanged(function, *each) for each in made.cells]):
+        if not made.cells or all([cell.cell_contents is content for cell, content in made.cells]):
             return made
     made = _make_clone(function, facts_of(function.__code__))
     if len(_clones) >= _CLONES_LIMIT:
         _clones.clear()
     key = id(function)
+    if any(content is function for _, content in made.cells):
+        return made  # recursive: kept, it would keep the function alive, and all that it holds
 
-    def forget(reference: Any) -> None:
+    def forget(reference: Any, clones: dict[int, Any] = _clones) -> None:
         # A clone shares its function's closure, and must not keep the arrays in it alive.
-        if _clones.get(key, (None,))[0] is reference:
-            _clones.pop(key, None)
+        if clones.get(key, (None,))[0] is reference:
+            clones.pop(key, None)
 
     _clones[key] = (weakref.ref(function, forget), made)
     return made
-
-
-def _unchanged(function: types.FunctionType, cell: Any, content: Any) -> bool:
-    """Whether a cell still holds what it held when the function was cloned."""
-    return cell.cell_contents is (function if content is _ITSELF else content)
-
-
-_ITSELF = object()  # stands for the function, to which its clone holds no reference
 
 
 def _make_clone(function: types.FunctionType, facts: CodeFacts) -> Clone:
@@ -189,7 +183,7 @@ def _make_clone(function: types.FunctionType, facts: CodeFacts) -> Clone:
         if content is function:
             made = types.CellType()  # recursion: filled in below
             closure.append(made)
-            replaced.append((cell, _ITSELF))
+            replaced.append((cell, content))
             continue
         if name in facts.stored_cells or type(content) in _PLAIN or content is _ABSENT:
             closure.append(cell)

@@ -300,16 +300,22 @@ _MATH: dict[str, Any] = {
     "erfc": _special("erfc"),
     "gamma": _special("gamma"),
     "lgamma": _special("gammaln"),
+    "isclose": lambda *args, **kwargs: math.isclose(*map(concrete, args), **kwargs),
+    "modf": np.modf,
+    "ldexp": lambda x, power: x * 2.0 ** concrete(power),
+    "remainder": lambda x, y: x - y * np.rint(x / y),
     "fsum": lambda values: numpy_values.asarray(list(values)).sum(),
     "dist": lambda p, q: np.linalg.norm(numpy_values.asarray(p) - numpy_values.asarray(q)),
 }
 
 
 def _shadow_math(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
-    def shadow(*args: Any) -> Any:
+    def shadow(*args: Any, **kwargs: Any) -> Any:
         if args and isinstance(args[0], types.GeneratorType):
             args = (list(args[0]), *args[1:])
-        return ours(*args) if any_traced(args) else original(*map(unwrap_all, args))
+        if any_traced(args):
+            return ours(*args, **kwargs)
+        return original(*map(unwrap_all, args), **kwargs)
 
     shadow.__name__ = original.__name__
     return shadow

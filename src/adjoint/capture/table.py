@@ -11,6 +11,7 @@ from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture import protocols
 from adjoint.capture.traced import Traced, apply, from_array, is_known, unwrap, wrap
 from adjoint.capture.views import maybe_alias, own_memory
+from adjoint.primitives.conversion import CAST
 from adjoint.program import operation
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
@@ -138,6 +139,20 @@ def as_operand(value: Any) -> Any:
     ):
         return value
     return protocols.FUNCTION(np.asarray, (value,), {})
+
+
+def as_array(value: Any) -> Any:
+    """An argument as something with a shape: Python's numbers become arrays, as NumPy makes them."""
+    value = as_operand(value)
+    return np.asarray(value) if isinstance(value, (float, int, complex)) else value
+
+
+def strong(value: Any) -> Any:
+    """A number whose dtype counts in promotions: where NumPy makes arrays of its arguments first."""
+    value = as_operand(value)
+    if type(value) is Traced:
+        return perform(CAST, value, dtype=value.dtype) if value.type.weak else value
+    return value if isinstance(value, (np.ndarray, np.generic)) else np.asarray(value)[()]
 
 
 def normal_axis(axis: Any, ndim: int) -> int:

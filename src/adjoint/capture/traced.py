@@ -159,7 +159,8 @@ class Traced:
         return complex(protocols.ESCAPE(self, "complex"))
 
     def __round__(self, digits: int | None = None) -> Any:
-        return round(concrete(self).item(), digits)
+        value = concrete(self)
+        return round(value) if digits is None else round(value, digits)
 
     def __trunc__(self) -> int:
         return int(concrete(self))

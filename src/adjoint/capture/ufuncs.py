@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.base.errors import UnsupportedFunctionError
+from adjoint.base.errors import DTypeError, UnsupportedFunctionError
 from adjoint.capture import protocols
 from adjoint.capture.numpy_products import matmul, vecdot
 from adjoint.capture.numpy_reduce import all_, any_, cumsum, maximum_over, minimum_over, prod, sum_
 from adjoint.capture.numpy_writing import add_at
-from adjoint.capture.table import any_traced, full_name, unwrap_all, wrap_list
+from adjoint.capture.table import any_traced, full_name, strong, unwrap_all, wrap_list
 from adjoint.capture.traced import Traced, apply, apply_one
 from adjoint.capture.views import overwrite
 from adjoint.primitives import UFUNCS, find_special
@@ -44,19 +44,36 @@ def power(base: Any, exponent: Any) -> Any:
     return apply(POWER.bare, (base, exponent))
 
 
+def _positive(x: Any) -> Any:
+    if type(x) is not Traced:
+        return +x
+    if x.dtype.kind == "b":
+        raise DTypeError("numpy.positive is not defined for booleans.")
+    return x.copy()
+
+
+def _float_power(x: Any, y: Any) -> Any:
+    x = strong(x)
+    wide = np.complex128 if x.dtype.kind == "c" else np.float64
+    return power(x.astype(wide), y)
+
+
 def _modf(x: Any) -> Any:
+    x = strong(x)
+    dtype = np.modf(np.zeros(0, x.dtype))[0].dtype
+    x = x if x.dtype == dtype else x.astype(dtype)
     whole = np.trunc(x)
     return x - whole, whole
 
 
 COMPOSED: dict[Any, Callable[..., Any]] = {
     np.power: power,
-    np.float_power: lambda x, y: power(x * 1.0, y),
+    np.float_power: _float_power,
     np.matmul: matmul,
     np.vecdot: vecdot,
     np.matvec: lambda a, b: matmul(a, b[..., None])[..., 0],
     np.vecmat: lambda a, b: matmul(np.conjugate(a)[..., None, :], b)[..., 0, :],
-    np.positive: lambda x: x.copy() if type(x) is Traced else +x,
+    np.positive: _positive,
     np.divmod: lambda x, y: (x // y, x % y),
     np.modf: _modf,
 }

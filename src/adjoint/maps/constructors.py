@@ -195,7 +195,7 @@ def embedding(subspace: Space) -> LinearMap:
         array([[1., 2.],
                [2., 1.]])
     """
-    if not isinstance(subspace, Space) or isinstance(subspace, Dual):
+    if not isinstance(subspace, Space) or isinstance(subspace, Dual):  # type: ignore[redundant-expr]
         raise ArgumentTypeError(
             f"embedding takes a space of arrays. Got {describe(subspace)}. "
             "Symmetric(n), Skew(n) and products of them lie in an ambient space of arrays."

@@ -118,8 +118,10 @@ def _product(mover: _Mover, equation: Equation) -> Term | None:
             return (product, value) if np.isfinite(product) and product else None
     (n, x), (m, y) = map(mover.term, equation.inputs)
     number = n * m
-    if number != 1 and x.type.ndim != y.type.ndim and 0 in (x.type.ndim, y.type.ndim):
-        if x.type.ndim == 0:
+    small, large = (x, y) if x.type.ndim == 0 else (y, x)
+    # A product of Python scalars is not weak: it would widen what it meets.
+    if number != 1 and not small.type.weak and small.type.ndim == 0 < large.type.ndim:
+        if small is x:
             x = mover.times(number, x)
         else:
             y = mover.times(number, y)

@@ -11,6 +11,7 @@ Along = Callable[[float], Any]
 
 _FIRST, _LAST = 3, 45  # the ladder: steps 2^-3 ... 2^-45, times the size of the point
 _ABOVE = 50.0  # a remainder counts if it is that much larger than rounding
+_ABRUPT = 64.0  # from one rung to the next, no power up to the fifth falls by so much
 _WINDOW = 4  # rungs from which a rate is told
 
 
@@ -43,10 +44,8 @@ class Ladder:
 
     def _wobble(self, step: float) -> float:
         """Rounding noise from third differences, in which anything smooth on this scale cancels."""
-        values = [self.at(k * step * self.size) for k in range(8)]
-        thirds = np.diff(np.array(values), 3, axis=0) / np.sqrt(20)
-        sizes = [_norm(each) for each in thirds if np.all(np.isfinite(each))]
-        return max(sizes, default=0.0)
+        # On one side: a kink or a jump at the point itself is not noise.
+        return scatter([self.at(k * step * self.size) for k in range(1, 9)])
 
     def at(self, step: float) -> Any:
         """The value at a step."""
@@ -82,6 +81,9 @@ class Ladder:
             return Rate(float("nan"), float("nan"), float("nan"))
         if len(usable) < _WINDOW:
             return Rate(float("inf"), float("nan"), float("nan"))
+        if below and usable[-1][1] > _ABRUPT * _ABOVE * noise(usable[-1][0]):
+            # What was seen lies farther away, such as a kink nearby; here there is nothing.
+            return Rate(float("inf"), usable[0][0], usable[-1][0])
         steps, sizes = (np.array(column) for column in zip(*usable[-_WINDOW:], strict=True))
         rate = np.polyfit(np.log2(steps), np.log2(sizes), 1)[0]
         return Rate(float(rate), float(steps[0]), float(steps[-1]))
@@ -122,15 +124,22 @@ class Ladder:
 
 
 class Difference(NamedTuple):
-    """A derivative from central differences, and how far it can be trusted."""
+    """A derivative from central differences, how far extrapolation can be trusted, and its step."""
 
     value: Any
     error: float
+    step: float
+
+
+def scatter(values: list[Any]) -> float:
+    """The rounding noise of equidistant values, which vary smoothly but for it."""
+    thirds = np.diff(np.array(values), 3, axis=0) / np.sqrt(20)
+    return max((_norm(each) for each in thirds if np.all(np.isfinite(each))), default=0.0)
 
 
 def differentiate(along: Along, size: float) -> Difference:
     """The derivative at 0 by Ridders' extrapolation, from the best of several first steps."""
-    best = Difference(np.array(np.nan), float("inf"))
+    best = Difference(np.array(np.nan), float("inf"), float("inf"))
     for exponent in (3, 6, 10, 14, 18):
         found = _ridders(along, size * 2.0**-exponent)
         if found.error < best.error:
@@ -141,7 +150,7 @@ def differentiate(along: Along, size: float) -> Difference:
 
 
 def _ridders(along: Along, first: float, rungs: int = 8, ratio: float = 1.6) -> Difference:
-    best = Difference(np.array(np.nan), float("inf"))
+    best = Difference(np.array(np.nan), float("inf"), float("inf"))
     before: list[Any] = []
     for rung in range(rungs):
         step = first / ratio**rung
@@ -154,7 +163,7 @@ def _ridders(along: Along, first: float, rungs: int = 8, ratio: float = 1.6) -> 
             column.append((factor * column[-1] - old) / (factor - 1))
             error = max(_norm(column[-1] - column[-2]), _norm(column[-1] - old))
             if error < best.error:
-                best = Difference(column[-1], error)
+                best = Difference(column[-1], error, step)
         before = column
     return best
 
