@@ -44,7 +44,7 @@ def test_a_common_sign_is_taken_out_of_a_sum() -> None:
 
 
 def test_a_factor_goes_into_the_smaller_operand() -> None:
-    """In reverse, the 2 of a square multiplies the single number that comes back through the sum."""
+    """In reverse, the 2 of a square multiplies the one number that comes through the sum."""
     program = program_of(lambda x: sum_axes(np.square(x), (0,)), f8(4))
     reverse = simplify(vjp(program, [True]))
     types = {str(e.outputs[0].type) for e in reverse.equations if e.primitive.name == "multiply"}

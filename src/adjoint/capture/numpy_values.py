@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.base.errors import UnsupportedFunctionError
+from adjoint.base.errors import DTypeError, UnsupportedFunctionError
 from adjoint.capture.numpy_shape import stack
 from adjoint.capture.table import any_traced, as_operand, implements, perform
 from adjoint.capture.traced import Traced, concrete, from_array, is_known, unwrap
@@ -233,6 +233,11 @@ def astype(
 ) -> Any:
     """a.astype(dtype)."""
     dtype = np.dtype(dtype)
+    if dtype.kind not in "biufc":
+        raise DTypeError(
+            f"A traced array cannot be made one of dtype {dtype}; only booleans, integers, floats "
+            "and complex numbers can be computed with."
+        )
     if not np.can_cast(a.dtype, dtype, casting=casting):  # type: ignore[arg-type]
         raise TypeError(
             f"Cannot cast array data from {a.dtype!r} to {dtype!r} according to the rule "

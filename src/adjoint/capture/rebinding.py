@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import sys
 import sysconfig
 import types
 import weakref
@@ -98,16 +99,43 @@ def rebind(value: Any) -> tuple[Any, bool]:
             return UserModule(value), True
         return value, False
     elif isinstance(value, functools.partial):
-        inner, writes = rebind(value.func)
-        if inner is not value.func:
-            return functools.partial(inner, *value.args, **value.keywords), writes
+        return _rebind_partial(value)
     elif type(value) is _CACHED:  # a cache would keep traced values beyond the capture
         return rebind(value.__wrapped__)
     elif type(value) is types.MethodType:
         made = clone(value.__func__)
         return types.MethodType(made.call, value.__self__), made.writes
     shadow = shadow_of(value)
-    return (value, False) if shadow is None else (shadow, False)
+    # The methods of a user's object are not reached, and may write into arrays.
+    return (value, _is_users_object(value)) if shadow is None else (shadow, False)
+
+
+def _rebind_partial(value: functools.partial[Any]) -> tuple[Any, bool]:
+    inner, writes = rebind(value.func)
+    args = [_rebind_argument(each) for each in value.args]
+    keywords = {name: _rebind_argument(each) for name, each in value.keywords.items()}
+    writes = writes or any(each[1] for each in (*args, *keywords.values()))
+    plain = {name: each[0] for name, each in keywords.items()}
+    return functools.partial(inner, *(each[0] for each in args), **plain), writes
+
+
+def _rebind_argument(value: Any) -> tuple[Any, bool]:
+    """What a default or bound argument becomes: functions are clones, data stays."""
+    if type(value) in _PLAIN:
+        return value, False
+    new, writes = rebind(value)
+    return (new, writes) if callable(value) else (value, False)
+
+
+def _is_users_object(value: Any) -> bool:
+    kind = value if isinstance(value, type) else type(value)
+    if kind in _PLAIN or kind.__module__ == "builtins":
+        return False
+    module = sys.modules.get(kind.__module__)
+    if module is None or kind.__module__.partition(".")[0] == "adjoint":
+        return False
+    file = getattr(module, "__file__", None)
+    return file is not None and is_users_file(file) if module.__name__ != "__main__" else True
 
 
 _CACHED = type(functools.lru_cache(lambda: None))
@@ -195,10 +223,19 @@ def _make_clone(function: types.FunctionType, facts: CodeFacts) -> Clone:
         else:
             closure.append(types.CellType(new))
             replaced.append((cell, content))
+    defaults = [_rebind_argument(each) for each in function.__defaults__ or ()]
+    keywords = {
+        name: _rebind_argument(each) for name, each in (function.__kwdefaults__ or {}).items()
+    }
+    writes = writes or any(each[1] for each in (*defaults, *keywords.values()))
     copy = types.FunctionType(
-        function.__code__, names, function.__name__, function.__defaults__, tuple(closure)
+        function.__code__,
+        names,
+        function.__name__,
+        tuple(each[0] for each in defaults) or None,
+        tuple(closure),
     )
-    copy.__kwdefaults__ = function.__kwdefaults__
+    copy.__kwdefaults__ = {name: each[0] for name, each in keywords.items()} or None
     copy.__qualname__ = function.__qualname__
     copy.__module__ = function.__module__
     if made is not None:

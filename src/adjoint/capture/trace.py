@@ -115,8 +115,13 @@ class Trace:
 
     def _lift_array(self, value: np.ndarray[Any, Any]) -> int:
         known = self.arrays.get(id(value))
-        if known is not None and (not self.writes or same_bits(self.values[known[1]], value)):
-            return known[1]
+        if known is not None:
+            # Code that capture does not see may have written into it since.
+            if value.nbytes <= _SMALL:
+                if self.values[known[1]].tobytes() == value.tobytes():
+                    return known[1]
+            elif not self.writes or same_bits(self.values[known[1]], value):
+                return known[1]
         dtype = value.dtype
         if dtype.kind not in "biufc":
             _check_numeric(value)

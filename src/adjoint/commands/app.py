@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -218,7 +219,7 @@ def show(
     with told_in_one_line("show", path, details), loaded(path, name) as found:
         program = ad.program(found.function, *find_inputs(found, inputs, seed))
         some = jvp or vjp or source
-        parts = [
+        parts: list[tuple[str, bool, Callable[[], object]]] = [
             ("program", not some, lambda: program),
             ("jvp", jvp, program.jvp),
             ("vjp", vjp or not some, program.vjp),

@@ -1,8 +1,9 @@
 """Constant factors of derivatives, moved to where they cost least.
 
-The derivative of x ** 2 is 2 * x * u, that of y - x is -u: each factor would be a pass over an array. Here every derived value is kept
-as a number times another value; the numbers are multiplied with each other, pass through all that is linear, and are written out
-where the array is small, or not at all when a sum of terms has them in common. A sum of products becomes one contraction.
+The derivative of x ** 2 is 2 * x * u, that of y - x is -u: each factor would be a pass over an
+array. Here every derived value is kept as a number times another value; the numbers are multiplied
+with each other, pass through all that is linear, and are written out where the array is small, or
+not at all when a sum of terms has them in common. A sum of products becomes one contraction.
 
 Not exact: products are rounded in another order. It touches nothing that the user wrote.
 """
@@ -24,6 +25,7 @@ from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable,
 ADD, SUBTRACT = PRIMITIVES["add"], PRIMITIVES["subtract"]
 NEGATIVE, MULTIPLY = PRIMITIVES["negative"], PRIMITIVES["multiply"]
 _LINEAR = frozenset({SUM, TRANSPOSE, RESHAPE, BROADCAST, SLICE})
+_EXACT = 2**53  # up to which doubles hold every integer
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 Number = int | float
@@ -109,15 +111,17 @@ def _negative(mover: _Mover, equation: Equation) -> Term | None:
 
 
 def _product(mover: _Mover, equation: Equation) -> Term | None:
-    """A number times a value, or two values: their numbers come out, or go into the smaller one."""
+    """A number times a value, or two values: numbers come out, or go into the smaller one."""
     for factor, other in (equation.inputs, equation.inputs[::-1]):
-        if _is_real_literal(factor) and other.type is equation.outputs[0].type:
-            number, value = mover.term(other)
-            assert isinstance(factor, Literal)
-            product = factor.value * number
-            return (product, value) if np.isfinite(product) and product else None
+        literal = _real_literal(factor)
+        if literal is not None and other.type is equation.outputs[0].type:
+            scale, value = mover.term(other)
+            product = _multiplied(literal, scale)
+            return (product, value) if product else None
     (n, x), (m, y) = map(mover.term, equation.inputs)
-    number = n * m
+    number = _multiplied(n, m)
+    if number is None:
+        return None
     small, large = (x, y) if x.type.ndim == 0 else (y, x)
     # A product of Python scalars is not weak: it would widen what it meets.
     if number != 1 and not small.type.weak and small.type.ndim == 0 < large.type.ndim:
@@ -129,8 +133,17 @@ def _product(mover: _Mover, equation: Equation) -> Term | None:
     return number, mover.one(equation.primitive, x, y)
 
 
-def _is_real_literal(atom: Atom) -> bool:
-    return isinstance(atom, Literal) and type(atom.value) in (int, float)
+def _multiplied(n: Number, m: Number) -> Number | None:
+    """The product of two factors; None where it would overflow."""
+    product = n * m
+    if abs(product) > _EXACT:
+        product = float(product)
+    return product if np.isfinite(product) else None
+
+
+def _real_literal(atom: Atom) -> Number | None:
+    value = atom.value if isinstance(atom, Literal) else None
+    return value if isinstance(value, (int, float)) and type(value) in (int, float) else None
 
 
 def _sum_of_two(mover: _Mover, equation: Equation) -> Term | None:
@@ -160,7 +173,7 @@ def _linear(mover: _Mover, equation: Equation) -> Term | None:
 
 
 def _as_contraction(mover: _Mover, equation: Equation, value: Atom) -> Atom | None:
-    """The sum of all entries of a product of two arrays, as one contraction without the array in between."""
+    """The sum of all entries of a product of two arrays, without the array in between."""
     source = mover.made.get(value) if isinstance(value, Variable) else None
     if source is None or source.primitive is not SCALE or not source.derived:
         return None
@@ -174,7 +187,8 @@ def _as_contraction(mover: _Mover, equation: Equation, value: Atom) -> Atom | No
 
 def _contraction(mover: _Mover, equation: Equation) -> Term | None:
     (n, x), (m, y) = map(mover.term, equation.inputs)
-    return n * m, mover.emit(equation.operation, [x, y])[0]
+    number = _multiplied(n, m)
+    return None if number is None else (number, mover.emit(equation.operation, [x, y])[0])
 
 
 _RULES: dict[Any, Callable[[_Mover, Equation], Term | None]] = {

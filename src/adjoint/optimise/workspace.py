@@ -1,7 +1,8 @@
-"""Workspace: which intermediate results live in memory that is kept from one run of a program to the next.
+"""Workspace: intermediate results in memory that is kept from one run of a program to the next.
 
-Fresh large arrays cost a page fault for every four kilobytes, which takes about as long as an elementwise operation on them. Results that
-do not leave the program are put in a few arrays that are handed out anew at every run.
+Fresh large arrays cost a page fault for every four kilobytes, which takes about as long as an
+elementwise operation on them. Results that do not leave the program are put in a few arrays that
+are handed out anew at every run.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ SMALLEST = 1 << 15  # bytes; below that the system's allocator is as quick
 
 @dataclass(frozen=True)
 class Workspace:
-    """slots: the types of the arrays that a run needs. places: for an equation, by number, the slot its result goes to."""
+    """What a run needs.
+
+    slots: the types of the arrays. places: for an equation, by number, the slot of its result.
+    """
 
     slots: tuple[ArrayType, ...]
     places: dict[int, int]
@@ -58,7 +62,8 @@ def _memories(
 ) -> tuple[dict[int, Variable], dict[Variable, int], set[Variable]]:
     """Where each memory begins (by equation) and ends, and which ones leave the program's hands.
 
-    A memory is named by the first variable in it; results that take it over are in it too, and so are views.
+    A memory is named by the first variable in it; results that take it over are in it too, and so
+    are views.
     """
     home: dict[Variable, Variable] = {}
     begins: dict[int, Variable] = {}

@@ -65,7 +65,7 @@ NEGATIVE = elementwise(
 def _multiply_transpose(cotangents: Any, operands: Any) -> Any:
     """A user's own product, where one factor is held fixed (`linear_transpose`)."""
     (cotangent,) = cotangents
-    found = []
+    found: list[Expression | None] = []
     for operand, factor in zip(operands, operands[::-1], strict=True):
         if isinstance(factor, Expression):
             product = weigh(conjugate(factor), cotangent, cotangent.type)

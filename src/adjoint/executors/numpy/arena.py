@@ -41,7 +41,8 @@ class Arena:
         with self._lock:
             for type_, array in zip(types, arrays, strict=True):
                 if self.kept + array.nbytes > self.limit:
-                    self._free.clear()  # shapes that no longer come by would otherwise stay for ever
+                    # Shapes that no longer come by would otherwise stay for ever.
+                    self._free.clear()
                     self.kept = 0
                 if array.nbytes <= self.limit:
                     self._free.setdefault(type_, []).append(array)

@@ -12,7 +12,6 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType
 from adjoint.executors.numpy.arena import ARENA
-
 from adjoint.executors.numpy.templates import (
     Namespace,
     expression,
@@ -97,9 +96,7 @@ class _Writer:
         self.strong = strong
         self.names: dict[Variable, str] = {}
         # Strong zeros are for rare runs, whose products choose their own memory.
-        self.workspace = (
-            Workspace((), {}) if strong else workspace(program, plan_, takes_memory)
-        )
+        self.workspace = Workspace((), {}) if strong else workspace(program, plan_, takes_memory)
 
     def source(self) -> str:
         """The whole function."""
