@@ -1,4 +1,7 @@
-"""Comparing a captured function with NumPy running it: values exactly, derivatives with differences."""
+"""Comparing a captured function with NumPy running it.
+
+Values exactly, derivatives with differences.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +39,13 @@ def captured_value(function: Callable[..., Any], *args: Any) -> Any:
 
 
 def copied(tree: Any) -> Any:
-    """A tree whose arrays are copies, so that a function that writes into its argument cannot be seen."""
-    return pytrees.tree_map(lambda leaf: leaf.copy() if isinstance(leaf, np.ndarray) else leaf, tree)
+    """A tree whose arrays are copies.
+
+    So that a function that writes into its argument cannot be seen.
+    """
+    return pytrees.tree_map(
+        lambda leaf: leaf.copy() if isinstance(leaf, np.ndarray) else leaf, tree
+    )
 
 
 def is_inexact(leaf: Any) -> bool:
@@ -61,7 +69,9 @@ def direction(tree: Any, seed: int) -> Any:
 
 def pair(one: Any, other: Any) -> float:
     """Re <a, b> over trees."""
-    return float(sum(np.sum((np.conj(a) * b).real) for a, b in zip(leaves(one), leaves(other), strict=True)))
+    return float(
+        sum(np.sum((np.conj(a) * b).real) for a, b in zip(leaves(one), leaves(other), strict=True))
+    )
 
 
 def same_derivative(
@@ -94,11 +104,16 @@ def same_derivative(
         weights = direction(value, seed + 10)
         back = pullback(weights)
         np.testing.assert_allclose(
-            pair(back, tangents), pair(weights, image), rtol=0, atol=1e-9 * scale * max(1, len(leaves(image)))
+            pair(back, tangents),
+            pair(weights, image),
+            rtol=0,
+            atol=1e-9 * scale * max(1, len(leaves(image))),
         )
 
 
-def function_of(function: Callable[..., Any], args: tuple[Any, ...], places: list[int]) -> Callable[..., Any]:
+def function_of(
+    function: Callable[..., Any], args: tuple[Any, ...], places: list[int]
+) -> Callable[..., Any]:
     """The function of its inexact arguments alone."""
     rest = copied(args)
 

@@ -1,4 +1,7 @@
-"""The list that the files `programs_*.py` fill: programs as scientists write them in plain NumPy."""
+"""The list that the files `programs_*.py` fill.
+
+Programs as scientists write them in plain NumPy.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,10 @@ from typing import Any, NamedTuple
 
 
 class Example(NamedTuple):
-    """A program at a point. refused: the error that adjoint must raise where it does not support the program yet."""
+    """A program at a point.
+
+    Refused: the error that adjoint must raise where it does not support the program yet.
+    """
 
     function: Callable[..., Any]
     args: tuple[Any, ...]

@@ -1,6 +1,5 @@
 """Programs of statistics, econometrics, finance and machine learning."""
 
-# ruff: noqa: B007, SIM, E741
 from __future__ import annotations
 
 import math
@@ -33,7 +32,11 @@ def softmax_regression(W):
     return -np.log(probabilities[np.arange(len(labels)), labels]).mean()
 
 
-@example(np.log(np.array([0.3, 0.7])), np.array([[-1.0, 0.0, 1.0], [1.0, 0.5, -1.0]]), np.array([0.1, -0.2]))
+@example(
+    np.log(np.array([0.3, 0.7])),
+    np.array([[-1.0, 0.0, 1.0], [1.0, 0.5, -1.0]]),
+    np.array([0.1, -0.2]),
+)
 def gaussian_mixture(log_weights, means, log_sigmas):
     total = 0.0
     for x in X:
@@ -51,7 +54,9 @@ def log_sum_exp(a, axis=None):
     return np.squeeze(m, axis=axis) + np.log(np.sum(np.exp(a - m), axis=axis))
 
 
-@example(np.log(np.array([[0.7, 0.3], [0.4, 0.6]])), np.log(np.array([[0.5, 0.4, 0.1], [0.1, 0.3, 0.6]])))
+@example(
+    np.log(np.array([[0.7, 0.3], [0.4, 0.6]])), np.log(np.array([[0.5, 0.4, 0.1], [0.1, 0.3, 0.6]]))
+)
 def hidden_markov_forward(log_A, log_B):
     observations = [0, 1, 2, 1, 0]
     alpha = np.log(0.5) + log_B[:, observations[0]]
@@ -60,7 +65,9 @@ def hidden_markov_forward(log_A, log_B):
     return log_sum_exp(alpha)
 
 
-@example(np.log(np.array([[0.7, 0.3], [0.4, 0.6]])), np.log(np.array([[0.5, 0.4, 0.1], [0.1, 0.3, 0.6]])))
+@example(
+    np.log(np.array([[0.7, 0.3], [0.4, 0.6]])), np.log(np.array([[0.5, 0.4, 0.1], [0.1, 0.3, 0.6]]))
+)
 def viterbi(log_A, log_B):
     observations = [0, 2, 1, 2]
     n, T = 2, len(observations)
@@ -252,7 +259,11 @@ def negative_binomial(parameters):
     r, p = parameters
     counts = np.array([0, 1, 3, 2, 5])
     return np.sum(
-        gammaln(counts + r) - gammaln(r) - gammaln(counts + 1.0) + r * np.log(p) + xlogy(counts, 1 - p)
+        gammaln(counts + r)
+        - gammaln(r)
+        - gammaln(counts + 1.0)
+        + r * np.log(p)
+        + xlogy(counts, 1 - p)
     )
 
 

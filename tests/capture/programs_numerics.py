@@ -1,6 +1,6 @@
 """Numerical algorithms written out by hand."""
 
-# ruff: noqa: B007, SIM, E741
+# ruff: noqa: B905, PT018, UP031
 from __future__ import annotations
 
 import copy
@@ -314,7 +314,7 @@ def printed_progress(x):
         loss = (value - 0.4) ** 2
         if loss < best:
             best = loss
-        log.append(f"{i}: {loss:.3f} {best}" + "%.3e" % loss + " {:8.2f}".format(best))
+        log.append(f"{i}: {loss:.3f} {best}" + "%.3e" % loss + f" {best:8.2f}")
     assert best >= 0, "negative"
     assert len(log) == 3 and isinstance(log[0], str)
     return best

@@ -1,6 +1,7 @@
-"""Programs of physics, chemistry, biology and engineering, written without a thought for differentiation."""
+"""Programs of physics, chemistry, biology and engineering, written without a thought for
+differentiation."""
 
-# ruff: noqa: B007, SIM, E741
+# ruff: noqa: B007, B905, E741, SIM, UP031
 from __future__ import annotations
 
 import math
@@ -320,7 +321,10 @@ def energy_balance(parameters):
     return T
 
 
-@example(np.random.default_rng(2).uniform(0.5, 1.5, (4, 5)), np.array([[0.0, 0.2, 0.0], [0.2, 0.2, 0.2], [0.0, 0.2, 0.0]]))
+@example(
+    np.random.default_rng(2).uniform(0.5, 1.5, (4, 5)),
+    np.array([[0.0, 0.2, 0.0], [0.2, 0.2, 0.2], [0.0, 0.2, 0.0]]),
+)
 def image_filter(image, kernel):
     h, w = image.shape
     kh, kw = kernel.shape

@@ -1,4 +1,7 @@
-"""Indexing: every form that NumPy has, read and written, gives NumPy's values, derivatives and errors."""
+"""Indexing.
+
+Every form that NumPy has, read and written, gives NumPy's values, derivatives and errors.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,9 @@ def indices(draw: Any, shape: tuple[int, ...]) -> Any:
         elif kind == "a":
             flat = draw(st.lists(st.integers(-n, n - 1), min_size=6, max_size=6))
             array = np.resize(np.array(flat), common)
-            entries.append(array.tolist() if array.ndim == 1 and array.size and draw(st.booleans()) else array)
+            entries.append(
+                array.tolist() if array.ndim == 1 and array.size and draw(st.booleans()) else array
+            )
         else:
             mask = np.array(draw(st.lists(st.booleans(), min_size=n, max_size=n)))
             entries.append(mask)
@@ -114,13 +119,19 @@ def repeats(x: Any, index: Any) -> bool:
 
 
 @settings(max_examples=300, deadline=None)
-@given(cases(), st.sampled_from(["scalar", "whole", "row", "wrong"]), st.sampled_from(["=", "+=", "*="]))
+@given(
+    cases(),
+    st.sampled_from(["scalar", "whole", "row", "wrong"]),
+    st.sampled_from(["=", "+=", "*="]),
+)
 def test_writing(case: Any, form: str, operator: str) -> None:
     x, index = case
     part = outcome(lambda: x[index])
     shape = () if isinstance(part, Exception) else np.shape(part)
     shape = {"scalar": (), "whole": shape, "row": shape[-1:], "wrong": (7, *shape)}[form]
-    assume(form != "wrong" or np.size(part))  # NumPy lets any shape through where nothing is written
+    assume(
+        form != "wrong" or np.size(part)
+    )  # NumPy lets any shape through where nothing is written
     value = np.linspace(1, 2, int(np.prod(shape))).reshape(shape)[()]
 
     def function(x: Any, value: Any) -> Any:
@@ -253,7 +264,9 @@ def test_an_index_that_is_an_argument() -> None:
     same_derivative(fitting, args)
 
 
-@pytest.mark.parametrize("value", [[1.0, 2.0, 3.0, 4.0], (1, 2, 3, 4), 5, True, 1 + 0j * 0, np.float32(2)])
+@pytest.mark.parametrize(
+    "value", [[1.0, 2.0, 3.0, 4.0], (1, 2, 3, 4), 5, True, 1 + 0j * 0, np.float32(2)]
+)
 def test_writing_plain_values(value: Any) -> None:
     def function(x: Any) -> Any:
         x = x.copy()

@@ -1,4 +1,7 @@
-"""NumPy's functions, methods and operators: values to the dtype, and derivatives, in every form of call."""
+"""NumPy's functions, methods and operators.
+
+Values to the dtype, and derivatives, in every form of call.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ STEPS = re.compile(r"round|around|fix|astype\(int|//|int\(|divmod|\.name|shape|f
 def made(row: str) -> tuple[Any, tuple[Any, ...]]:
     """A row as a function of the arguments that it names, and their values."""
     names = [name for name in ARGUMENTS if re.search(rf"(?<![\w.\"]){name}(?![\w\"(=])", row)]
-    function = eval(f"lambda {', '.join(names)}: {row}", {"np": np})  # noqa: S307
+    function = eval(f"lambda {', '.join(names)}: {row}", {"np": np})
     return function, tuple(ARGUMENTS[name] for name in names)
 
 
@@ -40,7 +43,10 @@ def test_value(row: str) -> None:
 
 @pytest.mark.parametrize("row", ROWS)
 def test_value_of_known_arrays(row: str) -> None:
-    """The same of arrays made inside of the function: views stay views, results can be written into."""
+    """The same of arrays made inside of the function.
+
+    Views stay views, results can be written into.
+    """
     function, args = made(row)
 
     def inside(t: Any) -> Any:
@@ -67,11 +73,14 @@ def test_value_in_single_precision(row: str) -> None:
         return  # NumPy gives Python's numbers; under capture a number keeps the dtype that it has
     function, args = made(row)
     single = tuple(
-        np.asarray(arg, {"f": np.float32, "c": np.complex64}.get(np.asarray(arg).dtype.kind))[()] for arg in args
+        np.asarray(arg, {"f": np.float32, "c": np.complex64}.get(np.asarray(arg).dtype.kind))[()]
+        for arg in args
     )
     with np.errstate(all="ignore"):
         same_values(
-            captured_value(lambda *a: arrays_of(function(*a)), *single), arrays_of(function(*single)), 1e-4
+            captured_value(lambda *a: arrays_of(function(*a)), *single),
+            arrays_of(function(*single)),
+            1e-4,
         )
 
 
@@ -88,8 +97,23 @@ def test_derivative(row: str) -> None:
 
 def test_every_function_of_the_table_is_tried() -> None:
     text = " ".join(ROWS)
-    quiet = {"may_share_memory", "shares_memory", "array_repr", "array_str", "array2string", "copyto", "argpartition"}
-    quiet |= {"fill_diagonal", "put_along_axis", "putmask", "put", "nanargmax", "nanargmin"}  # test_writing.py
+    quiet = {
+        "may_share_memory",
+        "shares_memory",
+        "array_repr",
+        "array_str",
+        "array2string",
+        "copyto",
+        "argpartition",
+    }
+    quiet |= {
+        "fill_diagonal",
+        "put_along_axis",
+        "putmask",
+        "put",
+        "nanargmax",
+        "nanargmin",
+    }  # test_writing.py
     scipy = {"logsumexp", "softmax", "log_softmax"}
     names = {function.__name__ for function in FUNCTIONS} - quiet - scipy
     missing = {name for name in names if not re.search(rf"\b{name}\(", text)}
@@ -177,13 +201,12 @@ WRONG = [
     "np.swapaxes(x, 0, 3)",
     "np.moveaxis(x, 0, 4)",
     "v[0][0]",
-    "x < 1j if False else s[0]",
     "hash(x)",
     "np.where(b, x)",
     "np.linalg.norm(v, 'abc')",
     "int(x)",
     "bool(x)",
-    "range(s)" if False else "x[s]",
+    "x[s]",
     "np.einsum('ij,jk', x, y)",
     "np.cross(v, v)",
     "np.matmul(x, s)",
@@ -191,7 +214,7 @@ WRONG = [
     "np.delete(v, 7)",
     "np.insert(v, 9, 1.0)",
     "np.tile(x, -1)",
-    "[][x]" if False else "x[9]",
+    "x[9]",
     "v + [1, 2]",
     "v + None",
     "v + 'a'",
@@ -211,9 +234,9 @@ WRONG = [
 @pytest.mark.parametrize("row", WRONG)
 def test_what_numpy_refuses_is_refused_with_its_type(row: str) -> None:
     function, args = made(row)
-    with pytest.raises(Exception) as expected:  # noqa: PT011, B017
+    with pytest.raises(Exception) as expected:
         function(*args)
-    with pytest.raises((Exception,)) as found:  # noqa: PT011, B017
+    with pytest.raises((Exception,)) as found:
         ad.jit(function)(*args)
     builtin = next(
         each

@@ -1,4 +1,7 @@
-"""Programs as scientists write them: the value is NumPy's, the derivative that of central differences."""
+"""Programs as scientists write them.
+
+The value is NumPy's, the derivative that of central differences.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from tests.capture import programs_learning, programs_numerics, programs_physics
 from tests.capture.comparing import captured_value, copied, same_derivative, same_values
 from tests.capture.programs import EXAMPLES
 
-assert programs_learning and programs_numerics and programs_physics
+assert all((programs_learning, programs_numerics, programs_physics))
 NAMED = {each.function.__name__: each for each in EXAMPLES}
 
 

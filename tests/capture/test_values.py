@@ -1,5 +1,9 @@
-"""Values that user code asks for: branches, loops, conversions and text; and what vmap and jit make of them."""
+"""Values that user code asks for: branches, loops, conversions and text.
 
+And what vmap and jit make of them.
+"""
+
+# ruff: noqa: UP031
 from __future__ import annotations
 
 from typing import Any
@@ -40,7 +44,14 @@ def counted(x: Any) -> Any:
 
 def extremes(x: Any) -> Any:
     values = [x, x**2, 2 - x]
-    return max(values) + min(values) * 2 + max(x, 0.1) + min(x, 3) + sorted(values)[1] + sorted(values, reverse=True)[0]
+    return (
+        max(values)
+        + min(values) * 2
+        + max(x, 0.1)
+        + min(x, 3)
+        + sorted(values)[1]
+        + sorted(values, reverse=True)[0]
+    )
 
 
 def logic(x: Any) -> Any:
@@ -62,7 +73,14 @@ def rounded(x: Any) -> Any:
 
 
 def shown(x: Any) -> Any:
-    text = f"{x:.3f} {x!r} {x}" + "%.2f %s" % (x, x) + "{:8.2e} {}".format(x, x) + str(x) + repr(x) + format(x, ".1f")
+    text = (
+        f"{x:.3f} {x!r} {x}"
+        + "%.2f %s" % (x, x)
+        + f"{x:8.2e} {x}"
+        + str(x)
+        + repr(x)
+        + format(x, ".1f")
+    )
     print(text)
     print(x, float(x), "%g" % x)
     assert float(x) == x, "equal"
@@ -107,9 +125,22 @@ def divided(x: Any) -> Any:
 
 
 FUNCTIONS = [
-    branch, while_loop, chained, counted, extremes, logic, contains, rounded, shown, matched, ternary, tried, enumerated,
-    set_of, divided,
-]  # fmt: skip
+    branch,
+    while_loop,
+    chained,
+    counted,
+    extremes,
+    logic,
+    contains,
+    rounded,
+    shown,
+    matched,
+    ternary,
+    tried,
+    enumerated,
+    set_of,
+    divided,
+]
 POINTS = [0.3, 0.9, 1.6, 5.2]
 
 
@@ -142,11 +173,23 @@ def test_jit_takes_the_right_branch_every_time(function: Any, capsys: Any) -> No
 
 @pytest.mark.parametrize(
     "function",
-    [branch, while_loop, chained, counted, extremes, logic, contains, rounded, matched, tried, enumerated],
+    [
+        branch,
+        while_loop,
+        chained,
+        counted,
+        extremes,
+        logic,
+        contains,
+        rounded,
+        matched,
+        tried,
+        enumerated,
+    ],
     ids=lambda function: function.__name__,
 )
 def test_vmap_has_no_single_value(function: Any) -> None:
-    with pytest.raises(ad.errors.ValueNeededError, match="np.where"):
+    with pytest.raises(ad.errors.ValueNeededError, match=r"np\.where"):
         ad.vmap(function)(np.array(POINTS))
 
 

@@ -132,6 +132,56 @@ def test_the_arena_hands_out_what_it_took_back() -> None:
     assert arena.kept == 0
 
 
+def test_results_are_lent_and_lent_again_only_when_nothing_refers_to_them() -> None:
+    """Views, views of views and slices of a result hold its memory as the result itself does."""
+    gradient = ad.grad(lambda x: np.sum(np.exp(np.sin(x))))
+    x = np.linspace(0, 1, 3 * LARGE + 1)
+    kept = [gradient(x + step) for step in range(7)]
+    for number, one in enumerate(kept):
+        assert not any(np.shares_memory(one, other) for other in kept[:number])
+        np.testing.assert_array_equal(one, gradient(x + number))
+    part = kept[0][10:20].reshape(2, 5)
+    expected = part.copy()
+    del kept, one
+    for step in range(7):
+        gradient(x - step)
+    np.testing.assert_array_equal(part, expected)
+
+
+def test_memory_of_results_that_are_gone_is_used_again() -> None:
+    arena = Arena()
+    types = [f8(LARGE)]
+    (first,) = arena.lend(types)
+    place = first.ctypes.data
+    (second,) = arena.lend(types)
+    assert second.ctypes.data != place
+    del first
+    (third,) = arena.lend(types)
+    assert third.ctypes.data == place
+    held = [arena.lend(types)[0] for _ in range(10)]
+    assert len({array.ctypes.data for array in (second, third, *held)}) == 12
+    assert arena.lent == 4 * 8 * LARGE
+
+
+def test_what_is_lent_is_bounded() -> None:
+    arena = Arena(limit=8 * LARGE * 2)
+    for length in range(LARGE, LARGE + 20):
+        arena.lend([f8(length)])
+        assert arena.lent <= arena.limit
+    arena.lend([f8(10 * LARGE)])
+    assert arena.lent <= arena.limit
+
+
+def test_results_are_writable_and_ordinary() -> None:
+    x = np.linspace(0, 1, LARGE)
+    gradient = ad.grad(lambda t: np.sum(t[1:] * t[:-1]))(x)
+    assert type(gradient) is np.ndarray
+    assert gradient.flags.writeable
+    assert gradient.flags.c_contiguous
+    gradient += 1
+    np.testing.assert_allclose(gradient[1:-1] - 1, x[2:] + x[:-2])
+
+
 @quickly
 @given(program=programs(), seed=st.integers(0, 2**16))
 def test_random_programs_give_the_same_in_workspace(program: Program, seed: int) -> None:

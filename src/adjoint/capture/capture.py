@@ -7,11 +7,13 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, type_of
 from adjoint.base.errors import AdjointError, ArgumentTypeError, DroppedDerivativeError
 from adjoint.capture.rebinding import is_users_file, rebound, store_globals
-from adjoint.capture.trace import Trace, enter, leave
+from adjoint.capture.trace import Trace, check_plain, enter, leave
 from adjoint.capture.traced import Traced, from_slot, settle, slot_in
 from adjoint.program import Program
 
@@ -37,8 +39,9 @@ class Captured:
 
     @property
     def constants(self) -> list[Any]:
-        """The values of the lifted constants, which are the program's inputs after the
-        arguments.
+        """The values of the lifted constants.
+
+        Which are the program's inputs after the arguments.
         """
         return self.trace.constants
 
@@ -78,13 +81,17 @@ def capture(
     trace = Trace(types, known, active)
     if lines:
         trace.lines = []
+    for value in trace.values.values():
+        if type(value) is not np.ndarray and isinstance(value, np.ndarray):
+            check_plain(value)
     enter(trace)
     try:
         made = rebound(function)
         trace.writes = made.writes or frozen
         result = call(made.call, [from_slot(trace, slot) for slot in range(len(types))])
         if type(result) is Traced and result._trace is trace and result._state is None:
-            outputs, treedef = (result._slot,), None
+            outputs: tuple[int, ...] = (result._slot,)
+            treedef = None
         else:
             leaves, treedef = pytrees.flatten(result)
             outputs = tuple([_output(trace, leaf) for leaf in leaves])

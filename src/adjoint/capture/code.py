@@ -1,5 +1,6 @@
-"""What can be told of a function from its compiled code: whether it may write into arrays, and
-which names it assigns.
+"""What can be told of a function from its compiled code.
+
+Whether it may write into arrays, and which names it assigns.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import math
 import sys
 import types
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -36,8 +38,9 @@ _NULL_FIRST = sys.version_info < (3, 13)  # PUSH_NULL comes before what is calle
 
 
 class CodeFacts(NamedTuple):
-    """writes: may write into arrays it did not make. stores_globals: assigns globals. stored_cells:
-    outer names it assigns.
+    """writes: may write into arrays it did not make.
+
+    Stores_globals: assigns globals. stored_cells: outer names it assigns.
     """
 
     writes: bool
@@ -78,7 +81,7 @@ def calls_unknown(instructions: list[dis.Instruction]) -> bool:
     """
     made_here = {
         after.argval
-        for before, after in zip(instructions, instructions[1:], strict=False)
+        for before, after in pairwise(instructions)
         if before.opname in _MAKES and after.opname == "STORE_FAST"
     }
     for place, instruction in enumerate(instructions):
@@ -92,6 +95,9 @@ def calls_unknown(instructions: list[dis.Instruction]) -> bool:
                     return True
         elif name == "PUSH_NULL":
             callee = instructions[place + 1 if _NULL_FIRST else place - 1]
+            key = instructions[min(place + 3, len(instructions) - 1)]
+            if _NULL_FIRST and key.opname == "BINARY_SUBSCR":
+                return True  # table[key](...)
             if callee.opname not in _NAMED | _MAKES and callee.argval not in made_here:
                 return True
     return False

@@ -1,5 +1,6 @@
-"""Where values leave capture: printing is always right, and a conversion that would lose a
-derivative is an error.
+"""Where values leave capture.
+
+Printing is always right, and a conversion that would lose a derivative is an error.
 """
 
 from __future__ import annotations
@@ -38,10 +39,13 @@ _ADVICE = {
 
 
 def escape(value: Traced, what: str) -> Any:
-    """The concrete value, for code that cannot keep a derivative; DroppedDerivativeError where
-    there is one to lose.
+    """The concrete value, for code that cannot keep a derivative.
+
+    DroppedDerivativeError where there is one to lose.
     """
-    value = settle(value)  # after its capture, a value is a plain number, or one of an outer capture
+    value = settle(
+        value
+    )  # after its capture, a value is a plain number, or one of an outer capture
     if is_known(value):
         return unwrap(value)
     if carries_derivative(value) and not _formats():
@@ -56,13 +60,11 @@ def _formats() -> bool:
     """Whether the conversion is for '%f' % x, which only shows the value."""
     frame: Any = sys._getframe(3)
     code, place = frame.f_code.co_code, frame.f_lasti
-    return dis.opname[code[place]] == "BINARY_OP" and code[place + 1] == _REMAINDER
+    return bool(dis.opname[code[place]] == "BINARY_OP" and code[place + 1] == _REMAINDER)
 
 
 def carries_derivative(value: Any) -> bool:
-    """Whether a value depends, in a way that can be differentiated, on an input that a derivative
-    was asked for.
-    """
+    """Whether a value depends differentiably on an input that a derivative was asked for."""
     if type(value) is not Traced or is_known(value) or not value.type.inexact:
         return False
     trace = value._trace

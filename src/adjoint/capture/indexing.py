@@ -1,5 +1,6 @@
-"""Indexing as NumPy has it, brought to two primitives: a basic slice, and a gather over leading
-axes.
+"""Indexing as NumPy has it, brought to two primitives.
+
+A basic slice, and a gather over leading axes.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from adjoint.primitives.gathering import GATHER, GATHER_SET
 from adjoint.primitives.selection import SELECT
 from adjoint.primitives.slicing import SLICE, UPDATE, Index
 from adjoint.primitives.structure import BROADCAST, RESHAPE, TRANSPOSE
-from adjoint.program import operation
+from adjoint.program import Operation, operation
 
 
 @dataclass(frozen=True)
@@ -89,8 +90,9 @@ _BOOLEAN_SCALAR = "A boolean scalar as an index is not supported; use np.where."
 
 
 def _entries(index: Any, shape: Shape) -> list[Any]:
-    """The entries of an index: slices, integers, None, Ellipsis and integer arrays (masks become
-    the places where they hold).
+    """The entries of an index.
+
+    Slices, integers, None, Ellipsis and integer arrays (masks become the places where they hold).
     """
     found: list[Any] = []
     given = index if isinstance(index, tuple) else (index,)
@@ -130,7 +132,7 @@ def _axes_named(entries: Any) -> int:
     count = 0
     for entry in entries:
         if entry is not None and entry is not Ellipsis:
-            mask = not isinstance(entry, (slice, int)) and np.result_type(_dtype_of(entry)) == bool
+            mask = not isinstance(entry, (slice, int)) and _dtype_of(entry).kind == "b"
             count += np.ndim(entry) if mask else 1
     return count
 
@@ -291,8 +293,9 @@ def get(x: Traced, index: Any) -> Any:
 
 
 def _prepared(x: Any, parsed: Parsed) -> tuple[Any, list[Any], tuple[int, ...]]:
-    """The array with its basic slices taken and its indexed axes first, the index arrays, and the
-    order of its axes.
+    """The array with its basic slices taken and its indexed axes first, the index arrays.
+
+    And the order of its axes.
     """
     part = x
     if any(entry != (0, n, 1) for entry, n in zip(parsed.basic, x.shape, strict=True)):
@@ -302,8 +305,9 @@ def _prepared(x: Any, parsed: Parsed) -> tuple[Any, list[Any], tuple[int, ...]]:
 
 
 def _result_order(ndim: int, rank: int, front: int) -> tuple[int, ...]:
-    """The axes of a gather's result (index axes first) in NumPy's order: index axes after `front`
-    others.
+    """The axes of a gather's result (index axes first) in NumPy's order.
+
+    Index axes after `front` others.
     """
     others = tuple(range(rank, ndim))
     return (*others[:front], *range(rank), *others[front:])
@@ -343,8 +347,9 @@ def put(x: Traced, index: Any, value: Any) -> None:
 
 
 def _rewrites_itself(x: Traced, index: Any, value: Any) -> bool:
-    """Whether this is the second half of `x[i] += v`, which stores a view that was already written
-    through.
+    """Whether this is the second half of `x[i] += v`.
+
+    Which stores a view that was already written through.
     """
     state = value._state if type(value) is Traced else None
     if state is None or state.base is not x or isinstance(index, (np.ndarray, Traced, list)):
@@ -366,15 +371,18 @@ def _same(one: Traced, other: Traced) -> bool:
         return False
     trace._find_owners()
     head, *operands = trace.records[trace.owners[one._slot]]
-    if getattr(head, "primitive", None) is not SLICE:
+    if not isinstance(head, Operation) or head.primitive is not SLICE:
         return False
-    written = (
-        trace.records[trace.owners[operands[0]]] if trace.owners[operands[0]] >= 0 else (None,)
-    )
+    owner = trace.owners[operands[0]]
+    if owner < 0:
+        return False
+    written = trace.records[owner]
+    maker = written[0]
     return (
-        getattr(written[0], "primitive", None) is UPDATE
-        and written[0].params["index"] == head.params["index"]
-        and written[2] == other._slot
+        isinstance(maker, Operation)
+        and maker.primitive is UPDATE
+        and maker.params["index"] == head.params["index"]
+        and bool(written[2] == other._slot)
     )
 
 
@@ -421,8 +429,9 @@ def _gathered_value(value: Any, source: Any, arrays: list[Any], parsed: Parsed) 
 
 
 def _fitted(value: Any, shown: Shape, stored: Shape) -> Any:
-    """A value that broadcasts against the shape that an index shows, as one that does against the
-    shape stored.
+    """A value that broadcasts against the shape that an index shows.
+
+    As one that does against the shape stored.
     """
     shape = np.shape(value)
     lead = len(shape) - len(shown)

@@ -1,5 +1,6 @@
-"""The methods and computed attributes of traced arrays: NumPy's functions under NumPy's method
-names.
+"""The methods and computed attributes of traced arrays.
+
+NumPy's functions under NumPy's method names.
 """
 
 from __future__ import annotations
@@ -128,3 +129,16 @@ protocols.METHODS.update(
         "var": _method(numpy_reduce.var),
     }
 )
+
+
+def _part(name: str) -> property:
+    """x.real, x.imag and x.flat, which can be assigned to."""
+
+    def write(self: Traced, value: Any) -> None:
+        protocols.METHODS[name](self)[...] = value
+
+    return property(lambda self: protocols.METHODS[name](self), write)
+
+
+for _name in ("real", "imag", "flat"):
+    setattr(Traced, _name, _part(_name))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.base.errors import ShapeError, UnsupportedFunctionError
+from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.indexing import permute_plain, reshape_plain
 from adjoint.capture.numpy_products import matmul
 from adjoint.capture.numpy_reduce import maximum_over, mean, sum_
@@ -155,7 +155,8 @@ def _slopes(f: Any, step: Any, axis: int) -> Any:
         h_first, h_last = h[:1], h[-1:]
     first = (part(f, 1, 2) - part(f, 0, 1)) / h_first
     last = (part(f, -1, None) - part(f, -2, -1)) / h_last
-    return concatenate([first, inner, last], axis)
+    result = concatenate([first, inner, last], axis)
+    return astype(result, f.dtype, copy=False) if f.dtype.kind in "fc" else result
 
 
 # --- polynomials and filters ----------------------------------------------------------------------
@@ -319,7 +320,9 @@ def _quantiles(name: str, a: Any, q: Any, axis: Any, out: Any, keepdims: Any) ->
     place = q * (count - 1)
     low = np.floor(place).astype(int)
     high = np.minimum(low + 1, count - 1)
-    share = np.asarray(place - low, q.dtype if q.ndim else a.dtype).reshape((*q.shape, *(1,) * len(kept)))[()]
+    share = np.asarray(place - low, q.dtype if q.ndim else a.dtype).reshape(
+        (*q.shape, *(1,) * len(kept))
+    )[()]
     result = rows[low] + (rows[high] - rows[low]) * share
     if count:  # NaN sorts last
         result = np.where(np.isnan(rows[-1]), rows[-1], result)

@@ -39,6 +39,7 @@ PRODUCTS = {
 
 @implements(np.matmul)
 def matmul(x1: Any, x2: Any, /) -> Any:
+    """Matrix product of two arrays."""
     x, y = as_operand(x1), as_operand(x2)
     shape_x: Any = getattr(x, "shape", ())
     shape_y: Any = getattr(y, "shape", ())
@@ -71,8 +72,9 @@ def _batched_matmul(x: Any, y: Any) -> Any:
     labels = ascii_letters[3 : 3 + len(batch)]
 
     def own(a: Any) -> tuple[Any, str]:
-        """The operand without batch axes of length one that the other repeats, and the labels of
-        those it keeps.
+        """The operand without batch axes of length one that the other repeats.
+
+        And the labels of those it keeps.
         """
         lead = a.shape[:-2]
         places = list(
@@ -93,6 +95,7 @@ def _batched_matmul(x: Any, y: Any) -> Any:
 
 @implements(np.dot)
 def dot(a: Any, b: Any) -> Any:
+    """Dot product of two arrays."""
     a, b = strong(a), strong(b)
     if np.ndim(a) == 0 or np.ndim(b) == 0:
         return a * b
@@ -102,6 +105,7 @@ def dot(a: Any, b: Any) -> Any:
 
 @implements(np.inner)
 def inner(a: Any, b: Any, /) -> Any:
+    """Inner product of two arrays."""
     a, b = strong(a), strong(b)
     if np.ndim(a) == 0 or np.ndim(b) == 0:
         return a * b
@@ -123,6 +127,7 @@ def _over(a: Any, b: Any, axes_a: Any, axes_b: Any, name: str) -> Any:
 
 @implements(np.tensordot)
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
+    """Compute tensor dot product along specified axes."""
     a, b = as_operand(a), as_operand(b)
     if np.iterable(axes):
         pairs = [list(np.atleast_1d(each)) for each in axes]
@@ -138,16 +143,19 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
 
 @implements(np.outer)
 def outer(a: Any, b: Any) -> Any:
+    """Compute the outer product of two vectors."""
     return contract(ravelled(as_operand(a)), ravelled(as_operand(b)), "a,b->ab")
 
 
 @implements(np.linalg.outer)
 def linalg_outer(x1: Any, x2: Any, /) -> Any:
+    """Compute the outer product of two vectors."""
     return outer(x1, x2)
 
 
 @implements(np.vdot)
 def vdot(a: Any, b: Any, /) -> Any:
+    """Return the dot product of two vectors."""
     a, b = ravelled(as_operand(a)), ravelled(as_operand(b))
     if np.shape(a) != np.shape(b):
         raise ShapeError(f"vdot: sizes {np.size(a)} and {np.size(b)} differ.")
@@ -156,16 +164,19 @@ def vdot(a: Any, b: Any, /) -> Any:
 
 @implements(np.vecdot, np.linalg.vecdot)
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    """Vector dot product of two arrays."""
     return sum_(np.conjugate(x1) * x2 if x1.dtype.kind == "c" else x1 * x2, axis)
 
 
 @implements(np.trace, np.linalg.trace)
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """Return the sum along diagonals of the array."""
     return sum_(diagonal(a, offset, axis1, axis2), -1)
 
 
 @implements(np.kron)
 def kron(a: Any, b: Any) -> Any:
+    """Kronecker product of two arrays."""
     a, b = as_operand(a), as_operand(b)
     rank = max(np.ndim(a), np.ndim(b))
     a = reshape_plain(a, (1,) * (rank - np.ndim(a)) + np.shape(a))
@@ -179,6 +190,7 @@ def kron(a: Any, b: Any) -> Any:
 
 @implements(np.cross, np.linalg.cross)
 def cross(a: Any, b: Any, axis: int = -1) -> Any:
+    """Return the cross product of two (arrays of) vectors."""
     a, b = moveaxis(as_operand(a), axis, -1), moveaxis(as_operand(b), axis, -1)
     if a.shape[-1] != 3 or b.shape[-1] != 3:
         raise ShapeError("cross: both arrays must have length 3 along the axis.")
@@ -191,6 +203,7 @@ def cross(a: Any, b: Any, axis: int = -1) -> Any:
 
 @implements(np.einsum)
 def einsum(*operands: Any, optimize: Any = False) -> Any:
+    """Evaluates the Einstein summation convention on the operands."""
     if not isinstance(operands[0], str):
         raise ShapeError("einsum on traced arrays takes its subscripts as a string first.")
     subscripts, *arrays = operands
@@ -248,8 +261,9 @@ def _without_repeats(x: Any, labels: str) -> tuple[Any, str]:
 
 
 def _subscripts(text: str, ranks: list[int]) -> tuple[list[str], str]:
-    """The labels of the operands and of the result, with ellipses and an implied result written
-    out.
+    """The labels of the operands and of the result.
+
+    With ellipses and an implied result written out.
     """
     text = text.replace(" ", "")
     left, arrow, result = text.partition("->")
@@ -282,6 +296,7 @@ def _subscripts(text: str, ranks: list[int]) -> tuple[list[str], str]:
 
 @implements(np.linalg.multi_dot)
 def multi_dot(arrays: Any) -> Any:
+    """Compute the dot product of two or more arrays in a single function call."""
     result = arrays[0]
     for other in arrays[1:]:
         result = dot(result, other)
@@ -290,8 +305,9 @@ def multi_dot(arrays: Any) -> Any:
 
 @implements(np.linalg.norm, np.linalg.vector_norm)
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    """The Euclidean norm of a vector or matrix, and the usual vector norms; its gradient at 0 is
-    0.
+    """The Euclidean norm of a vector or matrix, and the usual vector norms.
+
+    Its gradient at 0 is 0.
     """
     x = as_operand(x)
     matrix = (axis is None and x.ndim == 2 and ord is not None) or (

@@ -61,6 +61,7 @@ def sum_(
     initial: Any = None,
     where: Any = None,
 ) -> Any:
+    """Sum of array elements over a given axis."""
     if (
         type(a) is Traced
         and a._state is None
@@ -102,6 +103,7 @@ def mean(
     *,
     where: Any = None,
 ) -> Any:
+    """Compute the arithmetic mean along the specified axis."""
     _refuse("mean", out=out)
     a = as_operand(a)
     if dtype is None and a.dtype.kind in "biu":
@@ -124,6 +126,7 @@ def var(
     mean: Any = None,
     correction: Any = None,
 ) -> Any:
+    """Compute the variance along the specified axis."""
     _refuse("var", out=out, where=where)
     a = as_operand(a)
     ddof = ddof if correction is None or correction is np._NoValue else correction
@@ -146,6 +149,7 @@ def std(
     keepdims: Any = False,
     **kwargs: Any,
 ) -> Any:
+    """Compute the standard deviation along the specified axis."""
     return np.sqrt(var(a, axis, dtype, out, ddof, keepdims, **kwargs))
 
 
@@ -175,6 +179,7 @@ minimum_over = implements(np.min, np.amin)(_extremum(MIN, np.minimum, "min"))
 
 @implements(np.ptp)
 def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
+    """Range of values (maximum - minimum) along an axis."""
     return maximum_over(a, axis, out, keepdims) - minimum_over(a, axis, out, keepdims)
 
 
@@ -188,8 +193,9 @@ def prod(
     initial: Any = None,
     where: Any = None,
 ) -> Any:
-    """A tree of pairwise products: its derivative needs no division, so zeros among the factors are
-    no trouble.
+    """A tree of pairwise products.
+
+    Its derivative needs no division, so zeros among the factors are no trouble.
     """
     _refuse("prod", out=out)
     a = _masked(_widened(as_operand(a), np.multiply, dtype), where, 1)
@@ -215,6 +221,7 @@ def prod(
 
 @implements(np.cumsum)
 def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    """Return the cumulative sum of the elements along a given axis."""
     _refuse("cumsum", out=out)
     a = _widened(as_operand(a), np.add, dtype)
     if axis is None:
@@ -224,6 +231,7 @@ def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
 
 @implements(np.diff)
 def diff(a: Any, n: int = 1, axis: int = -1) -> Any:
+    """Calculate the n-th discrete difference along the given axis."""
     axis = normal_axis(axis, a.ndim)
     lead = (slice(None),) * axis
     for _ in range(n):
@@ -268,4 +276,5 @@ all_ = implements(np.all)(_truth(ALL))
 
 @implements(np.count_nonzero)
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+    """Counts the number of non-zero values in the array a."""
     return sum_(a != 0, axis, keepdims=keepdims)

@@ -1,10 +1,12 @@
-"""NumPy's functions that change shapes and order: numpy/_core/fromnumeric, shape_base and lib's
-relatives.
+"""NumPy's functions that change shapes and order.
+
+Numpy/_core/fromnumeric, shape_base and lib's relatives.
 """
 
 from __future__ import annotations
 
 import operator
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -12,7 +14,14 @@ import numpy as np
 
 from adjoint.base.errors import ShapeError, UnsupportedFunctionError
 from adjoint.capture.indexing import permute_plain, reshape_plain
-from adjoint.capture.table import as_array, as_operand, implements, normal_axes, normal_axis, perform
+from adjoint.capture.table import (
+    as_array,
+    as_operand,
+    implements,
+    normal_axes,
+    normal_axis,
+    perform,
+)
 from adjoint.capture.traced import Traced, apply, from_array, is_known, unwrap
 from adjoint.capture.views import (
     View,
@@ -45,6 +54,7 @@ def _shape_of(shape: Any, size: int | None = None) -> tuple[int, ...]:
 
 @implements(np.reshape)
 def reshaped(a: Any, shape: Any = None, order: str = "C", *, copy: Any = None) -> Any:
+    """Gives a new shape to an array without changing its data."""
     a = as_array(a)
     shape = _shape_of(shape, a.size)
     if order not in ("C", "F") and a.ndim > 1:
@@ -69,12 +79,14 @@ def reshaped(a: Any, shape: Any = None, order: str = "C", *, copy: Any = None) -
 
 @implements(np.ravel)
 def ravelled(a: Any, order: str = "C") -> Any:
+    """Return a contiguous flattened array."""
     a = as_array(a)
     return reshaped(a, (-1,) if a.size else (0,), order)
 
 
 @implements(np.transpose, np.permute_dims)
 def transposed(a: Any, axes: Any = None) -> Any:
+    """Returns an array with axes transposed."""
     if axes is None:
         return permute(a, tuple(reversed(range(a.ndim))))
     order = tuple(normal_axis(axis, a.ndim) for axis in axes)
@@ -85,6 +97,7 @@ def transposed(a: Any, axes: Any = None) -> Any:
 
 @implements(np.swapaxes)
 def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
+    """Interchange two axes of an array."""
     order = list(range(a.ndim))
     one, other = normal_axis(axis1, a.ndim), normal_axis(axis2, a.ndim)
     order[one], order[other] = order[other], order[one]
@@ -93,6 +106,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
 
 @implements(np.moveaxis)
 def moveaxis(a: Any, source: Any, destination: Any) -> Any:
+    """Move axes of an array to new positions."""
     sources = [normal_axis(s, a.ndim) for s in np.atleast_1d(source)]
     targets = [normal_axis(d, a.ndim) for d in np.atleast_1d(destination)]
     order = [axis for axis in range(a.ndim) if axis not in sources]
@@ -103,6 +117,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
 
 @implements(np.rollaxis)
 def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
+    """Roll the specified axis backwards, until it lies in a given position."""
     axis = normal_axis(axis, a.ndim)
     start = start + a.ndim if start < 0 else start
     return moveaxis(a, axis, start - 1 if axis < start else start)
@@ -110,11 +125,13 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
 
 @implements(np.matrix_transpose)
 def matrix_transpose(x: Any) -> Any:
+    """Transposes a matrix (or a stack of matrices) x."""
     return swapaxes(x, -1, -2)
 
 
 @implements(np.squeeze)
 def squeeze(a: Any, axis: Any = None) -> Any:
+    """Remove axes of length one from a."""
     shape = a.shape
     if axis is None:
         gone = tuple(n for n, length in enumerate(shape) if length == 1)
@@ -127,6 +144,7 @@ def squeeze(a: Any, axis: Any = None) -> Any:
 
 @implements(np.expand_dims)
 def expand_dims(a: Any, axis: Any) -> Any:
+    """Expand the shape of an array."""
     a = as_operand(a)
     count = len(axis) if isinstance(axis, (tuple, list)) else 1
     new = normal_axes(axis, a.ndim + count)
@@ -155,6 +173,7 @@ for _rank, _function in ((1, np.atleast_1d), (2, np.atleast_2d), (3, np.atleast_
 
 @implements(np.broadcast_to)
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
+    """Broadcast an array to a new shape."""
     shape = _shape_of(shape)
     array = as_operand(array)
     if type(array) is not Traced:
@@ -175,6 +194,7 @@ def spread(array: Any, shape: Any) -> Any:
 
 @implements(np.broadcast_arrays)
 def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
+    """Broadcast any number of arrays against each other."""
     arrays = [as_operand(a) for a in args]
     shape = np.broadcast_shapes(*map(np.shape, arrays))
     if all(np.shape(a) == shape for a in arrays):
@@ -184,11 +204,13 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
 
 @implements(np.real)
 def real(val: Any) -> Any:
+    """Return the real part of the complex argument."""
     return real_part(val, imaginary=False)
 
 
 @implements(np.imag)
 def imag(val: Any) -> Any:
+    """Return the imaginary part of the complex argument."""
     return real_part(val, imaginary=True)
 
 
@@ -197,6 +219,7 @@ def imag(val: Any) -> Any:
 
 @implements(np.concatenate)
 def concatenate(arrays: Any, axis: int | None = 0, *, dtype: Any = None) -> Any:
+    """Join a sequence of arrays along an existing axis."""
     operands = [as_operand(a) for a in arrays]
     if axis is None:
         operands, axis = [ravelled(a) for a in operands], 0
@@ -210,6 +233,7 @@ def concatenate(arrays: Any, axis: int | None = 0, *, dtype: Any = None) -> Any:
 
 @implements(np.stack)
 def stack(arrays: Any, axis: int = 0, **kwargs: Any) -> Any:
+    """Join a sequence of arrays along a new axis."""
     operands = [as_operand(a) for a in arrays]
     if not operands:
         raise ShapeError("need at least one array to stack")
@@ -222,33 +246,39 @@ def stack(arrays: Any, axis: int = 0, **kwargs: Any) -> Any:
 
 @implements(np.hstack)
 def hstack(tup: Any, **kwargs: Any) -> Any:
+    """Stack arrays in sequence horizontally (column wise)."""
     arrays = [_at_least(1)(a) for a in tup]
     return concatenate(arrays, 0 if arrays and arrays[0].ndim == 1 else 1, **kwargs)
 
 
 @implements(np.vstack)
 def vstack(tup: Any, **kwargs: Any) -> Any:
+    """Stack arrays in sequence vertically (row wise)."""
     return concatenate([_at_least(2)(a) for a in tup], 0, **kwargs)
 
 
 @implements(np.dstack)
 def dstack(tup: Any) -> Any:
+    """Stack arrays in sequence depth wise (along third axis)."""
     return concatenate([_at_least(3)(a) for a in tup], 2)
 
 
 @implements(np.column_stack)
 def column_stack(tup: Any) -> Any:
+    """Stack 1-D arrays as columns into a 2-D array."""
     arrays = [as_operand(a) for a in tup]
     return concatenate([a if np.ndim(a) == 2 else reshape(a, (np.size(a), 1)) for a in arrays], 1)
 
 
 @implements(np.append)
 def append(arr: Any, values: Any, axis: int | None = None) -> Any:
+    """Append values to the end of an array."""
     return concatenate([arr, values], axis)
 
 
 @implements(np.array_split)
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+    """Split an array into multiple sub-arrays."""
     axis = normal_axis(axis, ary.ndim)
     length = ary.shape[axis]
     if np.iterable(indices_or_sections):
@@ -262,14 +292,12 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
         for number in range(parts):
             bounds.append(bounds[-1] + each + (number < extra))
     lead = (slice(None),) * axis
-    return [
-        ary[(*lead, slice(start, stop))]
-        for start, stop in zip(bounds[:-1], bounds[1:], strict=True)
-    ]
+    return [ary[(*lead, slice(start, stop))] for start, stop in pairwise(bounds)]
 
 
 @implements(np.split)
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+    """Split an array into multiple sub-arrays as views into ary."""
     if not np.iterable(indices_or_sections):
         length = ary.shape[normal_axis(axis, ary.ndim)]
         if length % operator.index(indices_or_sections):
@@ -279,21 +307,25 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
 
 @implements(np.hsplit)
 def hsplit(ary: Any, indices_or_sections: Any) -> Any:
+    """Split an array into multiple sub-arrays horizontally (column-wise)."""
     return split(ary, indices_or_sections, 0 if ary.ndim == 1 else 1)
 
 
 @implements(np.vsplit)
 def vsplit(ary: Any, indices_or_sections: Any) -> Any:
+    """Split an array into multiple sub-arrays vertically (row-wise)."""
     return split(ary, indices_or_sections, 0)
 
 
 @implements(np.unstack)
 def unstack(x: Any, /, *, axis: int = 0) -> Any:
+    """Split an array into a sequence of arrays along the given axis."""
     return tuple(moveaxis(x, axis, 0))
 
 
 @implements(np.flip)
 def flip(m: Any, axis: Any = None) -> Any:
+    """Reverse the order of elements in an array along the given axis."""
     axes = normal_axes(axis, m.ndim)
     return m[tuple(slice(None, None, -1) if n in axes else slice(None) for n in range(m.ndim))]
 
@@ -304,6 +336,7 @@ implements(np.fliplr)(lambda m: flip(m, 1))
 
 @implements(np.roll)
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
+    """Roll array elements along a given axis."""
     if axis is None:
         return reshape_plain(roll(reshape_plain(a, (a.size,)), shift, 0), a.shape)
     pairs = zip(*np.broadcast_arrays(np.atleast_1d(shift), np.atleast_1d(axis)), strict=True)
@@ -317,6 +350,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
 
 @implements(np.tile)
 def tile(A: Any, reps: Any) -> Any:
+    """Construct an array by repeating A the number of times given by reps."""
     reps = _shape_of(reps)
     shape = (1,) * (len(reps) - A.ndim) + A.shape
     reps = (1,) * (len(shape) - len(reps)) + reps
@@ -329,6 +363,7 @@ def tile(A: Any, reps: Any) -> Any:
 
 @implements(np.repeat)
 def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
+    """Repeat each element of an array after itself."""
     if axis is None:
         a, axis = ravelled(a), 0
     axis = normal_axis(axis, a.ndim)
@@ -340,6 +375,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
 def take(
     a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: str = "raise"
 ) -> Any:
+    """Take elements from an array along an axis."""
     if out is not None or mode != "raise":
         name = "out" if out is not None else f"mode={mode!r}"
         raise UnsupportedFunctionError(
@@ -354,6 +390,7 @@ def take(
 
 @implements(np.diagonal, np.linalg.diagonal)
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """Return specified diagonals."""
     if a.ndim < 2:
         raise ValueError("diag requires an array of at least two dimensions")
 
@@ -372,6 +409,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 
 @implements(np.diag)
 def diag(v: Any, k: int = 0) -> Any:
+    """Extract a diagonal or construct a diagonal array."""
     if v.ndim == 2:
         return diagonal(v, k)
     n = v.shape[0] + abs(k)
@@ -387,9 +425,11 @@ def _masked(mask: Any, m: Any) -> Any:
 
 @implements(np.triu)
 def triu(m: Any, k: int = 0) -> Any:
+    """Upper triangle of an array."""
     return _masked(np.triu(np.ones(m.shape[-2:], bool), k), m)
 
 
 @implements(np.tril)
 def tril(m: Any, k: int = 0) -> Any:
+    """Lower triangle of an array."""
     return _masked(np.tril(np.ones(m.shape[-2:], bool), k), m)

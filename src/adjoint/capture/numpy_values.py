@@ -17,6 +17,7 @@ from adjoint.primitives.selection import SELECT
 
 @implements(np.where)
 def where(condition: Any, *choices: Any) -> Any:
+    """Return elements chosen from x or y depending on condition."""
     if not choices:
         return np.nonzero(concrete(condition))
     if len(choices) != 2:
@@ -28,8 +29,9 @@ def where(condition: Any, *choices: Any) -> Any:
 
 
 def _integer_result(function: Any) -> Any:
-    """A function whose result is integers that depend on values: computed from the values so
-    far.
+    """A function whose result is integers that depend on values.
+
+    Computed from the values so far.
     """
 
     def ours(*args: Any, **kwargs: Any) -> Any:
@@ -52,12 +54,14 @@ for _function in (
 
 @implements(np.sort)
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    """Return a sorted copy of an array."""
     order = np.argsort(concrete(a), axis)
     return np.take_along_axis(a, order, axis)
 
 
 @implements(np.take_along_axis)
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
+    """Take values from the input array by matching 1d index and data slices."""
     if axis is None:
         return arr.reshape(-1)[indices]
     axis %= arr.ndim
@@ -78,6 +82,7 @@ def clip(
     min: Any = None,
     max: Any = None,
 ) -> Any:
+    """Clip (limit) the values in an array."""
     low, high = (a_min if min is None else min), (a_max if max is None else max)
     a = as_operand(a)
     if low is not None:
@@ -87,22 +92,26 @@ def clip(
 
 @implements(np.round, np.around)
 def round_(a: Any, decimals: int = 0, out: Any = None) -> Any:
+    """Evenly round to the given number of decimals."""
     return np.rint(a) if decimals == 0 else np.rint(a * 10.0**decimals) / 10.0**decimals
 
 
 @implements(np.fix)
 def fix(x: Any) -> Any:
+    """Round to nearest integer towards zero."""
     return np.trunc(x)
 
 
 @implements(np.sinc)
 def sinc(x: Any) -> Any:
+    """Return the normalized sinc function."""
     y = np.pi * np.where(x == 0, 1.0e-20, x)
     return np.where(x == 0, 1 - np.square(np.pi * x) / 6, np.sin(y) / y)
 
 
 @implements(np.angle)
 def angle(z: Any, deg: bool = False) -> Any:
+    """Return the angle of the complex argument."""
     result = np.arctan2(z.imag, z.real)
     return np.degrees(result) if deg else result
 
@@ -111,6 +120,7 @@ def angle(z: Any, deg: bool = False) -> Any:
 def nan_to_num(
     x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None
 ) -> Any:
+    """Replace NaN with zero and infinity with large finite numbers."""
     if not copy:
         raise UnsupportedFunctionError(
             "numpy.nan_to_num on traced arrays does not support its argument 'copy' as False yet."
@@ -126,6 +136,7 @@ def nan_to_num(
 def interp(
     x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
 ) -> Any:
+    """One-dimensional linear interpolation for monotonically increasing sample points."""
     if period is not None:
         raise UnsupportedFunctionError(
             "numpy.interp with a period is not supported on traced arrays yet."
@@ -165,6 +176,7 @@ def full_like(
     shape: Any = None,
     **_: Any,
 ) -> Any:
+    """Return a full array with the same shape and type as a given array."""
     shape = a.shape if shape is None else shape
     return full(shape, fill_value, dtype or a.dtype)
 
@@ -260,6 +272,7 @@ implements(np.isreal)(lambda x: x.imag == 0)
 
 @implements(np.size)
 def size(a: Any, axis: Any = None) -> int:
+    """Return the number of elements along a given axis."""
     return a.size if axis is None else a.shape[axis]  # type: ignore[no-any-return]
 
 
@@ -271,6 +284,7 @@ def _dtype_of(value: Any) -> Any:
 def isclose(
     a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> Any:
+    """Returns a boolean array where two arrays are element-wise equal within a tolerance."""
     return np.isclose(concrete(a), concrete(b), rtol, atol, equal_nan)
 
 
@@ -278,26 +292,31 @@ def isclose(
 def allclose(
     a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> bool:
+    """Returns True if two arrays are element-wise equal within a tolerance."""
     return bool(np.allclose(concrete(a), concrete(b), rtol, atol, equal_nan))
 
 
 @implements(np.array_equal)
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
+    """True if two arrays have the same shape and elements, False otherwise."""
     return bool(np.array_equal(concrete(a1), concrete(a2), equal_nan))
 
 
 @implements(np.may_share_memory, np.shares_memory)
 def shares_memory(a: Any, b: Any, max_work: Any = None) -> bool:
+    """Whether arrays share memory is not known."""
     raise UnsupportedFunctionError("numpy.shares_memory is not supported on traced arrays.")
 
 
 @implements(np.array_repr, np.array_str, np.array2string)
 def text(a: Any, *args: Any, **kwargs: Any) -> str:
+    """Return the string representation of an array."""
     return np.array_str(np.asarray(concrete(a)), *args, **kwargs)
 
 
 @implements(np.copyto)
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    """Copies values from one array to another, broadcasting as necessary."""
     if type(dst) is not Traced:
         raise UnsupportedFunctionError(
             "np.copyto writes traced values into an array that was made outside of the function; "

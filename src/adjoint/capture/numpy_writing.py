@@ -37,7 +37,7 @@ def add_at(ufunc: Any, a: Any, indices: Any, b: Any = None) -> None:
             f"numpy.{name} is not supported on traced arrays yet; write x[i] = f(x[i], v) where "
             "the indices do not repeat."
         )
-    a, b = _target(a, name), as_operand(b)
+    a, b = _target(a, name), as_array(b)
     check_storable(a, b, f"numpy.{name}")
     b = -b if ufunc is np.subtract else b
     given = indices if isinstance(indices, tuple) else (indices,)
@@ -54,7 +54,8 @@ def add_at(ufunc: Any, a: Any, indices: Any, b: Any = None) -> None:
             for extreme in (int(each.min()), int(each.max())):
                 if not -a.shape[axis] <= extreme < a.shape[axis]:
                     raise IndexError(
-                        f"index {extreme} is out of bounds for axis {axis} with size {a.shape[axis]}"
+                        f"index {extreme} is out of bounds for axis {axis} with size "
+                        f"{a.shape[axis]}"
                     )
     part = (*arrays[0].shape, *a.shape[len(arrays) :])
     assign(a, perform(GATHER_ADD, a, spread(b, part), *arrays))
@@ -135,7 +136,8 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> An
     if mode != "constant":
         if kwargs or mode not in ("edge", "wrap", "reflect", "symmetric"):
             raise UnsupportedFunctionError(
-                f"numpy.pad on traced arrays does not support mode={mode!r} with {sorted(kwargs)} yet."
+                f"numpy.pad on traced arrays does not support mode={mode!r} with {sorted(kwargs)} "
+                f"yet."
             )
         for axis in range(array.ndim):
             places = np.pad(np.arange(array.shape[axis]), widths[axis], mode)  # type: ignore[call-overload]

@@ -54,9 +54,7 @@ def _binary(ufunc: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
 
 
 def _refuses(other: Any) -> bool:
-    """Whether the other operand wants to handle operators with arrays itself (covectors, linear
-    maps).
-    """
+    """Whether the other operand handles operators with arrays itself (covectors, linear maps)."""
     if type(other) is Traced or isinstance(other, (np.ndarray, float, int)):
         return False
     return getattr(type(other), "__array_ufunc__", False) is None
@@ -107,9 +105,8 @@ for _name, _ufunc in {
     "ne": np.not_equal,
 }.items():
     setattr(Traced, f"__{_name}__", _binary(_ufunc)[0])
-for _name, _ufunc in {"neg": np.negative, "abs": np.absolute, "invert": np.invert}.items():
-    setattr(Traced, f"__{_name}__", _unary(_ufunc))
-Traced.__pos__ = copy_of  # type: ignore[attr-defined]
+for _name, _one in {"neg": np.negative, "abs": np.absolute, "invert": np.invert}.items():
+    setattr(Traced, f"__{_name}__", _unary(_one))
 
 
 def _pow(self: Traced, other: Any) -> Any:
@@ -119,9 +116,6 @@ def _pow(self: Traced, other: Any) -> Any:
 
 
 _SQUARE = UFUNCS[np.square].bare
-Traced.__pow__ = _pow  # type: ignore[attr-defined]
-Traced.__rpow__ = lambda self, other: protocols.POWER(other, self)  # type: ignore[attr-defined]
-Traced.__ipow__ = _in_place("pow")  # type: ignore[attr-defined]
 
 
 def _matmul(self: Traced, other: Any) -> Any:
@@ -151,10 +145,19 @@ def _matmul_slowly(self: Traced, other: Any) -> Any:
     return NotImplemented if _refuses(other) else protocols.MATMUL(self, other)
 
 
-Traced.__matmul__ = _matmul  # type: ignore[attr-defined]
-Traced.__rmatmul__ = lambda self, other: (  # type: ignore[attr-defined]
-    NotImplemented if _refuses(other) else protocols.MATMUL(other, self)
-)
-Traced.__imatmul__ = _in_place("matmul")  # type: ignore[attr-defined]
-Traced.__divmod__ = lambda self, other: (self // other, self % other)  # type: ignore[attr-defined]
-Traced.__rdivmod__ = lambda self, other: (other // self, other % self)  # type: ignore[attr-defined]
+def _rmatmul(self: Traced, other: Any) -> Any:
+    return NotImplemented if _refuses(other) else protocols.MATMUL(other, self)
+
+
+for _name, _method in {
+    "__pos__": copy_of,
+    "__pow__": _pow,
+    "__rpow__": lambda self, other: protocols.POWER(other, self),
+    "__ipow__": _in_place("pow"),
+    "__matmul__": _matmul,
+    "__rmatmul__": _rmatmul,
+    "__imatmul__": _in_place("matmul"),
+    "__divmod__": lambda self, other: (self // other, self % other),
+    "__rdivmod__": lambda self, other: (other // self, other % self),
+}.items():
+    setattr(Traced, _name, _method)

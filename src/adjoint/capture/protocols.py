@@ -1,6 +1,6 @@
-"""The seams between the traced array and the tables of NumPy functions, filled in by the files that
-hold those tables.
+"""The seams between the traced array and the tables of NumPy functions.
 
+The files that hold those tables fill them in.
 The traced array's class must know what to do on `x @ y` or `x[i]`, and the functions that do it
 must know the class: these names stand between the two, so that neither file imports the other in a
 circle.

@@ -32,8 +32,9 @@ _LIBRARIES = tuple(
 
 
 class Clone(NamedTuple):
-    """A function under new names: what to call, what its code does, and the cells whose contents
-    were replaced.
+    """A function under new names.
+
+    What to call, what its code does, and the cells whose contents were replaced.
     """
 
     call: Any
@@ -42,8 +43,9 @@ class Clone(NamedTuple):
 
 
 class Rebound(dict[str, Any]):
-    """The globals of a module as a clone sees them. Empty but for its builtins: every look-up comes
-    to `__missing__`.
+    """The globals of a module as a clone sees them.
+
+    Empty but for its builtins: every look-up comes to `__missing__`.
     """
 
     __slots__ = ("__weakref__", "original", "replaced")
@@ -103,6 +105,8 @@ def rebind(value: Any) -> tuple[Any, bool]:
     elif type(value) is _CACHED:  # a cache would keep traced values beyond the capture
         return rebind(value.__wrapped__)
     elif type(value) is types.MethodType:
+        if not isinstance(value.__func__, types.FunctionType):
+            return value, True
         made = clone(value.__func__)
         return types.MethodType(made.call, value.__self__), made.writes
     shadow = shadow_of(value)
@@ -176,8 +180,9 @@ def _globals_of(original: dict[str, Any]) -> Rebound:
 
 
 def clone(function: types.FunctionType) -> Clone:
-    """The clone of a function; the same one as long as what it closes over is bound to the same
-    functions and modules.
+    """The clone of a function.
+
+    The same one as long as what it closes over is bound to the same functions and modules.
     """
     known = _clones.get(id(function))
     if known is not None and known[0]() is function:
@@ -257,7 +262,7 @@ def rebound(function: Any) -> Clone:
     new, writes = rebind(function)
     if new is function and not isinstance(function, type):
         # An object with __call__: its method, on the same object.
-        method = getattr(type(function), "__call__", None)
+        method = getattr(type(function), "__call__", None)  # noqa: B004  # the method itself
         if isinstance(method, types.FunctionType) and is_users(method):
             made = clone(method)
             return Clone(types.MethodType(made.call, function), made.writes, ())
@@ -265,8 +270,9 @@ def rebound(function: Any) -> Clone:
 
 
 def _import(name: str, *args: Any, **kwargs: Any) -> Any:
-    """`import numpy` inside a cloned function. What is imported by name from it is rebound as
-    well.
+    """`import numpy` inside a cloned function.
+
+    What is imported by name from it is rebound as well.
     """
     module = builtins.__import__(name, *args, **kwargs)
     return rebind(module)[0]

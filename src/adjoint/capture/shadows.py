@@ -30,8 +30,9 @@ from adjoint.primitives import UFUNCS
 
 
 class ShadowUfunc:
-    """A ufunc that spares traced arguments NumPy's dispatch. Its methods and attributes are the
-    original's.
+    """A ufunc that spares traced arguments NumPy's dispatch.
+
+    Its methods and attributes are the original's.
     """
 
     __slots__ = ("__wrapped__", "_bare")
@@ -42,6 +43,7 @@ class ShadowUfunc:
         self._bare = None if primitive is None or original in COMPOSED else primitive.bare
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The ufunc, called."""
         if self._bare is not None and not kwargs and len(args) <= 2:
             if len(args) == 1 and type(args[0]) is Traced:
                 return apply_one(self._bare, args[0])
@@ -102,8 +104,9 @@ def _shadow_function(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _maker(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
-    """np.array and its like: ours where traced values are among the arguments, NumPy's
-    otherwise.
+    """np.array and its like.
+
+    Ours where traced values are among the arguments, NumPy's otherwise.
     """
 
     def shadow(*args: Any, **kwargs: Any) -> Any:
@@ -118,8 +121,9 @@ def _maker(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[.
 
 
 def _alias(original: Callable[..., Any]) -> Callable[..., Any]:
-    """np.asarray of an array is that array: a known array must stay the same object, so that writes
-    are seen.
+    """np.asarray of an array is that array.
+
+    A known array must stay the same object, so that writes are seen.
     """
     contiguous = original is np.ascontiguousarray
 
@@ -170,8 +174,9 @@ _MAKERS: dict[Any, Callable[..., Any]] = {
 
 
 class ShadowErrstate(np.errstate):
-    """np.errstate: what is recorded while some warning is to be ignored will warn of nothing when
-    it runs.
+    """np.errstate.
+
+    What is recorded while some warning is to be ignored will warn of nothing when it runs.
     """
 
     def __init__(self, **kwargs: Any) -> None:
@@ -225,9 +230,7 @@ def shadow_of(value: Any) -> Any:
         made = _MAKERS[value]
     elif isinstance(value, np.ufunc):
         made = ShadowUfunc(value) if value in UFUNCS or value in COMPOSED else None
-    elif _is_scipys(value):
-        made = _shadow_function(value)
-    elif _is_numpys_function(value):
+    elif _is_scipys(value) or _is_numpys_function(value):
         made = _shadow_function(value)
     else:
         made = None
@@ -241,7 +244,7 @@ def _is_scipys(value: Any) -> bool:
     ours = SCIPY.get(getattr(value, "__name__", ""))
     if ours is None or not getattr(value, "__module__", "").startswith("scipy.special"):
         return False
-    FUNCTIONS.setdefault(value, ours)
+    FUNCTIONS.update({value: ours})
     return True
 
 
@@ -280,7 +283,23 @@ def _special(name: str) -> Callable[..., Any]:
 _MATH: dict[str, Any] = {
     **{
         name: getattr(np, name)
-        for name in ["sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "expm1", "exp2", "log2", "log10", "log1p", "sqrt", "cbrt", "fabs"]
+        for name in [
+            "sin",
+            "cos",
+            "tan",
+            "sinh",
+            "cosh",
+            "tanh",
+            "exp",
+            "expm1",
+            "exp2",
+            "log2",
+            "log10",
+            "log1p",
+            "sqrt",
+            "cbrt",
+            "fabs",
+        ]
     },
     **{
         name: getattr(np, name)
@@ -334,8 +353,9 @@ _shadows[math] = _math
 
 
 class _Number(type):
-    """The type of stand-ins for float and its like: calls keep traced values, everything else is
-    the original's.
+    """The type of stand-ins for float and its like.
+
+    Calls keep traced values, everything else is the original's.
     """
 
     original: type

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.base.errors import UnsupportedFunctionError
+from adjoint.base.errors import DTypeError, UnsupportedFunctionError
 from adjoint.capture import protocols
 from adjoint.capture.traced import Traced, apply, from_array, is_known, unwrap, wrap
 from adjoint.capture.views import maybe_alias, own_memory
@@ -30,9 +30,7 @@ def implements(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., 
 
 
 def any_traced(values: Any) -> bool:
-    """Whether a traced value that is not known lies among arguments, or in lists and tuples among
-    them.
-    """
+    """Whether an unknown traced value lies among arguments, or in lists and tuples among them."""
     for value in values:
         if type(value) is Traced:
             if not is_known(value):
@@ -138,17 +136,31 @@ def as_operand(value: Any) -> Any:
         or isinstance(value, (np.ndarray, np.generic, float, int, complex))
     ):
         return value
-    return protocols.FUNCTION(np.asarray, (value,), {})
+    found = protocols.FUNCTION(np.asarray, (value,), {})
+    if found.dtype.kind not in "biufc":
+        kind = type(value)
+        raise DTypeError(
+            f"A {kind.__module__}.{kind.__name__} was combined with a traced array; only arrays "
+            f"and "
+            "numbers can be. Make it an array first (a sparse matrix: m.toarray())."
+        )
+    return found
 
 
 def as_array(value: Any) -> Any:
-    """An argument as something with a shape: Python's numbers become arrays, as NumPy makes them."""
+    """An argument as something with a shape.
+
+    Python's numbers become arrays, as NumPy makes them.
+    """
     value = as_operand(value)
     return np.asarray(value) if isinstance(value, (float, int, complex)) else value
 
 
 def strong(value: Any) -> Any:
-    """A number whose dtype counts in promotions: where NumPy makes arrays of its arguments first."""
+    """A number whose dtype counts in promotions.
+
+    Where NumPy makes arrays of its arguments first.
+    """
     value = as_operand(value)
     if type(value) is Traced:
         return perform(CAST, value, dtype=value.dtype) if value.type.weak else value

@@ -110,7 +110,9 @@ class Trace:
         if isinstance(value, (float, int, complex)):  # subclasses, which NumPy treats as scalars
             return self.constant(value, type_of(np.asarray(value)))
         if isinstance(value, (list, tuple)):  # of traced values, maybe
-            return protocols.LIFT_LIST(self, value)  # type: ignore[no-any-return]
+            return protocols.LIFT_LIST(self, value)
+        if isinstance(value, np.ndarray):
+            check_plain(value)
         return self._lift_array(np.asarray(value))
 
     def _lift_array(self, value: np.ndarray[Any, Any]) -> int:
@@ -149,8 +151,9 @@ class Trace:
         return slot
 
     def expect_writes(self) -> None:
-        """From here on, code may write to arrays that it did not make: hold copies of all that were
-        lifted.
+        """From here on, code may write to arrays that it did not make.
+
+        Hold copies of all that were lifted.
         """
         if self.writes:
             return
@@ -246,6 +249,19 @@ def _check_numeric(value: Any) -> None:
         raise DTypeError(
             f"An array of dtype {value.dtype} was combined with a traced array; "
             "only booleans, integers, floats and complex numbers can be."
+        )
+
+
+def check_plain(value: Any) -> None:
+    """Refuse subclasses of arrays with a meaning of their own: it would be lost."""
+    kind = type(value)
+    if isinstance(value, (np.matrix, np.ma.MaskedArray)) or (
+        kind.__array_ufunc__ is not np.ndarray.__array_ufunc__
+        or kind.__array_function__ is not np.ndarray.__array_function__
+    ):
+        raise DTypeError(
+            f"A {kind.__module__}.{kind.__name__} has rules of its own, which traced arrays do not "
+            "follow. Pass its plain numbers: np.asarray(x), or x.filled(0.0) and a mask."
         )
 
 

@@ -1,5 +1,6 @@
-"""Traced arrays: what a user's function is given while it is captured. They speak NumPy's
-protocols, operators and methods.
+"""Traced arrays: what a user's function is given while it is captured.
+
+They speak NumPy's protocols, operators and methods.
 
 A traced array is either a *slot* of a trace (nothing is known but its type), or a *known* array
 (made by `np.zeros(n)`, say, inside the function): known arrays are computed with at once, until a
@@ -290,8 +291,9 @@ def is_known(value: Any) -> bool:
 
 
 def apply(op: Operation, operands: Any) -> Any:
-    """Apply an operation: recorded by the innermost capture among its operands, computed at once
-    where all are concrete.
+    """Apply an operation.
+
+    Recorded by the innermost capture among its operands, computed at once where all are concrete.
     """
     trace: Trace | None = None
     for operand in operands:
@@ -369,9 +371,7 @@ protocols.LIFT_LIST = slot_of_list
 
 
 def slot_in(trace: Trace, operand: Any) -> int:
-    """The slot of an operand in a trace, in which it becomes a constant if it comes from
-    elsewhere.
-    """
+    """The slot of an operand in a trace, where it becomes a constant if it comes from elsewhere."""
     if type(operand) is not Traced:
         return trace.lift(operand)
     state = operand._state
@@ -451,8 +451,9 @@ def unwrap(value: Any) -> Any:
 
 
 def wrap(value: Any) -> Any:
-    """A concrete array as a known one, so that traced values can be written into it; scalars
-    unchanged.
+    """A concrete array as a known one, so that traced values can be written into it.
+
+    Scalars unchanged.
     """
     if type(value) is np.ndarray:
         return from_array(value)

@@ -1,5 +1,6 @@
-"""Ufuncs on traced arrays beyond the plain call of a primitive: their methods, arguments, powers,
-and those that are composed.
+"""Ufuncs on traced arrays beyond the plain call of a primitive.
+
+Their methods, arguments, powers, and those that are composed.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from adjoint.capture.numpy_reduce import all_, any_, cumsum, maximum_over, minim
 from adjoint.capture.numpy_writing import add_at
 from adjoint.capture.table import any_traced, full_name, strong, unwrap_all, wrap_list
 from adjoint.capture.traced import Traced, apply, apply_one
-from adjoint.capture.views import overwrite
+from adjoint.capture.views import overwrite, own_memory
 from adjoint.primitives import UFUNCS, find_special
 from adjoint.primitives.arithmetic import INTEGER_POWER, POWER, SQUARE
 from adjoint.program import operation
@@ -90,9 +91,11 @@ REDUCERS: dict[Any, Callable[..., Any]] = {
 def ufunc(function: Any, method: str, inputs: Any, kwargs: dict[str, Any]) -> Any:
     """What `__array_ufunc__` does not do itself."""
     outputs = kwargs.pop("out", None)
-    if not any_traced(inputs) and not any_traced(kwargs.values()) and not any_traced(outputs or ()):
-        if outputs is None:
-            return wrap_list(getattr(function, method)(*map(unwrap_all, inputs), **kwargs))
+    known = not (any_traced(inputs) or any_traced(kwargs.values()) or any_traced(outputs or ()))
+    if known and outputs is None:
+        if method == "at" and type(inputs[0]) is Traced:
+            own_memory(inputs[0])
+        return wrap_list(getattr(function, method)(*map(unwrap_all, inputs), **kwargs))
     if method == "at":
         return add_at(function, *inputs)
     result = _computed(function, method, inputs, kwargs)

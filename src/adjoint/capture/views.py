@@ -57,7 +57,7 @@ class View:
         self.layout = layout
 
 
-def as_view(base: Traced, value: Any, view: View) -> Any:
+def as_view(base: Traced, value: Any, view: View | Slice) -> Any:
     """Mark a value as a view of a base. Scalars are copies in NumPy, and stay so.
 
     A 0-d array (x[0, ...], x.squeeze()) is no scalar: it is a view like others, and can be written.
@@ -105,8 +105,9 @@ def root_of(x: Traced) -> Traced:
 
 
 def _plain(operation_: Any, known: Callable[[Any], Any]) -> Callable[[Traced], Any]:
-    """How to take a view: NumPy's own where the base is known, so that memory is truly shared, else
-    recorded.
+    """How to take a view.
+
+    NumPy's own where the base is known, so that memory is truly shared, else recorded.
     """
 
     def forward(base: Traced) -> Any:
@@ -174,7 +175,9 @@ class Slice:
     __slots__ = ("cell", "known", "part", "put_operation", "shape", "take")
     layout = False
 
-    def __init__(self, type: ArrayType, index: Index, new_axes: tuple[int, ...], known: Any) -> None:
+    def __init__(
+        self, type: ArrayType, index: Index, new_axes: tuple[int, ...], known: Any
+    ) -> None:
         self.take = operation(SLICE, index=index)
         self.put_operation = operation(UPDATE, index=index)
         self.part = self.take.infer((type,))[0].shape
@@ -209,12 +212,14 @@ def real_part(x: Any, imaginary: bool) -> Any:
     if x.dtype.kind != "c":
         if not imaginary:
             return x
-        return from_array(np.zeros(x.shape, x.dtype)) if x.ndim else x * 0
+        return from_array(np.zeros(x.shape, x.dtype)) if x.ndim else np.multiply(x, 0)
     forward = _plain((IMAG if imaginary else REAL).bare, np.imag if imaginary else np.real)
 
     def put(base: Traced, value: Traced) -> Traced:
         other = forward_other(base)
-        return other + 1j * value if imaginary else value + 1j * other  # type: ignore[no-any-return]
+        above, right = (value, other) if imaginary else (other, value)
+        whole: Any = np.add(right, np.multiply(1j, above))
+        return whole  # type: ignore[no-any-return]
 
     forward_other = _plain((REAL if imaginary else IMAG).bare, np.real if imaginary else np.imag)
     return as_view(x, forward(x), View(forward, put))
@@ -224,8 +229,9 @@ def real_part(x: Any, imaginary: bool) -> Any:
 
 
 def is_c_ordered(x: Traced, depth: int = _DEPTH) -> bool:
-    """Whether NumPy's array would surely be contiguous in C order; False where that is not
-    known.
+    """Whether NumPy's array would surely be contiguous in C order.
+
+    False where that is not known.
     """
     if is_known(x):
         return bool(unwrap(x).flags.c_contiguous)

@@ -2,13 +2,14 @@
 
 Fresh large arrays cost a page fault for every four kilobytes, which takes about as long as an
 elementwise operation on them. Results that do not leave the program are put in a few arrays that
-are handed out anew at every run.
+are handed out anew at every run; those that do, in arrays that are lent until nothing refers to
+them any more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from adjoint.base.arrays import ArrayType
 from adjoint.optimise.plan import Plan
@@ -22,10 +23,13 @@ class Workspace:
     """What a run needs.
 
     slots: the types of the arrays. places: for an equation, by number, the slot of its result.
+    lent, lent_places: the same for results that leave the program.
     """
 
-    slots: tuple[ArrayType, ...]
-    places: dict[int, int]
+    slots: tuple[ArrayType, ...] = ()
+    places: dict[int, int] = field(default_factory=dict)
+    lent: tuple[ArrayType, ...] = ()
+    lent_places: dict[int, int] = field(default_factory=dict)
 
 
 def workspace(program: Program, plan: Plan, fills: Callable[[Equation], bool]) -> Workspace:
@@ -33,14 +37,19 @@ def workspace(program: Program, plan: Plan, fills: Callable[[Equation], bool]) -
 
     fills: whether an equation can write its result into memory that it is given.
     """
-    begins, ends, barred = _memories(program, plan)
+    begins, ends, barred, leaving = _memories(program, plan)
+    lent: dict[int, Variable] = {}
     slots: list[ArrayType] = []
     free: dict[ArrayType, list[int]] = {}
     places: dict[int, int] = {}
     ending: dict[int, list[int]] = {}
     for number, equation in enumerate(plan.equations):
         root = begins.get(number)
-        if root is not None and root not in barred and _is_large(root.type) and fills(equation):
+        if root is None or root in barred or not _is_large(root.type) or not fills(equation):
+            pass
+        elif root in leaving:
+            lent[number] = root
+        else:
             waiting = free.setdefault(root.type, [])
             if not waiting:
                 waiting.append(len(slots))
@@ -50,7 +59,10 @@ def workspace(program: Program, plan: Plan, fills: Callable[[Equation], bool]) -
         # What ends here is read here: it can be handed out from the next equation on.
         for slot in ending.pop(number, ()):
             free[slots[slot]].append(slot)
-    return Workspace(tuple(slots), places)
+    lent_types = tuple(root.type for root in lent.values())
+    return Workspace(
+        tuple(slots), places, lent_types, {number: slot for slot, number in enumerate(lent)}
+    )
 
 
 def _is_large(type: ArrayType) -> bool:
@@ -59,8 +71,8 @@ def _is_large(type: ArrayType) -> bool:
 
 def _memories(
     program: Program, plan: Plan
-) -> tuple[dict[int, Variable], dict[Variable, int], set[Variable]]:
-    """Where each memory begins (by equation) and ends, and which ones leave the program's hands.
+) -> tuple[dict[int, Variable], dict[Variable, int], set[Variable], set[Variable]]:
+    """Where each memory begins (by equation) and ends; which others may keep; which are results.
 
     A memory is named by the first variable in it; results that take it over are in it too, and so
     are views.
@@ -69,6 +81,7 @@ def _memories(
     begins: dict[int, Variable] = {}
     ends: dict[Variable, int] = {}
     barred: set[Variable] = set()
+    leaving: set[Variable] = set()
     for number, equation in enumerate(plan.equations):
         for atom in equation.inputs:
             if isinstance(atom, Variable) and plan.roots[atom] in home:
@@ -87,5 +100,5 @@ def _memories(
                 begins[number] = variable
     for atom in program.outputs:
         if isinstance(atom, Variable) and plan.roots[atom] in home:
-            barred.add(home[plan.roots[atom]])
-    return begins, ends, barred
+            leaving.add(home[plan.roots[atom]])
+    return begins, ends, barred, leaving

@@ -1,7 +1,12 @@
-"""Memory that is kept between runs, shared by all programs and threads, and bounded."""
+"""Memory that is kept between runs, shared by all programs and threads, and bounded.
+
+What a program needs while it runs is taken and given back. What it returns is lent: a view of memory
+that the arena keeps, and lends again once it holds the only reference to it.
+"""
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Sequence
 from typing import Any, Final
@@ -11,6 +16,17 @@ import numpy as np
 from adjoint.base.arrays import ArrayType
 
 LIMIT: Final = 1 << 28  # bytes kept at most while no program runs
+MOST_LENT: Final = 4  # arrays of one type that may be out at once; further ones are plain
+_COUNTED: Final = getattr(sys, "_is_gil_enabled", lambda: True)()  # else counts are not to be had
+
+
+def _references(arrays: list[np.ndarray[Any, Any]]) -> list[int]:
+    """How often each array is referred to, counted from here."""
+    return [sys.getrefcount(array) for array in arrays]
+
+
+# What is counted for an array that only a list holds; it differs between versions of Python.
+_IDLE: Final = _references([np.empty(1)])[0]
 
 
 class Arena:
@@ -19,6 +35,8 @@ class Arena:
     def __init__(self, limit: int = LIMIT) -> None:
         self.limit = limit
         self.kept = 0
+        self.lent = 0
+        self._lent: dict[ArrayType, list[np.ndarray[Any, Any]]] = {}
         self._free: dict[ArrayType, list[np.ndarray[Any, Any]]] = {}
         self._lock = threading.Lock()
 
@@ -47,6 +65,27 @@ class Arena:
                 if array.nbytes <= self.limit:
                     self._free.setdefault(type_, []).append(array)
                     self.kept += array.nbytes
+
+    def lend(self, types: Sequence[ArrayType]) -> list[np.ndarray[Any, Any]]:
+        """Arrays of these types, holding anything, that nothing else refers to; never taken back."""
+        with self._lock:
+            return [self._lend(type_) for type_ in types]
+
+    def _lend(self, type_: ArrayType) -> np.ndarray[Any, Any]:
+        known = self._lent.get(type_, [])
+        for place, count in enumerate(_references(known)):
+            if count == _IDLE:
+                return known[place].view()
+        memory = np.empty(type_.shape, type_.dtype)
+        if not _COUNTED or len(known) >= MOST_LENT or memory.nbytes > self.limit:
+            return memory
+        if self.lent + memory.nbytes > self.limit:
+            self._lent.clear()  # what is out lives on, and is let go when it comes back
+            self.lent = 0
+            known = []
+        self._lent[type_] = [*known, memory]
+        self.lent += memory.nbytes
+        return memory.view()
 
 
 ARENA: Final = Arena()

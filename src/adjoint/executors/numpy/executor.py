@@ -33,9 +33,9 @@ class NumpyExecutable:
     __slots__ = ("__weakref__", "_function", "_text")
 
     def __init__(
-        self, function: Callable[..., tuple[Any, ...]], text: str, slots: tuple[ArrayType, ...]
+        self, function: Callable[..., tuple[Any, ...]], text: str, space: Workspace
     ) -> None:
-        self._function = _with_workspace(function, slots) if slots else function
+        self._function = _with_workspace(function, space) if space.slots or space.lent else function
         self._text = text
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
@@ -67,19 +67,20 @@ class NumpyExecutor:
         exec(compile(text, filename, "exec"), names)  # our own text, made from the program alone
         # So that a traceback through generated code shows its lines.
         linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
-        made = NumpyExecutable(names["program"], text, writer.workspace.slots)
+        made = NumpyExecutable(names["program"], text, writer.workspace)
         finalize(made, linecache.cache.pop, filename, None)
         return made
 
 
 def _with_workspace(
-    function: Callable[..., tuple[Any, ...]], slots: tuple[ArrayType, ...]
+    function: Callable[..., tuple[Any, ...]], space: Workspace
 ) -> Callable[..., tuple[Any, ...]]:
     """The function with its workspace handed out for each run; after an error it is let go."""
+    slots, lent = space.slots, space.lent
 
     def run(*arguments: Any) -> tuple[Any, ...]:
         arrays = ARENA.take(slots)
-        results = function(*arguments, *arrays)
+        results = function(*arguments, *arrays, *ARENA.lend(lent))
         ARENA.give(slots, arrays)
         return results
 
@@ -96,7 +97,7 @@ class _Writer:
         self.strong = strong
         self.names: dict[Variable, str] = {}
         # Strong zeros are for rare runs, whose products choose their own memory.
-        self.workspace = Workspace((), {}) if strong else workspace(program, plan_, takes_memory)
+        self.workspace = Workspace() if strong else workspace(program, plan_, takes_memory)
 
     def source(self) -> str:
         """The whole function."""
@@ -106,6 +107,7 @@ class _Writer:
             self.names[variable] = f"x{number}"
             arguments.append(f"x{number}")
         arrays = [f"w{number}" for number in range(len(self.workspace.slots))]
+        arrays += [f"r{number}" for number in range(len(self.workspace.lent))]
         lines = [f"def program({', '.join([*arguments, *arrays])}):"]
         for name, variable in zip(arguments, self.program.inputs, strict=True):
             if variable.type.weak and variable in used:
@@ -142,6 +144,8 @@ class _Writer:
             out = None
             if number in self.workspace.places:
                 out = f"w{self.workspace.places[number]}"
+            elif number in self.workspace.lent_places:
+                out = f"r{self.workspace.lent_places[number]}"
             elif taken is not None and not self.strong:
                 out = self.names[taken]
             right = expression(equation, operands, self.space, out, self.strong)
@@ -149,6 +153,8 @@ class _Writer:
                 right += ".copy()"
             comma = "," if equation.primitive.multiple else ""
             lines = [f"{', '.join(results)}{comma} = {right}"]
+            if out is not None and equation.primitive.name == "fill":
+                lines.append(f"{out}.fill({self.space.number(equation.params['value'])})")
         dead = [
             self.names[variable]
             for variable in self.plan.dies.get(number, ())

@@ -63,6 +63,8 @@ def expression(
         return _strong(equation, operands, space)
     if primitive.ufunc is not None or primitive.name == "scale":
         return _elementwise(equation, operands, space, out)
+    if primitive.name == "fill" and out is not None:
+        return out
     template = TEMPLATES.get(primitive.name)
     if template is not None and not any(atom.type.weak for atom in equation.inputs):
         text = template(equation, operands, space)
@@ -76,6 +78,8 @@ def takes_memory(equation: Equation) -> bool:
     primitive = equation.primitive
     if primitive.ufunc is not None or primitive.name == "scale":
         return bool(equation.outputs[0].type.ndim)
+    if primitive.name == "fill":
+        return True
     return primitive.name == "contract" and equation.params["spec"] in _MATRIX_PRODUCTS
 
 
