@@ -20,6 +20,8 @@ from tests.capture.rows import ARGUMENTS, ROWS
 # Piecewise constant, or a choice whose result is no number: nothing to differentiate.
 STEPS = re.compile(r"round|around|fix|astype\(int|//|int\(|divmod|\.name|shape|float32|ndim|len\(")
 
+pytestmark = pytest.mark.filterwarnings("ignore:numpy.fix is deprecated")
+
 
 def made(row: str) -> tuple[Any, tuple[Any, ...]]:
     """A row as a function of the arguments that it names, and their values."""

@@ -289,7 +289,7 @@ REFUSED = (
 def right_or_refused(function: Any, *args: Any) -> None:
     try:
         ad.jvp(function, args, tuple(1.0 for _ in args))
-    except REFUSED as error:
+    except (*REFUSED, SystemError) as error:  # SystemError: SciPy's C code, around one of these
         text = str(error)
     else:
         text = ""

@@ -26,12 +26,13 @@ _WRITING_NAMES = frozenset(
         "sort",
     }
 )
+_DRAWS = ("choice", "integers", "normal", "permutation", "random", "standard_normal", "uniform")
 # Methods of these do not write into arrays, but for those above.
 _SAFE_NAMES = frozenset(
     name
-    for owner in (np.ndarray, np, np.linalg, np.random.Generator, math, list, dict, str, set, float)
+    for owner in (np.ndarray, np, np.linalg, math, list, dict, str, set, float)
     for name in dir(owner)
-) | frozenset(SPECIAL)
+) | frozenset({*SPECIAL, *_DRAWS})
 _NAMED = frozenset({"LOAD_GLOBAL", "LOAD_DEREF", "LOAD_NAME", "LOAD_CLASSDEREF"})
 _MAKES = frozenset({"MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE", "IMPORT_FROM", "IMPORT_NAME"})
 _NULL_FIRST = sys.version_info < (3, 13)  # PUSH_NULL comes before what is called, and not after

@@ -400,7 +400,8 @@ def _written(x: Traced, index: Any, value: Any) -> Traced:
         return apply(operation(SELECT), (mask, cast, x))  # type: ignore[no-any-return]
     view = _slice_of(index, x.type)
     if view is not None:
-        return apply(view.put_operation, (x, _fitted(value, view.shape, view.part)))  # type: ignore[no-any-return]
+        part = _fitted(value, view.shape, view.part)
+        return apply(view.put_operation, (x, part))  # type: ignore[no-any-return]
     parsed = parse(index, x.shape)
     source, arrays, axes = _prepared(x, parsed)
     value = _gathered_value(value, source, arrays, parsed)

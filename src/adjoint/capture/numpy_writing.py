@@ -140,7 +140,8 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> An
                 f"yet."
             )
         for axis in range(array.ndim):
-            places = np.pad(np.arange(array.shape[axis]), widths[axis], mode)  # type: ignore[call-overload]
+            border: Any = (np.arange(array.shape[axis]), widths[axis], mode)
+            places = np.pad(*border)
             array = array[(*(slice(None),) * axis, places)]
         return array
     value = kwargs.pop("constant_values", 0)
