@@ -1,7 +1,7 @@
 """Memory that is kept between runs, shared by all programs and threads, and bounded.
 
-What a program needs while it runs is taken and given back. What it returns is lent: a view of memory
-that the arena keeps, and lends again once it holds the only reference to it.
+What a program needs while it runs is taken and given back. What it returns is lent: a view of
+memory that the arena keeps, and lends again once it holds the only reference to it.
 """
 
 from __future__ import annotations
