@@ -20,6 +20,7 @@ from adjoint.capture import (
     protocols,
 )
 from adjoint.capture.indexing import reshape_plain
+from adjoint.capture.operators import python_number
 from adjoint.capture.traced import Traced, concrete
 from adjoint.capture.views import overwrite
 
@@ -47,10 +48,10 @@ def _item(self: Traced, *place: Any) -> Any:
     if not place:
         if self.size != 1:
             raise ValueError("can only convert an array of size 1 to a Python scalar")
-        return reshape_plain(self, ())
+        return python_number(reshape_plain(self, ()))
     if len(place) == 1 and not isinstance(place[0], tuple):
-        return numpy_shape.ravelled(self)[place[0]]
-    return self[place[0] if len(place) == 1 else place]
+        return python_number(numpy_shape.ravelled(self)[place[0]])
+    return python_number(self[place[0] if len(place) == 1 else place])
 
 
 def _conjugate(self: Traced) -> Any:

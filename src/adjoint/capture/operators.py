@@ -14,6 +14,7 @@ from adjoint.capture import protocols
 from adjoint.capture.traced import Traced, apply, apply_one
 from adjoint.capture.views import copy_of
 from adjoint.primitives import UFUNCS
+from adjoint.primitives.conversion import PYTHON_NUMBER
 
 _new = Traced.__new__
 
@@ -42,15 +43,37 @@ def _binary(ufunc: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
         traced._trace, traced._slot, traced._state = trace, len(types), None
         types.append(found[0])
         trace.records.append((op, self._slot, place))
-        return traced
+        return python_number(traced) if pair[0].weak and pair[1].weak else traced
 
     def slowly(self: Traced, other: Any) -> Any:
-        return NotImplemented if _refuses(other) else apply(op, (self, other))
+        return (
+            NotImplemented if _refuses(other) else as_python(apply(op, (self, other)), self, other)
+        )
 
     def reflected(self: Traced, other: Any) -> Any:
-        return NotImplemented if _refuses(other) else apply(op, (other, self))
+        return (
+            NotImplemented if _refuses(other) else as_python(apply(op, (other, self)), other, self)
+        )
 
     return forward, reflected
+
+
+def python_number(value: Any) -> Any:
+    """A traced scalar as the number that Python would have in its place: weak under NEP 50."""
+    if type(value) is Traced and value.type.dtype.kind in "fic" and not value.type.weak:
+        return apply_one(PYTHON_NUMBER.bare, value)
+    return value
+
+
+def as_python(result: Any, *operands: Any) -> Any:
+    """The result of an operator on Python's own numbers, which is one of them."""
+    return python_number(result) if all(map(_is_python, operands)) else result
+
+
+def _is_python(value: Any) -> bool:
+    if type(value) is Traced:
+        return value.type.weak
+    return type(value) in (float, int, complex, bool)
 
 
 def _refuses(other: Any) -> bool:
@@ -75,7 +98,7 @@ def _in_place(name: str) -> Callable[..., Any]:
 
 def _unary(ufunc: Any) -> Callable[..., Any]:
     op = UFUNCS[ufunc].bare
-    return lambda self: apply_one(op, self)
+    return lambda self: as_python(apply_one(op, self), self)
 
 
 _OPERATORS = {
@@ -111,8 +134,8 @@ for _name, _one in {"neg": np.negative, "abs": np.absolute, "invert": np.invert}
 
 def _pow(self: Traced, other: Any) -> Any:
     if type(other) is int and other == 2:
-        return apply_one(_SQUARE, self)
-    return protocols.POWER(self, other)
+        return as_python(apply_one(_SQUARE, self), self)
+    return as_python(protocols.POWER(self, other), self, other)
 
 
 _SQUARE = UFUNCS[np.square].bare
@@ -152,7 +175,7 @@ def _rmatmul(self: Traced, other: Any) -> Any:
 for _name, _method in {
     "__pos__": copy_of,
     "__pow__": _pow,
-    "__rpow__": lambda self, other: protocols.POWER(other, self),
+    "__rpow__": lambda self, other: as_python(protocols.POWER(other, self), other, self),
     "__ipow__": _in_place("pow"),
     "__matmul__": _matmul,
     "__rmatmul__": _rmatmul,

@@ -19,6 +19,7 @@ from adjoint.base.errors import DroppedDerivativeError
 from adjoint.capture import numpy_values
 from adjoint.capture.escape import carries_derivative
 from adjoint.capture.numpy_calculus import SCIPY
+from adjoint.capture.operators import python_number
 from adjoint.capture.table import FUNCTIONS, any_traced, call, unwrap_all
 from adjoint.capture.trace import current
 from adjoint.capture.traced import Traced, apply, apply_one, concrete, from_array, wrap
@@ -328,12 +329,19 @@ _MATH: dict[str, Any] = {
 }
 
 
+def _python_result(value: Any) -> Any:
+    """What math returns are Python's own floats."""
+    if isinstance(value, tuple):
+        return tuple(map(_python_result, value))
+    return python_number(value) if type(value) is Traced and value.ndim == 0 else value
+
+
 def _shadow_math(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
     def shadow(*args: Any, **kwargs: Any) -> Any:
         if args and isinstance(args[0], types.GeneratorType):
             args = (list(args[0]), *args[1:])
         if any_traced(args):
-            return ours(*args, **kwargs)
+            return _python_result(ours(*args, **kwargs))
         return original(*map(unwrap_all, args), **kwargs)
 
     shadow.__name__ = original.__name__
@@ -367,7 +375,8 @@ class _Number(type):
                 raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
             dtype = np.dtype(cls.original)
             value = value.reshape(()) if value.ndim else value
-            return value if value.dtype == dtype else numpy_values.astype(value, dtype)
+            value = value if value.dtype == dtype else numpy_values.astype(value, dtype)
+            return value if issubclass(cls.original, np.generic) else python_number(value)
         return cls.original(*args, **kwargs)
 
     def __instancecheck__(cls, instance: Any) -> bool:

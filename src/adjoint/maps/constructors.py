@@ -195,7 +195,8 @@ def embedding(subspace: Space) -> LinearMap:
         array([[1., 2.],
                [2., 1.]])
     """
-    if not isinstance(subspace, Space) or isinstance(subspace, Dual):  # type: ignore[redundant-expr]
+    is_space = isinstance(subspace, Space)  # it may be anything: a user wrote it
+    if not is_space or isinstance(subspace, Dual):
         raise ArgumentTypeError(
             f"embedding takes a space of arrays. Got {describe(subspace)}. "
             "Symmetric(n), Skew(n) and products of them lie in an ambient space of arrays."

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from adjoint.primitives.contraction import CONTRACT, canonical, split_spec
+from adjoint.primitives.conversion import PYTHON_NUMBER
 from adjoint.primitives.elementwise import SCALE
 from adjoint.primitives.structure import BROADCAST, RESHAPE, TRANSPOSE, inverse_permutation
 from adjoint.program import Atom, Equation, Literal, Operation, operation
@@ -34,10 +35,13 @@ def rewrite(
 def _drop_broadcasts(
     op: Operation, inputs: tuple[Atom, ...], result: Any, definition: Definitions
 ) -> Rewritten:
-    """An elementwise operation broadcasts by itself: the small operand will do."""
+    """An elementwise operation broadcasts by itself: the small operand will do.
+
+    Nor need a number be Python's own where the result has the same type without.
+    """
     for place, atom in enumerate(inputs):
         source = definition(atom)
-        if source is None or not _repeats(source) or source.inputs[0].type.weak:
+        if source is None or not _is_idle(source) or source.inputs[0].type.weak:
             continue
         trial = (*inputs[:place], source.inputs[0], *inputs[place + 1 :])
         if op.infer(tuple(x.type for x in trial)) == (result.type,):
@@ -45,9 +49,9 @@ def _drop_broadcasts(
     return None
 
 
-def _repeats(equation: Equation) -> bool:
-    """Whether it only repeats its operand, or puts axes of length one before the others."""
-    if equation.primitive is BROADCAST:
+def _is_idle(equation: Equation) -> bool:
+    """Whether it only repeats its operand, puts axes of length one before it, or makes it weak."""
+    if equation.primitive is BROADCAST or equation.primitive is PYTHON_NUMBER:
         return True
     if equation.primitive is not RESHAPE:
         return False

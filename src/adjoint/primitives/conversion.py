@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type, real_dtype
+from adjoint.base.errors import DTypeError
 from adjoint.primitives.declaration import (
     ITSELF,
     NO_DERIVATIVE,
@@ -125,6 +126,36 @@ CONJUGATE = Primitive(
 def conjugate(x: Any) -> Any:
     """The complex conjugate; the same expression when it is real."""
     return bind(CONJUGATE, x) if isinstance(x, Expression) and x.dtype.kind == "c" else x
+
+
+# --- Python's numbers ----------------------------------------------------------------------------
+
+
+def _number_type(x: ArrayType) -> ArrayType:
+    if x.ndim or x.dtype.kind not in "fic":
+        raise DTypeError(f"{x} is no single number.")
+    return array_type((), np.dtype(_PYTHON[x.dtype.kind]), True)
+
+
+_PYTHON = {"f": float, "i": int, "c": complex}
+
+# What Python itself computes with is weak under NEP 50: it widens no array that it meets.
+PYTHON_NUMBER = Primitive(
+    "python_number",
+    infer=_number_type,
+    evaluate=lambda x: x.item() if isinstance(x, np.generic | np.ndarray) else x,
+    linear=Joint(),
+    derivative=lambda tangents, operands, results: (cast(tangents[0], results[0].dtype),),
+    transpose=lambda cotangents, operands: (cast(cotangents[0], operands[0].dtype),),
+    # A batch of numbers is an array, which is never weak.
+    batch=lambda operands, batched, size: cast(operands[0], _number_dtype(operands[0])),
+    taylor=TAYLOR_LATER,
+    samples=(sample(draw()), sample(draw(dtype=complex)), sample(draw(dtype=np.float32))),
+)
+
+
+def _number_dtype(x: Expression) -> np.dtype[Any]:
+    return np.dtype(_PYTHON[x.dtype.kind])
 
 
 STOP_GRADIENT = Primitive(

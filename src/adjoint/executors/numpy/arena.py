@@ -67,7 +67,7 @@ class Arena:
                     self.kept += array.nbytes
 
     def lend(self, types: Sequence[ArrayType]) -> list[np.ndarray[Any, Any]]:
-        """Arrays of these types, holding anything, that nothing else refers to; never taken back."""
+        """Arrays of these types that nothing else refers to, holding anything; not to be given."""
         with self._lock:
             return [self._lend(type_) for type_ in types]
 

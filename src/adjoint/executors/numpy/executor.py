@@ -10,7 +10,6 @@ from weakref import finalize
 
 import numpy as np
 
-from adjoint.base.arrays import ArrayType
 from adjoint.executors.numpy.arena import ARENA
 from adjoint.executors.numpy.templates import (
     Namespace,

@@ -88,7 +88,7 @@ def _elementwise(
 ) -> str:
     name, inputs = equation.primitive.name, equation.inputs
     # NumPy's scalars are fast under operators; Python's own would divide by zero in their own way.
-    if _all_scalars(inputs):
+    if _all_scalars(inputs) and not _meets_python_complex(inputs):
         if name in _INFIX:
             first = operands[0]
             if all(_may_be_python(atom) for atom in inputs):
@@ -100,6 +100,14 @@ def _elementwise(
     ufunc = np.multiply if name == "scale" else resolve(equation.primitive.ufunc)
     arguments = [*operands, f"out={out}"] if out else operands
     return f"{space.name(ufunc.__name__, ufunc)}({', '.join(arguments)})"
+
+
+def _meets_python_complex(inputs: Sequence[Atom]) -> bool:
+    """A Python complex number would compute with a float64, which is a Python float, by itself."""
+    kinds = {atom.type.dtype.kind for atom in inputs}
+    return any(_may_be_python(atom) and atom.type.dtype.kind == "c" for atom in inputs) and bool(
+        kinds - {"c"}
+    )
 
 
 def _may_be_python(atom: Atom) -> bool:
@@ -239,6 +247,7 @@ TEMPLATES: dict[str, Template] = {
     "transpose": _transpose,
     "cast": _cast,
     "contract": _contract,
+    "python_number": lambda e, x, space: f"{x[0]}.item()",
     "reshape": lambda e, x, space: f"{x[0]}.reshape({e.params['shape']})",
     "slice": lambda e, x, space: f"{x[0]}[{index_text(e.params['index']) or '()'}]",
     "gather": _gather,
