@@ -20,7 +20,6 @@ ROOMS: dict[str, tuple[int, int]] = {
     "pipeline": (8, 0),
     "calculus": (9, 0),
     "datasets": (10, 0),
-    "interop": (10, 0),
     "testing": (10, 0),
     # The front door `import adjoint as ad`. The rooms after it use the package as its users do.
     "": (10, 1),
