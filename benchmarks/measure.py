@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 Thunk = Callable[[], object]
 
-_SHORTEST = 1e-3  # seconds that one repetition takes at least, by running the candidate many times
+_SHORTEST = 1e-2  # seconds that one repetition takes at least: the candidate runs in its own caches
 
 
 def medians(

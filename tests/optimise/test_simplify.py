@@ -38,10 +38,20 @@ ROWS: dict[str, tuple[Callable[..., Any], tuple[Any, ...], list[str]]] = {
     "double negation": (lambda x: np.sin(np.negative(np.negative(x))), (M,), ["sin"]),
     "a broadcast operand": (lambda x, r: x * broadcast_to(r, (2, 3)), (M, ROW), ["multiply"]),
     "a scaled broadcast": (lambda x, r: scale(broadcast_to(r, (2, 3)), x), (M, ROW), ["scale"]),
-    "a broadcast that gives the shape": (
+    "a broadcast that gives the shape is made last": (
         lambda r: np.sin(broadcast_to(r, (2, 3))),
         (ROW,),
-        ["broadcast", "sin"],
+        ["sin", "broadcast"],
+    ),
+    "numbers and broadcasts": (
+        lambda r: np.sin(broadcast_to(r, (2, 3))) * 2.0 + 1.0,
+        (ROW,),
+        ["sin", "multiply", "add", "broadcast"],
+    ),
+    "a broadcast of a broadcast": (
+        lambda r: broadcast_to(broadcast_to(r, (1, 3)), (2, 3)),
+        (ROW,),
+        ["broadcast"],
     ),
     "leading axes of length one": (lambda x, r: x + reshape(r, (1, 3)), (M, ROW), ["add"]),
     "a broadcast choice": (

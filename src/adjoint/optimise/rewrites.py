@@ -7,16 +7,28 @@ out, a transpose that is folded into a product), except where a rewrite says oth
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
+from adjoint.base.arrays import ArrayType
 from adjoint.primitives.contraction import CONTRACT, canonical, split_spec
 from adjoint.primitives.conversion import PYTHON_NUMBER
 from adjoint.primitives.elementwise import SCALE
 from adjoint.primitives.structure import BROADCAST, RESHAPE, TRANSPOSE, inverse_permutation
 from adjoint.program import Atom, Equation, Literal, Operation, operation
 
+
+@dataclass(frozen=True)
+class New:
+    """An operand that a rewrite asks for: another equation, to stand before the one rewritten."""
+
+    operation: Operation
+    inputs: tuple[Atom, ...]
+    type: ArrayType
+
+
 Definitions = Callable[[Atom], Equation | None]
-Rewritten = Atom | tuple[Operation, tuple[Atom, ...]] | None
+Rewritten = Atom | tuple[Operation, tuple[Atom | New, ...]] | None
 
 
 def rewrite(
@@ -25,8 +37,10 @@ def rewrite(
     """A simpler way to the result: an atom that equals it, another operation, or None."""
     primitive = op.primitive
     if primitive.ufunc is not None or primitive is SCALE or primitive.name == "select":
-        return _drop_broadcasts(op, inputs, result, definition) or _drop_units(
-            op, inputs, result, definition
+        return (
+            _drop_broadcasts(op, inputs, result, definition)
+            or _drop_units(op, inputs, result, definition)
+            or _sink_broadcasts(op, inputs, result, definition)
         )
     rule = _RULES.get(primitive)
     return rule(op, inputs, result, definition) if rule else None
@@ -58,6 +72,38 @@ def _is_idle(equation: Equation) -> bool:
     before, after = equation.inputs[0].type.shape, equation.params["shape"]
     lead = len(after) - len(before)
     return lead > 0 and after == (1,) * lead + before
+
+
+def _sink_broadcasts(
+    op: Operation, inputs: tuple[Atom, ...], result: Any, definition: Definitions
+) -> Rewritten:
+    """Of operands that are all repeated, or single numbers: compute once, and repeat the result."""
+    sources, repeated = [], False
+    for atom in inputs:
+        source = definition(atom)
+        if source is not None and source.primitive is BROADCAST and not source.inputs[0].type.weak:
+            sources.append(source.inputs[0])
+            repeated = True
+        elif atom.type.ndim == 0:
+            sources.append(atom)
+        else:
+            return None
+    if not repeated:
+        return None
+    (small,) = op.infer(tuple(atom.type for atom in sources))
+    if small.size >= result.type.size or small.dtype != result.type.dtype or small.weak:
+        return None
+    return operation(BROADCAST, shape=result.type.shape), (New(op, tuple(sources), small),)
+
+
+def _broadcast(
+    op: Operation, inputs: tuple[Atom, ...], result: Any, definition: Definitions
+) -> Rewritten:
+    """Of two broadcasts only the last counts, and leading axes of length one come by themselves."""
+    source = definition(inputs[0])
+    if source is None or source.primitive is PYTHON_NUMBER or not _is_idle(source):
+        return None
+    return op, source.inputs
 
 
 def _drop_units(
@@ -132,4 +178,5 @@ _RULES: dict[Any, Callable[..., Rewritten]] = {
     TRANSPOSE: _transpose,
     RESHAPE: _reshape,
     CONTRACT: _contract,
+    BROADCAST: _broadcast,
 }

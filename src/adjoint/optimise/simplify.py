@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from adjoint.optimise.factors import move_factors
-from adjoint.optimise.rewrites import rewrite
-from adjoint.program import Atom, Equation, Program, Variable
+from adjoint.optimise.rewrites import New, rewrite
+from adjoint.program import Atom, Equation, Operation, Program, Variable
 
 _MOST_REWRITES = (
     16  # of one equation; every rule shortens it, so this only guards against a mistake
@@ -40,6 +40,18 @@ def local_rewrites(program: Program) -> Program:
     def rename(atom: Atom) -> Atom:
         return names[atom] if isinstance(atom, Variable) else atom
 
+    def insert(wanted: Atom | New, before: Equation) -> Atom:
+        if not isinstance(wanted, New):
+            return wanted
+        key = _key(wanted.operation, wanted.inputs)
+        place = known.setdefault(key, len(equations))
+        if place == len(equations):
+            made = Variable(wanted.type)
+            kept = Equation(wanted.operation, wanted.inputs, (made,), before.origin, before.derived)
+            equations.append(kept)
+            definitions[made] = kept
+        return equations[place].outputs[0]
+
     for equation in program.equations:
         op, inputs = equation.operation, tuple(map(rename, equation.inputs))
         replaced: Atom | None = None
@@ -50,11 +62,11 @@ def local_rewrites(program: Program) -> Program:
             if not isinstance(found, tuple):
                 replaced = found
                 break
-            op, inputs = found
+            op, inputs = found[0], tuple(insert(x, equation) for x in found[1])
         if replaced is not None:
             names[equation.outputs[0]] = replaced
             continue
-        key = (op, *(x if isinstance(x, Variable) else x.key for x in inputs))
+        key = _key(op, inputs)
         place = known.setdefault(key, len(equations))
         if place == len(equations):
             kept = equation
@@ -68,6 +80,10 @@ def local_rewrites(program: Program) -> Program:
             equations[place] = Equation(op, inputs, kept.outputs, equation.origin)
         names.update(zip(equation.outputs, kept.outputs, strict=True))
     return Program(program.inputs, equations, map(rename, program.outputs))
+
+
+def _key(op: Operation, inputs: tuple[Atom, ...]) -> Any:
+    return (op, *(x if isinstance(x, Variable) else x.key for x in inputs))
 
 
 def eliminate_dead_code(program: Program) -> Program:
