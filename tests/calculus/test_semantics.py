@@ -310,9 +310,12 @@ def test_silence_ends_with_the_block():
             y = np.log(x)
         return y + 1 / x
 
-    (message,) = warned(lambda: ad.value_and_grad(function)(0.0))
-    assert message.startswith("divide by zero")
-    assert message.endswith("divide")
+    # As in NumPy: the quotient and the sum of infinities warn, the silenced logarithm does not.
+    found = warned(lambda: ad.value_and_grad(function)(0.0))
+    assert [message.split(" encountered")[0] for message in found] == [
+        "divide by zero",
+        "invalid value",
+    ]
 
 
 def test_errors_that_the_caller_asked_for():

@@ -350,3 +350,21 @@ def test_writing_rows_copies_no_array() -> None:
         factor = (1 + factor) * np.cos(expected[i - 1])
     np.testing.assert_allclose(gradient[0], (1 + factor) * np.cos(x[0]), rtol=1e-12)
     np.testing.assert_array_equal(gradient[1:], np.zeros((n - 1, 3)))
+
+
+def test_large_programs_run_in_the_order_that_needs_less_memory() -> None:
+    """A chain carried forwards with its tangent: two arrays at a time, and not all of the chain."""
+
+    def chain(x: Any) -> Any:
+        for _ in range(6):
+            x = np.sin(x)
+        return sum_axes(x, (0,))
+
+    program = simplify(jvp(program_of(chain, f8(5000)), [True]))
+    executable = NumpyExecutor().compile(program, strong_zeros=False)
+    assert executable.source().splitlines()[0].count("w") <= 3
+    x, u = np.linspace(0, 1, 5000), np.ones(5000)
+    _, tangent = executable(x, u)
+    step = 1e-6
+    slope = (executable(x + step, u)[0] - executable(x - step, u)[0]) / (2 * step)
+    assert tangent == pytest.approx(slope, rel=1e-7)

@@ -191,3 +191,12 @@ def test_a_single_entry_is_no_view() -> None:
     results = run(program_of(earlier, f8(3)), np.ones(3))
     np.testing.assert_array_equal(results[0], [0, np.sin(1), np.sin(1)])
     assert results[1] == np.exp(np.sin(1.0))
+
+
+def test_the_order_as_written_keeps_derivatives_beside_what_they_belong_to() -> None:
+    """What the user wrote comes first, unless the other order is asked for."""
+    program = jvp(program_of(lambda x: np.exp(np.sin(x)), f8(3)), [True])
+    marks = [equation.derived for equation in plan(program).equations]
+    assert marks == sorted(marks)
+    assert plan(program, as_written=True).equations == program.equations
+    assert [e.derived for e in program.equations] != marks

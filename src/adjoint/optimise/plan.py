@@ -14,7 +14,7 @@ from adjoint.program import Atom, Equation, Program, Variable
 class Plan:
     """How to run a program.
 
-    equations: in the order of execution; what the user wrote comes first, as far as it can.
+    equations: in the order of execution.
     takes: for an equation, by number, the variable whose memory its result may overwrite.
     dies: for an equation, by number, all the names of the memory that nothing needs after it.
     roots: for each variable, the one whose memory it shares (itself when it has its own).
@@ -31,9 +31,13 @@ class Plan:
     copied: frozenset[int]
 
 
-def plan(program: Program) -> Plan:
-    """Plan the execution of a program on one machine with memory that can be overwritten."""
-    equations = _user_first(program)
+def plan(program: Program, as_written: bool = False) -> Plan:
+    """Plan the execution of a program on one machine with memory that can be overwritten.
+
+    as_written: keep the order of the equations, where each derivative stands beside what it is the
+        derivative of; else what the user wrote comes first, as far as it can.
+    """
+    equations = program.equations if as_written else _user_first(program)
     views = {equation.outputs[0] for equation in equations if _may_be_view(equation)}
     detached = _detached(program, equations, _roots(program, equations, views))
     views -= detached

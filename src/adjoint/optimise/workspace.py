@@ -31,6 +31,11 @@ class Workspace:
     lent: tuple[ArrayType, ...] = ()
     lent_places: dict[int, int] = field(default_factory=dict)
 
+    @property
+    def size(self) -> int:
+        """The bytes of the slots."""
+        return sum(type_.size * type_.dtype.itemsize for type_ in self.slots)
+
 
 def workspace(program: Program, plan: Plan, fills: Callable[[Equation], bool]) -> Workspace:
     """Lay out the workspace of a planned program.

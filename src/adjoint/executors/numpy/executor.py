@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Callable
-from itertools import count
+from itertools import count, groupby
 from typing import Any
 from weakref import finalize
 
@@ -59,7 +59,7 @@ class NumpyExecutor:
     def compile(self, program: Program, strong_zeros: bool) -> NumpyExecutable:
         """The program as a Python function over NumPy."""
         space = Namespace()
-        writer = _Writer(program, plan(program), space, strong_zeros)
+        writer = _Writer(program, space, strong_zeros)
         text = writer.source()
         filename = f"<adjoint program {next(_numbers)}>"
         names = dict(space.objects)
@@ -86,17 +86,29 @@ def _with_workspace(
     return run
 
 
+def _planned(program: Program, strong: bool) -> tuple[Plan, Workspace]:
+    """The plan, in the order that needs less memory where there is much of it."""
+    first = plan(program)
+    if strong:  # for rare runs, whose products choose their own memory
+        return first, Workspace()
+    space = workspace(program, first, takes_memory)
+    if space.slots:
+        other = plan(program, as_written=True)
+        other_space = workspace(program, other, takes_memory)
+        if other_space.size < space.size:
+            return other, other_space
+    return first, space
+
+
 class _Writer:
     """Writes one program."""
 
-    def __init__(self, program: Program, plan_: Plan, space: Namespace, strong: bool) -> None:
+    def __init__(self, program: Program, space: Namespace, strong: bool) -> None:
         self.program = program
-        self.plan = plan_
         self.space = space
         self.strong = strong
         self.names: dict[Variable, str] = {}
-        # Strong zeros are for rare runs, whose products choose their own memory.
-        self.workspace = Workspace() if strong else workspace(program, plan_, takes_memory)
+        self.plan, self.workspace = _planned(program, strong)
 
     def source(self) -> str:
         """The whole function."""
@@ -112,16 +124,15 @@ class _Writer:
             if variable.type.weak and variable in used:
                 # What one program returns to another (a residual) has become a NumPy scalar.
                 lines.append(f"    {name} = {_PYTHON[variable.type.dtype.kind]}({name})")
-        equations = self.plan.equations
-        split = next((n for n, e in enumerate(equations) if e.derived), len(equations))
-        for number in range(split):
-            lines += ["    " + line for line in self._statements(number, equations[number])]
-        if split < len(equations):
-            # The user did not write these operations: they warn of nothing.
-            quiet = self.space.name("errstate", np.errstate)
-            lines.append(f"    with {quiet}(all='ignore'):")
-            for number in range(split, len(equations)):
-                lines += ["        " + line for line in self._statements(number, equations[number])]
+        numbered = enumerate(self.plan.equations)
+        for derived, group in groupby(numbered, key=lambda each: each[1].derived):
+            indent = "    "
+            if derived:  # the user did not write these operations: they warn of nothing
+                quiet = self.space.name("errstate", np.errstate)
+                lines.append(f"    with {quiet}(all='ignore'):")
+                indent = "        "
+            for number, equation in group:
+                lines += [indent + line for line in self._statements(number, equation)]
         outputs = [self._output(number, atom) for number, atom in enumerate(self.program.outputs)]
         lines.append(f"    return ({''.join(output + ', ' for output in outputs).rstrip()})")
         return "\n".join(lines) + "\n"
