@@ -50,7 +50,7 @@ def workspace(program: Program, plan: Plan, fills: Callable[[Equation], bool]) -
     ending: dict[int, list[int]] = {}
     for number, equation in enumerate(plan.equations):
         root = begins.get(number)
-        if root is None or root in barred or not _is_large(root.type) or not fills(equation):
+        if root is None or root in barred or not is_large(root.type) or not fills(equation):
             pass
         elif root in leaving:
             lent[number] = root
@@ -70,7 +70,8 @@ def workspace(program: Program, plan: Plan, fills: Callable[[Equation], bool]) -
     )
 
 
-def _is_large(type: ArrayType) -> bool:
+def is_large(type: ArrayType) -> bool:
+    """Whether arrays of a type are worth planning for."""
     return type.size * type.dtype.itemsize >= SMALLEST
 
 

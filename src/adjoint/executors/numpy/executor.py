@@ -13,11 +13,13 @@ import numpy as np
 from adjoint.executors.numpy.arena import ARENA
 from adjoint.executors.numpy.templates import (
     Namespace,
+    complete_statements,
+    empty_text,
     expression,
     takes_memory,
     write_statements,
 )
-from adjoint.optimise import Plan, Workspace, plan, workspace
+from adjoint.optimise import Plan, Workspace, completed_fills, plan, workspace
 from adjoint.program import Atom, Equation, Literal, Program, Variable
 
 _WRITES = frozenset({"update", "increment", "gather_set", "gather_add"})
@@ -109,6 +111,8 @@ class _Writer:
         self.strong = strong
         self.names: dict[Variable, str] = {}
         self.plan, self.workspace = _planned(program, strong)
+        self.completed = completed_fills(program, self.plan)
+        self.completing = frozenset(self.completed.values())
 
     def source(self) -> str:
         """The whole function."""
@@ -149,7 +153,8 @@ class _Writer:
             self.names[variable] = f"v{len(self.names) - len(self.program.inputs)}"
         results = [self.names[variable] for variable in equation.outputs]
         if equation.primitive.name in _WRITES:
-            lines = write_statements(equation, results[0], operands, self.space, taken is not None)
+            write = complete_statements if number in self.completing else write_statements
+            lines = write(equation, results[0], operands, self.space, taken is not None)
         else:
             out = None
             if number in self.workspace.places:
@@ -158,12 +163,16 @@ class _Writer:
                 out = f"r{self.workspace.lent_places[number]}"
             elif taken is not None and not self.strong:
                 out = self.names[taken]
-            right = expression(equation, operands, self.space, out, self.strong)
+            if number in self.completed:
+                right = out or empty_text(equation, self.space)
+            else:
+                right = expression(equation, operands, self.space, out, self.strong)
             if equation.outputs[0] in self.plan.detached:
                 right += ".copy()"
             comma = "," if equation.primitive.multiple else ""
             lines = [f"{', '.join(results)}{comma} = {right}"]
-            if out is not None and equation.primitive.name == "fill":
+            fills = equation.primitive.name == "fill" and number not in self.completed
+            if out is not None and fills:
                 lines.append(f"{out}.fill({self.space.number(equation.params['value'])})")
         dead = [
             self.names[variable]

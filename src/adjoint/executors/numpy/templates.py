@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.executors.numpy.strong import strong_contract
+from adjoint.optimise import band
 from adjoint.primitives.contraction import lowering, split_spec
 from adjoint.primitives.slicing import Index, numpy_index
 from adjoint.primitives.typing_rules import resolve
@@ -232,6 +233,29 @@ def write_statements(
     else:
         lines.append(f"{result}[{place}] {'+' * (name == 'increment')}= {value}")
     return lines
+
+
+def complete_statements(
+    equation: Equation, result: str, operands: Sequence[str], space: Namespace, in_place: bool
+) -> list[str]:
+    """An increment of zeros that have not been written: the band, and zeros around it."""
+    target, value = operands
+    rows = band(equation)
+    assert rows is not None  # only what `completed_fills` finds comes here
+    start, stop = rows
+    length = equation.inputs[0].type.shape[0]
+    lines = [f"{result} = {target}", f"{result}[{index_text(equation.params['index'])}] = {value}"]
+    if start:
+        lines.append(f"{result}[:{start}] = 0")
+    if stop < length:
+        lines.append(f"{result}[{stop}:] = 0")
+    return lines
+
+
+def empty_text(equation: Equation, space: Namespace) -> str:
+    """Memory for a fill whose numbers are written later."""
+    dtype = _dtype(space, equation.params["dtype"])
+    return f"{space.name('empty', np.empty)}({equation.params['shape']}, {dtype})"
 
 
 def _gather(equation: Equation, operands: Sequence[str], space: Namespace) -> str:
