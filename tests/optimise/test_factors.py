@@ -36,6 +36,37 @@ def test_a_factor_leaves_a_sum() -> None:
     assert run(program, x, u) == pytest.approx(2 * x @ u, rel=1e-15)
 
 
+def test_a_sum_of_a_sum_is_one() -> None:
+    """d sum_j sum_i x_ij^2 [u] = 2 <x, u>, whichever axis was summed first."""
+    for first in ((0,), (1,), (1, 2), (0, 2)):
+
+        def function(x: Any, first: tuple[int, ...] = first) -> Any:
+            inner = sum_axes(np.square(x), first)
+            return sum_axes(inner * 3.0, tuple(range(3 - len(first))))
+
+        program = derived(function, f8(2, 3, 4))
+        assert names(program) == ["contract", "multiply"]
+        x, u = np.random.default_rng(0).normal(size=(2, 2, 3, 4))
+        assert run(program, x, u) == pytest.approx(6 * np.vdot(x, u), rel=1e-14)
+    program = derived(lambda x: sum_axes(sum_axes(np.sin(x), (1,)), (1,)), f8(2, 3, 4))
+    assert [e.params["axes"] for e in program.equations if e.primitive.name == "sum"] == [(1, 2)]
+
+
+def test_single_numbers_leave_a_sum() -> None:
+    """The derivative of a mean of squares: the division by n is one of a number."""
+
+    def function(x: Any, n: Any) -> Any:
+        return sum_axes(sum_axes(np.square(x), (0,)) / n, (0,))
+
+    program = program_of(function, f8(4, 5), f8())
+    whole = jvp(program, [True, False])
+    tangent = simplify(Program(whole.inputs, whole.equations, whole.outputs[1:]))
+    assert "sum" not in names(tangent)
+    assert all(e.outputs[0].type.ndim == 0 for e in tangent.equations)
+    x, u = np.random.default_rng(0).normal(size=(2, 4, 5))
+    assert run(tangent, x, 20.0, u) == pytest.approx(np.vdot(x, u) / 10, rel=1e-14)
+
+
 def test_a_common_sign_is_taken_out_of_a_sum() -> None:
     program = derived(lambda x, y: np.negative(x) - y, f8(3), f8(3))
     assert names(program) == ["add", "negative"]

@@ -166,19 +166,32 @@ def _linear(mover: _Mover, equation: Equation) -> Term | None:
     if isinstance(value, Literal):
         return None
     if equation.primitive is SUM:
-        dot = _as_contraction(mover, equation, value)
-        if dot is not None:
-            return number, dot
+        return number, _sum(mover, value, equation.params["axes"])
     return number, mover.emit(equation.operation, [value])[0]
 
 
-def _as_contraction(mover: _Mover, equation: Equation, value: Atom) -> Atom | None:
+def _sum(mover: _Mover, value: Atom, axes: tuple[int, ...]) -> Atom:
+    """A sum over axes: single numbers leave it, sums of sums are one, products are contracted."""
+    source = mover.made.get(value) if isinstance(value, Variable) else None
+    if source is not None and source.derived and source.primitive in (SCALE, MULTIPLY):
+        for factor, other in (source.inputs, source.inputs[::-1]):
+            single = factor.type.ndim == 0 and not factor.type.weak
+            if single and other.type is value.type:
+                return mover.one(SCALE, factor, _sum(mover, other, axes))
+    if source is not None and source.derived and source.primitive is SUM:
+        (inner,), gone = source.inputs, source.params["axes"]
+        left = [axis for axis in range(inner.type.ndim) if axis not in gone]
+        return _sum(mover, inner, tuple(sorted((*gone, *(left[axis] for axis in axes)))))
+    return _as_contraction(mover, value, axes) or mover.one(SUM, value, axes=axes)
+
+
+def _as_contraction(mover: _Mover, value: Atom, axes: tuple[int, ...]) -> Atom | None:
     """The sum of all entries of a product of two arrays, without the array in between."""
     source = mover.made.get(value) if isinstance(value, Variable) else None
     if source is None or source.primitive is not SCALE or not source.derived:
         return None
     x, y = source.inputs
-    whole = len(equation.params["axes"]) == value.type.ndim > 0
+    whole = len(axes) == value.type.ndim > 0
     if not whole or x.type is not y.type or value.type.dtype.kind != "f":
         return None
     labels = _LETTERS[: value.type.ndim]
