@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -282,16 +281,6 @@ def current() -> Trace | None:
 def depth() -> int:
     """How many captures are under way."""
     return len(getattr(_state, "stack", ()))
-
-
-@contextmanager
-def capturing(trace: Trace) -> Iterator[Trace]:
-    """Make a trace the innermost capture; it is closed on leaving, whatever happens."""
-    enter(trace)
-    try:
-        yield trace
-    finally:
-        leave(trace)
 
 
 def enter(trace: Trace) -> None:
