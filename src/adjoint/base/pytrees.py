@@ -15,7 +15,6 @@ import numpy as np
 import optree
 
 NAMESPACE = "adjoint"
-_flatten = optree._C.flatten  # what tree_flatten calls; spares a Python frame on the hottest path
 TreeDef = optree.PyTreeSpec
 _ARRAYS = frozenset({np.ndarray, float, int, complex, np.float64, np.float32})
 _ATOMS = (np.ndarray, float, np.generic, int, complex)
@@ -25,7 +24,7 @@ def flatten(tree: Any) -> tuple[list[Any], TreeDef | None]:
     """The leaves of a tree in order, and its structure; the structure of a bare array is None."""
     if isinstance(tree, _ATOMS):
         return [tree], None
-    leaves, treedef = _flatten(tree, None, False, NAMESPACE)
+    leaves, treedef = optree.tree_flatten(tree, namespace=NAMESPACE)
     for leaf in leaves:
         if (
             type(leaf) not in _ARRAYS

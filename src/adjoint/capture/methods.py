@@ -86,7 +86,7 @@ protocols.METHODS.update(
         "mT": numpy_shape.matrix_transpose,
         "real": numpy_shape.real,
         "imag": numpy_shape.imag,
-        "flat": numpy_shape.ravelled,
+        "flat": numpy_shape.flat,
         "base": lambda self: None,
         "all": _method(numpy_reduce.all_),
         "any": _method(numpy_reduce.any_),

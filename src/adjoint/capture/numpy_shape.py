@@ -81,7 +81,21 @@ def reshaped(a: Any, shape: Any = None, order: str = "C", *, copy: Any = None) -
 def ravelled(a: Any, order: str = "C") -> Any:
     """Return a contiguous flattened array."""
     a = as_array(a)
+    if type(a) is Traced and is_known(a):
+        # Unlike reshape, ravel never makes a view with gaps: what is not contiguous is copied.
+        array = unwrap(a)
+        contiguous = array.flags.f_contiguous if order == "F" else array.flags.c_contiguous
+        if not contiguous and order in ("C", "F"):
+            return from_array(array.ravel(order))
     return reshaped(a, (-1,) if a.size else (0,), order)
+
+
+def flat(a: Traced) -> Any:
+    """a.flat: the entries in C order, through which NumPy writes into the array however it lies."""
+    if is_known(a) and not unwrap(a).flags.c_contiguous:
+        # Reading is right; a write, to either, cannot be carried over and is an error.
+        return maybe_alias(a, from_array(unwrap(a).flatten()))
+    return ravelled(a)
 
 
 @implements(np.transpose, np.permute_dims)
