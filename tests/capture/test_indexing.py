@@ -290,3 +290,33 @@ def test_lists_of_traced_values_are_written() -> None:
         return a
 
     same_derivative(function, (np.array([1.0, 2.0, 3.0]),))
+
+
+EMPTY = np.array([], int)
+
+
+@pytest.mark.parametrize(
+    ("shape", "index"),
+    [
+        ((1, 2), (np.array([-2]), EMPTY)),
+        ((3, 1, 3), (EMPTY, np.array([-3]))),
+        ((0, 2, 3), (np.array([0]), EMPTY, -2)),
+        ((2, 0), (Ellipsis, EMPTY, np.array([1]))),
+    ],
+)
+def test_where_nothing_is_indexed_nothing_is_out_of_bounds(shape: Any, index: Any) -> None:
+    x = np.ones(shape)
+    same_values(ad.jit(lambda x: (x * 1.0)[index])(x), x[index])
+
+    def written(x: Any) -> Any:
+        y = x * 2.0
+        y[index] = 5.0
+        return y
+
+    same_values(ad.jit(written)(x), written(x))
+    np.testing.assert_array_equal(ad.vjp(written, x)[1](x)[0], 2 * x)
+
+
+def test_plain_integers_are_checked_even_there() -> None:
+    with pytest.raises(IndexError, match="index 9 is out of bounds"):
+        ad.jit(lambda x: (x * 1.0)[EMPTY, 9])(np.ones((3, 3)))

@@ -72,13 +72,18 @@ def parse(index: Any, shape: Shape) -> Parsed:
                 front = sum(not isinstance(done, int) for done in basic)
                 place_of_arrays = place
             places.append(number)
-            arrays[len(basic)] = _checked(entry, length, len(basic))
+            if isinstance(entry, int):
+                entry = np.asarray(_bounded(entry, length, len(basic)))
+            arrays[len(basic)] = entry
             basic.append((0, length, 1))
         else:
             basic.append(_bounded(entry, length, len(basic)))
     if arrays:
-        arrays = _broadcast(arrays)
-        rank = next(iter(arrays.values())).ndim
+        given, arrays = arrays, _broadcast(arrays)
+        first = next(iter(arrays.values()))
+        if first.size:  # NumPy looks at no index array where there is nothing to index
+            _check_bounds(given, shape)
+        rank = first.ndim
         apart = places[-1] - places[0] + 1 != len(places)
         front = 0 if apart else front
         limit = 0 if apart else place_of_arrays
@@ -183,14 +188,12 @@ def _bounded(entry: int, length: int, axis: int) -> int:
     return entry % length
 
 
-def _checked(entry: Any, length: int, axis: int) -> Any:
-    """An index array, its bounds checked where its values are known."""
-    if isinstance(entry, int):
-        return np.asarray(_bounded(entry, length, axis))
-    if isinstance(entry, np.ndarray) and entry.size:
-        for extreme in (int(entry.min()), int(entry.max())):
-            _bounded(extreme, length, axis)
-    return entry
+def _check_bounds(arrays: dict[int, Any], shape: Shape) -> None:
+    """The bounds of index arrays, where their values are known; others are checked by the run."""
+    for axis, array in arrays.items():
+        if isinstance(array, np.ndarray):
+            for extreme in (int(array.min()), int(array.max())):
+                _bounded(extreme, shape[axis], axis)
 
 
 def _broadcast(arrays: dict[int, Any]) -> dict[int, Any]:
