@@ -106,8 +106,22 @@ class NotLinearError(AdjointError, ValueError):
     """A function that should be linear is not."""
 
 
+# --- executors -----------------------------------------------------------------------------------
+
+
+class NativeUnavailableError(AdjointError, RuntimeError):
+    """Machine code cannot be made here: LLVM is missing or failed, in the words of the message."""
+
+
 # --- checks --------------------------------------------------------------------------------------
 
 
 class CheckFailedError(AdjointError, AssertionError):
     """A derivative audit found a fault."""
+
+
+# --- warnings ------------------------------------------------------------------------------------
+
+
+class NativeExecutorWarning(UserWarning):
+    """Machine code could not be made; programs run on NumPy, which is slower and as right."""

@@ -1,0 +1,1 @@
+"""The native executor: programs become machine code through LLVM."""

@@ -1,0 +1,404 @@
+"""Reductions: the memory that they gather in, and how sums keep their digits.
+
+A sum gathers sixteen rounds of its loop and then adds them to a total whose rounding errors are
+kept beside it (Neumaier 1974, the two-sum of Knuth), so that its error does not grow with the
+length. NumPy's pairwise sum has an error of some (16 + log2 n) roundings; this one of about 20.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from adjoint.base.arrays import array_type
+from adjoint.executors.native.elements import combine, emit, identity
+from adjoint.executors.native.graph import Kind, Node
+from adjoint.executors.native.indices import Label, row_strides
+from adjoint.executors.native.memory import Address, Memory
+from adjoint.executors.native.module import (
+    Block,
+    Value,
+    constant,
+    memory_type,
+    register_type,
+    scalar_type,
+    vector_type,
+)
+from adjoint.executors.native.schedule import Loop, Path, result_path
+from adjoint.executors.native.storage import Place, Storage, rolled_axes
+from adjoint.program import Variable
+
+Nest = Callable[[Sequence[Label], Callable[[], None]], None]
+
+
+@dataclass
+class Gathering:
+    """Where a reduction gathers.
+
+    lanes: of what is gathered. parts: in registers, for each instance, its stack memory: one for
+    the rounds at hand, the total and its rounding errors. memory: the variable in whose memory it
+    gathers instead.
+    """
+
+    lanes: int
+    lane_reduced: bool
+    parts: dict[tuple[int, ...], list[list[str]]] = field(default_factory=dict)
+    memory: Variable | None = None
+
+
+class Accumulators:
+    """The reductions of one function."""
+
+    def __init__(self, memory: Memory, ways: dict[int, Path], storage: Storage) -> None:
+        self.memory = memory
+        self.block: Block = memory.block
+        self.ways = ways
+        self.storage = storage
+        self._gatherings: dict[int, Gathering] = {}
+        self._homes: dict[int, Path] = {}
+
+    def home(self, node: Node) -> Path:
+        """The loops within which the result of a node is known."""
+        found = self._homes.get(node.number)
+        if found is None:
+            found = self._homes[node.number] = result_path(node, self.ways[node.number])
+        return found
+
+    def inner_labels(self, node: Node) -> list[Label]:
+        """The rolled labels of the result whose loops are within that of the reduction."""
+        within = {loop.label for loop in self.home(node)}
+        return [label for label in rolled_axes(node).values() if label not in within]
+
+    def compensated(self, node: Node) -> bool:
+        """Whether the rounding errors of a sum are kept."""
+        return (
+            node.combine == "sum"
+            and node.output.type.dtype.kind in "fc"
+            and not self.inner_labels(node)
+        )
+
+    def _lane_loop(self, node: Node) -> Loop | None:
+        return next((loop for loop in self.ways[node.number] if loop.lanes), None)
+
+    # --- starting ---------------------------------------------------------------------------------
+
+    def start(self, node: Node, nest: Nest) -> None:
+        """Memory for a reduction, holding the neutral element."""
+        loop = self._lane_loop(node)
+        lane_reduced = loop is not None and loop.label in {x.find() for x in node.reduced}
+        inner = self.inner_labels(node)
+        along = loop is not None and loop.label in inner
+        lanes = loop.lanes if loop is not None and not along else 0
+        gathering = Gathering(lanes, lane_reduced)
+        self._gatherings[node.number] = gathering
+        dtype = node.output.type.dtype
+        neutral = identity(node.combine, dtype)
+        if not inner:
+            return self._start_registers(node, gathering, neutral)
+        gathering.memory = node.output
+        if lane_reduced:
+            gathering.memory = self._lane_memory(node, lanes)
+        target = gathering.memory
+        labels = [*inner, *self._unrolled(node)]
+
+        def clear() -> None:
+            lane_frame = self.memory.lane_frame()
+            if lane_reduced or lane_frame is not None:
+                value = self.block.splat(neutral, lanes)
+                self._store_lanes(node, target, value)
+            else:
+                self.memory.store(target, node.terms(), neutral)
+
+        nest(labels, clear)
+        return None
+
+    def _unrolled(self, node: Node) -> list[Label]:
+        found = (label.find() for label in node.labels if label is not None)
+        return [label for label in found if label.unrolled]
+
+    def _start_registers(self, node: Node, gathering: Gathering, neutral: Value) -> None:
+        count = 3 if self.compensated(node) else 1
+        zero = constant(0, neutral.dtype)
+
+        def clear() -> None:
+            slots = []
+            for number in range(count):
+                value = self.block.splat(zero if number else neutral, gathering.lanes)
+                places = []
+                for part in value.parts:
+                    place = self.block.stack(register_type(value))
+                    self.block.do(f"store {register_type(value)} {part}, ptr {place}")
+                    places.append(place)
+                slots.append(places)
+            gathering.parts[self._key(node)] = slots
+
+        labels = self._unrolled(node)
+        self._each(labels, clear)
+
+    def _each(self, labels: Sequence[Label], body: Callable[[], None]) -> None:
+        if not labels:
+            body()
+            return
+        for value in range(labels[0].extent):
+            self.memory.unrolled[labels[0]] = value
+            self._each(labels[1:], body)
+
+    def _key(self, node: Node) -> tuple[int, ...]:
+        return tuple(self.memory.unrolled[label] for label in self._unrolled(node))
+
+    def _lane_memory(self, node: Node, lanes: int) -> Variable:
+        """Memory in which every lane gathers for itself."""
+        own = Variable(node.output.type)
+        within = {loop.label for loop in self.home(node)}
+        axes = tuple(
+            axis
+            for axis, label in enumerate(node.labels)
+            if label is None or label.find() not in within
+        )
+        shape = tuple(node.output.type.shape[axis] for axis in axes)
+        offset = self.storage.scratch[node.number]
+        tag = 1_000_000 + node.number
+        place = Place("workspace", offset, axes, row_strides(shape), lanes, tag, 0)
+        self.storage.places[own] = place
+        self.memory.bases[own] = self.block.op(f"getelementptr i8, ptr %workspace, i64 {offset}")
+        return own
+
+    # --- adding -----------------------------------------------------------------------------------
+
+    def combined(self, node: Node, parts: Sequence[Value]) -> Value:
+        """The parts of one instance, combined as a tree."""
+        values = list(parts)
+        lanes = max(value.lanes for value in values)
+        values = [self.memory.splat(value, lanes) for value in values]
+        while len(values) > 1:
+            pairs = zip(values[::2], values[1::2], strict=False)
+            rest = values[len(values) // 2 * 2 :]
+            values = [combine(self.block, node.combine, one, other) for one, other in pairs] + rest
+        return values[0]
+
+    def add(self, node: Node, value: Value) -> None:
+        """Take one more value in."""
+        gathering = self._gatherings[node.number]
+        lane_frame = self.memory.lane_frame()
+        if lane_frame is not None:
+            value = self.memory.splat(value, lane_frame.lanes)
+            along = self._lane_loop(node)
+            if lane_frame.fresh is not None and along is not None:
+                home = {loop.label for loop in self.home(node)}
+                if along.label not in home:  # lanes that were computed before do not count again
+                    neutral = self.memory.splat(identity(node.combine, value.dtype), value.lanes)
+                    value = self.select(lane_frame.fresh, value, neutral)
+        if gathering.memory is None:
+            for place, part in self._slots(node, gathering, 0, value):
+                self.block.do(f"store {register_type(value)} {part}, ptr {place}")
+            return
+        old = self._load_lanes(node, gathering.memory)
+        self._store_lanes(node, gathering.memory, combine(self.block, node.combine, old, value))
+
+    def _slots(
+        self, node: Node, gathering: Gathering, number: int, value: Value
+    ) -> list[tuple[str, str]]:
+        places = gathering.parts[self._key(node)][number]
+        wide = register_type(value)
+        old = Value(
+            tuple(self.block.op(f"load {wide}, ptr {place}") for place in places),
+            value.dtype,
+            value.lanes,
+        )
+        new = combine(self.block, node.combine, old, value)
+        return list(zip(places, new.parts, strict=True))
+
+    def select(self, mask: Value, one: Value, other: Value) -> Value:
+        """`one` where the mask holds, else `other`."""
+        types = [array_type((), value.dtype) for value in (mask, one, other)]
+        return emit(self.block, [], "select", {}, [mask, one, other], types, one.dtype)
+
+    def _load_lanes(self, node: Node, target: Variable) -> Value:
+        place = self.storage.places[target]
+        address = self.memory.address(target, place, node.terms())
+        return self.memory._load(target.type.dtype, place, address, None)
+
+    def _store_lanes(self, node: Node, target: Variable, value: Value) -> None:
+        place = self.storage.places[target]
+        if not place.lanes or self.memory.lane_frame() is not None:
+            self.memory.store(target, node.terms(), value)
+            return
+        address = self.memory.address(target, place, node.terms())
+        scalar = memory_type(value.dtype)
+        wide = vector_type(scalar, value.lanes)
+        for number, text in enumerate(value.parts):
+            pointer = self.block.op(
+                f"getelementptr {scalar}, ptr {address.pointer}, i64 {number * value.lanes}"
+            )
+            if value.dtype.kind == "b":
+                text = self.block.op(f"zext {register_type(value)} {text} to {wide}")
+            self.block.do(f"store {wide} {text}, ptr {pointer}, align 1")
+
+    def carry_over(self, node: Node) -> None:
+        """Add the rounds at hand to the total, and keep the rounding error of that."""
+        gathering = self._gatherings[node.number]
+        scalar = scalar_type(node.output.type.dtype)
+        wide = vector_type(scalar, gathering.lanes)
+        zero = self.block.splat(constant(0, node.output.type.dtype), gathering.lanes)
+        for rounds, totals, errors in gathering.parts.values():
+            for number, (at_hand, total, error) in enumerate(
+                zip(rounds, totals, errors, strict=True)
+            ):
+                self._two_sum(wide, at_hand, total, error)
+                self.block.do(f"store {wide} {zero.parts[number]}, ptr {at_hand}")
+
+    def _two_sum(self, wide: str, at_hand: str, total: str, error: str) -> None:
+        op = self.block.op
+        one, other = op(f"load {wide}, ptr {total}"), op(f"load {wide}, ptr {at_hand}")
+        found = op(f"fadd {wide} {one}, {other}")
+        virtual = op(f"fsub {wide} {found}, {one}")
+        left = op(f"fsub {wide} {found}, {virtual}")
+        lost = op(
+            f"fadd {wide} {op(f'fsub {wide} {one}, {left}')}, "
+            f"{op(f'fsub {wide} {other}, {virtual}')}"
+        )
+        before = op(f"load {wide}, ptr {error}")
+        self.block.do(f"store {wide} {op(f'fadd {wide} {before}, {lost}')}, ptr {error}")
+        self.block.do(f"store {wide} {found}, ptr {total}")
+
+    # --- finishing --------------------------------------------------------------------------------
+
+    def finish(self, node: Node, nest: Nest, define: Callable[[Node, Value], None]) -> None:
+        """The result, after the loop."""
+        gathering = self._gatherings[node.number]
+        if gathering.memory is None:
+
+            def close() -> None:
+                define(node, self._lanes_combined(node, gathering, self._total(node, gathering)))
+
+            self._each(self._unrolled(node), close)
+            return
+        target = gathering.memory
+        if target is node.output:
+            return
+
+        def move() -> None:
+            value = self._gathered(node, target, gathering.lanes)
+            found = self._lanes_combined(node, gathering, value)
+            self.memory.store(node.output, node.terms(), found)
+
+        nest([*self.inner_labels(node), *self._unrolled(node)], move)
+
+    def _gathered(self, node: Node, target: Variable, lanes: int) -> Value:
+        place = self.storage.places[target]
+        address = self.memory.address(target, place, node.terms())
+        dtype = target.type.dtype
+        scalar = memory_type(dtype)
+        wide = vector_type(scalar, lanes)
+        texts = []
+        for number in range(2 if dtype.kind == "c" else 1):
+            pointer = self.block.op(
+                f"getelementptr {scalar}, ptr {address.pointer}, i64 {number * lanes}"
+            )
+            text = self.block.op(f"load {wide}, ptr {pointer}, align 1")
+            if dtype.kind == "b":
+                text = self.block.op(f"trunc {wide} {text} to {vector_type('i1', lanes)}")
+            texts.append(text)
+        return Value(tuple(texts), dtype, lanes)
+
+    def _total(self, node: Node, gathering: Gathering) -> Value:
+        dtype = node.output.type.dtype
+        slots = gathering.parts[self._key(node)]
+        wide = vector_type(scalar_type(dtype), gathering.lanes)
+        op = self.block.op
+        if len(slots) == 1:
+            texts = tuple(op(f"load {wide}, ptr {place}") for place in slots[0])
+            return Value(texts, dtype, gathering.lanes)
+        texts_found = []
+        for at_hand, total, error in zip(*slots, strict=True):
+            one, other = op(f"load {wide}, ptr {total}"), op(f"load {wide}, ptr {at_hand}")
+            found = op(f"fadd {wide} {one}, {other}")
+            lost = op(f"load {wide}, ptr {error}")
+            # Infinities have no rounding error; what stands there is then NaN.
+            bits = vector_type("i1", gathering.lanes)
+            undefined = op(f"fcmp uno {wide} {lost}, {lost}")
+            corrected = op(f"fadd {wide} {found}, {lost}")
+            texts_found.append(op(f"select {bits} {undefined}, {wide} {found}, {wide} {corrected}"))
+        return Value(tuple(texts_found), dtype, gathering.lanes)
+
+    def _lanes_combined(self, node: Node, gathering: Gathering, value: Value) -> Value:
+        """One number out of the lanes, where the lanes ran along what is reduced."""
+        if not gathering.lane_reduced or not value.lanes:
+            return value
+        lanes = value.lanes
+        while lanes > 1:
+            half = lanes // 2
+            wide = register_type(value)
+            halves = []
+            for start in (0, half):
+                order = ", ".join(f"i32 {start + lane}" for lane in range(half))
+                texts = tuple(
+                    self.block.op(
+                        f"shufflevector {wide} {part}, {wide} poison, <{half} x i32> <{order}>"
+                    )
+                    for part in value.parts
+                )
+                halves.append(Value(texts, value.dtype, half))
+            value = combine(self.block, node.combine, *halves)
+            lanes = half
+        scalar = vector_type(scalar_type(value.dtype), 1)
+        texts = tuple(
+            self.block.op(f"extractelement {scalar} {part}, i32 0") for part in value.parts
+        )
+        return Value(texts, value.dtype)
+
+    # --- scatters ---------------------------------------------------------------------------------
+
+    def write(
+        self, node: Node, address: Address, value: Value, lanes: int, fresh: Value | None
+    ) -> None:
+        """Write or add lane after lane; lanes that were computed before do not count again."""
+        dtype = node.output.type.dtype
+        scalar = memory_type(dtype)
+        parts = len(value.parts)
+        tag = self.memory.tag(self.storage.places[node.output])
+        for lane in range(max(lanes, 1)):
+            offset = self._lane_offset(address, lane, lanes)
+            pointer = address.pointer
+            if offset != "0":
+                step = self.block.op(f"mul i64 {offset}, {parts}") if parts > 1 else offset
+                pointer = self.block.op(f"getelementptr {scalar}, ptr {pointer}, i64 {step}")
+            places = [
+                self.block.op(f"getelementptr {scalar}, ptr {pointer}, i64 {number}")
+                for number in range(parts)
+            ]
+            new = self._lane(value, lane)
+            held = self._lane(fresh, lane) if fresh is not None else None
+            if node.combine == "sum" or held is not None:
+                old = self._old(places, scalar, dtype, tag)
+                both = combine(self.block, "sum", old, new) if node.combine == "sum" else new
+                new = both if held is None else self.select(held, both, old)
+            for place, text in zip(places, new.parts, strict=True):
+                if dtype.kind == "b":
+                    text = self.block.op(f"zext i1 {text} to i8")
+                self.block.do(f"store {scalar} {text}, ptr {place}, align 1{tag}")
+
+    def _old(self, places: Sequence[str], scalar: str, dtype: object, tag: str) -> Value:
+        texts = [self.block.op(f"load {scalar}, ptr {p}, align 1{tag}") for p in places]
+        if scalar == "i8" and getattr(dtype, "kind", "") == "b":
+            texts = [self.block.op(f"trunc i8 {text} to i1") for text in texts]
+        return Value(tuple(texts), dtype)  # type: ignore[arg-type]
+
+    def _lane_offset(self, address: Address, lane: int, lanes: int) -> str:
+        if not lanes:
+            return "0"
+        if address.stride is not None:
+            return str(lane * address.stride)
+        return self.block.op(f"extractelement <{lanes} x i64> {address.vector}, i32 {lane}")
+
+    def _lane(self, value: Value, lane: int) -> Value:
+        if not value.lanes:
+            return value
+        wide = register_type(value)
+        texts = tuple(
+            self.block.op(f"extractelement {wide} {part}, i32 {lane}") for part in value.parts
+        )
+        return Value(texts, value.dtype)
+
+
+__all__ = ["Accumulators", "Kind"]

@@ -1,0 +1,124 @@
+"""Sums, products, quotients and powers of real numbers and integers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from adjoint.executors.native.elements.rules import rule
+from adjoint.executors.native.elements.writer import DOUBLE, SINGLE, Writer
+from adjoint.executors.native.module import Value
+
+PLAIN_EXPONENTS = range(-3, 5)  # of powers that products give to two units in the last place
+LARGEST_EXPONENT = 64  # of powers that are products; beyond, they are those of `power`
+
+
+def _fused(operation: str) -> Callable[..., Value]:
+    def emit(writer: Writer, x: Value, y: Value) -> Value:
+        flag = " contract" if writer.contract else ""
+        return writer.binary(f"f{operation}{flag}", x, y)
+
+    return emit
+
+
+add = rule("add", "f")(_fused("add"))
+subtract = rule("subtract", "f")(_fused("sub"))
+multiply = rule("multiply scale", "f")(_fused("mul"))
+
+
+@rule("add", "i u")
+def _add_integers(writer: Writer, x: Value, y: Value) -> Value:
+    return writer.add(x, y)
+
+
+@rule("subtract", "i u")
+def _subtract_integers(writer: Writer, x: Value, y: Value) -> Value:
+    return writer.subtract(x, y)
+
+
+@rule("multiply scale", "i u")
+def _multiply_integers(writer: Writer, x: Value, y: Value) -> Value:
+    return writer.multiply(x, y)
+
+
+@rule("divide", "f")
+def _divide(writer: Writer, x: Value, y: Value) -> Value:
+    return writer.divide(x, y)
+
+
+@rule("negative", "f i u")
+def _negative(writer: Writer, x: Value) -> Value:
+    return writer.negative(x)
+
+
+@rule("square", "f i u")
+def _square(writer: Writer, x: Value) -> Value:
+    return multiply(writer, x, x) if x.dtype.kind == "f" else writer.multiply(x, x)
+
+
+@rule("reciprocal", "f")
+def _reciprocal(writer: Writer, x: Value) -> Value:
+    return writer.divide(writer.constant(1, x), x)
+
+
+@rule("deg2rad radians", "f")
+def _radians(writer: Writer, x: Value) -> Value:
+    pi = x.dtype.type(3.141592653589793)
+    return multiply(writer, x, writer.constant(pi / x.dtype.type(180), x))
+
+
+@rule("rad2deg degrees", "f")
+def _degrees(writer: Writer, x: Value) -> Value:
+    pi = x.dtype.type(3.141592653589793)
+    return multiply(writer, x, writer.constant(x.dtype.type(180) / pi, x))
+
+
+# --- a constant integer power
+# -----------------------------------------------------------------------
+
+
+def power_of_float(writer: Writer, x: Value, exponent: int) -> Value:
+    """x to a constant integer power of at most 64 in size, to two units in the last place."""
+    if exponent == 0:
+        return writer.constant(1, x)
+    size = abs(exponent)
+    if exponent in PLAIN_EXPONENTS:
+        found = power_of_integer(writer, x, size)
+    elif x.dtype == SINGLE:
+        wide = power_of_integer(writer, writer.change("fpext", x, DOUBLE), size)
+        if exponent < 0:
+            wide = writer.divide(writer.constant(1, wide), wide)
+        return writer.change("fptrunc", wide, SINGLE)
+    else:
+        found = _compensated_power(writer, x, size)
+    return writer.divide(writer.constant(1, found), found) if exponent < 0 else found
+
+
+def power_of_integer(writer: Writer, x: Value, exponent: int) -> Value:
+    """x to a constant power, by squares and products; at least 0."""
+    if exponent == 0:
+        return writer.constant(1, x)
+    found = x
+    for digit in f"{exponent:b}"[1:]:
+        found = writer.multiply(found, found)
+        if digit == "1":
+            found = writer.multiply(found, x)
+    return found
+
+
+def _compensated_power(writer: Writer, x: Value, exponent: int) -> Value:
+    """The same of doubles, with the rounding error of every product carried along."""
+    found, error = x, writer.constant(0, x)
+    for digit in f"{exponent:b}"[1:]:
+        twice = writer.multiply(found, writer.constant(2, x))
+        square = writer.multiply(found, found)
+        lost = writer.intrinsic("fma", found, found, writer.negative(square))
+        error = writer.intrinsic("fma", twice, error, lost)
+        found = square
+        if digit == "1":
+            product = writer.multiply(found, x)
+            lost = writer.intrinsic("fma", found, x, writer.negative(product))
+            error = writer.intrinsic("fma", error, x, lost)
+            found = product
+    # Of a product that is not finite the error is NaN, and there is nothing to add.
+    whole = writer.compare("one", writer.absolute(found), writer.constant(float("inf"), x))
+    return writer.add(found, writer.select(whole, error, writer.constant(0, x)))

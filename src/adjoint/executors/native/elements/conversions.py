@@ -1,0 +1,100 @@
+"""Conversions between dtypes, as `ndarray.astype` makes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from adjoint.executors.native.elements.writer import (
+    BOOLEAN,
+    DOUBLE,
+    SINGLE,
+    Fault,
+    Writer,
+    complex_value,
+    imaginary_part,
+    part_dtype,
+    real_part,
+)
+from adjoint.executors.native.module import Block, Value, register_type
+
+
+def convert(
+    block: Block, faults: list[Fault], value: Value, dtype: np.dtype[Any], weak: bool = False
+) -> Value:
+    """The value in another dtype; complex to real takes the real part.
+
+    weak: whether the value is a Python number, which must fit the dtype when it is an integer.
+    """
+    if value.dtype == dtype:
+        return value
+    writer = Writer(block, faults)
+    if dtype.kind == "c":
+        part = part_dtype(dtype)
+        real = _convert_real(writer, real_part(value), part, weak)
+        if value.dtype.kind != "c":
+            return complex_value(real, writer.constant(0, real))
+        return complex_value(real, _convert_real(writer, imaginary_part(value), part, weak))
+    return _convert_real(writer, real_part(value), dtype, weak)
+
+
+def _convert_real(writer: Writer, x: Value, dtype: np.dtype[Any], weak: bool) -> Value:
+    if x.dtype == dtype:
+        return x
+    if dtype == BOOLEAN:
+        return truth(writer, x)
+    if x.dtype.kind == "f":
+        if dtype.kind == "f":
+            wider = dtype.itemsize > x.dtype.itemsize
+            return writer.change("fpext" if wider else "fptrunc", x, dtype)
+        return _float_to_integer(writer, x, dtype)
+    if dtype.kind == "f":
+        if weak and dtype == SINGLE:  # as Python makes a float of it first
+            x = writer.change("sitofp", x, DOUBLE)
+            return writer.change("fptrunc", x, SINGLE)
+        return writer.change("sitofp" if x.dtype.kind == "i" else "uitofp", x, dtype)
+    return _integer_to_integer(writer, x, dtype, weak)
+
+
+def truth(writer: Writer, x: Value) -> Value:
+    """Whether a number, of any dtype, is not zero; NaN is not."""
+    if x.dtype == BOOLEAN:
+        return x
+    if x.dtype.kind == "c":
+        return writer.either(truth(writer, real_part(x)), truth(writer, imaginary_part(x)))
+    return writer.compare("une" if x.dtype.kind == "f" else "ne", x, writer.constant(0, x))
+
+
+def _float_to_integer(writer: Writer, x: Value, dtype: np.dtype[Any]) -> Value:
+    bits = 8 * dtype.itemsize
+    if dtype.kind == "i":
+        inside = writer.compare("olt", writer.absolute(x), writer.constant(2.0 ** (bits - 1), x))
+    else:
+        above = writer.compare("ogt", x, writer.constant(-1.0, x))
+        below = writer.compare("olt", x, writer.constant(2.0**bits, x))
+        inside = writer.both(above, below)
+    writer.fault(writer.invert(inside))
+    found = writer.change("fptosi" if dtype.kind == "i" else "fptoui", x, dtype)
+    # Of what does not fit, some number: it may be an index before the fault is looked at.
+    return writer.value(f"freeze {register_type(found)} {found.text}", dtype, found.lanes)
+
+
+def _integer_to_integer(writer: Writer, x: Value, dtype: np.dtype[Any], weak: bool) -> Value:
+    if weak:
+        _check_range(writer, x, dtype)
+    before = 1 if x.dtype == BOOLEAN else x.dtype.itemsize * 8
+    after = dtype.itemsize * 8
+    if before == after:
+        return Value(x.parts, dtype, x.lanes)
+    if after < before:
+        return writer.change("trunc", x, dtype)
+    return writer.change("sext" if x.dtype.kind == "i" else "zext", x, dtype)
+
+
+def _check_range(writer: Writer, x: Value, dtype: np.dtype[Any]) -> None:
+    limits, own = np.iinfo(dtype), np.iinfo(x.dtype)
+    if limits.min > own.min:
+        writer.fault(writer.compare("slt", x, writer.constant(limits.min, x)))
+    if limits.max < own.max:
+        writer.fault(writer.compare("sgt", x, writer.constant(limits.max, x)))

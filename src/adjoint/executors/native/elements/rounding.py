@@ -1,0 +1,87 @@
+"""Rounding, remainders and signs of real numbers."""
+
+from __future__ import annotations
+
+from adjoint.executors.native.elements.rules import rule
+from adjoint.executors.native.elements.writer import Writer
+from adjoint.executors.native.module import Value
+
+
+def _enter_rounding(name: str) -> None:
+    @rule(name, "f")
+    def emit(writer: Writer, x: Value) -> Value:
+        return writer.intrinsic(name, x)
+
+
+for _name in ("floor", "ceil", "trunc", "rint"):
+    _enter_rounding(_name)
+
+
+@rule("absolute fabs", "f")
+def _absolute(writer: Writer, x: Value) -> Value:
+    return writer.absolute(x)
+
+
+@rule("copysign", "f")
+def _copysign(writer: Writer, x: Value, y: Value) -> Value:
+    return writer.intrinsic("copysign", x, y)
+
+
+@rule("sign", "f")
+def _sign(writer: Writer, x: Value) -> Value:
+    zero = writer.constant(0, x)
+    unit = writer.intrinsic("copysign", writer.constant(1, x), x)
+    # NaN stays NaN, and -0 + 0 is 0.
+    return writer.select(writer.compare("one", x, zero), unit, writer.add(x, zero))
+
+
+@rule("heaviside", "f")
+def _heaviside(writer: Writer, x: Value, y: Value) -> Value:
+    zero, one = writer.constant(0, x), writer.constant(1, x)
+    step = writer.select(writer.sign_bit(x), zero, one)
+    found = writer.select(writer.equal_number(x, 0), y, step)
+    return writer.select(writer.is_nan(x), x, found)
+
+
+@rule("fmod", "f")
+def _fmod(writer: Writer, x: Value, y: Value) -> Value:
+    return writer.binary("frem", x, y)
+
+
+def _divided(writer: Writer, x: Value, y: Value) -> tuple[Value, Value, Value, Value]:
+    """x less its rest, over y; the rest; whether one more y has to go; where y is zero."""
+    rest = _fmod(writer, x, y)
+    none = writer.equal_number(y, 0)
+    zero = writer.constant(0, x)
+    opposite = writer.binary("xor", writer.sign_bit(y), writer.sign_bit(rest))
+    moved = writer.both(opposite, writer.compare("one", rest, zero))
+    return writer.divide(writer.subtract(x, rest), y), rest, moved, none
+
+
+@rule("remainder", "f")
+def _remainder(writer: Writer, x: Value, y: Value) -> Value:
+    rest = _fmod(writer, x, y)
+    zero = writer.constant(0, x)
+    opposite = writer.binary("xor", writer.sign_bit(y), writer.sign_bit(rest))
+    moved = writer.both(opposite, writer.compare("one", rest, zero))
+    found = writer.select(moved, writer.add(rest, y), rest)
+    signed = writer.intrinsic("copysign", zero, y)
+    found = writer.select(writer.equal_number(rest, 0), signed, found)
+    return writer.select(writer.equal_number(y, 0), rest, found)
+
+
+@rule("floor_divide", "f")
+def _floor_divide(writer: Writer, x: Value, y: Value) -> Value:
+    rest = _fmod(writer, x, y)
+    zero, one = writer.constant(0, x), writer.constant(1, x)
+    quotient = writer.divide(writer.subtract(x, rest), y)
+    opposite = writer.binary("xor", writer.sign_bit(y), writer.sign_bit(rest))
+    moved = writer.both(opposite, writer.compare("one", rest, zero))
+    quotient = writer.select(moved, writer.subtract(quotient, one), quotient)
+    floor = writer.intrinsic("floor", quotient)
+    above = writer.compare("ogt", writer.subtract(quotient, floor), writer.constant(0.5, x))
+    found = writer.select(above, writer.add(floor, one), floor)
+    plain = writer.divide(x, y)
+    signed = writer.intrinsic("copysign", zero, plain)
+    found = writer.select(writer.equal_number(quotient, 0), signed, found)
+    return writer.select(writer.equal_number(y, 0), plain, found)

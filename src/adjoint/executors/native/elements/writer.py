@@ -1,0 +1,216 @@
+"""What the rules of the elements write with: instructions on values of any number of lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adjoint.executors.native.module import (
+    Block,
+    Value,
+    constant,
+    register_type,
+    scalar_type,
+    vector_type,
+)
+
+# A condition under which the run must be made again by NumPy: an i1, or a vector of them (lanes).
+Fault = tuple[str, int]
+
+BOOLEAN = np.dtype(bool)
+DOUBLE = np.dtype(np.float64)
+SINGLE = np.dtype(np.float32)
+
+# An order of floats by `fcmp` may raise the invalid flag for NaN (x86), for which NumPy warns not;
+# this form of the comparison does not, and costs the same. Equality never raises it.
+_QUIET = "llvm.experimental.constrained.fcmp"
+_RAISING = frozenset(("olt", "ole", "ogt", "oge", "ult", "ule", "ugt", "uge"))
+
+
+def llvm_suffix(dtype: np.dtype[Any], lanes: int) -> str:
+    """The ending of the names of overloaded intrinsics: `f64`, `v8f32`, `i64`."""
+    letter = "f" if dtype.kind in "fc" else "i"
+    bits = 1 if dtype.kind == "b" else 8 * dtype.itemsize
+    return (f"v{lanes}" if lanes else "") + f"{letter}{bits}"
+
+
+def part_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype of one part of a number: float64 for complex128, and others unchanged."""
+    return np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Writes into a block; conditions that NumPy must meet are added to `faults`.
+
+    contract: whether a product may be fused with a sum (one rounding instead of two).
+    """
+
+    block: Block
+    faults: list[Fault]
+    contract: bool = True
+
+    def value(self, text: str, dtype: np.dtype[Any], lanes: int) -> Value:
+        """The result of an instruction as a value."""
+        return Value((self.block.op(text),), dtype, lanes)
+
+    def constant(self, number: Any, like: Value) -> Value:
+        """A number in the dtype and the lanes of another value."""
+        return self.block.splat(constant(number, like.dtype), like.lanes)
+
+    def constant_of(self, number: Any, dtype: np.dtype[Any], lanes: int) -> Value:
+        """A number in a dtype, in so many lanes."""
+        return self.block.splat(constant(number, dtype), lanes)
+
+    def binary(self, operation: str, x: Value, y: Value) -> Value:
+        """An instruction of two operands of one type, `operation type x, y`."""
+        return self.value(f"{operation} {register_type(x)} {x.text}, {y.text}", x.dtype, x.lanes)
+
+    def _sum(self, operation: str, x: Value, y: Value) -> Value:
+        if x.dtype.kind == "f":
+            return self.binary(f"f{operation}", x, y)
+        return self.binary(operation, x, y)
+
+    def add(self, x: Value, y: Value) -> Value:
+        """x + y of real numbers or integers, which wrap."""
+        return self._sum("add", x, y)
+
+    def subtract(self, x: Value, y: Value) -> Value:
+        """x - y of real numbers or integers, which wrap."""
+        return self._sum("sub", x, y)
+
+    def multiply(self, x: Value, y: Value) -> Value:
+        """x * y of real numbers or integers, which wrap."""
+        return self._sum("mul", x, y)
+
+    def divide(self, x: Value, y: Value) -> Value:
+        """x / y of real numbers."""
+        return self.binary("fdiv", x, y)
+
+    def negative(self, x: Value) -> Value:
+        """-x of real numbers or integers."""
+        if x.dtype.kind == "f":
+            return self.value(f"fneg {register_type(x)} {x.text}", x.dtype, x.lanes)
+        return self.subtract(self.constant(0, x), x)
+
+    def intrinsic(self, name: str, *operands: Value, flag: str = "") -> Value:
+        """A function of LLVM on operands of one type, which is that of the result.
+
+        flag: an i1 that some of them take at the end.
+        """
+        first = operands[0]
+        kind = register_type(first)
+        tail = f", i1 {flag}" if flag else ""
+        parameters = ", ".join([kind] * len(operands)) + (", i1" if flag else "")
+        suffix = llvm_suffix(first.dtype, first.lanes)
+        function = f"llvm.{name}.{suffix}"
+        self.block.module.declare(function, f"declare {kind} @{function}({parameters})")
+        arguments = ", ".join(f"{kind} {operand.text}" for operand in operands) + tail
+        return self.value(f"call {kind} @{function}({arguments})", first.dtype, first.lanes)
+
+    def absolute(self, x: Value) -> Value:
+        """|x| of real numbers."""
+        return self.intrinsic("fabs", x)
+
+    def compare(self, predicate: str, x: Value, y: Value) -> Value:
+        """A comparison, by LLVM's predicate: `olt` for floats, `slt` or `ult` for integers."""
+        kind = register_type(x)
+        if x.dtype.kind != "f":
+            return self.value(f"icmp {predicate} {kind} {x.text}, {y.text}", BOOLEAN, x.lanes)
+        if predicate not in _RAISING:
+            return self.value(f"fcmp {predicate} {kind} {x.text}, {y.text}", BOOLEAN, x.lanes)
+        result = vector_type("i1", x.lanes)
+        function = f"{_QUIET}.{llvm_suffix(x.dtype, x.lanes)}"
+        self.block.module.declare(
+            function, f"declare {result} @{function}({kind}, {kind}, metadata, metadata)"
+        )
+        how = f'metadata !"{predicate}", metadata !"fpexcept.strict"'
+        text = f"call {result} @{function}({kind} {x.text}, {kind} {y.text}, {how})"
+        return self.value(text, BOOLEAN, x.lanes)
+
+    def equal_number(self, x: Value, number: Any) -> Value:
+        """Whether a real number or an integer is equal to a constant."""
+        predicate = "oeq" if x.dtype.kind == "f" else "eq"
+        return self.compare(predicate, x, self.constant(number, x))
+
+    def is_nan(self, x: Value) -> Value:
+        """Whether a real number is NaN."""
+        return self.compare("uno", x, self.constant(0, x))
+
+    def both(self, x: Value, y: Value) -> Value:
+        """x and y, of booleans or bits."""
+        return self.binary("and", x, y)
+
+    def either(self, x: Value, y: Value) -> Value:
+        """x or y, of booleans or bits."""
+        return self.binary("or", x, y)
+
+    def invert(self, x: Value) -> Value:
+        """Every bit turned over."""
+        return self.binary("xor", x, self.constant(True if x.dtype == BOOLEAN else -1, x))
+
+    def select(self, mask: Value, x: Value, y: Value) -> Value:
+        """x where the mask holds, y elsewhere; of any dtype."""
+        booleans, kind = register_type(mask), register_type(x)
+        parts = tuple(
+            self.block.op(f"select {booleans} {mask.text}, {kind} {first}, {kind} {second}")
+            for first, second in zip(x.parts, y.parts, strict=True)
+        )
+        return Value(parts, x.dtype, x.lanes)
+
+    def change(self, operation: str, x: Value, dtype: np.dtype[Any]) -> Value:
+        """A conversion by one instruction: `sitofp`, `trunc`, `bitcast`."""
+        target = vector_type(scalar_type(dtype), x.lanes)
+        text = f"{operation} {register_type(x)} {x.text} to {target}"
+        return self.value(text, dtype, x.lanes)
+
+    def bits(self, x: Value) -> Value:
+        """The bits of a float, as a signed integer of the same width."""
+        return self.change("bitcast", x, np.dtype(f"i{x.dtype.itemsize}"))
+
+    def sign_bit(self, x: Value) -> Value:
+        """Whether the sign of a float is set, also of zero and of NaN."""
+        whole = self.bits(x)
+        return self.compare("slt", whole, self.constant(0, whole))
+
+    def fault(self, mask: Value) -> None:
+        """Where the mask holds, the run must be made again by NumPy."""
+        self.faults.append((mask.text, mask.lanes))
+
+    def by_lane(self, function: Callable[..., str], *operands: Value) -> Value:
+        """A function of single numbers, applied lane by lane.
+
+        function: takes operands as text and returns one, of the dtype of the first operand.
+        """
+        first = operands[0]
+        if not first.lanes:
+            return Value((function(*(x.text for x in operands)),), first.dtype)
+        kind, scalar = register_type(first), scalar_type(first.dtype)
+        result = "poison"
+        for lane in range(first.lanes):
+            numbers = [
+                self.block.op(f"extractelement {register_type(x)} {x.text}, i32 {lane}")
+                for x in operands
+            ]
+            one = function(*numbers)
+            result = self.block.op(f"insertelement {kind} {result}, {scalar} {one}, i32 {lane}")
+        return Value((result,), first.dtype, first.lanes)
+
+
+def real_part(x: Value) -> Value:
+    """The first part of a complex value; a real one itself."""
+    return Value((x.parts[0],), part_dtype(x.dtype), x.lanes)
+
+
+def imaginary_part(x: Value) -> Value:
+    """The second part of a complex value."""
+    return Value((x.parts[1],), part_dtype(x.dtype), x.lanes)
+
+
+def complex_value(real: Value, imaginary: Value) -> Value:
+    """The complex value of these parts."""
+    dtype = np.dtype(f"c{2 * real.dtype.itemsize}")
+    return Value((real.text, imaginary.text), dtype, real.lanes)

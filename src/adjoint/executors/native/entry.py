@@ -1,0 +1,330 @@
+"""The function that Python calls: checks its arguments in machine code, makes results, runs.
+
+It is a METH_FASTCALL function `@entry(ptr %self, ptr %args, i64 %nargs) -> ptr`. Whatever is not
+as the code was compiled for, and every floating-point error, is answered by None ("miss"): the
+caller then runs the program elsewhere. Nothing that is passed can make it read or write outside of
+the arrays that were checked.
+
+`%self` is a tuple: the program inputs bound beforehand, which are the trailing ones, and then one
+object that keeps the machine code alive. They are checked at each call like those in `%args`, since
+an array can be resized at any time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from adjoint.base.arrays import ArrayType
+from adjoint.base.errors import ProgramError
+from adjoint.executors.native.entry_checks import (
+    ALIGNMENT,
+    CheckWriter,
+    go_on,
+    load,
+    shape_constant,
+)
+from adjoint.executors.native.entry_status import emit_has_nan, emit_interrupted, emit_status
+from adjoint.executors.native.module import Block, Module
+from adjoint.executors.native.python_api import (
+    ARRAY_DATA,
+    NUMBER_VALUE,
+    TUPLE_ITEMS,
+    TUPLE_SIZE,
+    PythonApi,
+    pointer,
+    python_api,
+)
+
+STACK_LIMIT: Final = 32 << 10  # bytes of workspace that may lie on the stack
+SPARE: Final = ALIGNMENT - 1  # bytes that a workspace array needs beyond the workspace itself
+
+
+@dataclass(frozen=True, slots=True)
+class EntrySpec:
+    """What the entry is to do around the kernel.
+
+    inputs, outputs: of the program. Arguments are the inputs that are not bound, then the
+        workspace if it is given, then the lent outputs.
+    workspace_bytes: scratch of the kernel. workspace_given: it is a `uint8` array passed by the
+        caller, of SPARE bytes more or aligned; else it lies on the stack.
+    lent: outputs that the caller passes as arrays to be written, and that are returned.
+    release: let other threads of Python run meanwhile.
+    watched: outputs in which a NaN is a miss. bare: return the only output, not a tuple of it.
+    """
+
+    inputs: tuple[ArrayType, ...]
+    outputs: tuple[ArrayType, ...]
+    workspace_bytes: int = 0
+    workspace_given: bool = False
+    lent: tuple[int, ...] = ()
+    release: bool = False
+    watched: tuple[int, ...] = ()
+    bare: bool = False
+
+    def __post_init__(self) -> None:
+        if self.workspace_bytes > STACK_LIMIT and not self.workspace_given:
+            raise ProgramError(
+                f"a workspace of {self.workspace_bytes} bytes cannot be on the stack"
+            )
+        if self.bare and len(self.outputs) != 1:
+            raise ProgramError(f"{len(self.outputs)} outputs cannot be returned bare")
+        if any(not self.outputs[place].ndim for place in self.lent):
+            raise ProgramError("a single number cannot be lent")
+
+
+def emit_entry(module: Module, spec: EntrySpec) -> None:
+    """Add `@entry` and `@interrupted`; the module must define `@program`."""
+    _Entry(module, spec).emit()
+
+
+class _Entry:
+    """Writes one entry function."""
+
+    def __init__(self, module: Module, spec: EntrySpec) -> None:
+        self.module = module
+        self.spec = spec
+        self.api: PythonApi = python_api()
+        self.block = Block(module)
+        self.miss = self.block.new_label("miss")
+        self.failed = self.block.new_label("failed")
+        self.checks = CheckWriter(module, self.api)
+
+    def emit(self) -> None:
+        """Check, make, run, wrap."""
+        spec, block = self.spec, self.block
+        emit_status(self.module, self.api)
+        emit_interrupted(self.module, self.api)
+        # Memory for pointers: data of inputs and outputs, and the objects to be returned.
+        inputs = block.stack(f"[{max(1, len(spec.inputs))} x ptr]", 16)
+        outputs = block.stack(f"[{max(1, len(spec.outputs))} x ptr]", 16)
+        self.results = block.stack(f"[{max(1, len(spec.outputs))} x ptr]", 16)
+        for place in range(len(spec.outputs)):
+            block.do(f"store ptr null, ptr {self._at(self.results, place)}")
+        given = self._check_count()
+        self._check_inputs(inputs, given)
+        workspace, lent = self._check_memory(given)
+        data = self._make_outputs(outputs, lent)
+        status, fine = self._run(inputs, outputs, workspace, data)
+        self._finish(status, fine, data)
+        probe = ' "probe-stack"="inline-asm"' if spec.workspace_bytes else ""
+        header = f"define ptr @entry(ptr %self, ptr %args, i64 %nargs){probe}"
+        self.module.functions.append(block.function(header))
+
+    # --- writing ---------------------------------------------------------------------------------
+
+    def _call(self, result: str, function: str, arguments: str) -> str:
+        text = f"call {result} {pointer(self.api.functions[function])}({arguments})"
+        if result != "void":
+            return self.block.op(text)
+        self.block.do(text)
+        return ""
+
+    def _at(self, base: str, place: int | str) -> str:
+        """The address of one pointer of several."""
+        return self.block.op(f"getelementptr ptr, ptr {base}, i64 {place}")
+
+    def _load(self, type_text: str, base: str, offset: int) -> str:
+        return load(self.block, type_text, base, offset)
+
+    def _go_on(self, condition: str, otherwise: str) -> None:
+        go_on(self.block, condition, otherwise)
+
+    # --- arguments -------------------------------------------------------------------------------
+
+    def _check_count(self) -> str:
+        """How many program inputs are in `%args`; the others must be those bound."""
+        block, spec = self.block, self.spec
+        extra = int(spec.workspace_given) + len(spec.lent)
+        size = self._load("i64", "%self", TUPLE_SIZE)
+        given = block.op(f"sub i64 %nargs, {extra}")
+        total = block.op(f"add i64 {given}, {size}")
+        # The object that keeps the code alive is counted with those that are bound.
+        complete = block.op(f"icmp eq i64 {total}, {len(spec.inputs) + 1}")
+        enough = block.op(f"icmp sge i64 {given}, 0")
+        self._go_on(block.op(f"and i1 {complete}, {enough}"), self.miss)
+        return given
+
+    def _check_inputs(self, inputs: str, given: str) -> None:
+        block = self.block
+        items = block.op(f"getelementptr i8, ptr %self, i64 {TUPLE_ITEMS}")
+        back = block.op(f"sub i64 0, {given}")
+        bound = self._at(items, back)  # input k lies k places from here
+        for place, type_ in enumerate(self.spec.inputs):
+            passed = block.op(f"icmp sgt i64 {given}, {place}")
+            base = block.op(f"select i1 {passed}, ptr %args, ptr {bound}")
+            found = block.op(f"load ptr, ptr {self._at(base, place)}")
+            data = self._checked(found, type_)
+            block.do(f"store ptr {data}, ptr {self._at(inputs, place)}")
+
+    def _checked(self, found: str, type_: ArrayType, writeable: bool = False) -> str:
+        """The address of the numbers in an argument; a miss where it is not of the type."""
+        check = self.checks.check(type_, writeable)
+        slot = (
+            self.block.stack("i64", 8) if type_.ndim == 0 and type_.dtype.kind in "bi" else "null"
+        )
+        data = self.block.op(f"call ptr {check}(ptr {found}, ptr {slot})")
+        # No array of any length has the address null; one without numbers may, and is a miss.
+        self._go_on(self.block.op(f"icmp ne ptr {data}, null"), self.miss)
+        return data
+
+    def _check_memory(self, given: str) -> tuple[str, dict[int, tuple[str, str]]]:
+        """The workspace, and of each lent output the array and its data."""
+        block, spec = self.block, self.spec
+        after = self._at("%args", given)
+        workspace = "null"
+        if spec.workspace_given:
+            found = block.op(f"load ptr, ptr {after}")
+            check = self.checks.workspace(spec.workspace_bytes)
+            workspace = block.op(f"call ptr {check}(ptr {found}, ptr null)")
+            self._go_on(block.op(f"icmp ne ptr {workspace}, null"), self.miss)
+        elif spec.workspace_bytes:
+            workspace = block.stack(f"[{spec.workspace_bytes} x i8]", ALIGNMENT)
+        lent = {}
+        for number, place in enumerate(spec.lent):
+            at = self._at(after, number + int(spec.workspace_given))
+            found = block.op(f"load ptr, ptr {at}")
+            lent[place] = found, self._checked(found, spec.outputs[place], True)
+        return workspace, lent
+
+    # --- results ---------------------------------------------------------------------------------
+
+    def _make_outputs(self, outputs: str, lent: dict[int, tuple[str, str]]) -> list[str]:
+        """Where each output is to be written: lent, a new array, or for a number the stack."""
+        block, data = self.block, []
+        for place, type_ in enumerate(self.spec.outputs):
+            self.api.scalar(type_.dtype)
+            if place in lent:
+                array, memory = lent[place]
+                self._call("void", "Py_IncRef", f"ptr {array}")
+                block.do(f"store ptr {array}, ptr {self._at(self.results, place)}")
+            elif type_.ndim:
+                array = self._new_array(type_)
+                block.do(f"store ptr {array}, ptr {self._at(self.results, place)}")
+                self._go_on(block.op(f"icmp ne ptr {array}, null"), self.failed)
+                memory = self._load("ptr", array, ARRAY_DATA)
+            else:
+                memory = block.stack("[16 x i8]", 16)
+            block.do(f"store ptr {memory}, ptr {self._at(outputs, place)}")
+            data.append(memory)
+        return data
+
+    def _new_array(self, type_: ArrayType) -> str:
+        dtype = pointer(self.api.scalar(type_.dtype).dtype)
+        shape = shape_constant(self.module, type_.shape)
+        self._call("void", "Py_IncRef", f"ptr {dtype}")  # taken over by the array
+        array = pointer(self.api.types[np.ndarray])
+        return self._call(
+            "ptr",
+            "PyArray_NewFromDescr",
+            f"ptr {array}, ptr {dtype}, i32 {type_.ndim}, ptr {shape}, "
+            "ptr null, ptr null, i32 0, ptr null",
+        )
+
+    def _run(self, inputs: str, outputs: str, workspace: str, data: list[str]) -> tuple[str, str]:
+        """Run the kernel: its status, and whether its results stand."""
+        block, spec = self.block, self.spec
+        # The state: the thread when it does not hold the interpreter, and errors seen so far.
+        state = block.stack("{ ptr, i32 }", 8)
+        thread = self._call("ptr", "PyEval_SaveThread", "") if spec.release else "null"
+        block.do(f"store ptr {thread}, ptr {state}")
+        noted = block.op(f"getelementptr i8, ptr {state}, i64 8")
+        block.do(f"store i32 0, ptr {noted}")
+        block.do("call void @floating.clear()")
+        # Not inlined: its floating-point operations could then be moved past the reading of the
+        # flags, since LLVM does not know that they set any.
+        status = block.op(
+            f"call i32 @program(ptr {inputs}, ptr {outputs}, ptr {workspace}, ptr {state}) noinline"
+        )
+        now = block.op("call i32 @floating.raised()")
+        before = block.op(f"load i32, ptr {noted}")
+        raised = block.op(f"or i32 {now}, {before}")
+        wrong = block.op(f"or i32 {raised}, {status}")
+        fine = block.op(f"icmp eq i32 {wrong}, 0")
+        for place in spec.watched:
+            fine = self._without_nan(fine, data[place], spec.outputs[place])
+        if spec.release:
+            thread = block.op(f"load ptr, ptr {state}")
+            self._call("void", "PyEval_RestoreThread", f"ptr {thread}")
+        return status, fine
+
+    def _without_nan(self, fine: str, data: str, type_: ArrayType) -> str:
+        """Whether all is fine and the numbers have no NaN among them; looked at only if fine."""
+        if type_.dtype.kind not in "fc":
+            return fine
+        block = self.block
+        parts = 2 if type_.dtype.kind == "c" else 1
+        scalar = "float" if type_.dtype.itemsize == 4 * parts else "double"
+        name = emit_has_nan(self.module, scalar)
+        origin, look, after = (block.new_label(stem) for stem in ("before", "look", "after"))
+        block.do(f"br label %{origin}")
+        block.place(origin)
+        block.do(f"br i1 {fine}, label %{look}, label %{after}")
+        block.place(look)
+        found = block.op(f"call i1 {name}(ptr {data}, i64 {type_.size * parts})")
+        without = block.op(f"xor i1 {found}, true")
+        block.do(f"br label %{after}")
+        block.place(after)
+        return block.op(f"phi i1 [ false, %{origin} ], [ {without}, %{look} ]")
+
+    def _finish(self, status: str, fine: str, data: list[str]) -> None:
+        block, spec = self.block, self.spec
+        unusual = block.new_label("unusual")
+        self._go_on(fine, unusual)
+        for place, type_ in enumerate(spec.outputs):
+            if not type_.ndim:
+                number = self._number(data[place], type_.dtype)
+                block.do(f"store ptr {number}, ptr {self._at(self.results, place)}")
+                self._go_on(block.op(f"icmp ne ptr {number}, null"), self.failed)
+        count = len(spec.outputs)
+        if spec.bare:
+            result = block.op(f"load ptr, ptr {self.results}")
+        else:
+            result = self._call("ptr", "PyTuple_New", f"i64 {count}")
+            self._go_on(block.op(f"icmp ne ptr {result}, null"), self.failed)
+        for place in range(0 if spec.bare else count):
+            item = block.op(f"load ptr, ptr {self._at(self.results, place)}")
+            at = block.op(f"getelementptr i8, ptr {result}, i64 {TUPLE_ITEMS + 8 * place}")
+            block.do(f"store ptr {item}, ptr {at}")
+        block.do(f"ret ptr {result}")
+        block.place(unusual)
+        block.do("call void @floating.clear()")
+        error = block.op(f"icmp eq i32 {status}, 2")
+        block.do(f"br i1 {error}, label %{self.failed}, label %{self.miss}")
+        self._leave(self.miss, pointer(id(None)))
+        self._leave(self.failed, "null")
+
+    def _leave(self, label: str, result: str) -> None:
+        """Let go of all that was made, and return the result."""
+        block = self.block
+        block.place(label)
+        for place in range(len(self.spec.outputs)):
+            made = block.op(f"load ptr, ptr {self._at(self.results, place)}")
+            self._call("void", "Py_DecRef", f"ptr {made}")  # which takes null too
+        if result != "null":
+            self._call("void", "Py_IncRef", f"ptr {result}")
+        block.do(f"ret ptr {result}")
+
+    def _number(self, data: str, dtype: np.dtype[Any]) -> str:
+        """A new NumPy scalar of the number there, or null."""
+        block = self.block
+        if dtype.kind == "b":
+            truth = block.op(f"icmp ne i8 {block.op(f'load i8, ptr {data}')}, 0")
+            answers = f"ptr {pointer(id(np.True_))}, ptr {pointer(id(np.False_))}"
+            number = block.op(f"select i1 {truth}, {answers}")
+            self._call("void", "Py_IncRef", f"ptr {number}")
+            return number
+        scalar = self.api.scalar(dtype)
+        allocate, type_ = pointer(scalar.allocate), pointer(scalar.type)
+        number = block.op(f"call ptr {allocate}(ptr {type_}, i64 0)")
+        made, after = block.new_label("made"), block.new_label("after")
+        block.do(f"br i1 {block.op(f'icmp ne ptr {number}, null')}, label %{made}, label %{after}")
+        block.place(made)
+        at = block.op(f"getelementptr i8, ptr {number}, i64 {NUMBER_VALUE}")
+        bits = f"i{8 * dtype.itemsize}"
+        block.do(f"store {bits} {block.op(f'load {bits}, ptr {data}, align 8')}, ptr {at}, align 8")
+        block.do(f"br label %{after}")
+        block.place(after)
+        return number

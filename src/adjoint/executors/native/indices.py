@@ -1,0 +1,235 @@
+"""Indices into arrays, as affine terms over the labels of loops.
+
+A *label* names one index that loops run over. Two axes with the same label are walked together.
+A *term* is where an access stands along an axis: whole multiples of labels and an offset. An
+*access* is an array with a term for each of its axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from adjoint.program import Literal, Variable
+
+
+class Label:
+    """An index that runs from 0 to its extent; labels that are found equal are joined.
+
+    unrolled: whether the code is written out for every value, so that it is known in each instance.
+    """
+
+    __slots__ = ("_parent", "extent", "members", "number", "unrolled")
+
+    def __init__(self, extent: int, number: int) -> None:
+        self.extent = extent
+        self.number = number
+        self.unrolled = False
+        self.members: set[Any] = set()
+        self._parent: Label = self
+
+    def find(self) -> Label:
+        """The label that stands for all that were joined with this one."""
+        label = self
+        while label._parent is not label:
+            label._parent = label._parent._parent
+            label = label._parent
+        return label
+
+    def join(self, other: Label) -> bool:
+        """Make two labels one, unless one array or loop nest holds both."""
+        one, two = self.find(), other.find()
+        if one is two:
+            return True
+        if one.extent != two.extent or not one.members.isdisjoint(two.members):
+            return False
+        if len(one.members) < len(two.members):
+            one, two = two, one
+        two._parent = one
+        one.members |= two.members
+        return True
+
+    def __repr__(self) -> str:
+        return f"<label {self.number} of {self.extent}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Dynamic:
+    """An index that is known when the program runs: the index operand of this number."""
+
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class Quotient:
+    """`term // divisor % modulus`, where a modulus of 0 stands for none."""
+
+    term: Term
+    divisor: int
+    modulus: int
+
+
+Atom = Label | Dynamic | Quotient
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """`sum of factor * atom + offset`; no atom occurs twice, and none with the factor 0."""
+
+    parts: tuple[tuple[Atom, int], ...] = ()
+    offset: int = 0
+
+    @property
+    def constant(self) -> bool:
+        """Whether it is a number."""
+        return not self.parts
+
+    def scaled(self, factor: int, offset: int = 0) -> Term:
+        """`factor * self + offset`."""
+        if not factor:
+            return Term((), offset)
+        parts = tuple((atom, factor * f) for atom, f in self.parts)
+        return Term(parts, factor * self.offset + offset)
+
+    def atoms(self) -> list[Atom]:
+        """All atoms, also those within quotients."""
+        found: list[Atom] = []
+        for atom, _ in self.parts:
+            found.append(atom)
+            if isinstance(atom, Quotient):
+                found += atom.term.atoms()
+        return found
+
+    def labels(self) -> list[Label]:
+        """All labels, found."""
+        return [atom.find() for atom in self.atoms() if isinstance(atom, Label)]
+
+    def bounds(self, dynamic: Mapping[Dynamic, tuple[int, int]]) -> tuple[int, int]:
+        """The least and the greatest value."""
+        low = high = self.offset
+        for atom, factor in self.parts:
+            if isinstance(atom, Label):
+                least, most = 0, atom.find().extent - 1
+            elif isinstance(atom, Dynamic):
+                least, most = dynamic[atom]
+            else:
+                least, most = atom.term.bounds(dynamic)
+                least, most = least // atom.divisor, most // atom.divisor
+                if atom.modulus and (least < 0 or most >= atom.modulus):
+                    least, most = 0, atom.modulus - 1
+            low += min(factor * least, factor * most)
+            high += max(factor * least, factor * most)
+        return low, high
+
+
+ZERO = Term()
+
+
+def label_term(label: Label | None) -> Term:
+    """The label itself, or 0 where an axis of length one has none."""
+    return ZERO if label is None else Term(((label.find(), 1),))
+
+
+def total(terms: Iterable[tuple[Term, int]]) -> Term:
+    """The sum of multiples of terms."""
+    parts: dict[Atom, int] = {}
+    offset = 0
+    for term, factor in terms:
+        offset += factor * term.offset
+        for atom, each in term.parts:
+            parts[atom] = parts.get(atom, 0) + factor * each
+    return Term(tuple((atom, f) for atom, f in parts.items() if f), offset)
+
+
+def quotient(term: Term, divisor: int, modulus: int = 0) -> Term:
+    """`term // divisor % modulus`, simplified where it can be; a modulus of 0 stands for none."""
+    if any(isinstance(atom, Dynamic) for atom in term.atoms()):
+        return Term(((Quotient(term, divisor, modulus), 1),))
+    if modulus:  # what is a multiple of all that is left does not count
+        period = divisor * modulus
+        parts = tuple((atom, f) for atom, f in term.parts if f % period)
+        term = Term(parts, term.offset % period if parts != term.parts else term.offset)
+        low, high = term.bounds({})
+        if low >= 0 and high // divisor < modulus:
+            modulus = 0
+    if divisor > 1:
+        rest = Term(tuple((a, f) for a, f in term.parts if f % divisor), term.offset % divisor)
+        low, high = rest.bounds({})
+        if low >= 0 and high < divisor:
+            parts = tuple((a, f // divisor) for a, f in term.parts if not f % divisor)
+            term, divisor = Term(parts, term.offset // divisor), 1
+    if term.constant:
+        value = term.offset // divisor
+        return Term((), value % modulus if modulus else value)
+    if divisor == 1 and not modulus:
+        return term
+    return Term(((Quotient(term, divisor, modulus), 1),))
+
+
+def substitute(term: Term, values: Mapping[Any, Term]) -> Term:
+    """The term with atoms replaced by terms."""
+    pieces: list[tuple[Term, int]] = [(Term((), term.offset), 1)]
+    for atom, factor in term.parts:
+        if isinstance(atom, Quotient):
+            inner = substitute(atom.term, values)
+            pieces.append((quotient(inner, atom.divisor, atom.modulus), factor))
+        else:
+            key = atom.find() if isinstance(atom, Label) else atom
+            found = values.get(key)
+            pieces.append((Term(((key, 1),)) if found is None else found, factor))
+    return total(pieces)
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Holds where `low <= term < high`, and `term - low` is a multiple of `step`."""
+
+    term: Term
+    low: int
+    high: int
+    step: int = 1
+
+    def known(self) -> bool | None:
+        """Whether it holds, where that does not depend on a loop."""
+        if not self.term.constant:
+            return None
+        value = self.term.offset
+        return self.low <= value < self.high and not (value - self.low) % self.step
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The number that an array has at some terms.
+
+    source: a variable that has memory or registers of its own, or a number. terms: one for each
+    axis. guards: the access counts, and memory is read, only where all of them hold.
+    """
+
+    source: Variable | Literal
+    terms: tuple[Term, ...] = ()
+    guards: tuple[Guard, ...] = ()
+
+    def substituted(self, values: Mapping[Any, Term]) -> Access:
+        """With atoms replaced by terms."""
+        if not values:
+            return self
+        terms = tuple(substitute(term, values) for term in self.terms)
+        guards = tuple(
+            Guard(substitute(g.term, values), g.low, g.high, g.step) for g in self.guards
+        )
+        return Access(self.source, terms, guards)
+
+    def labels(self) -> set[Label]:
+        """All labels that it depends on."""
+        found = {label for term in self.terms for label in term.labels()}
+        return found.union(*(guard.term.labels() for guard in self.guards))
+
+
+def row_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides of a C-contiguous array, in numbers and not in bytes."""
+    strides, step = [], 1
+    for length in reversed(shape):
+        strides.append(step)
+        step *= length
+    return tuple(reversed(strides))

@@ -1,0 +1,289 @@
+"""From a program to a native function: which equations can be lowered, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+
+from adjoint.base.arrays import ArrayType
+from adjoint.executors.native.callable import make_callable
+from adjoint.executors.native.elements import cost, held_in_registers, supports
+from adjoint.executors.native.emission import Emitter
+from adjoint.executors.native.entry import STACK_LIMIT, EntrySpec, emit_entry
+from adjoint.executors.native.graph import (
+    OTHERS,
+    REDUCTIONS,
+    SCATTERS,
+    STRUCTURE,
+    WRITES,
+    Graph,
+    Kind,
+    Node,
+    build_graph,
+)
+from adjoint.executors.native.indices import Access, Label
+from adjoint.executors.native.machine import Code, machine
+from adjoint.executors.native.module import Module
+from adjoint.executors.native.products import Emitted, Product, emit_product
+from adjoint.executors.native.schedule import (
+    Scheduler,
+    choose_unrolled,
+    paths,
+    result_path,
+    stride_along,
+)
+from adjoint.executors.native.storage import allocate, nodes_within, rolled_axes
+from adjoint.primitives.contraction import split_spec
+from adjoint.program import Equation, Program, Variable
+
+LENT: Final = 1 << 15  # bytes from which results are lent by the caller
+PRODUCT_WORK: Final = 256  # multiplications from which a product is left to its own routine
+RELEASED: Final = 50_000.0  # additions from which other threads of Python run meanwhile
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to compile: outputs to be watched for NaN, exact functions only, cores to use."""
+
+    watched: tuple[int, ...] = ()
+    precise: bool = False
+    threads: int | None = None
+
+
+@dataclass(frozen=True)
+class Region:
+    """One loop nest or product: its equations, flops, and bytes that it moves."""
+
+    name: str
+    equations: int
+    flops: float
+    bytes: int
+
+
+@dataclass
+class NativeFunction:
+    """A program as machine code.
+
+    function: takes the inputs, then the workspace if there is one, then the lent results; returns
+    the tuple of results, or None where the program has to be run otherwise.
+    """
+
+    function: Callable[..., Any]
+    code: Code
+    workspace_bytes: int
+    lent: tuple[ArrayType, ...]
+    regions: tuple[Region, ...] = ()
+    input_bytes: int = 0
+    output_bytes: int = 0
+    stack_bytes: int = 0
+    entry: EntrySpec | None = field(default=None, repr=False)
+
+    def ir(self) -> str:
+        """The optimised code of LLVM."""
+        return self.code.ir()
+
+    def assembly(self) -> str:
+        """The machine code, as text."""
+        return self.code.assembly()
+
+
+def lowerable(equation: Equation, precise: bool) -> bool:
+    """Whether an equation can be made machine code of."""
+    name = equation.primitive.name
+    types = [atom.type for atom in (*equation.inputs, *equation.outputs)]
+    if any(not type_.size or not held_in_registers(type_.dtype) for type_ in types):
+        return False
+    if name in ("custom_call", "linear_call") or equation.primitive.multiple:
+        return False
+    if name in REDUCTIONS or name in STRUCTURE or name in WRITES or name in SCATTERS:
+        return name not in ("max", "min") or types[0].dtype.kind != "c"
+    return name in OTHERS or supports(equation, precise)
+
+
+def is_product(equation: Equation) -> bool:
+    """Whether a contraction is left to the routines for products of matrices."""
+    left, right, result = split_spec(equation.params["spec"])
+    shapes = [atom.type for atom in equation.inputs]
+    dtype = equation.outputs[0].type.dtype
+    if any(type_.dtype != dtype for type_ in shapes) or dtype.kind != "f":
+        return False
+    lengths = dict(zip(left + right, shapes[0].shape + shapes[1].shape, strict=True))
+    summed = prod(n for letter, n in lengths.items() if letter not in result)
+    rows = prod(n for letter, n in lengths.items() if letter not in right)
+    columns = prod(n for letter, n in lengths.items() if letter not in left)
+    if summed < 3 or min(rows, columns) < 2:
+        return False
+    return prod(lengths.values()) >= PRODUCT_WORK
+
+
+def native(program: Program, options: Options) -> NativeFunction:
+    """Compile a program all of whose equations are lowerable."""
+    graph = build_graph(program, is_product)
+    choose_unrolled(graph, machine().native_lanes(np.dtype(float)))
+    scheduler = scheduled(graph)
+    module = Module()
+    products, scratch = _products(module, graph)
+    scratch.update(_lane_scratch(graph, scheduler))
+    storage = allocate(graph, scheduler, scratch)
+    emitter = Emitter(module, graph, scheduler, storage, products)
+    module.functions.append(emitter.emit())
+    lent = tuple(
+        number
+        for number, atom in enumerate(program.outputs)
+        if atom.type.ndim and atom.type.size * atom.type.dtype.itemsize >= LENT
+    )
+    work = sum(region.flops for region in _regions(graph, scheduler))
+    spec = EntrySpec(
+        inputs=program.input_types,
+        outputs=program.output_types,
+        workspace_bytes=storage.workspace_bytes,
+        workspace_given=storage.workspace_bytes > STACK_LIMIT,
+        lent=lent,
+        release=work > RELEASED,
+        watched=options.watched,
+    )
+    emit_entry(module, spec)
+    code = machine().compile(module.text())
+    return NativeFunction(
+        make_callable(code, "program"),
+        code,
+        storage.workspace_bytes if spec.workspace_given else 0,
+        tuple(program.outputs[number].type for number in lent),
+        _regions(graph, scheduler),
+        entry=spec,
+    )
+
+
+def scheduled(graph: Graph) -> Scheduler:
+    """Arrange the nodes; what is cheap and would have to be stored is computed where it is read."""
+    inlined: frozenset[Variable] = frozenset()
+    return Scheduler(graph, lanes_for, inlined)
+
+
+def lanes_for(nodes: Sequence[Node]) -> int:
+    """The lanes that suit the numbers of some nodes."""
+    floats = [node.output.type.dtype for node in nodes if node.output.type.dtype.kind in "fc"]
+    dtypes = floats or [node.output.type.dtype for node in nodes]
+    sizes = [dtype.itemsize // (2 if dtype.kind == "c" else 1) for dtype in dtypes]
+    return machine().native_lanes(np.dtype(f"f{min(8, max(4, *sizes))}"))
+
+
+def _products(
+    module: Module, graph: Graph
+) -> tuple[dict[int, tuple[str, tuple[int, int]]], dict[int, int]]:
+    """The functions of all products, and the scratch that they need."""
+    functions: dict[int, tuple[str, tuple[int, int]]] = {}
+    scratch: dict[int, int] = {}
+    known: dict[Product, Emitted] = {}
+    for node in graph.nodes:
+        if node.kind is not Kind.PRODUCT:
+            continue
+        assert node.equation is not None
+        sides = [_strides(access) for access in node.accesses]
+        shapes = [atom.type.shape for atom in node.equation.inputs]
+        result = (
+            tuple(int(n) for n in np.cumprod((1, *node.output.type.shape[:0:-1]))[::-1])
+            if node.output.type.ndim
+            else ()
+        )
+        wanted = Product(
+            node.output.type.dtype,
+            node.equation.params["spec"],
+            shapes[0],
+            shapes[1],
+            _filled(sides[0][0], node, 0),
+            _filled(sides[1][0], node, 1),
+            result,
+        )
+        if wanted not in known:
+            made = emit_product(module, wanted)
+            assert made is not None
+            known[wanted] = made
+        functions[node.number] = (known[wanted].name, (sides[0][1], sides[1][1]))
+        scratch[node.number] = known[wanted].scratch_bytes
+    return functions, scratch
+
+
+def _filled(strides: dict[Label, int], node: Node, side: int) -> tuple[int, ...]:
+    """The stride of each axis of an operand; 1 for axes of length one, where it does not matter."""
+    assert node.equation is not None
+    left, right, result = split_spec(node.equation.params["spec"])
+    letters = (left, right)[side]
+    labels = _letters(node, left, right, result)
+    return tuple(strides.get(found, 1) if (found := labels[x]) else 1 for x in letters)
+
+
+def _letters(node: Node, left: str, right: str, result: str) -> dict[str, Label | None]:
+    assert node.equation is not None
+    found: dict[str, Label | None] = {
+        letter: None if label is None else label.find()
+        for letter, label in zip(result, node.labels, strict=True)
+    }
+    lengths: dict[str, int] = {}
+    for letters, atom in zip((left, right), node.equation.inputs, strict=True):
+        lengths.update(zip(letters, atom.type.shape, strict=True))
+    waiting = iter(node.reduced)
+    for letter in dict.fromkeys(left + right):
+        if letter not in found:
+            found[letter] = next(waiting).find() if lengths[letter] != 1 else None
+    return found
+
+
+def _strides(access: Access) -> tuple[dict[Label, int], int]:
+    """For each label, the distance in memory; and where the operand starts."""
+    assert isinstance(access.source, Variable)
+    shape = access.source.type.shape
+    strides: dict[Label, int] = {}
+    offset = 0
+    steps = [prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    for term, step in zip(access.terms, steps, strict=True):
+        offset += term.offset * step
+    for label in access.labels():
+        stride = stride_along(access.terms, shape, label)
+        assert stride is not None
+        strides[label] = stride
+    return strides, offset
+
+
+def _lane_scratch(graph: Graph, scheduler: Scheduler) -> dict[int, int]:
+    """What reductions need for which every lane gathers in memory of its own."""
+    ways = paths(scheduler.items)
+    found = {}
+    for node in graph.nodes:
+        if node.kind is not Kind.REDUCE or node.number not in ways:
+            continue
+        way = ways[node.number]
+        lanes = next((loop for loop in way if loop.lanes), None)
+        home = {loop.label for loop in result_path(node, way)}
+        inner = [label for label in rolled_axes(node).values() if label not in home]
+        reduced = {label.find() for label in node.reduced}
+        if lanes is not None and inner and lanes.label in reduced:
+            axes = (
+                node.output.type.shape[axis]
+                for axis, label in enumerate(node.labels)
+                if label is None or label.find() not in home
+            )
+            found[node.number] = prod(axes) * lanes.lanes * node.output.type.dtype.itemsize
+    return found
+
+
+def _regions(graph: Graph, scheduler: Scheduler) -> tuple[Region, ...]:
+    found = []
+    for item in scheduler.items:
+        nodes = list(nodes_within(item))
+        flops = 0.0
+        moved: dict[Variable, int] = {}
+        for node in nodes:
+            name = node.equation.primitive.name if node.equation is not None else "copy"
+            flops += cost(name) * prod(label.extent for label in node.iteration())
+            for variable in (node.output, *(access.source for access in node.reads())):
+                if isinstance(variable, Variable):
+                    size = variable.type.size * variable.type.dtype.itemsize
+                    moved[variable] = size
+        title = nodes[0].kind.value if len(nodes) == 1 else "loop"
+        found.append(Region(title, len(nodes), flops, sum(moved.values())))
+    return tuple(found)

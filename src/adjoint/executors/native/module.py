@@ -1,0 +1,164 @@
+"""The text of an LLVM module under construction: functions, declarations, values.
+
+Text is built, and not `llvmlite.ir` objects, since LLVM parses ten thousand lines of it in the time
+in which Python makes one thousand of those objects.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A number, or a vector of them, in registers.
+
+    parts: LLVM operands (`%12`, or a constant); two of them for complex numbers, real and
+        imaginary. dtype: of the number; booleans are i1. lanes: how many numbers the vector has, 0
+        for a single number.
+    """
+
+    parts: tuple[str, ...]
+    dtype: np.dtype[Any]
+    lanes: int = 0
+
+    @property
+    def text(self) -> str:
+        """The operand of a real, integer or boolean value."""
+        (part,) = self.parts
+        return part
+
+
+_SCALARS = {"f": {4: "float", 8: "double"}, "c": {8: "float", 16: "double"}}
+
+
+def scalar_type(dtype: np.dtype[Any]) -> str:
+    """The LLVM type of one part of a number in registers: `double`, `i32`, `i1`."""
+    if dtype.kind in _SCALARS:
+        return _SCALARS[dtype.kind][dtype.itemsize]
+    return "i1" if dtype.kind == "b" else f"i{8 * dtype.itemsize}"
+
+
+def memory_type(dtype: np.dtype[Any]) -> str:
+    """The LLVM type of one part of a number in memory, where booleans are bytes."""
+    return "i8" if dtype.kind == "b" else scalar_type(dtype)
+
+
+def vector_type(scalar: str, lanes: int) -> str:
+    """`<8 x double>`, or the scalar type itself when there are no lanes."""
+    return f"<{lanes} x {scalar}>" if lanes else scalar
+
+
+def register_type(value: Value) -> str:
+    """The LLVM type of each part of a value."""
+    return vector_type(scalar_type(value.dtype), value.lanes)
+
+
+@dataclass
+class Module:
+    """Functions and declarations; the text of the whole when asked."""
+
+    declarations: dict[str, str] = field(default_factory=dict)
+    functions: list[str] = field(default_factory=list)
+    attributes: list[str] = field(default_factory=list)
+    count: int = 0
+
+    def declare(self, name: str, text: str) -> str:
+        """Declare an external function or a global once; returns `@name`."""
+        self.declarations.setdefault(name, text)
+        return f"@{name}"
+
+    def fresh(self, stem: str) -> str:
+        """A name that no other function or global of the module has."""
+        self.count += 1
+        return f"{stem}.{self.count}"
+
+    def text(self) -> str:
+        """All of it, without a target."""
+        return "\n".join((*self.declarations.values(), *self.functions, *self.attributes, ""))
+
+
+class Block:
+    """Writes the instructions of one function, in order."""
+
+    __slots__ = ("_number", "lines", "module", "opening")
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.opening: list[str] = []  # stack memory, which belongs in the entry block
+        self.lines: list[str] = []
+        self._number = 0
+
+    def op(self, text: str) -> str:
+        """An instruction with a result; returns its name."""
+        self._number += 1
+        name = f"%v{self._number}"
+        self.lines.append(f"  {name} = {text}")
+        return name
+
+    def do(self, text: str) -> None:
+        """An instruction without a result."""
+        self.lines.append("  " + text)
+
+    def stack(self, type_text: str, align: int = 64) -> str:
+        """Stack memory, reserved once for the whole function."""
+        self._number += 1
+        name = f"%s{self._number}"
+        self.opening.append(f"  {name} = alloca {type_text}, align {align}")
+        return name
+
+    def new_label(self, stem: str) -> str:
+        """A fresh label name, without `%`."""
+        self._number += 1
+        return f"{stem}{self._number}"
+
+    def place(self, label: str) -> None:
+        """Begin the basic block of this label; the one before must have been left by a branch."""
+        self.lines.append(f"{label}:")
+
+    def splat(self, value: Value, lanes: int) -> Value:
+        """The value in every lane; itself when it has lanes already or none are wanted."""
+        if not lanes or value.lanes == lanes:
+            return value
+        scalar = scalar_type(value.dtype)
+        wide = vector_type(scalar, lanes)
+        parts = []
+        for part in value.parts:
+            if not part.startswith("%"):
+                parts.append("<" + ", ".join([f"{scalar} {part}"] * lanes) + ">")
+                continue
+            first = self.op(f"insertelement {wide} poison, {scalar} {part}, i32 0")
+            parts.append(
+                self.op(
+                    f"shufflevector {wide} {first}, {wide} poison, <{lanes} x i32> zeroinitializer"
+                )
+            )
+        return Value(tuple(parts), value.dtype, lanes)
+
+    def function(self, header: str) -> str:
+        """The text of the function: `define ... {`, its stack memory, its instructions."""
+        return "\n".join((f"{header} {{", "entry:", *self.opening, *self.lines, "}"))
+
+
+def number_text(value: Any, dtype: np.dtype[Any]) -> tuple[str, ...]:
+    """A constant as LLVM operands: floats by their bits, so that nothing is rounded."""
+    if dtype.kind == "c":
+        number = complex(value)
+        part = np.dtype(f"f{dtype.itemsize // 2}")
+        return (*number_text(number.real, part), *number_text(number.imag, part))
+    if dtype.kind == "f":
+        # LLVM writes floats as the bits of the double of the same value.
+        with np.errstate(all="ignore"):
+            double = np.float64(dtype.type(value))
+        return (f"0x{int(double.view(np.uint64)):016X}",)
+    if dtype.kind == "b":
+        return ("true" if value else "false",)
+    return (str(int(value)),)
+
+
+def constant(value: Any, dtype: np.dtype[Any]) -> Value:
+    """A number written into the code."""
+    return Value(number_text(value, dtype), dtype)

@@ -1,0 +1,71 @@
+"""Matrix products inside generated machine code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from adjoint.executors.native.machine import machine
+from adjoint.executors.native.module import Module
+from adjoint.executors.native.products.blas import called, emit_call
+from adjoint.executors.native.products.plan import Product, grouped, tiled
+from adjoint.executors.native.products.tiles import emit_tiles, emit_zeros
+
+__all__ = ["Emitted", "Product", "emit_product"]
+
+
+# Products with more operations are left to BLAS.
+BLAS_FLOPS = 2e7
+
+
+@dataclass(frozen=True)
+class Emitted:
+    """A function `void @name(ptr noalias %c, ptr %a, ptr %b, ptr %scratch)` of a module.
+
+    scratch_bytes: what `%scratch` must have, 64-byte aligned. bytes: of the operands and the
+    result.
+    """
+
+    name: str
+    scratch_bytes: int
+    flops: int
+    bytes: int
+    uses_blas: bool
+
+
+def emit_product(
+    module: Module,
+    product: Product,
+    lanes: int | None = None,
+    registers: int | None = None,
+    blas: bool | None = None,
+) -> Emitted | None:
+    """Add the function of a product to the module; None when it is of a kind that is not known.
+
+    lanes, registers: of the vector unit; by default those of this machine. blas: whether BLAS is
+    to be called, where it can; by default when that is likely to be faster.
+    """
+    if product.dtype.kind != "f" or product.dtype.itemsize not in (4, 8):
+        return None
+    if lanes is None:
+        lanes = machine().native_lanes(product.dtype)
+    if registers is None:
+        registers = 32 if lanes * product.dtype.itemsize >= 64 else 16
+    name = module.fresh("product")
+    groups = grouped(product)
+    outer = (*groups.batch, *groups.rows, *groups.columns)
+    size = product.dtype.itemsize
+    moved = size * (
+        prod(product.left_shape) + prod(product.right_shape) + prod(axis.size for axis in outer)
+    )
+    if not product.flops:
+        emit_zeros(module, name, product.dtype, outer)
+        return Emitted(name, 0, 0, moved, False)
+    large = product.flops > BLAS_FLOPS if blas is None else blas
+    call = called(groups, product.dtype) if large else None
+    if call is not None:
+        emit_call(module, name, product.dtype, call)
+        return Emitted(name, 0, product.flops, moved, True)
+    tiling = tiled(groups, size, lanes, registers)
+    scratch = emit_tiles(module, name, product.dtype, tiling)
+    return Emitted(name, scratch, product.flops, moved, False)

@@ -1,0 +1,185 @@
+"""Large products through BLAS, whose functions are called by their addresses.
+
+The functions are those that SciPy exports for compiled extensions, or else those of the library
+that NumPy comes with. They have the Fortran interface: columns one after the other, and every
+argument by a pointer.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from adjoint.executors.native.module import Module, number_text
+from adjoint.executors.native.products.plan import ONE, Axis, Groups
+from adjoint.executors.native.products.writer import Writer
+
+_LETTERS = {"f4": "s", "f8": "d", "c8": "c", "c16": "z"}
+
+
+@dataclass(frozen=True, slots=True)
+class Routine:
+    """A BLAS or LAPACK function: where it is, and how many bits its integers have."""
+
+    address: int
+    integer_bits: int
+
+
+@cache
+def routine(name: str) -> Routine | None:
+    """The function of this name, such as `dgemm` or `dgetrf`; None when no library has it."""
+    for library in ("cython_blas", "cython_lapack"):
+        found = _exported(f"scipy.linalg.{library}", name)
+        if found is not None:
+            return found
+    return _bundled(name)
+
+
+def _exported(module: str, name: str) -> Routine | None:
+    """What a Cython module of SciPy exports under a name."""
+    try:
+        capsule = importlib.import_module(module).__pyx_capi__[name]
+    except (ImportError, AttributeError, KeyError):
+        return None
+    signature = ctypes.pythonapi.PyCapsule_GetName
+    signature.restype, signature.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    text = signature(capsule)
+    if text is None or b"int *" not in text or b"long" in text or b"64" in text:
+        return None  # integers of a size that is not known
+    address = pointer(capsule, text)
+    return None if address is None else Routine(int(address), 32)
+
+
+def _bundled(name: str) -> Routine | None:
+    """The function in the library that a wheel of NumPy brings along, with 64-bit integers."""
+    try:
+        extension = importlib.import_module("numpy._core._multiarray_umath")
+        function = getattr(ctypes.CDLL(str(extension.__file__)), f"scipy_{name}_64_")
+    except (ImportError, OSError, AttributeError):
+        return None
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    return None if address is None else Routine(address, 64)
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """A matrix in the order of Fortran, or the transpose of one; leading: from column to column."""
+
+    transposed: bool
+    leading: int
+
+
+@dataclass(frozen=True)
+class Call:
+    """A product as calls of one routine: C' = B' A', since C has its rows one after the other.
+
+    With a vector in place of A, its step is `first`'s, and that of the result `result`.
+    """
+
+    routine: Routine
+    swapped: bool
+    batch: tuple[Axis, ...]
+    sizes: tuple[int, int, int]
+    matrix: Matrix
+    other: Matrix | None
+    steps: tuple[int, int]
+
+
+def matrix_of(across: Axis, along: Axis, across_step: int, along_step: int) -> Matrix | None:
+    """The matrix with columns as long as `across`, of which there are as many as `along`."""
+    if across_step == 1 and along_step >= across.size:
+        return Matrix(False, along_step)
+    if along_step == 1 and across_step >= along.size:
+        return Matrix(True, across_step)
+    return None
+
+
+def called(groups: Groups, dtype: np.dtype[Any]) -> Call | None:
+    """The product as calls of BLAS; None when its strides or sizes do not suit."""
+    for swapped in (False, True):
+        found = _called(groups.swapped if swapped else groups, swapped, dtype)
+        if found is not None:
+            return found
+    return None
+
+
+def _called(groups: Groups, swapped: bool, dtype: np.dtype[Any]) -> Call | None:
+    if len(groups.summed) != 1 or not groups.columns:
+        return None
+    (summed,) = groups.summed
+    # Of several axes, BLAS gets the largest ones, and the others are loops around it.
+    columns = next((axis for axis in groups.columns if axis.c == 1), groups.columns[-1])
+    rows = max(groups.rows, key=lambda axis: axis.size, default=ONE)
+    outer = (
+        *groups.batch,
+        *(axis for axis in groups.columns if axis is not columns),
+        *(axis for axis in groups.rows if axis is not rows),
+    )
+    matrix = matrix_of(columns, summed, columns.b, summed.b)
+    letter = _LETTERS[dtype.str[1:]]
+    sizes = (columns.size, rows.size, summed.size)
+    if matrix is None or max(*sizes, matrix.leading) >= 2**31:
+        return None
+    if rows is ONE:
+        if min(summed.a, columns.c) < 1 or max(summed.a, columns.c) >= 2**31:
+            return None
+        vector = routine(f"{letter}gemv")
+        steps = (summed.a, columns.c)
+        return vector and Call(vector, swapped, outer, sizes, matrix, None, steps)
+    other = matrix_of(summed, rows, summed.a, rows.a)
+    general = routine(f"{letter}gemm")
+    if other is None or general is None or columns.c != 1 or rows.c < columns.size:
+        return None
+    if max(other.leading, rows.c) >= 2**31:
+        return None
+    return Call(general, swapped, outer, sizes, matrix, other, (0, rows.c))
+
+
+def emit_call(module: Module, name: str, dtype: np.dtype[Any], call: Call) -> None:
+    """Write the function of a product that calls BLAS."""
+    writer = Writer(module, dtype)
+    integer = f"i{call.routine.integer_bits}"
+    columns, rows, depth = call.sizes
+
+    def number(value: int) -> str:
+        return _constant(module, f"blas.{integer}.{value}", integer, str(value))
+
+    def letter(matrix: Matrix) -> str:
+        text = "T" if matrix.transposed else "N"
+        return _constant(module, f"blas.{text}", "i8", str(ord(text)))
+
+    one, zero = (
+        _constant(module, f"blas.{stem}.{writer.scalar}", writer.scalar, *number_text(value, dtype))
+        for stem, value in (("one", 1.0), ("zero", 0.0))
+    )
+
+    def product(places: list[str]) -> None:
+        a, b, c = places
+        if call.other is None:
+            matrix = call.matrix
+            shape = (depth, columns) if matrix.transposed else (columns, depth)
+            arguments = [letter(matrix), *map(number, shape), one, b, number(matrix.leading)]
+            arguments += [a, number(call.steps[0]), zero, c, number(call.steps[1])]
+        else:
+            arguments = [letter(call.matrix), letter(call.other)]
+            arguments += [*map(number, (columns, rows, depth)), one, b]
+            arguments += [number(call.matrix.leading), a, number(call.other.leading)]
+            arguments += [zero, c, number(call.steps[1])]
+        listed = ", ".join(f"ptr {argument}" for argument in arguments)
+        address = f"inttoptr (i64 {call.routine.address} to ptr)"
+        writer.block.do(f"call void {address}({listed})")
+
+    operands = ("%b", "%a") if call.swapped else ("%a", "%b")
+    writer.over(call.batch, (*operands, "%c"), product)
+    writer.function(name)
+
+
+def _constant(module: Module, name: str, type_: str, value: str) -> str:
+    return module.declare(name, f"@{name} = private unnamed_addr constant {type_} {value}")

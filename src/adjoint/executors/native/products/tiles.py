@@ -1,0 +1,303 @@
+"""Products as register tiles: the accumulators of a tile of C stay in vectors during the sum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import ceil, prod
+from typing import Any
+
+import numpy as np
+
+from adjoint.executors.native.module import Module
+from adjoint.executors.native.products.plan import FLUSH, Axis, Piece, Tiling
+from adjoint.executors.native.products.writer import Writer
+
+# Adds the terms at two places, in A and B, to one of the sets of partial sums.
+Step = Callable[[str, str, list[str]], list[str]]
+
+
+def emit_tiles(module: Module, name: str, dtype: np.dtype[Any], tiling: Tiling) -> int:
+    """Write the function of a product in tiles; returns how many bytes of scratch it needs."""
+    kernel = (_SumTiles if tiling.along_sum else _ColumnTiles)(Writer(module, dtype), tiling)
+    kernel.emit()
+    kernel.writer.function(name)
+    return kernel.scratch_elements * dtype.itemsize
+
+
+def emit_zeros(module: Module, name: str, dtype: np.dtype[Any], axes: tuple[Axis, ...]) -> None:
+    """Write the function of an empty sum."""
+    writer = Writer(module, dtype)
+    if all(axis.size for axis in axes):
+        one = Piece(0, 1, 1)
+        writer.over(
+            axes, ("%a", "%b", "%c"), lambda places: writer.store(writer.zero, places[2], one, 1)
+        )
+    writer.function(name)
+
+
+class _Tiles:
+    """What both kinds of tiles have in common: the loop over the sum."""
+
+    scratch_elements = 0
+
+    def __init__(self, writer: Writer, tiling: Tiling) -> None:
+        self.writer = writer
+        self.tiling = tiling
+
+    def emit(self) -> None:
+        operands = ("%b", "%a") if self.tiling.swapped else ("%a", "%b")
+        self.writer.over(self.tiling.batch, (*operands, "%c"), self.matrix)
+
+    def matrix(self, places: list[str]) -> None:
+        raise NotImplementedError
+
+    def tiles(
+        self, axis: Axis, size: int, places: list[str], body: Callable[[list[str]], None]
+    ) -> None:
+        """Run the body for each tile along an axis; the last one reaches back to be whole."""
+        writer = self.writer
+
+        def turn(index: str, _: list[str]) -> list[str]:
+            start = writer.times(index, size)
+            if axis.size % size:
+                start = writer.smaller(start, axis.size - size)
+            steps = [writer.times(start, step) for step in (axis.a, axis.b, axis.c)]
+            body([writer.at(place, step) for place, step in zip(places, steps, strict=True)])
+            return []
+
+        writer.loop(ceil(axis.size / size), [], [], turn)
+
+    def sums(
+        self, axes: tuple[Axis, ...], widths: list[int], a: str, b: str, step: Step, unit: int = 1
+    ) -> list[str]:
+        """The sums over the axes, one of each width; `unit` numbers of the last axis are a step."""
+        writer, tiling = self.writer, self.tiling
+        types = [writer.type_of(width) for width in widths] * tiling.split
+        zeros = [writer.filled(writer.zero, width) for width in widths] * tiling.split
+        size = len(widths)
+
+        def steps(count: int, a: str, b: str, sums: list[str]) -> list[str]:
+            """Written out; the sets of partial sums take turns."""
+            for index in range(count):
+                first = index % tiling.split * size
+                places = writer.advanced(
+                    (a, b), (index * unit * axes[-1].a, index * unit * axes[-1].b)
+                )
+                sums[first : first + size] = step(*places, sums[first : first + size])
+            return sums
+
+        def level(depth: int, a: str, b: str, sums: list[str]) -> list[str]:
+            axis, last = axes[depth], depth == len(axes) - 1
+            width = unit * tiling.unroll if last else 1
+            turns = axis.size // width
+            inside = width * prod(other.size for other in axes[depth + 1 :])
+
+            def turn(_: str, values: list[str]) -> list[str]:
+                place_a, place_b, *old = values
+                new = (
+                    steps(tiling.unroll, place_a, place_b, old)
+                    if last
+                    else level(depth + 1, place_a, place_b, old)
+                )
+                return [
+                    *writer.advanced((place_a, place_b), (width * axis.a, width * axis.b)),
+                    *new,
+                ]
+
+            def run(count: int | str, values: list[str]) -> list[str]:
+                return writer.loop(count, ["ptr", "ptr", *types], values, turn)
+
+            def part(index: str, values: list[str]) -> list[str]:
+                # Long sums are sums of the sums of their parts: less is rounded away.
+                start = writer.times(index, chunk)
+                rest = writer.block.op(f"sub nsw i64 {turns}, {start}")
+                (*following,) = run(writer.smaller(rest, chunk), [*values[:2], *zeros])
+                totals = [
+                    writer.add(x, y, width)
+                    for x, y, width in zip(
+                        values[2:], following[2:], widths * tiling.split, strict=True
+                    )
+                ]
+                return [*following[:2], *totals]
+
+            values = [a, b, *sums]
+            chunk = max(1, FLUSH // inside)
+            if turns and inside <= FLUSH < inside * turns:
+                values = writer.loop(ceil(turns / chunk), ["ptr", "ptr", *types], values, part)
+            elif turns:
+                values = run(turns, values)
+            rest = axis.size // unit - turns * tiling.unroll if last else 0
+            return steps(rest, values[0], values[1], values[2:])
+
+        if not axes:
+            return step(a, b, zeros[:size])
+        found = level(0, a, b, zeros)
+        while len(found) > size:
+            half = len(found) // size // 2 * size
+            pairs = zip(found[:half], found[-half:], widths * half, strict=False)
+            found[:half] = [writer.add(x, y, width) for x, y, width in pairs]
+            del found[-half:]
+        return found
+
+
+class _ColumnTiles(_Tiles):
+    """Lanes along the columns: numbers of A meet vectors of B."""
+
+    def matrix(self, places: list[str]) -> None:
+        tiling = self.tiling
+        width = sum(piece.width for piece in tiling.pieces)
+        size = min(width, tiling.columns.size)
+        self.tiles(tiling.columns, size, places, self.column)
+
+    def column(self, places: list[str]) -> None:
+        tiling = self.tiling
+        columns, summed = replace(tiling.columns), tiling.summed
+        pieces = tiling.pieces
+        if tiling.packed:
+            width = sum(piece.width for piece in pieces)
+            steps = [
+                width * prod(axis.size for axis in summed[i + 1 :]) for i in range(len(summed))
+            ]
+            panel = tuple(
+                replace(axis, a=axis.b, b=step) for axis, step in zip(summed, steps, strict=True)
+            )
+            self.pack(panel, places[1])
+            places[1] = "%scratch"
+            summed = tuple(replace(axis, b=step) for axis, step in zip(summed, steps, strict=True))
+            columns = replace(columns, b=1)
+            self.scratch_elements = tiling.depth * width
+        inner = [Piece(piece.offset, piece.width, piece.width) for piece in pieces]
+        shown = inner if tiling.packed else list(pieces)
+        self.writer.over(
+            tiling.repeats,
+            places,
+            lambda inside: self.tiles(
+                tiling.rows,
+                tiling.height,
+                inside,
+                lambda place: self.tile(place, columns, summed, shown),
+            ),
+        )
+
+    def pack(self, panel: tuple[Axis, ...], source: str) -> None:
+        """Copy what a column tile needs of B, so that its lanes are neighbours."""
+        writer, tiling = self.writer, self.tiling
+
+        def copy(places: list[str]) -> None:
+            for piece in tiling.pieces:
+                start = writer.at(places[0], piece.offset * tiling.columns.b)
+                vector = writer.load(start, piece, tiling.columns.b, writer.nan)
+                target = writer.at(places[1], piece.offset)
+                writer.store(vector, target, replace(piece, count=piece.width), 1)
+
+        writer.over(panel, (source, "%scratch", "%c"), copy)
+
+    def tile(
+        self, places: list[str], columns: Axis, summed: tuple[Axis, ...], pieces: list[Piece]
+    ) -> None:
+        writer, tiling = self.writer, self.tiling
+        rows, height = tiling.rows, tiling.height
+        a, b, c = places
+        sums_up = tiling.sums
+
+        def step(a: str, b: str, sums: list[str]) -> list[str]:
+            vectors = [
+                writer.load(writer.at(b, piece.offset * columns.b), piece, columns.b, writer.nan)
+                for piece in pieces
+            ]
+            result = []
+            for row in range(height):
+                place = writer.at(a, row * rows.a)
+                numbers: dict[int, str] = {}
+                for piece, vector in zip(pieces, vectors, strict=True):
+                    if columns.a:
+                        start = writer.at(place, piece.offset * columns.a)
+                        factor = writer.load(start, piece, columns.a, writer.nan)
+                    else:
+                        if piece.width not in numbers:
+                            first = numbers.setdefault(1, "") or writer.number(place)
+                            numbers[1] = first
+                            numbers[piece.width] = writer.splat(first, piece.width)
+                        factor = numbers[piece.width]
+                    if not sums_up:
+                        result.append(writer.multiply(factor, vector, piece.width))
+                        continue
+                    old = sums[len(result)]
+                    result.append(writer.multiply_add(factor, vector, old, piece.width))
+            return result
+
+        widths = [piece.width for piece in pieces] * height
+        sums = self.sums(summed, widths, a, b, step)
+        for row in range(height):
+            place = writer.at(c, row * rows.c)
+            for index, piece in enumerate(tiling.pieces):
+                start = writer.at(place, piece.offset * columns.c)
+                writer.store(sums[row * len(pieces) + index], start, piece, columns.c)
+
+
+class _SumTiles(_Tiles):
+    """Lanes along the sum: vectors of A meet vectors of B, and lanes are added up at the end."""
+
+    def matrix(self, places: list[str]) -> None:
+        tiling = self.tiling
+        self.tiles(
+            tiling.columns,
+            tiling.across,
+            places,
+            lambda inside: self.tiles(tiling.rows, tiling.height, inside, self.tile),
+        )
+
+    def tile(self, places: list[str]) -> None:
+        writer, tiling = self.writer, self.tiling
+        lanes, rows, columns = tiling.lanes, tiling.rows, tiling.columns
+        inner = tiling.summed[-1]
+        a, b, c = places
+
+        def terms(piece: Piece) -> Step:
+            def step(a: str, b: str, sums: list[str]) -> list[str]:
+                left = [
+                    writer.load(writer.at(a, row * rows.a), piece, 1, writer.zero)
+                    for row in range(tiling.height)
+                ]
+                right = [
+                    writer.load(writer.at(b, column * columns.b), piece, 1, writer.zero)
+                    for column in range(tiling.across)
+                ]
+                pairs = [(x, y) for x in left for y in right]
+                return [
+                    writer.multiply_add(x, y, total, piece.width)
+                    for (x, y), total in zip(pairs, sums, strict=True)
+                ]
+
+            return step
+
+        count = tiling.height * tiling.across
+        numbers: list[list[str]] = [[] for _ in range(count)]
+        whole = inner.size // lanes * lanes
+        # What is left after whole vectors is a sum of its own, in narrower vectors.
+        parts = [(0, Piece(0, lanes, lanes), whole)] if whole else []
+        parts += [(p.offset, p, p.count) for p in tiling.pieces]
+        for offset, piece, size in parts:
+            axes = (*tiling.summed[:-1], replace(inner, size=size))
+            start = writer.advanced((a, b), (offset, offset))
+            sums = self.sums_of(axes, piece, count, start, terms(piece))
+            for found, vector in zip(numbers, sums, strict=True):
+                found.append(writer.total(vector, piece.width))
+        for index, found in enumerate(numbers):
+            number = found[0]
+            for other in found[1:]:
+                number = writer.add(number, other, 1)
+            row, column = divmod(index, tiling.across)
+            place = writer.at(c, row * rows.c + column * columns.c)
+            writer.store(number, place, Piece(0, 1, 1), 1)
+
+    def sums_of(
+        self, axes: tuple[Axis, ...], piece: Piece, count: int, start: list[str], step: Step
+    ) -> list[str]:
+        a, b = start
+        if piece.count == self.tiling.lanes:
+            return self.sums(axes, [piece.width] * count, a, b, step, self.tiling.lanes)
+        once = axes[:-1]
+        plain = _Tiles(self.writer, replace(self.tiling, split=1, unroll=1))
+        return plain.sums(once, [piece.width] * count, a, b, step)

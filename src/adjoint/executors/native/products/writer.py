@@ -1,0 +1,224 @@
+"""Loops over memory, and vectors in and out of it, as LLVM instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from adjoint.executors.native.module import Block, Module, number_text, scalar_type, vector_type
+from adjoint.executors.native.products.plan import Axis, Piece
+
+Body = Callable[[str, list[str]], list[str]]
+
+
+class Writer:
+    """Writes the instructions of one function on arrays of real numbers of one type."""
+
+    def __init__(self, module: Module, dtype: np.dtype[Any]) -> None:
+        self.block = Block(module)
+        self.module = module
+        self.scalar = scalar_type(dtype)
+        self.itemsize = dtype.itemsize
+        (self.zero,) = number_text(0.0, dtype)
+        (self.nan,) = number_text(np.nan, dtype)
+
+    # --- loops -----------------------------------------------------------------------------------
+
+    def loop(
+        self, count: int | str, types: Sequence[str], start: Sequence[str], body: Body
+    ) -> list[str]:
+        """Run the body `count` times, at least once, and pass values of the types on.
+
+        body: from the number of the turn and the values to the next values.
+        """
+        block = self.block
+        if count == 1:
+            return body("0", list(start))
+        before, head, latch, after = (block.new_label(stem) for stem in ("b", "h", "l", "e"))
+        block.do(f"br label %{before}")
+        block.place(before)
+        block.do(f"br label %{head}")
+        block.place(head)
+        opening = len(block.lines)
+        names = [block.op("phi") for _ in range(len(start) + 1)]
+        turn, values = names[0], names[1:]
+        following = body(turn, values)
+        block.do(f"br label %{latch}")
+        block.place(latch)
+        next_turn = block.op(f"add nuw nsw i64 {turn}, 1")
+        again = block.op(f"icmp ult i64 {next_turn}, {count}")
+        block.do(f"br i1 {again}, label %{head}, label %{after}")
+        block.place(after)
+        rows = zip(names, ["i64", *types], ["0", *start], [next_turn, *following], strict=True)
+        for index, (name, type_, first, then) in enumerate(rows):
+            block.lines[opening + index] = (
+                f"  {name} = phi {type_} [ {first}, %{before} ], [ {then}, %{latch} ]"
+            )
+        return following
+
+    def over(
+        self, axes: Sequence[Axis], pointers: Sequence[str], body: Callable[[list[str]], None]
+    ) -> None:
+        """Run the body at every place of nested loops.
+
+        pointers: into A, B and C, in this order.
+        """
+        if not axes:
+            body(list(pointers))
+            return
+        axis = axes[0]
+
+        def turn(_: str, inside: list[str]) -> list[str]:
+            self.over(axes[1:], inside, body)
+            return self.advanced(inside, (axis.a, axis.b, axis.c))
+
+        self.loop(axis.size, ["ptr"] * len(pointers), pointers, turn)
+
+    def advanced(self, pointers: Sequence[str], steps: Sequence[int]) -> list[str]:
+        """Pointers moved by so many elements each."""
+        return [self.at(pointer, step) for pointer, step in zip(pointers, steps, strict=True)]
+
+    def at(self, pointer: str, offset: int | str) -> str:
+        """The pointer to an element further on."""
+        if offset in (0, "0"):
+            return pointer
+        return self.block.op(f"getelementptr inbounds {self.scalar}, ptr {pointer}, i64 {offset}")
+
+    def times(self, index: str, factor: int) -> str:
+        """A number of turns as a number of elements."""
+        if index == "0" or factor == 0:
+            return "0"
+        return index if factor == 1 else self.block.op(f"mul nsw i64 {index}, {factor}")
+
+    def smaller(self, index: str, limit: int) -> str:
+        """The smaller of an index and a constant."""
+        if index == "0":
+            return "0"
+        below = self.block.op(f"icmp ult i64 {index}, {limit}")
+        return self.block.op(f"select i1 {below}, i64 {index}, i64 {limit}")
+
+    # --- vectors ---------------------------------------------------------------------------------
+
+    def type_of(self, width: int) -> str:
+        """The type of a vector; one number is not a vector."""
+        return vector_type(self.scalar, 0 if width == 1 else width)
+
+    def filled(self, number: str, width: int) -> str:
+        """A constant in all lanes."""
+        if width == 1:
+            return number
+        return "<" + ", ".join([f"{self.scalar} {number}"] * width) + ">"
+
+    def splat(self, number: str, width: int) -> str:
+        """A number in registers in all lanes."""
+        if width == 1:
+            return number
+        wide = self.type_of(width)
+        first = self.block.op(f"insertelement {wide} poison, {self.scalar} {number}, i32 0")
+        return self.block.op(
+            f"shufflevector {wide} {first}, {wide} poison, <{width} x i32> zeroinitializer"
+        )
+
+    def number(self, pointer: str) -> str:
+        """The number at a pointer."""
+        return self.block.op(f"load {self.scalar}, ptr {pointer}, align {self.itemsize}")
+
+    def load(self, pointer: str, piece: Piece, stride: int, rest: str) -> str:
+        """A vector of the piece's numbers, `rest` in the lanes that it does not use.
+
+        The pointer is to the number in the first lane.
+        """
+        block, width = self.block, piece.width
+        wide = self.type_of(width)
+        if width == 1:
+            return self.number(pointer)
+        if stride == 0:
+            return self.splat(self.number(pointer), width)
+        if stride != 1:
+            vector = self.filled(rest, width) if piece.count < width else "poison"
+            for lane in range(piece.count):
+                number = self.number(self.at(pointer, lane * stride))
+                vector = block.op(
+                    f"insertelement {wide} {vector}, {self.scalar} {number}, i32 {lane}"
+                )
+            return vector
+        if piece.count == width:
+            return block.op(f"load {wide}, ptr {pointer}, align {self.itemsize}")
+        name = f"llvm.masked.load.v{width}f{8 * self.itemsize}.p0"
+        self.module.declare(name, f"declare {wide} @{name}(ptr, i32, <{width} x i1>, {wide})")
+        return block.op(
+            f"call {wide} @{name}(ptr {pointer}, i32 {self.itemsize}, {_mask(piece)}, "
+            f"{wide} {self.filled(rest, width)})"
+        )
+
+    def store(self, vector: str, pointer: str, piece: Piece, stride: int) -> None:
+        """Write the used lanes of a vector; the pointer is to where the first lane goes."""
+        block, width = self.block, piece.width
+        wide = self.type_of(width)
+        if width == 1 or (stride == 1 and piece.count == width):
+            block.do(f"store {wide} {vector}, ptr {pointer}, align {self.itemsize}")
+            return
+        if stride != 1:
+            for lane in range(piece.count):
+                number = block.op(f"extractelement {wide} {vector}, i32 {lane}")
+                place = self.at(pointer, lane * stride)
+                block.do(f"store {self.scalar} {number}, ptr {place}, align {self.itemsize}")
+            return
+        name = f"llvm.masked.store.v{width}f{8 * self.itemsize}.p0"
+        self.module.declare(name, f"declare void @{name}({wide}, ptr, i32, <{width} x i1>)")
+        block.do(
+            f"call void @{name}({wide} {vector}, ptr {pointer}, i32 {self.itemsize}, "
+            f"{_mask(piece)})"
+        )
+
+    # --- arithmetic ------------------------------------------------------------------------------
+
+    def multiply_add(self, x: str, y: str, total: str, width: int) -> str:
+        """total + x y, rounded once where the processor can."""
+        wide = self.type_of(width)
+        name = f"llvm.fmuladd.{'' if width == 1 else f'v{width}'}f{8 * self.itemsize}"
+        self.module.declare(name, f"declare {wide} @{name}({wide}, {wide}, {wide})")
+        return self.block.op(f"call {wide} @{name}({wide} {x}, {wide} {y}, {wide} {total})")
+
+    def add(self, x: str, y: str, width: int) -> str:
+        """x + y."""
+        return self.block.op(f"fadd {self.type_of(width)} {x}, {y}")
+
+    def multiply(self, x: str, y: str, width: int) -> str:
+        """x y, and nothing added: the sign of a zero is kept."""
+        return self.block.op(f"fmul {self.type_of(width)} {x}, {y}")
+
+    def total(self, vector: str, width: int) -> str:
+        """The sum of the lanes, halves added to halves."""
+        while width > 1:
+            half, wide = width // 2, self.type_of(width)
+            lower, upper = (
+                self.block.op(
+                    f"shufflevector {wide} {vector}, {wide} poison, <{half} x i32> "
+                    f"<{', '.join(f'i32 {lane}' for lane in range(start, start + half))}>"
+                )
+                for start in (0, half)
+            )
+            if half == 1:
+                pair = f"<1 x {self.scalar}>"
+                lower = self.block.op(f"extractelement {wide} {vector}, i32 0")
+                upper = self.block.op(f"extractelement {wide} {vector}, i32 1")
+                del pair
+            vector = self.add(lower, upper, half)
+            width = half
+        return vector
+
+    def function(self, name: str) -> None:
+        """End the function, and put it into the module."""
+        self.block.do("ret void")
+        header = (
+            f"define internal void @{name}(ptr noalias %c, ptr %a, ptr %b, ptr %scratch) nounwind"
+        )
+        self.module.functions.append(self.block.function(header))
+
+
+def _mask(piece: Piece) -> str:
+    lanes = ", ".join(f"i1 {int(lane < piece.count)}" for lane in range(piece.width))
+    return f"<{piece.width} x i1> <{lanes}>"

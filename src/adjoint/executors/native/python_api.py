@@ -1,0 +1,234 @@
+"""What machine code must know of CPython and NumPy: addresses of functions and where fields lie.
+
+Nothing of it is taken on trust: every offset and every entry of NumPy's tables that is used is
+tried on objects whose contents are known, once a process. Where something differs, as in
+free-threaded Python, there is no native code.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+import sys
+import sysconfig
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+
+from adjoint.base.errors import NativeUnavailableError
+
+# Offsets in bytes. All are checked by `python_api`.
+OBJECT_TYPE: Final = 8
+NUMBER_VALUE: Final = 16  # of Python's float and complex, and of NumPy's scalars
+TUPLE_SIZE: Final = 16
+TUPLE_ITEMS: Final = 24
+ARRAY_DATA: Final = 16
+ARRAY_NDIM: Final = 24
+ARRAY_SHAPE: Final = 32
+ARRAY_DTYPE: Final = 56
+ARRAY_FLAGS: Final = 64
+
+# Bits of the flags of an array.
+CONTIGUOUS: Final = 0x1
+ALIGNED: Final = 0x100
+WRITEABLE: Final = 0x400
+
+_DTYPES: Final = (
+    *("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"),
+    *("f4", "f8", "c8", "c16"),
+)
+_PYTHON_FUNCTIONS: Final = (
+    "Py_IncRef",
+    "Py_DecRef",
+    "PyTuple_New",
+    "PyLong_AsLongLongAndOverflow",
+    "PyEval_SaveThread",
+    "PyEval_RestoreThread",
+    "PyErr_CheckSignals",
+)
+# Places in the tables of NumPy's C-API, which are the same in all of NumPy 2.
+_ABI_VERSION, _ARRAY_TYPE, _NEW_FROM_DESCR, _EQUIVALENT = 0, 2, 94, 182
+_CLEAR_ERRORS, _GET_ERRORS = 27, 28
+_TP_ALLOC: Final = 47  # the slot number of Py_tp_alloc, part of Python's stable ABI
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """NumPy's scalars of one dtype. Addresses of the dtype, the scalar type, and its tp_alloc."""
+
+    dtype: int
+    type: int
+    allocate: int
+
+
+@dataclass(frozen=True, slots=True)
+class PythonApi:
+    """Addresses, valid as long as the process lives.
+
+    functions: by their names in C. types: by the Python type. scalars: by the dtype.
+    reads_mxcsr: whether the floating-point status is that of x86-64; elsewhere NumPy is asked.
+    """
+
+    functions: Mapping[str, int]
+    types: Mapping[type, int]
+    scalars: Mapping[np.dtype[Any], Scalar]
+    reads_mxcsr: bool
+
+    def scalar(self, dtype: np.dtype[Any]) -> Scalar:
+        """The facts of a dtype; an error where native code does not know such numbers."""
+        found = self.scalars.get(dtype)
+        if found is None:
+            raise NativeUnavailableError(f"native code knows no numbers of dtype {dtype}")
+        return found
+
+
+@cache
+def python_api() -> PythonApi:
+    """The addresses, after all that is assumed has been checked."""
+    _check_interpreter()
+    _check_objects()
+    _check_arrays()
+    functions = {name: _address(getattr(ctypes.pythonapi, name)) for name in _PYTHON_FUNCTIONS}
+    functions |= _numpy_functions()
+    types: dict[type, int] = {type_: id(type_) for type_ in (bool, int, float, complex, np.ndarray)}
+    dtypes = [np.dtype(code) for code in _DTYPES]
+    return PythonApi(
+        functions,
+        types,
+        {dtype: _scalar(dtype) for dtype in dtypes},
+        platform.machine().lower() in {"x86_64", "amd64"},
+    )
+
+
+def pointer(address: int) -> str:
+    """An address as an LLVM constant."""
+    return f"inttoptr (i64 {address} to ptr)"
+
+
+def _require(holds: bool, what: str) -> None:
+    if not holds:
+        raise NativeUnavailableError(
+            f"native code cannot be made for this Python ({what}): use the executor 'numpy'"
+        )
+
+
+def _check_interpreter() -> None:
+    free_threaded = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+    has_gil = getattr(sys, "_is_gil_enabled", lambda: True)()
+    _require(sys.implementation.name == "cpython", f"it is {sys.implementation.name}")
+    _require(has_gil and not free_threaded, "it is free-threaded")
+    _require(ctypes.sizeof(ctypes.c_void_p) == 8, "its pointers do not have 64 bits")
+    _require(np.lib.NumpyVersion(np.__version__) >= "2.0.0", f"NumPy is {np.__version__}")
+
+
+def _word(place: int) -> int:
+    return ctypes.c_int64.from_address(place).value
+
+
+def _check_objects() -> None:
+    """Types, tuples, and where numbers keep their value."""
+    items = (3.5, 1.5 - 2.5j, (), None, "text")
+    for item in (*items, np.float64(1), np.zeros(2), items):
+        _require(_word(id(item) + OBJECT_TYPE) == id(type(item)), "objects have another layout")
+    here = id(items)
+    found = [_word(here + TUPLE_ITEMS + 8 * place) for place in range(len(items))]
+    same = _word(here + TUPLE_SIZE) == len(items) and found == [id(item) for item in items]
+    _require(same, "tuples have another layout")
+    numbers = [np.dtype(code).type(1) for code in _DTYPES]
+    numbers += [np.float64(-2.5), np.complex64(1 - 3j), np.complex128(2 - 4j)]
+    for number in (3.5, 1.5 - 2.5j, *numbers):
+        content = np.asarray(number).tobytes()
+        enough = type(number).__basicsize__ >= NUMBER_VALUE + len(content)
+        same = enough and ctypes.string_at(id(number) + NUMBER_VALUE, len(content)) == content
+        _require(same, f"{type(number).__name__} has another layout")
+
+
+def _check_arrays() -> None:
+    whole = np.arange(24.0).reshape(2, 3, 4)
+    frozen = np.arange(6, dtype=np.int32).reshape(2, 3)
+    frozen.flags.writeable = False
+    shifted = np.zeros(25, np.uint8)[1:].view(np.float64)
+    arrays = [whole, whole.T, whole[1, ::2], frozen, shifted, np.zeros((0, 3)), np.array(2.5)]
+    for array in arrays:
+        here = id(array)
+        flags = ctypes.c_int32.from_address(here + ARRAY_FLAGS).value
+        ndim = ctypes.c_int32.from_address(here + ARRAY_NDIM).value
+        same = (
+            _word(here + ARRAY_DATA) == array.ctypes.data
+            and _word(here + ARRAY_DTYPE) == id(array.dtype)
+            and ndim == array.ndim
+            and flags == array.flags.num
+            and bool(flags & CONTIGUOUS) == array.flags.c_contiguous
+            and bool(flags & ALIGNED) == array.flags.aligned
+            and bool(flags & WRITEABLE) == array.flags.writeable
+        )
+        _require(same, "arrays have another layout")
+        lengths = [_word(_word(here + ARRAY_SHAPE) + 8 * axis) for axis in range(ndim)]
+        _require(lengths == list(array.shape), "arrays have another layout")
+
+
+def _address(function: Any) -> int:
+    found = ctypes.cast(function, ctypes.c_void_p).value
+    _require(found is not None, "a function of its C-API has no address")
+    return found or 0
+
+
+def _table(name: str) -> Callable[[int], int]:
+    """Entry by entry, a table of NumPy's C-API."""
+    # Prototypes of our own: those of `ctypes.pythonapi` are shared with everybody.
+    pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+    capsule = getattr(np._core._multiarray_umath, name, None)  # type: ignore[attr-defined]
+    _require(capsule is not None, f"NumPy has no {name}")
+    start = pointer(("PyCapsule_GetPointer", ctypes.pythonapi))(capsule, None)
+    return lambda place: _word(start + 8 * place)
+
+
+def _numpy_functions() -> dict[str, int]:
+    arrays, ufuncs = _table("_ARRAY_API"), _table("_UFUNC_API")
+    version = ctypes.CFUNCTYPE(ctypes.c_uint)(arrays(_ABI_VERSION))() >> 24
+    _require(version == 2 and arrays(_ARRAY_TYPE) == id(np.ndarray), "NumPy has another C-API")
+    found = {
+        "PyArray_NewFromDescr": arrays(_NEW_FROM_DESCR),
+        "PyArray_EquivTypes": arrays(_EQUIVALENT),
+        "PyUFunc_clearfperr": ufuncs(_CLEAR_ERRORS),
+        "PyUFunc_getfperr": ufuncs(_GET_ERRORS),
+    }
+    equivalent = ctypes.PYFUNCTYPE(ctypes.c_ubyte, ctypes.py_object, ctypes.py_object)(
+        found["PyArray_EquivTypes"]
+    )
+    real = np.dtype(float)
+    answers = [equivalent(real, other) for other in (real, real.newbyteorder(), np.dtype("i8"))]
+    _require(answers == [1, 0, 0], "NumPy has another C-API")
+    _check_creation(found["PyArray_NewFromDescr"])
+    clear = ctypes.PYFUNCTYPE(None)(found["PyUFunc_clearfperr"])
+    clear()
+    _require(ctypes.PYFUNCTYPE(ctypes.c_int)(found["PyUFunc_getfperr"])() == 0, "no status")
+    return found
+
+
+def _check_creation(address: int) -> None:
+    python_object, pointer = ctypes.py_object, ctypes.c_void_p
+    create = ctypes.PYFUNCTYPE(
+        python_object, pointer, pointer, ctypes.c_int, pointer, pointer, pointer, ctypes.c_int,
+        pointer,
+    )(address)  # fmt: skip
+    shape = (ctypes.c_int64 * 2)(3, 5)
+    dtype = np.dtype(np.float32)
+    keep = ctypes.PYFUNCTYPE(None, python_object)(("Py_IncRef", ctypes.pythonapi))
+    keep(dtype)  # the function takes over one reference
+    made = create(id(np.ndarray), id(dtype), 2, ctypes.addressof(shape), None, None, 0, None)
+    same = type(made) is np.ndarray and made.shape == (3, 5) and made.dtype is dtype
+    _require(same and made.flags.owndata and made.flags.carray, "NumPy has another C-API")
+
+
+def _scalar(dtype: np.dtype[Any]) -> Scalar:
+    slot = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int)
+    allocate = slot(("PyType_GetSlot", ctypes.pythonapi))(id(dtype.type), _TP_ALLOC)
+    made = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_ssize_t)(allocate)(
+        id(dtype.type), 0
+    )
+    _require(type(made) is dtype.type and made == 0, f"{dtype} scalars are made otherwise")
+    return Scalar(id(dtype), id(dtype.type), allocate)

@@ -1,0 +1,313 @@
+"""The order of the nodes, and the loops around them.
+
+Loops are peeled off one label at a time: the nodes that run over a label and need nothing that
+waits for the end of its loop are put into one loop, and arranged within it in the same way. What a
+loop computes and also uses then needs no memory of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Final
+
+from adjoint.executors.native.elements import cost
+from adjoint.executors.native.graph import Graph, Kind, Node
+from adjoint.executors.native.indices import (
+    Access,
+    Dynamic,
+    Label,
+    Quotient,
+    Term,
+    label_term,
+    row_strides,
+)
+from adjoint.program import Literal, Variable
+
+SMALL: Final = 1024  # instances of a whole program that are written out without any loop
+MOST_INSTANCES: Final = 4096  # instances at most, unless the program itself is longer
+LONGEST_UNROLLED: Final = 16
+INLINE_COST: Final = 2.0  # computed again rather than stored, in flops
+
+
+@dataclass(eq=False)
+class Loop:
+    """A loop over a label. lanes: how many values of it are computed at once; 0 for one by one.
+
+    starts: the reductions over the label, or over it and loops within.
+    """
+
+    label: Label
+    lanes: int
+    body: list[Node | Loop] = field(default_factory=list)
+    starts: list[Node] = field(default_factory=list)
+
+
+Item = Node | Loop
+Path = tuple[Loop, ...]
+
+
+def instances(node: Node) -> int:
+    """How often a node is written out."""
+    return prod(label.extent for label in node.iteration() if label.unrolled)
+
+
+def choose_unrolled(graph: Graph, lanes: int) -> None:
+    """Decide which labels are written out: all of a small program, else the short ones."""
+    labels = list(dict.fromkeys(label.find() for label in graph.labels))
+    nodes = [node for node in graph.nodes if node.kind is not Kind.PRODUCT]
+    reduced = {label.find() for node in nodes for label in node.reduced}
+    if sum(prod(label.extent for label in node.iteration()) for node in nodes) <= SMALL:
+        for label in labels:
+            label.unrolled = True
+        return
+    users: dict[Label, list[Node]] = {}
+    for node in nodes:
+        for label in node.iteration():
+            users.setdefault(label, []).append(node)
+    most = max(MOST_INSTANCES, 12 * len(nodes))
+    count = len(nodes)
+    for label in sorted(labels, key=lambda each: each.extent):
+        short = label.extent < lanes or label in reduced
+        if label.extent > LONGEST_UNROLLED or not short or label not in users:
+            continue
+        more = sum(instances(node) for node in users[label]) * (label.extent - 1)
+        if count + more > most:
+            break
+        label.unrolled = True
+        count += more
+
+
+def rolled(node: Node) -> list[Label]:
+    """The labels that a node needs loops for."""
+    return [label for label in node.iteration() if not label.unrolled]
+
+
+class Scheduler:
+    """Arranges the nodes of a graph.
+
+    lanes_of: how many lanes numbers of a node's dtype have. inlined: variables that are computed
+    where they are read.
+    """
+
+    def __init__(
+        self, graph: Graph, lanes_of: Callable[[Sequence[Node]], int], inlined: frozenset[Variable]
+    ) -> None:
+        self.graph = graph
+        self.lanes_of = lanes_of
+        self.inlined = inlined
+        self._reads: dict[int, tuple[Access, ...]] = {}
+        kept = [node for node in graph.nodes if node.output not in inlined]
+        self.outside = _read_outside(graph)
+        self.needs = {node.number: self._producers(node) for node in kept}
+        self.items = self._arrange(kept, ())
+
+    def reads(self, node: Node) -> tuple[Access, ...]:
+        """What a node reads, through those that are computed where they are read."""
+        found = self._reads.get(node.number)
+        if found is None:
+            found = tuple(self._expanded(node.reads()))
+            self._reads[node.number] = found
+        return found
+
+    def _expanded(self, accesses: Sequence[Access]) -> Iterator[Access]:
+        for access in accesses:
+            if access.source in self.inlined and isinstance(access.source, Variable):
+                producer = self.graph.producers[access.source]
+                values = axis_values(producer, access)
+                for inner in self._expanded(producer.reads()):
+                    moved = inner.substituted(values)
+                    yield Access(moved.source, moved.terms, moved.guards + access.guards)
+            else:
+                yield access
+
+    def _producers(self, node: Node) -> list[tuple[Node, Access]]:
+        return [
+            (self.graph.producers[access.source], access)
+            for access in self.reads(node)
+            if isinstance(access.source, Variable) and access.source in self.graph.producers
+        ]
+
+    def _arrange(self, nodes: list[Node], bound: Path) -> list[Item]:
+        inside = {loop.label for loop in bound}
+        rest = {n.number: [x for x in rolled(n) if x not in inside] for n in nodes}
+        waiting = {node.number: node for node in nodes}
+        found: list[Item] = []
+        while waiting:
+            for node in list(waiting.values()):
+                if node.kind is Kind.PRODUCT and bound:
+                    raise AssertionError("products stand outside of all loops")
+                free = node.kind is Kind.PRODUCT or not rest[node.number]
+                if free and not any(p.number in waiting for p, _ in self.needs[node.number]):
+                    found.append(node)
+                    del waiting[node.number]
+            if not waiting:
+                break
+            label, chosen = self._best(waiting, rest)
+            loop = Loop(label, self._lanes(label, chosen, rest, bound))
+            loop.starts = [node for node in chosen if _starts(node, label, inside)]
+            loop.body = self._arrange(chosen, (*bound, loop))
+            found.append(loop)
+            for node in chosen:
+                del waiting[node.number]
+        return found
+
+    def _best(
+        self, waiting: dict[int, Node], rest: dict[int, list[Label]]
+    ) -> tuple[Label, list[Node]]:
+        """The label whose loop holds most of the work, the outer one where they hold the same."""
+        candidates: dict[Label, None] = {}
+        for node in waiting.values():
+            if not any(p.number in waiting for p, _ in self.needs[node.number]):
+                candidates.update(dict.fromkeys(rest[node.number]))
+        best: tuple[float, float] | None = None
+        for label in candidates:
+            chosen = self._closure(label, waiting, rest)
+            work = sum(_work(node) for node in chosen)
+            outer = sum(self._outermost(node, label, rest[node.number]) for node in chosen)
+            if chosen and (best is None or (work, outer) > best):
+                best, found = (work, outer), (label, chosen)
+        return found
+
+    def _closure(
+        self, label: Label, waiting: dict[int, Node], rest: dict[int, list[Label]]
+    ) -> list[Node]:
+        chosen: dict[int, Node] = {}
+        identity = label_term(label)
+        for number, node in waiting.items():
+            if label not in rest[number] or node.kind is Kind.PRODUCT:
+                continue
+            for producer, access in self.needs[number]:
+                if producer.number not in waiting:
+                    continue
+                if producer.number not in chosen or not _same(producer, access, label, identity):
+                    break
+            else:
+                chosen[number] = node
+        return list(chosen.values())
+
+    def _outermost(self, node: Node, label: Label, rest: list[Label]) -> float:
+        """How much of what a node reads and writes has the label as its first loop."""
+        score = 0.0
+        for terms in (*(access.terms for access in self.reads(node)), node.terms()):
+            order = [x for term in terms for x in term.labels() if x in rest]
+            if order and order[0] is label:
+                score += prod(x.extent for x in set(order))
+        return score
+
+    def _lanes(
+        self, label: Label, nodes: list[Node], rest: dict[int, list[Label]], bound: Path
+    ) -> int:
+        """The lanes of a loop: none if a loop within is better suited, or one outside has them."""
+        if any(loop.lanes for loop in bound):
+            return 0
+        order = list(dict.fromkeys([label, *(x for n in nodes for x in rest[n.number])]))
+        if any(node.kind is Kind.SCATTER and label not in node.reduced for node in nodes):
+            pass
+        penalties = {each: self._penalty(each, nodes, rest, order) for each in order}
+        if min(penalties, key=lambda each: penalties[each]) is not label:
+            return 0
+        lanes = self.lanes_of(nodes)
+        while lanes > label.extent:
+            lanes //= 2
+        return lanes if lanes > 1 else 0
+
+    def _penalty(
+        self, lane: Label, nodes: list[Node], rest: dict[int, list[Label]], order: list[Label]
+    ) -> float:
+        """How badly lanes along a label suit the nodes."""
+        here = {node.output for node in nodes}
+        total = 0.0
+        for node in nodes:
+            mine = rest[node.number]
+            volume = prod(label.extent for label in mine) * instances(node)
+            if lane not in mine:
+                total += volume * 4.0
+                continue
+            if lane in node.reduced and lane is not order[0]:
+                total += 6.0 * volume / lane.extent
+            if node.output not in here or node.output in self.outside:
+                if stride_along(node.terms(), node.output.type.shape, lane) not in (0, 1):
+                    total += 2.0 * volume
+            for access in self.reads(node):
+                if isinstance(access.source, Literal) or access.source in here:
+                    continue
+                if stride_along(access.terms, access.source.type.shape, lane) not in (0, 1):
+                    used = access.labels()
+                    depth = max((order.index(x) for x in used if x in order), default=-1)
+                    loops = prod(x.extent for x in order[: depth + 1] if x in mine)
+                    total += 2.0 * loops * prod(x.extent for x in used if x.unrolled)
+        return total
+
+
+def _read_outside(graph: Graph) -> set[Variable]:
+    """Outputs, and what products read: they have memory."""
+    found = set(graph.outputs)
+    for node in graph.nodes:
+        if node.kind is Kind.PRODUCT:
+            found.update(a.source for a in node.accesses if isinstance(a.source, Variable))
+    return found
+
+
+def _starts(node: Node, label: Label, inside: set[Label]) -> bool:
+    reduced = {each.find() for each in node.reduced}
+    return label in reduced and reduced.isdisjoint(inside)
+
+
+def _same(producer: Node, access: Access, label: Label, identity: Term) -> bool:
+    """Whether the producer's value at the same value of the label is what is read."""
+    for axis, own in enumerate(producer.labels):
+        if own is not None and own.find() is label:
+            if producer.kind is Kind.SCATTER and axis < len(producer.bounds):
+                return False
+            return access.terms[axis] == identity
+    return False
+
+
+def _work(node: Node) -> float:
+    name = node.equation.primitive.name if node.equation is not None else "copy"
+    return (1.0 + cost(name)) * prod(float(label.extent) for label in node.iteration())
+
+
+def axis_values(producer: Node, access: Access) -> dict[Label | Dynamic, Term]:
+    """What the labels of a producer are where an access reads it."""
+    return {
+        label.find(): term
+        for label, term in zip(producer.labels, access.terms, strict=True)
+        if label is not None
+    }
+
+
+def stride_along(terms: Sequence[Term], shape: tuple[int, ...], lane: Label) -> int | None:
+    """How far apart in memory the numbers of two lanes are; None where that is not constant."""
+    stride = 0
+    for term, step in zip(terms, row_strides(shape), strict=True):
+        for atom, factor in term.parts:
+            if isinstance(atom, Label):
+                stride += factor * step * (atom.find() is lane)
+            elif isinstance(atom, Dynamic) or (
+                isinstance(atom, Quotient) and lane in atom.term.labels()
+            ):
+                return None
+    return stride
+
+
+def paths(items: Sequence[Item], above: Path = ()) -> dict[int, Path]:
+    """The loops around every node, from the outermost, by its number."""
+    found: dict[int, Path] = {}
+    for item in items:
+        if isinstance(item, Loop):
+            found.update(paths(item.body, (*above, item)))
+        else:
+            found[item.number] = above
+    return found
+
+
+def result_path(node: Node, path: Path) -> Path:
+    """The loops within which the result of a node is known."""
+    reduced = {label.find() for label in node.reduced}
+    for depth, loop in enumerate(path):
+        if loop.label in reduced:
+            return path[:depth]
+    return path

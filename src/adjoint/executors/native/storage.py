@@ -1,0 +1,272 @@
+"""Where each array lives: registers, the stack, the workspace, or memory that came from outside.
+
+A value that every reader finds in the loops where it was computed stays in registers. One that is
+read in other loops needs memory, but only for the axes whose loops are not shared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Final
+
+from adjoint.executors.native.graph import Graph, Kind, Node
+from adjoint.executors.native.indices import Access, Label, label_term, row_strides
+from adjoint.executors.native.schedule import (
+    Item,
+    Loop,
+    Path,
+    Scheduler,
+    paths,
+    result_path,
+)
+from adjoint.program import Variable
+
+ALIGNMENT: Final = 64
+STACK_EACH: Final = 8192  # bytes of one array on the stack, at most
+STACK: Final = 32768  # bytes of all arrays on the stack, at most
+
+
+@dataclass(frozen=True)
+class Place:
+    """The memory of an array.
+
+    kind: "input", "output", "stack" or "workspace". number: of the input or output; the offset in
+    the workspace. axes: which axes of the array it has; all for whole arrays. strides: for each of
+    these, in numbers. lanes: for arrays of vectors, how many numbers each has, else 0.
+    tag: equal for memory that may overlap.
+    """
+
+    kind: str
+    number: int
+    axes: tuple[int, ...]
+    strides: tuple[int, ...]
+    lanes: int
+    tag: int
+    bytes: int
+
+
+@dataclass
+class Storage:
+    """The places of all variables that have memory, and how much is needed in all."""
+
+    places: dict[Variable, Place] = field(default_factory=dict)
+    workspace_bytes: int = 0
+    scratch: dict[int, int] = field(default_factory=dict)  # of products, by node: offset
+    shared: dict[Variable, Path] = field(default_factory=dict)
+
+
+def in_registers(producer: Node, home: Path, access: Access, path: Path) -> bool:
+    """Whether a reader finds the value of a producer in the registers of its loop."""
+    if producer.kind in (Kind.PRODUCT, Kind.SCATTER) or path[: len(home)] != home:
+        return False
+    if not set(rolled_axes(producer).values()) <= {loop.label for loop in home}:
+        return False
+    for axis, label in enumerate(producer.labels):
+        term = access.terms[axis]
+        if label is None:
+            continue
+        found = label.find()
+        if not found.unrolled:
+            if term != label_term(found):
+                return False
+        elif any(not isinstance(a, Label) or not a.find().unrolled for a in term.atoms()):
+            return False
+    return True
+
+
+def rolled_axes(node: Node) -> dict[int, Label]:
+    """The axes of a result that are walked by loops."""
+    return {
+        axis: label.find()
+        for axis, label in enumerate(node.labels)
+        if label is not None and not label.find().unrolled
+    }
+
+
+class Allocator:
+    """Gives out parts of a workspace: first what is free again and large enough."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.slots: list[tuple[int, int]] = []  # offset and bytes
+        self.free: list[int] = []
+
+    def take(self, size: int) -> int:
+        """The number of a slot with at least this many bytes."""
+        size = -(-max(size, 1) // ALIGNMENT) * ALIGNMENT
+        fitting = [slot for slot in self.free if self.slots[slot][1] >= size]
+        if fitting:
+            best = min(fitting, key=lambda slot: self.slots[slot][1])
+            if self.slots[best][1] <= 4 * size:
+                self.free.remove(best)
+                return best
+        self.slots.append((self.size, size))
+        self.size += size
+        return len(self.slots) - 1
+
+
+def allocate(graph: Graph, scheduler: Scheduler, scratch: dict[int, int]) -> Storage:
+    """Decide where everything lives.
+
+    scratch: the bytes that products need beside their operands, by node.
+    """
+    storage = Storage()
+    tag = 0
+    for number, variable in enumerate(graph.program.inputs):
+        if variable.type.ndim:
+            storage.places[variable] = _whole("input", number, variable, tag)
+    for number, variable in enumerate(graph.outputs):
+        tag += 1
+        storage.places[variable] = _whole("output", number, variable, tag)
+    ways = paths(scheduler.items)
+    wanted = _in_memory(graph, scheduler, ways)
+    allocator, stack = Allocator(), 0
+    first, last = _lifetimes(graph, scheduler)
+    ends: dict[int, list[int]] = {}
+    base = tag + 1
+    order = sorted(wanted, key=lambda variable: first[variable])
+    waiting = {variable: None for variable in order if variable not in storage.places}
+    for position, item in enumerate(scheduler.items):
+        held = []
+        for variable in [v for v in waiting if first[v] == position]:
+            del waiting[variable]
+            axes, lanes, path = wanted[variable]
+            shape = tuple(variable.type.shape[axis] for axis in axes)
+            size = prod(shape) * max(lanes, 1) * variable.type.dtype.itemsize
+            strides = row_strides(shape)
+            storage.shared[variable] = path
+            if size <= STACK_EACH and stack + size <= STACK:
+                stack += -(-size // ALIGNMENT) * ALIGNMENT
+                tag_number = base + len(graph.nodes) + len(storage.places)
+                place = Place("stack", 0, axes, strides, lanes, tag_number, size)
+            else:
+                slot = allocator.take(size)
+                offset = allocator.slots[slot][0]
+                place = Place("workspace", offset, axes, strides, lanes, base + slot, size)
+                ends.setdefault(last[variable], []).append(slot)
+            storage.places[variable] = place
+        for node in nodes_within(item):
+            if scratch.get(node.number):
+                slot = allocator.take(scratch[node.number])
+                storage.scratch[node.number] = allocator.slots[slot][0]
+                held.append(slot)
+        allocator.free += [*held, *ends.pop(position, [])]
+    storage.workspace_bytes = allocator.size
+    return storage
+
+
+def _whole(kind: str, number: int, variable: Variable, tag: int) -> Place:
+    shape = variable.type.shape
+    size = prod(shape) * variable.type.dtype.itemsize
+    return Place(kind, number, tuple(range(len(shape))), row_strides(shape), 0, tag, size)
+
+
+def _in_memory(
+    graph: Graph, scheduler: Scheduler, ways: dict[int, Path]
+) -> dict[Variable, tuple[tuple[int, ...], int, Path]]:
+    """The variables that need memory of their own: with which axes, how many lanes, where."""
+    found: dict[Variable, Path] = {}
+    for node in graph.nodes:
+        if node.number not in ways:
+            continue
+        if node.kind in (Kind.PRODUCT, Kind.SCATTER) or _finished_later(node, ways):
+            found.setdefault(node.output, result_path(node, ways[node.number]))
+        for access in scheduler.reads(node):
+            source = access.source
+            if not isinstance(source, Variable) or source not in graph.producers:
+                continue
+            producer = graph.producers[source]
+            home = result_path(producer, ways[producer.number])
+            if node.kind is Kind.PRODUCT or not in_registers(
+                producer, home, access, ways[node.number]
+            ):
+                found.setdefault(source, home)
+    wanted = {}
+    readers = _readers(graph, scheduler)
+    for variable in found:
+        producer = graph.producers[variable]
+        path = _shared(producer, found[variable], readers.get(variable, ()), ways)
+        within = {loop.label for loop in path}
+        axes = tuple(
+            axis
+            for axis, label in enumerate(producer.labels)
+            if label is None or label.find() not in within
+        )
+        lanes = max((loop.lanes for loop in path), default=0)
+        wanted[variable] = (axes, lanes, path)
+    return wanted
+
+
+def _finished_later(node: Node, ways: dict[int, Path]) -> bool:
+    """Whether a reduction has results for loops within the one that it started in."""
+    if node.kind is not Kind.REDUCE:
+        return False
+    home = result_path(node, ways[node.number])
+    return any(label not in {loop.label for loop in home} for label in rolled_axes(node).values())
+
+
+def _readers(graph: Graph, scheduler: Scheduler) -> dict[Variable, list[tuple[Node, Access]]]:
+    found: dict[Variable, list[tuple[Node, Access]]] = {}
+    for node in graph.nodes:
+        if node.output in scheduler.inlined:
+            continue
+        for access in scheduler.reads(node):
+            if isinstance(access.source, Variable):
+                found.setdefault(access.source, []).append((node, access))
+    return found
+
+
+def _shared(
+    producer: Node,
+    home: Path,
+    readers: Sequence[tuple[Node, Access]],
+    ways: dict[int, Path],
+) -> Path:
+    """The loops, from the outermost, within which a value is computed and read at one index."""
+    if producer.kind in (Kind.PRODUCT,):
+        return ()
+    axes = {label: axis for axis, label in rolled_axes(producer).items()}
+    if producer.kind is Kind.SCATTER:
+        indexed = range(len(producer.bounds))
+        axes = {label: axis for label, axis in axes.items() if axis not in indexed}
+    depth = 0
+    for depth, loop in enumerate(home, 1):
+        if loop.label not in axes:
+            # The value does not depend on this loop, but is computed in it anew each time.
+            if not all(ways[node.number][:depth] == home[:depth] for node, _ in readers):
+                return home[: depth - 1]
+            continue
+        identity = label_term(loop.label)
+        for node, access in readers:
+            if ways[node.number][:depth] != home[:depth]:
+                return home[: depth - 1]
+            if access.terms[axes[loop.label]] != identity:
+                return home[: depth - 1]
+    return home[:depth]
+
+
+def _lifetimes(
+    graph: Graph, scheduler: Scheduler
+) -> tuple[dict[Variable, int], dict[Variable, int]]:
+    """For each variable, the first and last item of the schedule that it lives in."""
+    first: dict[Variable, int] = {}
+    last: dict[Variable, int] = {}
+    for position, item in enumerate(scheduler.items):
+        for node in nodes_within(item):
+            first[node.output] = position
+            last.setdefault(node.output, position)
+            for access in scheduler.reads(node):
+                if isinstance(access.source, Variable):
+                    last[access.source] = position
+    return first, last
+
+
+def nodes_within(item: Item) -> Iterator[Node]:
+    """All nodes of an item."""
+    if isinstance(item, Loop):
+        for inner in item.body:
+            yield from nodes_within(inner)
+    else:
+        yield item

@@ -1,0 +1,305 @@
+"""Elementary functions of single numbers and of vectors: which library function for which lanes.
+
+On x86 with glibc, libmvec has functions of whole vector registers; elsewhere the C library's
+function is called lane by lane. Those of libmvec were held against mpmath and NumPy over all
+magnitudes, special values and vector registers (glibc 2.36): they are within 4 units in the last
+place, and raise every floating-point flag for which NumPy warns. A few raise flags for ordinary
+arguments too, which would send a whole program back to NumPy; `_detour` keeps those arguments out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from adjoint.base.errors import NativeUnavailableError
+from adjoint.executors.native.machine import Machine, machine
+from adjoint.executors.native.module import (
+    Block,
+    Value,
+    constant,
+    register_type,
+    scalar_type,
+    vector_type,
+)
+
+# The names of NumPy, and those of C.
+_C_NAMES = {
+    **{name: name for name in ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "cbrt")},
+    **{name: name for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "hypot")},
+    "arcsin": "asin",
+    "arccos": "acos",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "arcsinh": "asinh",
+    "arccosh": "acosh",
+    "arctanh": "atanh",
+    "power": "pow",
+}
+FUNCTIONS = frozenset({"sqrt", *_C_NAMES})
+
+# The letters of libmvec for the vector registers, the feature that each needs, and its bytes.
+_REGISTERS = (("e", "avx512f", 64), ("d", "avx2", 32), ("c", "avx", 32), ("b", "sse2", 16))
+
+# Nothing but their result matters: errors are read from the floating-point flags at the end. They
+# are not `speculatable`: a call stays where the branches have led to it. LLVM's own knowledge of C
+# functions is not wanted, since it would call others instead.
+_ATTRIBUTES = "nobuiltin nounwind willreturn memory(none)"
+
+
+@dataclass(frozen=True, slots=True)
+class VectorFunction:
+    """A function of the library of vector functions: its symbol, registers and number of lanes."""
+
+    symbol: str
+    letter: str
+    lanes: int
+
+
+def vector_functions(on: Machine, name: str, dtype: np.dtype[np.generic]) -> list[VectorFunction]:
+    """The vector variants of a function that the machine can run, widest first."""
+    found: list[VectorFunction] = []
+    if not on.is_x86 or name not in _C_NAMES:
+        return found
+    count = 2 if name in ("arctan2", "power", "hypot") else 1
+    for letter, feature, size in _REGISTERS:
+        if letter != "b" and not on.has(feature):
+            continue
+        lanes = size // dtype.itemsize
+        if any(other.lanes == lanes for other in found):
+            continue
+        symbol = f"_ZGV{letter}N{lanes}{'v' * count}_{_c_name(name, dtype)}"
+        if on.find(symbol) is not None:
+            found.append(VectorFunction(symbol, letter, lanes))
+    return found
+
+
+def call(
+    block: Block, name: str, operands: list[Value], on: Machine | None = None
+) -> tuple[Value, str | None]:
+    """Write the call of an elementary function of real numbers.
+
+    Returns its value and a condition, an i1 or a vector of them, that is true where NumPy must
+    decide instead; None where there is no such case.
+    """
+    on = on or machine()
+    dtype, lanes = operands[0].dtype, operands[0].lanes
+    if name not in FUNCTIONS or dtype.kind != "f" or dtype.itemsize not in (4, 8):
+        raise NativeUnavailableError(f"there is no native function {name} of {dtype}")
+    texts = [operand.text for operand in operands]
+    if name == "sqrt":
+        return Value((_square_root(block, texts[0], dtype, lanes),), dtype, lanes), None
+    variants = vector_functions(on, name, dtype) if lanes > 1 else []
+    if not variants:
+        return Value((_lane_by_lane(block, name, texts, dtype, lanes),), dtype, lanes), None
+    fitting = [variant for variant in variants if variant.lanes <= lanes]
+    variant = fitting[0] if fitting else variants[-1]
+    detour = _detour(block, name, variant.letter, operands)
+    if detour is None:
+        return Value((_in_pieces(block, variant, texts, dtype, lanes),), dtype, lanes), None
+    result = _in_pieces(block, variant, detour.texts, dtype, lanes)
+    return Value((_rejoined(block, detour, result, operands[0]),), dtype, lanes), None
+
+
+def _c_name(name: str, dtype: np.dtype[np.generic]) -> str:
+    return _C_NAMES[name] + ("f" if dtype.itemsize == 4 else "")
+
+
+def _square_root(block: Block, text: str, dtype: np.dtype[np.generic], lanes: int) -> str:
+    type_text = vector_type(scalar_type(dtype), lanes)
+    suffix = f"v{lanes}f{8 * dtype.itemsize}" if lanes else f"f{8 * dtype.itemsize}"
+    symbol = f"llvm.sqrt.{suffix}"
+    block.module.declare(symbol, f"declare {type_text} @{symbol}({type_text})")
+    return block.op(f"call {type_text} @{symbol}({type_text} {text})")
+
+
+def _call(block: Block, symbol: str, texts: list[str], type_text: str) -> str:
+    types = ", ".join([type_text] * len(texts))
+    block.module.declare(symbol, f"declare {type_text} @{symbol}({types}) {_ATTRIBUTES}")
+    arguments = ", ".join(f"{type_text} {text}" for text in texts)
+    return block.op(f"call {type_text} @{symbol}({arguments})")
+
+
+def _lane_by_lane(
+    block: Block, name: str, texts: list[str], dtype: np.dtype[np.generic], lanes: int
+) -> str:
+    """The function of the C library, called for each lane; without lanes, called once."""
+    scalar, symbol = scalar_type(dtype), _c_name(name, dtype)
+    if not lanes:
+        return _call(block, symbol, texts, scalar)
+    wide = vector_type(scalar, lanes)
+    result = "poison"
+    for lane in range(lanes):
+        picked = [block.op(f"extractelement {wide} {text}, i32 {lane}") for text in texts]
+        part = _call(block, symbol, picked, scalar)
+        result = block.op(f"insertelement {wide} {result}, {scalar} {part}, i32 {lane}")
+    return result
+
+
+def _in_pieces(
+    block: Block,
+    variant: VectorFunction,
+    texts: list[str],
+    dtype: np.dtype[np.generic],
+    lanes: int,
+) -> str:
+    """As many calls of a vector variant as the lanes fill, or one with lanes to spare."""
+    scalar = scalar_type(dtype)
+    wide, part = vector_type(scalar, lanes), vector_type(scalar, variant.lanes)
+    if variant.lanes == lanes:
+        return _call(block, variant.symbol, texts, part)
+    if variant.lanes > lanes:
+        # The lanes too many repeat the others, so that they raise no flags of their own.
+        padding = [lane % lanes for lane in range(variant.lanes)]
+        padded = [_shuffled(block, wide, text, None, padding) for text in texts]
+        result = _call(block, variant.symbol, padded, part)
+        return _shuffled(block, part, result, None, list(range(lanes)))
+    pieces = []
+    for first in range(0, lanes, variant.lanes):
+        picked = list(range(first, first + variant.lanes))
+        narrow = [_shuffled(block, wide, text, None, picked) for text in texts]
+        pieces.append(_call(block, variant.symbol, narrow, part))
+    return _joined(block, scalar, pieces, variant.lanes)
+
+
+def _joined(block: Block, scalar: str, pieces: list[str], lanes: int) -> str:
+    """Vectors of equal lanes, a power of two of them, one after the other."""
+    while len(pieces) > 1:
+        type_text, picked = vector_type(scalar, lanes), list(range(2 * lanes))
+        pieces = [
+            _shuffled(block, type_text, first, second, picked)
+            for first, second in zip(pieces[::2], pieces[1::2], strict=True)
+        ]
+        lanes *= 2
+    return pieces[0]
+
+
+def _shuffled(
+    block: Block, type_text: str, first: str, second: str | None, picked: list[int]
+) -> str:
+    mask = ", ".join(f"i32 {lane}" for lane in picked)
+    return block.op(
+        f"shufflevector {type_text} {first}, {type_text} {second or 'poison'}, "
+        f"<{len(picked)} x i32> <{mask}>"
+    )
+
+
+# --- detours -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Detour:
+    """Harmless operands in the lanes of a condition, and the result there: zero, or the call's."""
+
+    texts: list[str]
+    condition: str
+    zero: bool
+
+
+# Below these the exponential is zero, whatever the rounding.
+_EXP_VANISHES = {4: -104.0, 8: -746.0}
+
+
+def _detour(block: Block, name: str, letter: str, operands: list[Value]) -> _Detour | None:
+    """Keep out the arguments for which a variant of libmvec raises flags that NumPy does not.
+
+    Comparisons are of bits or of equality, since ordered ones raise a flag for NaN.
+    """
+    texts = [operand.text for operand in operands]
+    first = operands[0]
+    if name == "exp":
+        # Overflow, of exponents far below; such are the masks of softmax.
+        vanishes = _EXP_VANISHES[first.dtype.itemsize]
+        below = _bits_between(block, first, vanishes, -np.inf)
+        return _Detour([_replaced(block, below, first, 0.0)], below, zero=True)
+    if name == "power":
+        # Invalid or overflow, at times, of zero to any power.
+        zero = _same_bits(block, first, 0.0)
+        positive = _bits_between(block, operands[1], 0.0, np.inf)
+        both = _and(block, zero, positive, first.lanes)
+        return _Detour([_replaced(block, both, first, 1.0), texts[1]], both, zero=True)
+    if letter == "e":
+        return None
+    if name == "arccosh":
+        one = _same_bits(block, first, 1.0)
+        return _Detour([_replaced(block, one, first, 2.0)], one, zero=True)
+    if name in ("hypot", "arctan2"):
+        zero, also = (_equals(block, operand, 0.0) for operand in operands)
+        both = _and(block, zero, also, first.lanes)
+        if name == "hypot":
+            return _Detour([_replaced(block, both, first, 1.0), texts[1]], both, zero=True)
+        one = _with_sign_of(block, 1.0, operands[1])
+        return _Detour([texts[0], _selected(block, both, one, operands[1])], both, zero=False)
+    return None
+
+
+def _rejoined(block: Block, detour: _Detour, result: str, like: Value) -> str:
+    if not detour.zero:
+        return result
+    type_text = register_type(like)
+    mask = vector_type("i1", like.lanes)
+    return block.op(
+        f"select {mask} {detour.condition}, {type_text} zeroinitializer, {type_text} {result}"
+    )
+
+
+def _splatted(block: Block, number: float, like: Value) -> str:
+    return block.splat(constant(number, like.dtype), like.lanes).text
+
+
+def _selected(block: Block, condition: str, chosen: str, other: Value) -> str:
+    type_text, mask = register_type(other), vector_type("i1", other.lanes)
+    return block.op(f"select {mask} {condition}, {type_text} {chosen}, {type_text} {other.text}")
+
+
+def _replaced(block: Block, condition: str, operand: Value, number: float) -> str:
+    return _selected(block, condition, _splatted(block, number, operand), operand)
+
+
+def _and(block: Block, first: str, second: str, lanes: int) -> str:
+    return block.op(f"and {vector_type('i1', lanes)} {first}, {second}")
+
+
+def _equals(block: Block, operand: Value, number: float) -> str:
+    other = _splatted(block, number, operand)
+    return block.op(f"fcmp oeq {register_type(operand)} {operand.text}, {other}")
+
+
+def _with_sign_of(block: Block, number: float, operand: Value) -> str:
+    type_text = register_type(operand)
+    symbol = f"llvm.copysign.v{operand.lanes}f{8 * operand.dtype.itemsize}"
+    block.module.declare(symbol, f"declare {type_text} @{symbol}({type_text}, {type_text})")
+    magnitude = _splatted(block, number, operand)
+    return block.op(
+        f"call {type_text} @{symbol}({type_text} {magnitude}, {type_text} {operand.text})"
+    )
+
+
+def _bits(block: Block, operand: Value) -> tuple[str, np.dtype[np.generic], str]:
+    """The operand as integers: their type, that of one of them, and the operand."""
+    integer = np.dtype(f"i{operand.dtype.itemsize}")
+    type_text = vector_type(scalar_type(integer), operand.lanes)
+    text = block.op(f"bitcast {register_type(operand)} {operand.text} to {type_text}")
+    return type_text, integer, text
+
+
+def _bits_of(number: float, dtype: np.dtype[np.generic]) -> int:
+    return int(np.array(number, dtype).view(f"i{dtype.itemsize}"))
+
+
+def _same_bits(block: Block, operand: Value, number: float) -> str:
+    type_text, integer, text = _bits(block, operand)
+    wanted = constant(_bits_of(number, operand.dtype), integer)
+    return block.op(f"icmp eq {type_text} {text}, {block.splat(wanted, operand.lanes).text}")
+
+
+def _bits_between(block: Block, operand: Value, after: float, last: float) -> str:
+    """Whether the operand lies after one number and not after another of the same sign."""
+    type_text, integer, text = _bits(block, operand)
+    start = _bits_of(after, operand.dtype) + 1
+    count = _bits_of(last, operand.dtype) - start
+    first = block.splat(constant(start, integer), operand.lanes).text
+    offset = block.op(f"sub {type_text} {text}, {first}")
+    limit = block.splat(constant(count, integer), operand.lanes).text
+    return block.op(f"icmp ule {type_text} {offset}, {limit}")

@@ -1,0 +1,160 @@
+"""Elementwise primitives compiled on their own, to be compared with NumPy number by number."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adjoint.base.arrays import ArrayType
+from adjoint.executors.native import elements
+from adjoint.executors.native.machine import machine
+from adjoint.executors.native.module import (
+    Block,
+    Module,
+    Value,
+    memory_type,
+    scalar_type,
+    vector_type,
+)
+from adjoint.program import Equation
+
+FLAGS = 13  # invalid, division by zero and overflow, as x86 numbers them
+
+
+@dataclass(frozen=True)
+class Case:
+    """One primitive on operands of certain types, in a function of its own."""
+
+    name: str
+    equation: Equation
+
+    @property
+    def types(self) -> tuple[ArrayType, ...]:
+        return tuple(atom.type for atom in self.equation.inputs)
+
+    @property
+    def result(self) -> np.dtype[Any]:
+        return self.equation.outputs[0].type.dtype
+
+
+class Writer:
+    """A function `void name(i64 count, ptr arrays, ptr status)` for each case.
+
+    It goes through the arrays in steps of so many lanes; each step leaves in the status whether a
+    flag was raised (2) or a fault found (1). Each part of a complex array is an array of its own.
+    """
+
+    def __init__(self, lanes: int) -> None:
+        self.lanes = lanes
+        self.module = Module()
+        for name in ("feclearexcept", "fetestexcept"):
+            self.module.declare(name, f"declare i32 @{name}(i32)")
+
+    def add(self, case: Case) -> None:
+        block = Block(self.module)
+        block.do("br label %loop")
+        block.place("loop")
+        block.do("%i = phi i64 [ 0, %entry ], [ %next, %tail ]")
+        block.do(f"call i32 @feclearexcept(i32 {FLAGS})")
+        place = 0
+        operands = []
+        for type_ in case.types:
+            count = 2 if type_.dtype.kind == "c" else 1
+            parts = tuple(self._load(block, place + k, type_.dtype) for k in range(count))
+            operands.append(Value(parts, type_.dtype, self.lanes))
+            place += count
+        faults: list[elements.Fault] = []
+        found = elements.emit(
+            block,
+            faults,
+            case.equation.primitive.name,
+            case.equation.params,
+            operands,
+            case.types,
+            case.result,
+            contract=False,
+        )
+        assert (found.dtype, found.lanes) == (case.result, self.lanes)
+        for part in found.parts:
+            self._store(block, place, part, case.result)
+            place += 1
+        self._finish(block, faults)
+        self.module.functions.append(
+            block.function(f"define void @{case.name}(i64 %n, ptr %arrays, ptr %status)")
+        )
+
+    def _address(self, block: Block, place: int, dtype: np.dtype[Any]) -> str:
+        slot = block.op(f"getelementptr ptr, ptr %arrays, i64 {place}")
+        base = block.op(f"load ptr, ptr {slot}")
+        return block.op(f"getelementptr {memory_type(dtype)}, ptr {base}, i64 %i")
+
+    def _load(self, block: Block, place: int, dtype: np.dtype[Any]) -> str:
+        address = self._address(block, place, dtype)
+        kind = vector_type(memory_type(dtype), self.lanes)
+        loaded = block.op(f"load {kind}, ptr {address}, align 1")
+        if dtype.kind == "b":
+            return block.op(f"trunc {kind} {loaded} to {vector_type('i1', self.lanes)}")
+        return loaded
+
+    def _store(self, block: Block, place: int, part: str, dtype: np.dtype[Any]) -> None:
+        address = self._address(block, place, dtype)
+        kind = vector_type(scalar_type(dtype), self.lanes)
+        if dtype.kind == "b":
+            wide = vector_type("i8", self.lanes)
+            part, kind = block.op(f"zext {kind} {part} to {wide}"), wide
+        block.do(f"store {kind} {part}, ptr {address}, align 1")
+
+    def _finish(self, block: Block, faults: list[elements.Fault]) -> None:
+        fault = "false"
+        for text, lanes in faults:
+            if lanes:
+                whole = block.op(f"bitcast <{lanes} x i1> {text} to i{lanes}")
+                text = block.op(f"icmp ne i{lanes} {whole}, 0")
+            fault = block.op(f"or i1 {fault}, {text}")
+        raised = block.op(f"call i32 @fetestexcept(i32 {FLAGS})")
+        flag = block.op(f"icmp ne i32 {raised}, 0")
+        status = block.op(f"select i1 {flag}, i8 2, i8 0")
+        low = block.op(f"zext i1 {fault} to i8")
+        status = block.op(f"or i8 {status}, {low}")
+        address = block.op("getelementptr i8, ptr %status, i64 %i")
+        block.do(f"store i8 {status}, ptr {address}")
+        block.do("br label %tail")
+        block.place("tail")
+        block.do(f"%next = add i64 %i, {max(self.lanes, 1)}")
+        block.do("%more = icmp slt i64 %next, %n")
+        block.do("br i1 %more, label %loop, label %end")
+        block.place("end")
+        block.do("ret void")
+
+
+def compiled(module: Module) -> Any:
+    """The module in machine code of this processor."""
+    return machine().compile(module.text(), verify=True)
+
+
+def run(engine: Any, case: Case, arrays: list[Any], lanes: int) -> tuple[Any, Any]:
+    """The results, and the status of each step."""
+    inputs = [np.ascontiguousarray(part) for array in arrays for part in _parts(array)]
+    size = arrays[0].size
+    result = np.empty(size, case.result)
+    outputs = [part.copy() for part in _parts(result)]
+    status = np.zeros(size, np.int8)
+    pointers = (ctypes.c_void_p * (len(inputs) + len(outputs)))(
+        *(array.ctypes.data for array in (*inputs, *outputs))
+    )
+    function = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(
+        engine.address(case.name)
+    )
+    function(size, ctypes.addressof(pointers), status.ctypes.data)
+    if case.result.kind == "c":
+        result.real, result.imag = outputs
+    else:
+        result = outputs[0]
+    return result, status[:: max(lanes, 1)] != 0
+
+
+def _parts(array: Any) -> list[Any]:
+    return [array.real, array.imag] if array.dtype.kind == "c" else [array]

@@ -1,0 +1,184 @@
+"""Matrix products in machine code: against NumPy, within their memory, without spurious faults."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("llvmlite")
+
+from adjoint.executors.native.machine import machine
+from adjoint.executors.native.module import Module
+from adjoint.executors.native.products import Emitted, Product, emit_product
+
+
+_MATHS = ctypes.CDLL("libm.so.6") if machine().is_x86 else None
+_FAULTS = 0x0D  # invalid, division by zero, overflow
+_GUARD = 24  # numbers around every array
+
+
+@dataclass
+class Place:
+    """An array somewhere in a buffer that is otherwise full of signalling NaNs."""
+
+    buffer: np.ndarray[Any, Any]
+    array: np.ndarray[Any, Any]
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        return tuple(step // self.array.itemsize for step in self.array.strides)
+
+    def outside(self) -> np.ndarray[Any, Any]:
+        """The bits of the buffer, with zeros where the array is."""
+        bits = np.array(self.buffer).view(f"u{self.array.itemsize}")
+        mask = np.zeros(self.buffer.size, bool)
+        start = (self.array.ctypes.data - self.buffer.ctypes.data) // self.array.itemsize
+        steps = zip(np.indices(self.array.shape), self.strides, strict=True)
+        mask[start + sum((index * step for index, step in steps), np.zeros((), int))] = True
+        bits[mask] = 0
+        return bits
+
+
+def place(
+    shape: tuple[int, ...],
+    dtype: Any,
+    order: tuple[int, ...] | None = None,
+    gaps: tuple[int, ...] | None = None,
+    flips: tuple[int, ...] = (),
+) -> Place:
+    """An array whose axes lie in memory in the given order, every so many numbers."""
+    order = order or tuple(range(len(shape)))
+    gaps = gaps or (1,) * len(shape)
+    inside = [shape[axis] * gap for axis, gap in zip(order, gaps, strict=True)]
+    size = int(np.prod(inside, dtype=int))
+    dtype = np.dtype(dtype)
+    buffer = np.empty(size + 2 * _GUARD, dtype)
+    # Any arithmetic on a signalling NaN raises the flag of an invalid operation.
+    signalling = {4: 0x7FA00000, 8: 0x7FF4000000000000}[dtype.itemsize]
+    buffer.view(f"u{dtype.itemsize}")[:] = signalling
+    view = buffer[_GUARD : _GUARD + size].reshape(inside)
+    view = view[(*(slice(None, None, gap) for gap in gaps), ...)]
+    array = view.transpose(np.argsort(order)) if order else view
+    for axis in flips:
+        array = np.flip(array, axis)
+    return Place(buffer, array)
+
+
+def product_of(spec: str, left: Place, right: Place, result: Place) -> Product:
+    return Product(
+        left.array.dtype,
+        spec,
+        left.array.shape,
+        right.array.shape,
+        left.strides,
+        right.strides,
+        result.strides,
+    )
+
+
+def run(product: Product, left: Place, right: Place, result: Place, **options: Any) -> Emitted:
+    """Compute it by machine code; all that must stay as it is is checked."""
+    module = Module()
+    emitted = emit_product(module, product, **options)
+    assert emitted is not None
+    text = module.text()
+    text += (
+        "\ndefine void @product(ptr %c, ptr %a, ptr %b, ptr %s) {\n"
+        f"  call void @{emitted.name}(ptr %c, ptr %a, ptr %b, ptr %s)\n  ret void\n}}\n"
+    )
+    compiled = machine().compile(text, verify=True)
+    function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(compiled.address("product"))
+    scratch = np.full(emitted.scratch_bytes + 192, 0xA5, np.uint8)
+    start = 64 + (-scratch.ctypes.data) % 64
+    before = [item.outside() for item in (left, right, result)]
+    operands = [np.array(item.buffer).view("u1") for item in (left, right)]
+    pointers = [item.array.ctypes.data for item in (result, left, right)]
+    faults = 0
+    if _MATHS is None:
+        function(*pointers, scratch.ctypes.data + start)
+    else:
+        _MATHS.feclearexcept(0x3F)
+        function(*pointers, scratch.ctypes.data + start)
+        faults = _MATHS.fetestexcept(_FAULTS)
+    for item, bits in zip((left, right, result), before, strict=True):
+        assert np.array_equal(item.outside(), bits)
+    for item, bytes_ in zip((left, right), operands, strict=True):
+        assert np.array_equal(np.array(item.buffer).view("u1"), bytes_)
+    assert np.all(scratch[:start] == 0xA5)
+    assert np.all(scratch[start + emitted.scratch_bytes :] == 0xA5)
+    assert not faults, "floating-point flags were raised"
+    return emitted
+
+
+def check(spec: str, left: Place, right: Place, result: Place, **options: Any) -> Emitted:
+    """Random numbers in the operands; the result is compared with einsum in more digits."""
+    random = np.random.default_rng(1)
+    for item in (left, right):
+        item.array[...] = random.standard_normal(item.array.shape)
+    emitted = run(product_of(spec, left, right, result), left, right, result, **options)
+    wide = [item.array.astype(np.longdouble) for item in (left, right)]
+    expected = np.einsum(spec, *wide)
+    scale = np.einsum(spec, *(np.abs(array) for array in wide))
+    error = np.abs(result.array - expected)
+    assert np.all(error <= 60 * np.finfo(left.array.dtype).eps * scale)
+    return emitted
+
+
+def simple(spec: str, sizes: dict[str, int], dtype: Any = "f8", **options: Any) -> Emitted:
+    """Arrays as NumPy makes them."""
+    labels = spec.replace("->", ",").split(",")
+    places = [place(tuple(sizes[label] for label in group), dtype) for group in labels]
+    return check(spec, *places, **options)
+
+
+def random_case(random: np.random.Generator, largest: int) -> tuple[str, list[Place]]:
+    """A product of arbitrary axes in arbitrary order, with gaps and steps backwards."""
+    count = int(random.integers(0, 6))
+    roles = random.choice(list("brcs"), count)
+    sizes = {}
+    groups: list[list[str]] = [[], [], []]
+    for label, role in zip("abcdef", roles, strict=False):
+        likely = [0] if random.random() < 0.03 else [1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 17, 19]
+        sizes[label] = int(min(largest, random.choice(likely)))
+        for group, members in zip(groups, ("brs", "bcs", "brc"), strict=True):
+            if role in members:
+                group.append(label)
+    for group in groups:
+        random.shuffle(group)
+    if count and random.random() < 0.3:
+        sizes[str(random.choice(list(sizes)))] = int(random.choice([33, 50, 70]))
+    dtype = random.choice(["f4", "f8"])
+    places = []
+    for group in groups:
+        order = tuple(range(len(group)))
+        gaps = (1,) * len(group)
+        flips: tuple[int, ...] = ()
+        if random.random() < 0.5:
+            order = tuple(int(axis) for axis in random.permutation(len(group)))
+        if random.random() < 0.3:
+            gaps = tuple(int(gap) for gap in random.choice([1, 1, 1, 2, 3], len(group)))
+        if random.random() < 0.2:
+            flips = tuple(axis for axis in range(len(group)) if random.random() < 0.3)
+        places.append(place(tuple(sizes[label] for label in group), dtype, order, gaps, flips))
+    names = ["".join(group) for group in groups]
+    return f"{names[0]},{names[1]}->{names[2]}", places
+
+
+@pytest.mark.parametrize("seed", range(1500))
+def test_arbitrary_products(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    spec, places = random_case(random, 9 if seed % 3 else 20)
+    itemsize = places[0].array.itemsize
+    width = int(random.choice([16, 32, 64]))
+    check(spec, *places, lanes=min(width, machine().vector_bytes) // itemsize)
+
+
+@pytest.mark.parametrize("seed", range(400))
+def test_arbitrary_products_through_blas(seed: int) -> None:
+    random = np.random.default_rng(10_000 + seed)
+    spec, places = random_case(random, 9)
+    check(spec, *places, blas=True)
