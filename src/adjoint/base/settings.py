@@ -1,7 +1,8 @@
 """Settings that change what derivatives mean or how they are checked.
 
 They are per thread and per task (context variables); `with ad.config(debug=True): ...` restores
-them on leaving. Those that change derivatives are part of every cache key.
+them on leaving. Those that change derivatives are part of every cache key; those that change
+machine code alone tell apart what a program holds of it (see `adjoint.pipeline`).
 """
 
 from __future__ import annotations
@@ -23,11 +24,19 @@ class Settings:
     strong_zeros: a cotangent that is exactly zero stays zero against an infinite or undefined
         partial derivative.
     debug: check every program after every pass.
+    native: whether programs become machine code: None for those that come by often, and at once
+        under `ad.jit`; True for all at once; False for none.
+    precise: elementary functions (exp, sin, ...) of machine code are NumPy's own, to the last bit;
+        else they are within 4 units in the last place.
+    threads: the cores that long loops of machine code run on; None for all that there are.
     """
 
     kink: float = 0.5
     strong_zeros: bool = True
     debug: bool = False
+    native: bool | None = None
+    precise: bool = False
+    threads: int | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.kink, bool) or not isinstance(self.kink, (int, float)):
@@ -36,18 +45,34 @@ class Settings:
             raise ArgumentError(
                 f"kink must lie between 0 and 1 (a convex combination), got {self.kink!r}."
             )
+        if self.native is not None and not isinstance(self.native, bool):
+            raise ArgumentTypeError(
+                f"native must be None (for what runs often), True or False, got {self.native!r}."
+            )
+        if not isinstance(self.precise, bool):
+            raise ArgumentTypeError(f"precise must be True or False, got {self.precise!r}.")
+        self._check_threads()
+
+    def _check_threads(self) -> None:
+        if self.threads is None:
+            return
+        if isinstance(self.threads, bool) or not isinstance(self.threads, int):
+            raise ArgumentTypeError(
+                f"threads must be a number of cores, or None for all, got {self.threads!r}."
+            )
+        if self.threads < 1:
+            raise ArgumentError(f"threads must be 1 or more, got {self.threads!r}.")
 
 
 _current: ContextVar[Settings] = ContextVar("adjoint_settings", default=Settings())
 
-
-def settings() -> Settings:
-    """The settings in force here."""
-    return _current.get()
+settings = (
+    _current.get
+)  # the settings in force here; read so often that a call of our own would show
 
 
 @contextmanager
-def config(**changes: float | bool) -> Iterator[Settings]:
+def config(**changes: float | bool | None) -> Iterator[Settings]:
     """Change settings within a `with` block.
 
     Example:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import platform
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType
 from adjoint.executors.native import elements
-from adjoint.executors.native.machine import machine
+from adjoint.executors.native.machine import Code, Effort, Machine, machine
 from adjoint.executors.native.module import (
     Block,
     Module,
@@ -21,7 +22,8 @@ from adjoint.executors.native.module import (
 )
 from adjoint.program import Equation
 
-FLAGS = 13  # invalid, division by zero and overflow, as x86 numbers them
+# Invalid, division by zero and overflow, as C numbers them on x86, and elsewhere.
+FLAGS = 13 if platform.machine() in ("x86_64", "AMD64") else 7
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,13 @@ class Case:
     name: str
     equation: Equation
 
+    def __str__(self) -> str:
+        return f"{self.equation.operation} of {self.types}"
+
+    @property
+    def primitive(self) -> str:
+        return str(self.equation.primitive.name)
+
     @property
     def types(self) -> tuple[ArrayType, ...]:
         return tuple(atom.type for atom in self.equation.inputs)
@@ -38,6 +47,14 @@ class Case:
     @property
     def result(self) -> np.dtype[Any]:
         return self.equation.outputs[0].type.dtype
+
+
+def module_of(cases: list[Case], lanes: int) -> Module:
+    """A module with a function for each case."""
+    writer = Writer(lanes)
+    for case in cases:
+        writer.add(case)
+    return writer.module
 
 
 class Writer:
@@ -70,7 +87,7 @@ class Writer:
         found = elements.emit(
             block,
             faults,
-            case.equation.primitive.name,
+            case.primitive,
             case.equation.params,
             operands,
             case.types,
@@ -130,12 +147,12 @@ class Writer:
         block.do("ret void")
 
 
-def compiled(module: Module) -> Any:
-    """The module in machine code of this processor."""
-    return machine().compile(module.text(), verify=True)
+def compiled(module: Module, on: Machine | None = None, effort: Effort | None = None) -> Code:
+    """The module in machine code, by default for this processor."""
+    return (on or machine()).compile(module.text(), effort, verify=True)
 
 
-def run(engine: Any, case: Case, arrays: list[Any], lanes: int) -> tuple[Any, Any]:
+def run(code: Any, case: Case, arrays: list[Any], lanes: int) -> tuple[Any, Any]:
     """The results, and the status of each step."""
     inputs = [np.ascontiguousarray(part) for array in arrays for part in _parts(array)]
     size = arrays[0].size
@@ -146,7 +163,7 @@ def run(engine: Any, case: Case, arrays: list[Any], lanes: int) -> tuple[Any, An
         *(array.ctypes.data for array in (*inputs, *outputs))
     )
     function = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(
-        engine.address(case.name)
+        code.address(case.name)
     )
     function(size, ctypes.addressof(pointers), status.ctypes.data)
     if case.result.kind == "c":

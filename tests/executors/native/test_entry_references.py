@@ -31,9 +31,6 @@ from tests.executors.native.kernels import (
 
 MANY = 100_000
 
-# --- references and memory -----------------------------------------------------------------------
-
-
 Way = tuple[Callable[..., Any], list[Any]]
 
 

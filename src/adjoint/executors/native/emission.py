@@ -480,6 +480,10 @@ class Emitter:
         one_by_one = lane_frame is not None and (address.stride != 0 or value.lanes > 0)
         lanes = lane_frame.lanes if one_by_one and lane_frame else 0
         fresh = lane_frame.fresh if one_by_one and lane_frame else None
+        if lane_frame is not None and lane_frame.label in {
+            loop.label for loop in self.accumulators.home(node)
+        }:
+            fresh = None  # the whole scatter is made again for the lanes that are computed again
         value = self.memory.splat(value, lanes)
         self.accumulators.write(node, address, value, lanes, fresh)
 

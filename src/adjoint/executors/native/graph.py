@@ -18,6 +18,7 @@ from adjoint.executors.native.indices import (
     Label,
     Term,
     label_term,
+    substitute,
 )
 from adjoint.executors.native.structure import (
     Movement,
@@ -128,6 +129,10 @@ class GraphBuilder:
         taken: set[Variable] = set()
         for atom in self.graph.program.outputs:
             self._output(atom, taken)
+        for node in self.graph.nodes:  # labels may have been joined since they were written down
+            node.accesses = tuple(access.renamed() for access in node.accesses)
+            node.indices = tuple(access.renamed() for access in node.indices)
+            node.target = tuple(substitute(term, {}) for term in node.target)
         return self.graph
 
     def _output(self, atom: Atom, taken: set[Variable]) -> None:

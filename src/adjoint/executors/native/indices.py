@@ -210,10 +210,12 @@ class Access:
     terms: tuple[Term, ...] = ()
     guards: tuple[Guard, ...] = ()
 
+    def renamed(self) -> Access:
+        """With every label as the one that stands for it."""
+        return self.substituted({})
+
     def substituted(self, values: Mapping[Any, Term]) -> Access:
         """With atoms replaced by terms."""
-        if not values:
-            return self
         terms = tuple(substitute(term, values) for term in self.terms)
         guards = tuple(
             Guard(substitute(g.term, values), g.low, g.high, g.step) for g in self.guards

@@ -36,12 +36,14 @@ from adjoint.executors.native.schedule import (
     result_path,
     stride_along,
 )
-from adjoint.executors.native.storage import allocate, nodes_within, rolled_axes
+from adjoint.executors.native.storage import allocate, nodes_within, rolled_axes, stored
 from adjoint.primitives.contraction import split_spec
 from adjoint.program import Equation, Program, Variable
 
 LENT: Final = 1 << 15  # bytes from which results are lent by the caller
 PRODUCT_WORK: Final = 256  # multiplications from which a product is left to its own routine
+LARGE: Final = 1024  # numbers from which it is worth while to compute an array again
+MOST_ROUNDS: Final = 4
 RELEASED: Final = 50_000.0  # additions from which other threads of Python run meanwhile
 
 
@@ -161,7 +163,36 @@ def native(program: Program, options: Options) -> NativeFunction:
 def scheduled(graph: Graph) -> Scheduler:
     """Arrange the nodes; what is cheap and would have to be stored is computed where it is read."""
     inlined: frozenset[Variable] = frozenset()
-    return Scheduler(graph, lanes_for, inlined)
+    scheduler = Scheduler(graph, lanes_for, inlined)
+    for _ in range(MOST_ROUNDS):
+        more = _cheap(graph, scheduler)
+        if not more:
+            break
+        inlined |= more
+        scheduler = Scheduler(graph, lanes_for, inlined)
+    return scheduler
+
+
+def _cheap(graph: Graph, scheduler: Scheduler) -> set[Variable]:
+    """Large stored arrays that one operation on what is in memory anyway gives again."""
+    found = set()
+    known = set(graph.program.inputs)
+    for variable in stored(graph, scheduler):
+        node = graph.producers[variable]
+        volume = prod(label.extent for label in node.iteration() if not label.unrolled)
+        if node.kind is not Kind.POINTWISE or variable in scheduler.outside or volume < LARGE:
+            continue
+        assert node.equation is not None
+        if cost(node.equation.primitive.name) > 1:
+            continue
+        wide = [a.source for a in node.accesses if a.source.type.ndim]
+        if len(wide) <= 2 and not any(
+            isinstance(source, Variable) and source in graph.producers and source not in known
+            and graph.producers[source].output in found
+            for source in wide
+        ):
+            found.add(variable)
+    return found
 
 
 def lanes_for(nodes: Sequence[Node]) -> int:

@@ -57,7 +57,9 @@ def choose_unrolled(graph: Graph, lanes: int) -> None:
     """Decide which labels are written out: all of a small program, else the short ones."""
     labels = list(dict.fromkeys(label.find() for label in graph.labels))
     nodes = [node for node in graph.nodes if node.kind is not Kind.PRODUCT]
-    reduced = {label.find() for node in nodes for label in node.reduced}
+    pieced = {label.find() for node in nodes for label in node.reduced}
+    for node in nodes:  # what is put together of pieces is known piece by piece when written out
+        pieced |= {x for a in node.accesses for guard in a.guards for x in guard.term.labels()}
     if sum(prod(label.extent for label in node.iteration()) for node in nodes) <= SMALL:
         for label in labels:
             label.unrolled = True
@@ -69,7 +71,7 @@ def choose_unrolled(graph: Graph, lanes: int) -> None:
     most = max(MOST_INSTANCES, 12 * len(nodes))
     count = len(nodes)
     for label in sorted(labels, key=lambda each: each.extent):
-        short = label.extent < lanes or label in reduced
+        short = label.extent < lanes or label in pieced
         if label.extent > LONGEST_UNROLLED or not short or label not in users:
             continue
         more = sum(instances(node) for node in users[label]) * (label.extent - 1)

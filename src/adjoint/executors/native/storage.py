@@ -163,10 +163,9 @@ def _whole(kind: str, number: int, variable: Variable, tag: int) -> Place:
     return Place(kind, number, tuple(range(len(shape))), row_strides(shape), 0, tag, size)
 
 
-def _in_memory(
-    graph: Graph, scheduler: Scheduler, ways: dict[int, Path]
-) -> dict[Variable, tuple[tuple[int, ...], int, Path]]:
-    """The variables that need memory of their own: with which axes, how many lanes, where."""
+def stored(graph: Graph, scheduler: Scheduler) -> dict[Variable, Path]:
+    """The variables that are read elsewhere than in their own loop, and the loops they are in."""
+    ways = paths(scheduler.items)
     found: dict[Variable, Path] = {}
     for node in graph.nodes:
         if node.number not in ways:
@@ -183,6 +182,14 @@ def _in_memory(
                 producer, home, access, ways[node.number]
             ):
                 found.setdefault(source, home)
+    return found
+
+
+def _in_memory(
+    graph: Graph, scheduler: Scheduler, ways: dict[int, Path]
+) -> dict[Variable, tuple[tuple[int, ...], int, Path]]:
+    """The variables that need memory of their own: with which axes, how many lanes, where."""
+    found = stored(graph, scheduler)
     wanted = {}
     readers = _readers(graph, scheduler)
     for variable in found:

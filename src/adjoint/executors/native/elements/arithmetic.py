@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from adjoint.executors.native.elements.rules import rule
-from adjoint.executors.native.elements.writer import DOUBLE, SINGLE, Writer
+from adjoint.executors.native.elements.writer import DOUBLE, SINGLE, Writer, known_number
 from adjoint.executors.native.module import Value
 
 PLAIN_EXPONENTS = range(-3, 5)  # of powers that products give to two units in the last place
@@ -42,7 +43,10 @@ def _multiply_integers(writer: Writer, x: Value, y: Value) -> Value:
 
 @rule("divide", "f")
 def _divide(writer: Writer, x: Value, y: Value) -> Value:
-    return writer.divide(x, y)
+    divisor = known_number(y)
+    if divisor is None or abs(math.frexp(divisor)[0]) != 0.5 or not 1e-30 < abs(divisor) < 1e30:
+        return writer.divide(x, y)
+    return writer.multiply(x, writer.constant(1 / divisor, y))  # by a power of two: exact
 
 
 @rule("negative", "f i u")
@@ -121,4 +125,5 @@ def _compensated_power(writer: Writer, x: Value, exponent: int) -> Value:
             found = product
     # Of a product that is not finite the error is NaN, and there is nothing to add.
     whole = writer.compare("one", writer.absolute(found), writer.constant(float("inf"), x))
-    return writer.add(found, writer.select(whole, error, writer.constant(0, x)))
+    total = writer.add(found, writer.select(whole, error, writer.constant(0, x)))
+    return writer.intrinsic("copysign", total, found)  # also of zero

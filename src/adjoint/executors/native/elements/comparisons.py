@@ -147,14 +147,15 @@ def _enter_choice(names: tuple[str, str], which: str) -> None:
 
     @rule(names[0], "f")
     def keeping(writer: Writer, x: Value, y: Value) -> Value:
-        if not x.text.startswith("%"):  # of a constant it is known whether it is NaN
-            x, y = y, x
-        found = writer.select(writer.compare(f"u{which}e", x, y), x, y)
+        beats = f"u{which}t"  # of equal zeros the second is taken, as by NumPy's vector loops
+        if not x.text.startswith("%"):  # of a constant LLVM knows whether it is NaN
+            x, y, beats = y, x, f"u{which}e"
+        found = writer.select(writer.compare(beats, x, y), x, y)
         return writer.select(writer.is_nan(y), y, found)
 
     @rule(names[1], "f")
     def dropping(writer: Writer, x: Value, y: Value) -> Value:
-        found = writer.select(writer.compare(f"o{which}e", x, y), x, y)
+        found = writer.select(writer.compare(f"o{which}t", x, y), x, y)
         return writer.select(writer.is_nan(y), x, found)
 
     @rule(" ".join(names), "i u")

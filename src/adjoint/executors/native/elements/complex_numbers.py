@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from adjoint.executors.native.elements.functions import call
+from adjoint.executors.native.elements.functions import hypotenuse
 from adjoint.executors.native.elements.rules import rule
 from adjoint.executors.native.elements.writer import (
     BOOLEAN,
@@ -85,6 +85,7 @@ def divide(writer: Writer, x: Value, y: Value) -> Value:
 @rule("reciprocal", "c", exact=False)
 def _reciprocal(writer: Writer, x: Value) -> Value:
     a, b = parts(x)
+    writer.fault(writer.compare("uno", a, b))  # NumPy warns of NaN here
     first = writer.compare("ole", writer.absolute(b), writer.absolute(a))
     large, small = writer.select(first, a, b), writer.select(first, b, a)
     ratio = writer.divide(small, large)
@@ -98,7 +99,7 @@ def _reciprocal(writer: Writer, x: Value) -> Value:
 @rule("absolute", "c", exact=False)
 def absolute(writer: Writer, x: Value) -> Value:
     """|x|, which overflows only where it must."""
-    return call(writer, "hypot", *parts(x))
+    return hypotenuse(writer, *parts(x))
 
 
 @rule("sign", "c", exact=False)
@@ -108,7 +109,8 @@ def _sign(writer: Writer, x: Value) -> Value:
     writer.fault(writer.equal_number(size, math.inf))
     safe = writer.select(writer.equal_number(size, 0), writer.constant(1, size), size)
     a, b = parts(x)
-    found = complex_value(writer.divide(a, safe), writer.divide(b, safe))
+    quotients = (writer.divide(part, safe) for part in (a, b))
+    found = complex_value(*quotients)
     odd = writer.either(writer.is_nan(size), writer.equal_number(size, 0))
     flat = writer.multiply(size, writer.constant(1, size))
     return writer.select(odd, complex_value(flat, flat), found)
@@ -117,23 +119,28 @@ def _sign(writer: Writer, x: Value) -> Value:
 def power_of_complex(writer: Writer, x: Value, exponent: int) -> Value:
     """x to a constant integer power of at most 99 in size, by NumPy's own products."""
     one = writer.constant(1, x)
-    size, found, factor = abs(exponent), one, x
-    if exponent in (0, 1):
-        return x if exponent else one
-    if exponent in (2, 3):
-        square = multiply(writer, x, x)
-        return square if exponent == 2 else multiply(writer, x, square)
-    while size:
-        if size & 1:
-            found = multiply(writer, found, factor)
-        size >>= 1
-        if size:
-            factor = multiply(writer, factor, factor)
+    if exponent == 0:
+        return one
+    found = x if exponent == 1 else _products(writer, x, abs(exponent))
     if exponent < 0:
         return divide(writer, one, found)
     a, b = parts(x)
     zero = writer.both(writer.equal_number(a, 0), writer.equal_number(b, 0))
     return writer.select(zero, writer.constant(0, x), found)
+
+
+def _products(writer: Writer, x: Value, exponent: int) -> Value:
+    if exponent in (2, 3):
+        square = multiply(writer, x, x)
+        return square if exponent == 2 else multiply(writer, x, square)
+    found, factor = writer.constant(1, x), x
+    while exponent:
+        if exponent & 1:
+            found = multiply(writer, found, factor)
+        exponent >>= 1
+        if exponent:
+            factor = multiply(writer, factor, factor)
+    return found
 
 
 def real_of(writer: Writer, x: Value) -> Value:

@@ -22,10 +22,10 @@ from adjoint.executors.native.elements.complex_numbers import (
     power_of_complex,
     real_of,
 )
-from adjoint.executors.native.elements.conversions import convert
+from adjoint.executors.native.elements.conversions import convert, truth
 from adjoint.executors.native.elements.functions import call
 from adjoint.executors.native.elements.rules import RULES, Rule
-from adjoint.executors.native.elements.writer import Fault, Writer
+from adjoint.executors.native.elements.writer import BOOLEAN, Fault, Writer
 from adjoint.executors.native.module import Block, Value
 from adjoint.primitives.declaration import PRIMITIVES
 from adjoint.primitives.typing_rules import resolve
@@ -93,7 +93,10 @@ def emit(
     loop = _loop(name, _signature(operand_types))
     assert loop is not None  # else it is not supported
     converted = [
-        convert(block, faults, operand, dtype, python)
+        # As an operand a complex number is true if either part is; a cast takes the real one.
+        truth(writer, operand)
+        if dtype == BOOLEAN
+        else convert(block, faults, operand, dtype, python)
         for operand, dtype, python in zip(operands, loop, weak, strict=False)
     ]
     if name == "integer_power":

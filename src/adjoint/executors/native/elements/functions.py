@@ -46,15 +46,37 @@ _ELEMENTARY: Final = (
     ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p"),
     ("sin", "cos", "tan", "arcsin", "arccos", "arctan", "arctan2"),
     ("sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh"),
-    ("cbrt", "hypot", "power"),
+    ("cbrt",),
 )
 for _name in (name for family in _ELEMENTARY for name in family):
     _enter(_name)
 
 
+@rule("power", "f", exact=False)
+def _power(writer: Writer, x: Value, y: Value) -> Value:
+    # Of this power NumPy warns, and the C library does not.
+    infinite = writer.equal_number(y, -math.inf)
+    writer.fault(writer.both(infinite, writer.equal_number(x, 0)))
+    return call(writer, "power", x, y)
+
+
+@rule("hypot", "f", exact=False)
+def hypotenuse(writer: Writer, x: Value, y: Value) -> Value:
+    """The root of x^2 + y^2, which overflows only where it must."""
+    if x.dtype == DOUBLE:
+        return call(writer, "hypot", x, y)
+    # The squares of single numbers neither overflow nor vanish as doubles.
+    first, second = (writer.change("fpext", part, DOUBLE) for part in (x, y))
+    squares = writer.add(writer.multiply(first, first), writer.multiply(second, second))
+    root = writer.change("fptrunc", writer.intrinsic("sqrt", squares), SINGLE)
+    infinity = writer.constant(math.inf, x)
+    infinite = [writer.equal_number(writer.absolute(part), math.inf) for part in (x, y)]
+    return writer.select(writer.either(*infinite), infinity, root)  # also beside NaN
+
+
 @rule("sqrt", "f")
 def _sqrt(writer: Writer, x: Value) -> Value:
-    return writer.intrinsic("sqrt", x)
+    return writer.mindful("sqrt", x)
 
 
 # --- the logarithm of a sum of exponentials ------------------------------------------------------
@@ -62,11 +84,12 @@ def _sqrt(writer: Writer, x: Value) -> Value:
 
 def _log_of_sum(writer: Writer, x: Value, y: Value, power: str, scale: float) -> Value:
     larger = writer.select(writer.compare("uge", x, y), x, y)
-    # Equal infinities would differ by NaN, of which NumPy does not warn.
+    writer.fault(writer.compare("uno", x, y))  # NumPy warns of NaN here
+    # Equal infinities would differ by NaN, of which it does not warn.
     same = writer.compare("oeq", x, y)
     zero = writer.constant(0, x)
     first, second = writer.select(same, zero, x), writer.select(same, zero, y)
-    gap = writer.negative(writer.absolute(writer.subtract(first, second)))
+    gap = writer.negative(writer.absolute(writer.mindful("fsub", first, second)))
     rest = call(writer, "log1p", call(writer, power, gap))
     if scale != 1:
         rest = writer.multiply(rest, writer.constant(scale, rest))

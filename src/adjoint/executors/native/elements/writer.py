@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -24,9 +25,12 @@ BOOLEAN = np.dtype(bool)
 DOUBLE = np.dtype(np.float64)
 SINGLE = np.dtype(np.float32)
 
-# An order of floats by `fcmp` may raise the invalid flag for NaN (x86), for which NumPy warns not;
-# this form of the comparison does not, and costs the same. Equality never raises it.
-_QUIET = "llvm.experimental.constrained.fcmp"
+# In this form LLVM minds the floating-point flags, at no cost. An order of floats by `fcmp` raises
+# the invalid flag for NaN (x86), of which NumPy does not warn; equality never does. And a plain
+# `fdiv` or square root is moved in front of the choice, by `select`, of an operand without fault.
+_MINDFUL = "llvm.experimental.constrained"
+_ROUNDED = 'metadata !"round.tonearest", metadata !"fpexcept.maytrap"'
+_CONSTANT = re.compile("0x[0-9A-F]{16}")
 _RAISING = frozenset(("olt", "ole", "ogt", "oge", "ult", "ule", "ugt", "uge"))
 
 
@@ -88,7 +92,19 @@ class Writer:
 
     def divide(self, x: Value, y: Value) -> Value:
         """x / y of real numbers."""
-        return self.binary("fdiv", x, y)
+        return self.mindful("fdiv", x, y)
+
+    def mindful(self, operation: str, *operands: Value) -> Value:
+        """`fdiv`, `fsub` or `sqrt`, of these very operands: a choice of them is not undone."""
+        x = operands[0]
+        kind = register_type(x)
+        function = f"{_MINDFUL}.{operation}.{llvm_suffix(x.dtype, x.lanes)}"
+        parameters = ", ".join([kind] * len(operands))
+        self.block.module.declare(
+            function, f"declare {kind} @{function}({parameters}, metadata, metadata)"
+        )
+        arguments = ", ".join(f"{kind} {operand.text}" for operand in operands)
+        return self.value(f"call {kind} @{function}({arguments}, {_ROUNDED})", x.dtype, x.lanes)
 
     def negative(self, x: Value) -> Value:
         """-x of real numbers or integers."""
@@ -123,11 +139,11 @@ class Writer:
         if predicate not in _RAISING:
             return self.value(f"fcmp {predicate} {kind} {x.text}, {y.text}", BOOLEAN, x.lanes)
         result = vector_type("i1", x.lanes)
-        function = f"{_QUIET}.{llvm_suffix(x.dtype, x.lanes)}"
+        function = f"{_MINDFUL}.fcmp.{llvm_suffix(x.dtype, x.lanes)}"
         self.block.module.declare(
             function, f"declare {result} @{function}({kind}, {kind}, metadata, metadata)"
         )
-        how = f'metadata !"{predicate}", metadata !"fpexcept.strict"'
+        how = f'metadata !"{predicate}", metadata !"fpexcept.maytrap"'
         text = f"call {result} @{function}({kind} {x.text}, {kind} {y.text}, {how})"
         return self.value(text, BOOLEAN, x.lanes)
 
@@ -214,3 +230,11 @@ def complex_value(real: Value, imaginary: Value) -> Value:
     """The complex value of these parts."""
     dtype = np.dtype(f"c{2 * real.dtype.itemsize}")
     return Value((real.text, imaginary.text), dtype, real.lanes)
+
+
+def known_number(x: Value) -> float | None:
+    """The real number that a value is known to be in every lane; None if it is none."""
+    texts = set(_CONSTANT.findall(x.text)) if x.dtype.kind == "f" and x.text[0] != "%" else set()
+    if len(texts) != 1:
+        return None
+    return float(np.uint64(int(texts.pop(), 16)).view(np.float64))

@@ -7,15 +7,11 @@ from math import prod
 
 from adjoint.executors.native.machine import machine
 from adjoint.executors.native.module import Module
-from adjoint.executors.native.products.blas import called, emit_call
+from adjoint.executors.native.products.blas import called, emit_call, fewest_flops
 from adjoint.executors.native.products.plan import Product, grouped, tiled
 from adjoint.executors.native.products.tiles import emit_tiles, emit_zeros
 
 __all__ = ["Emitted", "Product", "emit_product"]
-
-
-# Products with more operations are left to BLAS.
-BLAS_FLOPS = 2e7
 
 
 @dataclass(frozen=True)
@@ -61,9 +57,9 @@ def emit_product(
     if not product.flops:
         emit_zeros(module, name, product.dtype, outer)
         return Emitted(name, 0, 0, moved, False)
-    large = product.flops > BLAS_FLOPS if blas is None else blas
-    call = called(groups, product.dtype) if large else None
-    if call is not None:
+    least = fewest_flops(lanes * size) if blas is None else 0
+    call = called(groups, product.dtype) if blas is not False and product.flops >= least else None
+    if call is not None and call.flops >= least:
         emit_call(module, name, product.dtype, call)
         return Emitted(name, 0, product.flops, moved, True)
     tiling = tiled(groups, size, lanes, registers)

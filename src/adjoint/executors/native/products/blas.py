@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import os
 from dataclasses import dataclass
 from functools import cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -68,6 +70,18 @@ def _bundled(name: str) -> Routine | None:
     return None if address is None else Routine(address, 64)
 
 
+def fewest_flops(vector_bytes: int) -> float:
+    """How many operations a product must have for BLAS to be faster than tiles.
+
+    Measured with OpenBLAS, whose advantage is that it uses all processors: with vectors of 64 bytes,
+    tiles on one processor are as fast as two with its code for vectors of 32 bytes.
+    """
+    processors = os.cpu_count() or 1
+    if vector_bytes >= 64:
+        return 4e9 if processors <= 2 else 3e7
+    return 1e8 if processors == 1 else 1e7
+
+
 @dataclass(frozen=True, slots=True)
 class Matrix:
     """A matrix in the order of Fortran, or the transpose of one; leading: from column to column."""
@@ -86,10 +100,15 @@ class Call:
     routine: Routine
     swapped: bool
     batch: tuple[Axis, ...]
-    sizes: tuple[int, int, int]
+    sizes: tuple[int, int, int]  # of C' and of the sum
     matrix: Matrix
     other: Matrix | None
     steps: tuple[int, int]
+
+    @property
+    def flops(self) -> int:
+        """Of one call."""
+        return 2 * prod(self.sizes)
 
 
 def matrix_of(across: Axis, along: Axis, across_step: int, along_step: int) -> Matrix | None:
@@ -132,7 +151,9 @@ def _called(groups: Groups, swapped: bool, dtype: np.dtype[Any]) -> Call | None:
             return None
         vector = routine(f"{letter}gemv")
         steps = (summed.a, columns.c)
-        return vector and Call(vector, swapped, outer, sizes, matrix, None, steps)
+        if vector is None:
+            return None
+        return Call(vector, swapped, outer, sizes, matrix, None, steps)
     other = matrix_of(summed, rows, summed.a, rows.a)
     general = routine(f"{letter}gemm")
     if other is None or general is None or columns.c != 1 or rows.c < columns.size:

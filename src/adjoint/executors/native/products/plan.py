@@ -157,7 +157,9 @@ class Tiling:
     batch: loops in which B changes; repeats: loops in which it stays the same. height: rows of a
         tile. pieces: its columns (or with along_sum what is left of the summed axis after whole
         vectors). split: how many partial sums take turns. unroll: steps of the summed loop that
-        are written out. packed: whether B is copied, column tile by column tile.
+        are written out. packed: whether B is copied, column tile by column tile,
+        so that its lanes are neighbours. hoisted: whether that is done for all of the batch first,
+        and the batch is then the innermost loop, which goes through A and C as they lie.
     """
 
     swapped: bool
@@ -175,6 +177,7 @@ class Tiling:
     split: int
     unroll: int
     packed: bool
+    hoisted: bool
     cycles: float
 
     @property
@@ -189,7 +192,7 @@ _PANEL_BYTES = 1 << 19
 _NEAR_BYTES = 1 << 15
 _NEAR_PAGES = 64
 # What longer code costs: so much of a product's time for each instruction of its loop.
-_CODE_COST = 0.002
+_CODE_COST = 0.004
 # The instructions of a summed loop that is written out several times.
 _LOOP_INSTRUCTIONS = 56
 _LATENCY = 4  # cycles of a multiply-add
@@ -224,19 +227,17 @@ def _tilings(
             *_without(groups.rows, rows),
         )
         yield _by_columns(groups, outer, rows, columns, swapped, itemsize, lanes, registers)
-    if not groups.summed or swapped:
+    inner = next((axis for axis in reversed(groups.summed) if axis.a == 1), None)
+    if inner is None:
         return
-    innermost = groups.summed[-1]
-    inner = next((axis for axis in groups.summed if axis.a == axis.b == 1), innermost)
-    if inner.a == inner.b == 1:
-        columns = max(groups.columns, key=lambda axis: axis.size, default=ONE)
-        outer = (
-            *groups.batch,
-            *_without(groups.columns, columns),
-            *_without(groups.rows, rows),
-        )
-        summed = (*_without(groups.summed, inner), inner)
-        yield _by_sums(groups, outer, rows, columns, summed, lanes, registers)
+    columns = max(groups.columns, key=lambda axis: axis.size, default=ONE)
+    outer = (
+        *groups.batch,
+        *_without(groups.columns, columns),
+        *_without(groups.rows, rows),
+    )
+    summed = (*_without(groups.summed, inner), inner)
+    yield from _by_sums(groups, outer, rows, columns, summed, swapped, itemsize, lanes, registers)
 
 
 def _split_outer(outer: tuple[Axis, ...]) -> tuple[tuple[Axis, ...], tuple[Axis, ...]]:
@@ -308,15 +309,17 @@ def _by_columns(
             used = sum(piece.count for piece in pieces)
             strided = columns.b not in (0, 1)
             lines = sum(ceil(piece.width * itemsize / 64) for piece in pieces)
+            # Numbers of A share their cache lines with later ones; vectors of B do not.
+            step += 0.15 * lines if depth * lines * 64 > _NEAR_BYTES // 4 else 0
             far = _far(summed, depth, lines, itemsize)
             options = []
             if not strided:
-                options.append((False, max(step, lines * far), 0.0))
+                options.append((False, max(step, far), 0.0))
             else:
                 options.append((False, step, depth * used * 1.3 * tiles))
             if columns.b and depth * width * itemsize <= _PANEL_BYTES and summed:
                 transposable = any(axis.b == 1 for axis in summed)
-                each = 1.5 * vectors if not strided else used * (0.6 if transposable else 1.3)
+                each = 1.5 * vectors + far if not strided else used * (0.6 if transposable else 1.3)
                 shared = prod(axis.size for axis in repeats)
                 near = 0 if depth * lines * 64 <= _NEAR_BYTES else 2
                 options.append((True, max(step, lines * near), depth * each / shared))
@@ -329,29 +332,38 @@ def _by_columns(
             cycles = times * across * (tiles * (depth * step + store + 6 + split) + fetch)
             cycles *= 1 + _CODE_COST * accumulators * split
             if best is None or cycles < best.cycles:
+                hoisted = packed and whole and _streams(batch, rows, depth * width * itemsize)
                 inner = summed[-1].size if summed else 1
                 unroll = _unrolled(inner, split, accumulators + height + vectors)
                 best = Tiling(
                     swapped, False, batch, repeats, rows, columns, summed, groups.sums, lanes,
-                    height, across, pieces, split, unroll, packed, cycles,
+                    height, across, pieces, split, unroll, packed, hoisted, cycles,
                 )  # fmt: skip
     assert best is not None
     return best
 
 
-def _far(summed: tuple[Axis, ...], depth: int, lines: int, itemsize: int) -> float:
-    """What loading a cache line of B costs, when B is where it is.
+def _streams(batch: tuple[Axis, ...], rows: Axis, panel_bytes: int) -> bool:
+    """Whether the batch lies inside the rows in A, and B of the whole batch fits into a cache."""
+    inside = bool(batch) and max(abs(axis.a) for axis in batch) < abs(rows.a)
+    return inside and panel_bytes * prod(axis.size for axis in batch) <= _PANEL_BYTES // 2
 
-    Caches keep few lines whose addresses are the same but for a multiple of 4096.
+
+def _far(summed: tuple[Axis, ...], depth: int, lines: int, itemsize: int) -> float:
+    """What a step of the sum waits for its cache lines of B, when B is where it is.
+
+    Caches keep few lines whose addresses are the same but for a multiple of 4096, and processors
+    know few pages and do not foresee the next one.
     """
     if len(summed) != 1:
-        return 0.0 if depth * lines * 64 <= _NEAR_BYTES else 3.0
+        return 0.0 if depth * lines * 64 <= _NEAR_BYTES else 3.0 * lines
     step = abs(summed[0].b) * itemsize
     places = 64 // gcd(max(step // 64, 1), 64)
     kept = min(_NEAR_BYTES // 64, _NEAR_BYTES // 4096 * places * lines)
-    if depth * lines > kept:
-        return 4.0
-    return 0.0 if depth * max(step, 4096) <= _NEAR_PAGES * 4096 else 2.0
+    if depth * lines <= kept and depth * min(step, 4096) <= _NEAR_PAGES * 4096:
+        return 0.0
+    # Lines that follow each other are fetched ahead of time.
+    return 2.0 * lines + (0.0 if step <= 64 * lines else 6.0)
 
 
 def _unrolled(depth: int, split: int, instructions: int) -> int:
@@ -370,32 +382,40 @@ def _by_sums(
     rows: Axis,
     columns: Axis,
     summed: tuple[Axis, ...],
+    swapped: bool,
+    itemsize: int,
     lanes: int,
     registers: int,
-) -> Tiling:
-    """The best tiles with lanes along the innermost summed axis."""
+) -> Iterator[Tiling]:
+    """The tiles with lanes along the innermost summed axis."""
+    batch, repeats = _split_outer(outer)
     inner = summed[-1]
-    steps = len(pieces_of(inner.size, lanes)) * prod(axis.size for axis in summed[:-1])
+    depth = prod(axis.size for axis in summed)
+    steps = len(pieces_of(inner.size, lanes)) * depth // inner.size
+    packed = inner.b != 1
+    shared = prod(axis.size for axis in repeats)
     times = prod(axis.size for axis in outer)
-    best: Tiling | None = None
     for across in range(1, min(4, columns.size) + 1):
+        if packed and depth * across * itemsize > _PANEL_BYTES:
+            continue
         for height in _heights(rows.size, min(8, (registers - 4) // across)):
             products = height * across
             split = max(1, min(4, -(-2 * _LATENCY // products), (registers - 4) // products))
             split = min(split, max(1, inner.size // lanes))
-            tiles = ceil(rows.size / height) * ceil(columns.size / across)
+            tiles = ceil(rows.size / height)
             step = max(products / 2, (height + across) / 2, _LATENCY / split)
-            cycles = times * tiles * (steps * step + 4 * products + 8 + 4 * split)
-            if best is None or cycles < best.cycles:
-                unroll = _unrolled(inner.size // lanes, split, products + height + across)
-                whole = inner.size // lanes * lanes
-                pieces = tuple(
-                    Piece(whole + piece.offset, piece.width, piece.count)
-                    for piece in pieces_of(inner.size - whole, lanes)
-                )
-                best = Tiling(
-                    False, True, outer, (), rows, columns, summed, groups.sums, lanes,
-                    height, across, pieces, split, unroll, False, cycles,
-                )  # fmt: skip
-    assert best is not None
-    return best
+            ending = 1.5 * products + 5 + 2 * split
+            cycles = tiles * (steps * step + ending)
+            cycles += 1.3 * depth * across / shared if packed else 0
+            cycles *= times * ceil(columns.size / across)
+            cycles *= 1 + _CODE_COST * products * split
+            unroll = _unrolled(inner.size // lanes, split, products + height + across)
+            whole = inner.size // lanes * lanes
+            pieces = tuple(
+                Piece(whole + piece.offset, piece.width, piece.count)
+                for piece in pieces_of(inner.size - whole, lanes)
+            )
+            yield Tiling(
+                swapped, True, batch, repeats, rows, columns, summed, groups.sums, lanes,
+                height, across, pieces, split, unroll, packed, False, cycles,
+            )  # fmt: skip

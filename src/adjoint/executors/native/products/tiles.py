@@ -19,7 +19,8 @@ Step = Callable[[str, str, list[str]], list[str]]
 
 def emit_tiles(module: Module, name: str, dtype: np.dtype[Any], tiling: Tiling) -> int:
     """Write the function of a product in tiles; returns how many bytes of scratch it needs."""
-    kernel = (_SumTiles if tiling.along_sum else _ColumnTiles)(Writer(module, dtype), tiling)
+    writer = Writer(module, dtype)
+    kernel = _SumTiles(writer, tiling) if tiling.along_sum else _ColumnTiles(writer, tiling)
     kernel.emit()
     kernel.writer.function(name)
     return kernel.scratch_elements * dtype.itemsize
@@ -144,57 +145,92 @@ class _Tiles:
 class _ColumnTiles(_Tiles):
     """Lanes along the columns: numbers of A meet vectors of B."""
 
+    def __init__(self, writer: Writer, tiling: Tiling) -> None:
+        super().__init__(writer, tiling)
+        self.width = sum(piece.width for piece in tiling.pieces)
+
+    def emit(self) -> None:
+        if self.tiling.hoisted:
+            self.hoisted()
+        else:
+            super().emit()
+
+    def hoisted(self) -> None:
+        """Pack B of the whole batch; then, for each tile of rows, go through the batch."""
+        writer, tiling = self.writer, self.tiling
+        steps = strides([axis.size for axis in tiling.batch], tiling.depth * self.width)
+        sources = [
+            Axis(axis.size, axis.b, step, 0)
+            for axis, step in zip(tiling.batch, steps, strict=True)
+        ]
+        inside = [
+            replace(axis, b=step) for axis, step in zip(tiling.batch, steps, strict=True)
+        ]
+        self.scratch_elements = tiling.depth * self.width * prod(axis.size for axis in inside)
+        a, b = ("%b", "%a") if tiling.swapped else ("%a", "%b")
+        writer.over(sources, (b, "%scratch", "%c"), lambda places: self.pack(places[0], places[1]))
+        self.tiles(
+            tiling.rows,
+            tiling.height,
+            [a, "%scratch", "%c"],
+            lambda places: writer.over((*tiling.repeats, *inside), places, self.packed_tile),
+        )
+
     def matrix(self, places: list[str]) -> None:
-        tiling = self.tiling
-        width = sum(piece.width for piece in tiling.pieces)
-        size = min(width, tiling.columns.size)
-        self.tiles(tiling.columns, size, places, self.column)
+        columns = self.tiling.columns
+        self.tiles(columns, min(self.width, columns.size), places, self.column)
 
     def column(self, places: list[str]) -> None:
         tiling = self.tiling
-        columns, summed = replace(tiling.columns), tiling.summed
-        pieces = tiling.pieces
         if tiling.packed:
-            width = sum(piece.width for piece in pieces)
-            steps = [
-                width * prod(axis.size for axis in summed[i + 1 :]) for i in range(len(summed))
-            ]
-            panel = tuple(
-                replace(axis, a=axis.b, b=step) for axis, step in zip(summed, steps, strict=True)
-            )
-            self.pack(panel, places[1])
+            self.pack(places[1], "%scratch")
             places[1] = "%scratch"
-            summed = tuple(replace(axis, b=step) for axis, step in zip(summed, steps, strict=True))
-            columns = replace(columns, b=1)
-            self.scratch_elements = tiling.depth * width
-        inner = [Piece(piece.offset, piece.width, piece.width) for piece in pieces]
-        shown = inner if tiling.packed else list(pieces)
+            self.scratch_elements = tiling.depth * self.width
+        body = self.packed_tile if tiling.packed else self.plain_tile
         self.writer.over(
             tiling.repeats,
             places,
-            lambda inside: self.tiles(
-                tiling.rows,
-                tiling.height,
-                inside,
-                lambda place: self.tile(place, columns, summed, shown),
-            ),
+            lambda inside: self.tiles(tiling.rows, tiling.height, inside, body),
         )
 
-    def pack(self, panel: tuple[Axis, ...], source: str) -> None:
+    def plain_tile(self, places: list[str]) -> None:
+        tiling = self.tiling
+        self.tile(places, tiling.columns, tiling.summed, tiling.pieces)
+
+    def packed_tile(self, places: list[str]) -> None:
+        tiling = self.tiling
+        steps = strides([axis.size for axis in tiling.summed], self.width)
+        summed = tuple(
+            replace(axis, b=step) for axis, step in zip(tiling.summed, steps, strict=True)
+        )
+        # In the panel, every lane has a number.
+        pieces = tuple(replace(piece, count=piece.width) for piece in tiling.pieces)
+        self.tile(places, replace(tiling.columns, b=1), summed, pieces)
+
+    def pack(self, source: str, target: str) -> None:
         """Copy what a column tile needs of B, so that its lanes are neighbours."""
         writer, tiling = self.writer, self.tiling
+        steps = strides([axis.size for axis in tiling.summed], self.width)
+        axes = [
+            Axis(axis.size, axis.b, step, 0)
+            for axis, step in zip(tiling.summed, steps, strict=True)
+        ]
 
         def copy(places: list[str]) -> None:
             for piece in tiling.pieces:
                 start = writer.at(places[0], piece.offset * tiling.columns.b)
                 vector = writer.load(start, piece, tiling.columns.b, writer.nan)
-                target = writer.at(places[1], piece.offset)
-                writer.store(vector, target, replace(piece, count=piece.width), 1)
+                place = writer.at(places[1], piece.offset)
+                writer.store(vector, place, replace(piece, count=piece.width), 1)
 
-        writer.over(panel, (source, "%scratch", "%c"), copy)
+        writer.over(axes, (source, target, "%c"), copy)
 
     def tile(
-        self, places: list[str], columns: Axis, summed: tuple[Axis, ...], pieces: list[Piece]
+        self,
+        places: list[str],
+        columns: Axis,
+        summed: tuple[Axis, ...],
+        pieces: tuple[Piece, ...],
     ) -> None:
         writer, tiling = self.writer, self.tiling
         rows, height = tiling.rows, tiling.height
@@ -240,30 +276,55 @@ class _SumTiles(_Tiles):
     """Lanes along the sum: vectors of A meet vectors of B, and lanes are added up at the end."""
 
     def matrix(self, places: list[str]) -> None:
+        self.tiles(self.tiling.columns, self.tiling.across, places, self.column)
+
+    def column(self, places: list[str]) -> None:
         tiling = self.tiling
-        self.tiles(
-            tiling.columns,
-            tiling.across,
+        if tiling.packed:
+            self.pack(places[1])
+            places[1] = "%scratch"
+            self.scratch_elements = tiling.depth * tiling.across
+        self.writer.over(
+            tiling.repeats,
             places,
             lambda inside: self.tiles(tiling.rows, tiling.height, inside, self.tile),
         )
 
+    def pack(self, source: str) -> None:
+        """Copy the columns of B one after the other."""
+        writer, tiling = self.writer, self.tiling
+        one = Piece(0, 1, 1)
+        steps = strides([axis.size for axis in tiling.summed], 1)
+        axes = [
+            Axis(axis.size, axis.b, step, 0)
+            for axis, step in zip(tiling.summed, steps, strict=True)
+        ]
+
+        def copy(places: list[str]) -> None:
+            for column in range(tiling.across):
+                number = writer.number(writer.at(places[0], column * tiling.columns.b))
+                writer.store(number, writer.at(places[1], column * tiling.depth), one, 1)
+
+        writer.over(axes, (source, "%scratch", "%c"), copy)
+
     def tile(self, places: list[str]) -> None:
         writer, tiling = self.writer, self.tiling
-        lanes, rows, columns = tiling.lanes, tiling.rows, tiling.columns
-        inner = tiling.summed[-1]
+        rows, columns, summed = tiling.rows, tiling.columns, tiling.summed
+        if tiling.packed:
+            columns = replace(columns, b=tiling.depth)
+            steps = strides([axis.size for axis in summed], 1)
+            summed = tuple(replace(axis, b=step) for axis, step in zip(summed, steps, strict=True))
         a, b, c = places
 
         def terms(piece: Piece) -> Step:
             def step(a: str, b: str, sums: list[str]) -> list[str]:
-                left = [
-                    writer.load(writer.at(a, row * rows.a), piece, 1, writer.zero)
-                    for row in range(tiling.height)
-                ]
-                right = [
-                    writer.load(writer.at(b, column * columns.b), piece, 1, writer.zero)
-                    for column in range(tiling.across)
-                ]
+                left, right = (
+                    [writer.load(writer.at(x, i * stride), piece, 1, writer.zero) for i in range(n)]
+                    for x, stride, n in (
+                        (a, rows.a, tiling.height),
+                        (b, columns.b, tiling.across),
+                    )
+                )
                 pairs = [(x, y) for x in left for y in right]
                 return [
                     writer.multiply_add(x, y, total, piece.width)
@@ -272,32 +333,54 @@ class _SumTiles(_Tiles):
 
             return step
 
+        lanes, inner = tiling.lanes, summed[-1]
         count = tiling.height * tiling.across
-        numbers: list[list[str]] = [[] for _ in range(count)]
         whole = inner.size // lanes * lanes
         # What is left after whole vectors is a sum of its own, in narrower vectors.
-        parts = [(0, Piece(0, lanes, lanes), whole)] if whole else []
-        parts += [(p.offset, p, p.count) for p in tiling.pieces]
-        for offset, piece, size in parts:
-            axes = (*tiling.summed[:-1], replace(inner, size=size))
-            start = writer.advanced((a, b), (offset, offset))
-            sums = self.sums_of(axes, piece, count, start, terms(piece))
-            for found, vector in zip(numbers, sums, strict=True):
-                found.append(writer.total(vector, piece.width))
-        for index, found in enumerate(numbers):
+        parts = []
+        if whole:
+            full = Piece(0, lanes, lanes)
+            axes = (*summed[:-1], replace(inner, size=whole))
+            parts.append((full, self.sums(axes, [lanes] * count, a, b, terms(full), lanes)))
+        plain = _Tiles(writer, replace(tiling, split=1, unroll=1))
+        for piece in tiling.pieces:
+            left, right = writer.advanced((a, b), (piece.offset, piece.offset))
+            widths = [piece.width] * count
+            parts.append((piece, plain.sums(summed[:-1], widths, left, right, terms(piece))))
+        places_c = [
+            row * rows.c + column * columns.c
+            for row in range(tiling.height)
+            for column in range(tiling.across)
+        ]
+        self.finish(c, places_c, parts)
+
+    def finish(
+        self, c: str, places: list[int], parts: list[tuple[Piece, list[str]]]
+    ) -> None:
+        """Add up the lanes of every sum, and write the results to their places."""
+        writer = self.writer
+        first = 0
+        while first < len(places):
+            narrowest = min(piece.width for piece, _ in parts)
+            size = 1 << (min(len(places) - first, narrowest).bit_length() - 1)
+            found = [
+                writer.totals(vectors[first : first + size], piece.width)
+                for piece, vectors in parts
+            ]
             number = found[0]
             for other in found[1:]:
-                number = writer.add(number, other, 1)
-            row, column = divmod(index, tiling.across)
-            place = writer.at(c, row * rows.c + column * columns.c)
-            writer.store(number, place, Piece(0, 1, 1), 1)
+                number = writer.add(number, other, size)
+            group = places[first : first + size]
+            piece = Piece(0, size, size)
+            stride = group[1] - group[0] if size > 1 else 1
+            if group == [group[0] + i * stride for i in range(size)]:
+                writer.store(number, writer.at(c, group[0]), piece, stride)
+            else:
+                for lane, place in enumerate(group):
+                    writer.store_lane(number, lane, size, writer.at(c, place))
+            first += size
 
-    def sums_of(
-        self, axes: tuple[Axis, ...], piece: Piece, count: int, start: list[str], step: Step
-    ) -> list[str]:
-        a, b = start
-        if piece.count == self.tiling.lanes:
-            return self.sums(axes, [piece.width] * count, a, b, step, self.tiling.lanes)
-        once = axes[:-1]
-        plain = _Tiles(self.writer, replace(self.tiling, split=1, unroll=1))
-        return plain.sums(once, [piece.width] * count, a, b, step)
+
+def strides(sizes: list[int], step: int) -> list[int]:
+    """How far apart the turns of nested loops are, when they go through memory in order."""
+    return [step * prod(sizes[index + 1 :]) for index in range(len(sizes))]

@@ -162,9 +162,7 @@ class Writer:
             return
         if stride != 1:
             for lane in range(piece.count):
-                number = block.op(f"extractelement {wide} {vector}, i32 {lane}")
-                place = self.at(pointer, lane * stride)
-                block.do(f"store {self.scalar} {number}, ptr {place}, align {self.itemsize}")
+                self.store_lane(vector, lane, width, self.at(pointer, lane * stride))
             return
         name = f"llvm.masked.store.v{width}f{8 * self.itemsize}.p0"
         self.module.declare(name, f"declare void @{name}({wide}, ptr, i32, <{width} x i1>)")
@@ -190,25 +188,50 @@ class Writer:
         """x y, and nothing added: the sign of a zero is kept."""
         return self.block.op(f"fmul {self.type_of(width)} {x}, {y}")
 
-    def total(self, vector: str, width: int) -> str:
-        """The sum of the lanes, halves added to halves."""
-        while width > 1:
-            half, wide = width // 2, self.type_of(width)
-            lower, upper = (
-                self.block.op(
-                    f"shufflevector {wide} {vector}, {wide} poison, <{half} x i32> "
-                    f"<{', '.join(f'i32 {lane}' for lane in range(start, start + half))}>"
-                )
-                for start in (0, half)
-            )
-            if half == 1:
-                pair = f"<1 x {self.scalar}>"
-                lower = self.block.op(f"extractelement {wide} {vector}, i32 0")
-                upper = self.block.op(f"extractelement {wide} {vector}, i32 1")
-                del pair
-            vector = self.add(lower, upper, half)
-            width = half
-        return vector
+    def totals(self, vectors: Sequence[str], width: int) -> str:
+        """The sums of the lanes of vectors, as many as a power of two and at most `width`.
+
+        Vectors are added in pairs, each half of the sum for one of them, so that the number of
+        instructions is about that of one vector for each.
+        """
+        found, held = list(vectors), 1  # every vector holds parts of so many sums
+        size = width
+        while size > held:
+            part = size // held
+            twice = len(found) > 1
+            halves = [
+                [
+                    vector * size + group * part + lane
+                    for vector in range(2 if twice else 1)
+                    for group in range(held)
+                    for lane in range(start, start + part // 2)
+                ]
+                for start in (0, part // 2)
+            ]
+            following = []
+            for index in range(0, len(found), 2 if twice else 1):
+                pair = found[index], found[index + 1] if twice else "poison"
+                lower, upper = (self.chosen(*pair, size, lanes) for lanes in halves)
+                following.append(self.add(lower, upper, len(halves[0])))
+            found = following
+            held, size = (2 * held, size) if twice else (held, size // 2)
+        (result,) = found
+        return result
+
+    def chosen(self, x: str, y: str, width: int, lanes: Sequence[int]) -> str:
+        """Lanes of two vectors, one after the other; those of y are counted from `width`."""
+        wide = self.type_of(width)
+        if len(lanes) == 1:
+            return self.block.op(f"extractelement {wide} {x}, i32 {lanes[0]}")
+        listed = ", ".join(f"i32 {lane}" for lane in lanes)
+        return self.block.op(
+            f"shufflevector {wide} {x}, {wide} {y}, <{len(lanes)} x i32> <{listed}>"
+        )
+
+    def store_lane(self, vector: str, lane: int, width: int, pointer: str) -> None:
+        """Write one lane of a vector."""
+        number = self.block.op(f"extractelement {self.type_of(width)} {vector}, i32 {lane}")
+        self.block.do(f"store {self.scalar} {number}, ptr {pointer}, align {self.itemsize}")
 
     def function(self, name: str) -> None:
         """End the function, and put it into the module."""
