@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,25 @@ NAMESPACE = "adjoint"
 TreeDef = optree.PyTreeSpec
 _ARRAYS = frozenset({np.ndarray, float, int, complex, np.float64, np.float32})
 _ATOMS = (np.ndarray, float, np.generic, int, complex)
+
+
+def row(tree: Any) -> TreeDef | None:
+    """The structure of a list or tuple of bare arrays, in a fraction of the time; None for others.
+
+    Its leaves are its entries.
+    """
+    kind = type(tree)
+    if (kind is list or kind is tuple) and tree:
+        for leaf in tree:
+            if type(leaf) is not np.ndarray:
+                return None
+        return _row(kind, len(tree))
+    return None
+
+
+@lru_cache(maxsize=256)
+def _row(kind: type[list[Any]] | type[tuple[Any, ...]], length: int) -> TreeDef:
+    return optree.tree_structure(kind(range(length)), namespace=NAMESPACE)
 
 
 def flatten(tree: Any) -> tuple[list[Any], TreeDef | None]:

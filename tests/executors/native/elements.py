@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import ctypes
 import platform
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from adjoint.base.arrays import ArrayType
+from adjoint.base.arrays import ArrayType, array_type
 from adjoint.executors.native import elements
 from adjoint.executors.native.machine import Code, Effort, Machine, machine
 from adjoint.executors.native.module import (
     Block,
     Module,
     Value,
+    constant,
     memory_type,
     scalar_type,
     vector_type,
 )
+from adjoint.primitives.declaration import PRIMITIVES
 from adjoint.program import Equation
 
 # Invalid, division by zero and overflow, as C numbers them on x86, and elsewhere.
@@ -49,6 +52,9 @@ class Case:
         return self.equation.outputs[0].type.dtype
 
 
+Body = Callable[[Block, list[elements.Fault], list[Value]], Value]
+
+
 def module_of(cases: list[Case], lanes: int) -> Module:
     """A module with a function for each case."""
     writer = Writer(lanes)
@@ -71,6 +77,16 @@ class Writer:
             self.module.declare(name, f"declare i32 @{name}(i32)")
 
     def add(self, case: Case) -> None:
+        def body(block: Block, faults: list[elements.Fault], operands: list[Value]) -> Value:
+            name, params = case.primitive, case.equation.params
+            types, result = case.types, case.result
+            return elements.emit(block, faults, name, params, operands, types, result, False)
+
+        self.function(case.name, [t.dtype for t in case.types], case.result, body)
+
+    def function(
+        self, name: str, dtypes: list[np.dtype[Any]], result: np.dtype[Any], body: Body
+    ) -> None:
         block = Block(self.module)
         block.do("br label %loop")
         block.place("loop")
@@ -78,29 +94,20 @@ class Writer:
         block.do(f"call i32 @feclearexcept(i32 {FLAGS})")
         place = 0
         operands = []
-        for type_ in case.types:
-            count = 2 if type_.dtype.kind == "c" else 1
-            parts = tuple(self._load(block, place + k, type_.dtype) for k in range(count))
-            operands.append(Value(parts, type_.dtype, self.lanes))
+        for dtype in dtypes:
+            count = 2 if dtype.kind == "c" else 1
+            parts = tuple(self._load(block, place + k, dtype) for k in range(count))
+            operands.append(Value(parts, dtype, self.lanes))
             place += count
         faults: list[elements.Fault] = []
-        found = elements.emit(
-            block,
-            faults,
-            case.primitive,
-            case.equation.params,
-            operands,
-            case.types,
-            case.result,
-            contract=False,
-        )
-        assert (found.dtype, found.lanes) == (case.result, self.lanes)
+        found = body(block, faults, operands)
+        assert (found.dtype, found.lanes) == (result, self.lanes)
         for part in found.parts:
-            self._store(block, place, part, case.result)
+            self._store(block, place, part, result)
             place += 1
         self._finish(block, faults)
         self.module.functions.append(
-            block.function(f"define void @{case.name}(i64 %n, ptr %arrays, ptr %status)")
+            block.function(f"define void @{name}(i64 %n, ptr %arrays, ptr %status)")
         )
 
     def _address(self, block: Block, place: int, dtype: np.dtype[Any]) -> str:
@@ -152,21 +159,29 @@ def compiled(module: Module, on: Machine | None = None, effort: Effort | None = 
     return (on or machine()).compile(module.text(), effort, verify=True)
 
 
-def run(code: Any, case: Case, arrays: list[Any], lanes: int) -> tuple[Any, Any]:
-    """The results, and the status of each step."""
+def run(code: Code, case: Case, arrays: list[Any], lanes: int) -> tuple[Any, Any]:
+    """The results, and for each step whether a flag was raised or a fault found."""
+    return call(code, case.name, arrays, case.result, lanes)
+
+
+def call(
+    code: Code, name: str, arrays: list[Any], dtype: np.dtype[Any], lanes: int
+) -> tuple[Any, Any]:
+    """The same of any function that a `Writer` has written."""
+    assert arrays[0].size % max(lanes, 1) == 0
     inputs = [np.ascontiguousarray(part) for array in arrays for part in _parts(array)]
     size = arrays[0].size
-    result = np.empty(size, case.result)
+    result = np.empty(size, dtype)
     outputs = [part.copy() for part in _parts(result)]
     status = np.zeros(size, np.int8)
     pointers = (ctypes.c_void_p * (len(inputs) + len(outputs)))(
         *(array.ctypes.data for array in (*inputs, *outputs))
     )
     function = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(
-        code.address(case.name)
+        code.address(name)
     )
     function(size, ctypes.addressof(pointers), status.ctypes.data)
-    if case.result.kind == "c":
+    if dtype.kind == "c":
         result.real, result.imag = outputs
     else:
         result = outputs[0]
@@ -175,3 +190,49 @@ def run(code: Any, case: Case, arrays: list[Any], lanes: int) -> tuple[Any, Any]
 
 def _parts(array: Any) -> list[Any]:
     return [array.real, array.imag] if array.dtype.kind == "c" else [array]
+
+
+def combined(kind: str, first: Any, second: Any, lanes: int) -> Any:
+    """Two arrays combined as a reduction does; the first is that of the identity if None."""
+    dtype = second.dtype
+
+    def body(block: Block, faults: list[elements.Fault], operands: list[Value]) -> Value:
+        left, right = operands
+        if first is None:
+            left = block.splat(elements.identity(kind, dtype), lanes)
+        return elements.combine(block, kind, left, right)
+
+    writer = Writer(lanes)
+    writer.function("combined", [dtype, dtype], dtype, body)
+    arrays = [second if first is None else first, second]
+    return call(compiled(writer.module), "combined", arrays, dtype, lanes)[0]
+
+
+class Emitter:
+    """Emits float64 primitives by name, for expressions of several."""
+
+    def __init__(self, block: Block, faults: list[elements.Fault], lanes: int, contract: bool):
+        self.block, self.faults, self.lanes, self.contract = block, faults, lanes, contract
+
+    def number(self, value: float) -> Value:
+        return self.block.splat(constant(value, np.dtype(float)), self.lanes)
+
+    def __call__(self, name: str, *operands: Value) -> Value:
+        types = [array_type((3,), operand.dtype) for operand in operands]
+        (result,) = PRIMITIVES[name].infer(*types)
+        return elements.emit(
+            self.block, self.faults, name, {}, operands, types, result.dtype, self.contract
+        )
+
+
+def evaluated(
+    expression: Callable[[Emitter, Value], Value], x: Any, lanes: int, contract: bool = True
+) -> tuple[Any, Any]:
+    """An expression of one float64 array: its values, and where it raised flags."""
+
+    def body(block: Block, faults: list[elements.Fault], operands: list[Value]) -> Value:
+        return expression(Emitter(block, faults, lanes, contract), operands[0])
+
+    writer = Writer(lanes)
+    writer.function("evaluated", [x.dtype], x.dtype, body)
+    return call(compiled(writer.module), "evaluated", [x], x.dtype, lanes)

@@ -35,14 +35,14 @@ Nest = Callable[[Sequence[Label], Callable[[], None]], None]
 class Gathering:
     """Where a reduction gathers.
 
-    lanes: of what is gathered. parts: in registers, for each instance, its stack memory: one for
-    the rounds at hand, the total and its rounding errors. memory: the variable in whose memory it
+    lanes: of what is gathered. parts: in registers, for each instance and turn, its stack memory:
+    for the rounds at hand, the total and its rounding errors. memory: the variable in whose memory it
     gathers instead.
     """
 
     lanes: int
     lane_reduced: bool
-    parts: dict[tuple[int, ...], list[list[str]]] = field(default_factory=dict)
+    parts: dict[tuple[int, ...], list[list[list[str]]]] = field(default_factory=dict)
     memory: Variable | None = None
 
 
@@ -54,6 +54,7 @@ class Accumulators:
         self.block: Block = memory.block
         self.ways = ways
         self.storage = storage
+        self.turn = 0  # which of the rounds that stand side by side is written
         self._gatherings: dict[int, Gathering] = {}
         self._homes: dict[int, Path] = {}
 
@@ -82,7 +83,7 @@ class Accumulators:
 
     # --- starting ---------------------------------------------------------------------------------
 
-    def start(self, node: Node, nest: Nest) -> None:
+    def start(self, node: Node, nest: Nest, turns: int) -> None:
         """Memory for a reduction, holding the neutral element."""
         loop = self._lane_loop(node)
         lane_reduced = loop is not None and loop.label in {x.find() for x in node.reduced}
@@ -94,7 +95,7 @@ class Accumulators:
         dtype = node.output.type.dtype
         neutral = identity(node.combine, dtype)
         if not inner:
-            return self._start_registers(node, gathering, neutral)
+            return self._start_registers(node, gathering, neutral, turns)
         gathering.memory = node.output
         if lane_reduced:
             gathering.memory = self._lane_memory(node, lanes)
@@ -116,20 +117,23 @@ class Accumulators:
         found = (label.find() for label in node.labels if label is not None)
         return [label for label in found if label.unrolled]
 
-    def _start_registers(self, node: Node, gathering: Gathering, neutral: Value) -> None:
+    def _start_registers(
+        self, node: Node, gathering: Gathering, neutral: Value, turns: int
+    ) -> None:
         count = 3 if self.compensated(node) else 1
         zero = constant(0, neutral.dtype)
 
+        def slot(number: int) -> list[str]:
+            value = self.block.splat(zero if number else neutral, gathering.lanes)
+            places = []
+            for part in value.parts:
+                place = self.block.stack(register_type(value))
+                self.block.do(f"store {register_type(value)} {part}, ptr {place}")
+                places.append(place)
+            return places
+
         def clear() -> None:
-            slots = []
-            for number in range(count):
-                value = self.block.splat(zero if number else neutral, gathering.lanes)
-                places = []
-                for part in value.parts:
-                    place = self.block.stack(register_type(value))
-                    self.block.do(f"store {register_type(value)} {part}, ptr {place}")
-                    places.append(place)
-                slots.append(places)
+            slots = [[slot(number) for number in range(count)] for _ in range(turns)]
             gathering.parts[self._key(node)] = slots
 
         labels = self._unrolled(node)
@@ -198,7 +202,7 @@ class Accumulators:
     def _slots(
         self, node: Node, gathering: Gathering, number: int, value: Value
     ) -> list[tuple[str, str]]:
-        places = gathering.parts[self._key(node)][number]
+        places = gathering.parts[self._key(node)][self.turn][number]
         wide = register_type(value)
         old = Value(
             tuple(self.block.op(f"load {wide}, ptr {place}") for place in places),
@@ -240,7 +244,8 @@ class Accumulators:
         scalar = scalar_type(node.output.type.dtype)
         wide = vector_type(scalar, gathering.lanes)
         zero = self.block.splat(constant(0, node.output.type.dtype), gathering.lanes)
-        for rounds, totals, errors in gathering.parts.values():
+        slots = [slot for turns in gathering.parts.values() for slot in turns]
+        for rounds, totals, errors in slots:
             for number, (at_hand, total, error) in enumerate(
                 zip(rounds, totals, errors, strict=True)
             ):
@@ -302,8 +307,12 @@ class Accumulators:
         return Value(tuple(texts), dtype, lanes)
 
     def _total(self, node: Node, gathering: Gathering) -> Value:
+        turns = gathering.parts[self._key(node)]
+        totals = [self._total_of(node, gathering, slots) for slots in turns]
+        return self.combined(node, totals)
+
+    def _total_of(self, node: Node, gathering: Gathering, slots: list[list[str]]) -> Value:
         dtype = node.output.type.dtype
-        slots = gathering.parts[self._key(node)]
         wide = vector_type(scalar_type(dtype), gathering.lanes)
         op = self.block.op
         if len(slots) == 1:

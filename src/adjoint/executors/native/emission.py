@@ -21,11 +21,14 @@ from adjoint.executors.native.schedule import (
     Loop,
     Scheduler,
     axis_values,
+    instances,
     paths,
 )
 from adjoint.executors.native.storage import Storage, in_registers
 from adjoint.program import Literal, Variable
 
+SHORT: Final = 24  # instances of a body that is written several times
+TURNS: Final = 4
 ROUNDS: Final = 16  # of a loop between two compensated additions to a sum
 
 Reader = Callable[[], Value]
@@ -133,8 +136,31 @@ class Emitter:
     # --- loops ------------------------------------------------------------------------------------
 
     def _loop(self, loop: Loop) -> None:
+        turns = self._turns(loop)
         for node in loop.starts:
-            self._start(node)
+            self._start(node, turns)
+        step = max(loop.lanes, 1)
+        extent = loop.label.extent
+        whole = extent // (step * turns) * step * turns if turns > 1 else 0
+        if whole:
+            self._rounds(loop, 0, whole, turns)
+        if whole < extent:
+            self._rounds(loop, whole, extent, 1)
+        for node in loop.starts:
+            self._finish(node)
+
+    def _turns(self, loop: Loop) -> int:
+        """How many rounds are written side by side, so that they need not wait for each other."""
+        gathers = any(node.kind is Kind.REDUCE for node in loop.starts)
+        nodes = [item for item in loop.body if isinstance(item, Node)]
+        short = len(nodes) == len(loop.body) and sum(map(instances, nodes)) <= SHORT
+        rounds = loop.label.extent // max(loop.lanes, 1)
+        if not gathers or not short or any(node.kind is Kind.SCATTER for node in nodes):
+            return 1
+        return TURNS if rounds >= TURNS else 1
+
+    def _rounds(self, loop: Loop, first: int, last: int, turns: int) -> None:
+        """The rounds from first to last, and sums carried over now and then."""
         summed = [
             item
             for item in loop.body
@@ -143,21 +169,27 @@ class Emitter:
             and self.accumulators.compensated(item)
             and loop.label in {label.find() for label in item.reduced}
         ]
-        step = max(loop.lanes, 1)
-        if summed and loop.label.extent > 2 * ROUNDS * step:
-            with self.counting("0", str(loop.label.extent), ROUNDS * step) as start:
-                end = self.block.op(f"add i64 {start}, {ROUNDS * step}")
-                extent = loop.label.extent
-                end = self.least(end, str(extent))
-                with self.counting(start, end, step) as position:
-                    self._round(loop, position)
-                for node in summed:
-                    self.accumulators.carry_over(node)
-        else:
-            with self.counting("0", str(loop.label.extent), step) as position:
-                self._round(loop, position)
-        for node in loop.starts:
-            self._finish(node)
+        step = max(loop.lanes, 1) * turns
+
+        def body(position: str) -> None:
+            for turn in range(turns):
+                self.accumulators.turn = turn
+                here = position
+                if turn:
+                    here = self.block.op(f"add i64 {position}, {turn * max(loop.lanes, 1)}")
+                self._round(loop, here, last % step != 0)
+            self.accumulators.turn = 0
+
+        if not summed or last - first <= 2 * ROUNDS * step:
+            with self.counting(str(first), str(last), step) as position:
+                body(position)
+            return
+        with self.counting(str(first), str(last), ROUNDS * step) as start:
+            end = self.least(self.block.op(f"add i64 {start}, {ROUNDS * step}"), str(last))
+            with self.counting(start, end, step) as position:
+                body(position)
+            for node in summed:
+                self.accumulators.carry_over(node)
 
     def least(self, one: str, other: str) -> str:
         """The smaller of two i64."""
@@ -186,11 +218,11 @@ class Emitter:
         block.place(after)
         self.label = after
 
-    def _round(self, loop: Loop, counter: str) -> None:
+    def _round(self, loop: Loop, counter: str, partial: bool) -> None:
         """The body once, for one value of the label or for as many as there are lanes."""
         frame = Frame(loop.label, loop.lanes, counter)
         extent, lanes = loop.label.extent, loop.lanes
-        if lanes and extent % lanes:
+        if lanes and partial:
             # The last round starts earlier, so that all its lanes lie within the arrays.
             frame.position = self.least(counter, str(extent - lanes))
             behind = self.block.op(f"sub i64 {counter}, {frame.position}")
@@ -226,7 +258,7 @@ class Emitter:
             with self._plain_loop(label):
                 self.nest(rest, body)
 
-    def _start(self, node: Node) -> None:
+    def _start(self, node: Node, turns: int = 1) -> None:
         if node.kind is Kind.SCATTER:
             labels = [label.find() for label in node.labels if label is not None]
             held = {frame.label for frame in self.memory.frames}
@@ -238,7 +270,7 @@ class Emitter:
 
             self.nest([label for label in labels if label not in held], copy)
             return
-        self.accumulators.start(node, self.nest)
+        self.accumulators.start(node, self.nest, turns)
 
     def _finish(self, node: Node) -> None:
         if node.kind is Kind.REDUCE:

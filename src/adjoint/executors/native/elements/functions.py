@@ -254,5 +254,8 @@ _enter_error_function("erfc")
 
 @rule("ndtr", "f", exact=False)
 def _ndtr(writer: Writer, x: Value) -> Value:
-    turned = writer.multiply(x, writer.constant(-math.sqrt(0.5), x))
-    return writer.multiply(writer.constant(0.5, x), call_library(writer, "erfc", turned))
+    # As doubles: far out, the rounding of the argument is multiplied by its square.
+    wide = _through_double(writer, x)
+    turned = writer.multiply(wide, writer.constant(-math.sqrt(0.5), wide))
+    found = writer.multiply(writer.constant(0.5, wide), call_library(writer, "erfc", turned))
+    return found if x.dtype == DOUBLE else writer.change("fptrunc", found, SINGLE)
