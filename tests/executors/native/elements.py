@@ -215,10 +215,16 @@ class Emitter:
         self.block, self.faults, self.lanes, self.contract = block, faults, lanes, contract
 
     def number(self, value: float) -> Value:
-        return self.block.splat(constant(value, np.dtype(float)), self.lanes)
+        """A Python number, as a constant."""
+        return self.block.splat(constant(value, np.dtype(type(value))), self.lanes)
 
     def __call__(self, name: str, *operands: Value) -> Value:
-        types = [array_type((3,), operand.dtype) for operand in operands]
+        types = [
+            array_type((3,), operand.dtype)
+            if operand.text.startswith("%")
+            else array_type((), operand.dtype, True)
+            for operand in operands
+        ]
         (result,) = PRIMITIVES[name].infer(*types)
         return elements.emit(
             self.block, self.faults, name, {}, operands, types, result.dtype, self.contract

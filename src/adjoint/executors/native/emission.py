@@ -64,8 +64,8 @@ class Emitter:
         self._readers: dict[int, list[Reader]] = {}
         self._inputs = {variable: n for n, variable in enumerate(graph.program.inputs)}
 
-    def emit(self) -> str:
-        """The text of `@program`."""
+    def emit(self, name: str = "program") -> str:
+        """The text of the kernel, as a function of this name."""
         self._bases()
         for item in self.scheduler.items:
             self._item(item)
@@ -73,10 +73,10 @@ class Emitter:
         status = self.block.op(f"load i1, ptr {self.fault}")
         self.block.do(f"ret i32 {self.block.op(f'zext i1 {status} to i32')}")
         header = (
-            "define internal i32 @program(ptr noalias %inputs, ptr noalias %outputs, "
+            f"define internal i32 @{name}(ptr noalias %inputs, ptr noalias %outputs, "
             "ptr noalias %workspace, ptr %state)"
         )
-        self.module.attributes += self.memory.metadata()
+        self.module.alias_tag(0)
         return self.block.function(header)
 
     def _bases(self) -> None:

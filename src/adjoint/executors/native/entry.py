@@ -13,6 +13,7 @@ an array can be resized at any time.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, Final
 
 import numpy as np
@@ -39,6 +40,7 @@ from adjoint.executors.native.python_api import (
 )
 
 STACK_LIMIT: Final = 32 << 10  # bytes of workspace that may lie on the stack
+MANY: Final = 8  # inputs of one type in a row that are checked in a loop
 SPARE: Final = ALIGNMENT - 1  # bytes that a workspace array needs beyond the workspace itself
 
 
@@ -152,19 +154,55 @@ class _Entry:
         items = block.op(f"getelementptr i8, ptr %self, i64 {TUPLE_ITEMS}")
         back = block.op(f"sub i64 0, {given}")
         bound = self._at(items, back)  # input k lies k places from here
-        for place, type_ in enumerate(self.spec.inputs):
-            passed = block.op(f"icmp sgt i64 {given}, {place}")
-            base = block.op(f"select i1 {passed}, ptr %args, ptr {bound}")
-            found = block.op(f"load ptr, ptr {self._at(base, place)}")
-            data = self._checked(found, type_)
-            block.do(f"store ptr {data}, ptr {self._at(inputs, place)}")
+        first = 0
+        for type_, group in groupby(self.spec.inputs):
+            last = first + len(list(group))
+            if last - first < MANY:
+                for place in range(first, last):
+                    self._check_input(str(place), type_, inputs, (given, bound), "null")
+            else:
+                self._check_many(first, last, type_, inputs, (given, bound))
+            first = last
 
-    def _checked(self, found: str, type_: ArrayType, writeable: bool = False) -> str:
+    def _check_input(
+        self, place: str, type_: ArrayType, inputs: str, sources: tuple[str, str], slot: str
+    ) -> None:
+        block = self.block
+        given, bound = sources
+        passed = block.op(f"icmp sgt i64 {given}, {place}")
+        base = block.op(f"select i1 {passed}, ptr %args, ptr {bound}")
+        found = block.op(f"load ptr, ptr {self._at(base, place)}")
+        data = self._checked(found, type_, slot=slot)
+        block.do(f"store ptr {data}, ptr {self._at(inputs, place)}")
+
+    def _check_many(
+        self, first: int, last: int, type_: ArrayType, inputs: str, sources: tuple[str, str]
+    ) -> None:
+        """Arguments of one type in a loop, so that thousands of them are little code."""
+        block = self.block
+        slots = block.stack(f"[{last - first} x i64]", 8)
+        counter = block.stack("i64", 8)
+        block.do(f"store i64 {first}, ptr {counter}")
+        loop, after = block.new_label("inputs"), block.new_label("checked")
+        block.do(f"br label %{loop}")
+        block.place(loop)
+        place = block.op(f"load i64, ptr {counter}")
+        number = block.op(f"sub i64 {place}, {first}")
+        slot = block.op(f"getelementptr i64, ptr {slots}, i64 {number}")
+        self._check_input(place, type_, inputs, sources, slot)
+        following = block.op(f"add i64 {place}, 1")
+        block.do(f"store i64 {following}, ptr {counter}")
+        more = block.op(f"icmp slt i64 {following}, {last}")
+        block.do(f"br i1 {more}, label %{loop}, label %{after}")
+        block.place(after)
+
+    def _checked(
+        self, found: str, type_: ArrayType, writeable: bool = False, slot: str = "null"
+    ) -> str:
         """The address of the numbers in an argument; a miss where it is not of the type."""
         check = self.checks.check(type_, writeable)
-        slot = (
-            self.block.stack("i64", 8) if type_.ndim == 0 and type_.dtype.kind in "bi" else "null"
-        )
+        if slot == "null" and type_.ndim == 0 and type_.dtype.kind in "bi":
+            slot = self.block.stack("i64", 8)
         data = self.block.op(f"call ptr {check}(ptr {found}, ptr {slot})")
         # No array of any length has the address null; one without numbers may, and is a miss.
         self._go_on(self.block.op(f"icmp ne ptr {data}, null"), self.miss)

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base.arrays import ArrayType
+from adjoint.executors.native.calls import emit_calls, place_values
 from adjoint.executors.native.callable import make_callable
 from adjoint.executors.native.elements import cost, held_in_registers, supports
 from adjoint.executors.native.emission import Emitter
@@ -36,6 +37,7 @@ from adjoint.executors.native.schedule import (
     result_path,
     stride_along,
 )
+from adjoint.executors.native.segments import cut
 from adjoint.executors.native.storage import allocate, nodes_within, rolled_axes, stored
 from adjoint.primitives.contraction import split_spec
 from adjoint.program import Equation, Program, Variable
@@ -124,26 +126,31 @@ def is_product(equation: Equation) -> bool:
 
 def native(program: Program, options: Options) -> NativeFunction:
     """Compile a program all of whose equations are lowerable."""
-    graph = build_graph(program, is_product)
-    choose_unrolled(graph, machine().native_lanes(np.dtype(float)))
-    scheduler = scheduled(graph)
     module = Module()
-    products, scratch = _products(module, graph)
-    scratch.update(_lane_scratch(graph, scheduler))
-    storage = allocate(graph, scheduler, scratch)
-    emitter = Emitter(module, graph, scheduler, storage, products)
-    module.functions.append(emitter.emit())
+    pieces = cut(program)
+    regions: list[Region] = []
+    if pieces is None:
+        workspace_bytes = _kernel(module, program, "program", regions)
+    else:
+        rows, workspace_bytes = place_values(program, pieces)
+        names = [module.fresh("segment") for _ in pieces.templates]
+        spaces = [
+            _kernel(module, template, name, regions)
+            for template, name in zip(pieces.templates, names, strict=True)
+        ]
+        emit_calls(module, names, pieces, rows, workspace_bytes)
+        workspace_bytes += max(spaces)
     lent = tuple(
         number
         for number, atom in enumerate(program.outputs)
         if atom.type.ndim and atom.type.size * atom.type.dtype.itemsize >= LENT
     )
-    work = sum(region.flops for region in _regions(graph, scheduler))
+    work = sum(region.flops for region in regions)
     spec = EntrySpec(
         inputs=program.input_types,
         outputs=program.output_types,
-        workspace_bytes=storage.workspace_bytes,
-        workspace_given=storage.workspace_bytes > STACK_LIMIT,
+        workspace_bytes=workspace_bytes,
+        workspace_given=workspace_bytes > STACK_LIMIT,
         lent=lent,
         release=work > RELEASED,
         watched=options.watched,
@@ -153,11 +160,25 @@ def native(program: Program, options: Options) -> NativeFunction:
     return NativeFunction(
         make_callable(code, "program"),
         code,
-        storage.workspace_bytes if spec.workspace_given else 0,
+        workspace_bytes if spec.workspace_given else 0,
         tuple(program.outputs[number].type for number in lent),
-        _regions(graph, scheduler),
+        tuple(regions),
         entry=spec,
     )
+
+
+def _kernel(module: Module, program: Program, name: str, regions: list[Region]) -> int:
+    """Add the kernel of a program; returns the bytes of workspace that it needs."""
+    graph = build_graph(program, is_product)
+    choose_unrolled(graph, machine().native_lanes(np.dtype(float)))
+    scheduler = scheduled(graph)
+    products, scratch = _products(module, graph)
+    scratch.update(_lane_scratch(graph, scheduler))
+    storage = allocate(graph, scheduler, scratch)
+    emitter = Emitter(module, graph, scheduler, storage, products)
+    module.functions.append(emitter.emit(name))
+    regions += _regions(graph, scheduler)
+    return storage.workspace_bytes
 
 
 def scheduled(graph: Graph) -> Scheduler:

@@ -89,7 +89,6 @@ class Memory:
         self.frames: list[Frame] = [Frame()]
         self.unrolled: dict[Label, int] = {}
         self.dynamic: dict[Dynamic, Value] = {}
-        self.tags: dict[int, str] = {}
         self._forms: dict[Any, Form] = {}
 
     # --- loops ------------------------------------------------------------------------------------
@@ -264,19 +263,7 @@ class Memory:
         return self._alias_tag(place.tag)
 
     def _alias_tag(self, tag: int) -> str:
-        number = self.tags.get(tag)
-        if number is None:
-            number = self.tags[tag] = f"!{2 + 2 * len(self.tags)}"
-        return f", !tbaa {number}"
-
-    def metadata(self) -> list[str]:
-        """The definitions of the tags."""
-        lines = ["!0 = !{}", '!1 = !{!"arrays"}']
-        for tag, name in self.tags.items():
-            number = int(name[1:])
-            lines.append(f'!{number + 1} = !{{!"array {tag}", !1, i64 0}}')
-            lines.append(f"{name} = !{{!{number + 1}, !{number + 1}, i64 0}}")
-        return lines
+        return f", !tbaa {self.block.module.alias_tag(tag)}"
 
     def load(self, variable: Variable, terms: Sequence[Term], mask: Value | None = None) -> Value:
         """The number of an array at some terms; where the mask does not hold, 0."""

@@ -65,6 +65,7 @@ class Module:
     functions: list[str] = field(default_factory=list)
     attributes: list[str] = field(default_factory=list)
     count: int = 0
+    tags: dict[int, str] = field(default_factory=dict)
 
     def declare(self, name: str, text: str) -> str:
         """Declare an external function or a global once; returns `@name`."""
@@ -75,6 +76,18 @@ class Module:
         """A name that no other function or global of the module has."""
         self.count += 1
         return f"{stem}.{self.count}"
+
+    def alias_tag(self, number: int) -> str:
+        """Metadata for memory that overlaps no memory of another number."""
+        if not self.tags:
+            self.attributes += ["!0 = !{}", '!1 = !{!"arrays"}']
+        found = self.tags.get(number)
+        if found is None:
+            place = 2 + 2 * len(self.tags)
+            found = self.tags[number] = f"!{place}"
+            self.attributes.append(f'!{place + 1} = !{{!"array {number}", !1, i64 0}}')
+            self.attributes.append(f"{found} = !{{!{place + 1}, !{place + 1}, i64 0}}")
+        return found
 
     def text(self) -> str:
         """All of it, without a target."""

@@ -28,7 +28,7 @@ def order_complex(writer: Writer, which: str, x: Value, y: Value) -> Value:
     (a, b), (c, d) = (real_part(x), imaginary_part(x)), (real_part(y), imaginary_part(y))
     # Of NaN, NumPy's comparison warns (and that of real numbers does not).
     writer.fault(writer.either(writer.compare("uno", a, c), writer.compare("uno", b, d)))
-    first = writer.compare("o" + which[0] + "t", a, c)
+    first = writer.both(writer.compare("o" + which[0] + "t", a, c), writer.compare("ord", b, d))
     tie = writer.both(writer.compare("oeq", a, c), writer.compare("o" + which, b, d))
     return writer.either(first, tie)
 

@@ -14,6 +14,7 @@ from adjoint.executors.native.elements.writer import (
     Writer,
     complex_value,
     imaginary_part,
+    known_number,
     part_dtype,
     real_part,
 )
@@ -44,17 +45,30 @@ def _convert_real(writer: Writer, x: Value, dtype: np.dtype[Any], weak: bool) ->
         return x
     if dtype == BOOLEAN:
         return truth(writer, x)
-    if x.dtype.kind == "f":
-        if dtype.kind == "f":
-            wider = dtype.itemsize > x.dtype.itemsize
-            return writer.change("fpext" if wider else "fptrunc", x, dtype)
+    if x.dtype.kind == "f" and dtype.kind != "f":
         return _float_to_integer(writer, x, dtype)
     if dtype.kind == "f":
-        if weak and dtype == SINGLE:  # as Python makes a float of it first
-            x = writer.change("sitofp", x, DOUBLE)
-            return writer.change("fptrunc", x, SINGLE)
+        known = known_number(x)
+        if known is not None:
+            return _convert_known(writer, x, known, dtype, weak)
+        if weak and x.dtype.kind != "f" and dtype == SINGLE:  # as Python makes a float of it first
+            x = _convert_real(writer, x, DOUBLE, False)
+        if x.dtype.kind == "f":
+            wider = dtype.itemsize > x.dtype.itemsize
+            return writer.change("fpext" if wider else "fptrunc", x, dtype)
         return writer.change("sitofp" if x.dtype.kind == "i" else "uitofp", x, dtype)
     return _integer_to_integer(writer, x, dtype, weak)
+
+
+def _convert_known(
+    writer: Writer, x: Value, number: Any, dtype: np.dtype[Any], weak: bool
+) -> Value:
+    """A constant, which others then know too: that they divide by 2, for instance."""
+    with np.errstate(all="ignore"):
+        found = dtype.type(float(number) if weak else number)
+        if np.isinf(found) and not np.isinf(number):
+            writer.fault(Value(("true",), BOOLEAN))  # NumPy warns, and constants raise no flags
+    return writer.constant_of(found, dtype, x.lanes)
 
 
 def truth(writer: Writer, x: Value) -> Value:

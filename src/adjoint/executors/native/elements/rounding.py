@@ -48,24 +48,17 @@ def _fmod(writer: Writer, x: Value, y: Value) -> Value:
     return writer.binary("frem", x, y)
 
 
-def _divided(writer: Writer, x: Value, y: Value) -> tuple[Value, Value, Value, Value]:
-    """x less its rest, over y; the rest; whether one more y has to go; where y is zero."""
-    rest = _fmod(writer, x, y)
-    none = writer.equal_number(y, 0)
-    zero = writer.constant(0, x)
+def _leaves_the_wrong_sign(writer: Writer, rest: Value, y: Value) -> Value:
     opposite = writer.binary("xor", writer.sign_bit(y), writer.sign_bit(rest))
-    moved = writer.both(opposite, writer.compare("one", rest, zero))
-    return writer.divide(writer.subtract(x, rest), y), rest, moved, none
+    return writer.both(opposite, writer.compare("one", rest, writer.constant(0, rest)))
 
 
 @rule("remainder", "f")
 def _remainder(writer: Writer, x: Value, y: Value) -> Value:
     rest = _fmod(writer, x, y)
-    zero = writer.constant(0, x)
-    opposite = writer.binary("xor", writer.sign_bit(y), writer.sign_bit(rest))
-    moved = writer.both(opposite, writer.compare("one", rest, zero))
+    moved = _leaves_the_wrong_sign(writer, rest, y)
     found = writer.select(moved, writer.add(rest, y), rest)
-    signed = writer.intrinsic("copysign", zero, y)
+    signed = writer.intrinsic("copysign", writer.constant(0, x), y)
     found = writer.select(writer.equal_number(rest, 0), signed, found)
     return writer.select(writer.equal_number(y, 0), rest, found)
 
@@ -75,8 +68,7 @@ def _floor_divide(writer: Writer, x: Value, y: Value) -> Value:
     rest = _fmod(writer, x, y)
     zero, one = writer.constant(0, x), writer.constant(1, x)
     quotient = writer.divide(writer.subtract(x, rest), y)
-    opposite = writer.binary("xor", writer.sign_bit(y), writer.sign_bit(rest))
-    moved = writer.both(opposite, writer.compare("one", rest, zero))
+    moved = _leaves_the_wrong_sign(writer, rest, y)
     quotient = writer.select(moved, writer.subtract(quotient, one), quotient)
     floor = writer.intrinsic("floor", quotient)
     above = writer.compare("ogt", writer.subtract(quotient, floor), writer.constant(0.5, x))

@@ -30,7 +30,7 @@ SINGLE = np.dtype(np.float32)
 # `fdiv` or square root is moved in front of the choice, by `select`, of an operand without fault.
 _MINDFUL = "llvm.experimental.constrained"
 _ROUNDED = 'metadata !"round.tonearest", metadata !"fpexcept.maytrap"'
-_CONSTANT = re.compile("0x[0-9A-F]{16}")
+_CONSTANT = re.compile("0x[0-9A-F]{16}|-?[0-9]+")
 _RAISING = frozenset(("olt", "ole", "ogt", "oge", "ult", "ule", "ugt", "uge"))
 
 
@@ -232,9 +232,14 @@ def complex_value(real: Value, imaginary: Value) -> Value:
     return Value((real.text, imaginary.text), dtype, real.lanes)
 
 
-def known_number(x: Value) -> float | None:
+def known_number(x: Value) -> Any:
     """The real number that a value is known to be in every lane; None if it is none."""
-    texts = set(_CONSTANT.findall(x.text)) if x.dtype.kind == "f" and x.text[0] != "%" else set()
-    if len(texts) != 1:
+    if x.text.startswith("%"):
         return None
-    return float(np.uint64(int(texts.pop(), 16)).view(np.float64))
+    texts = {lane.split()[-1] for lane in x.text.strip("<>").split(",")}
+    found = _CONSTANT.fullmatch(texts.pop()) if len(texts) == 1 else None
+    if found is None or x.dtype.kind not in "fiu":
+        return None
+    if x.dtype.kind == "f":
+        return x.dtype.type(np.uint64(int(found[0], 16)).view(np.float64))
+    return x.dtype.type(int(found[0]))

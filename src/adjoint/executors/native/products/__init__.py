@@ -8,8 +8,9 @@ from math import prod
 from adjoint.executors.native.machine import machine
 from adjoint.executors.native.module import Module
 from adjoint.executors.native.products.blas import called, emit_call, fewest_flops
-from adjoint.executors.native.products.plan import Product, grouped, tiled
+from adjoint.executors.native.products.plan import Product, grouped
 from adjoint.executors.native.products.tiles import emit_tiles, emit_zeros
+from adjoint.executors.native.products.tiling import Vectors, tiled
 
 __all__ = ["Emitted", "Product", "emit_product"]
 
@@ -47,6 +48,8 @@ def emit_product(
         lanes = machine().native_lanes(product.dtype)
     if registers is None:
         registers = 32 if lanes * product.dtype.itemsize >= 64 else 16
+    if lanes * product.dtype.itemsize < 16:
+        lanes = 1
     name = module.fresh("product")
     groups = grouped(product)
     outer = (*groups.batch, *groups.rows, *groups.columns)
@@ -62,6 +65,6 @@ def emit_product(
     if call is not None and call.flops >= least:
         emit_call(module, name, product.dtype, call)
         return Emitted(name, 0, product.flops, moved, True)
-    tiling = tiled(groups, size, lanes, registers)
+    tiling = tiled(groups, Vectors(lanes, registers, size))
     scratch = emit_tiles(module, name, product.dtype, tiling)
     return Emitted(name, scratch, product.flops, moved, False)

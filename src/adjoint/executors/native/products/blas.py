@@ -73,8 +73,8 @@ def _bundled(name: str) -> Routine | None:
 def fewest_flops(vector_bytes: int) -> float:
     """How many operations a product must have for BLAS to be faster than tiles.
 
-    Measured with OpenBLAS, whose advantage is that it uses all processors: with vectors of 64 bytes,
-    tiles on one processor are as fast as two with its code for vectors of 32 bytes.
+    Measured with OpenBLAS, whose advantage is that it uses all processors: with vectors of 64
+    bytes, tiles on one processor are as fast as two with its code for vectors of 32 bytes.
     """
     processors = os.cpu_count() or 1
     if vector_bytes >= 64:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from adjoint.executors.native.module import Module
-from adjoint.executors.native.products.plan import FLUSH, Axis, Piece, Tiling
+from adjoint.executors.native.products.plan import Axis
+from adjoint.executors.native.products.tiling import Piece, Tiling
 from adjoint.executors.native.products.writer import Writer
 
 # Adds the terms at two places, in A and B, to one of the sets of partial sums.
@@ -73,73 +74,94 @@ class _Tiles:
         self, axes: tuple[Axis, ...], widths: list[int], a: str, b: str, step: Step, unit: int = 1
     ) -> list[str]:
         """The sums over the axes, one of each width; `unit` numbers of the last axis are a step."""
-        writer, tiling = self.writer, self.tiling
-        types = [writer.type_of(width) for width in widths] * tiling.split
-        zeros = [writer.filled(writer.zero, width) for width in widths] * tiling.split
-        size = len(widths)
-
-        def steps(count: int, a: str, b: str, sums: list[str]) -> list[str]:
-            """Written out; the sets of partial sums take turns."""
-            for index in range(count):
-                first = index % tiling.split * size
-                places = writer.advanced(
-                    (a, b), (index * unit * axes[-1].a, index * unit * axes[-1].b)
-                )
-                sums[first : first + size] = step(*places, sums[first : first + size])
-            return sums
-
-        def level(depth: int, a: str, b: str, sums: list[str]) -> list[str]:
-            axis, last = axes[depth], depth == len(axes) - 1
-            width = unit * tiling.unroll if last else 1
-            turns = axis.size // width
-            inside = width * prod(other.size for other in axes[depth + 1 :])
-
-            def turn(_: str, values: list[str]) -> list[str]:
-                place_a, place_b, *old = values
-                new = (
-                    steps(tiling.unroll, place_a, place_b, old)
-                    if last
-                    else level(depth + 1, place_a, place_b, old)
-                )
-                return [
-                    *writer.advanced((place_a, place_b), (width * axis.a, width * axis.b)),
-                    *new,
-                ]
-
-            def run(count: int | str, values: list[str]) -> list[str]:
-                return writer.loop(count, ["ptr", "ptr", *types], values, turn)
-
-            def part(index: str, values: list[str]) -> list[str]:
-                # Long sums are sums of the sums of their parts: less is rounded away.
-                start = writer.times(index, chunk)
-                rest = writer.block.op(f"sub nsw i64 {turns}, {start}")
-                (*following,) = run(writer.smaller(rest, chunk), [*values[:2], *zeros])
-                totals = [
-                    writer.add(x, y, width)
-                    for x, y, width in zip(
-                        values[2:], following[2:], widths * tiling.split, strict=True
-                    )
-                ]
-                return [*following[:2], *totals]
-
-            values = [a, b, *sums]
-            chunk = max(1, FLUSH // inside)
-            if turns and inside <= FLUSH < inside * turns:
-                values = writer.loop(ceil(turns / chunk), ["ptr", "ptr", *types], values, part)
-            elif turns:
-                values = run(turns, values)
-            rest = axis.size // unit - turns * tiling.unroll if last else 0
-            return steps(rest, values[0], values[1], values[2:])
-
+        zeros = [self.writer.filled(self.writer.zero, width) for width in widths]
         if not axes:
-            return step(a, b, zeros[:size])
-        found = level(0, a, b, zeros)
-        while len(found) > size:
-            half = len(found) // size // 2 * size
-            pairs = zip(found[:half], found[-half:], widths * half, strict=False)
-            found[:half] = [writer.add(x, y, width) for x, y, width in pairs]
-            del found[-half:]
-        return found
+            return step(a, b, zeros)
+        return _Sum(self.writer, self.tiling, axes, widths, step, unit).found(a, b)
+
+
+class _Sum:
+    """The loops of a sum.
+
+    axes: to sum over. widths: of the sums, of which there are several. step: adds one term to each.
+    unit: how many numbers along the last axis are in a term.
+    """
+
+    def __init__(
+        self,
+        writer: Writer,
+        tiling: Tiling,
+        axes: tuple[Axis, ...],
+        widths: list[int],
+        step: Step,
+        unit: int,
+    ) -> None:
+        self.writer = writer
+        self.split, self.unroll, self.flush = tiling.split, tiling.unroll, tiling.flush
+        self.axes = axes
+        self.step = step
+        self.unit = unit
+        self.size = len(widths)
+        self.widths = widths * self.split
+        self.types = ["ptr", "ptr", *(writer.type_of(width) for width in self.widths)]
+        self.zeros = [writer.filled(writer.zero, width) for width in self.widths]
+
+    def found(self, a: str, b: str) -> list[str]:
+        """The sums from these places on in A and B."""
+        sums = self.level(0, a, b, self.zeros)
+        while len(sums) > self.size:
+            half = len(sums) // self.size // 2 * self.size
+            sums = [*self.added(sums[:half], sums[-half:]), *sums[half:-half]]
+        return sums
+
+    def added(self, left: list[str], right: list[str]) -> list[str]:
+        """Sums of sums."""
+        pairs = zip(left, right, self.widths[: len(left)], strict=True)
+        return [self.writer.add(x, y, width) for x, y, width in pairs]
+
+    def steps(self, count: int, a: str, b: str, sums: list[str]) -> list[str]:
+        """Steps written out; the sets of partial sums take turns."""
+        sums = list(sums)
+        axis, size = self.axes[-1], self.size
+        for index in range(count):
+            first = index % self.split * size
+            number = index * self.unit
+            place_a, place_b = self.writer.advanced((a, b), (number * axis.a, number * axis.b))
+            sums[first : first + size] = self.step(place_a, place_b, sums[first : first + size])
+        return sums
+
+    def level(self, depth: int, a: str, b: str, sums: list[str]) -> list[str]:
+        """The sum over an axis and those inside of it, added to what is there."""
+        writer, axis, last = self.writer, self.axes[depth], depth == len(self.axes) - 1
+        per_turn = self.unroll if last else 1
+        turns = axis.size // (per_turn * self.unit if last else 1)
+        steps = [step * per_turn * (self.unit if last else 1) for step in (axis.a, axis.b)]
+
+        def turn(_: str, values: list[str]) -> list[str]:
+            place_a, place_b, *old = values
+            if last:
+                new = self.steps(per_turn, place_a, place_b, old)
+            else:
+                new = self.level(depth + 1, place_a, place_b, old)
+            return [*writer.advanced((place_a, place_b), steps), *new]
+
+        def part(index: str, values: list[str]) -> list[str]:
+            start = writer.times(index, chunk)
+            left = writer.smaller(writer.block.op(f"sub nsw i64 {turns}, {start}"), chunk)
+            places = values[:2]
+            found = writer.loop(left, self.types, [*places, *self.zeros], turn)
+            return [*found[:2], *self.added(values[2:], found[2:])]
+
+        # Long sums are sums of the sums of their parts: less is rounded away.
+        inside = per_turn * prod(other.size for other in self.axes[depth + 1 :])
+        chunk = max(1, self.flush // inside)
+        values = [a, b, *sums]
+        if turns and inside <= self.flush < inside * turns:
+            values = writer.loop(ceil(turns / chunk), self.types, values, part)
+        elif turns:
+            values = writer.loop(turns, self.types, values, turn)
+        rest = axis.size // self.unit - turns * per_turn if last else 0
+        return self.steps(rest, values[0], values[1], values[2:])
 
 
 class _ColumnTiles(_Tiles):
@@ -160,12 +182,9 @@ class _ColumnTiles(_Tiles):
         writer, tiling = self.writer, self.tiling
         steps = strides([axis.size for axis in tiling.batch], tiling.depth * self.width)
         sources = [
-            Axis(axis.size, axis.b, step, 0)
-            for axis, step in zip(tiling.batch, steps, strict=True)
+            Axis(axis.size, axis.b, step, 0) for axis, step in zip(tiling.batch, steps, strict=True)
         ]
-        inside = [
-            replace(axis, b=step) for axis, step in zip(tiling.batch, steps, strict=True)
-        ]
+        inside = [replace(axis, b=step) for axis, step in zip(tiling.batch, steps, strict=True)]
         self.scratch_elements = tiling.depth * self.width * prod(axis.size for axis in inside)
         a, b = ("%b", "%a") if tiling.swapped else ("%a", "%b")
         writer.over(sources, (b, "%scratch", "%c"), lambda places: self.pack(places[0], places[1]))
@@ -354,9 +373,7 @@ class _SumTiles(_Tiles):
         ]
         self.finish(c, places_c, parts)
 
-    def finish(
-        self, c: str, places: list[int], parts: list[tuple[Piece, list[str]]]
-    ) -> None:
+    def finish(self, c: str, places: list[int], parts: list[tuple[Piece, list[str]]]) -> None:
         """Add up the lanes of every sum, and write the results to their places."""
         writer = self.writer
         first = 0

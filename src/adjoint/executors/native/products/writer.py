@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from adjoint.executors.native.module import Block, Module, number_text, scalar_type, vector_type
-from adjoint.executors.native.products.plan import Axis, Piece
+from adjoint.executors.native.products.plan import Axis
+from adjoint.executors.native.products.tiling import Piece
 
 Body = Callable[[str, list[str]], list[str]]
 
@@ -21,6 +22,7 @@ class Writer:
         self.module = module
         self.scalar = scalar_type(dtype)
         self.itemsize = dtype.itemsize
+        self.masks: dict[tuple[int, int], str] = {}
         (self.zero,) = number_text(0.0, dtype)
         (self.nan,) = number_text(np.nan, dtype)
 
@@ -168,8 +170,29 @@ class Writer:
         self.module.declare(name, f"declare void @{name}({wide}, ptr, i32, <{width} x i1>)")
         block.do(
             f"call void @{name}({wide} {vector}, ptr {pointer}, i32 {self.itemsize}, "
-            f"{_mask(piece)})"
+            f"<{width} x i1> {self.hidden_mask(piece)})"
         )
+
+    def hidden_mask(self, piece: Piece) -> str:
+        """The lanes that a piece uses, as a mask of which LLVM does not know the bits.
+
+        From a mask that it knows it concludes that the other lanes can be anything, and computes
+        with zeros in them: zero times infinity would be a fault.
+        """
+        key = (piece.width, piece.count)
+        if key not in self.masks:
+            integer = f"i{max(piece.width, 8)}"
+            number = f"%m{piece.width}.{piece.count}"
+            bits = (1 << piece.count) - 1
+            opening = self.block.opening
+            opening.append(f'  {number} = call {integer} asm "", "=r,0"({integer} {bits})')
+            if piece.width < 8:
+                opening.append(f"  {number}.b = trunc {integer} {number} to i{piece.width}")
+                number += ".b"
+            mask = f"{number}.l"
+            opening.append(f"  {mask} = bitcast i{piece.width} {number} to <{piece.width} x i1>")
+            self.masks[key] = mask
+        return self.masks[key]
 
     # --- arithmetic ------------------------------------------------------------------------------
 
