@@ -10,10 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pytest
 
 from adjoint.base.arrays import ArrayType
 from adjoint.base.errors import NativeUnavailableError
+from adjoint.calculus import machine_code
 from adjoint.executors import NumpyExecutor
+from adjoint.executors.native import executor
 from adjoint.program import Equation, Program
 
 _PYTHON = {"f": float, "c": complex, "i": int}
@@ -26,6 +29,14 @@ class Options:
     threads: int
 
 
+@dataclass(frozen=True)
+class Region:
+    name: str
+    equations: int
+    flops: float
+    bytes: int
+
+
 class FakeFunction:
     """A program as `lower.native` would give it, with counts of what happened to it."""
 
@@ -36,6 +47,8 @@ class FakeFunction:
         self.lent: tuple[ArrayType, ...] = ()
         if lent:
             self.lent = tuple(each for each in program.output_types if each.ndim)
+        self.stack_bytes = 0
+        self.regions: tuple[Any, ...] = (Region("loop", len(program), 10.0, 80),)
         self.always_misses = misses
         self.runs = 0
         self.hits = 0
@@ -80,12 +93,6 @@ class FakeFunction:
 
     def assembly(self) -> str:
         return "ret\n"
-
-    def regions(self) -> str:
-        return f"one region of {len(self.program)}"
-
-    def memory(self) -> str:
-        return f"workspace {self.workspace_bytes}"
 
 
 def _fits(type_: ArrayType, argument: Any) -> bool:
@@ -150,3 +157,12 @@ def fake_bind(function: Callable[..., Any], constants: Iterable[Any]) -> Callabl
         return function(*arguments[:given], *bound, *arguments[given:])
 
     return call
+
+
+def install(monkeypatch: pytest.MonkeyPatch) -> FakeLowering:
+    """Let the native executor use a fake lowering, which is returned."""
+    lowering = FakeLowering()
+    monkeypatch.setattr(executor, "lowering", lambda: lowering)
+    monkeypatch.setattr(machine_code, "lowering", lambda: lowering)
+    monkeypatch.setattr(executor, "bind", fake_bind)
+    return lowering

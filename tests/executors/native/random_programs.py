@@ -59,6 +59,8 @@ class Maker:
         return bool(self.rng.random() < probability)
 
     def one(self, things: Sequence[Any]) -> Any:
+        if not len(things):
+            raise Unfit
         return things[int(self.rng.integers(len(things)))]
 
     def length(self) -> int:
@@ -486,7 +488,10 @@ def scattered(m: Maker) -> None:
         raise Unfit
     found = [v for v in m.pool if _fits(v.type.shape, part) and v.type.dtype == x.type.dtype]
     value = m.one(found) if found and m.chance(0.5) else m.fresh(part, x.type.dtype)
-    m.apply(m.one(("gather_set", "gather_add")), x, value, *indices)
+    name = m.one(("gather_set", "gather_add"))
+    if name == "gather_add" and len(indices) == 1 and value.type.shape != part:
+        value = m.apply("broadcast", value, shape=part)  # numpy.add.at fails where it broadcasts
+    m.apply(name, x, value, *indices)
 
 
 def counted(m: Maker) -> None:

@@ -176,6 +176,18 @@ def test_arbitrary_products(seed: int) -> None:
     check(spec, *places, lanes=min(width, machine().vector_bytes) // itemsize)
 
 
+@pytest.mark.parametrize("seed", range(80))
+def test_arbitrary_products_of_infinities_raise_no_flags(seed: int) -> None:
+    random = np.random.default_rng(5_000 + seed)
+    spec, places = random_case(random, 20)
+    left, right, result = places
+    lanes = int(random.choice([16, 32, 64])) // left.array.itemsize
+    lanes = min(lanes, machine().native_lanes(left.array.dtype))
+    left.array[...], right.array[...] = -2.0, -np.inf
+    run(product_of(spec, *places), left, right, result, lanes=lanes)
+    assert np.all((result.array == np.inf) | (result.array == 0.0))
+
+
 CASES = [
     ("ab,bc->ac", {"a": 178, "b": 13, "c": 16}),
     ("ab,bc->ac", {"a": 178, "b": 16, "c": 3}),

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import prod
 
 from adjoint.base.arrays import array_type
+from adjoint.executors.native.control import Control
 from adjoint.executors.native.elements import combine, emit, identity
-from adjoint.executors.native.graph import Kind, Node
+from adjoint.executors.native.graph import Node
 from adjoint.executors.native.indices import Label, row_strides
 from adjoint.executors.native.memory import Address, Memory
 from adjoint.executors.native.module import (
@@ -24,11 +26,10 @@ from adjoint.executors.native.module import (
     scalar_type,
     vector_type,
 )
-from adjoint.executors.native.schedule import Loop, Path, result_path
-from adjoint.executors.native.storage import Place, Storage, rolled_axes
+from adjoint.executors.native.schedule import Loop
+from adjoint.executors.native.storage import ALIGNMENT, Place, Storage, rolled_axes
+from adjoint.executors.native.values import Values
 from adjoint.program import Variable
-
-Nest = Callable[[Sequence[Label], Callable[[], None]], None]
 
 
 @dataclass
@@ -36,34 +37,36 @@ class Gathering:
     """Where a reduction gathers.
 
     lanes: of what is gathered. parts: in registers, for each instance and turn, its stack memory:
-    for the rounds at hand, the total and its rounding errors. memory: the variable in whose memory it
-    gathers instead.
+    for the rounds at hand, the total and its rounding errors. memory: the variable in whose memory
+    it gathers instead.
     """
 
+    combine: str
     lanes: int
     lane_reduced: bool
     parts: dict[tuple[int, ...], list[list[list[str]]]] = field(default_factory=dict)
     memory: Variable | None = None
 
 
+def own_bytes(node: Node, shape: Sequence[int], lanes: int) -> int:
+    """The bytes in which each lane, or each thread, gathers for itself."""
+    size = prod(shape) * max(lanes, 1) * node.output.type.dtype.itemsize
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
 class Accumulators:
     """The reductions of one function."""
 
-    def __init__(self, memory: Memory, ways: dict[int, Path], storage: Storage) -> None:
-        self.memory = memory
-        self.block: Block = memory.block
-        self.ways = ways
-        self.storage = storage
+    def __init__(self, values: Values, control: Control) -> None:
+        self.memory: Memory = values.memory
+        self.block: Block = values.block
+        self.home = values.home
+        self.ways = values.ways
+        self.storage: Storage = values.storage
+        self.control = control
         self.turn = 0  # which of the rounds that stand side by side is written
+        self.thread = ""  # the number of the thread that gathers, where there are several
         self._gatherings: dict[int, Gathering] = {}
-        self._homes: dict[int, Path] = {}
-
-    def home(self, node: Node) -> Path:
-        """The loops within which the result of a node is known."""
-        found = self._homes.get(node.number)
-        if found is None:
-            found = self._homes[node.number] = result_path(node, self.ways[node.number])
-        return found
 
     def inner_labels(self, node: Node) -> list[Label]:
         """The rolled labels of the result whose loops are within that of the reduction."""
@@ -83,22 +86,25 @@ class Accumulators:
 
     # --- starting ---------------------------------------------------------------------------------
 
-    def start(self, node: Node, nest: Nest, turns: int) -> None:
-        """Memory for a reduction, holding the neutral element."""
+    def start(self, node: Node, turns: int, private: bool) -> None:
+        """Memory for a reduction, holding the neutral element.
+
+        private: whether a thread gathers beside others, and so not in the memory of the result.
+        """
         loop = self._lane_loop(node)
         lane_reduced = loop is not None and loop.label in {x.find() for x in node.reduced}
         inner = self.inner_labels(node)
         along = loop is not None and loop.label in inner
         lanes = loop.lanes if loop is not None and not along else 0
-        gathering = Gathering(lanes, lane_reduced)
+        gathering = Gathering(node.combine, lanes, lane_reduced)
         self._gatherings[node.number] = gathering
         dtype = node.output.type.dtype
         neutral = identity(node.combine, dtype)
         if not inner:
             return self._start_registers(node, gathering, neutral, turns)
         gathering.memory = node.output
-        if lane_reduced:
-            gathering.memory = self._lane_memory(node, lanes)
+        if lane_reduced or private:
+            gathering.memory = self._own_memory(node, lanes if lane_reduced else 0)
         target = gathering.memory
         labels = [*inner, *self._unrolled(node)]
 
@@ -110,7 +116,7 @@ class Accumulators:
             else:
                 self.memory.store(target, node.terms(), neutral)
 
-        nest(labels, clear)
+        self.control.nest(labels, clear)
         return None
 
     def _unrolled(self, node: Node) -> list[Label]:
@@ -150,8 +156,8 @@ class Accumulators:
     def _key(self, node: Node) -> tuple[int, ...]:
         return tuple(self.memory.unrolled[label] for label in self._unrolled(node))
 
-    def _lane_memory(self, node: Node, lanes: int) -> Variable:
-        """Memory in which every lane gathers for itself."""
+    def _own_memory(self, node: Node, lanes: int) -> Variable:
+        """Memory in which every lane, or every thread, gathers for itself."""
         own = Variable(node.output.type)
         within = {loop.label for loop in self.home(node)}
         axes = tuple(
@@ -163,8 +169,12 @@ class Accumulators:
         offset = self.storage.scratch[node.number]
         tag = 1_000_000 + node.number
         place = Place("workspace", offset, axes, row_strides(shape), lanes, tag, 0)
-        self.storage.places[own] = place
-        self.memory.bases[own] = self.block.op(f"getelementptr i8, ptr %workspace, i64 {offset}")
+        self.memory.places[own] = place
+        base = self.block.op(f"getelementptr i8, ptr %workspace, i64 {offset}")
+        if self.thread:
+            step = self.block.op(f"mul i64 {self.thread}, {own_bytes(node, shape, lanes)}")
+            base = self.block.op(f"getelementptr i8, ptr {base}, i64 {step}")
+        self.memory.bases[own] = base
         return own
 
     # --- adding -----------------------------------------------------------------------------------
@@ -218,12 +228,12 @@ class Accumulators:
         return emit(self.block, [], "select", {}, [mask, one, other], types, one.dtype)
 
     def _load_lanes(self, node: Node, target: Variable) -> Value:
-        place = self.storage.places[target]
+        place = self.memory.places[target]
         address = self.memory.address(target, place, node.terms())
         return self.memory._load(target.type.dtype, place, address, None)
 
     def _store_lanes(self, node: Node, target: Variable, value: Value) -> None:
-        place = self.storage.places[target]
+        place = self.memory.places[target]
         if not place.lanes or self.memory.lane_frame() is not None:
             self.memory.store(target, node.terms(), value)
             return
@@ -268,29 +278,68 @@ class Accumulators:
 
     # --- finishing --------------------------------------------------------------------------------
 
-    def finish(self, node: Node, nest: Nest, define: Callable[[Node, Value], None]) -> None:
-        """The result, after the loop."""
+    def in_memory(self, node: Node) -> bool:
+        """Whether a reduction gathers in memory."""
+        return self._gatherings[node.number].memory is not None
+
+    def gathered(self, node: Node) -> list[tuple[tuple[int, ...], Value]]:
+        """What a reduction gathered in registers, for each instance."""
         gathering = self._gatherings[node.number]
+        found: list[tuple[tuple[int, ...], Value]] = []
         if gathering.memory is None:
 
             def close() -> None:
-                define(node, self._lanes_combined(node, gathering, self._total(node, gathering)))
+                value = self._lanes_combined(gathering, self._total(node, gathering))
+                found.append((self._key(node), value))
 
             self._each(self._unrolled(node), close)
+        return found
+
+    def finish(self, node: Node, define: Callable[[Node, Value], None]) -> None:
+        """The result, after the loop."""
+        gathering = self._gatherings[node.number]
+        if gathering.memory is None:
+            labels = self._unrolled(node)
+            for key, value in self.gathered(node):
+                self.memory.unrolled.update(zip(labels, key, strict=True))
+                define(node, value)
             return
+        if gathering.memory is not node.output:
+            self._move(node, gathering, [self.memory.bases[gathering.memory]])
+
+    def collect(self, node: Node, others: Accumulators, threads: int) -> None:
+        """The result of what several threads gathered, each in memory of its own."""
+        gathering = others._gatherings[node.number]
+        assert gathering.memory is not None
+        place = others.memory.places[gathering.memory]
+        self.memory.places[gathering.memory] = place
+        shape = tuple(node.output.type.shape[axis] for axis in place.axes)
+        bases = []
+        for number in range(threads):
+            offset = place.number + number * own_bytes(node, shape, place.lanes)
+            bases.append(self.block.op(f"getelementptr i8, ptr %workspace, i64 {offset}"))
+        self._move(node, gathering, bases)
+
+    def _move(self, node: Node, gathering: Gathering, bases: Sequence[str]) -> None:
+        """What lies at the bases, combined, is the result."""
         target = gathering.memory
-        if target is node.output:
-            return
+        assert target is not None
 
         def move() -> None:
-            value = self._gathered(node, target, gathering.lanes)
-            found = self._lanes_combined(node, gathering, value)
+            found: Value | None = None
+            for base in bases:
+                self.memory.bases[target] = base
+                value = self._lanes_combined(gathering, self._read(node, target))
+                found = value if found is None else combine(self.block, node.combine, found, value)
+                self.memory.frame.pointers.clear()  # they were those of this base
+            assert found is not None
             self.memory.store(node.output, node.terms(), found)
 
-        nest([*self.inner_labels(node), *self._unrolled(node)], move)
+        self.control.nest([*self.inner_labels(node), *self._unrolled(node)], move)
 
-    def _gathered(self, node: Node, target: Variable, lanes: int) -> Value:
-        place = self.storage.places[target]
+    def _read(self, node: Node, target: Variable) -> Value:
+        place = self.memory.places[target]
+        lanes = place.lanes
         address = self.memory.address(target, place, node.terms())
         dtype = target.type.dtype
         scalar = memory_type(dtype)
@@ -298,7 +347,7 @@ class Accumulators:
         texts = []
         for number in range(2 if dtype.kind == "c" else 1):
             pointer = self.block.op(
-                f"getelementptr {scalar}, ptr {address.pointer}, i64 {number * lanes}"
+                f"getelementptr {scalar}, ptr {address.pointer}, i64 {number * max(lanes, 1)}"
             )
             text = self.block.op(f"load {wide}, ptr {pointer}, align 1")
             if dtype.kind == "b":
@@ -330,7 +379,7 @@ class Accumulators:
             texts_found.append(op(f"select {bits} {undefined}, {wide} {found}, {wide} {corrected}"))
         return Value(tuple(texts_found), dtype, gathering.lanes)
 
-    def _lanes_combined(self, node: Node, gathering: Gathering, value: Value) -> Value:
+    def _lanes_combined(self, gathering: Gathering, value: Value) -> Value:
         """One number out of the lanes, where the lanes ran along what is reduced."""
         if not gathering.lane_reduced or not value.lanes:
             return value
@@ -348,7 +397,7 @@ class Accumulators:
                     for part in value.parts
                 )
                 halves.append(Value(texts, value.dtype, half))
-            value = combine(self.block, node.combine, *halves)
+            value = combine(self.block, gathering.combine, *halves)
             lanes = half
         scalar = vector_type(scalar_type(value.dtype), 1)
         texts = tuple(
@@ -365,15 +414,22 @@ class Accumulators:
         dtype = node.output.type.dtype
         scalar = memory_type(dtype)
         parts = len(value.parts)
-        tag = self.memory.tag(self.storage.places[node.output])
+        home = self.storage.places[node.output]
+        tag = self.memory.tag(home)
+        width = max(home.lanes, 1)  # where each place has numbers for all lanes, one after another
         for lane in range(max(lanes, 1)):
             offset = self._lane_offset(address, lane, lanes)
             pointer = address.pointer
             if offset != "0":
-                step = self.block.op(f"mul i64 {offset}, {parts}") if parts > 1 else offset
+                step = offset
+                if parts * width > 1:
+                    step = self.block.op(f"mul i64 {offset}, {parts * width}")
                 pointer = self.block.op(f"getelementptr {scalar}, ptr {pointer}, i64 {step}")
+            first = lane if home.lanes else 0
             places = [
-                self.block.op(f"getelementptr {scalar}, ptr {pointer}, i64 {number}")
+                self.block.op(
+                    f"getelementptr {scalar}, ptr {pointer}, i64 {first + number * width}"
+                )
                 for number in range(parts)
             ]
             new = self._lane(value, lane)
@@ -408,6 +464,3 @@ class Accumulators:
             self.block.op(f"extractelement {wide} {part}, i32 {lane}") for part in value.parts
         )
         return Value(texts, value.dtype)
-
-
-__all__ = ["Accumulators", "Kind"]

@@ -37,23 +37,21 @@ class NativeFunction(Protocol):
 
     function: takes the inputs, then a `uint8` array of 64 bytes more than `workspace_bytes` unless
         that is zero, then arrays of the types `lent`; returns the results, or None.
+    stack_bytes: scratch on the stack. regions: its loops, each with a name, the number of its
+        equations, flops and bytes.
     """
 
     function: Function
     workspace_bytes: int
+    stack_bytes: int
     lent: tuple[ArrayType, ...]
+    regions: tuple[Any, ...]
 
     def ir(self) -> str:
         """The code of LLVM's virtual machine."""
 
     def assembly(self) -> str:
         """The code of the machine."""
-
-    def regions(self) -> Any:
-        """A table of the loops."""
-
-    def memory(self) -> Any:
-        """What memory it takes."""
 
 
 class Lowering(Protocol):
@@ -213,6 +211,22 @@ class NativeExecutor:
 
 
 # --- programs of several pieces -------------------------------------------------------------------
+
+
+def crossing_bytes(program: Program, segments: Sequence[Segment]) -> int:
+    """The most bytes of arrays that segments hand to one another at any time."""
+    kept = {atom for atom in program.outputs if isinstance(atom, Variable)}
+    alive = most = 0
+    given = {*kept, *program.inputs}
+    for segment, dead in zip(segments, deaths(segments, given), strict=True):
+        alive += sum(_bytes(each) for each in segment.outputs if each not in given)
+        most = max(most, alive)
+        alive -= sum(map(_bytes, dead))
+    return most
+
+
+def _bytes(variable: Variable) -> int:
+    return variable.type.size * variable.type.dtype.itemsize
 
 
 class _Stage:

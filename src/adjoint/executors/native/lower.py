@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod
@@ -10,10 +11,11 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base.arrays import ArrayType
-from adjoint.executors.native.calls import emit_calls, place_values
+from adjoint.executors.native.accumulation import own_bytes
 from adjoint.executors.native.callable import make_callable
+from adjoint.executors.native.calls import emit_calls, place_values
 from adjoint.executors.native.elements import cost, held_in_registers, supports
-from adjoint.executors.native.emission import Emitter
+from adjoint.executors.native.emission import TURNS, Layout
 from adjoint.executors.native.entry import STACK_LIMIT, EntrySpec, emit_entry
 from adjoint.executors.native.graph import (
     OTHERS,
@@ -27,10 +29,13 @@ from adjoint.executors.native.graph import (
     build_graph,
 )
 from adjoint.executors.native.indices import Access, Label
+from adjoint.executors.native.kernel import emit_kernel
 from adjoint.executors.native.machine import Code, machine
 from adjoint.executors.native.module import Module
 from adjoint.executors.native.products import Emitted, Product, emit_product
 from adjoint.executors.native.schedule import (
+    Item,
+    Loop,
     Scheduler,
     choose_unrolled,
     paths,
@@ -46,6 +51,10 @@ LENT: Final = 1 << 15  # bytes from which results are lent by the caller
 PRODUCT_WORK: Final = 256  # multiplications from which a product is left to its own routine
 LARGE: Final = 1024  # numbers from which it is worth while to compute an array again
 MOST_ROUNDS: Final = 4
+FLOP_TIME: Final = 0.05  # nanoseconds, about
+BYTE_TIME: Final = 0.05
+SHARED_TIME: Final = 150_000.0  # nanoseconds from which a loop is shared by threads
+MOST_GATHERED: Final = 1 << 20  # bytes that each thread may gather in
 RELEASED: Final = 50_000.0  # additions from which other threads of Python run meanwhile
 
 
@@ -130,12 +139,12 @@ def native(program: Program, options: Options) -> NativeFunction:
     pieces = cut(program)
     regions: list[Region] = []
     if pieces is None:
-        workspace_bytes = _kernel(module, program, "program", regions)
+        workspace_bytes = _kernel(module, program, "program", options, regions)
     else:
         rows, workspace_bytes = place_values(program, pieces)
         names = [module.fresh("segment") for _ in pieces.templates]
         spaces = [
-            _kernel(module, template, name, regions)
+            _kernel(module, template, name, options, regions)
             for template, name in zip(pieces.templates, names, strict=True)
         ]
         emit_calls(module, names, pieces, rows, workspace_bytes)
@@ -167,17 +176,21 @@ def native(program: Program, options: Options) -> NativeFunction:
     )
 
 
-def _kernel(module: Module, program: Program, name: str, regions: list[Region]) -> int:
+def _kernel(
+    module: Module, program: Program, name: str, options: Options, regions: list[Region]
+) -> int:
     """Add the kernel of a program; returns the bytes of workspace that it needs."""
     graph = build_graph(program, is_product)
     choose_unrolled(graph, machine().native_lanes(np.dtype(float)))
     scheduler = scheduled(graph)
+    threads = shared_loops(scheduler, options.threads)
     products, scratch = _products(module, graph)
-    scratch.update(_lane_scratch(graph, scheduler))
-    storage = allocate(graph, scheduler, scratch)
-    emitter = Emitter(module, graph, scheduler, storage, products)
-    module.functions.append(emitter.emit(name))
-    regions += _regions(graph, scheduler)
+    scratch.update(own_memory(graph, scheduler, threads))
+    storage = allocate(graph, scheduler, scratch, threads)
+    ways = paths(scheduler.items)
+    layout = Layout(scheduler, storage, ways, products, threads, not options.precise)
+    emit_kernel(module, layout, name)
+    regions += _regions(scheduler)
     return storage.workspace_bytes
 
 
@@ -208,7 +221,9 @@ def _cheap(graph: Graph, scheduler: Scheduler) -> set[Variable]:
             continue
         wide = [a.source for a in node.accesses if a.source.type.ndim]
         if len(wide) <= 2 and not any(
-            isinstance(source, Variable) and source in graph.producers and source not in known
+            isinstance(source, Variable)
+            and source in graph.producers
+            and source not in known
             and graph.producers[source].output in found
             for source in wide
         ):
@@ -301,41 +316,76 @@ def _strides(access: Access) -> tuple[dict[Label, int], int]:
     return strides, offset
 
 
-def _lane_scratch(graph: Graph, scheduler: Scheduler) -> dict[int, int]:
-    """What reductions need for which every lane gathers in memory of its own."""
+def own_memory(graph: Graph, scheduler: Scheduler, threads: dict[Loop, int]) -> dict[int, int]:
+    """What reductions need for which every lane or thread gathers in memory of its own."""
     ways = paths(scheduler.items)
     found = {}
     for node in graph.nodes:
-        if node.kind is not Kind.REDUCE or node.number not in ways:
+        if node.kind is not Kind.REDUCE or not ways.get(node.number):
             continue
         way = ways[node.number]
+        count = threads.get(way[0], 1)
         lanes = next((loop for loop in way if loop.lanes), None)
         home = {loop.label for loop in result_path(node, way)}
         inner = [label for label in rolled_axes(node).values() if label not in home]
         reduced = {label.find() for label in node.reduced}
-        if lanes is not None and inner and lanes.label in reduced:
-            axes = (
+        lane_reduced = lanes is not None and lanes.label in reduced
+        if inner and (lane_reduced or (count > 1 and not home)):
+            shape = [
                 node.output.type.shape[axis]
                 for axis, label in enumerate(node.labels)
                 if label is None or label.find() not in home
-            )
-            found[node.number] = prod(axes) * lanes.lanes * node.output.type.dtype.itemsize
+            ]
+            wide = lanes.lanes if lanes is not None and lane_reduced else 0
+            found[node.number] = own_bytes(node, shape, wide) * count
     return found
 
 
-def _regions(graph: Graph, scheduler: Scheduler) -> tuple[Region, ...]:
-    found = []
+def shared_loops(scheduler: Scheduler, threads: int | None) -> dict[Loop, int]:
+    """The outermost loops that are long enough for several threads, and how many."""
+    count = cores() if threads is None else threads
+    if count < 2 or machine().find("pthread_create") is None:
+        return {}
+    found = {}
     for item in scheduler.items:
+        if not isinstance(item, Loop):
+            continue
         nodes = list(nodes_within(item))
-        flops = 0.0
-        moved: dict[Variable, int] = {}
-        for node in nodes:
-            name = node.equation.primitive.name if node.equation is not None else "copy"
-            flops += cost(name) * prod(label.extent for label in node.iteration())
-            for variable in (node.output, *(access.source for access in node.reads())):
-                if isinstance(variable, Variable):
-                    size = variable.type.size * variable.type.dtype.itemsize
-                    moved[variable] = size
-        title = nodes[0].kind.value if len(nodes) == 1 else "loop"
-        found.append(Region(title, len(nodes), flops, sum(moved.values())))
-    return tuple(found)
+        if any(node.kind is Kind.SCATTER for node in nodes):
+            continue
+        region = region_of(item)
+        time = max(region.flops * FLOP_TIME, region.bytes * BYTE_TIME)
+        grains = item.label.extent // (max(item.lanes, 1) * TURNS)
+        gathered = sum(
+            node.output.type.size * node.output.type.dtype.itemsize
+            for node in item.starts
+            if rolled_axes(node)
+        )
+        if time > SHARED_TIME and grains >= 4 * count and gathered <= MOST_GATHERED:
+            found[item] = count
+    return found
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+
+
+def _regions(scheduler: Scheduler) -> list[Region]:
+    return [region_of(item) for item in scheduler.items]
+
+
+def region_of(item: Item) -> Region:
+    """What an item of a schedule computes and moves."""
+    nodes = list(nodes_within(item))
+    flops = 0.0
+    moved: dict[Variable, int] = {}
+    for node in nodes:
+        name = node.equation.primitive.name if node.equation is not None else "copy"
+        flops += cost(name) * prod(label.extent for label in node.iteration())
+        for variable in (node.output, *(access.source for access in node.reads())):
+            if isinstance(variable, Variable):
+                moved[variable] = variable.type.size * variable.type.dtype.itemsize
+    title = nodes[0].kind.value if len(nodes) == 1 else "loop"
+    return Region(title, len(nodes), flops, sum(moved.values()))

@@ -53,7 +53,9 @@ class Form:
 
 def form_of(term: Term) -> Form:
     """Sort the parts of a term."""
-    unrolled, rolled, odd = [], [], []
+    unrolled: list[tuple[Label, int]] = []
+    rolled: list[tuple[Label, int]] = []
+    odd: list[tuple[Quotient | Dynamic, int]] = []
     for atom, factor in term.parts:
         if not isinstance(atom, Label):
             odd.append((atom, factor))
@@ -116,7 +118,7 @@ class Memory:
     def _evaluate(
         self, form: Form
     ) -> tuple[int, list[tuple[str, int]], int, list[tuple[str, int]]]:
-        """A form as: a number, multiples of scalars, a stride between lanes, multiples of vectors."""
+        """A number, multiples of scalars, a stride between lanes, multiples of vectors."""
         constant_part = form.offset
         for label, factor in form.unrolled:
             constant_part += factor * self.unrolled[label]
@@ -290,9 +292,11 @@ class Memory:
         texts = []
         for part in range(parts):
             pointer = address.pointer
-            if place.lanes:
+            if place.lanes and address.stride == 0 and mask is None:
                 pointer = self._beside(pointer, scalar, part * place.lanes)
                 text = self._plain(vector_type(scalar, lanes), pointer, place, dtype)
+            elif place.lanes:
+                text = self._own_lanes(scalar, address, place, mask, parts, part)
             elif not lanes:
                 pointer = self._beside(pointer, scalar, part)
                 if mask is not None:
@@ -338,14 +342,40 @@ class Memory:
                 f"{mask.text}, {wide} zeroinitializer){tag if place.kind != 'input' else ''}"
             )
         pointers = self._pointers(scalar, address, lanes, parts, part)
+        return self._gathered(scalar, pointers, lanes, mask)
+
+    def _own_lanes(
+        self,
+        scalar: str,
+        address: Address,
+        place: Place,
+        mask: Value | None,
+        parts: int,
+        part: int,
+    ) -> str:
+        """One part of what every lane has in a place of its own within an array of vectors."""
+        lanes = place.lanes
+        apart = self._pointers(scalar, address, lanes, parts * lanes, part * lanes)
+        wide = vector_type("i64", lanes)
+        return self._gathered(
+            scalar,
+            self.block.op(
+                f"getelementptr {scalar}, <{lanes} x ptr> {apart}, {wide} {_steps(1, lanes)}"
+            ),
+            lanes,
+            mask,
+        )
+
+    def _gathered(self, scalar: str, pointers: str, lanes: int, mask: Value | None) -> str:
+        wide = vector_type(scalar, lanes)
         held = mask.text if mask is not None else _true(lanes)
         name = f"llvm.masked.gather.v{lanes}{_suffix(scalar)}.v{lanes}p0"
         self.block.module.declare(
             name, f"declare {wide} @{name}(<{lanes} x ptr>, <{lanes} x i1>, {wide})"
         )
         return self.block.op(
-            f"call {wide} @{name}(<{lanes} x ptr> align {size} {pointers}, <{lanes} x i1> {held}, "
-            f"{wide} zeroinitializer)"
+            f"call {wide} @{name}(<{lanes} x ptr> align {_bytes(scalar)} {pointers}, "
+            f"<{lanes} x i1> {held}, {wide} zeroinitializer)"
         )
 
     def _pointers(self, scalar: str, address: Address, lanes: int, parts: int, part: int) -> str:

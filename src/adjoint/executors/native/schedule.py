@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from math import prod
+from math import inf, prod
 from typing import Final
 
 from adjoint.executors.native.elements import cost
@@ -64,6 +64,7 @@ def choose_unrolled(graph: Graph, lanes: int) -> None:
         for label in labels:
             label.unrolled = True
         return
+    ordered = {label for node in nodes if len(_ordered(node)) > 1 for label in _ordered(node)}
     users: dict[Label, list[Node]] = {}
     for node in nodes:
         for label in node.iteration():
@@ -72,7 +73,7 @@ def choose_unrolled(graph: Graph, lanes: int) -> None:
     count = len(nodes)
     for label in sorted(labels, key=lambda each: each.extent):
         short = label.extent < lanes or label in pieced
-        if label.extent > LONGEST_UNROLLED or not short or label not in users:
+        if label.extent > LONGEST_UNROLLED or not short or label not in users or label in ordered:
             continue
         more = sum(instances(node) for node in users[label]) * (label.extent - 1)
         if count + more > most:
@@ -162,7 +163,7 @@ class Scheduler:
         candidates: dict[Label, None] = {}
         for node in waiting.values():
             if not any(p.number in waiting for p, _ in self.needs[node.number]):
-                candidates.update(dict.fromkeys(rest[node.number]))
+                candidates.update(dict.fromkeys(_open_to(node, rest[node.number])))
         best: tuple[float, float] | None = None
         for label in candidates:
             chosen = self._closure(label, waiting, rest)
@@ -178,7 +179,7 @@ class Scheduler:
         chosen: dict[int, Node] = {}
         identity = label_term(label)
         for number, node in waiting.items():
-            if label not in rest[number] or node.kind is Kind.PRODUCT:
+            if label not in _open_to(node, rest[number]) or node.kind is Kind.PRODUCT:
                 continue
             for producer, access in self.needs[number]:
                 if producer.number not in waiting:
@@ -205,8 +206,8 @@ class Scheduler:
         if any(loop.lanes for loop in bound):
             return 0
         order = list(dict.fromkeys([label, *(x for n in nodes for x in rest[n.number])]))
-        if any(node.kind is Kind.SCATTER and label not in node.reduced for node in nodes):
-            pass
+        if any(label in _ordered(node)[:-1] for node in nodes):
+            return 0
         penalties = {each: self._penalty(each, nodes, rest, order) for each in order}
         if min(penalties, key=lambda each: penalties[each]) is not label:
             return 0
@@ -223,15 +224,17 @@ class Scheduler:
         total = 0.0
         for node in nodes:
             mine = rest[node.number]
+            if lane in _ordered(node)[:-1]:
+                return inf
             volume = prod(label.extent for label in mine) * instances(node)
             if lane not in mine:
                 total += volume * 4.0
                 continue
             if lane in node.reduced and lane is not order[0]:
                 total += 6.0 * volume / lane.extent
-            if node.output not in here or node.output in self.outside:
-                if stride_along(node.terms(), node.output.type.shape, lane) not in (0, 1):
-                    total += 2.0 * volume
+            stride = stride_along(node.terms(), node.output.type.shape, lane)
+            if node.output in self.outside and stride not in (0, 1):
+                total += 2.0 * volume
             for access in self.reads(node):
                 if isinstance(access.source, Literal) or access.source in here:
                     continue
@@ -241,6 +244,19 @@ class Scheduler:
                     loops = prod(x.extent for x in order[: depth + 1] if x in mine)
                     total += 2.0 * loops * prod(x.extent for x in used if x.unrolled)
         return total
+
+
+def _ordered(node: Node) -> list[Label]:
+    """Labels whose loops have to be nested in this order: the value written last is what counts."""
+    if node.kind is not Kind.SCATTER or node.combine != "last":
+        return []
+    return [label.find() for label in node.reduced]
+
+
+def _open_to(node: Node, rest: list[Label]) -> list[Label]:
+    """The labels whose loop can be the next around a node."""
+    ordered = [label for label in _ordered(node) if label in rest]
+    return [label for label in rest if label not in ordered[1:]]
 
 
 def _read_outside(graph: Graph) -> set[Variable]:

@@ -107,10 +107,13 @@ class Allocator:
         return len(self.slots) - 1
 
 
-def allocate(graph: Graph, scheduler: Scheduler, scratch: dict[int, int]) -> Storage:
+def allocate(
+    graph: Graph, scheduler: Scheduler, scratch: dict[int, int], threads: dict[Loop, int]
+) -> Storage:
     """Decide where everything lives.
 
-    scratch: the bytes that products need beside their operands, by node.
+    scratch: the bytes that products and reductions need beside their operands, by node. threads:
+    how many share an outermost loop; each has its own memory for what lives within a round.
     """
     storage = Storage()
     tag = 0
@@ -142,7 +145,8 @@ def allocate(graph: Graph, scheduler: Scheduler, scratch: dict[int, int]) -> Sto
                 tag_number = base + len(graph.nodes) + len(storage.places)
                 place = Place("stack", 0, axes, strides, lanes, tag_number, size)
             else:
-                slot = allocator.take(size)
+                each = -(-size // ALIGNMENT) * ALIGNMENT
+                slot = allocator.take(each * (threads.get(path[0], 1) if path else 1))
                 offset = allocator.slots[slot][0]
                 place = Place("workspace", offset, axes, strides, lanes, base + slot, size)
                 ends.setdefault(last[variable], []).append(slot)

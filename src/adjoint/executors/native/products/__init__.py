@@ -2,69 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import prod
-
-from adjoint.executors.native.machine import machine
-from adjoint.executors.native.module import Module
-from adjoint.executors.native.products.blas import called, emit_call, fewest_flops
-from adjoint.executors.native.products.plan import Product, grouped
-from adjoint.executors.native.products.tiles import emit_tiles, emit_zeros
-from adjoint.executors.native.products.tiling import Vectors, tiled
+from adjoint.executors.native.products.emission import Emitted, emit_product
+from adjoint.executors.native.products.plan import Product
 
 __all__ = ["Emitted", "Product", "emit_product"]
-
-
-@dataclass(frozen=True)
-class Emitted:
-    """A function `void @name(ptr noalias %c, ptr %a, ptr %b, ptr %scratch)` of a module.
-
-    scratch_bytes: what `%scratch` must have, 64-byte aligned. bytes: of the operands and the
-    result.
-    """
-
-    name: str
-    scratch_bytes: int
-    flops: int
-    bytes: int
-    uses_blas: bool
-
-
-def emit_product(
-    module: Module,
-    product: Product,
-    lanes: int | None = None,
-    registers: int | None = None,
-    blas: bool | None = None,
-) -> Emitted | None:
-    """Add the function of a product to the module; None when it is of a kind that is not known.
-
-    lanes, registers: of the vector unit; by default those of this machine. blas: whether BLAS is
-    to be called, where it can; by default when that is likely to be faster.
-    """
-    if product.dtype.kind != "f" or product.dtype.itemsize not in (4, 8):
-        return None
-    if lanes is None:
-        lanes = machine().native_lanes(product.dtype)
-    if registers is None:
-        registers = 32 if lanes * product.dtype.itemsize >= 64 else 16
-    if lanes * product.dtype.itemsize < 16:
-        lanes = 1
-    name = module.fresh("product")
-    groups = grouped(product)
-    outer = (*groups.batch, *groups.rows, *groups.columns)
-    size = product.dtype.itemsize
-    moved = size * (
-        prod(product.left_shape) + prod(product.right_shape) + prod(axis.size for axis in outer)
-    )
-    if not product.flops:
-        emit_zeros(module, name, product.dtype, outer)
-        return Emitted(name, 0, 0, moved, False)
-    least = fewest_flops(lanes * size) if blas is None else 0
-    call = called(groups, product.dtype) if blas is not False and product.flops >= least else None
-    if call is not None and call.flops >= least:
-        emit_call(module, name, product.dtype, call)
-        return Emitted(name, 0, product.flops, moved, True)
-    tiling = tiled(groups, Vectors(lanes, registers, size))
-    scratch = emit_tiles(module, name, product.dtype, tiling)
-    return Emitted(name, scratch, product.flops, moved, False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import ceil, gcd, prod
+from math import cbrt, ceil, gcd, prod
 
 from adjoint.executors.native.products.plan import ONE, Axis, Groups
 
@@ -72,7 +72,7 @@ class Tiling:
     @property
     def flush(self) -> int:
         """The length of the parts of the sums: rounding in them and between them is the same."""
-        return max(_FLUSH, round(self.depth ** (2 / 3)))
+        return max(_FLUSH, round(cbrt(self.depth**2)))
 
 
 # A packed panel may use this much scratch, which is about half of the second-level cache.
@@ -80,10 +80,12 @@ _PANEL_BYTES = 1 << 19
 # What the first-level cache holds with ease, and the pages that it knows.
 _NEAR_BYTES = 1 << 15
 _NEAR_PAGES = 64
-# What longer code costs: so much of a product's time for each instruction of its loop.
+# What longer code costs: so much of a product's time, but no more than of so many cycles, for each
+# of the multiply-adds of its loop.
 _CODE_COST = 0.004
+_CODE_CYCLES = 5000
 # The instructions of a summed loop that is written out several times.
-_LOOP_INSTRUCTIONS = 56
+_LOOP_INSTRUCTIONS = 32
 _LATENCY = 4  # cycles of a multiply-add
 _FLUSH = 256  # longer sums are added up in parts
 
@@ -264,7 +266,12 @@ def _column_cycles(
         fetch += depth * height * width * 1.3 * tiles
     store = accumulators if columns.c == 1 else 1.3 * height * width
     cycles = tiles * (depth * step + store + 6 + split) + fetch
-    return cycles * setting.times * across * (1 + _CODE_COST * accumulators * split), packed
+    return _with_code(cycles * setting.times * across, accumulators * split), packed
+
+
+def _with_code(cycles: float, instructions: int) -> float:
+    """Cycles, and what it costs to make the code."""
+    return cycles + min(cycles, _CODE_CYCLES) * _CODE_COST * instructions
 
 
 def _streams(setting: _Setting, panel: int) -> bool:
@@ -296,7 +303,7 @@ def _by_sums(setting: _Setting) -> Iterator[Tiling]:
     """The tiles with lanes along the innermost summed axis."""
     lanes, held = setting.vectors.lanes, setting.vectors.registers - 4
     rows, columns, depth = setting.rows, setting.columns, setting.depth
-    inner = setting.summed[-1]
+    inner, itemsize = setting.summed[-1], setting.vectors.itemsize
     steps = len(pieces_of(inner.size, setting.vectors)) * depth // inner.size
     packed = inner.b != 1
     whole = inner.size // lanes * lanes
@@ -305,12 +312,16 @@ def _by_sums(setting: _Setting) -> Iterator[Tiling]:
         for piece in pieces_of(inner.size - whole, setting.vectors)
     )
     for across in range(1, min(4, columns.size) + 1):
-        if packed and depth * across * setting.vectors.itemsize > _PANEL_BYTES:
+        if packed and depth * across * itemsize > _PANEL_BYTES:
             continue
         for height in _heights(rows.size, min(8, held // across)):
             count = height * across
             split = _split(count, held, max(1, inner.size // lanes))
             step = max(count / 2, (height + across) / 2, _LATENCY / split)
+            footprint = rows.size * depth * itemsize
+            if across < columns.size and footprint > _NEAR_BYTES:
+                # Rows come from a farther cache for every tile of columns again.
+                step = max(step, (2.0 if footprint <= _PANEL_BYTES else 4.0) * height)
             cycles = ceil(rows.size / height) * (steps * step + 1.5 * count + 5 + 2 * split)
             cycles += 1.3 * depth * across / setting.shared if packed else 0
             cycles *= setting.times * ceil(columns.size / across)
@@ -324,5 +335,5 @@ def _by_sums(setting: _Setting) -> Iterator[Tiling]:
                 unroll=_unrolled(inner.size // lanes, split, count + height + across),
                 packed=packed,
                 hoisted=False,
-                cycles=cycles * (1 + _CODE_COST * count * split),
+                cycles=_with_code(cycles, count * split),
             )

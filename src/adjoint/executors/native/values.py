@@ -1,0 +1,245 @@
+"""The value of a node at the present indices: its operands read, its operation applied."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from adjoint.base.arrays import array_type
+from adjoint.executors.native.elements import Fault, convert, emit
+from adjoint.executors.native.graph import REDUCTIONS, Graph, Kind, Node
+from adjoint.executors.native.indices import Access, Dynamic, Label
+from adjoint.executors.native.memory import INDEX, Memory
+from adjoint.executors.native.module import Block, Value, constant, vector_type
+from adjoint.executors.native.schedule import Path, Scheduler, axis_values, result_path
+from adjoint.executors.native.storage import Storage, in_registers
+from adjoint.program import Literal, Variable
+
+Reader = Callable[[], Value]
+
+
+class Values:
+    """Reads and computes in one function.
+
+    ways: the loops around each node. contract: whether products may be fused with sums.
+    """
+
+    def __init__(
+        self,
+        memory: Memory,
+        scheduler: Scheduler,
+        storage: Storage,
+        ways: dict[int, Path],
+        contract: bool,
+    ) -> None:
+        self.memory = memory
+        self.block: Block = memory.block
+        self.graph: Graph = scheduler.graph
+        self.scheduler = scheduler
+        self.storage = storage
+        self.ways = ways
+        self.contract = contract
+        self.faults: list[Fault] = []
+        self.fault = self.block.stack("i1", 1)
+        self.block.opening.append(f"  store i1 false, ptr {self.fault}")
+        self._readers: dict[int, list[Reader]] = {}
+        self._homes: dict[int, Path] = {}
+
+    def home(self, node: Node) -> Path:
+        """The loops within which the result of a node is known."""
+        found = self._homes.get(node.number)
+        if found is None:
+            found = self._homes[node.number] = result_path(node, self.ways[node.number])
+        return found
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def operands(self, node: Node) -> list[Reader]:
+        """What reads each operand of a node at the present indices."""
+        found = self._readers.get(node.number)
+        if found is None:
+            found = [self.reader(node, access) for access in node.accesses]
+            self._readers[node.number] = found
+        return found
+
+    def reader(self, node: Node, access: Access, mask: Reader | None = None) -> Reader:
+        """A function that reads an access of a node at the present indices."""
+        source = access.source
+        if isinstance(source, Literal):
+            number = constant(source.value, source.type.dtype)
+            return lambda: number
+        if source in self.scheduler.inlined:
+            return self._inlined(node, access, mask)
+        producer = self.graph.producers.get(source)
+        if producer is None and not source.type.ndim:
+            return lambda: self.memory.frames[0].registers[source][()]
+        if producer is not None:
+            home = self.home(producer)
+            if in_registers(producer, home, access, self.ways[node.number]):
+                return self._register(producer, access)
+        terms = access.terms
+        if mask is None:
+            return lambda: self.memory.load(source, terms)
+        return lambda: self.memory.load(source, terms, mask())
+
+    def _register(self, producer: Node, access: Access) -> Reader:
+        source = producer.output
+        axes = [
+            axis
+            for axis, label in enumerate(producer.labels)
+            if label is not None and label.find().unrolled
+        ]
+        terms = [access.terms[axis] for axis in axes]
+        plain = [
+            term.parts[0][0].find() if isinstance(term.parts[0][0], Label) else None
+            for term in terms
+            if len(term.parts) == 1 and not term.offset and term.parts[0][1] == 1
+        ]
+        memory = self.memory
+        depth = len(self.home(producer))
+        if len(plain) == len(terms) and None not in plain:
+            labels = [label for label in plain if label is not None]
+
+            def read_plain() -> Value:
+                key = tuple([memory.unrolled[label] for label in labels])
+                return memory.frames[depth].registers[source][key]
+
+            return read_plain
+
+        def read() -> Value:
+            key = tuple([int(memory.index(term).text) for term in terms])
+            return memory.frames[depth].registers[source][key]
+
+        return read
+
+    def _inlined(self, node: Node, access: Access, mask: Reader | None) -> Reader:
+        """A reader that computes the producer at the terms of the access."""
+        assert isinstance(access.source, Variable)
+        producer = self.graph.producers[access.source]
+        values = axis_values(producer, access)
+        moved = [inner.substituted(values) for inner in producer.accesses]
+        readers = [self.reader(node, inner, mask) for inner in moved]
+        target = tuple(access.substituted(values).terms)
+
+        def read() -> Value:
+            if producer.kind is Kind.GUARDED:
+                guarded = [(inner, reader) for inner, reader in zip(moved, readers, strict=True)]
+                return self._guarded(node, producer, guarded)
+            if producer.kind is Kind.NUMBER:
+                return self.memory.index(target[0])
+            return self._apply(producer, [reader() for reader in readers])
+
+        return read
+
+    # --- computing --------------------------------------------------------------------------------
+
+    def value(self, node: Node) -> Value:
+        """The value of a node (for a reduction, of one part) at the present indices."""
+        if node.kind is Kind.GUARDED:
+            readers = self.operands(node)
+            return self._guarded(node, node, list(zip(node.accesses, readers, strict=True)))
+        if node.kind is Kind.NUMBER:
+            return self.memory.index(node.target[0])
+        if node.kind is Kind.GATHER:
+            self.set_indices(node)
+        return self._apply(node, [read() for read in self.operands(node)])
+
+    def _apply(self, node: Node, operands: Sequence[Value]) -> Value:
+        """The operation of an equation on operands in registers."""
+        equation = node.equation
+        assert equation is not None
+        name, dtype = equation.primitive.name, node.output.type.dtype
+        if name in REDUCTIONS or name == "gather":
+            return convert(self.block, self.faults, operands[0], dtype)
+        lanes = max(value.lanes for value in operands)
+        wide = [self.memory.splat(value, lanes) for value in operands]
+        types = [atom.type for atom in equation.inputs]
+        params = equation.params
+        if name == "contract":
+            name, params = "multiply", {}
+            types = [array_type((), each.dtype, each.weak) for each in types]
+        value = emit(self.block, self.faults, name, params, wide, types, dtype, self.contract)
+        if self.faults:
+            self.flush_faults()
+        return value
+
+    def _guarded(self, node: Node, home: Node, parts: Sequence[tuple[Access, Reader]]) -> Value:
+        """What is written last, or the sum of all that is written."""
+        dtype = home.output.type.dtype
+        found: Value | None = None
+        for access, reader in parts:
+            held = self.memory.holds(access.guards)
+            if held is False:
+                continue
+            if held is True:
+                value = convert(self.block, self.faults, reader(), dtype)
+                found = self._plus(found, value) if home.combine == "sum" and found else value
+                continue
+            mask: Value = held
+            value = self._masked(node, access, reader, mask)
+            value = convert(self.block, self.faults, value, dtype)
+            if found is None:
+                found = value
+                continue
+            both = self._plus(found, value) if home.combine == "sum" else value
+            found = self._select(mask, both, found)
+        assert found is not None
+        return found
+
+    def _masked(self, node: Node, access: Access, reader: Reader, mask: Value) -> Value:
+        """Memory is read only where the guards hold."""
+        if isinstance(access.source, Variable) and (
+            access.source in self.storage.places or access.source in self.scheduler.inlined
+        ):
+            return self.reader(node, access, lambda: mask)()
+        return reader()
+
+    def _plus(self, one: Value, other: Value) -> Value:
+        lanes = max(one.lanes, other.lanes)
+        one, other = self.memory.splat(one, lanes), self.memory.splat(other, lanes)
+        types = [array_type((), one.dtype)] * 2
+        return emit(self.block, self.faults, "add", {}, [one, other], types, one.dtype)
+
+    def _select(self, mask: Value, one: Value, other: Value) -> Value:
+        lanes = max(mask.lanes, one.lanes, other.lanes)
+        values = [self.memory.splat(value, lanes) for value in (mask, one, other)]
+        types = [array_type((), value.dtype) for value in values]
+        return emit(self.block, self.faults, "select", {}, values, types, one.dtype)
+
+    # --- indices that are known at run time -------------------------------------------------------
+
+    def set_indices(self, node: Node) -> None:
+        """The index operands, counted from the start; outside of the bounds is a fault."""
+        key = -1 - node.number
+        readers = self._readers.get(key)
+        if readers is None:
+            readers = [self.reader(node, access) for access in node.indices]
+            self._readers[key] = readers
+        for place, (read, length) in enumerate(zip(readers, node.bounds, strict=True)):
+            value = convert(self.block, self.faults, read(), INDEX)
+            self.memory.dynamic[Dynamic(place)] = self._within(value, length)
+
+    def _within(self, value: Value, length: int) -> Value:
+        block, lanes = self.block, value.lanes
+        wide, bits = vector_type("i64", lanes), vector_type("i1", lanes)
+        size = block.splat(constant(length, INDEX), lanes).text
+        zero = block.splat(constant(0, INDEX), lanes).text
+        below = block.op(f"icmp slt {wide} {value.text}, {zero}")
+        moved = block.op(f"add {wide} {value.text}, {size}")
+        found = block.op(f"select {bits} {below}, {wide} {moved}, {wide} {value.text}")
+        outside = block.op(f"icmp uge {wide} {found}, {size}")
+        self.faults.append((outside, lanes))
+        safe = block.op(f"select {bits} {outside}, {wide} {zero}, {wide} {found}")
+        return Value((safe,), INDEX, lanes)
+
+    # --- faults -----------------------------------------------------------------------------------
+
+    def flush_faults(self) -> None:
+        """Note the conditions under which NumPy has to run the program."""
+        for text, lanes in self.faults:
+            if lanes:
+                name = f"llvm.vector.reduce.or.v{lanes}i1"
+                self.block.module.declare(name, f"declare i1 @{name}(<{lanes} x i1>)")
+                text = self.block.op(f"call i1 @{name}(<{lanes} x i1> {text})")
+            before = self.block.op(f"load i1, ptr {self.fault}")
+            self.block.do(f"store i1 {self.block.op(f'or i1 {before}, {text}')}, ptr {self.fault}")
+        self.faults.clear()
