@@ -145,8 +145,8 @@ entry:
   %space = getelementptr i8, ptr %workspace, i64 {offset}
   br label %loop
 loop:
-  %i = phi i64 [0, %entry], [%next, %loop]
-  %before = phi i32 [0, %entry], [%status, %loop]
+  %i = phi i64 [0, %entry], [%next, %on]
+  %before = phi i32 [0, %entry], [%status, %on]
   %kind.at = getelementptr i32, ptr @{kinds}, i64 %i
   %kind = load i32, ptr %kind.at
   %inputs.at = getelementptr i64, ptr @{kinds}.inputs, i32 %kind
@@ -164,6 +164,11 @@ loop:
   %function = load ptr, ptr %function.at
   %one = call i32 %function(ptr %given, ptr %made, ptr %space, ptr %state)
   %status = or i32 %before, %one
+  %stopped = icmp eq i32 %one, 2
+  br i1 %stopped, label %leave, label %on
+leave:
+  ret i32 2
+on:
   %next = add i64 %i, 1
   %more = icmp slt i64 %next, {calls}
   br i1 %more, label %loop, label %done

@@ -16,7 +16,7 @@ from adjoint.executors.native.graph import Kind, Node
 from adjoint.executors.native.indices import Label
 from adjoint.executors.native.memory import INDEX, Frame, Memory
 from adjoint.executors.native.module import Block, Module, Value, vector_type
-from adjoint.executors.native.schedule import Item, Loop, Path, Scheduler, instances, paths
+from adjoint.executors.native.schedule import Item, Loop, Path, Scheduler, instances
 from adjoint.executors.native.storage import Place, Storage
 from adjoint.executors.native.values import Values
 from adjoint.program import Variable
@@ -32,7 +32,8 @@ class Layout:
 
     products: for each product of matrices, the name of its function and where its operands start.
     threads: for each outermost loop that several threads share, how many. contract: whether
-    products may be fused with sums.
+    products may be fused with sums. pauses: the items after which Python may see to its signals.
+    timed: the first entry of `@times` to which items add what they took; None if they do not.
     """
 
     scheduler: Scheduler
@@ -41,6 +42,8 @@ class Layout:
     products: dict[int, tuple[str, tuple[int, int]]]
     threads: dict[Loop, int]
     contract: bool
+    pauses: frozenset[int] = frozenset()
+    timed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -307,13 +310,3 @@ class Writer:
         value = self.memory.splat(value, lanes)
         self.accumulators.write(node, address, value, lanes, fresh)
 
-
-def layout_of(
-    scheduler: Scheduler,
-    storage: Storage,
-    products: dict[int, tuple[str, tuple[int, int]]],
-    threads: dict[Loop, int],
-    contract: bool,
-) -> Layout:
-    """All decisions together."""
-    return Layout(scheduler, storage, paths(scheduler.items), products, threads, contract)

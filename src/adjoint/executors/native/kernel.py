@@ -32,11 +32,16 @@ def emit_kernel(module: Module, layout: Layout, name: str) -> None:
     for variable, place in layout.storage.places.items():
         if place.kind == "stack":
             writer.reserve(variable, place)
-    for item in layout.scheduler.items:
+    for number, item in enumerate(layout.scheduler.items):
+        before = clock(writer) if layout.timed is not None else ""
         if isinstance(item, Loop) and layout.threads.get(item, 1) > 1:
             _Shared(writer, item, layout.threads[item]).emit()
         else:
             writer.item(item)
+        if layout.timed is not None:
+            _add_time(writer, before, layout.timed + number)
+        if number in layout.pauses:
+            _pause(writer)
     writer.values.flush_faults()
     status = writer.block.op(f"load i1, ptr {writer.values.fault}")
     writer.block.do(f"ret i32 {writer.block.op(f'zext i1 {status} to i32')}")
@@ -45,6 +50,33 @@ def emit_kernel(module: Module, layout: Layout, name: str) -> None:
         "ptr noalias %workspace, ptr %state)"
     )
     module.functions.append(writer.block.function(header))
+
+
+def clock(writer: Writer) -> str:
+    """The counter of cycles."""
+    name = "llvm.readcyclecounter"
+    writer.module.declare(name, f"declare i64 @{name}()")
+    return writer.block.op(f"call i64 @{name}()")
+
+
+def _add_time(writer: Writer, before: str, number: int) -> None:
+    """Add what an item took to its entry of `@times`."""
+    block = writer.block
+    spent = block.op(f"sub i64 {clock(writer)}, {before}")
+    at = block.op(f"getelementptr i64, ptr @times, i64 {number}")
+    total = block.op(f"add i64 {block.op(f'load i64, ptr {at}')}, {spent}")
+    block.do(f"store i64 {total}, ptr {at}")
+
+
+def _pause(writer: Writer) -> None:
+    """Let Python see to its signals; an exception ends the run."""
+    error = writer.block.op("call i32 @interrupted(ptr %state)")
+    stop = writer.block.op(f"icmp ne i32 {error}, 0")
+    stopped, on = writer.block.new_label("stopped"), writer.block.new_label("on")
+    writer.block.do(f"br i1 {stop}, label %{stopped}, label %{on}")
+    writer.control.place(stopped)
+    writer.block.do("ret i32 2")
+    writer.control.place(on)
 
 
 class _Handed:

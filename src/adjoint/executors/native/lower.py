@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -54,17 +55,23 @@ MOST_ROUNDS: Final = 4
 FLOP_TIME: Final = 0.05  # nanoseconds, about
 BYTE_TIME: Final = 0.05
 SHARED_TIME: Final = 150_000.0  # nanoseconds from which a loop is shared by threads
+PAUSED_TIME: Final = 5_000_000.0  # nanoseconds of a region after which signals are seen to
 MOST_GATHERED: Final = 1 << 20  # bytes that each thread may gather in
 RELEASED: Final = 50_000.0  # additions from which other threads of Python run meanwhile
 
 
 @dataclass(frozen=True)
 class Options:
-    """How to compile: outputs to be watched for NaN, exact functions only, cores to use."""
+    """How to compile.
+
+    watched: outputs to be watched for NaN. precise: nothing that NumPy computes to other bits.
+    threads: cores to use, all for None. timed: whether each region notes the time that it takes.
+    """
 
     watched: tuple[int, ...] = ()
     precise: bool = False
     threads: int | None = None
+    timed: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,6 +82,11 @@ class Region:
     equations: int
     flops: float
     bytes: int
+
+    @property
+    def estimate(self) -> float:
+        """About how long it takes on one core, in nanoseconds."""
+        return max(self.flops * FLOP_TIME, self.bytes * BYTE_TIME)
 
 
 @dataclass
@@ -102,6 +114,11 @@ class NativeFunction:
     def assembly(self) -> str:
         """The machine code, as text."""
         return self.code.assembly()
+
+    def cycles(self) -> list[int]:
+        """What each region has taken so far, in ticks of the processor's counter, if it is timed."""
+        times = ctypes.c_int64 * len(self.regions)
+        return list(times.from_address(self.code.address("times")))
 
 
 def lowerable(equation: Equation, precise: bool) -> bool:
@@ -164,6 +181,8 @@ def native(program: Program, options: Options) -> NativeFunction:
         release=work > RELEASED,
         watched=options.watched,
     )
+    if options.timed:
+        module.functions.append(f"@times = global [{len(regions)} x i64] zeroinitializer")
     emit_entry(module, spec)
     code = machine().compile(module.text())
     return NativeFunction(
@@ -188,9 +207,13 @@ def _kernel(
     scratch.update(own_memory(graph, scheduler, threads))
     storage = allocate(graph, scheduler, scratch, threads)
     ways = paths(scheduler.items)
-    layout = Layout(scheduler, storage, ways, products, threads, not options.precise)
+    found = [region_of(item) for item in scheduler.items]
+    pauses = frozenset(n for n, region in enumerate(found) if region.estimate > PAUSED_TIME)
+    timed = len(regions) if options.timed else None
+    contract = not options.precise
+    layout = Layout(scheduler, storage, ways, products, threads, contract, pauses, timed)
     emit_kernel(module, layout, name)
-    regions += _regions(scheduler)
+    regions += found
     return storage.workspace_bytes
 
 
@@ -354,14 +377,13 @@ def shared_loops(scheduler: Scheduler, threads: int | None) -> dict[Loop, int]:
         if any(node.kind is Kind.SCATTER for node in nodes):
             continue
         region = region_of(item)
-        time = max(region.flops * FLOP_TIME, region.bytes * BYTE_TIME)
         grains = item.label.extent // (max(item.lanes, 1) * TURNS)
         gathered = sum(
             node.output.type.size * node.output.type.dtype.itemsize
             for node in item.starts
             if rolled_axes(node)
         )
-        if time > SHARED_TIME and grains >= 4 * count and gathered <= MOST_GATHERED:
+        if region.estimate > SHARED_TIME and grains >= 4 * count and gathered <= MOST_GATHERED:
             found[item] = count
     return found
 
@@ -370,10 +392,6 @@ def cores() -> int:
     """The cores that this process may use."""
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
-
-
-def _regions(scheduler: Scheduler) -> list[Region]:
-    return [region_of(item) for item in scheduler.items]
 
 
 def region_of(item: Item) -> Region:

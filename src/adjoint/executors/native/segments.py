@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from adjoint.program import Equation, Literal, Program, Variable
 
-LONG: Final = 600  # equations from which a program is cut
+LONG: Final = 1200  # equations from which a program is cut
 WANTED: Final = 96  # equations of a segment of a periodic run, about
-LONGEST: Final = 400  # equations of any other segment, at most
+LONGEST: Final = 1000  # equations of any other segment, at most
 WINDOW: Final = 24  # equations that must agree to be taken for a repetition
 _BASE: Final = 1_000_003
 _MODULUS: Final = (1 << 61) - 1
