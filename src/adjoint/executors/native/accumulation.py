@@ -212,7 +212,9 @@ class Accumulators:
     def _slots(
         self, node: Node, gathering: Gathering, number: int, value: Value
     ) -> list[tuple[str, str]]:
-        places = gathering.parts[self._key(node)][self.turn][number]
+        turns = gathering.parts[self._key(node)]
+        # The rounds may stand side by side for another reduction only, which begins further inside.
+        places = turns[self.turn % len(turns)][number]
         wide = register_type(value)
         old = Value(
             tuple(self.block.op(f"load {wide}, ptr {place}") for place in places),

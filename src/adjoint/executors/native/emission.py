@@ -300,7 +300,9 @@ class Writer:
         lane_frame = self.memory.lane_frame()
         place = self.layout.storage.places[node.output]
         address = self.memory.address(node.output, place, node.target)
-        one_by_one = lane_frame is not None and (address.stride != 0 or value.lanes > 0)
+        one_by_one = lane_frame is not None and (
+            place.lanes > 0 or address.stride != 0 or value.lanes > 0
+        )
         lanes = lane_frame.lanes if one_by_one and lane_frame else 0
         fresh = lane_frame.fresh if one_by_one and lane_frame else None
         if lane_frame is not None and lane_frame.label in {
@@ -309,4 +311,3 @@ class Writer:
             fresh = None  # the whole scatter is made again for the lanes that are computed again
         value = self.memory.splat(value, lanes)
         self.accumulators.write(node, address, value, lanes, fresh)
-

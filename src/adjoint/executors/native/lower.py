@@ -116,7 +116,7 @@ class NativeFunction:
         return self.code.assembly()
 
     def cycles(self) -> list[int]:
-        """What each region has taken so far, in ticks of the processor's counter, if it is timed."""
+        """What each region has taken so far, in ticks of a counter, if it is timed."""
         times = ctypes.c_int64 * len(self.regions)
         return list(times.from_address(self.code.address("times")))
 

@@ -39,6 +39,7 @@ class Frame:
     pointers: dict[Any, str] = field(default_factory=dict)
     loads: dict[Any, Value] = field(default_factory=dict)
     splats: dict[Value, Value] = field(default_factory=dict)
+    reciprocals: dict[Value, Value] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,9 +337,13 @@ class Memory:
             if mask is None:
                 return self.block.op(f"load {wide}, ptr {address.pointer}, align {size}{tag}")
             name = f"llvm.masked.load.v{lanes}{_suffix(scalar)}.p0"
-            self.block.module.declare(name, f"declare {wide} @{name}(ptr, <{lanes} x i1>, {wide})")
+            # With the alignment as an operand, as in all modules: newer LLVM understands that too,
+            # but both forms in one module crash its parser.
+            self.block.module.declare(
+                name, f"declare {wide} @{name}(ptr, i32, <{lanes} x i1>, {wide})"
+            )
             return self.block.op(
-                f"call {wide} @{name}(ptr align {size} {address.pointer}, <{lanes} x i1> "
+                f"call {wide} @{name}(ptr {address.pointer}, i32 {size}, <{lanes} x i1> "
                 f"{mask.text}, {wide} zeroinitializer){tag if place.kind != 'input' else ''}"
             )
         pointers = self._pointers(scalar, address, lanes, parts, part)
@@ -371,10 +376,10 @@ class Memory:
         held = mask.text if mask is not None else _true(lanes)
         name = f"llvm.masked.gather.v{lanes}{_suffix(scalar)}.v{lanes}p0"
         self.block.module.declare(
-            name, f"declare {wide} @{name}(<{lanes} x ptr>, <{lanes} x i1>, {wide})"
+            name, f"declare {wide} @{name}(<{lanes} x ptr>, i32, <{lanes} x i1>, {wide})"
         )
         return self.block.op(
-            f"call {wide} @{name}(<{lanes} x ptr> align {_bytes(scalar)} {pointers}, "
+            f"call {wide} @{name}(<{lanes} x ptr> {pointers}, i32 {_bytes(scalar)}, "
             f"<{lanes} x i1> {held}, {wide} zeroinitializer)"
         )
 

@@ -304,10 +304,8 @@ def stride_along(terms: Sequence[Term], shape: tuple[int, ...], lane: Label) -> 
         for atom, factor in term.parts:
             if isinstance(atom, Label):
                 stride += factor * step * (atom.find() is lane)
-            elif isinstance(atom, Dynamic) or (
-                isinstance(atom, Quotient) and lane in atom.term.labels()
-            ):
-                return None
+            elif not isinstance(atom, Quotient) or lane in atom.term.labels():
+                return None  # known only when the program runs
     return stride
 
 

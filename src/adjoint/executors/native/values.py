@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from adjoint.base.arrays import array_type
+import numpy as np
+
+from adjoint.base.arrays import ArrayType, array_type
 from adjoint.executors.native.elements import Fault, convert, emit
 from adjoint.executors.native.graph import REDUCTIONS, Graph, Kind, Node
 from adjoint.executors.native.indices import Access, Dynamic, Label
@@ -43,6 +47,7 @@ class Values:
         self.block.opening.append(f"  store i1 false, ptr {self.fault}")
         self._readers: dict[int, list[Reader]] = {}
         self._homes: dict[int, Path] = {}
+        self._divisors: Counter[Access] | None = None
 
     def home(self, node: Node) -> Path:
         """The loops within which the result of a node is known."""
@@ -154,6 +159,8 @@ class Values:
         wide = [self.memory.splat(value, lanes) for value in operands]
         types = [atom.type for atom in equation.inputs]
         params = equation.params
+        if self._by_reciprocal(node):
+            return self._quotient(wide, types, dtype)
         if name == "contract":
             name, params = "multiply", {}
             types = [array_type((), each.dtype, each.weak) for each in types]
@@ -161,6 +168,26 @@ class Values:
         if self.faults:
             self.flush_faults()
         return value
+
+    def _by_reciprocal(self, node: Node) -> bool:
+        """Whether a quotient is one of several derivatives with the same divisor."""
+        if not self.contract or not _is_derived_quotient(node):
+            return False
+        if self._divisors is None:
+            nodes = [each for each in self.graph.nodes if _is_derived_quotient(each)]
+            self._divisors = Counter(each.accesses[1] for each in nodes)
+        return self._divisors[node.accesses[1]] > 1
+
+    def _quotient(
+        self, operands: Sequence[Value], types: Sequence[ArrayType], dtype: np.dtype[Any]
+    ) -> Value:
+        """x times 1 / y, which is computed once; should that overflow, NumPy divides."""
+        x, y = operands
+        known = self.memory.frame.reciprocals
+        if y not in known:
+            known[y] = emit(self.block, self.faults, "reciprocal", {}, [y], [types[1]], dtype)
+        both = [types[0], array_type((), dtype)]
+        return emit(self.block, self.faults, "multiply", {}, [x, known[y]], both, dtype, True)
 
     def _guarded(self, node: Node, home: Node, parts: Sequence[tuple[Access, Reader]]) -> Value:
         """What is written last, or the sum of all that is written."""
@@ -243,3 +270,13 @@ class Values:
             before = self.block.op(f"load i1, ptr {self.fault}")
             self.block.do(f"store i1 {self.block.op(f'or i1 {before}, {text}')}, ptr {self.fault}")
         self.faults.clear()
+
+
+def _is_derived_quotient(node: Node) -> bool:
+    """Derivatives are exact up to rounding only, so that a quotient may round twice."""
+    equation = node.equation
+    if equation is None or not node.derived or equation.primitive.name != "divide":
+        return False
+    dtype = node.output.type.dtype
+    divisor = equation.inputs[1]
+    return dtype.kind == "f" and divisor.type.dtype == dtype and isinstance(divisor, Variable)
