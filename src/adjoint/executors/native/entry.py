@@ -28,7 +28,7 @@ from adjoint.executors.native.entry_checks import (
     shape_constant,
 )
 from adjoint.executors.native.entry_status import emit_has_nan, emit_interrupted, emit_status
-from adjoint.executors.native.module import Block, Module
+from adjoint.executors.native.module import PLAIN, Block, Module
 from adjoint.executors.native.python_api import (
     ARRAY_DATA,
     NUMBER_VALUE,
@@ -112,7 +112,7 @@ class _Entry:
         status, fine = self._run(inputs, outputs, workspace, data)
         self._finish(status, fine, data)
         probe = ' "probe-stack"="inline-asm"' if spec.workspace_bytes else ""
-        header = f"define ptr @entry(ptr %self, ptr %args, i64 %nargs){probe}"
+        header = f"define ptr @entry(ptr %self, ptr %args, i64 %nargs) {PLAIN}{probe}"
         self.module.functions.append(block.function(header))
 
     # --- writing ---------------------------------------------------------------------------------
@@ -201,7 +201,9 @@ class _Entry:
     ) -> str:
         """The address of the numbers in an argument; a miss where it is not of the type."""
         check = self.checks.check(type_, writeable)
-        if slot == "null" and type_.ndim == 0 and type_.dtype.kind in "bi":
+        if type_.ndim:
+            slot = shape_constant(self.module, type_.shape)
+        elif slot == "null" and type_.dtype.kind in "bi":
             slot = self.block.stack("i64", 8)
         data = self.block.op(f"call ptr {check}(ptr {found}, ptr {slot})")
         # No array of any length has the address null; one without numbers may, and is a miss.

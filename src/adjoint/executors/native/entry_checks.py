@@ -8,13 +8,13 @@ object does not hold them as the kernel reads them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from adjoint.base.arrays import ArrayType
 from adjoint.base.errors import NativeUnavailableError
-from adjoint.executors.native.module import Block, Module
+from adjoint.executors.native.module import PLAIN, Block, Module
 from adjoint.executors.native.python_api import (
     ALIGNED,
     ARRAY_DATA,
@@ -61,11 +61,14 @@ class CheckWriter:
     def __init__(self, module: Module, api: PythonApi) -> None:
         self.module = module
         self.api = api
-        self._names: dict[tuple[ArrayType, bool], str] = {}
+        self._names: dict[Any, str] = {}
 
     def check(self, type_: ArrayType, writeable: bool) -> str:
-        """The name of the check of this type; `writeable` asks that of an array, too."""
-        key = (type_, writeable)
+        """The name of the check of this type; `writeable` asks that of an array, too.
+
+        One check serves all arrays of a dtype and number of axes: `%slot` is then their shape.
+        """
+        key = (type_.dtype, type_.ndim, writeable) if type_.ndim else type_
         if key not in self._names:
             if not type_.dtype.isnative:
                 raise NativeUnavailableError(f"native code knows no numbers of dtype {type_.dtype}")
@@ -98,7 +101,7 @@ class _Check:
         name = f"@{self.module.fresh('check')}"
         self.block.place("wrong")
         self.block.do("ret ptr null")
-        header = f"define internal ptr {name}(ptr %object, ptr %slot)"
+        header = f"define internal ptr {name}(ptr %object, ptr %slot) {PLAIN}"
         self.module.functions.append(self.block.function(header))
         return name
 
@@ -171,9 +174,10 @@ class _Check:
         self._flags_and_axes(wanted, type_.ndim)
         if type_.ndim:
             shape = load(block, "ptr", "%object", ARRAY_SHAPE)
-            for axis, wanted in enumerate(type_.shape):
+            for axis in range(type_.ndim):
                 length = load(block, "i64", shape, 8 * axis)
-                go_on(block, block.op(f"icmp eq i64 {length}, {wanted}"), "wrong")
+                expected = load(block, "i64", "%slot", 8 * axis)
+                go_on(block, block.op(f"icmp eq i64 {length}, {expected}"), "wrong")
         block.do(f"ret ptr {load(block, 'ptr', '%object', ARRAY_DATA)}")
 
     def _flags_and_axes(self, wanted: int, ndim: int) -> None:

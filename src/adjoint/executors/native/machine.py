@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.errors import NativeUnavailableError
+from adjoint.executors.native.module import PLAIN
 
 
 class Effort(Enum):
@@ -54,7 +55,7 @@ _IMPLIED = (
 # block of more characters than this is compiled with `Effort.QUICK` (8,000 instructions: 17 ms
 # instead of 150), a longer text of shorter blocks with `Effort.LIGHT`.
 _LONG_BLOCK = 250_000
-_LONG_TEXT = 150_000
+_LONG_TEXT = 500_000
 _LABEL = re.compile(r"^[\w.$-]+:", re.MULTILINE)
 
 
@@ -263,7 +264,7 @@ class Machine:
         # LLVM's own simplification of single functions; whole programs have nothing to inline.
         passes = builder.getFunctionPassManager()
         for function in module.functions:
-            if not function.is_declaration:
+            if not function.is_declaration and not _is_plain(function):
                 passes.run(function, builder)
 
     def _link(self, image: bytes, defined: list[str], external: list[str]) -> Any:
@@ -301,6 +302,11 @@ class Machine:
 
 
 _CODE_LEVEL = {Effort.QUICK: 0, Effort.LIGHT: 1, Effort.NORMAL: 2}
+
+
+def _is_plain(function: Any) -> bool:
+    """Whether a function says that it needs no simplification."""
+    return any(PLAIN.encode() in attribute for attribute in function.attributes)
 
 
 def _default_effort(text: str) -> Effort:

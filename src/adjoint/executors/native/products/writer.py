@@ -7,7 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.executors.native.module import Block, Module, number_text, scalar_type, vector_type
+from adjoint.executors.native.module import (
+    PLAIN,
+    Block,
+    Module,
+    number_text,
+    scalar_type,
+    vector_type,
+)
 from adjoint.executors.native.products.plan import Axis
 from adjoint.executors.native.products.tiling import Piece
 
@@ -260,7 +267,8 @@ class Writer:
         """End the function, and put it into the module."""
         self.block.do("ret void")
         header = (
-            f"define internal void @{name}(ptr noalias %c, ptr %a, ptr %b, ptr %scratch) nounwind"
+            f"define internal void @{name}(ptr noalias %c, ptr %a, ptr %b, ptr %scratch) "
+            f"nounwind {PLAIN}"
         )
         self.module.functions.append(self.block.function(header))
 

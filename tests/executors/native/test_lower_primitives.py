@@ -1,0 +1,105 @@
+"""Every primitive on every sample as machine code: values, derivatives and batches, as on NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("llvmlite")
+
+from adjoint.executors.native.elements.rules import RULES, Rule
+from adjoint.executors.native.lower import lowerable
+from adjoint.optimise import simplify
+from adjoint.primitives import PRIMITIVES, Reason
+from adjoint.program import Program
+from adjoint.transforms import jvp, vjp, vmap
+from tests.checker import BATCH, Case, cases, compiled
+from tests.executors.native.comparing import is_lowerable, run_native
+from tests.executors.native.comparing import narrowest as narrowest_bytes
+from tests.vectors import distance, random_like
+
+# Left to NumPy on all samples. This list may only become shorter.
+NUMPY_ALONE = frozenset(
+    """linear_call argmax argmin constant custom_call last_write cumulative_sum erfcx erfinv erfcinv
+    dawsn log_ndtr ndtri gamma gammaln loggamma rgamma psi zeta beta betaln j0 j1 y0 y1 i0 i1 i0e
+    i1e k0 k1""".split()
+)
+# Left to NumPy in complex numbers or for operands without numbers, besides.
+IN_PART = frozenset(
+    """sum exp log log2 log10 log1p sqrt sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh
+    arctanh add subtract multiply power contract""".split()
+)
+TOLERANCE = {8: 4e-15, 4: 2e-6}
+SAMPLED = [p for p in PRIMITIVES.values() if not isinstance(p.samples, Reason)]
+
+
+def agree(case: Case, what: str, program: Program, arguments: list[Any]) -> bool:
+    """Whether it can be machine code; raises where that gives something else than NumPy."""
+    if not is_lowerable(program):
+        return False
+    with np.errstate(all="ignore"):
+        expected = compiled(program, False)(*arguments)
+    found = run_native(program, arguments)
+    assert found is not None, f"{case}: {what}: machine code gave up"
+    for x, y, type_ in zip(found, expected, program.output_types, strict=True):
+        assert (x.shape, x.dtype) == (type_.shape, type_.dtype), f"{case}: {what}"
+    exact = all(not t.inexact for t in program.output_types)
+    bound = 0.0 if exact else TOLERANCE[narrowest_bytes(program)]
+    error = distance(found, expected)
+    assert error <= bound, f"{case}: {what}: relative error {error:.1e}"
+    return True
+
+
+def transformed(case: Case) -> list[tuple[str, Program, list[Any]]]:
+    """The derivatives of a sample and a batch of it, with arguments."""
+    operands, found = list(case.operands), []
+    transforms: tuple[Callable[..., Program], ...] = (jvp, vjp) if case.differentiable else ()
+    for transform in transforms:
+        program = simplify(transform(case.program, case.active))
+        types = program.input_types[len(operands) :]
+        more = random_like(case.generator(transform.__name__), types)
+        found.append((transform.__name__, program, [*operands, *more]))
+    if operands and not any(t.weak for t in case.program.input_types):
+        program = simplify(vmap(case.program, [True] * len(operands), BATCH))
+        rows = [np.stack(case.others(place)) for place in range(len(operands))]
+        found.append(("vmap", program, rows))
+    return found
+
+
+@pytest.mark.parametrize("primitive", SAMPLED, ids=lambda primitive: primitive.name)
+def test_as_on_numpy(primitive: Any) -> None:
+    for case in cases(primitive):
+        agree(case, "value", case.program, list(case.operands))
+        for what, program, arguments in transformed(case):
+            agree(case, what, program, arguments)
+
+
+def test_what_is_left_to_numpy() -> None:
+    alone, in_part = set(), set()
+    for primitive in SAMPLED:
+        marks = [
+            all(lowerable(equation, False) for equation in case.program.equations)
+            for case in cases(primitive)
+        ]
+        if not any(marks):
+            alone.add(primitive.name)
+        elif not all(marks):
+            in_part.add(primitive.name)
+    assert alone == NUMPY_ALONE
+    assert in_part == IN_PART
+
+
+@pytest.mark.parametrize("name", ["tanh", "multiply", "sqrt"])
+def test_a_rule_wrong_by_a_thousandth_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = RULES[name, "f"]
+
+    def wrong(writer: Any, *operands: Any) -> Any:
+        value = before.emit(writer, *operands)
+        return writer.multiply(value, writer.constant(1.001, value))
+
+    monkeypatch.setitem(RULES, (name, "f"), Rule(wrong, before.exact))
+    with pytest.raises(AssertionError, match="relative error"):
+        test_as_on_numpy(PRIMITIVES[name])
