@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 Thunk = Callable[[], object]
 
 _SHORTEST = 1e-2  # seconds that one repetition takes at least: the candidate runs in its own caches
+_SLOW = 1.0  # seconds of calls to warm up after which there are no more
 
 
 def medians(
@@ -40,6 +41,16 @@ def medians(
     return {name: statistics.median(values) for name, values in times.items()}
 
 
+def quickest(thunk: Thunk, seconds: float) -> float:
+    """The least seconds of one call: for what the machine can do, not for what is compared."""
+    count = _calls_per_repetition(thunk)
+    end = time.perf_counter() + seconds
+    least = _repetition(thunk, count)
+    while time.perf_counter() < end:
+        least = min(least, _repetition(thunk, count))
+    return least
+
+
 def _repetition(thunk: Thunk, count: int) -> float:
     start = time.perf_counter()
     for _ in range(count):
@@ -48,8 +59,11 @@ def _repetition(thunk: Thunk, count: int) -> float:
 
 
 def _calls_per_repetition(thunk: Thunk) -> int:
+    start = time.perf_counter()
     for _ in range(3):
         thunk()
+        if time.perf_counter() - start > _SLOW:
+            return 1
     count = 1
     while (taken := _repetition(thunk, count) * count) < _SHORTEST:
         count = max(2 * count, int(count * _SHORTEST / max(taken, 1e-9)))

@@ -6,8 +6,9 @@ torch. The argument is an array or a list of arrays.
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -15,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.measure import Thunk
+from benchmarks.measure import Thunk, medians
 
 Function = Callable[..., Any]  # (argument, xp, *constants) -> scalar
 
@@ -34,9 +35,18 @@ def say_what_is_skipped() -> None:
             print(f"skipped: {name} is not installed", file=sys.stderr)
 
 
-def gradients(function: Function, argument: Any, constants: Any = ()) -> dict[str, Thunk]:
-    """The gradient by each peer that traces Python: `function(argument, xp, *constants)`."""
-    makers = {"autograd": _autograd, "jax": _jax, "torch": _torch}
+def gradients(
+    function: Function,
+    argument: Any,
+    constants: Any = (),
+    peers: Sequence[str] = ("autograd", "jax", "torch"),
+) -> dict[str, Thunk]:
+    """The gradient by each of these peers that is installed: `function(argument, xp, *constants)`.
+
+    Each has its own arrays as arguments; that PyTorch and JAX are also given and asked for NumPy
+    arrays is a line of its own where it matters.
+    """
+    makers = {name: _MAKERS[name] for name in peers}
     found: dict[str, Thunk] = {}
     for name, make in makers.items():
         if installed(name):
@@ -50,21 +60,43 @@ def _autograd(function: Function, argument: Any, constants: Any) -> dict[str, Th
     return {"autograd": partial(gradient, argument)}
 
 
-def _jax(function: Function, argument: Any, constants: Any) -> dict[str, Thunk]:
+def jax_modules() -> tuple[Any, Any]:
+    """The modules `jax` and `jax.numpy`, with double precision switched on."""
     jax = import_module("jax")
     jax.config.update("jax_enable_x64", True)
-    xp = import_module("jax.numpy")
+    return jax, import_module("jax.numpy")
+
+
+def jitted_by_jax(function: Callable[..., Any], arguments: Sequence[Any]) -> Thunk:
+    """A function of JAX arrays, jitted and waited for."""
+    jax, xp = jax_modules()
+    inputs = jax.tree.map(xp.asarray, tuple(arguments))
+    compiled = jax.jit(function)
+    return lambda: jax.block_until_ready(compiled(*inputs))
+
+
+def _jax(function: Function, argument: Any, constants: Any) -> dict[str, Thunk]:
+    jax, xp = jax_modules()
     inputs, data = jax.tree.map(xp.asarray, (argument, tuple(constants)))
     gradient = jax.grad(lambda x: function(x, xp, *data))
     compiled = jax.jit(gradient)
     return {
         "JAX without jit": lambda: jax.block_until_ready(gradient(inputs)),
         "JAX with jit": lambda: jax.block_until_ready(compiled(inputs)),
+        "JAX with jit, NumPy in and out": lambda: jax.tree.map(np.asarray, compiled(argument)),
     }
 
 
-def _torch(function: Function, argument: Any, constants: Any) -> dict[str, Thunk]:
+def torch_module() -> Any:
+    """The module `torch`, on as many threads as this process has cores."""
     torch = import_module("torch")
+    if sys.platform == "linux":
+        torch.set_num_threads(len(os.sched_getaffinity(0)))
+    return torch
+
+
+def _torch(function: Function, argument: Any, constants: Any) -> dict[str, Thunk]:
+    torch = torch_module()
     data = [torch.from_numpy(c) for c in constants]
     is_list = isinstance(argument, list)
     arrays = argument if is_list else [argument]
@@ -75,6 +107,21 @@ def _torch(function: Function, argument: Any, constants: Any) -> dict[str, Thunk
         return torch.autograd.grad(value, leaves)
 
     return {"PyTorch eager": gradient}
+
+
+_MAKERS: dict[str, Callable[[Function, Any, Any], dict[str, Thunk]]] = {
+    "autograd": _autograd,
+    "jax": _jax,
+    "torch": _torch,
+}
+
+# For cases of large arrays, where only the arithmetic counts.
+LARGE = ("autograd", "JAX with jit", "PyTorch eager")
+
+
+def chosen(candidates: Mapping[str, Thunk], names: Sequence[str] = LARGE) -> dict[str, Thunk]:
+    """Those of these names that there are."""
+    return {name: candidates[name] for name in names if name in candidates}
 
 
 def casadi_gradient(
@@ -99,3 +146,25 @@ def assert_agreement(candidates: Mapping[str, Thunk], expected: Any, tolerance: 
             error = np.max(np.abs(np.reshape(np.asarray(got), np.shape(want)) - want))
             if not error <= tolerance * np.max(np.abs(want)):
                 raise AssertionError(f"the gradient by {name} is off by {error:.2g}")
+
+
+def agreeing_medians(
+    candidates: Mapping[str, Thunk],
+    expected: Any,
+    tolerance: float,
+    seconds: float,
+    others: Mapping[str, Thunk] | None = None,
+) -> dict[str, float]:
+    """Their medians, if they agree: before, and after, when what became hot has been compiled.
+
+    Args:
+        candidates: What to time, each with the same results.
+        expected: These results, an array or a list of them.
+        tolerance: The largest difference, relative to the largest number expected.
+        seconds: How long to measure, all candidates together.
+        others: More to time, with results of their own.
+    """
+    assert_agreement(candidates, expected, tolerance)
+    times = medians({**candidates, **(others or {})}, seconds)
+    assert_agreement(candidates, expected, tolerance)
+    return times

@@ -49,14 +49,30 @@ def _three_digits(value: float) -> str:
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def compared(times: dict[str, float], unit: str, limit: tuple[str, float] | None = None) -> Table:
-    """Times and their ratios to one of them, with the physical limit as the last line."""
-    table = Table(["", "median", f"{unit} = 1"])
-    for name, seconds in times.items():
-        table.rows.append([name, duration(seconds), ratio(seconds / times[unit])])
+def compared(
+    times: dict[str, float],
+    unit: str,
+    limit: tuple[str, float] | None = None,
+    others: Sequence[str] = (),
+    title: str = "",
+) -> Table:
+    """Times and their ratios to one of them, with the physical limit as the last line.
+
+    Args:
+        times: seconds, by name.
+        unit: whose time is 1 in the first column of ratios.
+        limit: its name and its seconds.
+        others: units of further columns; those that were not measured are left out.
+        title: above the names.
+    """
+    units = [unit, *(name for name in others if name in times)]
+    table = Table([title, "median", *(f"{name} = 1" for name in units)])
+    lines = dict(times)
     if limit is not None:
-        name, seconds = limit
-        table.rows.append([f"limit: {name}", duration(seconds), ratio(seconds / times[unit])])
+        lines[f"limit: {limit[0]}"] = limit[1]
+    for name, seconds in lines.items():
+        ratios = [ratio(seconds / times[each]) for each in units]
+        table.rows.append([name, duration(seconds), *ratios])
     return table
 
 

@@ -8,44 +8,115 @@ results = run(compiled, arguments)          # executed; or recorded, under an ou
 from __future__ import annotations
 
 import linecache
+import os
 import threading
+import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 from numpy import errstate, vdot
 
-from adjoint.base.errors import AdjointError
-from adjoint.base.settings import settings
+from adjoint.base.errors import AdjointError, NativeExecutorWarning, NativeUnavailableError
+from adjoint.base.settings import Settings, settings
 from adjoint.capture import Captured, Traced, apply, hush, is_known, unwrap
-from adjoint.executors import Executable, NumpyExecutor
+from adjoint.executors import NativeExecutable, NativeExecutor, NumpyExecutor
+from adjoint.executors.native.executor import Piece
+from adjoint.executors.numpy import NumpyExecutable
 from adjoint.optimise import simplify
 from adjoint.program import Literal, Program, Variable, check_program
 
 CACHE_LIMIT: Final = 1024
 
 
+class _Way(NamedTuple):
+    """How a program is run under some settings.
+
+    native: its machine code, if there is any. piece: the same, if it is the whole program. waiting:
+    whether there may be some later.
+    """
+
+    settings: Settings
+    native: NativeExecutable | None
+    piece: Piece | None
+    waiting: bool
+
+
 class Compiled:
-    """A program ready to run.
+    """A program ready to run: on NumPy, and as machine code once it has come by often.
 
     watched: outputs, by number, that are derivatives: a NaN there may be a zero times an infinite
         partial derivative, and the program is then run again with strong zeros.
     """
 
-    __slots__ = ("_fast", "_strong", "executor", "facts", "fast", "program", "stamp", "watched")
+    __slots__ = (
+        "_fast",
+        "_natives",
+        "_runs_left",
+        "_strong",
+        "_way",
+        "facts",
+        "program",
+        "stamp",
+        "watched",
+    )
 
     def __init__(self, program: Program, watched: tuple[int, ...], facts: Any) -> None:
-        self.executor = NumpyExecutor()
         self.program = program
         self.watched = watched
         self.facts = facts
         self.stamp = 0
-        self._fast: Executable = self.executor.compile(program, strong_zeros=False)
-        self._strong: Executable | None = None
-        self.fast = self._fast.function
+        self._fast: NumpyExecutable | None = None
+        self._strong: NumpyExecutable | None = None
+        self._runs_left = -1  # until it is hot; found out at the first run
+        self._way: _Way | None = None
+        # Machine code by the settings that change it; None where there is none to be had.
+        self._natives: dict[tuple[bool, int | None], NativeExecutable | None] = {}
 
     def __call__(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """Run it on concrete arguments."""
-        results: tuple[Any, ...] = self.fast(*arguments)
+        results = self.quickly(arguments)
+        return self.otherwise(arguments) if results is None else results
+
+    def quickly(self, arguments: Sequence[Any]) -> tuple[Any, ...] | None:
+        """The results, if there is machine code that takes the arguments as they are.
+
+        They may be anything: traced ones, for which machine code has no results, too.
+        """
+        way = self._way
+        if way is None or way.piece is None or way.settings is not settings():
+            return None
+        results = way.piece.function(*arguments)
+        if results is not None and way.piece.misses:
+            way.piece.misses -= 1
+        return results
+
+    def otherwise(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        """The results for concrete arguments, after `quickly` had none."""
+        way = self._way
+        chosen = settings()
+        tried = way is not None and way.settings is chosen and way.piece is not None
+        if way is None or way.settings is not chosen:
+            way = self._choose(chosen)
+        if way.waiting:
+            way = self._maybe_compile(way)
+        if way.native is None:
+            return self._on_numpy(arguments)
+        if way.piece is None:
+            results = way.native.function(*arguments)
+            return self._watched(cast("tuple[Any, ...]", results), arguments)
+        results = None if tried else way.piece.function(*arguments)
+        return self._missed(way, way.piece, arguments) if results is None else results
+
+    # --- NumPy -----------------------------------------------------------------------------------
+
+    def _on_numpy(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        fast = self._fast
+        if fast is None:
+            fast = self._fast = NumpyExecutor().compile(self.program, strong_zeros=False)
+        return self._watched(fast.function(*arguments), arguments)
+
+    def _watched(self, results: tuple[Any, ...], arguments: Sequence[Any]) -> tuple[Any, ...]:
+        """The results, or those with strong zeros where a derivative is NaN."""
         for number in self.watched:
             # NaN if any entry is; one pass without a temporary, and no warnings.
             total = vdot(results[number], results[number])
@@ -55,13 +126,113 @@ class Compiled:
 
     def _again(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         if self._strong is None:
-            self._strong = self.executor.compile(self.program, strong_zeros=True)
+            self._strong = NumpyExecutor().compile(self.program, strong_zeros=True)
         with errstate(all="ignore"):  # the first run has warned
             return self._strong(*arguments)
 
     def source(self) -> str:
-        """The source that the NumPy executor made."""
-        return self._fast.source()
+        """The source that the NumPy executor makes."""
+        return NumpyExecutor().compile(self.program, strong_zeros=False).source()
+
+    # --- machine code ----------------------------------------------------------------------------
+
+    def at_once(self) -> None:
+        """Let the next run be of machine code, unless the settings forbid it."""
+        self._runs_left = 0
+        if self._way is not None and self._way.waiting:
+            self._way = None
+
+    def native(self) -> NativeExecutable | None:
+        """The machine code that the program is run with under the settings in force, if any."""
+        way = self._way
+        return way.native if way is not None and way.settings is settings() else None
+
+    def _choose(self, chosen: Settings) -> _Way:
+        key = (chosen.precise, chosen.threads)
+        native = self._natives.get(key) if chosen.native is not False else None
+        waiting = chosen.native is not False and key not in self._natives
+        way = _Way(chosen, native, native.piece if native is not None else None, waiting)
+        self._way = way
+        return way
+
+    def _maybe_compile(self, way: _Way) -> _Way:
+        """Count this run; once there have been enough, compile."""
+        if self._runs_left < 0:
+            self._runs_left = runs_on_numpy(self.program)
+        if self._runs_left and not way.settings.native:
+            self._runs_left -= 1
+            return way
+        # One thread compiles, and the others go on with NumPy, unless machine code is asked for.
+        if not _compiling.acquire(blocking=bool(way.settings.native)):
+            return way
+        try:
+            key = (way.settings.precise, way.settings.threads)
+            if key not in self._natives:
+                self._natives[key] = _machine_code(self.program, self.watched, way.settings)
+        finally:
+            _compiling.release()
+        return self._choose(way.settings)
+
+    def _missed(self, way: _Way, piece: Piece, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        """The results where machine code had none."""
+        results = piece.again(arguments)
+        if results is not None:
+            return results
+        if piece.hopeless:
+            self._natives[way.settings.precise, way.settings.threads] = None
+            self._way = None
+        return self._on_numpy(arguments)
+
+
+# --- when machine code pays -----------------------------------------------------------------------
+
+FEWEST_RUNS: Final = 4
+MOST_RUNS: Final = 100
+_compiling = threading.RLock()
+_warned = threading.Event()
+
+
+def runs_on_numpy(program: Program) -> int:
+    """How often a program is run on NumPy before it becomes machine code.
+
+    By then NumPy has taken an eighth of the time that compiling will take, by an estimate that
+    depends on the program alone: so the same run of a script always gives the same results.
+    """
+    numbers = sum(variable.type.size for each in program.equations for variable in each.outputs)
+    seconds = 0.7e-6 * len(program.equations) + 1e-9 * numbers
+    compiling = 2e-2 + 3e-4 * len(program.equations)
+    return int(min(max(compiling / 8 / max(seconds, 1e-9), FEWEST_RUNS), MOST_RUNS))
+
+
+def _machine_code(
+    program: Program, watched: tuple[int, ...], chosen: Settings
+) -> NativeExecutable | None:
+    """The program as machine code, or None; whatever fails there is no error, but one warning."""
+    executor = NativeExecutor(chosen.precise, chosen.threads or available_cores())
+    try:
+        return executor.compile(program, watched=watched)
+    except NativeUnavailableError as error:
+        cause: Exception = error
+    except Exception as error:
+        if chosen.debug:
+            raise
+        cause = error
+    if not _warned.is_set():
+        _warned.set()
+        warnings.warn(
+            f"No machine code could be made, and programs run on NumPy instead: {cause} "
+            "`with ad.config(native=False)` does so without an attempt, and without this warning.",
+            NativeExecutorWarning,
+            stacklevel=2,
+        )
+    return None
+
+
+def available_cores() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 # --- the cache ------------------------------------------------------------------------------------
@@ -194,13 +365,19 @@ def _point_at_line(
         error.add_note(f"At {lines[origin]}{': ' if text else ''}{text}")
 
 
-def run(compiled: Compiled, arguments: Sequence[Any]) -> Sequence[Any]:
-    """The results: computed, or recorded where an argument is traced by an outer capture."""
+def run(compiled: Compiled, arguments: Sequence[Any], tried: bool = False) -> Sequence[Any]:
+    """The results: computed, or recorded where an argument is traced by an outer capture.
+
+    tried: whether machine code has been given these arguments already, and had no results.
+    """
+    results = None if tried else compiled.quickly(arguments)
+    if results is not None:
+        return results
     if Traced in map(type, arguments):
         if all(map(is_known, arguments)):
             return compiled([unwrap(each) for each in arguments])
         return inline(compiled.program, arguments)
-    return compiled(arguments)
+    return compiled.otherwise(arguments)
 
 
 def inline(program: Program, arguments: Sequence[Any]) -> list[Any]:

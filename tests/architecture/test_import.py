@@ -6,7 +6,7 @@ import sys
 
 from tests.architecture.modules import SOURCE
 
-LATER = {"matplotlib", "pandas", "rich", "scipy", "typer"}
+LATER = {"llvmlite", "matplotlib", "pandas", "rich", "scipy", "typer"}
 
 
 def loaded_by(statement: str) -> set[str]:

@@ -247,3 +247,9 @@ def test_what_numpy_refuses_is_refused_with_its_type(row: str) -> None:
     )
     accepted = (builtin, ad.errors.UnsupportedFunctionError)
     assert isinstance(found.value, accepted), (repr(found.value), repr(expected.value))
+
+
+def test_a_cross_product_takes_no_index_arrays() -> None:
+    x = np.ones((5, 3))
+    names = {each.primitive.name for each in ad.program(np.cross, x, x).program.equations}
+    assert names.isdisjoint({"gather", "gather_add"})

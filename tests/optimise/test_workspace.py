@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import adjoint as ad
 from adjoint.executors import NumpyExecutor
-from adjoint.executors.numpy.arena import Arena
+from adjoint.executors.arena import Arena
 from adjoint.executors.numpy.templates import takes_memory
 from adjoint.optimise import plan, simplify, workspace
 from adjoint.primitives.contraction import contract
@@ -76,7 +76,8 @@ def test_runs_do_not_see_each_other() -> None:
 
     def work(number: int) -> None:
         for _ in range(20):
-            if not np.array_equal(ad.grad(f)(points[number]), expected[number]):
+            # By now the program may be machine code, which rounds in its own way.
+            if not np.allclose(ad.grad(f)(points[number]), expected[number], 1e-13, 1e-14):
                 wrong.append(number)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]

@@ -31,19 +31,23 @@ def row(tree: Any) -> TreeDef | None:
         for leaf in tree:
             if type(leaf) is not np.ndarray:
                 return None
-        return _row(kind, len(tree))
+        return _row(kind is list, len(tree))
     return None
 
 
 @lru_cache(maxsize=256)
-def _row(kind: type[list[Any]] | type[tuple[Any, ...]], length: int) -> TreeDef:
-    return optree.tree_structure(kind(range(length)), namespace=NAMESPACE)
+def _row(is_list: bool, length: int) -> TreeDef:
+    example: Any = [0] * length if is_list else (0,) * length
+    return optree.tree_structure(example, namespace=NAMESPACE)
 
 
 def flatten(tree: Any) -> tuple[list[Any], TreeDef | None]:
     """The leaves of a tree in order, and its structure; the structure of a bare array is None."""
     if isinstance(tree, _ATOMS):
         return [tree], None
+    known = row(tree)
+    if known is not None:
+        return list(tree), known
     leaves, treedef = optree.tree_flatten(tree, namespace=NAMESPACE)
     for leaf in leaves:
         if (

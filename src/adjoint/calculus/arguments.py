@@ -27,10 +27,10 @@ class Chosen:
 
     leaves: their arrays in order. types: of the leaves. call: calls a function with leaves in their
         places. single: whether one argument was named by a bare number, so that results are given
-        for it alone.
+        for it alone. row: `list` or `tuple`, where the one chosen argument is such a row of arrays.
     """
 
-    __slots__ = ("args", "kwargs", "leaves", "places", "single", "treedefs", "types")
+    __slots__ = ("args", "kwargs", "leaves", "places", "row", "single", "treedefs", "types")
 
     def __init__(self, argnums: Argnums, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
         self.args = args
@@ -42,11 +42,18 @@ class Chosen:
             self.places = _places(argnums, len(args))
         self.leaves: list[Any] = []
         self.treedefs: list[Any] = []
+        self.row: Any = None
         for place in self.places:
             value = args[place]
             kind = type(value)
             if kind is np.ndarray or kind is Traced:
-                leaves, treedef = [value], None
+                self.leaves.append(value)
+                self.treedefs.append((None, 1))
+                continue
+            treedef = pytrees.row(value)
+            if treedef is not None:
+                leaves = value
+                self.row = kind
             else:
                 leaves, treedef = pytrees.flatten(value)
                 if treedef is not None:
@@ -55,12 +62,15 @@ class Chosen:
                         _refuse_covectors(place, found)
             self.leaves += leaves
             self.treedefs.append((treedef, len(leaves)))
-        self.types: list[ArrayType] = [
-            self._type(number)
-            if type(leaf) is not np.ndarray or leaf.dtype.kind not in "fc"
-            else array_type(leaf.shape, leaf.dtype)
-            for number, leaf in enumerate(self.leaves)
-        ]
+        if len(self.places) != 1:
+            self.row = None
+        types: list[ArrayType] = []
+        for leaf in self.leaves:
+            if type(leaf) is np.ndarray and (dtype := leaf.dtype).kind in "fc":
+                types.append(array_type(leaf.shape, dtype))
+            else:
+                types.append(self._type(len(types)))
+        self.types = types
 
     def _type(self, number: int) -> ArrayType:
         leaf = self.leaves[number]
@@ -95,6 +105,9 @@ class Chosen:
     def call(self, function: Any, traced: list[Traced]) -> Any:
         """Call a function with traced leaves in their places."""
         args = list(self.args)
+        if self.row is not None:
+            args[self.places[0]] = self.row(traced)
+            return function(*args, **self.kwargs)
         start = 0
         for place, (treedef, count) in zip(self.places, self.treedefs, strict=True):
             if treedef is None:
@@ -107,6 +120,8 @@ class Chosen:
     def unflatten(self, leaves: Sequence[Any]) -> Any:
         """Results for the leaves, in the structure of the arguments."""
         if self.single:
+            if self.row is not None:
+                return self.row(leaves)
             return pytrees.unflatten(self.treedefs[0][0], leaves)
         trees, start = [], 0
         for treedef, count in self.treedefs:

@@ -1,4 +1,4 @@
-"""Looking at programs: the text of a function, of its derivatives, and the source that runs."""
+"""Looking at programs: the text of a function, of its derivatives, and what runs for it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from adjoint.base import pytrees
 from adjoint.base.arrays import is_numeric
 from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
 from adjoint.calculus.arguments import check_callable
+from adjoint.calculus.machine_code import MemoryReport, NativeView
 from adjoint.capture import Captured, Traced, capture, traced_type
 from adjoint.optimise import simplify
 from adjoint.pipeline import compile_program
@@ -33,9 +34,10 @@ class ProgramView:
         }
     """
 
-    def __init__(self, program: Program, arguments: int) -> None:
+    def __init__(self, program: Program, arguments: int, values: list[Any] | None = None) -> None:
         self.program = program
         self.arguments = arguments
+        self._values = values  # of the inputs, where they are known
 
     @property
     def active(self) -> list[bool]:
@@ -85,11 +87,19 @@ class ProgramView:
 
     def simplified(self) -> ProgramView:
         """The program as it is executed."""
-        return ProgramView(simplify(self.program), self.arguments)
+        return ProgramView(simplify(self.program), self.arguments, self._values)
 
     def source(self) -> str:
         """The source that the NumPy executor runs."""
         return compile_program(self.program).source()
+
+    def native(self) -> NativeView:
+        """The machine code that it becomes: `.ir()`, `.assembly()`, `.regions()`, `.left()`."""
+        return NativeView(compile_program(self.program).program, self._values)
+
+    def memory(self) -> MemoryReport:
+        """The bytes of arguments and results, and of the memory that machine code needs."""
+        return self.native().memory()
 
     def __len__(self) -> int:
         return len(self.program)
@@ -118,7 +128,7 @@ def program(function: Callable[..., Any], *args: Any, **kwargs: Any) -> ProgramV
 
     Returns:
         A `ProgramView`: print it, or ask for its `.jvp()`, `.vjp()`, `.linearize()`,
-        `.transpose()`, `.vmap(n)`, `.source()`.
+        `.transpose()`, `.vmap(n)`, `.source()`, `.native()`, `.memory()`.
 
     Example:
         >>> import numpy as np
@@ -130,7 +140,10 @@ def program(function: Callable[..., Any], *args: Any, **kwargs: Any) -> ProgramV
         <BLANKLINE>
     """
     captured = capture_whole(function, args, kwargs)
-    return ProgramView(captured.program(), captured.trace.input_count)
+    count = captured.trace.input_count
+    values = [*(captured.trace.values[slot] for slot in range(count)), *captured.constants]
+    known = all(type(value) is not Traced for value in values)
+    return ProgramView(captured.program(), count, values if known else None)
 
 
 def capture_whole(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Captured:

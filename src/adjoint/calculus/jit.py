@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import is_numeric
 from adjoint.base.errors import ArgumentTypeError
-from adjoint.base.settings import settings
+from adjoint.base.settings import Settings, settings
+from adjoint.base.unpacking import is_flat, unpacking
 from adjoint.calculus.arguments import check_callable
 from adjoint.capture import Traced, capture, current, is_known, traced_type
-from adjoint.pipeline import prepare, run, watch_all
+from adjoint.executors.native.executor import Piece
+from adjoint.pipeline import Compiled, prepare, run, watch_all
 from adjoint.program import Program
 
 _LIMIT: Final = 256
@@ -34,10 +36,24 @@ def jit(function: Callable[..., Any]) -> Callable[..., Any]:
         array([1., 1.])
     """
     check_callable(function, "jit")
-    kept: dict[Any, Any] = {}
+    kept: dict[Any, _Entry] = {}
     lock = threading.Lock()
+    latest: _Quick | None = None
 
     def jitted(*args: Any, **kwargs: Any) -> Any:
+        quick = latest
+        if quick is not None:
+            chosen, flat, call, piece, treedef = quick
+            if chosen is settings():
+                results = (None if kwargs else call(*args)) if flat else call(args, kwargs)
+                if results is not None:
+                    if piece.misses:
+                        piece.misses -= 1
+                    return results[0] if treedef is None else treedef.unflatten(results)
+        return by_signature(args, kwargs, quick)
+
+    def by_signature(args: tuple[Any, ...], kwargs: dict[str, Any], missed: _Quick | None) -> Any:
+        nonlocal latest
         leaves, treedef = pytrees.flatten((args, kwargs))
         arrays = [leaf for leaf in leaves if type(leaf) is Traced or is_numeric(leaf)]
         if len(arrays) == len(leaves):
@@ -57,11 +73,68 @@ def jit(function: Callable[..., Any]) -> Callable[..., Any]:
                     if len(kept) >= _LIMIT:
                         kept.clear()
                     kept[key] = found
-            return results
-        compiled, constants, output_tree = found
-        return pytrees.unflatten(output_tree, run(compiled, [*arrays, *constants]))
+        else:
+            values = [*arrays, *found.constants]
+            results = pytrees.unflatten(
+                found.output_tree, run(found.compiled, values, tried=found.is_quick(missed))
+            )
+        latest = found.quick() if found is not None else None
+        return results
 
     return jitted
+
+
+class _Quick(NamedTuple):
+    """A call without a look at the signature: machine code finds out itself what it was given.
+
+    chosen: the settings that it holds under. flat: whether `call` takes the arguments as they are,
+    and not `(args, kwargs)`. piece: the machine code, whose misses are counted. treedef: of the
+    results.
+    """
+
+    chosen: Settings
+    flat: bool
+    call: Callable[..., Any]
+    piece: Piece
+    treedef: Any
+
+
+class _Entry:
+    """What is kept for a signature.
+
+    input_tree: the structure of (args, kwargs), if all that is in it are arrays and numbers.
+    """
+
+    __slots__ = ("_quick", "compiled", "constants", "input_tree", "output_tree")
+
+    def __init__(
+        self, compiled: Compiled, constants: list[Any], input_tree: Any, output_tree: Any
+    ) -> None:
+        self.compiled = compiled
+        self.constants = constants
+        self.input_tree = input_tree
+        self.output_tree = output_tree
+        self._quick: _Quick | None = None
+
+    def quick(self) -> _Quick | None:
+        """The short way under the settings in force, if the program is all machine code."""
+        native = self.compiled.native()
+        if native is None or native.piece is None or self.input_tree is None:
+            self._quick = None
+        elif (
+            self._quick is None
+            or self._quick.piece is not native.piece
+            or self._quick.chosen is not settings()
+        ):
+            flat = is_flat(self.input_tree)
+            call = native.piece.bound(self.constants)
+            call = call if flat else unpacking(call, self.input_tree)
+            self._quick = _Quick(settings(), flat, call, native.piece, self.output_tree)
+        return self._quick
+
+    def is_quick(self, missed: _Quick | None) -> bool:
+        """Whether the short way that had no results was that of this entry."""
+        return missed is not None and missed is self._quick and missed.chosen is settings()
 
 
 def _check_hashable(static: tuple[Any, ...]) -> None:
@@ -79,7 +152,7 @@ def _check_hashable(static: tuple[Any, ...]) -> None:
 
 def _capture(
     function: Any, leaves: list[Any], treedef: Any, arrays: list[Any], types: tuple[Any, ...]
-) -> tuple[Any, Any]:
+) -> tuple[_Entry | None, Any]:
     """What to keep, if no values were asked for, and the results of this first call."""
 
     def call(target: Any, traced: list[Any]) -> Any:
@@ -97,8 +170,13 @@ def _capture(
         return program, watch_all(program), None
 
     compiled = prepare("jit", captured, derive)
-    results = pytrees.unflatten(captured.treedef, run(compiled, [*arrays, *captured.constants]))
     outer = any(type(value) is Traced for value in captured.constants)
-    if captured.trace.asked or (outer and current() is not None):
+    asked = captured.trace.asked or (outer and current() is not None)
+    if not asked:
+        compiled.at_once()
+    results = pytrees.unflatten(captured.treedef, run(compiled, [*arrays, *captured.constants]))
+    if asked:
         return None, results
-    return (compiled, captured.constants, captured.treedef), results
+    plain = len(arrays) == len(leaves) and not outer
+    entry = _Entry(compiled, captured.constants, treedef if plain else None, captured.treedef)
+    return entry, results

@@ -11,7 +11,7 @@ from adjoint.base.errors import ShapeError, UnsupportedFunctionError
 from adjoint.capture import protocols
 from adjoint.capture.indexing import permute_plain, reshape_plain
 from adjoint.capture.numpy_reduce import sum_
-from adjoint.capture.numpy_shape import broadcast_to, diagonal, moveaxis, ravelled
+from adjoint.capture.numpy_shape import broadcast_to, diagonal, moveaxis, ravelled, stack
 from adjoint.capture.table import as_operand, implements, normal_axis, strong
 from adjoint.capture.traced import Traced, apply
 from adjoint.capture.views import maybe_alias
@@ -194,8 +194,10 @@ def cross(a: Any, b: Any, axis: int = -1) -> Any:
     a, b = moveaxis(as_operand(a), axis, -1), moveaxis(as_operand(b), axis, -1)
     if a.shape[-1] != 3 or b.shape[-1] != 3:
         raise ShapeError("cross: both arrays must have length 3 along the axis.")
-    ahead, behind = [1, 2, 0], [2, 0, 1]
-    return moveaxis(a[..., ahead] * b[..., behind] - a[..., behind] * b[..., ahead], -1, axis)
+    a1, a2, a3 = (a[..., place] for place in range(3))
+    b1, b2, b3 = (b[..., place] for place in range(3))
+    parts = (a2 * b3 - a3 * b2, a3 * b1 - a1 * b3, a1 * b2 - a2 * b1)
+    return moveaxis(stack(parts, -1), -1, axis)
 
 
 # --- einsum ---------------------------------------------------------------------------------------

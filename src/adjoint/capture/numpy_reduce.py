@@ -65,10 +65,11 @@ def sum_(
     if (
         type(a) is Traced
         and a._state is None
+        and a._trace is not None
         and axis is dtype is out is initial is where is None
         and keepdims is False
     ):
-        type_ = a.type
+        type_ = a._trace.types[a._slot]
         if type_.inexact:  # the plainest sum, without detours
             return apply_one(_total(type_.ndim), a)
     _refuse("sum", out=out)

@@ -134,7 +134,8 @@ for _name, _one in {"neg": np.negative, "abs": np.absolute, "invert": np.invert}
 
 def _pow(self: Traced, other: Any) -> Any:
     if type(other) is int and other == 2:
-        return as_python(apply_one(_SQUARE, self), self)
+        squared = apply_one(_SQUARE, self)
+        return as_python(squared, self) if self.type.weak else squared
     return as_python(protocols.POWER(self, other), self, other)
 
 

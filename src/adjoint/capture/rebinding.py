@@ -61,6 +61,9 @@ class Rebound(dict[str, Any]):
         dict.__setitem__(self, "__builtins__", {**plain, "__import__": _import})
 
     def __missing__(self, name: str) -> Any:
+        known = self.replaced.get(name)
+        if known is not None and not known[2] and self.original.get(name, _ABSENT) is known[0]:
+            return known[1]
         try:
             value = self.original[name]
         except KeyError:
@@ -70,7 +73,6 @@ class Rebound(dict[str, Any]):
             return value
         if type(value) in _PLAIN:
             return value
-        known = self.replaced.get(name)
         if known is None or known[0] is not value:
             known = self.replaced[name] = (value, *rebind(value))
         if known[2]:

@@ -45,12 +45,14 @@ class ShadowUfunc:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The ufunc, called."""
-        if self._bare is not None and not kwargs and len(args) <= 2:
-            if len(args) == 1 and type(args[0]) is Traced:
-                return apply_one(self._bare, args[0])
-            for each in args:
-                if type(each) is Traced:
-                    return apply(self._bare, args)
+        bare = self._bare
+        if bare is not None and not kwargs:
+            if len(args) == 1:
+                (operand,) = args
+                if type(operand) is Traced:
+                    return apply_one(bare, operand)
+            elif len(args) == 2 and (type(args[0]) is Traced or type(args[1]) is Traced):
+                return apply(bare, args)
         result = self.__wrapped__(*args, **kwargs)
         return wrap(result) if current() is not None else result
 

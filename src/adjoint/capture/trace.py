@@ -70,7 +70,7 @@ class Trace:
         self.constants: list[Any] = []
         self.arrays: dict[int, tuple[Any, int]] = {}
         self.values: dict[int, Any] = values
-        self.input_count = len(self.types)
+        self.input_count = len(types)
         self.level = 0
         self.open = True
         self.asked = False
@@ -115,10 +115,12 @@ class Trace:
         return self._lift_array(np.asarray(value))
 
     def _lift_array(self, value: np.ndarray[Any, Any]) -> int:
-        known = self.arrays.get(id(value))
+        place = id(value)
+        known = self.arrays.get(place)
+        small = value.nbytes <= _SMALL
         if known is not None:
             # Code that capture does not see may have written into it since.
-            if value.nbytes <= _SMALL:
+            if small:
                 if self.values[known[1]].tobytes() == value.tobytes():
                     return known[1]
             elif not self.writes or same_bits(self.values[known[1]], value):
@@ -126,22 +128,25 @@ class Trace:
         dtype = value.dtype
         if dtype.kind not in "biufc":
             _check_numeric(value)
-        held = value.copy() if self.writes or value.nbytes <= _SMALL else value
+        held = value.copy() if small or self.writes else value
         type_ = array_type(value.shape, dtype)
-        slot = len(self.types)
-        self.types.append(type_)
+        # As `constant` does, without the call: every array of a closure comes by here.
+        types = self.types
+        slot = len(types)
+        types.append(type_)
         self.records.append((type_,))
         self.constants.append(held)
         self.values[slot] = held
-        self.arrays[id(value)] = (value, slot)
+        self.arrays[place] = (value, slot)
         if self.lines is not None:
             self.lines.append("")
         return slot
 
     def constant(self, value: Any, type: ArrayType) -> int:
         """A new slot for a constant."""
-        slot = len(self.types)
-        self.types.append(type)
+        types = self.types
+        slot = len(types)
+        types.append(type)
         self.records.append((type,))
         self.constants.append(value)
         self.values[slot] = value

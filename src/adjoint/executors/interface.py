@@ -10,8 +10,12 @@ from adjoint.program import Program
 class Executable(Protocol):
     """A compiled program: arrays in, a tuple of arrays out; scalars are NumPy scalars."""
 
-    def __call__(self, *arguments: Any) -> tuple[Any, ...]:
-        """Run it."""
+    def __call__(self, *arguments: Any) -> tuple[Any, ...] | None:
+        """Run it.
+
+        None where something unusual came up, which the reference executor is to treat from the
+        start: that one always has results, or raises.
+        """
 
     def source(self) -> str:
         """What it runs, to be read."""
@@ -27,5 +31,5 @@ class Executor(Protocol):
 
     name: str
 
-    def compile(self, program: Program, strong_zeros: bool) -> Executable:
-        """The program as a callable."""
+    def compile(self, program: Program, strong_zeros: bool) -> Executable | None:
+        """The program as a callable; None where this executor has nothing to offer for it."""

@@ -67,9 +67,7 @@ def compare(
     for place, one in enumerate(arrays[: sum(x.ndim > 0 for x in found)]):
         assert not any(np.shares_memory(one, x) for x in arrays[place + 1 :]), "shared memory"
     scale = 0.0 if exact else magnitude(program, arguments)
-    for place, (x, y, type_) in enumerate(
-        zip(found, expected, program.output_types, strict=True)
-    ):
+    for place, (x, y, type_) in enumerate(zip(found, expected, program.output_types, strict=True)):
         assert isinstance(x, np.ndarray if type_.ndim else np.generic)
         assert (x.shape, x.dtype) == (type_.shape, type_.dtype)
         if exact or type_.dtype.kind in "biu":

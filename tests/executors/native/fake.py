@@ -27,6 +27,7 @@ class Options:
     watched: tuple[int, ...]
     precise: bool
     threads: int
+    timed: bool
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,10 @@ class FakeFunction:
 
     def assembly(self) -> str:
         return "ret\n"
+
+    def cycles(self) -> list[int]:
+        assert self.options.timed
+        return [self.hits]
 
 
 def _fits(type_: ArrayType, argument: Any) -> bool:

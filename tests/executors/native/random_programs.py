@@ -1,4 +1,4 @@
-"""Random programs, each with arguments, for comparing executors: see `random_maker` for the kinds."""
+"""Random programs, each with arguments, for comparing executors: `random_maker` says what kinds."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ UNARY_SMOOTH = ("sin", "cos", "tanh", "negative", "arctan", "expit", "square", "
 BINARY_EXACT = ("add", "subtract", "multiply", "maximum", "minimum", "add", "subtract")
 BINARY_SMOOTH = ("add", "subtract", "multiply", "hypot", "arctan2", "maximum", "divide")
 COMPARISONS = ("less", "less_equal", "greater", "equal", "not_equal", "greater_equal")
+
 
 def unary(m: Maker) -> None:
     m.apply(m.one(UNARY_EXACT if m.exact else UNARY_SMOOTH), m.pick("iufc"))

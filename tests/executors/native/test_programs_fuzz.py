@@ -76,7 +76,9 @@ def test_batches() -> None:
         largest = max((v.type.size for e in batched.equations for v in e.outputs), default=0)
         if largest <= 200_000:
             many = [
-                np.stack([np.roll(np.asarray(x).ravel(), k).reshape(np.shape(x)) for k in range(size)])
+                np.stack(
+                    [np.roll(np.asarray(x).ravel(), k).reshape(np.shape(x)) for k in range(size)]
+                )
                 if mark
                 else x
                 for x, mark in zip(arguments, marks, strict=True)

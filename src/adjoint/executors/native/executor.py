@@ -53,6 +53,9 @@ class NativeFunction(Protocol):
     def assembly(self) -> str:
         """The code of the machine."""
 
+    def cycles(self) -> list[int]:
+        """What each region has taken so far, in ticks of a counter, if it is timed."""
+
 
 class Lowering(Protocol):
     """The module that lowers programs."""
@@ -63,7 +66,7 @@ class Lowering(Protocol):
     def native(self, program: Program, options: Any) -> NativeFunction | None:
         """The program as machine code."""
 
-    def Options(self, watched: tuple[int, ...], precise: bool, threads: int) -> Any:
+    def Options(self, watched: tuple[int, ...], precise: bool, threads: int, timed: bool) -> Any:
         """How it is to be lowered."""
 
 
@@ -172,14 +175,16 @@ class NativeExecutable:
 class NativeExecutor:
     """Makes machine code.
 
-    precise: elementary functions are NumPy's own. threads: how many cores long loops run on.
+    precise: elementary functions are NumPy's own. threads: how many cores long loops run on. timed:
+    whether each region counts the time that it takes.
     """
 
     name = "native"
 
-    def __init__(self, precise: bool = False, threads: int = 1) -> None:
+    def __init__(self, precise: bool = False, threads: int = 1, timed: bool = False) -> None:
         self.precise = precise
         self.threads = threads
+        self.timed = timed
 
     def compile(
         self, program: Program, strong_zeros: bool = False, watched: tuple[int, ...] = ()
@@ -191,7 +196,9 @@ class NativeExecutor:
         if strong_zeros:
             return None  # for rare runs, which NumPy does
         lower = lowering()
-        options = partial(lower.Options, precise=self.precise, threads=self.threads)
+        options = partial(
+            lower.Options, precise=self.precise, threads=self.threads, timed=self.timed
+        )
         segments = partition(program, partial(lower.lowerable, precise=self.precise))
         if len(segments) == 1:
             (segment,) = segments

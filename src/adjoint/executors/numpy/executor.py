@@ -10,7 +10,7 @@ from weakref import finalize
 
 import numpy as np
 
-from adjoint.executors.numpy.arena import ARENA
+from adjoint.executors.arena import ARENA
 from adjoint.executors.numpy.templates import (
     Namespace,
     complete_statements,

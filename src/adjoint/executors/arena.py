@@ -1,7 +1,8 @@
 """Memory that is kept between runs, shared by all programs and threads, and bounded.
 
 What a program needs while it runs is taken and given back. What it returns is lent: a view of
-memory that the arena keeps, and lends again once it holds the only reference to it.
+memory that the arena keeps, and lends again once it holds the only reference to it. Machine code
+takes its workspace as bytes.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from adjoint.base.arrays import ArrayType
 
 LIMIT: Final = 1 << 28  # bytes kept at most while no program runs
 MOST_LENT: Final = 4  # arrays of one type that may be out at once; further ones are plain
+_ALIGNMENT: Final = 64  # of scratch memory: a cache line, and the widest vector
+_PAGE: Final = 1 << 12
 _COUNTED: Final = getattr(sys, "_is_gil_enabled", lambda: True)()  # else counts are not to be had
 
 
@@ -37,7 +40,7 @@ class Arena:
         self.kept = 0
         self.lent = 0
         self._lent: dict[ArrayType, list[np.ndarray[Any, Any]]] = {}
-        self._free: dict[ArrayType, list[np.ndarray[Any, Any]]] = {}
+        self._free: dict[ArrayType | int, list[np.ndarray[Any, Any]]] = {}
         self._lock = threading.Lock()
 
     def take(self, types: Sequence[ArrayType]) -> list[np.ndarray[Any, Any]]:
@@ -58,13 +61,35 @@ class Arena:
         """Take arrays back, as long as there is room for them."""
         with self._lock:
             for type_, array in zip(types, arrays, strict=True):
-                if self.kept + array.nbytes > self.limit:
-                    # Shapes that no longer come by would otherwise stay for ever.
-                    self._free.clear()
-                    self.kept = 0
-                if array.nbytes <= self.limit:
-                    self._free.setdefault(type_, []).append(array)
-                    self.kept += array.nbytes
+                self._keep(type_, array)
+
+    def take_scratch(self, size: int) -> np.ndarray[Any, Any]:
+        """An array of at least so many bytes beyond the first that lies at a multiple of 64.
+
+        It holds anything. Sizes are rounded up, so that programs of about one size share memory.
+        """
+        step = max(_PAGE, 1 << max(0, size.bit_length() - 3))
+        rounded = -(-(size + _ALIGNMENT) // step) * step
+        with self._lock:
+            waiting = self._free.get(rounded)
+            if waiting:
+                self.kept -= rounded
+                return waiting.pop()
+        return np.empty(rounded, np.uint8)
+
+    def give_scratch(self, array: np.ndarray[Any, Any]) -> None:
+        """Take scratch memory back."""
+        with self._lock:
+            self._keep(array.nbytes, array)
+
+    def _keep(self, key: ArrayType | int, array: np.ndarray[Any, Any]) -> None:
+        if self.kept + array.nbytes > self.limit:
+            # Shapes that no longer come by would otherwise stay for ever.
+            self._free.clear()
+            self.kept = 0
+        if array.nbytes <= self.limit:
+            self._free.setdefault(key, []).append(array)
+            self.kept += array.nbytes
 
     def lend(self, types: Sequence[ArrayType]) -> list[np.ndarray[Any, Any]]:
         """Arrays of these types that nothing else refers to, holding anything; not to be given."""

@@ -1,0 +1,19 @@
+"""Machine code keeps to its memory: random programs between protected pages."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("llvmlite")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="pages are protected by the calls of Linux")
+@pytest.mark.parametrize(("kind", "last", "least"), [("values", 60, 40), ("indices", 150, 15)])
+def test_nothing_outside_is_touched(kind: str, last: int, least: int) -> None:
+    command = [sys.executable, "-m", "tests.executors.native.fenced", kind, "0", str(last)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert result.returncode == 0, result.stderr
+    assert int(result.stdout) >= least

@@ -1,0 +1,275 @@
+"""When programs become machine code, and what happens when that has no answer."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import warnings
+import weakref
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+import adjoint as ad
+from adjoint import pipeline
+from adjoint.base.errors import NativeExecutorWarning
+from adjoint.executors.native.executor import PATIENCE
+from adjoint.pipeline import FEWEST_RUNS, MOST_RUNS, runs_on_numpy
+from tests.building import f8, program_of
+from tests.executors.native.fake import FakeLowering, install
+
+X = np.array([0.5, -1.0, 2.0])
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeLowering]:
+    """Machine code without LLVM, and a cache of programs of its own."""
+    lowering = install(monkeypatch)
+    monkeypatch.setattr(pipeline, "_warned", threading.Event())
+    ad.cache_clear()
+    yield lowering
+    ad.cache_clear()
+
+
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> int:
+    """After so many runs a program is hot."""
+    monkeypatch.setattr(pipeline, "runs_on_numpy", lambda program: 3)
+    return 3
+
+
+def slope(x: Any) -> Any:
+    return ad.grad(lambda x: np.sum(np.exp(np.sin(x)) * x))(x)
+
+
+EXPECTED = np.exp(np.sin(X)) * (1 + np.cos(X) * X)
+
+
+# --- when -----------------------------------------------------------------------------------------
+
+
+def test_what_comes_by_often_is_compiled(fake: FakeLowering, soon: int) -> None:
+    for number in range(6):
+        np.testing.assert_allclose(slope(X), EXPECTED)
+        assert fake.hits == max(0, number + 1 - soon)
+    assert len(fake.made) == 1
+    assert fake.made[0].options.watched == (0,)
+
+
+def test_it_can_be_asked_for_and_forbidden(fake: FakeLowering, soon: int) -> None:
+    with ad.config(native=False):
+        for _ in range(10):
+            slope(X)
+    assert fake.made == []
+    with ad.config(native=True):
+        slope(X)
+    assert fake.hits == 1
+    slope(X)  # there it is now
+    assert fake.hits == 2
+    with ad.config(native=False):
+        slope(X)
+    assert fake.hits == 2
+
+
+def test_options_make_machine_code_of_their_own_and_no_program(fake: FakeLowering) -> None:
+    for options in ({}, {"precise": True}, {"threads": 1}, {"threads": 2}, {"precise": True}):
+        with ad.config(native=True, **options):
+            np.testing.assert_allclose(slope(X), EXPECTED)
+    found = [(made.options.precise, made.options.threads) for made in fake.made]
+    cores = pipeline.available_cores()
+    assert found == [(False, cores), (True, cores), (False, 1), (False, 2)]
+    assert ad.cache_info().misses == 1
+
+
+def test_jit_compiles_at_once(fake: FakeLowering) -> None:
+    jitted = ad.jit(slope)
+    np.testing.assert_allclose(jitted(X), EXPECTED)
+    assert fake.hits == 1
+    with ad.config(native=False):
+        np.testing.assert_allclose(ad.jit(lambda x: slope(2 * x))(X / 2), EXPECTED)
+    assert fake.hits == 1
+
+
+def test_the_count_depends_on_the_program_alone() -> None:
+    small = program_of(np.sin, f8(3))
+    large = program_of(lambda x: np.sin(x) * x, f8(10_000_000))
+    assert runs_on_numpy(small) == runs_on_numpy(program_of(np.sin, f8(3))) == MOST_RUNS
+    assert runs_on_numpy(large) == FEWEST_RUNS
+    assert runs_on_numpy(program_of(lambda x: x, f8(3))) == MOST_RUNS
+
+
+def test_maps_are_compiled_too(fake: FakeLowering, soon: int) -> None:
+    _, linear = ad.linearize(lambda x: np.exp(np.sin(x)) * x, X)
+    for _ in range(soon + 2):
+        np.testing.assert_allclose(linear(X), EXPECTED * X)
+        np.testing.assert_allclose(linear.H(X), EXPECTED * X)
+    assert fake.hits == 4
+
+
+def test_machine_code_goes_with_its_program(fake: FakeLowering) -> None:
+    with ad.config(native=True):
+        slope(X)
+    held = weakref.ref(fake.made.pop())
+    ad.cache_clear()
+    gc.collect()
+    assert held() is None
+
+
+# --- misses ---------------------------------------------------------------------------------------
+
+
+def test_warnings_are_those_of_numpy(fake: FakeLowering) -> None:
+    with ad.config(native=True):
+        function = ad.jit(lambda x: np.log(x) * 2)
+        np.testing.assert_allclose(function(X + 2), 2 * np.log(X + 2))
+        for _ in range(3):
+            with pytest.warns(RuntimeWarning, match="divide by zero") as caught:
+                function(np.zeros(3))
+            assert len(caught) == 1
+
+
+def test_strong_zeros_are_kept(fake: FakeLowering) -> None:
+    gradient = ad.grad(lambda x: np.sum(np.where(x > 0, np.log(x), 0)))
+    x = np.array([1.0, 0.0])
+    with ad.config(native=True), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        np.testing.assert_array_equal(gradient(x), [1, 0])
+        with ad.config(strong_zeros=False):
+            assert np.isnan(gradient(x)[1])
+    assert fake.runs == 2
+    assert fake.hits == 0
+
+
+def test_strong_zeros_in_pieces(fake: FakeLowering) -> None:
+    fake.cannot = frozenset({"log"})
+    gradient = ad.grad(lambda x: np.sum(np.where(x > 0, np.log(np.exp(x) * x - x), 0)))
+    x = np.array([1.0, 0.0])
+    with ad.config(native=True), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert gradient(x)[1] == 0
+    assert fake.runs > 0
+
+
+def test_what_always_misses_is_left_to_numpy(fake: FakeLowering) -> None:
+    fake.misses = True
+    with ad.config(native=True):
+        for _ in range(PATIENCE + 5):
+            np.testing.assert_allclose(slope(X), EXPECTED)
+    assert fake.runs == PATIENCE
+    assert len(fake.made) == 1
+
+
+def test_what_misses_now_and_then_stays(fake: FakeLowering) -> None:
+    function: Callable[[Any], Any] = ad.jit(lambda x: np.log(x) * 2)
+    with ad.config(native=True), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(5 * PATIENCE):
+            function(X + 2)
+            function(np.zeros(3))
+            function(X + 2)
+    assert fake.hits == 10 * PATIENCE
+    assert len(fake.made) == 1
+
+
+def test_arguments_of_another_layout_are_no_misses(fake: FakeLowering) -> None:
+    with ad.config(native=True):
+        for _ in range(2 * PATIENCE):
+            np.testing.assert_allclose(slope(np.repeat(X, 2)[::2]), EXPECTED)
+    assert fake.hits == 2 * PATIENCE
+
+
+def test_users_functions_are_called_once(fake: FakeLowering) -> None:
+    calls = []
+
+    @ad.primitive
+    def outside(x):
+        calls.append(1)
+        return x + 1
+
+    def function(x):
+        return np.log(outside(np.exp(x) * 0)) / np.sum(np.log(x - x))
+
+    with ad.config(native=True), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        calls.clear()
+        ad.jit(function)(X)
+    assert len(calls) <= 2  # to find out the type of its result, and to run
+
+
+# --- no machine code ------------------------------------------------------------------------------
+
+
+def test_one_warning_and_then_numpy(fake: FakeLowering, soon: int) -> None:
+    fake.fails = True
+    for _ in range(soon):
+        slope(X)
+    with pytest.warns(NativeExecutorWarning, match="there is no LLVM here") as caught:
+        np.testing.assert_allclose(slope(X), EXPECTED)
+    assert len(caught) == 1
+    slope(X)
+    with ad.config(native=True):
+        np.testing.assert_array_equal(ad.grad(lambda x: x @ x)(X), 2 * X)
+    ad.jit(np.sin)(X)
+
+
+def test_defects_are_a_warning_too_but_for_debug_mode(
+    fake: FakeLowering, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(program: Any, options: Any) -> Any:
+        raise KeyError("defect")
+
+    monkeypatch.setattr(fake, "native", broken)
+    with ad.config(native=True, debug=True), pytest.raises(KeyError, match="defect"):
+        slope(X)
+    with (
+        ad.config(native=True, debug=False),
+        pytest.warns(NativeExecutorWarning, match="defect"),
+    ):
+        np.testing.assert_allclose(slope(X), EXPECTED)
+
+
+# --- threads --------------------------------------------------------------------------------------
+
+
+def test_one_thread_compiles_and_the_others_go_on(fake: FakeLowering, soon: int) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    plain = fake.native
+
+    def slowly(program: Any, options: Any) -> Any:
+        begun.set()
+        assert go_on.wait(10)
+        return plain(program, options)
+
+    fake.native = slowly  # type: ignore[method-assign]
+    for _ in range(soon):
+        slope(X)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(slope, X)
+        assert begun.wait(10)
+        np.testing.assert_allclose(slope(X), EXPECTED)  # while the other compiles
+        assert fake.made == []
+        go_on.set()
+        np.testing.assert_allclose(waiting.result(10), EXPECTED)
+    slope(X)
+    assert fake.hits == 2
+
+
+def test_many_threads(fake: FakeLowering, soon: int) -> None:
+    start = threading.Barrier(6)
+    jitted = ad.jit(slope)
+
+    def work(seed: int) -> bool:
+        start.wait()
+        for number in range(20):
+            x = X + seed + number
+            expected = np.exp(np.sin(x)) * (1 + np.cos(x) * x)
+            np.testing.assert_allclose(slope(x), expected, rtol=1e-10)
+            np.testing.assert_allclose(jitted(x), expected, rtol=1e-10)
+        return True
+
+    with ThreadPoolExecutor(6) as pool:
+        assert all(pool.map(work, range(6)))
+    assert len(fake.made) <= 2
