@@ -187,7 +187,7 @@ class Compiled:
 # --- when machine code pays -----------------------------------------------------------------------
 
 FEWEST_RUNS: Final = 4
-MOST_RUNS: Final = 100
+MOST_RUNS: Final = 32
 _compiling = threading.RLock()
 _warned = threading.Event()
 

@@ -111,7 +111,7 @@ IMAG = Primitive(
 
 CONJUGATE = Primitive(
     "conjugate",
-    infer=lambda x: x if not x.weak else array_type((), x.dtype),
+    infer=lambda x: array_type(x.shape, np.int8 if x.dtype.kind == "b" else x.dtype),
     evaluate=np.conjugate,
     linear=Joint(),
     derivative=ITSELF,

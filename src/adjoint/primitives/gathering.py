@@ -194,7 +194,9 @@ GATHER_SET = Primitive(
 
 def _add_evaluate(x: Any, value: Any, *indices: Any) -> Any:
     result = np.array(x)
-    np.add.at(result, indices, value)
+    # NumPy (2.4.6) reads beyond a value that has fewer axes than what it is added to.
+    part = indices[0].shape + x.shape[len(indices) :]
+    np.add.at(result, indices, np.broadcast_to(value, part))
     return result
 
 

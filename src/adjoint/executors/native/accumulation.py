@@ -190,6 +190,13 @@ class Accumulators:
             values = [combine(self.block, node.combine, one, other) for one, other in pairs] + rest
         return values[0]
 
+    def from_zero(self, node: Node, value: Value) -> Value:
+        """A sum as one that starts from 0: that of negative zeros is 0."""
+        if node.combine != "sum" or value.dtype.kind not in "fc":
+            return value
+        zero = self.memory.splat(constant(0, value.dtype), value.lanes)
+        return combine(self.block, "sum", value, zero)
+
     def add(self, node: Node, value: Value) -> None:
         """Take one more value in."""
         gathering = self._gatherings[node.number]

@@ -205,6 +205,9 @@ class Writer:
         if not summed or few:
             with self.control.counting(part.first, part.last, step) as position:
                 body(position)
+            for node in summed:
+                if node not in loop.starts:  # the rounds of a loop around this one count, too
+                    self.accumulators.carry_over(node)
             return
         with self.control.counting(part.first, part.last, ROUNDS * step) as start:
             ahead = self.block.op(f"add i64 {start}, {ROUNDS * step}")
@@ -261,7 +264,7 @@ class Writer:
             parts.append(self.values.value(node))
         value = self.accumulators.combined(node, parts)
         if all(label.find().unrolled for label in node.reduced):
-            self.define(node, value)
+            self.define(node, self.accumulators.from_zero(node, value))
         else:
             self.accumulators.add(node, value)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from math import prod
 from typing import Any, Final
 
 from adjoint.executors.native.indices import (
@@ -31,6 +32,7 @@ from adjoint.executors.native.structure import (
     written,
 )
 from adjoint.primitives.contraction import split_spec
+from adjoint.primitives.slicing import indexed_shape
 from adjoint.program import Atom, Equation, Literal, Program, Variable
 
 
@@ -385,6 +387,9 @@ class GraphBuilder:
                 if one is not None and other is not None:
                     one.join(other)
         old = self._access(atom, whole(labels))
+        if not prod(indexed_shape(index)):  # nothing is written
+            self._add(Kind.GUARDED, equation, output, (old,), combine="last")
+            return
         part = self._aligned(value, inner)
         new = Access(part.source, part.terms, needed(guards))
         combine = "sum" if equation.primitive.name == "increment" else "last"

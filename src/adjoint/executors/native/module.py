@@ -11,6 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from adjoint.base.errors import ProgramError
+
 
 @dataclass(frozen=True, slots=True)
 class Value:
@@ -71,7 +73,8 @@ class Module:
 
     def declare(self, name: str, text: str) -> str:
         """Declare an external function or a global once; returns `@name`."""
-        self.declarations.setdefault(name, text)
+        if self.declarations.setdefault(name, text) != text:  # LLVM would take the second amiss
+            raise ProgramError(f"{name!r} is declared in two ways: {text}")
         return f"@{name}"
 
     def fresh(self, stem: str) -> str:

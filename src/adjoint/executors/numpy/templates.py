@@ -229,6 +229,10 @@ def write_statements(
     place = ", ".join(indices) if indices else index_text(equation.params["index"]) or "()"
     if name == "gather_add":
         add = space.name("add", np.add)
+        x, given, first = equation.inputs[:3]
+        part = (*first.type.shape, *x.type.shape[len(indices) :])
+        if given.type.shape != part:  # NumPy (2.4.6) reads beyond a value that has fewer axes
+            value = f"{space.name('broadcast_to', np.broadcast_to)}({value}, {part})"
         lines.append(f"{add}.at({result}, ({place},), {value})")
     else:
         lines.append(f"{result}[{place}] {'+' * (name == 'increment')}= {value}")
