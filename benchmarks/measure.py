@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 Thunk = Callable[[], object]
 
 _SHORTEST = 1e-2  # seconds that one repetition takes at least: the candidate runs in its own caches
+_WARM = 40  # calls before anything is timed: what comes by that often has become machine code
 _SLOW = 1.0  # seconds of calls to warm up after which there are no more
 
 
@@ -60,7 +61,7 @@ def _repetition(thunk: Thunk, count: int) -> float:
 
 def _calls_per_repetition(thunk: Thunk) -> int:
     start = time.perf_counter()
-    for _ in range(3):
+    for _ in range(_WARM):
         thunk()
         if time.perf_counter() - start > _SLOW:
             return 1

@@ -317,7 +317,7 @@ def test_long_code_is_compiled_quickly() -> None:
 def test_effort_follows_the_text() -> None:
     short = straight_line(100)
     assert machine().compile(short)._effort is Effort.NORMAL
-    many = "".join(straight_line(500).replace("@long", f"@long{i}") for i in range(10))
+    many = "".join(straight_line(1000).replace("@long", f"@long{i}") for i in range(12))
     assert machine().compile(many)._effort is Effort.LIGHT
 
 

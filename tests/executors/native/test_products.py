@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import as_strided
 
 pytest.importorskip("llvmlite")
 
@@ -174,6 +175,17 @@ def test_arbitrary_products(seed: int) -> None:
     itemsize = places[0].array.itemsize
     width = int(random.choice([16, 32, 64]))
     check(spec, *places, lanes=min(width, machine().vector_bytes) // itemsize)
+
+
+@pytest.mark.parametrize("through_blas", [False, True])
+@pytest.mark.parametrize("seed", range(40))
+def test_operands_that_repeat_themselves(seed: int, through_blas: bool) -> None:
+    random = np.random.default_rng(20_000 + seed)
+    spec, places = random_case(random, 20)
+    for item in places[:2]:
+        steps = [0 if random.random() < 0.4 else step for step in item.array.strides]
+        item.array = as_strided(item.array, strides=steps)
+    check(spec, *places, blas=through_blas)
 
 
 @pytest.mark.parametrize("seed", range(80))

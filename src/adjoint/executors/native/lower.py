@@ -299,12 +299,15 @@ def _products(
 
 
 def _filled(strides: dict[Label, int], node: Node, side: int) -> tuple[int, ...]:
-    """The stride of each axis of an operand; 1 for axes of length one, where it does not matter."""
+    """The stride of each axis of an operand: 0 where it is the same number again and again.
+
+    For axes of length one it does not matter: it is 1.
+    """
     assert node.equation is not None
     left, right, result = split_spec(node.equation.params["spec"])
     letters = (left, right)[side]
     labels = _letters(node, left, right, result)
-    return tuple(strides.get(found, 1) if (found := labels[x]) else 1 for x in letters)
+    return tuple(strides.get(found, 0) if (found := labels[x]) else 1 for x in letters)
 
 
 def _letters(node: Node, left: str, right: str, result: str) -> dict[str, Label | None]:

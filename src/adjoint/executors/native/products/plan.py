@@ -20,7 +20,7 @@ class Product:
     """A product of two arrays in memory, with everything known but the numbers.
 
     spec: like einsum's, `"abc,acd->abd"`, where every label that is summed over occurs in both
-    operands. Strides are in elements, by axis of each array; none is zero.
+    operands. Strides are in elements, by axis of each array; those of operands may be zero.
     """
 
     dtype: np.dtype[Any]
