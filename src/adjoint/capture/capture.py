@@ -88,6 +88,7 @@ def capture(
     try:
         made = rebound(function)
         trace.writes = made.writes or frozen
+        trace.numbers = {} if frozen else None
         result = call(made.call, [from_slot(trace, slot) for slot in range(len(types))])
         if type(result) is Traced and result._trace is trace and result._state is None:
             outputs: tuple[int, ...] = (result._slot,)

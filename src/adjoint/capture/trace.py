@@ -51,6 +51,7 @@ class Trace:
         "input_count",
         "level",
         "lines",
+        "numbers",
         "open",
         "owners",
         "quiet",
@@ -74,6 +75,9 @@ class Trace:
         self.level = 0
         self.open = True
         self.asked = False
+        # Python's numbers by what they are, where the program is kept: equal ones are one input,
+        # so that what is computed from them is computed once.
+        self.numbers: dict[tuple[type, str], int] | None = None
         self.writes = False
         self.owners: list[int] = [-1] * self.input_count
         self.starts: list[int] = []
@@ -102,7 +106,12 @@ class Trace:
             return self._lift_array(value)
         scalar = _SCALARS.get(kind)
         if scalar is not None:
-            return self.constant(value, scalar)
+            if self.numbers is None:
+                return self.constant(value, scalar)
+            key = (kind, repr(value))
+            if key not in self.numbers:
+                self.numbers[key] = self.constant(value, scalar)
+            return self.numbers[key]
         if isinstance(value, np.generic):
             _check_numeric(value)
             return self.constant(value, type_of(value))

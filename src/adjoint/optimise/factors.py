@@ -178,11 +178,38 @@ def _sum(mover: _Mover, value: Atom, axes: tuple[int, ...]) -> Atom:
             single = factor.type.ndim == 0 and not factor.type.weak
             if single and other.type is value.type:
                 return mover.one(SCALE, factor, _sum(mover, other, axes))
+    if source is not None and source.derived and source.primitive is SCALE:
+        found = _with_factor_outside(mover, source, axes)
+        if found is not None:
+            return found
     if source is not None and source.derived and source.primitive is SUM:
         (inner,), gone = source.inputs, source.params["axes"]
         left = [axis for axis in range(inner.type.ndim) if axis not in gone]
         return _sum(mover, inner, tuple(sorted((*gone, *(left[axis] for axis in axes)))))
     return _as_contraction(mover, value, axes) or mover.one(SUM, value, axes=axes)
+
+
+def _with_factor_outside(mover: _Mover, source: Equation, axes: tuple[int, ...]) -> Atom | None:
+    """The sum of a product one of whose factors does not vary along the axes."""
+    rank = source.outputs[0].type.ndim
+    for factor, other in (source.inputs, source.inputs[::-1]):
+        if factor.type.weak or other.type.weak or not factor.type.ndim:
+            continue
+        lead, shape = rank - factor.type.ndim, factor.type.shape
+        before = rank - other.type.ndim
+        varies = any(axis >= lead and shape[axis - lead] != 1 for axis in axes)
+        lengths = source.outputs[0].type.shape
+        whole = all(
+            axis >= before and other.type.shape[axis - before] == lengths[axis] for axis in axes
+        )
+        if varies or not whole:
+            continue
+        kept = tuple(n for axis, n in enumerate(shape) if axis + lead not in axes)
+        if kept != shape:
+            factor = mover.one(RESHAPE, factor, shape=kept)
+        summed = _sum(mover, other, tuple(axis - before for axis in axes))
+        return mover.one(SCALE, factor, summed)
+    return None
 
 
 def _as_contraction(mover: _Mover, value: Atom, axes: tuple[int, ...]) -> Atom | None:

@@ -14,7 +14,7 @@ from math import prod
 from adjoint.base.arrays import array_type
 from adjoint.executors.native.control import Control
 from adjoint.executors.native.elements import combine, emit, identity
-from adjoint.executors.native.graph import Node
+from adjoint.executors.native.graph import Kind, Node
 from adjoint.executors.native.indices import Label, row_strides
 from adjoint.executors.native.memory import Address, Memory
 from adjoint.executors.native.module import (
@@ -54,6 +54,22 @@ def own_bytes(node: Node, shape: Sequence[int], lanes: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
+def innermost(values: Values) -> dict[Loop, list[Node]]:
+    """The outermost of the loops over what is reduced alone that are within others of a result."""
+    found: dict[Loop, list[Node]] = {}
+    for node in values.graph.nodes:
+        way = values.ways.get(node.number, ())
+        reduced = {label.find() for label in node.reduced}
+        if node.kind is not Kind.REDUCE or all(loop.label in reduced for loop in way):
+            continue
+        first = len(way)
+        while way[first - 1].label in reduced:
+            first -= 1
+        if any(loop.label in reduced for loop in way[:first]) and first < len(way):
+            found.setdefault(way[first], []).append(node)
+    return found
+
+
 class Accumulators:
     """The reductions of one function."""
 
@@ -67,6 +83,8 @@ class Accumulators:
         self.turn = 0  # which of the rounds that stand side by side is written
         self.thread = ""  # the number of the thread that gathers, where there are several
         self._gatherings: dict[int, Gathering] = {}
+        self._around: dict[int, Gathering] = {}  # that to which one in registers is added
+        self._inmost = innermost(values)
 
     def inner_labels(self, node: Node) -> list[Label]:
         """The rolled labels of the result whose loops are within that of the reduction."""
@@ -78,7 +96,7 @@ class Accumulators:
         return (
             node.combine == "sum"
             and node.output.type.dtype.kind in "fc"
-            and not self.inner_labels(node)
+            and (node.number in self._around or not self.inner_labels(node))
         )
 
     def _lane_loop(self, node: Node) -> Loop | None:
@@ -118,6 +136,36 @@ class Accumulators:
 
         self.control.nest(labels, clear)
         return None
+
+    def continued(self, loop: Loop) -> list[Node]:
+        """The reductions that gather in memory, and in registers during this loop."""
+        return self._inmost.get(loop, [])
+
+    def start_within(self, node: Node, turns: int) -> None:
+        """Registers for the rounds of a loop that all go into the same place in memory."""
+        around = self._around[node.number] = self._gatherings[node.number]
+        loop = self._lane_loop(node)
+        lanes = loop.lanes if loop is not None else 0
+        gathering = Gathering(node.combine, lanes, around.lane_reduced)
+        self._gatherings[node.number] = gathering
+        self._start_registers(node, gathering, identity(node.combine, node.output.type.dtype), turns)
+
+    def finish_within(self, node: Node) -> None:
+        """Add what was gathered in registers to what is in memory."""
+        gathering = self._gatherings[node.number]
+        around = self._gatherings[node.number] = self._around.pop(node.number)
+        target = around.memory
+        assert target is not None
+
+        def add() -> None:
+            value = self._total(node, gathering)
+            if self.memory.lane_frame() is None:
+                old = self._read(node, target)
+            else:
+                old = self._load_lanes(node, target)
+            self._store_lanes(node, target, combine(self.block, node.combine, old, value))
+
+        self._each(self._unrolled(node), add)
 
     def _unrolled(self, node: Node) -> list[Label]:
         found = (label.find() for label in node.labels if label is not None)

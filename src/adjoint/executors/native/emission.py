@@ -141,17 +141,22 @@ class Writer:
                 self._start_scatter(node)
             else:
                 self.accumulators.start(node, turns, private is not None)
+        for node in self.accumulators.continued(loop):
+            self.accumulators.start_within(node, turns)
         return turns
 
     def finish(self, loop: Loop) -> None:
         """The results of the reductions of a loop."""
+        for node in self.accumulators.continued(loop):
+            self.accumulators.finish_within(node)
         for node in loop.starts:
             if node.kind is Kind.REDUCE:
                 self.accumulators.finish(node, self.define)
 
     def _turns(self, loop: Loop) -> int:
         """How many rounds are written side by side, so that they need not wait for each other."""
-        gathers = any(node.kind is Kind.REDUCE for node in loop.starts)
+        starts = [*loop.starts, *self.accumulators.continued(loop)]
+        gathers = any(node.kind is Kind.REDUCE for node in starts)
         nodes = [item for item in loop.body if isinstance(item, Node)]
         short = len(nodes) == len(loop.body) and sum(map(instances, nodes)) <= SHORT
         rounds = loop.label.extent // max(loop.lanes, 1)
@@ -189,6 +194,7 @@ class Writer:
             and self.accumulators.compensated(item)
             and loop.label in {label.find() for label in item.reduced}
         ]
+        starts = [*loop.starts, *self.accumulators.continued(loop)]
         lanes = max(loop.lanes, 1)
         step = lanes * turns
 
@@ -206,7 +212,7 @@ class Writer:
             with self.control.counting(part.first, part.last, step) as position:
                 body(position)
             for node in summed:
-                if node not in loop.starts:  # the rounds of a loop around this one count, too
+                if node not in starts:  # the rounds of a loop around this one count, too
                     self.accumulators.carry_over(node)
             return
         with self.control.counting(part.first, part.last, ROUNDS * step) as start:

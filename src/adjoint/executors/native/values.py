@@ -161,10 +161,13 @@ class Values:
         params = equation.params
         if self._by_reciprocal(node):
             return self._quotient(wide, types, dtype)
+        alone = not lanes and not any(type_.ndim for type_ in types)
         if name == "contract":
             name, params = "multiply", {}
             types = [array_type((), each.dtype, each.weak) for each in types]
-        value = emit(self.block, self.faults, name, params, wide, types, dtype, self.contract)
+        value = emit(
+            self.block, self.faults, name, params, wide, types, dtype, self.contract, alone
+        )
         if self.faults:
             self.flush_faults()
         return value
@@ -224,7 +227,8 @@ class Values:
         lanes = max(one.lanes, other.lanes)
         one, other = self.memory.splat(one, lanes), self.memory.splat(other, lanes)
         types = [array_type((), one.dtype)] * 2
-        return emit(self.block, self.faults, "add", {}, [one, other], types, one.dtype)
+        both = [one, other]
+        return emit(self.block, self.faults, "add", {}, both, types, one.dtype, self.contract)
 
     def _select(self, mask: Value, one: Value, other: Value) -> Value:
         lanes = max(mask.lanes, one.lanes, other.lanes)

@@ -24,6 +24,7 @@ from adjoint.executors.native.elements.complex_numbers import (
 )
 from adjoint.executors.native.elements.conversions import convert, truth
 from adjoint.executors.native.elements.functions import call
+from adjoint.executors.native.elements.integers import WRAPPING, fault_of_overflow
 from adjoint.executors.native.elements.rules import RULES, Rule
 from adjoint.executors.native.elements.writer import BOOLEAN, Fault, Writer
 from adjoint.executors.native.module import Block, Value
@@ -80,11 +81,13 @@ def emit(
     operand_types: Sequence[ArrayType],
     result_dtype: np.dtype[Any],
     contract: bool = True,
+    alone: bool = False,
 ) -> Value:
     """Write one instance of the primitive of this name; returns its result.
 
     operands: of the dtypes of the program, all with the same lanes. faults: conditions under which
     NumPy must run instead are added to it. contract: whether sums may be fused with products.
+    alone: whether the program has single numbers here, not the numbers of arrays.
     """
     writer = Writer(block, faults, contract)
     weak = [t.weak for t in operand_types]
@@ -105,6 +108,8 @@ def emit(
         rule = _rule(name, loop)
         assert rule is not None
         found = rule.emit(writer, *converted)
+    if alone and loop[0].kind in "iu" and name in WRAPPING:
+        fault_of_overflow(writer, WRAPPING[name], converted)
     return convert(block, faults, found, result_dtype)
 
 

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from adjoint.executors.native.elements.rules import rule
-from adjoint.executors.native.elements.writer import Writer
+from adjoint.executors.native.elements.writer import BOOLEAN, Writer
 from adjoint.executors.native.module import Value, scalar_type
+
+
+# Of these on single integers, NumPy warns when they overflow, and in Python they do not.
+WRAPPING: Final = {"add": "add", "subtract": "sub", "multiply": "mul", "scale": "mul"}
+
+
+def fault_of_overflow(writer: Writer, operation: str, operands: Sequence[Value]) -> None:
+    """Leave it to NumPy when the result does not fit."""
+    x, y = operands
+    sign, scalar = "s" if x.dtype.kind == "i" else "u", scalar_type(x.dtype)
+    name = f"llvm.{sign}{operation}.with.overflow.{scalar}"
+    pair = f"{{{scalar}, i1}}"
+    writer.block.module.declare(name, f"declare {pair} @{name}({scalar}, {scalar})")
+    both = writer.block.op(f"call {pair} @{name}({scalar} {x.text}, {scalar} {y.text})")
+    writer.fault(Value((writer.block.op(f"extractvalue {pair} {both}, 1"),), BOOLEAN))
 
 
 @rule("add logical_or", "b")
