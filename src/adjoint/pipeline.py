@@ -18,7 +18,7 @@ from numpy import errstate, vdot
 
 from adjoint.base.errors import AdjointError, NativeExecutorWarning, NativeUnavailableError
 from adjoint.base.settings import Settings, settings
-from adjoint.capture import Captured, Traced, apply, hush, is_known, unwrap
+from adjoint.capture import Captured, Traced, apply, apply_beside, hush, is_known, unwrap
 from adjoint.executors import NativeExecutable, NativeExecutor, NumpyExecutor
 from adjoint.executors.native.executor import Piece
 from adjoint.executors.numpy import NumpyExecutable
@@ -388,7 +388,10 @@ def inline(program: Program, arguments: Sequence[Any]) -> list[Any]:
         return atom.value if isinstance(atom, Literal) else values[atom]
 
     for equation in program.equations:
-        results = apply(equation.operation, [value(atom) for atom in equation.inputs])
+        if equation.inputs:
+            results = apply(equation.operation, [value(atom) for atom in equation.inputs])
+        else:
+            results = apply_beside(equation.operation, arguments)
         if not equation.primitive.multiple:
             results = (results,)
         if equation.derived:

@@ -7,6 +7,7 @@ from adjoint.capture.trace import current
 from adjoint.capture.traced import (
     Traced,
     apply,
+    apply_beside,
     concrete,
     from_slot,
     hush,
@@ -21,6 +22,7 @@ __all__ = [
     "Captured",
     "Traced",
     "apply",
+    "apply_beside",
     "capture",
     "closes_over",
     "concrete",

@@ -318,6 +318,20 @@ def apply(op: Operation, operands: Any) -> Any:
     return traced
 
 
+def apply_beside(op: Operation, others: Any) -> Any:
+    """Apply an operation without operands: recorded where others would be, and not an array of it.
+
+    So zeros of a derivative stay zeros in the program of an outer capture.
+    """
+    trace: Trace | None = None
+    for other in others:
+        if type(other) is Traced and not is_known(other):
+            owner = other._trace
+            if owner is not None and owner.open and (trace is None or owner.level > trace.level):
+                trace = owner
+    return apply(op, ()) if trace is None else _recorded(op, trace, ())
+
+
 def apply_one(op: Operation, operand: Traced) -> Any:
     """Apply an operation with one operand and one result: `apply`, without its loops."""
     trace = operand._trace

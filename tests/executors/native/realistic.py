@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ def perceptron(weights: Any, x: Any, y: Any) -> Any:
 
 
 def layers(*sizes: int, dtype: str = "f8") -> Any:
-    pairs = zip(sizes, sizes[1:], strict=False)
+    pairs = pairwise(sizes)
     return [
         (normal(m, n, dtype=dtype) / np.sqrt(m).astype(dtype), normal(n, dtype=dtype))
         for m, n in pairs
@@ -38,9 +39,9 @@ def convolution(kernel: Any, images: Any) -> Any:
     found = 0.0
     for i in range(3):
         for j in range(3):
-            found = found + kernel[:, None, None, i, j] * images[
-                :, None, i : i + height, j : j + width
-            ]
+            found = (
+                found + kernel[:, None, None, i, j] * images[:, None, i : i + height, j : j + width]
+            )
     found = np.maximum(found, 0.0)
     pooled = np.maximum(
         np.maximum(found[..., ::2, ::2], found[..., 1::2, ::2]),
@@ -76,19 +77,21 @@ def embedding(table: Any, words: Any) -> Any:
 
 def layer_norm(x: Any, scale: Any) -> Any:
     centred = x - np.mean(x, axis=1, keepdims=True)
-    return np.sum(np.sin(centred / np.sqrt(np.mean(centred**2, axis=1, keepdims=True) + 1e-5)) @ scale)
+    return np.sum(
+        np.sin(centred / np.sqrt(np.mean(centred**2, axis=1, keepdims=True) + 1e-5)) @ scale
+    )
 
 
 # --- differential equations and grids -------------------------------------------------------------
 
 
-def runge_kutta(state: Any, rate: Any) -> Any:
+def runge_kutta(state: Any, rate: Any, steps: int = 50) -> Any:
     def field(s: Any) -> Any:
         x, y = s[..., 0], s[..., 1]
         return np.stack([x * (rate - y), y * (x - 1.0) - 0.1 * y**2], axis=-1)
 
     h = 0.02
-    for _ in range(50):
+    for _ in range(steps):
         a = field(state)
         b = field(state + h / 2 * a)
         c = field(state + h / 2 * b)
@@ -96,16 +99,14 @@ def runge_kutta(state: Any, rate: Any) -> Any:
     return state
 
 
-def total_energy(state: Any, rate: Any) -> Any:
-    return np.sum(runge_kutta(state, rate) ** 2)
+def energy(state: Any, rate: Any, steps: int = 50) -> Any:
+    return np.sum(runge_kutta(state, rate, steps) ** 2)
 
 
 def heat(grid: Any) -> Any:
     for _ in range(3):
         inner = grid[1:-1, 1:-1]
-        change = (
-            grid[2:, 1:-1] + grid[:-2, 1:-1] + grid[1:-1, 2:] + grid[1:-1, :-2] - 4 * inner
-        )
+        change = grid[2:, 1:-1] + grid[:-2, 1:-1] + grid[1:-1, 2:] + grid[1:-1, :-2] - 4 * inner
         grid = np.pad(inner + 0.1 * change, 1)
     return np.sum(grid**2)
 

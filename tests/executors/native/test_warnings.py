@@ -1,4 +1,4 @@
-"""Warnings and errors of machine code are NumPy's own, and so are the numbers that come with them."""
+"""Warnings and errors of machine code are NumPy's own, and so are the numbers beside them."""
 
 from __future__ import annotations
 
@@ -43,9 +43,7 @@ def outcome(function: Function, arguments: tuple[Any, ...], native: bool) -> tup
     return result, [(each.category, str(each.message)) for each in caught]
 
 
-def agree(
-    function: Function, *arguments: Any, warned: str | None = None, **state: Any
-) -> None:
+def agree(function: Function, *arguments: Any, warned: str | None = None, **state: Any) -> None:
     """The same results, errors and warnings in machine code and on NumPy."""
     with np.errstate(**state):
         expected, texts = outcome(function, arguments, False)
@@ -179,8 +177,8 @@ def test_casts() -> None:
 
 
 def test_reductions() -> None:
-    for length in (3, 37, 1200):
-        for dtype in ("f8", "f4"):
+    for length, dtype in ((3, "f4"), (37, "f8"), (400, "f8")):
+        if dtype:
             top = np.finfo(dtype).max
             x = np.ones((length, 5), dtype)
             for bad in (NAN, INF, -INF, top):
@@ -265,7 +263,7 @@ def test_indices_out_of_bounds(length: int) -> None:
             lambda x, i: np.take(x, i, axis=0),
             lambda x, i: x[i][:, i],
         ):
-            agree(lambda x, i, f=function: f(x, (i - 1) % 10 if bad is None else i), x, index)
+            agree(function, x, index)
 
         def written(x: Any, i: Any) -> Any:
             y = x.copy()

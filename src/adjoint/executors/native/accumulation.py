@@ -11,12 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
-from adjoint.base.arrays import array_type
 from adjoint.executors.native.control import Control
-from adjoint.executors.native.elements import combine, emit, identity
+from adjoint.executors.native.elements import combine, identity
 from adjoint.executors.native.graph import Kind, Node
 from adjoint.executors.native.indices import Label, row_strides
-from adjoint.executors.native.memory import Address, Memory
+from adjoint.executors.native.memory import Memory
 from adjoint.executors.native.module import (
     Block,
     Value,
@@ -27,7 +26,7 @@ from adjoint.executors.native.module import (
     vector_type,
 )
 from adjoint.executors.native.schedule import Loop
-from adjoint.executors.native.storage import ALIGNMENT, Place, Storage, rolled_axes
+from adjoint.executors.native.storage import ALIGNMENT, Place, rolled_axes
 from adjoint.executors.native.values import Values
 from adjoint.program import Variable
 
@@ -38,7 +37,7 @@ class Gathering:
 
     lanes: of what is gathered. parts: in registers, for each instance and turn, its stack memory:
     for the rounds at hand, the total and its rounding errors. memory: the variable in whose memory
-    it gathers instead.
+    it gathers instead; what loops within add to the same place there is in registers meanwhile.
     """
 
     combine: str
@@ -77,8 +76,9 @@ class Accumulators:
         self.memory: Memory = values.memory
         self.block: Block = values.block
         self.home = values.home
+        self.select = values.select
         self.ways = values.ways
-        self.storage: Storage = values.storage
+        self.storage = values.storage
         self.control = control
         self.turn = 0  # which of the rounds that stand side by side is written
         self.thread = ""  # the number of the thread that gathers, where there are several
@@ -148,7 +148,9 @@ class Accumulators:
         lanes = loop.lanes if loop is not None else 0
         gathering = Gathering(node.combine, lanes, around.lane_reduced)
         self._gatherings[node.number] = gathering
-        self._start_registers(node, gathering, identity(node.combine, node.output.type.dtype), turns)
+        self._start_registers(
+            node, gathering, identity(node.combine, node.output.type.dtype), turns
+        )
 
     def finish_within(self, node: Node) -> None:
         """Add what was gathered in registers to what is in memory."""
@@ -278,11 +280,6 @@ class Accumulators:
         )
         new = combine(self.block, node.combine, old, value)
         return list(zip(places, new.parts, strict=True))
-
-    def select(self, mask: Value, one: Value, other: Value) -> Value:
-        """`one` where the mask holds, else `other`."""
-        types = [array_type((), value.dtype) for value in (mask, one, other)]
-        return emit(self.block, [], "select", {}, [mask, one, other], types, one.dtype)
 
     def _load_lanes(self, node: Node, target: Variable) -> Value:
         place = self.memory.places[target]
@@ -459,65 +456,5 @@ class Accumulators:
         scalar = vector_type(scalar_type(value.dtype), 1)
         texts = tuple(
             self.block.op(f"extractelement {scalar} {part}, i32 0") for part in value.parts
-        )
-        return Value(texts, value.dtype)
-
-    # --- scatters ---------------------------------------------------------------------------------
-
-    def write(
-        self, node: Node, address: Address, value: Value, lanes: int, fresh: Value | None
-    ) -> None:
-        """Write or add lane after lane; lanes that were computed before do not count again."""
-        dtype = node.output.type.dtype
-        scalar = memory_type(dtype)
-        parts = len(value.parts)
-        home = self.storage.places[node.output]
-        tag = self.memory.tag(home)
-        width = max(home.lanes, 1)  # where each place has numbers for all lanes, one after another
-        for lane in range(max(lanes, 1)):
-            offset = self._lane_offset(address, lane, lanes)
-            pointer = address.pointer
-            if offset != "0":
-                step = offset
-                if parts * width > 1:
-                    step = self.block.op(f"mul i64 {offset}, {parts * width}")
-                pointer = self.block.op(f"getelementptr {scalar}, ptr {pointer}, i64 {step}")
-            first = lane if home.lanes else 0
-            places = [
-                self.block.op(
-                    f"getelementptr {scalar}, ptr {pointer}, i64 {first + number * width}"
-                )
-                for number in range(parts)
-            ]
-            new = self._lane(value, lane)
-            held = self._lane(fresh, lane) if fresh is not None else None
-            if node.combine == "sum" or held is not None:
-                old = self._old(places, scalar, dtype, tag)
-                both = combine(self.block, "sum", old, new) if node.combine == "sum" else new
-                new = both if held is None else self.select(held, both, old)
-            for place, text in zip(places, new.parts, strict=True):
-                if dtype.kind == "b":
-                    text = self.block.op(f"zext i1 {text} to i8")
-                self.block.do(f"store {scalar} {text}, ptr {place}, align 1{tag}")
-
-    def _old(self, places: Sequence[str], scalar: str, dtype: object, tag: str) -> Value:
-        texts = [self.block.op(f"load {scalar}, ptr {p}, align 1{tag}") for p in places]
-        if scalar == "i8" and getattr(dtype, "kind", "") == "b":
-            texts = [self.block.op(f"trunc i8 {text} to i1") for text in texts]
-        return Value(tuple(texts), dtype)  # type: ignore[arg-type]
-
-    def _lane_offset(self, address: Address, lane: int, lanes: int) -> str:
-        if not lanes:
-            return "0"
-        if address.stride is not None:
-            return str(lane * address.stride)
-        return self.block.op(f"extractelement <{lanes} x i64> {address.vector}, i32 {lane}")
-
-    def _lane(self, value: Value, lane: int) -> Value:
-        if not value.lanes:
-            return value
-        wide = register_type(value)
-        texts = tuple(
-            self.block.op(f"extractelement {wide} {part}, i32 {lane}") for part in value.parts
         )
         return Value(texts, value.dtype)

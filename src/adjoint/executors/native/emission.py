@@ -16,6 +16,7 @@ from adjoint.executors.native.graph import Kind, Node
 from adjoint.executors.native.indices import Label
 from adjoint.executors.native.memory import INDEX, Frame, Memory
 from adjoint.executors.native.module import Block, Module, Value, vector_type
+from adjoint.executors.native.scattering import Scatters
 from adjoint.executors.native.schedule import Item, Loop, Path, Scheduler, instances
 from adjoint.executors.native.storage import Place, Storage
 from adjoint.executors.native.values import Values
@@ -69,6 +70,7 @@ class Writer:
             self.memory, layout.scheduler, layout.storage, layout.ways, layout.contract
         )
         self.accumulators = Accumulators(self.values, self.control)
+        self.scatters = Scatters(self.values)
 
     # --- where things are -------------------------------------------------------------------------
 
@@ -319,4 +321,4 @@ class Writer:
         }:
             fresh = None  # the whole scatter is made again for the lanes that are computed again
         value = self.memory.splat(value, lanes)
-        self.accumulators.write(node, address, value, lanes, fresh)
+        self.scatters.write(node, address, value, lanes, fresh)

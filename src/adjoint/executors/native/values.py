@@ -211,7 +211,7 @@ class Values:
                 found = value
                 continue
             both = self._plus(found, value) if home.combine == "sum" else value
-            found = self._select(mask, both, found)
+            found = self.select(mask, both, found)
         assert found is not None
         return found
 
@@ -230,7 +230,8 @@ class Values:
         both = [one, other]
         return emit(self.block, self.faults, "add", {}, both, types, one.dtype, self.contract)
 
-    def _select(self, mask: Value, one: Value, other: Value) -> Value:
+    def select(self, mask: Value, one: Value, other: Value) -> Value:
+        """`one` where the mask holds, else `other`."""
         lanes = max(mask.lanes, one.lanes, other.lanes)
         values = [self.memory.splat(value, lanes) for value in (mask, one, other)]
         types = [array_type((), value.dtype) for value in values]

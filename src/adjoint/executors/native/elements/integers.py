@@ -9,7 +9,6 @@ from adjoint.executors.native.elements.rules import rule
 from adjoint.executors.native.elements.writer import BOOLEAN, Writer
 from adjoint.executors.native.module import Value, scalar_type
 
-
 # Of these on single integers, NumPy warns when they overflow, and in Python they do not.
 WRAPPING: Final = {"add": "add", "subtract": "sub", "multiply": "mul", "scale": "mul"}
 
