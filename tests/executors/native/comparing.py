@@ -16,15 +16,24 @@ TOLERANCE = {4: 3e-4, 8: 1e-11}  # of what is computed in this many bytes, relat
 Runner = Callable[[Program, Sequence[Any]], Any]
 
 
-def run_native(program: Program, arguments: Sequence[Any]) -> tuple[Any, ...] | None:
-    """The results of machine code; memory that is handed in holds anything but zeros."""
+def compiled(program: Program) -> Callable[..., tuple[Any, ...] | None]:
+    """A program as machine code; memory that is handed in holds anything but zeros."""
     made = native(program, Options())
-    extra: list[Any] = []
-    if made.workspace_bytes:
-        extra.append(np.full(made.workspace_bytes + 64, 0xA5, np.uint8))
-    extra += [np.full(type_.shape, 77).astype(type_.dtype) for type_ in made.lent]
-    found: tuple[Any, ...] | None = made.function(*arguments, *extra)
-    return found
+
+    def run(*arguments: Any) -> tuple[Any, ...] | None:
+        extra: list[Any] = []
+        if made.workspace_bytes:
+            extra.append(np.full(made.workspace_bytes + 64, 0xA5, np.uint8))
+        extra += [np.full(type_.shape, 77).astype(type_.dtype) for type_ in made.lent]
+        found: tuple[Any, ...] | None = made.function(*arguments, *extra)
+        return found
+
+    return run
+
+
+def run_native(program: Program, arguments: Sequence[Any]) -> tuple[Any, ...] | None:
+    """The results of machine code, None where it gives up."""
+    return compiled(program)(*arguments)
 
 
 def is_lowerable(program: Program) -> bool:

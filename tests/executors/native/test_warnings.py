@@ -163,6 +163,20 @@ def test_whole_numbers(dtype: str) -> None:
             agree(lambda x, y: np.sum(x * y) + np.max(x - y), least, minus)
 
 
+def test_single_integers_that_overflow() -> None:
+    """Of these NumPy warns, though not of those in arrays."""
+    for dtype in ("i1", "u1", "i4", "u4", "i8", "u8"):
+        info = np.iinfo(dtype)
+        low, high, two = (np.dtype(dtype).type(n) for n in (info.min, info.max, 2))
+        for x, y in ((low, high), (high, low), (high, two), (low, two), (two, two)):
+            agree(lambda x, y: x + y, x, y)
+            agree(lambda x, y: x - y, x, y)
+            agree(lambda x, y: x * y, x, y)
+            agree(lambda x: (x + 1) * 2 - 3, x)
+            agree(lambda x, z: np.sum(z) * x + z[0], x, np.full(40, y))
+    agree(lambda x: x * 3, np.int8(100), warned="overflow encountered in scalar multiply")
+
+
 def test_casts() -> None:
     """What NumPy makes of numbers that do not fit, and that it says so."""
     for length in (3, 37, 1200):
@@ -176,23 +190,22 @@ def test_casts() -> None:
     agree(lambda x: x.astype("i8") * 2, np.full(50, NAN), warned="invalid")
 
 
-def test_reductions() -> None:
-    for length, dtype in ((3, "f4"), (37, "f8"), (400, "f8")):
-        if dtype:
-            top = np.finfo(dtype).max
-            x = np.ones((length, 5), dtype)
-            for bad in (NAN, INF, -INF, top):
-                x[-1] = bad
-                for name in ("sum", "max", "min", "mean", "prod", "var", "std", "any", "all"):
-                    function = getattr(np, name)
-                    for axis in (None, 0, 1):
-                        agree(lambda x, f=function, a=axis: f(x, axis=a), x)
-            x[0], x[-1] = INF, -INF
-            agree(lambda x: np.sum(x, axis=0), x, warned="invalid")
-            agree(lambda x: np.sum(x), x, warned="invalid")
-            agree(lambda x, y: x.T @ y, x, np.ones((length, 4), dtype), warned="invalid")
-            agree(lambda x: np.sum(x), np.full((length, 5), top), warned="overflow")
-            agree(lambda x: np.linalg.norm(x), np.full((length, 5), top), warned="overflow")
+@pytest.mark.parametrize(("length", "dtype"), [(3, "f4"), (37, "f8"), (400, "f8")])
+def test_reductions(length: int, dtype: str) -> None:
+    top = np.finfo(dtype).max
+    x = np.ones((length, 5), dtype)
+    for bad in (NAN, INF, -INF, top):
+        x[-1] = bad
+        for name in ("sum", "max", "min", "mean", "prod", "std", "any", "all"):
+            for axis in (None, 0, 1):
+                agree(lambda x, f=getattr(np, name), a=axis: f(x, axis=a), x)
+    x[0], x[-1] = INF, -INF
+    agree(lambda x: np.sum(x, axis=0), x, warned="invalid")
+    agree(lambda x: np.sum(x), x, warned="invalid")
+    agree(lambda x, y: x.T @ y, x, np.ones((length, 4), dtype), warned="invalid")
+    large = np.full((length, 5), top)
+    agree(lambda x: np.sum(x), large, warned="overflow")
+    agree(lambda x: np.linalg.norm(x), large, warned="overflow")
 
 
 def test_complex_numbers() -> None:

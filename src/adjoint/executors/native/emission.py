@@ -15,7 +15,7 @@ from adjoint.executors.native.elements import convert
 from adjoint.executors.native.graph import Kind, Node
 from adjoint.executors.native.indices import Label
 from adjoint.executors.native.memory import INDEX, Frame, Memory
-from adjoint.executors.native.module import Block, Module, Value, vector_type
+from adjoint.executors.native.module import Block, Module, Value, register_type, vector_type
 from adjoint.executors.native.scattering import Scatters
 from adjoint.executors.native.schedule import Item, Loop, Path, Scheduler, instances
 from adjoint.executors.native.storage import Place, Storage
@@ -33,8 +33,9 @@ class Layout:
 
     products: for each product of matrices, the name of its function and where its operands start.
     threads: for each outermost loop that several threads share, how many. contract: whether
-    products may be fused with sums. pauses: the items after which Python may see to its signals.
-    timed: the first entry of `@times` to which items add what they took; None if they do not.
+    products may be fused with sums. watched: arrays in which a NaN is a fault, looked for while
+    they are written. pauses: the items after which Python may see to its signals. timed: the first
+    entry of `@times` to which items add what they took; None if they do not.
     """
 
     scheduler: Scheduler
@@ -43,6 +44,7 @@ class Layout:
     products: dict[int, tuple[str, tuple[int, int]]]
     threads: dict[Loop, int]
     contract: bool
+    watched: frozenset[Variable] = frozenset()
     pauses: frozenset[int] = frozenset()
     timed: int | None = None
 
@@ -285,6 +287,11 @@ class Writer:
             if found.unrolled
         )
         self.memory.frame.registers.setdefault(node.output, {})[key] = value
+        if node.output in self.layout.watched:
+            wide = register_type(value)
+            for part in value.parts:
+                nan = self.block.op(f"fcmp uno {wide} {part}, {part}")
+                self.values.faults.append((nan, value.lanes))
         if node.output in self.layout.storage.places:
             self.memory.store(node.output, node.terms(), value)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, Final
 
@@ -43,7 +43,7 @@ from adjoint.executors.native.schedule import (
     result_path,
     stride_along,
 )
-from adjoint.executors.native.segments import cut
+from adjoint.executors.native.segments import Cut, cut
 from adjoint.executors.native.storage import allocate, nodes_within, rolled_axes, stored
 from adjoint.primitives.contraction import split_spec
 from adjoint.program import Equation, Program, Variable
@@ -102,10 +102,7 @@ class NativeFunction:
     workspace_bytes: int
     lent: tuple[ArrayType, ...]
     regions: tuple[Region, ...] = ()
-    input_bytes: int = 0
-    output_bytes: int = 0
     stack_bytes: int = 0
-    entry: EntrySpec | None = field(default=None, repr=False)
 
     def ir(self) -> str:
         """The optimised code of LLVM."""
@@ -150,55 +147,72 @@ def is_product(equation: Equation) -> bool:
     return prod(lengths.values()) >= PRODUCT_WORK
 
 
+@dataclass
+class _Kernel:
+    """What came of a kernel: its needs, its regions, and the outputs that it looks at for NaN."""
+
+    workspace_bytes: int
+    stack_bytes: int
+    regions: list[Region]
+    watched: frozenset[int]
+
+
 def native(program: Program, options: Options) -> NativeFunction:
     """Compile a program all of whose equations are lowerable."""
     module = Module()
     pieces = cut(program)
-    regions: list[Region] = []
     if pieces is None:
-        workspace_bytes = _kernel(module, program, "program", options, regions)
+        built = _kernel(module, program, "program", options, 0)
     else:
-        rows, workspace_bytes = place_values(program, pieces)
-        names = [module.fresh("segment") for _ in pieces.templates]
-        spaces = [
-            _kernel(module, template, name, options, regions)
-            for template, name in zip(pieces.templates, names, strict=True)
-        ]
-        emit_calls(module, names, pieces, rows, workspace_bytes)
-        workspace_bytes += max(spaces)
+        built = _kernels(module, program, pieces, options)
     lent = tuple(
         number
         for number, atom in enumerate(program.outputs)
         if atom.type.ndim and atom.type.size * atom.type.dtype.itemsize >= LENT
     )
-    work = sum(region.flops for region in regions)
     spec = EntrySpec(
         inputs=program.input_types,
         outputs=program.output_types,
-        workspace_bytes=workspace_bytes,
-        workspace_given=workspace_bytes > STACK_LIMIT,
+        workspace_bytes=built.workspace_bytes,
+        workspace_given=built.workspace_bytes > STACK_LIMIT,
         lent=lent,
-        release=work > RELEASED,
-        watched=options.watched,
+        release=sum(region.flops for region in built.regions) > RELEASED,
+        watched=tuple(number for number in options.watched if number not in built.watched),
     )
     if options.timed:
-        module.functions.append(f"@times = global [{len(regions)} x i64] zeroinitializer")
+        module.functions.append(f"@times = global [{len(built.regions)} x i64] zeroinitializer")
     emit_entry(module, spec)
     code = machine().compile(module.text())
     return NativeFunction(
         make_callable(code, "program"),
         code,
-        workspace_bytes if spec.workspace_given else 0,
+        built.workspace_bytes if spec.workspace_given else 0,
         tuple(program.outputs[number].type for number in lent),
-        tuple(regions),
-        entry=spec,
+        tuple(built.regions),
+        stack_bytes=built.stack_bytes + built.workspace_bytes * (not spec.workspace_given),
     )
 
 
+def _kernels(module: Module, program: Program, pieces: Cut, options: Options) -> _Kernel:
+    """Add the kernels of a program in segments, and the one that calls them."""
+    rows, workspace_bytes = place_values(program, pieces)
+    names = [module.fresh("segment") for _ in pieces.templates]
+    unwatched = replace(options, watched=())
+    regions: list[Region] = []
+    spaces, stacks = [0], [0]
+    for template, name in zip(pieces.templates, names, strict=True):
+        built = _kernel(module, template, name, unwatched, len(regions))
+        regions += built.regions
+        spaces.append(built.workspace_bytes)
+        stacks.append(built.stack_bytes)
+    emit_calls(module, names, pieces, rows, workspace_bytes)
+    return _Kernel(workspace_bytes + max(spaces), max(stacks), regions, frozenset())
+
+
 def _kernel(
-    module: Module, program: Program, name: str, options: Options, regions: list[Region]
-) -> int:
-    """Add the kernel of a program; returns the bytes of workspace that it needs."""
+    module: Module, program: Program, name: str, options: Options, first_region: int
+) -> _Kernel:
+    """Add the kernel of a program."""
     graph = build_graph(program, is_product)
     choose_unrolled(graph, machine().native_lanes(np.dtype(float)))
     scheduler = scheduled(graph)
@@ -206,15 +220,34 @@ def _kernel(
     products, scratch = _products(module, graph)
     scratch.update(own_memory(graph, scheduler, threads))
     storage = allocate(graph, scheduler, scratch, threads)
-    ways = paths(scheduler.items)
-    found = [region_of(item) for item in scheduler.items]
-    pauses = frozenset(n for n, region in enumerate(found) if region.estimate > PAUSED_TIME)
-    timed = len(regions) if options.timed else None
-    contract = not options.precise
-    layout = Layout(scheduler, storage, ways, products, threads, contract, pauses, timed)
+    regions = [region_of(item) for item in scheduler.items]
+    watched = _watched_within(graph, options.watched)
+    layout = Layout(
+        scheduler,
+        storage,
+        paths(scheduler.items),
+        products,
+        threads,
+        contract=not options.precise,
+        watched=frozenset(graph.outputs[number] for number in watched),
+        pauses=frozenset(n for n, each in enumerate(regions) if each.estimate > PAUSED_TIME),
+        timed=first_region if options.timed else None,
+    )
     emit_kernel(module, layout, name)
-    regions += found
-    return storage.workspace_bytes
+    stack = sum(place.bytes for place in storage.places.values() if place.kind == "stack")
+    return _Kernel(storage.workspace_bytes, stack, regions, watched)
+
+
+def _watched_within(graph: Graph, watched: Sequence[int]) -> frozenset[int]:
+    """The large outputs that are looked at for NaN while they are written, and not once more."""
+    kinds = (Kind.POINTWISE, Kind.GUARDED, Kind.GATHER)
+    return frozenset(
+        number
+        for number in watched
+        if graph.outputs[number].type.size >= LARGE
+        and graph.outputs[number].type.inexact
+        and graph.producers[graph.outputs[number]].kind in kinds
+    )
 
 
 def scheduled(graph: Graph) -> Scheduler:
