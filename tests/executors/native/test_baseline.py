@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(
 )
 MACHINES: dict[str, Callable[[], Machine]] = {
     "sse2": lambda: Machine("x86-64", "", None),
-    "avx2": lambda: Machine("x86-64-v3"),
+    "avx2": lambda: Machine("x86-64", "+avx,+avx2,+fma"),
 }
 
 
@@ -45,13 +45,12 @@ def lesser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
 
 def test_it_is_that_machine(lesser: Machine) -> None:
     assert machine() is lesser
-    assert lesser.vector_bytes == (32 if lesser.cpu == "x86-64-v3" else 16)
+    assert lesser.vector_bytes == (32 if lesser.has("avx2") else 16)
 
 
-@pytest.mark.parametrize("block", range(2))
-def test_whole_numbers_to_the_bit(lesser: Machine, block: int) -> None:
+def test_whole_numbers_to_the_bit(lesser: Machine) -> None:
     done = 0
-    for seed in range(1000 + 10 * block, 1010 + 10 * block):
+    for seed in range(1000, 1012):
         run, arguments = random_program(seed, True)
         if is_lowerable(run):
             done += 1
@@ -61,7 +60,7 @@ def test_whole_numbers_to_the_bit(lesser: Machine, block: int) -> None:
 
 def test_reals_and_derivatives_to_rounding(lesser: Machine) -> None:
     done = 0
-    for seed in range(1000, 1010):
+    for seed in range(1000, 1008):
         run, arguments = random_program(seed, False, True)
         marks = tuple(t.inexact and not t.weak for t in run.input_types)
         if not any(marks):
@@ -86,15 +85,13 @@ def ones(types: Any) -> Iterator[tuple[Any, Any]]:
 
 def test_batches(lesser: Machine) -> None:
     done = 0
-    for seed in range(1000, 1008):
+    for seed in range(1000, 1006):
         run, arguments = random_program(seed, True)
         marks = [not t.weak for t in run.input_types]
         batched = simplify(vmap(run, marks, 9)) if any(marks) else run
         if not is_lowerable(batched):
             continue
-        many = [
-            np.stack([x] * 9) if mark else x for x, mark in zip(arguments, marks, strict=True)
-        ]
+        many = [np.stack([x] * 9) if mark else x for x, mark in zip(arguments, marks, strict=True)]
         compare(batched, many, True)
         done += 1
     assert done >= 3

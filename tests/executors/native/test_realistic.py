@@ -275,7 +275,15 @@ def test_numbers_of_many_kinds() -> None:
         for array in (x, x.astype("f4")):
             both_ways(ad.jit(function), number, array)
             both_ways(ad.jit(ad.grad(function)), number, array)
-    wholes: tuple[Any, ...] = (3, True, np.int64(3), np.int8(3), np.bool_(1), np.array(3), np.uint8(200))
+    wholes: tuple[Any, ...] = (
+        3,
+        True,
+        np.int64(3),
+        np.int8(3),
+        np.bool_(1),
+        np.array(3),
+        np.uint8(200),
+    )
     for whole in wholes:
         for array in (x, x.astype("f4"), np.arange(30), np.arange(30, dtype="i2")):
             both_ways(ad.jit(function), whole, array)
