@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple, cast
 from numpy import errstate, vdot
 
 from adjoint.base.errors import AdjointError, NativeExecutorWarning, NativeUnavailableError
+from adjoint.base.forking import hold_over_forks
 from adjoint.base.settings import Settings, settings
 from adjoint.capture import Captured, Traced, apply, apply_beside, hush, is_known, unwrap
 from adjoint.executors import NativeExecutable, NativeExecutor, NumpyExecutor
@@ -26,6 +27,9 @@ from adjoint.optimise import simplify
 from adjoint.program import Literal, Program, Variable, check_program
 
 CACHE_LIMIT: Final = 1024
+
+
+_Key = tuple[bool, int | None, bool]
 
 
 class _Way(NamedTuple):
@@ -70,7 +74,7 @@ class Compiled:
         self._runs_left = -1  # until it is hot; found out at the first run
         self._way: _Way | None = None
         # Machine code by the settings that change it; None where there is none to be had.
-        self._natives: dict[tuple[bool, int | None], NativeExecutable | None] = {}
+        self._natives: dict[_Key, NativeExecutable | None] = {}
 
     def __call__(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """Run it on concrete arguments."""
@@ -147,8 +151,12 @@ class Compiled:
         way = self._way
         return way.native if way is not None and way.settings is settings() else None
 
+    def _key(self, chosen: Settings) -> _Key:
+        """What machine code depends on. Without strong zeros, nothing is watched for NaN."""
+        return chosen.precise, chosen.threads, chosen.strong_zeros or not self.watched
+
     def _choose(self, chosen: Settings) -> _Way:
-        key = (chosen.precise, chosen.threads)
+        key = self._key(chosen)
         native = self._natives.get(key) if chosen.native is not False else None
         waiting = chosen.native is not False and key not in self._natives
         way = _Way(chosen, native, native.piece if native is not None else None, waiting)
@@ -166,9 +174,10 @@ class Compiled:
         if not _compiling.acquire(blocking=bool(way.settings.native)):
             return way
         try:
-            key = (way.settings.precise, way.settings.threads)
+            key = self._key(way.settings)
             if key not in self._natives:
-                self._natives[key] = _machine_code(self.program, self.watched, way.settings)
+                watched = self.watched if way.settings.strong_zeros else ()
+                self._natives[key] = _machine_code(self.program, watched, way.settings)
         finally:
             _compiling.release()
         return self._choose(way.settings)
@@ -179,7 +188,7 @@ class Compiled:
         if results is not None:
             return results
         if piece.hopeless:
-            self._natives[way.settings.precise, way.settings.threads] = None
+            self._natives[self._key(way.settings)] = None
             self._way = None
         return self._on_numpy(arguments)
 
@@ -190,6 +199,7 @@ FEWEST_RUNS: Final = 4
 MOST_RUNS: Final = 32
 _compiling = threading.RLock()
 _warned = threading.Event()
+hold_over_forks(_compiling)
 
 
 def runs_on_numpy(program: Program) -> int:
@@ -212,16 +222,17 @@ def _machine_code(
     try:
         return executor.compile(program, watched=watched)
     except NativeUnavailableError as error:
-        cause: Exception = error
+        cause = str(error)
     except Exception as error:
         if chosen.debug:
             raise
-        cause = error
+        cause = f"{type(error).__name__}: {error}"
     if not _warned.is_set():
         _warned.set()
         warnings.warn(
-            f"No machine code could be made, and programs run on NumPy instead: {cause} "
-            "`with ad.config(native=False)` does so without an attempt, and without this warning.",
+            "No machine code could be made, and programs run on NumPy instead: "
+            f"{cause.rstrip(': .')}. `with ad.config(native=False)` does so without an attempt, "
+            "and without this warning.",
             NativeExecutorWarning,
             stacklevel=2,
         )
@@ -278,6 +289,7 @@ class _Cache:
 
 
 _cache = _Cache()
+hold_over_forks(_cache.lock)
 
 
 def cache_info() -> CacheInfo:

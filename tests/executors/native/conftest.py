@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
+from adjoint import pipeline
 from tests.executors.native.fake import FakeLowering, install
 
 
@@ -11,3 +14,16 @@ from tests.executors.native.fake import FakeLowering, install
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeLowering:
     """Machine code without LLVM."""
     return install(monkeypatch)
+
+
+@pytest.fixture(autouse=True)
+def heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs that cannot be compiled give a warning each, not the first of them alone."""
+    monkeypatch.setattr(pipeline, "_warned", Never())
+
+
+class Never(threading.Event):
+    """An event that is forgotten."""
+
+    def set(self) -> None:
+        """Nothing happens."""

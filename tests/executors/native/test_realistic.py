@@ -144,7 +144,9 @@ def test_tangents_of_gradients(
 
 BATCHES: list[Case] = [
     ("errors", given.reprojection, tuple(np.stack([np.asarray(x)] * 1000) for x in SEEN)),
-    ("flow", partial(given.runge_kutta, steps=5), (np.abs(normal(1000, 2)) + 0.5, np.abs(normal(1000)) + 0.5)),
+    ("flow", partial(given.runge_kutta, steps=5), (
+        np.abs(normal(1000, 2)) + 0.5, np.abs(normal(1000)) + 0.5,
+    )),
     ("robust", given.robust, (normal(1000, 3), normal(1000, 5) ** 2, normal(1000, 5))),
     ("horner", given.horner, (normal(1000, 6), normal(1000, 4) * 0.5)),
     ("mixture", given.mixture, tuple(normal(1000, *s) for s in [(3,), (3, 2), (3, 2), (4, 2)])),

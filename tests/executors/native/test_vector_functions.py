@@ -1,10 +1,6 @@
 """Elementary functions in machine code: accurate, with special values and flags as NumPy's."""
 
-import ctypes
-import platform
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Sequence
 from typing import Any
 
 import mpmath
@@ -12,15 +8,21 @@ import numpy as np
 import pytest
 
 from adjoint.base.errors import NativeUnavailableError
-from adjoint.executors.native.machine import Code, Machine, machine
-from adjoint.executors.native.module import Block, Module, Value, scalar_type, vector_type
+from adjoint.executors.native.machine import Machine, machine
+from adjoint.executors.native.module import Block, Module, Value
 from adjoint.executors.native.vector_functions import FUNCTIONS, call, vector_functions
+from tests.executors.native.elementary import (
+    DTYPES,
+    HOSTS,
+    TWO_OPERANDS,
+    Array,
+    by_numpy,
+    host_of,
+    native,
+)
 
 pytest.importorskip("llvmlite")
 
-Array = np.ndarray[Any, np.dtype[Any]]
-
-TWO_OPERANDS = {"arctan2", "hypot", "power"}
 MPMATH = {
     "exp2": lambda x: mpmath.power(2, x),
     "log2": lambda x: mpmath.log(x, 2),
@@ -48,19 +50,6 @@ DOMAINS = {
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, np.inf, -np.inf, np.nan, 1e30, -1e30]
 SPECIAL += [1e-30, -1e-30, 1e-40, -1e-40, 100.0, -100.0, 1000.0, -1000.0, 1e-310, 1e300, -1e300]
 
-# Invalid, divide by zero, overflow: as C counts them here.
-_ON_X86 = platform.machine().lower() in ("x86_64", "amd64", "i386", "i686")
-INVALID, DIVIDE, OVERFLOW = (1, 4, 8) if _ON_X86 else (1, 2, 4)
-WATCHED = INVALID | DIVIDE | OVERFLOW
-
-HOSTS: dict[str, Callable[[], Machine]] = {
-    "host": machine,
-    "avx2": lambda: Machine("x86-64", "+avx,+avx2,+fma"),
-    "sse2": lambda: Machine("x86-64", ""),
-    "plain": lambda: Machine("x86-64", "", None),
-}
-DTYPES = [np.dtype("f8"), np.dtype("f4")]
-
 
 @pytest.fixture(scope="module", params=HOSTS)
 def host(request: pytest.FixtureRequest) -> Machine:
@@ -68,97 +57,7 @@ def host(request: pytest.FixtureRequest) -> Machine:
         pytest.skip("a processor of another kind")
     if request.param == "avx2" and not machine().has("avx2"):
         pytest.skip("this processor lacks AVX2")
-    return _host(request.param)
-
-
-@cache
-def _host(name: str) -> Machine:
-    return HOSTS[name]()
-
-
-@dataclass(frozen=True)
-class Evaluated:
-    """The results of a function and the flags that each vector of them raised."""
-
-    results: Array
-    flags: Array
-
-
-@dataclass(frozen=True)
-class Native:
-    """A loop over whole vectors, with the flags cleared before each call and read after it."""
-
-    code: Code
-    lanes: int
-
-    def __call__(self, *operands: Array) -> Evaluated:
-        width = max(self.lanes, 1)
-        first, second = operands[0], operands[-1]
-        assert first.size % width == 0
-        results, flags = np.empty_like(first), np.empty(first.size // width, np.int32)
-        pointers = [array.ctypes.data for array in (first, second, results, flags)]
-        types = [*[ctypes.c_void_p] * 4, ctypes.c_int64]
-        ctypes.CFUNCTYPE(None, *types)(self.code.address("run"))(*pointers, flags.size)
-        return Evaluated(results, flags & WATCHED)
-
-    def each(self, *operands: Array) -> Evaluated:
-        """One vector for each number, all its lanes the same."""
-        width = max(self.lanes, 1)
-        found = self(*(np.repeat(operand, width) for operand in operands))
-        return Evaluated(found.results[::width], found.flags)
-
-
-def native(host: Machine, name: str, dtype: np.dtype[Any], lanes: int) -> Native:
-    module = Module()
-    block = Block(module)
-    scalar = scalar_type(dtype)
-    wide = vector_type(scalar, lanes)
-    for function in ("feclearexcept", "fetestexcept"):
-        module.declare(function, f"declare i32 @{function}(i32)")
-    block.do("br label %loop")
-    block.place("loop")
-    block.do("%i = phi i64 [0, %entry], [%next, %loop]")
-    at = block.op(f"mul i64 %i, {max(lanes, 1)}")
-    block.do(f"call i32 @feclearexcept(i32 {WATCHED})")
-    operands = []  # volatile, so that nothing is computed before the flags are cleared
-    for pointer in ("%x", "%z")[: 2 if name in TWO_OPERANDS else 1]:
-        place = block.op(f"getelementptr {scalar}, ptr {pointer}, i64 {at}")
-        loaded = block.op(f"load volatile {wide}, ptr {place}, align {dtype.itemsize}")
-        operands.append(Value((loaded,), dtype, lanes))
-    result, fault = call(block, name, operands, host)
-    assert fault is None
-    place = block.op(f"getelementptr {scalar}, ptr %y, i64 {at}")
-    block.do(f"store {wide} {result.text}, ptr {place}, align {dtype.itemsize}")
-    flags = block.op(f"call i32 @fetestexcept(i32 {WATCHED})")
-    place = block.op("getelementptr i32, ptr %flags, i64 %i")
-    block.do(f"store i32 {flags}, ptr {place}")
-    block.do("%next = add i64 %i, 1")
-    block.do("%more = icmp slt i64 %next, %n")
-    block.do("br i1 %more, label %loop, label %done")
-    block.place("done")
-    block.do("ret void")
-    header = "define void @run(ptr %x, ptr %z, ptr %y, ptr %flags, i64 %n) nounwind"
-    module.functions.append(block.function(header))
-    return Native(host.compile(module.text(), verify=True), lanes)
-
-
-def by_numpy(name: str, *operands: Array) -> Evaluated:
-    """NumPy's results, and the flags for which it warns, number by number."""
-    raised = [0]
-
-    def note(kind: str, flag: int) -> None:
-        raised[0] |= (DIVIDE if flag & 1 else 0) | (OVERFLOW if flag & 2 else 0)
-        raised[0] |= INVALID if flag & 8 else 0
-
-    results = np.empty_like(operands[0])
-    flags = np.zeros(results.size, np.int32)
-    with np.errstate(all="call", under="ignore", call=note):
-        for i in range(results.size):
-            raised[0] = 0
-            parts = [operand[i : i + 1] for operand in operands]
-            getattr(np, name)(*parts, out=results[i : i + 1])
-            flags[i] = raised[0]
-    return Evaluated(results, flags)
+    return host_of(request.param)
 
 
 def ordinary(name: str, dtype: np.dtype[Any], count: int) -> tuple[Array, ...]:
@@ -271,9 +170,9 @@ def test_vector_functions_are_used_where_there_are_any() -> None:
     if not machine().is_x86 or machine().find("_ZGVbN2v_sin") is None:
         pytest.skip("no library of vector functions")
     dtype = np.dtype("f8")
-    found = vector_functions(_host("sse2"), "sin", dtype)
+    found = vector_functions(host_of("sse2"), "sin", dtype)
     assert [(variant.symbol, variant.lanes) for variant in found] == [("_ZGVbN2v_sin", 2)]
-    assert vector_functions(_host("plain"), "sin", dtype) == []
+    assert vector_functions(host_of("plain"), "sin", dtype) == []
     if machine().has("avx512f"):
         widths = [variant.lanes for variant in vector_functions(machine(), "power", dtype)]
         assert widths == [8, 4, 2]

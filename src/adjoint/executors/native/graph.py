@@ -347,15 +347,11 @@ class GraphBuilder:
                 one, other = self._known(atom, axis), labels[letter]
                 if one is not None and other is not None:
                     one.join(other)
+        reading = self._in_memory if self.is_product(equation) else self._access
         accesses = tuple(
-            self._access(atom, whole([labels[letter] for letter in letters]))
-            for letters, atom in sides
+            reading(atom, whole([labels[letter] for letter in letters])) for letters, atom in sides
         )
         if self.is_product(equation):
-            accesses = tuple(
-                self._in_memory(access, atom)
-                for access, (_, atom) in zip(accesses, sides, strict=True)
-            )
             self._add(Kind.PRODUCT, equation, output, accesses, reduced=tuple(reduced))
         elif reduced:
             more = {"reduced": tuple(reduced), "combine": "sum"}
@@ -363,8 +359,9 @@ class GraphBuilder:
         else:
             self._add(Kind.POINTWISE, equation, output, accesses)
 
-    def _in_memory(self, access: Access, atom: Atom) -> Access:
+    def _in_memory(self, atom: Atom, terms: Sequence[Term]) -> Access:
         """An access with one stride for each label: to a copy, where the array has none."""
+        access = self._access(atom, terms)
         if all(isinstance(a, Label) for term in access.terms for a in term.atoms()) and isinstance(
             access.source, Variable
         ):
@@ -372,7 +369,7 @@ class GraphBuilder:
         copy = Variable(atom.type)
         labels = self._same_axes(copy, atom, range(atom.type.ndim))
         self._add(Kind.GUARDED, None, copy, (self._access(atom, whole(labels)),))
-        return Access(copy, access.terms)
+        return Access(copy, tuple(terms))
 
     def _write(self, equation: Equation) -> None:
         (output,), (atom, value) = equation.outputs, equation.inputs

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import mmap
+import os
 import platform
 import re
 import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from enum import Enum
 from functools import cache
 from itertools import pairwise
@@ -24,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.errors import NativeUnavailableError
+from adjoint.base.forking import hold_over_forks
 from adjoint.executors.native.module import PLAIN
 
 
@@ -120,6 +123,7 @@ class Machine:
         self._lock = threading.RLock()
         self._symbols: dict[str, int] = {}
         self._libraries = 0
+        _check_memory()
         with _llvm_errors("loading LLVM through llvmlite"):
             self._llvm = importlib.import_module("llvmlite.binding")
             self._llvm.initialize_native_target()
@@ -235,18 +239,18 @@ class Machine:
         A shared context would keep every constant of every module for ever.
         """
         target = f'target triple = "{self.triple}"\ntarget datalayout = "{self._layout}"\n'
-        with _llvm_errors("parsing a module"):
-            context = self._llvm.create_context()
-            module = self._llvm.parse_assembly(target + text, context)
-            if verify:
-                module.verify()
-        with _llvm_errors("optimising a module"):
-            self._run_passes(module, effort)
-        try:
+        with ExitStack() as stack:
+            # Whatever happens, Ctrl-C too: a module that outlives its context crashes the process.
+            with _llvm_errors("parsing a module"):
+                context = self._llvm.create_context()
+                stack.callback(context.close)
+                module = self._llvm.parse_assembly(target + text, context)
+                stack.callback(module.close)
+                if verify:
+                    module.verify()
+            with _llvm_errors("optimising a module"):
+                self._run_passes(module, effort)
             yield module
-        finally:
-            module.close()
-            context.close()
 
     def _run_passes(self, module: Any, effort: Effort) -> None:
         if effort is Effort.QUICK:
@@ -299,6 +303,24 @@ class Machine:
         result = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(code.address("check"))(41)
         if result != 42:
             raise NativeUnavailableError(f"machine code for 41 + 1 gave {result}")
+
+
+def _check_memory() -> None:
+    """An error where memory that was written cannot be executed: LLVM would end the process."""
+    if sys.platform == "win32":
+        return
+    size = mmap.PAGESIZE
+    pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANON)
+    first = ctypes.c_char.from_buffer(pages)
+    protect = ctypes.CFUNCTYPE(
+        ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, use_errno=True
+    )(("mprotect", ctypes.CDLL(None)))
+    failed = protect(ctypes.addressof(first), size, mmap.PROT_READ | mmap.PROT_EXEC)
+    reason = os.strerror(ctypes.get_errno())
+    del first
+    pages.close()
+    if failed:
+        raise NativeUnavailableError(f"the system lets no new code be executed: {reason}")
 
 
 _CODE_LEVEL = {Effort.QUICK: 0, Effort.LIGHT: 1, Effort.NORMAL: 2}
@@ -382,7 +404,13 @@ _MACHINE_LOCK = threading.Lock()
 
 @cache
 def _host_machine() -> Machine:
-    return Machine()
+    made = Machine()
+    # Code is freed by whichever thread lets go of it last, at any time, under llvmlite's lock.
+    lock = getattr(importlib.import_module("llvmlite.binding.ffi").lib, "_lock", None)
+    inner = getattr(lock, "_lock", None)
+    if hasattr(inner, "acquire"):
+        hold_over_forks(inner)
+    return made
 
 
 def machine() -> Machine:

@@ -28,6 +28,7 @@ from adjoint.program import Literal, Variable
 SMALL: Final = 1024  # instances of a whole program that are written out without any loop
 MOST_INSTANCES: Final = 4096  # instances at most, unless the program itself is longer
 LONGEST_UNROLLED: Final = 16
+LONGEST_SUMMED: Final = 8  # of labels that are written out only because they are reduced
 INLINE_COST: Final = 2.0  # computed again rather than stored, in flops
 
 
@@ -57,7 +58,12 @@ def choose_unrolled(graph: Graph, lanes: int) -> None:
     """Decide which labels are written out: all of a small program, else the short ones."""
     labels = list(dict.fromkeys(label.find() for label in graph.labels))
     nodes = [node for node in graph.nodes if node.kind is not Kind.PRODUCT]
-    pieced = {label.find() for node in nodes for label in node.reduced}
+    pieced = {
+        label.find()
+        for node in nodes
+        for label in node.reduced
+        if label.extent <= LONGEST_SUMMED
+    }
     for node in nodes:  # what is put together of pieces is known piece by piece when written out
         pieced |= {x for a in node.accesses for guard in a.guards for x in guard.term.labels()}
     if sum(prod(label.extent for label in node.iteration()) for node in nodes) <= SMALL:

@@ -1,5 +1,7 @@
 """Elementary functions of single numbers and of vectors: which library function for which lanes.
 
+Exponentials are written into the loop instead where that is faster (`vector_exp.py`).
+
 On x86 with glibc, libmvec has functions of whole vector registers; elsewhere the C library's
 function is called lane by lane. Those of libmvec were held against mpmath and NumPy over all
 magnitudes, special values and vector registers (glibc 2.36): they are within 4 units in the last
@@ -9,11 +11,13 @@ arguments too, which would send a whole program back to NumPy; `_detour` keeps t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from adjoint.base.errors import NativeUnavailableError
+from adjoint.executors.native import vector_exp
 from adjoint.executors.native.machine import Machine, machine
 from adjoint.executors.native.module import (
     Block,
@@ -91,6 +95,9 @@ def call(
     if name == "sqrt":
         return Value((_square_root(block, texts[0], dtype, lanes),), dtype, lanes), None
     variants = vector_functions(on, name, dtype) if lanes > 1 else []
+    written = vector_exp.width(on, name, dtype, bool(variants)) if lanes > 1 else None
+    if written is not None:
+        return Value((_written(block, name, operands[0], written, on),), dtype, lanes), None
     if not variants:
         return Value((_lane_by_lane(block, name, texts, dtype, lanes),), dtype, lanes), None
     fitting = [variant for variant in variants if variant.lanes <= lanes]
@@ -145,22 +152,48 @@ def _in_pieces(
     lanes: int,
 ) -> str:
     """As many calls of a vector variant as the lanes fill, or one with lanes to spare."""
+    part = vector_type(scalar_type(dtype), variant.lanes)
+
+    def one(narrow: list[str]) -> str:
+        return _call(block, variant.symbol, narrow, part)
+
+    return _by_registers(block, one, variant.lanes, texts, dtype, lanes)
+
+
+def _written(block: Block, name: str, operand: Value, width: int, on: Machine) -> str:
+    """A function as instructions, on so many lanes at once, or on all."""
+    dtype, lanes = operand.dtype, operand.lanes
+    width = width or lanes
+
+    def one(narrow: list[str]) -> str:
+        return vector_exp.write(block, name, narrow[0], dtype, width, on)
+
+    return _by_registers(block, one, width, [operand.text], dtype, lanes)
+
+
+def _by_registers(
+    block: Block,
+    one: Callable[[list[str]], str],
+    width: int,
+    texts: list[str],
+    dtype: np.dtype[np.generic],
+    lanes: int,
+) -> str:
+    """What is known for one number of lanes, for another; both are powers of two."""
     scalar = scalar_type(dtype)
-    wide, part = vector_type(scalar, lanes), vector_type(scalar, variant.lanes)
-    if variant.lanes == lanes:
-        return _call(block, variant.symbol, texts, part)
-    if variant.lanes > lanes:
+    wide, part = vector_type(scalar, lanes), vector_type(scalar, width)
+    if width == lanes:
+        return one(texts)
+    if width > lanes:
         # The lanes too many repeat the others, so that they raise no flags of their own.
-        padding = [lane % lanes for lane in range(variant.lanes)]
+        padding = [lane % lanes for lane in range(width)]
         padded = [_shuffled(block, wide, text, None, padding) for text in texts]
-        result = _call(block, variant.symbol, padded, part)
-        return _shuffled(block, part, result, None, list(range(lanes)))
+        return _shuffled(block, part, one(padded), None, list(range(lanes)))
     pieces = []
-    for first in range(0, lanes, variant.lanes):
-        picked = list(range(first, first + variant.lanes))
-        narrow = [_shuffled(block, wide, text, None, picked) for text in texts]
-        pieces.append(_call(block, variant.symbol, narrow, part))
-    return _joined(block, scalar, pieces, variant.lanes)
+    for first in range(0, lanes, width):
+        picked = list(range(first, first + width))
+        pieces.append(one([_shuffled(block, wide, text, None, picked) for text in texts]))
+    return _joined(block, scalar, pieces, width)
 
 
 def _joined(block: Block, scalar: str, pieces: list[str], lanes: int) -> str:
