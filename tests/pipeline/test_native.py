@@ -140,7 +140,7 @@ def test_strong_zeros_are_kept(fake: FakeLowering) -> None:
         with ad.config(strong_zeros=False):
             assert np.isnan(gradient(x)[1])
     assert fake.runs == 2
-    assert fake.hits == 0
+    assert fake.hits == 1  # without strong zeros, a NaN is a number like others
 
 
 def test_strong_zeros_in_pieces(fake: FakeLowering) -> None:

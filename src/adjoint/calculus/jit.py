@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from adjoint.base import pytrees
 from adjoint.base.arrays import is_numeric
 from adjoint.base.errors import ArgumentTypeError
@@ -13,6 +15,7 @@ from adjoint.base.settings import Settings, settings
 from adjoint.base.unpacking import is_flat, unpacking
 from adjoint.calculus.arguments import check_callable
 from adjoint.capture import Traced, capture, current, is_known, traced_type
+from adjoint.capture.trace import check_plain
 from adjoint.executors.native.executor import Piece
 from adjoint.pipeline import Compiled, prepare, run, watch_all
 from adjoint.program import Program
@@ -74,6 +77,9 @@ def jit(function: Callable[..., Any]) -> Callable[..., Any]:
                         kept.clear()
                     kept[key] = found
         else:
+            for leaf in arrays:
+                if type(leaf) is not np.ndarray and isinstance(leaf, np.ndarray):
+                    check_plain(leaf)  # as at the first call: its own meaning would be lost
             values = [*arrays, *found.constants]
             results = pytrees.unflatten(
                 found.output_tree, run(found.compiled, values, tried=found.is_quick(missed))

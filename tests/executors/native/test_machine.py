@@ -301,6 +301,7 @@ def test_an_llvm_that_fails_later(monkeypatch: pytest.MonkeyPatch) -> None:
             machine().compile(text)
     with monkeypatch.context() as patch:
         patch.setattr(binding, "create_pass_builder", broken)
+        patch.setattr(machine(), "_passes", None)  # which are made once
         with pytest.raises(NativeUnavailableError, match="optimising a module failed"):
             machine().compile(text)
     assert integer_function(machine().compile(text), "add")(1) == 6

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import gamma
 
 pytest.importorskip("llvmlite")
 
@@ -260,6 +261,43 @@ def test_gradients_warn_of_what_the_user_wrote_alone(length: int) -> None:
     agree(ad.grad(root), x)
     agree(ad.grad(lambda x: np.sum(np.where(x > 0, np.log(x), 0.0))), x)
     agree(ad.grad(lambda x: np.sum(np.exp(x) ** 2)), 800 * x, warned="overflow")
+
+
+def test_long_programs_and_programs_in_pieces() -> None:
+    def steps(x: Any) -> Any:
+        for _ in range(120):
+            x = np.sin(x) + 1e-3 / (x - 0.5)
+        return x
+
+    def lookups(x: Any, i: Any) -> Any:
+        for _ in range(120):
+            x = x[i] * 0.99 + np.tanh(x)
+        return x
+
+    agree(steps, np.where(np.arange(50) == 7, 0.5, np.linspace(1, 2, 50)), warned="divide")
+    agree(steps, np.array([0.5, 1.0]), warned="divide")
+    agree(lookups, np.ones(50), np.arange(50))
+    agree(lookups, np.ones(50), np.arange(1, 51))
+    agree(lambda x: np.log(gamma(np.exp(x)) - 1) * 2, np.zeros(30), warned="divide")
+    agree(lambda x: np.log(gamma(np.exp(x)) + 1) / (x - 1), np.ones(30), warned="divide")
+
+
+def test_batches() -> None:
+    table = np.arange(300.0).reshape(100, 3)
+    agree(ad.vmap(lambda x: np.log(x).sum() / x[0]), table, warned="divide")
+    agree(ad.vmap(lambda x, i: x[i]), table, np.full(100, 3))
+    agree(ad.vmap(lambda x, i: x[i]), table, np.arange(100) % 3 - 3)
+    agree(ad.vmap(lambda x, y: x // y), np.arange(100), np.arange(100) % 3, warned="divide")
+
+
+def test_single_numbers() -> None:
+    agree(lambda x: 1.0 / x, np.zeros(()), warned="divide")
+    agree(lambda x: 1.0 / x, np.float64(0), warned="scalar divide")
+    agree(lambda x: x / x, np.float32(0), warned="invalid")
+    agree(lambda x: x * 1e300 * 1e10, np.float64(1), warned="scalar multiply")
+    agree(lambda x: np.sum(x) * 1e300, np.full(10, 1e10), warned="scalar multiply")
+    agree(lambda x: np.max(x) - x, np.array([1, np.nan] * 20))
+    agree(lambda x: np.exp(x - np.max(x)), np.full(20, -np.inf), warned="invalid")
 
 
 # --- errors ---------------------------------------------------------------------------------------

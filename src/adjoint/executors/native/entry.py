@@ -41,6 +41,7 @@ from adjoint.executors.native.python_api import (
 
 STACK_LIMIT: Final = 32 << 10  # bytes of workspace that may lie on the stack
 MANY: Final = 8  # inputs of one type in a row that are checked in a loop
+LONG: Final = 1500  # lines of an entry that is compiled in the least time
 SPARE: Final = ALIGNMENT - 1  # bytes that a workspace array needs beyond the workspace itself
 
 
@@ -112,7 +113,9 @@ class _Entry:
         status, fine = self._run(inputs, outputs, workspace, data)
         self._finish(status, fine, data)
         probe = ' "probe-stack"="inline-asm"' if spec.workspace_bytes else ""
-        header = f"define ptr @entry(ptr %self, ptr %args, i64 %nargs) {PLAIN}{probe}"
+        # Hundreds of results are thousands of branches: good registers would take seconds there.
+        plain = " noinline optnone" if len(block.lines) > LONG else ""
+        header = f"define ptr @entry(ptr %self, ptr %args, i64 %nargs) {PLAIN}{probe}{plain}"
         self.module.functions.append(block.function(header))
 
     # --- writing ---------------------------------------------------------------------------------

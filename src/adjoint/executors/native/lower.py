@@ -157,8 +157,14 @@ class _Kernel:
     watched: frozenset[int]
 
 
-def native(program: Program, options: Options) -> NativeFunction:
-    """Compile a program all of whose equations are lowerable."""
+def native(program: Program, options: Options) -> NativeFunction | None:
+    """Compile a program all of whose equations are lowerable.
+
+    None where an input that only its shape is asked of, or that is returned as it is, has numbers
+    that machine code does not know.
+    """
+    if not all(held_in_registers(type_.dtype) for type_ in _outside(program)):
+        return None
     module = Module()
     pieces = cut(program)
     if pieces is None:
@@ -207,6 +213,10 @@ def _kernels(module: Module, program: Program, pieces: Cut, options: Options) ->
         stacks.append(built.stack_bytes)
     emit_calls(module, names, pieces, rows, workspace_bytes)
     return _Kernel(workspace_bytes + max(spaces), max(stacks), regions, frozenset())
+
+
+def _outside(program: Program) -> tuple[ArrayType, ...]:
+    return (*program.input_types, *program.output_types)
 
 
 def _kernel(

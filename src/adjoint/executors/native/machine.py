@@ -59,7 +59,7 @@ _IMPLIED = (
 # instead of 150), a longer text of shorter blocks with `Effort.LIGHT`.
 _LONG_BLOCK = 250_000
 _LONG_TEXT = 500_000
-_LABEL = re.compile(r"^[\w.$-]+:", re.MULTILINE)
+_LABEL = re.compile(r"^(?:define |[\w.$-]+:)", re.MULTILINE)
 
 
 @contextmanager
@@ -133,6 +133,7 @@ class Machine:
             self.triple = str(self._llvm.get_process_triple())
             self._target = self._llvm.Target.from_triple(self.triple)
             self._target_machines: dict[int, Any] = {}
+            self._passes: tuple[Any, Any, Any] | None = None
             # The linker owns the target machine that it is given.
             linker_machine = self._create_target_machine(2)
             self._linker = self._llvm.create_lljit_compiler(
@@ -255,21 +256,26 @@ class Machine:
     def _run_passes(self, module: Any, effort: Effort) -> None:
         if effort is Effort.QUICK:
             return
+        builder, light, normal = self._passes or self._create_passes()
+        if effort is Effort.LIGHT:
+            light.run(module, builder)
+            return
+        for function in module.functions:
+            if not function.is_declaration and not _is_plain(function):
+                normal.run(function, builder)
+
+    def _create_passes(self) -> tuple[Any, Any, Any]:
+        """The passes, which serve all modules: making them takes memory that LLVM never frees."""
         options = self._llvm.create_pipeline_tuning_options(speed_level=1)
         options.loop_unrolling = False
         builder = self._llvm.create_pass_builder(self._target_machine(2), options)
-        if effort is Effort.LIGHT:
-            passes = self._llvm.create_new_module_pass_manager()
-            passes.add_sroa_pass()
-            passes.add_instruction_combine_pass()
-            passes.add_simplify_cfg_pass()
-            passes.run(module, builder)
-            return
+        light = self._llvm.create_new_module_pass_manager()
+        light.add_sroa_pass()
+        light.add_instruction_combine_pass()
+        light.add_simplify_cfg_pass()
         # LLVM's own simplification of single functions; whole programs have nothing to inline.
-        passes = builder.getFunctionPassManager()
-        for function in module.functions:
-            if not function.is_declaration and not _is_plain(function):
-                passes.run(function, builder)
+        self._passes = builder, light, builder.getFunctionPassManager()
+        return self._passes
 
     def _link(self, image: bytes, defined: list[str], external: list[str]) -> Any:
         builder = self._llvm.JITLibraryBuilder().add_object_img(image)

@@ -9,9 +9,9 @@ the Elementary Functions", 1980, chapter 6), and the exponential of the rest is 
 AVX-512 the multiples are of ln(2) / 16, and 2^(1/16), 2^(2/16), ... come from a table which two
 registers hold (Tang, "Table-driven implementation of the exponential function", ACM TOMS 15, 1989).
 
-Measured against long double and mpmath, over all magnitudes: `exp` is within 1.3 units in the last
-place, subnormal results included, and `tanh` within 3.5. The flags are those that NumPy's warnings
-are for: `exp` raises overflow, for finite arguments alone; `tanh` raises nothing.
+Measured against long double, over all magnitudes: `exp` is within 1.3 units in the last place,
+subnormal results included, and `tanh` within 3.5. The flags are those that NumPy's warnings are
+for: `exp` raises overflow, for finite arguments alone; `tanh` raises nothing.
 """
 
 from __future__ import annotations
