@@ -257,19 +257,17 @@ class Machine:
         if effort is Effort.QUICK:
             return
         builder, light, normal = self._passes or self._create_passes()
-        if effort is Effort.LIGHT:
-            light.run(module, builder)
-            return
+        passes = light if effort is Effort.LIGHT else normal
         for function in module.functions:
             if not function.is_declaration and not _is_plain(function):
-                normal.run(function, builder)
+                passes.run(function, builder)
 
     def _create_passes(self) -> tuple[Any, Any, Any]:
         """The passes, which serve all modules: making them takes memory that LLVM never frees."""
         options = self._llvm.create_pipeline_tuning_options(speed_level=1)
         options.loop_unrolling = False
         builder = self._llvm.create_pass_builder(self._target_machine(2), options)
-        light = self._llvm.create_new_module_pass_manager()
+        light = self._llvm.create_new_function_pass_manager()
         light.add_sroa_pass()
         light.add_instruction_combine_pass()
         light.add_simplify_cfg_pass()

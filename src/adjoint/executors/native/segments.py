@@ -16,7 +16,9 @@ from adjoint.program import Equation, Literal, Program, Variable
 LONG: Final = 1200  # equations from which a program is cut
 WANTED: Final = 96  # equations of a segment of a periodic run, about
 LONGEST: Final = 1000  # equations of any other segment, at most
-WINDOW: Final = 24  # equations that must agree to be taken for a repetition
+# Equations that must agree to be taken for a repetition. What is repeated may repeat something
+# shorter within it (the stages of a Runge-Kutta step): longer windows see past that.
+WINDOWS: Final = (24, 96, 384)
 _BASE: Final = 1_000_003
 _MODULUS: Final = (1 << 61) - 1
 
@@ -118,7 +120,8 @@ def _pieces(codes: list[int]) -> list[tuple[int, int]]:
     """Where to cut."""
     found: list[tuple[int, int]] = []
     end = 0
-    for start, stop, period in _runs(codes):
+    runs = max((_runs(codes, window) for window in WINDOWS), key=_covered)
+    for start, stop, period in runs:
         start = max(start, end)
         step = max(1, WANTED // period) * period
         if stop - start < 2 * step:
@@ -139,18 +142,23 @@ def _chop(start: int, stop: int, found: list[tuple[int, int]]) -> None:
         start = following
 
 
-def _runs(codes: list[int]) -> list[tuple[int, int, int]]:
+def _covered(runs: Sequence[tuple[int, int, int]]) -> int:
+    """How many equations are in runs that can be cut."""
+    return sum(stop - start for start, stop, period in runs if stop - start >= 2 * period)
+
+
+def _runs(codes: list[int], window: int) -> list[tuple[int, int, int]]:
     """Runs with a period: start, stop, period. A window is looked up by a rolling hash."""
     count = len(codes)
-    top = pow(_BASE, WINDOW - 1, _MODULUS)
+    top = pow(_BASE, window - 1, _MODULUS)
     seen: dict[int, int] = {}
     value = 0
     distances = [0] * count
     for place, code in enumerate(codes):
-        if place >= WINDOW:
-            value = (value - (codes[place - WINDOW] + 1) * top) % _MODULUS
+        if place >= window:
+            value = (value - (codes[place - window] + 1) * top) % _MODULUS
         value = (value * _BASE + code + 1) % _MODULUS
-        if place >= WINDOW - 1:
+        if place >= window - 1:
             before = seen.get(value)
             distances[place] = 0 if before is None else place - before
             seen[value] = place
@@ -162,7 +170,7 @@ def _runs(codes: list[int]) -> list[tuple[int, int, int]]:
         while stop < count and distances[stop] == period:
             stop += 1
         if period and stop - place >= period:
-            runs.append((place - WINDOW + 1 - period, stop, period))
+            runs.append((place - window + 1 - period, stop, period))
         place = stop
     return [
         (start, stop, period)
