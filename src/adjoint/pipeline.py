@@ -8,7 +8,6 @@ results = run(compiled, arguments)          # executed; or recorded, under an ou
 from __future__ import annotations
 
 import linecache
-import os
 import threading
 import warnings
 from collections.abc import Callable, Sequence
@@ -218,7 +217,7 @@ def _machine_code(
     program: Program, watched: tuple[int, ...], chosen: Settings
 ) -> NativeExecutable | None:
     """The program as machine code, or None; whatever fails there is no error, but one warning."""
-    executor = NativeExecutor(chosen.precise, chosen.threads or available_cores())
+    executor = NativeExecutor(chosen.precise, chosen.threads)
     try:
         return executor.compile(program, watched=watched)
     except NativeUnavailableError as error:
@@ -237,13 +236,6 @@ def _machine_code(
             stacklevel=2,
         )
     return None
-
-
-def available_cores() -> int:
-    """How many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 # --- the cache ------------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ from adjoint.base.arrays import ArrayType
 from adjoint.base.settings import settings
 from adjoint.executors import NativeExecutor
 from adjoint.executors.native.executor import crossing_bytes, lowering
-from adjoint.pipeline import available_cores
 from adjoint.program import Equation, Program
 from adjoint.program.operation import parameter_text
 
@@ -89,7 +88,7 @@ class NativeView:
         chosen = settings()
         self.program = program
         self._values = values
-        self._options = (chosen.precise, chosen.threads or available_cores())
+        self._options = (chosen.precise, chosen.threads)
         found = self.executable = NativeExecutor(*self._options).compile(program)
         self._pieces = [made for _, made in found.segments if made is not None] if found else []
 

@@ -66,7 +66,9 @@ class Lowering(Protocol):
     def native(self, program: Program, options: Any) -> NativeFunction | None:
         """The program as machine code."""
 
-    def Options(self, watched: tuple[int, ...], precise: bool, threads: int, timed: bool) -> Any:
+    def Options(
+        self, watched: tuple[int, ...], precise: bool, threads: int | None, timed: bool
+    ) -> Any:
         """How it is to be lowered."""
 
 
@@ -175,13 +177,16 @@ class NativeExecutable:
 class NativeExecutor:
     """Makes machine code.
 
-    precise: elementary functions are NumPy's own. threads: how many cores long loops run on. timed:
+    precise: elementary functions are NumPy's own. threads: how many cores long loops run on; None
+        for all that the process may use. timed:
     whether each region counts the time that it takes.
     """
 
     name = "native"
 
-    def __init__(self, precise: bool = False, threads: int = 1, timed: bool = False) -> None:
+    def __init__(
+        self, precise: bool = False, threads: int | None = None, timed: bool = False
+    ) -> None:
         self.precise = precise
         self.threads = threads
         self.timed = timed

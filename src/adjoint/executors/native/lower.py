@@ -64,7 +64,8 @@ RELEASED: Final = 50_000.0  # additions from which other threads of Python run m
 class Options:
     """How to compile.
 
-    watched: outputs to be watched for NaN. precise: nothing that NumPy computes to other bits.
+    watched: outputs to be watched for NaN. precise: elementary functions are left to NumPy, and
+    nothing is fused.
     threads: cores to use, all for None. timed: whether each region notes the time that it takes.
     """
 

@@ -59,10 +59,7 @@ def choose_unrolled(graph: Graph, lanes: int) -> None:
     labels = list(dict.fromkeys(label.find() for label in graph.labels))
     nodes = [node for node in graph.nodes if node.kind is not Kind.PRODUCT]
     pieced = {
-        label.find()
-        for node in nodes
-        for label in node.reduced
-        if label.extent <= LONGEST_SUMMED
+        label.find() for node in nodes for label in node.reduced if label.extent <= LONGEST_SUMMED
     }
     for node in nodes:  # what is put together of pieces is known piece by piece when written out
         pieced |= {x for a in node.accesses for guard in a.guards for x in guard.term.labels()}

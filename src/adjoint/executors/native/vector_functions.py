@@ -20,6 +20,7 @@ from adjoint.base.errors import NativeUnavailableError
 from adjoint.executors.native import vector_exp
 from adjoint.executors.native.machine import Machine, machine
 from adjoint.executors.native.module import (
+    FUNCTION_ATTRIBUTES,
     Block,
     Value,
     constant,
@@ -45,11 +46,6 @@ FUNCTIONS = frozenset({"sqrt", *_C_NAMES})
 
 # The letters of libmvec for the vector registers, the feature that each needs, and its bytes.
 _REGISTERS = (("e", "avx512f", 64), ("d", "avx2", 32), ("c", "avx", 32), ("b", "sse2", 16))
-
-# Nothing but their result matters: errors are read from the floating-point flags at the end. They
-# are not `speculatable`: a call stays where the branches have led to it. LLVM's own knowledge of C
-# functions is not wanted, since it would call others instead.
-_ATTRIBUTES = "nobuiltin nounwind willreturn memory(none)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +119,7 @@ def _square_root(block: Block, text: str, dtype: np.dtype[np.generic], lanes: in
 
 def _call(block: Block, symbol: str, texts: list[str], type_text: str) -> str:
     types = ", ".join([type_text] * len(texts))
-    block.module.declare(symbol, f"declare {type_text} @{symbol}({types}) {_ATTRIBUTES}")
+    block.module.declare(symbol, f"declare {type_text} @{symbol}({types}) {FUNCTION_ATTRIBUTES}")
     arguments = ", ".join(f"{type_text} {text}" for text in texts)
     return block.op(f"call {type_text} @{symbol}({arguments})")
 

@@ -67,7 +67,7 @@ def expression(
     if primitive.name == "fill" and out is not None:
         return out
     template = TEMPLATES.get(primitive.name)
-    if template is not None and not any(atom.type.weak for atom in equation.inputs):
+    if template is not None and not any(map(_may_be_number, equation.inputs)):
         text = template(equation, operands, space)
         return f"{text[:-1]}, out={out})" if out and takes_memory(equation) else text
     function = partial(primitive.evaluate, **equation.params)
@@ -113,6 +113,11 @@ def _meets_python_complex(inputs: Sequence[Atom]) -> bool:
 
 def _may_be_python(atom: Atom) -> bool:
     return atom.type.weak or atom.type.dtype.kind == "b"
+
+
+def _may_be_number(atom: Atom) -> bool:
+    """Python's own, which has no methods of an array."""
+    return atom.type.ndim == 0 and _may_be_python(atom)
 
 
 def _all_scalars(inputs: Sequence[Atom]) -> bool:

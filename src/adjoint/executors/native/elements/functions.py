@@ -8,10 +8,7 @@ from typing import Final
 from adjoint.executors.native import vector_functions
 from adjoint.executors.native.elements.rules import rule
 from adjoint.executors.native.elements.writer import DOUBLE, SINGLE, Writer
-from adjoint.executors.native.module import Value, scalar_type
-
-# As those of the vector functions: only the result matters, flags apart, and LLVM knows no better.
-_ATTRIBUTES: Final = "nobuiltin nounwind willreturn memory(none)"
+from adjoint.executors.native.module import FUNCTION_ATTRIBUTES, Value, scalar_type
 
 
 def call(writer: Writer, name: str, *operands: Value) -> Value:
@@ -27,7 +24,8 @@ def call_library(writer: Writer, name: str, *operands: Value) -> Value:
     kind = scalar_type(operands[0].dtype)
     symbol = name + ("f" if operands[0].dtype == SINGLE else "")
     listing = ", ".join([kind] * len(operands))
-    writer.block.module.declare(symbol, f"declare {kind} @{symbol}({listing}) {_ATTRIBUTES}")
+    declaration = f"declare {kind} @{symbol}({listing}) {FUNCTION_ATTRIBUTES}"
+    writer.block.module.declare(symbol, declaration)
 
     def one(*numbers: str) -> str:
         arguments = ", ".join(f"{kind} {number}" for number in numbers)
