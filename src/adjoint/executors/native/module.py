@@ -37,9 +37,9 @@ class Value:
 # The attribute of functions that are written as they should be: simplifying them finds nothing.
 PLAIN: Final = '"plain"'
 # The attributes of functions of numbers that live in a library. Nothing but their result matters:
-# errors are read from the floating-point flags at the end. They are not `speculatable`: a call stays
-# where the branches have led to it. LLVM's own knowledge of C functions is not wanted, since it
-# would call others instead.
+# errors are read from the floating-point flags at the end. They are not `speculatable`: a call
+# stays where the branches have led to it. LLVM's own knowledge of C functions is not wanted, since
+# it would call others instead.
 FUNCTION_ATTRIBUTES: Final = "nobuiltin nounwind willreturn memory(none)"
 _SCALARS = {"f": {4: "float", 8: "double"}, "c": {8: "float", 16: "double"}}
 
