@@ -284,7 +284,7 @@ class Accumulators:
     def _load_lanes(self, node: Node, target: Variable) -> Value:
         place = self.memory.places[target]
         address = self.memory.address(target, place, node.terms())
-        return self.memory._load(target.type.dtype, place, address, None)
+        return self.memory.load_at(target.type.dtype, place, address, None)
 
     def _store_lanes(self, node: Node, target: Variable, value: Value) -> None:
         place = self.memory.places[target]

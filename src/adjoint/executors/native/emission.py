@@ -134,17 +134,17 @@ class Writer:
 
     # --- loops ------------------------------------------------------------------------------------
 
-    def start(self, loop: Loop, private: int | None = None) -> int:
+    def start(self, loop: Loop, private: bool = False) -> int:
         """What has to be ready before a loop; how many rounds stand side by side in it.
 
-        private: the number of bytes between the memory of threads, where they have some.
+        private: whether a thread runs a part of it, beside others.
         """
         turns = self._turns(loop)
         for node in loop.starts:
             if node.kind is Kind.SCATTER:
                 self._start_scatter(node)
             else:
-                self.accumulators.start(node, turns, private is not None)
+                self.accumulators.start(node, turns, private)
         for node in self.accumulators.continued(loop):
             self.accumulators.start_within(node, turns)
         return turns

@@ -169,7 +169,7 @@ class _Shared:
         worker = block.op("icmp ne i64 %number, 0")
         with task.control.when(worker):  # the caller's own flags are read by its caller
             block.do("call void @floating.clear()")
-        turns = task.start(self.loop, ALIGNMENT)
+        turns = task.start(self.loop, private=True)
         task.rounds(self.loop, Range("%first", "%last", False), turns)
         self._store_results()
         task.values.flush_faults()

@@ -275,13 +275,14 @@ class Memory:
         key = (variable, address, mask)
         found = self.frame.loads.get(key)
         if found is None:
-            found = self._load(variable.type.dtype, place, address, mask)
+            found = self.load_at(variable.type.dtype, place, address, mask)
             self.frame.loads[key] = found
         return found
 
-    def _load(
+    def load_at(
         self, dtype: np.dtype[Any], place: Place, address: Address, mask: Value | None
     ) -> Value:
+        """The number, or the vector of numbers, at an address; where the mask does not hold, 0."""
         lane_frame = self.lane_frame()
         lanes = lane_frame.lanes if lane_frame else 0
         if address.stride == 0 and not place.lanes and (mask is None or not mask.lanes):
