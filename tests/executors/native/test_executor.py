@@ -57,7 +57,7 @@ def test_a_whole_program_is_its_machine_code(fake: FakeLowering) -> None:
     (made,) = fake.made
     assert executable.function == made.function
     assert made.options.watched == (0,)
-    assert made.options.threads == 1
+    assert made.options.threads is None
     np.testing.assert_array_equal(executable(X)[0], np.exp(np.sin(X)) * X)  # type: ignore[index]
 
 

@@ -42,8 +42,7 @@ def emit_kernel(module: Module, layout: Layout, name: str) -> None:
             _add_time(writer, before, layout.timed + number)
         if number in layout.pauses:
             _pause(writer)
-    writer.values.flush_faults()
-    status = writer.block.op(f"load i1, ptr {writer.values.fault}")
+    status = writer.values.faulty()
     writer.block.do(f"ret i32 {writer.block.op(f'zext i1 {status} to i32')}")
     header = (
         f"define internal i32 @{name}(ptr noalias %inputs, ptr noalias %outputs, "
@@ -172,8 +171,7 @@ class _Shared:
         turns = task.start(self.loop, private=True)
         task.rounds(self.loop, Range("%first", "%last", False), turns)
         self._store_results()
-        task.values.flush_faults()
-        fault = block.op(f"load i1, ptr {task.values.fault}")
+        fault = task.values.faulty()
         self._store_status(block.op(f"zext i1 {fault} to i32"), worker)
         header = f"define internal ptr @{name}(ptr %task) nounwind"
         self.caller.module.functions.append(block.function(header))

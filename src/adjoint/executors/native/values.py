@@ -43,8 +43,7 @@ class Values:
         self.ways = ways
         self.contract = contract
         self.faults: list[Fault] = []
-        self.fault = self.block.stack("i1", 1)
-        self.block.opening.append(f"  store i1 false, ptr {self.fault}")
+        self._noted: dict[int, str] = {}  # where those of so many lanes have been noted
         self._readers: dict[int, list[Reader]] = {}
         self._homes: dict[int, Path] = {}
         self._divisors: Counter[Access] | None = None
@@ -266,15 +265,30 @@ class Values:
     # --- faults -----------------------------------------------------------------------------------
 
     def flush_faults(self) -> None:
-        """Note the conditions under which NumPy has to run the program."""
+        """Note the conditions under which NumPy has to run the program, for each lane."""
         for text, lanes in self.faults:
+            wide = vector_type("i1", lanes)
+            place = self._noted.get(lanes)
+            if place is None:
+                place = self._noted[lanes] = self.block.stack(wide, 8)
+                self.block.opening.append(f"  store {wide} zeroinitializer, ptr {place}")
+            before = self.block.op(f"load {wide}, ptr {place}")
+            both = self.block.op(f"or {wide} {before}, {text}")
+            self.block.do(f"store {wide} {both}, ptr {place}")
+        self.faults.clear()
+
+    def faulty(self) -> str:
+        """Whether any condition was met: an i1."""
+        self.flush_faults()
+        found = "false"
+        for lanes, place in self._noted.items():
+            text = self.block.op(f"load {vector_type('i1', lanes)}, ptr {place}")
             if lanes:
                 name = f"llvm.vector.reduce.or.v{lanes}i1"
                 self.block.module.declare(name, f"declare i1 @{name}(<{lanes} x i1>)")
                 text = self.block.op(f"call i1 @{name}(<{lanes} x i1> {text})")
-            before = self.block.op(f"load i1, ptr {self.fault}")
-            self.block.do(f"store i1 {self.block.op(f'or i1 {before}, {text}')}, ptr {self.fault}")
-        self.faults.clear()
+            found = self.block.op(f"or i1 {found}, {text}")
+        return found
 
 
 def _is_derived_quotient(node: Node) -> bool:
