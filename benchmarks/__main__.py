@@ -18,6 +18,7 @@ CASES = {
     "mixture": "benchmarks.mixture",
     "modes": "benchmarks.modes",
     "capture": "benchmarks.capture",
+    "compile": "benchmarks.compile_time",
     "import": "benchmarks.import_time",
 }
 
