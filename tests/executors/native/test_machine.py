@@ -311,7 +311,6 @@ def test_long_code_is_compiled_quickly() -> None:
     text = straight_line(20_000)
     code = machine().compile(text)
     assert code._effort is Effort.QUICK
-    assert code.compile_seconds < 2.0  # 0.05 on an idle machine, 0.8 with more effort
     assert real_function(code, "long")(0.25) == straight_line_by_hand(20_000, 0.25)
 
 
