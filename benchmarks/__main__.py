@@ -36,7 +36,7 @@ def main() -> None:
         parser.error("--cores must be at least 1")
     keep_to(options.cores)
     # Only now: what is imported here starts threads.
-    from benchmarks.session import run_cases
+    from benchmarks.running import run_cases
 
     run_cases(CASES, options.cases or list(CASES), options.write)
 
