@@ -94,11 +94,32 @@ class ProgramView:
         return compile_program(self.program).source()
 
     def native(self) -> NativeView:
-        """The machine code that it becomes: `.ir()`, `.assembly()`, `.regions()`, `.left()`."""
+        """The machine code that it becomes: `.ir()`, `.assembly()`, `.regions()`, `.left()`.
+
+        Example:
+            >>> import numpy as np
+            >>> import adjoint as ad
+            >>> code = ad.program(np.tanh, np.ones(3)).native()
+            >>> print(code)
+            one piece of machine code
+            >>> [region.name for region in code.regions()]
+            ['tanh']
+        """
         return NativeView(compile_program(self.program).program, self._values)
 
     def memory(self) -> MemoryReport:
-        """The bytes of arguments and results, and of the memory that machine code needs."""
+        """The bytes of arguments and results, and of the memory that machine code needs.
+
+        Example:
+            >>> import numpy as np
+            >>> import adjoint as ad
+            >>> print(ad.program(np.tanh, np.ones(1000)).memory())
+            inputs     8000
+            outputs    8000
+            workspace     0
+            stack         0
+            between       0
+        """
         return self.native().memory()
 
     def __len__(self) -> int:

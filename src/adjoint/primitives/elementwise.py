@@ -115,8 +115,7 @@ def _is_number(value: Any, number: int) -> bool:
     return not isinstance(value, Expression) and value == number
 
 
-# --- scale: partial derivative times tangent
-# ---------------------------------------------------------
+# --- scale: partial derivative times tangent ------------------------------------------------------
 
 
 def _scale_type(partial: ArrayType, tangent: ArrayType) -> ArrayType:

@@ -216,9 +216,9 @@ class Accumulators:
             if label is None or label.find() not in within
         )
         shape = tuple(node.output.type.shape[axis] for axis in axes)
-        offset = self.storage.scratch[node.number]
-        tag = 1_000_000 + node.number
-        place = Place("workspace", offset, axes, row_strides(shape), lanes, tag, 0)
+        scratch = self.storage.scratch[node.number]
+        offset = scratch.offset
+        place = Place("workspace", offset, axes, row_strides(shape), lanes, scratch.tag, 0)
         self.memory.places[own] = place
         base = self.block.op(f"getelementptr i8, ptr %workspace, i64 {offset}")
         if self.thread:

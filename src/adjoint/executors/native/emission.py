@@ -128,8 +128,9 @@ class Writer:
             if offset:
                 base = self.block.op(f"getelementptr i8, ptr {base}, i64 {offset * size}")
             arguments.append(f"ptr {base}")
-        scratch = self.layout.storage.scratch.get(node.number, 0)
-        place = self.block.op(f"getelementptr i8, ptr %workspace, i64 {scratch}")
+        scratch = self.layout.storage.scratch.get(node.number)
+        offset = scratch.offset if scratch is not None else 0
+        place = self.block.op(f"getelementptr i8, ptr %workspace, i64 {offset}")
         self.block.do(f"call void @{name}({', '.join(arguments)}, ptr {place})")
 
     # --- loops ------------------------------------------------------------------------------------

@@ -71,6 +71,11 @@ class Node:
     target: tuple[Term, ...] = ()
     derived: bool = False
 
+    @property
+    def operation(self) -> str:
+        """The name of what it computes."""
+        return str(self.equation.primitive.name) if self.equation is not None else "copy"
+
     def iteration(self) -> list[Label]:
         """All labels that it runs over, found and without repetition."""
         # A scatter runs over what is written, not over the axes that it indexes.

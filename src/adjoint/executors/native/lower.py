@@ -48,6 +48,7 @@ from adjoint.executors.native.storage import allocate, nodes_within, rolled_axes
 from adjoint.primitives.contraction import split_spec
 from adjoint.program import Equation, Program, Variable
 
+NAMED: Final = 4  # operations of a region that are told by name
 LENT: Final = 1 << 15  # bytes from which results are lent by the caller
 PRODUCT_WORK: Final = 256  # multiplications from which a product is left to its own routine
 LARGE: Final = 1024  # numbers from which it is worth while to compute an array again
@@ -447,10 +448,12 @@ def region_of(item: Item) -> Region:
     flops = 0.0
     moved: dict[Variable, int] = {}
     for node in nodes:
-        name = node.equation.primitive.name if node.equation is not None else "copy"
-        flops += cost(name) * prod(label.extent for label in node.iteration())
+        flops += cost(node.operation) * prod(label.extent for label in node.iteration())
         for variable in (node.output, *(access.source for access in node.reads())):
             if isinstance(variable, Variable):
                 moved[variable] = variable.type.size * variable.type.dtype.itemsize
-    title = nodes[0].kind.value if len(nodes) == 1 else "loop"
+    names = dict.fromkeys(node.operation for node in nodes)
+    title = ", ".join([*names][:NAMED]) + ", ..." * (len(names) > NAMED)
+    if isinstance(item, Loop):
+        title = f"loop of {item.label.extent}: {title}"
     return Region(title, len(nodes), flops, sum(moved.values()))

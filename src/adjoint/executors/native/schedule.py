@@ -287,8 +287,7 @@ def _same(producer: Node, access: Access, label: Label, identity: Term) -> bool:
 
 
 def _work(node: Node) -> float:
-    name = node.equation.primitive.name if node.equation is not None else "copy"
-    return (1.0 + cost(name)) * prod(float(label.extent) for label in node.iteration())
+    return (1.0 + cost(node.operation)) * prod(float(label.extent) for label in node.iteration())
 
 
 def axis_values(producer: Node, access: Access) -> dict[Label | Dynamic, Term]:

@@ -47,13 +47,25 @@ class Place:
     bytes: int
 
 
+@dataclass(frozen=True)
+class Scratch:
+    """Memory of a node beside its result: the offset in the workspace, and its tag."""
+
+    offset: int
+    tag: int
+
+
 @dataclass
 class Storage:
-    """The places of all variables that have memory, and how much is needed in all."""
+    """The places of all variables that have memory, and how much is needed in all.
+
+    scratch: that of products and reductions, by node. shared: the loops within which a variable is
+    computed and read.
+    """
 
     places: dict[Variable, Place] = field(default_factory=dict)
     workspace_bytes: int = 0
-    scratch: dict[int, int] = field(default_factory=dict)  # of products, by node: offset
+    scratch: dict[int, Scratch] = field(default_factory=dict)
     shared: dict[Variable, Path] = field(default_factory=dict)
 
 
@@ -129,12 +141,13 @@ def allocate(
     first, last = _lifetimes(graph, scheduler)
     ends: dict[int, list[int]] = {}
     base = tag + 1
-    order = sorted(wanted, key=lambda variable: first[variable])
-    waiting = {variable: None for variable in order if variable not in storage.places}
+    beginning: dict[int, list[Variable]] = {}
+    for variable in wanted:
+        if variable not in storage.places:
+            beginning.setdefault(first[variable], []).append(variable)
     for position, item in enumerate(scheduler.items):
         held = []
-        for variable in [v for v in waiting if first[v] == position]:
-            del waiting[variable]
+        for variable in beginning.get(position, ()):
             axes, lanes, path = wanted[variable]
             shape = tuple(variable.type.shape[axis] for axis in axes)
             size = prod(shape) * max(lanes, 1) * variable.type.dtype.itemsize
@@ -154,7 +167,7 @@ def allocate(
         for node in nodes_within(item):
             if scratch.get(node.number):
                 slot = allocator.take(scratch[node.number])
-                storage.scratch[node.number] = allocator.slots[slot][0]
+                storage.scratch[node.number] = Scratch(allocator.slots[slot][0], base + slot)
                 held.append(slot)
         allocator.free += [*held, *ends.pop(position, [])]
     storage.workspace_bytes = allocator.size

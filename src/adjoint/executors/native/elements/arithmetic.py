@@ -76,8 +76,7 @@ def _degrees(writer: Writer, x: Value) -> Value:
     return multiply(writer, x, writer.constant(x.dtype.type(180) / pi, x))
 
 
-# --- a constant integer power
-# -----------------------------------------------------------------------
+# --- a constant integer power ---------------------------------------------------------------------
 
 
 def power_of_float(writer: Writer, x: Value, exponent: int) -> Value:

@@ -144,8 +144,7 @@ def _integer_power(writer: Writer, x: Value, exponent: int) -> Value:
     return call(writer, "power", x, writer.constant(exponent, x))
 
 
-# --- which loop, which rule
-# ------------------------------------------------------------------------
+# --- which loop, which rule -----------------------------------------------------------------------
 
 
 def _signature(types: Sequence[ArrayType]) -> _Signature:
@@ -175,8 +174,7 @@ def _rule(name: str, loop: tuple[np.dtype[Any], ...]) -> Rule | None:
     return RULES.get((name, kinds[0] if len(set(kinds)) == 1 else kinds))
 
 
-# --- what it costs
-# ---------------------------------------------------------------------------------
+# --- what it costs --------------------------------------------------------------------------------
 
 _COSTS: Final[dict[str, float]] = {
     **dict.fromkeys(("cast", "real", "imag", "conjugate", "stop_gradient", "python_number"), 0.5),
@@ -191,6 +189,7 @@ _COSTS: Final[dict[str, float]] = {
     **dict.fromkeys(("fmod", "remainder", "floor_divide"), 30.0),
     **dict.fromkeys(("gcd", "lcm"), 100.0),
     "integer_power": 4.0,
+    "contract": 2.0,  # a product and a sum
 }
 
 

@@ -80,24 +80,25 @@ def _sign_unsigned(writer: Writer, x: Value) -> Value:
     return writer.intrinsic("umin", x, writer.constant(1, x))
 
 
-# --- shifts
-# ----------------------------------------------------------------------------------------
+# --- shifts ---------------------------------------------------------------------------------------
+
+
+def _shifted(writer: Writer, operation: str, x: Value, y: Value) -> Value:
+    """x shifted by y bits; all of them are gone where y is as many as there are, or more."""
+    zero = writer.constant(0, x)
+    inside = writer.compare("ult", y, writer.constant(8 * x.dtype.itemsize, y))
+    moved = writer.binary(operation, x, writer.select(inside, y, zero))
+    return writer.select(inside, moved, zero)
 
 
 @rule("left_shift", "i u")
 def _left_shift(writer: Writer, x: Value, y: Value) -> Value:
-    zero = writer.constant(0, x)
-    inside = writer.compare("ult", y, writer.constant(8 * x.dtype.itemsize, y))
-    moved = writer.binary("shl", x, writer.select(inside, y, zero))
-    return writer.select(inside, moved, zero)
+    return _shifted(writer, "shl", x, y)
 
 
 @rule("right_shift", "u")
 def _right_shift_unsigned(writer: Writer, x: Value, y: Value) -> Value:
-    zero = writer.constant(0, x)
-    inside = writer.compare("ult", y, writer.constant(8 * x.dtype.itemsize, y))
-    moved = writer.binary("lshr", x, writer.select(inside, y, zero))
-    return writer.select(inside, moved, zero)
+    return _shifted(writer, "lshr", x, y)
 
 
 @rule("right_shift", "i")
@@ -107,8 +108,7 @@ def _right_shift(writer: Writer, x: Value, y: Value) -> Value:
     return writer.binary("ashr", x, writer.select(inside, y, writer.constant(bits - 1, y)))
 
 
-# --- division
-# --------------------------------------------------------------------------------------
+# --- division -------------------------------------------------------------------------------------
 
 
 def _divisor(writer: Writer, y: Value, odd: Value) -> Value:
@@ -175,8 +175,7 @@ def _reciprocal(writer: Writer, x: Value) -> Value:
     return writer.select(unit, x, writer.constant(0, x))
 
 
-# --- what takes a loop: a function of single numbers in the module
-# ---------------------------------
+# --- what takes a loop: a function of single numbers in the module --------------------------------
 
 _POWER: Final = """\
 define internal {t} @{name}({t} %base, {t} %exponent) nounwind {{
