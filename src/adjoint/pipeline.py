@@ -204,8 +204,9 @@ hold_over_forks(_compiling)
 def runs_on_numpy(program: Program) -> int:
     """How often a program is run on NumPy before it becomes machine code.
 
-    By then NumPy has taken an eighth of the time that compiling will take, by an estimate that
-    depends on the program alone: so the same run of a script always gives the same results.
+    By then NumPy has taken an eighth of the time that compiling will take, or the program has come
+    by MOST_RUNS times. The estimate depends on the program alone: so the same run of a script
+    always gives the same results.
     """
     numbers = sum(variable.type.size for each in program.equations for variable in each.outputs)
     seconds = 0.7e-6 * len(program.equations) + 1e-9 * numbers
@@ -222,7 +223,7 @@ def _machine_code(
         return executor.compile(program, watched=watched)
     except NativeUnavailableError as error:
         cause = str(error)
-    except Exception as error:
+    except Exception as error:  # a mistake of ours must not stop what NumPy can do
         if chosen.debug:
             raise
         cause = f"{type(error).__name__}: {error}"

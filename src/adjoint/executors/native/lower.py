@@ -277,24 +277,15 @@ def scheduled(graph: Graph) -> Scheduler:
 
 def _cheap(graph: Graph, scheduler: Scheduler) -> set[Variable]:
     """Large stored arrays that one operation on what is in memory anyway gives again."""
-    found = set()
-    known = set(graph.program.inputs)
+    found: set[Variable] = set()
     for variable in stored(graph, scheduler):
         node = graph.producers[variable]
         volume = prod(label.extent for label in node.iteration() if not label.unrolled)
         if node.kind is not Kind.POINTWISE or variable in scheduler.outside or volume < LARGE:
             continue
-        assert node.equation is not None
-        if cost(node.equation.primitive.name) > 1:
-            continue
-        wide = [a.source for a in node.accesses if a.source.type.ndim]
-        if len(wide) <= 2 and not any(
-            isinstance(source, Variable)
-            and source in graph.producers
-            and source not in known
-            and graph.producers[source].output in found
-            for source in wide
-        ):
+        wide = [access.source for access in node.accesses if access.source.type.ndim]
+        # What it reads stays in memory, unless that is itself computed again.
+        if cost(node.operation) <= 1 and len(wide) <= 2 and found.isdisjoint(wide):
             found.add(variable)
     return found
 

@@ -69,7 +69,7 @@ def _llvm_errors(doing: str) -> Iterator[None]:
         yield
     except NativeUnavailableError:
         raise
-    except Exception as error:
+    except Exception as error:  # llvmlite raises errors of many types
         raise NativeUnavailableError(f"{doing} failed: {type(error).__name__}: {error}") from error
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from adjoint.executors.native.elements import combine
 from adjoint.executors.native.graph import Node
@@ -56,11 +59,11 @@ class Scatters:
                     text = self.block.op(f"zext i1 {text} to i8")
                 self.block.do(f"store {scalar} {text}, ptr {place}, align 1{tag}")
 
-    def _old(self, places: Sequence[str], scalar: str, dtype: object, tag: str) -> Value:
+    def _old(self, places: Sequence[str], scalar: str, dtype: np.dtype[Any], tag: str) -> Value:
         texts = [self.block.op(f"load {scalar}, ptr {p}, align 1{tag}") for p in places]
-        if scalar == "i8" and getattr(dtype, "kind", "") == "b":
+        if dtype.kind == "b":
             texts = [self.block.op(f"trunc i8 {text} to i1") for text in texts]
-        return Value(tuple(texts), dtype)  # type: ignore[arg-type]
+        return Value(tuple(texts), dtype)
 
     def _lane_offset(self, address: Address, lane: int, lanes: int) -> str:
         if not lanes:
