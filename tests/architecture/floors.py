@@ -11,6 +11,8 @@ ROOMS: dict[str, tuple[int, int]] = {
     "base": (0, 0),
     "spaces": (1, 0),
     "maps": (1, 1),
+    "tensors": (1, 2),
+    "manifolds": (1, 3),
     "program": (2, 0),
     "primitives": (3, 0),
     "capture": (4, 0),
@@ -20,6 +22,7 @@ ROOMS: dict[str, tuple[int, int]] = {
     "pipeline": (8, 0),
     "calculus": (9, 0),
     "datasets": (10, 0),
+    "drawing": (10, 0),
     "testing": (10, 0),
     # The front door `import adjoint as ad`. The rooms after it use the package as its users do.
     "": (10, 1),

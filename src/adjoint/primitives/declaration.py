@@ -72,7 +72,13 @@ class Itself:
     """The derivative of what is linear in all that varies: the primitive itself, on tangents."""
 
 
+@dataclass(frozen=True)
+class FromDerivative:
+    """The Taylor rule that follows from the derivative: k y_k is coefficient k - 1 of dy/dt."""
+
+
 ITSELF: Final = Itself()
+FROM_DERIVATIVE: Final = FromDerivative()
 NO_DERIVATIVE: Final = Reason("its results carry no derivative (integers, booleans, or constants)")
 TAYLOR_LATER: Final = Reason("Taylor mode is not there yet")
 NONLINEAR: Final = Reason("it is not linear")
