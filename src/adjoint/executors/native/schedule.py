@@ -29,6 +29,7 @@ SMALL: Final = 1024  # instances of a whole program that are written out without
 MOST_INSTANCES: Final = 4096  # instances at most, unless the program itself is longer
 LONGEST_UNROLLED: Final = 16
 LONGEST_SUMMED: Final = 8  # of labels that are written out only because they are reduced
+LARGEST_CROSSED: Final = 8192  # numbers of an array that a reduction may walk across its rows
 INLINE_COST: Final = 2.0  # computed again rather than stored, in flops
 
 
@@ -184,6 +185,8 @@ class Scheduler:
         for number, node in waiting.items():
             if label not in _open_to(node, rest[number]) or node.kind is Kind.PRODUCT:
                 continue
+            if self._against_memory(node, label, rest[number]):
+                continue
             for producer, access in self.needs[number]:
                 if producer.number not in waiting:
                     continue
@@ -192,6 +195,21 @@ class Scheduler:
             else:
                 chosen[number] = node
         return list(chosen.values())
+
+    def _against_memory(self, node: Node, label: Label, rest: list[Label]) -> bool:
+        """Whether a reduction would walk a large array across its rows, were this its outer loop.
+
+        Such a loop is worth nothing that it might share with others.
+        """
+        if node.kind is not Kind.REDUCE or len(rest) < 2:
+            return False
+        for access in node.reads():
+            if access.source in self.graph.producers or isinstance(access.source, Literal):
+                continue
+            order = [x for term in access.terms for x in term.labels() if x in rest]
+            if set(order) == set(rest) and order[0] is not label:
+                return prod(x.extent for x in order) > LARGEST_CROSSED
+        return False
 
     def _outermost(self, node: Node, label: Label, rest: list[Label]) -> float:
         """How much of what a node reads and writes has the label as its first loop."""
