@@ -86,3 +86,63 @@ def test_errors():
 
 def test_repr():
     assert repr(BILINEAR) == "BilinearMap(B: Euclidean((3,)) x Euclidean((4,)) -> Euclidean((2,)))"
+
+
+# --- real and symmetric maps ----------------------------------------------------------------------
+
+WEIGHT = np.array([[2.0, 0.5], [0.5, 1.0]])
+CURVED = np.array([[1.0, 3.0], [3.0, -2.0]])
+PLANE = Weighted(Euclidean(2), WEIGHT)
+FORM = BilinearMap(
+    PLANE,
+    PLANE,
+    Euclidean(()),
+    lambda u, v: u @ CURVED @ v,
+    lambda u, w: w * (CURVED @ u),
+    name="form",
+    symmetric=True,
+)
+
+
+def test_operator_represents_the_form():
+    """E.1.79: <u', O u> = B(u, u'), so O = W^-1 H, which is self-adjoint."""
+    operator = FORM.operator()
+    u, v = np.array([1.0, 2.0]), np.array([-1.0, 0.5])
+    np.testing.assert_allclose(operator(u), np.linalg.solve(WEIGHT, CURVED @ u), rtol=1e-13)
+    np.testing.assert_allclose(PLANE.inner(v, operator(u)), FORM(u, v), rtol=1e-13)
+    np.testing.assert_allclose(operator.H(u), operator(u), rtol=1e-13)
+    assert adjoint_error(operator) < 1e-14
+    assert repr(operator).startswith("LinearMap(operator of form: ")
+
+
+def test_operator_of_a_map_that_is_not_symmetric():
+    """It needs no symmetry, but its transpose does."""
+    skew = BilinearMap(
+        PLANE,
+        PLANE,
+        Euclidean(()),
+        lambda u, v: u[0] * v[1],
+        lambda u, w: w * u[0] * np.array([0.0, 1.0]),
+    )
+    u = np.array([1.0, 2.0])
+    np.testing.assert_allclose(PLANE.inner(u, skew.operator()(u)), 2.0, rtol=1e-13)
+    with pytest.raises(MissingTransposeError):
+        skew.operator().H
+
+
+def test_symmetric_maps_are_their_own_swap():
+    assert FORM.swapped() is FORM
+    with pytest.raises(SpaceMismatchError, match="A symmetric bilinear map has one domain"):
+        BilinearMap(LEFT, RIGHT, CODOMAIN, max, symmetric=True)
+
+
+def test_operator_of_what_is_not_real():
+    with pytest.raises(SpaceMismatchError, match="Its values are not real numbers"):
+        BILINEAR.operator()
+    with pytest.raises(MissingTransposeError, match="It was built without one"):
+        BilinearMap(LEFT, LEFT, Euclidean(()), np.dot).operator()
+
+
+def test_array_of_an_empty_map():
+    nothing = BilinearMap(Euclidean(0), Euclidean(2), Euclidean(3), lambda u, v: np.zeros(3))
+    assert nothing.array().shape == (3, 0, 2)

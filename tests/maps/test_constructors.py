@@ -23,7 +23,9 @@ from tests.spaces.strategies import plain_spaces, positive_matrix, spaces
 @given(spaces(), spaces())
 @settings(max_examples=50, deadline=None)
 def test_identity_and_zero(domain, codomain):
-    assert np.array_equal(identity(domain).matrix(), np.eye(domain.dimension))
+    np.testing.assert_allclose(
+        identity(domain).matrix(), np.eye(domain.dimension), rtol=1e-14, atol=1e-14
+    )
     assert identity(domain).inverse.domain == domain
     nothing = zero(domain, codomain)
     assert not nothing.matrix().any()
@@ -47,7 +49,9 @@ def test_diagonal(space, seed):
         np.testing.assert_allclose(
             space.coordinates(found.inverse(found(x))), space.coordinates(x), rtol=1e-13
         )
-    assert np.array_equal(diagonal(2.0, space).matrix(), 2 * np.eye(space.dimension))
+    np.testing.assert_allclose(
+        diagonal(2.0, space).matrix(), 2 * np.eye(space.dimension), rtol=1e-14, atol=1e-14
+    )
 
 
 def test_diagonal_on_weighted_spaces_and_products():

@@ -377,6 +377,8 @@ def test_matrix_in_other_bases():
         MAP.matrix_in(X.basis(), [np.ones(2)])
     with pytest.raises(ArgumentError, match="Got 2 elements, 1 of them independent"):
         MAP.matrix_in(X.basis(), [np.ones(2), np.ones(2)])
+    with pytest.raises(ArgumentError, match="domain_basis must be a basis"):
+        MAP.matrix_in([np.ones(3)] * 3, Y.basis())
     with pytest.raises(MembershipError, match=r"domain_basis\[0\] must be"):
         MAP.matrix_in([np.ones(2)], Y.basis())
 

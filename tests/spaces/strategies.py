@@ -5,8 +5,23 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from adjoint.spaces import Euclidean, Product, Skew, Symmetric, Weighted
+from adjoint.spaces import (
+    Diagonal,
+    Euclidean,
+    Functions,
+    Hermitian,
+    LowerTriangular,
+    Product,
+    Skew,
+    SkewHermitian,
+    Span,
+    Symmetric,
+    TraceFree,
+    UpperTriangular,
+    Weighted,
+)
 
+MATRICES = [Symmetric, Skew, Diagonal, LowerTriangular, UpperTriangular, TraceFree]
 DTYPES = st.sampled_from([np.float64, np.complex128])
 
 
@@ -26,7 +41,13 @@ def plain_spaces(draw):
     if draw(st.booleans()):
         shape = draw(st.lists(st.integers(0, 3), max_size=3).map(tuple))
         return Euclidean(shape, dtype)
-    return draw(st.sampled_from([Symmetric, Skew]))(draw(st.integers(1, 4)), dtype)
+    n = draw(st.integers(1, 4))
+    if draw(st.booleans()):
+        return draw(st.sampled_from(MATRICES))(n, dtype)
+    if draw(st.booleans()):
+        return draw(st.sampled_from([Hermitian, SkewHermitian]))(n, complex)
+    whole = draw(st.sampled_from([Euclidean((n,), dtype), Symmetric(n, dtype)]))
+    return Span([whole.random(seed) for seed in range(draw(st.integers(0, 3)))], whole)
 
 
 @st.composite
@@ -47,9 +68,21 @@ def weighted_spaces(draw, bases=None):
     return Weighted(base, positive_matrix(base.dimension, seed))
 
 
+@st.composite
+def function_spaces(draw):
+    """Functions on grids and quadratures, under L2 and H1."""
+    n, dtype = draw(st.integers(1, 4)), draw(DTYPES)
+    if draw(st.booleans()):
+        return Functions.gauss_legendre(0, 1, n, dtype)
+    x = np.cumsum(np.random.default_rng(n).uniform(0.5, 1, n + 1))
+    axes = [x, x[:2]] if draw(st.booleans()) else [x]
+    scale = draw(st.sampled_from([0.0, 0.5]))
+    return Functions.grid(*axes, scale=scale, lumped=draw(st.booleans()), dtype=dtype)
+
+
 def spaces():
     """All of them, with products and duals."""
-    leaves = plain_spaces() | weighted_spaces()
+    leaves = plain_spaces() | weighted_spaces() | function_spaces()
     products = st.recursive(
         leaves,
         lambda inner: (

@@ -1,74 +1,106 @@
-"""Symmetric and skew-symmetric matrices."""
+"""Spans, ranges and kernels."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from adjoint.base.errors import ArgumentTypeError, MembershipError
-from adjoint.spaces import Euclidean, Skew, Symmetric
+import adjoint as ad
+from adjoint.base.errors import ArgumentError, ArgumentTypeError, MembershipError
+from adjoint.maps import adjoint_error, embedding, from_matrix, space_error
+from adjoint.spaces import Euclidean, Product, Span, Symmetric, TraceFree, Weighted
+from tests.spaces.strategies import positive_matrix
+
+GENERATOR = np.random.default_rng(0)
+MATRIX = GENERATOR.standard_normal((5, 2)) @ GENERATOR.standard_normal((2, 4))
+MAP = from_matrix(MATRIX, Euclidean(4), Euclidean(5))
 
 
-@pytest.mark.parametrize("dtype", [float, complex, np.float32])
-@pytest.mark.parametrize(("family", "sign"), [(Symmetric, 1), (Skew, -1)])
-@pytest.mark.parametrize("n", [0, 1, 2, 5])
-def test_basis_spans_the_subspace(family, sign, n, dtype):
-    space = family(n, dtype)
-    count = n * (n + sign) // 2
-    assert space.dimension == count * (2 if np.dtype(dtype).kind == "c" else 1)
-    for element in (*space.basis(), space.random(0), space.zero()):
-        assert np.array_equal(element, sign * element.T)
-        assert element.dtype == dtype
-        assert space.contains(element)
+def test_span_of_dependent_elements():
+    u, v = np.array([1.0, 1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0, -1.0])
+    space = Span([u, v, u + v, np.zeros(4)], Euclidean(4))
+    assert space.dimension == 2
+    assert space.contains(3 * u - v)
+    assert not space.contains(u + 1e-9 * np.eye(4)[0])
+    projector = (np.outer(u, u) + np.outer(v, v)) / 2
+    x = Euclidean(4).random(0)
+    np.testing.assert_allclose(space.restrict(x), projector @ x, rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(embedding(space).H(x), projector @ x, rtol=1e-13, atol=1e-15)
+    assert Span([], Euclidean(4)).dimension == 0
 
 
-@pytest.mark.parametrize(("family", "sign"), [(Symmetric, 1), (Skew, -1)])
-@pytest.mark.parametrize("dtype", [float, complex])
-def test_restrict_is_the_transpose_of_the_embedding(family, sign, dtype):
-    """The restricted covector agrees with the ambient one on the subspace."""
-    space, ambient = family(4, dtype), Euclidean((4, 4), dtype)
-    components = ambient.random(0)
-    restricted = space.restrict(components)
-    assert np.array_equal(restricted, sign * restricted.T)
-    for x in space.basis():
-        np.testing.assert_allclose(
-            ambient.covector(components)(x), space.covector(components)(x), atol=1e-15
-        )
-    assert np.array_equal(space.covector(components).components, restricted)
-    assert space.ambient == ambient
+def test_range_and_kernel_are_orthogonal_complements():
+    """The kernel of D is the orthogonal complement of the range of D.H."""
+    image, kernel, coimage = Span.range(MAP), Span.kernel(MAP), Span.range(MAP.H)
+    assert (image.dimension, kernel.dimension, coimage.dimension) == (2, 2, 2)
+    assert image.contains(MAP(np.ones(4)))
+    assert not image.contains(np.ones(5))
+    np.testing.assert_allclose(MAP(kernel.random(0)), np.zeros(5), atol=1e-13)
+    x = Euclidean(4).random(1)
+    np.testing.assert_allclose(kernel.restrict(x) + coimage.restrict(x), x, rtol=1e-12)
+    full = from_matrix(np.eye(3), Euclidean(3), Euclidean(3))
+    assert Span.kernel(full).dimension == 0
+    assert Span.range(full).dimension == 3
 
 
-def test_membership_is_to_rounding():
-    x = np.random.default_rng(0).standard_normal((3, 3))
-    symmetric = x @ x.T + x + x.T
-    symmetric[0, 1] *= 1 + 1e-15
-    assert Symmetric(3).contains(symmetric)
-    symmetric[0, 1] *= 1 + 1e-10
-    assert not Symmetric(3).contains(symmetric)
-    assert not Skew(3).contains(np.eye(3))
-    assert Skew(3).contains(np.zeros((3, 3)))
+@pytest.mark.parametrize(
+    "space",
+    [
+        Span.kernel(MAP),
+        Span([np.ones(3) + 1j], Euclidean(3, complex)),
+        Span([Symmetric(3).random(seed) for seed in range(3)], Symmetric(3)),
+        Span([{"a": np.ones(2), "b": 3.0}], Product({"a": Euclidean(2), "b": Euclidean(())})),
+        Span([np.ones(3, np.float32)], Euclidean(3, np.float32)),
+    ],
+    ids=repr,
+)
+def test_laws(space):
+    tolerance = 1e-6 if space._real_dtype == np.float32 else 1e-13
+    assert space_error(space) < tolerance
+    assert space_error(Weighted(space, positive_matrix(space.dimension, 0))) < tolerance
+    assert adjoint_error(embedding(space)) < tolerance
+    np.testing.assert_allclose(space.gram(), np.eye(space.dimension), atol=tolerance)
+    assert space.contains(space.zero())
 
 
-def test_nan_and_infinity_are_entries_like_others():
-    x = np.array([[np.nan, np.inf], [np.inf, 1.0]])
-    assert Symmetric(2).contains(x)
-    assert not Symmetric(2).contains(np.array([[0.0, np.inf], [1.0, 0.0]]))
-    assert not Symmetric(2).contains(np.array([[np.inf, 1.0], [2.0, 0.0]]))
+def test_a_real_span_of_complex_arrays_is_real():
+    space = Span([np.array([1.0 + 0j, 1j])], Euclidean(2, complex))
+    assert space.dimension == 1
+    assert not space.contains(np.array([1j, -1.0]))
 
 
-def test_errors_say_how_to_symmetrise():
-    with pytest.raises(MembershipError, match=r"It is not symmetric: \(x \+ x\.T\) / 2 is"):
-        Symmetric(2).check(np.array([[1.0, 2.0], [0.0, 1.0]]))
-    with pytest.raises(MembershipError, match=r"It is not skew-symmetric: \(x - x\.T\) / 2 is"):
-        Skew(2).check(np.eye(2))
-    with pytest.raises(MembershipError, match=r"Its shape must be \(2, 2\)"):
-        Symmetric(2).check(np.ones((3, 3)))
-    with pytest.raises(ArgumentTypeError, match="shape must be an integer"):
-        Symmetric("two")
-    with pytest.raises(ArgumentTypeError, match="floating dtype"):
-        Skew(2, int)
+def test_trace_free_matrices_are_a_kernel():
+    trace = ad.derivative(lambda x: np.trace(x), np.zeros((3, 3)))
+    kernel = Span.kernel(trace)
+    assert kernel.dimension == TraceFree(3).dimension
+    x = Euclidean((3, 3)).random(0)
+    np.testing.assert_allclose(kernel.restrict(x), TraceFree(3).restrict(x), atol=1e-14)
 
 
-def test_repr():
-    assert repr(Symmetric(3)) == "Symmetric(3)"
-    assert repr(Skew(3, complex)) == "Skew(3, complex128)"
+def test_gradient_along_a_span():
+    """E.1.37: the gradient under constraints that are linear is the projected one."""
+    space = Span.kernel(from_matrix(np.ones((1, 3)), Euclidean(3), Euclidean(1)))
+    x = np.array([1.0, -2.0, 1.0])
+    gradient = ad.grad(lambda x: np.sum(x**3), space=space)(x)
+    np.testing.assert_allclose(gradient, 3 * x**2 - np.mean(3 * x**2), rtol=1e-13)
+
+
+def test_equality_and_repr():
+    elements = [np.ones(3)]
+    assert Span(elements, Euclidean(3)) == Span(elements, Euclidean(3))
+    assert hash(Span(elements, Euclidean(3))) == hash(Span(elements, Euclidean(3)))
+    assert Span(elements, Euclidean(3)) != Span([np.eye(3)[0]], Euclidean(3))
+    assert repr(Span(elements, Euclidean(3))) == "Span(1 of Euclidean((3,)))"
+
+
+def test_errors():
+    with pytest.raises(ArgumentError, match="basis is orthonormal, so that its projections are"):
+        Span([np.ones(2)], Weighted(Euclidean(2), 2.0))
+    with pytest.raises(ArgumentTypeError, match="Got the Python int 3 for the space"):
+        Span([np.ones(2)], 3)
+    with pytest.raises(MembershipError, match=r"elements\[1\] must be an element of Euclidean"):
+        Span([np.ones(2), np.ones(3)], Euclidean(2))
+    with pytest.raises(MembershipError, match=r"does not lie in the span: space\.restrict\(x\)"):
+        Span([np.ones(2)], Euclidean(2)).check(np.array([1.0, 0.0]))
+    with pytest.raises(MembershipError, match=r"x must be an element of Span\(1 of Euclidean"):
+        Span([np.ones(2)], Euclidean(2)).check(np.ones(3))

@@ -5,7 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from adjoint.spaces import Euclidean, Product, Skew, Symmetric, Weighted
+from adjoint.spaces import (
+    Diagonal,
+    Euclidean,
+    Functions,
+    Hermitian,
+    LowerTriangular,
+    Product,
+    Skew,
+    SkewHermitian,
+    Span,
+    Symmetric,
+    TraceFree,
+    UpperTriangular,
+    Weighted,
+)
 from tests.spaces.duck import Duck
 from tests.spaces.strategies import positive_matrix
 
@@ -23,6 +37,18 @@ SPACES = [
     Weighted(Symmetric(3), positive_matrix(6, 0)),
     Product({"a": Euclidean(2), "b": Weighted(Euclidean(()), 3.0)}),
     Weighted(Product([Euclidean(2), Euclidean(())]), positive_matrix(3, 0)),
+    Diagonal(3),
+    LowerTriangular(3, complex),
+    UpperTriangular(3, strict=True),
+    Hermitian(3),
+    Weighted(SkewHermitian(3), positive_matrix(9, 0)),
+    TraceFree(3, complex),
+    Weighted(TraceFree(2), 2.0),
+    Span([np.arange(3.0), np.ones(3)], Euclidean(3)),
+    Weighted(Span([np.arange(3.0), np.ones(3)], Euclidean(3)), positive_matrix(2, 0)),
+    Functions.grid(np.array([0.0, 1.0, 3.0, 4.0]), lumped=True),
+    Functions.gauss_legendre(0, 1, 3),
+    # Sparse and iterative solvers are given concrete arrays by `opaque.APPLY`: see test_functions.
 ]
 
 

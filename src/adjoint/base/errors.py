@@ -8,6 +8,8 @@ own line.
 
 from __future__ import annotations
 
+import numpy as np
+
 
 class AdjointError(Exception):
     """The root of all errors of this package.
@@ -26,11 +28,19 @@ class ArgumentTypeError(AdjointError, TypeError):
     """An argument has a type that the function cannot take."""
 
 
+class MissingPackageError(AdjointError, ImportError):
+    """What was asked for needs a package that is not installed; the message names the extra."""
+
+
 # --- mathematics ---------------------------------------------------------------------------------
 
 
 class SpaceMismatchError(AdjointError, TypeError):
     """Elements, covectors or maps of different spaces were combined."""
+
+
+class VarianceError(AdjointError, TypeError):
+    """Two input indices of tensors, or two output indices, were contracted."""
 
 
 class MembershipError(AdjointError, ValueError):
@@ -47,6 +57,10 @@ class MissingTransposeError(AdjointError, TypeError):
 
 class MissingInverseError(AdjointError, TypeError):
     """A linear map was built without the means to invert it."""
+
+
+class MissingStructureError(AdjointError, TypeError):
+    """A space of functions was asked for what its kind does not have: derivatives, say."""
 
 
 # --- programs ------------------------------------------------------------------------------------
@@ -66,6 +80,10 @@ class DTypeError(AdjointError, TypeError):
 
 class BoundsError(AdjointError, IndexError):
     """An index lies outside its axis, or has a form that NumPy would refuse."""
+
+
+class LinearAlgebraError(ShapeError, np.linalg.LinAlgError):
+    """Linear algebra of matrices that are not square, or whose inverse is lost in rounding."""
 
 
 # --- capture -------------------------------------------------------------------------------------
@@ -104,6 +122,25 @@ class MissingRuleError(AdjointError, TypeError):
 
 class NotLinearError(AdjointError, ValueError):
     """A function that should be linear is not."""
+
+
+# --- solvers -------------------------------------------------------------------------------------
+
+
+class NotConvergedError(AdjointError, RuntimeError):
+    """A solver did not reach its tolerance; what it found is no solution to differentiate at."""
+
+
+class InfeasibleError(AdjointError, ValueError):
+    """No point satisfies the constraints of an optimisation problem."""
+
+
+class UnboundedError(AdjointError, ValueError):
+    """The objective of an optimisation problem falls without end, or has no minimiser."""
+
+
+class SingularError(AdjointError, ValueError):
+    """A linear system has no single solution that rounding leaves anything of."""
 
 
 # --- executors -----------------------------------------------------------------------------------

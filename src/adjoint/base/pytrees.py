@@ -90,6 +90,22 @@ def paths(tree: Any) -> list[str]:
     return [accessor.codify("") for accessor in optree.tree_accessors(tree, namespace=NAMESPACE)]
 
 
+def alike(one: TreeDef | None, other: TreeDef | None) -> bool:
+    """Whether two structures are the same once their leaves are plain arrays.
+
+    A container may be an object of one class or of another depending on its leaves, as polynomials
+    are whose coefficients are under capture.
+    """
+    if one == other or one is None or other is None or one.num_leaves != other.num_leaves:
+        return one == other
+    return _settled(one) == _settled(other)
+
+
+def _settled(treedef: TreeDef) -> TreeDef:
+    plain = treedef.unflatten([np.zeros(1)] * treedef.num_leaves)
+    return optree.tree_structure(plain, namespace=NAMESPACE)
+
+
 def find(tree: Any, kind: type) -> Any:
     """The first part of a tree that is of a type, which may be a container itself; or None."""
     parts = optree.tree_leaves(

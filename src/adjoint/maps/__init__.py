@@ -2,6 +2,13 @@
 
 from adjoint.maps.bilinear_map import BilinearMap
 from adjoint.maps.constructors import diagonal, embedding, identity, rank_one, zero
+from adjoint.maps.duality import TranspositionDiagram, natural_pairing, riesz_map
+from adjoint.maps.finite_rank import (
+    SingularValueDecomposition,
+    finite_rank,
+    rank_one_terms,
+    singular_values,
+)
 from adjoint.maps.identities import adjoint_error, linearity_error, space_error
 from adjoint.maps.linear_map import LinearMap, MatrixBy
 from adjoint.maps.matrices import from_matrix, from_scipy
@@ -10,14 +17,21 @@ __all__ = [
     "BilinearMap",
     "LinearMap",
     "MatrixBy",
+    "SingularValueDecomposition",
+    "TranspositionDiagram",
     "adjoint_error",
     "diagonal",
     "embedding",
+    "finite_rank",
     "from_matrix",
     "from_scipy",
     "identity",
     "linearity_error",
+    "natural_pairing",
     "rank_one",
+    "rank_one_terms",
+    "riesz_map",
+    "singular_values",
     "space_error",
     "zero",
 ]

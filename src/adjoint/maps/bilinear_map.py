@@ -7,9 +7,15 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from adjoint.base.errors import ArgumentTypeError, MembershipError
+from adjoint.base.errors import (
+    ArgumentTypeError,
+    MembershipError,
+    MissingTransposeError,
+    SpaceMismatchError,
+)
 from adjoint.maps.linear_map import LinearMap
 from adjoint.spaces.basis import unit
+from adjoint.spaces.euclidean import Euclidean
 from adjoint.spaces.space import Space
 from adjoint.spaces.values import describe
 
@@ -26,6 +32,8 @@ class BilinearMap:
         transpose: (u, raw components of a covector on Y) -> raw components of a covector on the
             right domain: the transpose of u' -> B(u, u'). Without it, `B(u)` has no transpose.
         name: for the repr.
+        symmetric: whether B(u, u') = B(u', u), as for second derivatives; then the two domains are
+            the same. It is trusted: `swapped()` is then the map itself.
 
     Example:
         >>> import numpy as np
@@ -45,6 +53,7 @@ class BilinearMap:
         apply: Callable[[Any, Any], Any],
         transpose: Callable[[Any, Any], Any] | None = None,
         name: str | None = None,
+        symmetric: bool = False,
     ) -> None:
         for argument, space in (
             ("domain_left", domain_left),
@@ -56,10 +65,16 @@ class BilinearMap:
                     f"A bilinear map needs a space as its {argument}. Got {describe(space)}. "
                     "adjoint.spaces.infer(value) gives the space of an array or a tree of arrays."
                 )
+        if symmetric and domain_left != domain_right:
+            raise SpaceMismatchError(
+                f"A symmetric bilinear map has one domain. Got {domain_left!r} and "
+                f"{domain_right!r}. Leave out symmetric=True."
+            )
         self.domain_left: Final = domain_left
         self.domain_right: Final = domain_right
         self.codomain: Final = codomain
         self.name: Final = name
+        self.symmetric: Final = symmetric
         self._apply: Final = apply
         self._transpose: Final = transpose
 
@@ -107,8 +122,10 @@ class BilinearMap:
     def swapped(self) -> BilinearMap:
         """The bilinear map (u', u) -> B(u, u'); for a second derivative, the same one.
 
-        It has no transpose, since that of B concerns the other argument.
+        Where B is not symmetric it has no transpose, since that of B concerns the other argument.
         """
+        if self.symmetric:
+            return self
         apply = self._apply
         return BilinearMap(
             self.domain_right,
@@ -116,6 +133,53 @@ class BilinearMap:
             self.codomain,
             lambda right, left: apply(left, right),
         )
+
+    def operator(self) -> LinearMap:
+        """The linear map u -> ∇²f(x)[u] with ⟨u', ∇²f(x)[u]⟩ = B(u, u'), of a real B (E.1.79).
+
+        It sends u to the Riesz representative of the covector B(u, .). For a symmetric B it is
+        self-adjoint: in a Euclidean space, the Hessian matrix.
+
+        Raises:
+            SpaceMismatchError: the codomain is not the real line.
+            MissingTransposeError: B was built without a transpose.
+
+        Example:
+            >>> import numpy as np
+            >>> from adjoint.spaces import Euclidean, Weighted
+            >>> plane = Weighted(Euclidean(2), 4.0)
+            >>> B = BilinearMap(
+            ...     plane, plane, Euclidean(()), np.dot, lambda u, w: w * u, symmetric=True
+            ... )
+            >>> B.operator()(np.array([1.0, 2.0]))
+            array([0.25, 0.5 ])
+        """
+        left, right, codomain = self.domain_left, self.domain_right, self.codomain
+        if codomain != Euclidean((), codomain._real_dtype):
+            raise SpaceMismatchError(
+                f"The operator of {self!r} was asked for. Its values are not real numbers, so "
+                "B(u, .) is no covector. Use B(u).T(w), or B(u).H(v)."
+            )
+        pull, one = self._require_transpose(), codomain._real_dtype.type(1)
+        transpose = None
+        if self.symmetric:
+            # c(O u) = <r, O u> = B(u, r) = B(r, u) for the representative r of the covector c.
+            def transpose(components: Any) -> Any:
+                return pull(right._represent(components), one)
+
+        name = None if self.name is None else f"operator of {self.name}"
+        return LinearMap(
+            left, right, lambda u: right._represent(pull(u, one)), transpose, name=name
+        )
+
+    def _require_transpose(self) -> Callable[[Any, Any], Any]:
+        if self._transpose is None:
+            raise MissingTransposeError(
+                f"The transpose of {self!r} was asked for. It was built without one. Give it as "
+                "BilinearMap(..., transpose=...), a function of u and covector components on the "
+                "codomain."
+            )
+        return self._transpose
 
     def array(self) -> Any:
         """The array T with B(u, u')_k = sum_ij T_kij u_i u'_j, in the bases of the spaces (E.1.78).
@@ -125,9 +189,12 @@ class BilinearMap:
             domain_right.dimension).
         """
         left, right, codomain = self.domain_left, self.domain_right, self.codomain
-        dtype = np.result_type(left._real_dtype, right._real_dtype, codomain._real_dtype)
-        found = np.empty((codomain.dimension, left.dimension, right.dimension), dtype)
-        for index in range(left.dimension):
-            vector = left._from_coordinates(unit(left, index))
-            found[:, index, :] = self._partial(vector).matrix()
-        return found
+        if not left.dimension:
+            dtype = np.result_type(left._real_dtype, right._real_dtype, codomain._real_dtype)
+            return np.zeros((codomain.dimension, 0, right.dimension), dtype)
+        slices = [
+            self._partial(left._from_coordinates(unit(left, index))).matrix()
+            for index in range(left.dimension)
+        ]
+        # np.stack, and no writes into an array: the slices may be traced.
+        return np.stack(slices, axis=1)

@@ -9,7 +9,6 @@ from typing import Any, Final, final
 import numpy as np
 
 from adjoint.base.errors import (
-    ArgumentError,
     ArgumentTypeError,
     MembershipError,
     MissingInverseError,
@@ -17,6 +16,7 @@ from adjoint.base.errors import (
     SpaceMismatchError,
 )
 from adjoint.spaces.basis import unit
+from adjoint.spaces.dual_basis import basis_matrix
 from adjoint.spaces.space import Space
 from adjoint.spaces.values import describe, is_complex_scalar, is_real_scalar, weak_scalar
 
@@ -328,25 +328,14 @@ class LinearMap:
             codomain_basis: elements c_1, ..., c_m of the codomain, as many as its dimension.
 
         Raises:
-            ArgumentError: the codomain basis is not one.
+            ArgumentError: one of them is no basis.
             MembershipError, SpaceMismatchError: an element of a basis is not one of its space.
         """
-        for space, basis, name in (
-            (self.domain, domain_basis, "domain_basis"),
-            (self.codomain, codomain_basis, "codomain_basis"),
-        ):
-            for index, vector in enumerate(basis):
-                space.check(vector, f"{name}[{index}]")
-        frame = _coordinate_columns(self.codomain, codomain_basis)  # (m, m)
-        images = _coordinate_columns(self.codomain, [self._apply(u) for u in domain_basis])
-        independent = np.linalg.matrix_rank(frame) if frame.size else 0
-        if not frame.shape[0] == frame.shape[1] == independent:
-            raise ArgumentError(
-                f"codomain_basis must be a basis of {self.codomain!r}. Got {frame.shape[1]} "
-                f"elements, "
-                f"{independent} of them independent. It takes {self.codomain.dimension}."
-            )
-        return np.linalg.solve(frame, images)
+        basis_matrix(self.domain, domain_basis, "domain_basis")
+        frame = basis_matrix(self.codomain, codomain_basis, "codomain_basis")  # (m, m)
+        images = [self.codomain._coordinates(self._apply(u)) for u in domain_basis]
+        columns = np.stack(images, axis=1) if images else np.zeros((self.codomain.dimension, 0))
+        return np.linalg.solve(frame, columns)
 
     def materialised(self) -> LinearMap:
         """The same map, held as a matrix: it can be transposed, and inverted where that exists."""
@@ -487,8 +476,3 @@ def _suffixed(name: str | None, suffix: str) -> str | None:
 
 def _joined_names(one: LinearMap, two: LinearMap, sign: str) -> str | None:
     return None if one.name is None or two.name is None else f"({one.name}{sign}{two.name})"
-
-
-def _coordinate_columns(space: Space, elements: Any) -> Any:
-    columns = [space._coordinates(element) for element in elements]
-    return np.stack(columns, axis=1) if columns else np.zeros((space.dimension, 0))

@@ -11,7 +11,9 @@ from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
 from adjoint.base.pytrees import NAMESPACE, flatten, unflatten
 from adjoint.spaces.covector import Covector
 from adjoint.spaces.euclidean import Euclidean
+from adjoint.spaces.polynomials import space_of_polynomial
 from adjoint.spaces.product import Product
+from adjoint.spaces.series import KINDS
 from adjoint.spaces.space import Space
 from adjoint.spaces.values import describe
 
@@ -19,7 +21,8 @@ from adjoint.spaces.values import describe
 def infer(value: Any) -> Space:
     """The Euclidean space that an array lives in, or the product of such for a tree.
 
-    A Python float is an element of Euclidean(()); a covector one of the dual of its space.
+    A Python float is an element of Euclidean(()); a covector one of the dual of its space, and a
+    polynomial of `numpy.polynomial` one of the Euclidean space of its coefficients.
 
     Raises:
         NotDifferentiableError: a leaf is an integer or a boolean, or an array of them.
@@ -33,7 +36,7 @@ def infer(value: Any) -> Space:
     if isinstance(value, np.ndarray):
         return _leaf_space(value, "")
     flatten(value)  # registers the dataclasses that are met
-    leaves, treedef = optree.tree_flatten(value, is_leaf=_is_covector, namespace=NAMESPACE)
+    leaves, treedef = optree.tree_flatten(value, is_leaf=_is_element, namespace=NAMESPACE)
     if treedef.is_leaf():
         return _leaf_space(value, "")
     paths = [accessor.codify("") for accessor in treedef.accessors()]
@@ -41,14 +44,16 @@ def infer(value: Any) -> Space:
     return Product(unflatten(treedef, spaces))
 
 
-def _is_covector(value: Any) -> bool:
-    return isinstance(value, Covector)
+def _is_element(value: Any) -> bool:
+    return isinstance(value, (Covector, *KINDS))
 
 
 def _leaf_space(leaf: Any, path: str) -> Space:
     if isinstance(leaf, Covector):
         space: Space = leaf.space
         return space.dual
+    if isinstance(leaf, KINDS):
+        return space_of_polynomial(leaf)
     if type(leaf) in (float, complex):
         return Euclidean((), type(leaf))
     dtype, shape = getattr(leaf, "dtype", None), getattr(leaf, "shape", None)

@@ -1,61 +1,123 @@
-"""Symmetric and skew-symmetric matrices: subspaces of the square matrices."""
+"""Linear subspaces given by elements that span them, or as the range or kernel of a map."""
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import Any, ClassVar, Final, final
+from collections.abc import Iterable
+from typing import Any, Final, Protocol, final
 
 import numpy as np
 
-from adjoint.base.arrays import real_dtype
-from adjoint.base.errors import MembershipError
-from adjoint.spaces.euclidean import (
-    Euclidean,
-    array_mismatch,
-    as_inexact_dtype,
-    as_shape,
-    join_parts,
-    plain_pairing,
-    real_and_imaginary,
-)
+from adjoint.base.errors import ArgumentError, ArgumentTypeError, MembershipError
 from adjoint.spaces.space import Mismatch, Space
+from adjoint.spaces.values import describe
 
-# Asymmetry that a few dozen roundings can explain, relative to the largest entry.
-_ROUNDINGS: Final = 256
+# Directions whose singular value is smaller than this many roundings of the largest are none.
+_ROUNDINGS: Final = 64
+# What coordinates of a few hundred elements may add up to, in roundings of the largest.
+_MEMBERSHIP: Final = 4096
 
 
-class _MatrixSubspace(Space):
-    """Square matrices with X' = sign X under the Frobenius inner product."""
-
-    _sign: ClassVar[int]
-
-    def __init__(self, n: int, dtype: Any = float) -> None:
-        (self.n,) = as_shape(n)
-        self.dtype: Final = as_inexact_dtype(dtype)
-        self.shape: Final = (self.n, self.n)
+class _Map(Protocol):
+    """What is needed of a linear map (which stands on a higher floor)."""
 
     @property
-    def _count(self) -> int:
-        """Independent entries."""
-        return self.n * (self.n + self._sign) // 2
+    def domain(self) -> Space: ...
+    @property
+    def codomain(self) -> Space: ...
+    def matrix(self) -> Any: ...
+
+
+@final
+class Span(Space):
+    """The linear span of some elements of a space, under the inner product of that space.
+
+    Args:
+        elements: elements of `space`, which need not be independent.
+        space: a space whose basis is orthonormal: Euclidean, one of matrices, or a product of such.
+
+    Elements are elements of `space` that lie in the span to rounding. `restrict` is the orthogonal
+    projection onto it. The basis is orthonormal: the left singular vectors of the coordinates of
+    the given elements. The same elements in the same order make equal spaces.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: the space has weights, or is no space.
+        MembershipError: an element is not one of the space.
+
+    Example:
+        >>> import numpy as np
+        >>> from adjoint.spaces import Euclidean
+        >>> plane = Span([np.array([1.0, 1.0, 0.0]), np.array([0.0, 0.0, 2.0])], Euclidean(3))
+        >>> plane.dimension, plane.contains(np.array([2.0, 2.0, 5.0]))
+        (2, True)
+        >>> np.round(plane.restrict(np.array([1.0, 0.0, 3.0])), 12)
+        array([0.5, 0.5, 3. ])
+    """
+
+    def __init__(self, elements: Iterable[Any], space: Space) -> None:
+        _require_plain(space)
+        held = list(elements)
+        for index, element in enumerate(held):
+            space.check(element, f"elements[{index}]")
+        columns = [space._coordinates(element) for element in held]
+        matrix = np.stack(columns, axis=1) if columns else np.zeros((space.dimension, 0))
+        self.space: Final = space
+        self._frame: Any = _orthonormal_frame(matrix, space, complement=False)
+
+    @classmethod
+    def range(cls, linear_map: _Map) -> Span:
+        """The range of a linear map, a subspace of its codomain.
+
+        Example:
+            >>> import numpy as np
+            >>> from adjoint.maps import from_matrix
+            >>> from adjoint.spaces import Euclidean
+            >>> ones = from_matrix(np.ones((3, 2)), Euclidean(2), Euclidean(3))
+            >>> Span.range(ones).contains(np.ones(3)), Span.range(ones).dimension
+            (True, 1)
+        """
+        return cls._of(linear_map.codomain, linear_map.matrix(), complement=False)
+
+    @classmethod
+    def kernel(cls, linear_map: _Map) -> Span:
+        """The kernel of a linear map, a subspace of its domain.
+
+        Example:
+            >>> import numpy as np
+            >>> from adjoint.maps import from_matrix
+            >>> from adjoint.spaces import Euclidean
+            >>> total = from_matrix(np.ones((1, 3)), Euclidean(3), Euclidean(1))
+            >>> np.round(Span.kernel(total).restrict(np.array([3.0, 0.0, 0.0])), 12)
+            array([ 2., -1., -1.])
+        """
+        return cls._of(linear_map.domain, linear_map.matrix().T, complement=True)
+
+    @classmethod
+    def _of(cls, space: Space, matrix: Any, complement: bool) -> Span:
+        found = cls((), space)
+        found._frame = _orthonormal_frame(matrix, space, complement)
+        return found
 
     @property
     def dimension(self) -> int:
-        """The dimension over the reals: complex entries count twice."""
-        return 2 * self._count if self._complex else self._count
+        """The dimension over the reals."""
+        return int(self._frame.shape[1])
 
     @property
     def ambient(self) -> Space:
-        """All n x n matrices."""
-        return Euclidean(self.shape, self.dtype)
+        """The ambient space of the space that this is a part of."""
+        return self.space.ambient
+
+    @property
+    def _component_space(self) -> Space:
+        return self.space._component_space
 
     @property
     def _real_dtype(self) -> np.dtype[Any]:
-        return real_dtype(self.dtype)
+        return self.space._real_dtype
 
     @property
     def _complex(self) -> bool:
-        return self.dtype.kind == "c"
+        return False  # a span over the reals
 
     @property
     def _orthonormal(self) -> bool:
@@ -66,111 +128,77 @@ class _MatrixSubspace(Space):
         return False
 
     def _key(self) -> tuple[Any, ...]:
-        return self.n, self.dtype
+        return self.space, self._frame.shape, self._frame.tobytes()
 
     def __repr__(self) -> str:
-        suffix = "" if self.dtype == np.float64 else f", {self.dtype}"
-        return f"{type(self).__name__}({self.n}{suffix})"
+        return f"Span({self.dimension} of {self.space!r})"
 
     def _why_not(self, x: Any, deep: bool) -> Mismatch | None:
-        found = array_mismatch(self, x, self.shape, self.dtype)
-        # Entries of a traced array cannot be inspected; its shape and dtype can.
-        if found is None and deep and isinstance(x, np.ndarray) and not _is_signed(x, self._sign):
-            sign, word = ("+", "symmetric") if self._sign > 0 else ("-", "skew-symmetric")
-            advice = f"It is not {word}: (x {sign} x.T) / 2 is."
+        found = self.space._why_not(x, deep)
+        if found is not None or not deep:
+            return found if found is None or found.path else found._replace(expected=self)
+        coordinates = self.space._coordinates(x)
+        if not isinstance(coordinates, np.ndarray):
+            return None  # entries of a traced array cannot be inspected
+        rest = np.abs(coordinates - self._frame @ (self._frame.T @ coordinates))
+        largest = np.max(np.abs(coordinates), initial=0)
+        # Written so that NaN passes: it is an element's right to be NaN.
+        if np.any(rest > _MEMBERSHIP * np.finfo(self._real_dtype).eps * largest):
+            advice = "It does not lie in the span: space.restrict(x) is its orthogonal projection."
             return Mismatch(MembershipError, self, x, advice)
-        return found
+        return None
 
     def _zero(self) -> Any:
-        return np.zeros(self.shape, self.dtype)
+        return self.space._zero()
+
+    def _zero_components(self) -> Any:
+        return self.space._zero_components()
 
     def _pair(self, components: Any, x: Any) -> Any:
-        return plain_pairing(self, components, x)
+        return self.space._pair(components, x)
 
     def _riesz(self, x: Any) -> Any:
-        return x
+        return self.space._riesz(x)
 
     def _represent(self, components: Any) -> Any:
-        return components
+        return self.space._represent(components)
 
     def _restrict(self, components: Any) -> Any:
-        return (components + self._sign * np.transpose(components)) / 2
-
-    # The basis: (E_ij + sign E_ji)/sqrt(2) for i < j, and E_ii among the symmetric; orthonormal.
-
-    @cached_property
-    def _layout(self) -> tuple[Any, Any, Any, Any, Any]:
-        rows, columns = np.triu_indices(self.n, 0 if self._sign > 0 else 1)
-        outward = np.where(rows == columns, 1, np.sqrt(2)).astype(self._real_dtype)
-        place = np.zeros(self.shape, np.intp)
-        factor = np.zeros(self.shape, self._real_dtype)
-        place[columns, rows] = place[rows, columns] = np.arange(len(rows))
-        factor[columns, rows] = self._sign / outward
-        factor[rows, columns] = 1 / outward
-        return rows, columns, outward, place, factor
+        inner = self.space._component_coordinates(self.space._restrict(components))
+        projected = self._frame @ (self._frame.T @ inner)
+        return self.space._components_from_coordinates(projected)
 
     def _coordinates(self, x: Any) -> Any:
-        rows, columns, outward, _, _ = self._layout
-        entries = x[rows, columns]
-        if self._complex:
-            return real_and_imaginary(entries) * np.concatenate([outward, outward])
-        return entries * outward
+        return self._frame.T @ self.space._coordinates(x)
 
     def _from_coordinates(self, coordinates: Any) -> Any:
-        if self._count == 0:
-            return self._zero()
-        if coordinates.dtype != self._real_dtype:
-            coordinates = coordinates.astype(self._real_dtype)
-        _, _, _, place, factor = self._layout
-        entries = join_parts(coordinates, self._count) if self._complex else coordinates
-        return entries[place] * factor
+        return self.space._from_coordinates(self._frame @ coordinates)
+
+    def _component_coordinates(self, components: Any) -> Any:
+        return self._frame.T @ self.space._component_coordinates(components)
+
+    def _components_from_coordinates(self, coordinates: Any) -> Any:
+        return self.space._components_from_coordinates(self._frame @ coordinates)
 
 
-@final
-class Symmetric(_MatrixSubspace):
-    """Symmetric n x n matrices, X = X', under the Frobenius inner product (E.1.26).
-
-    Elements are full n x n arrays, symmetric to rounding. Covectors have symmetric components;
-    `restrict` symmetrises. The basis is E_ii and (E_ij + E_ji)/sqrt(2), i < j, row by row:
-    orthonormal. A complex one holds the complex matrices equal to their plain transpose (not the
-    Hermitian ones).
-
-    Raises:
-        ArgumentError, ArgumentTypeError: n or the dtype makes no sense.
-
-    Example:
-        >>> import numpy as np
-        >>> space = Symmetric(2)
-        >>> space.dimension, space.contains(np.array([[1.0, 2.0], [0.0, 1.0]]))
-        (3, False)
-    """
-
-    _sign = 1
+def _orthonormal_frame(matrix: Any, space: Space, complement: bool) -> Any:
+    """Orthonormal columns that span those of the matrix, or their orthogonal complement."""
+    left, sizes, _ = np.linalg.svd(matrix, full_matrices=complement)
+    tolerance = _ROUNDINGS * np.finfo(left.dtype).eps * np.max(sizes, initial=0)
+    rank = int(np.sum(sizes > tolerance))
+    frame = np.array(left[:, rank:] if complement else left[:, :rank], space._real_dtype, order="C")
+    frame.setflags(write=False)
+    return frame
 
 
-@final
-class Skew(_MatrixSubspace):
-    """Skew-symmetric n x n matrices, X = -X', under the Frobenius inner product (E.1.26).
-
-    Elements are full n x n arrays, skew-symmetric to rounding; `restrict` maps C to (C - C')/2.
-    The basis is (E_ij - E_ji)/sqrt(2), i < j, row by row: orthonormal.
-
-    Raises:
-        ArgumentError, ArgumentTypeError: n or the dtype makes no sense.
-
-    Example:
-        >>> import numpy as np
-        >>> Skew(3).dimension
-        3
-    """
-
-    _sign = -1
-
-
-def _is_signed(x: Any, sign: int) -> bool:
-    magnitudes = np.abs(x)
-    largest = np.max(magnitudes, initial=0, where=np.isfinite(magnitudes))
-    with np.errstate(invalid="ignore"):  # infinity against infinity is no asymmetry
-        asymmetry = np.abs(x - sign * x.T)
-    # Written so that NaN passes: it is an element's right to be NaN.
-    return not np.any(asymmetry > _ROUNDINGS * np.finfo(x.dtype).eps * largest)
+def _require_plain(space: Any) -> None:
+    if not isinstance(space, Space):
+        raise ArgumentTypeError(
+            f"Span takes elements and the space that they lie in. Got {describe(space)} for the "
+            "space. Euclidean(shape) is the space of arrays of that shape."
+        )
+    if not space._orthonormal:
+        raise ArgumentError(
+            "Span takes a space whose basis is orthonormal, so that its projections are. "
+            f"Got {space!r}. Weighted(Span(elements, plain space), weight) weights the span."
+        )

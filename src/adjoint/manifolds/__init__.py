@@ -1,0 +1,9 @@
+"""Manifolds: points that do not add, with an inner-product space of tangents at each."""
+
+from adjoint.manifolds.manifold import Manifold
+from adjoint.manifolds.positive_definite import PositiveDefinite
+from adjoint.manifolds.product_manifold import ProductManifold
+from adjoint.manifolds.sphere import Sphere
+from adjoint.manifolds.stiefel import Stiefel
+
+__all__ = ["Manifold", "PositiveDefinite", "ProductManifold", "Sphere", "Stiefel"]

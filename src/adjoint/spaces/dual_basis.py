@@ -1,0 +1,91 @@
+"""Dual bases and reciprocal bases of any basis of a space."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from adjoint.base.errors import ArgumentError
+from adjoint.spaces.space import Space
+
+
+def dual_basis(space: Space, basis: Sequence[Any] | None = None) -> list[Any]:
+    """The covectors b^i with b^i(b_j) = 1 if i = j, else 0: they read off coordinates.
+
+    They form a basis of the dual space (E.1.80 and the footnote before it), and u = sum_i b^i(u)
+    b_i for every u. No inner product is involved. When a basis changes by the matrix C, its dual
+    basis changes by the inverse of C.
+
+    Args:
+        space: X, of dimension n.
+        basis: n elements b_1, ..., b_n of X that are linearly independent; `space.basis()` unless
+            told.
+
+    Returns:
+        n elements of `space.dual`.
+
+    Raises:
+        ArgumentError: the elements are no basis.
+        MembershipError, SpaceMismatchError: one of them is no element of the space.
+
+    Example:
+        >>> import numpy as np
+        >>> from adjoint.spaces import Euclidean
+        >>> space = Euclidean(2)
+        >>> b = [np.array([1.0, 0.0]), np.array([1.0, 1.0])]
+        >>> [w.components for w in dual_basis(space, b)]
+        [array([ 1., -1.]), array([0., 1.])]
+    """
+    rows = np.linalg.inv(basis_matrix(space, basis))
+    return [space._as_covector(_components(space, row)) for row in rows]
+
+
+def reciprocal_basis(space: Space, basis: Sequence[Any] | None = None) -> list[Any]:
+    """The vectors r_i with <r_i, b_j> = 1 if i = j, else 0: the dual basis, by Riesz (E.1.30).
+
+    An orthonormal basis is its own reciprocal basis.
+
+    Args:
+        space: X, of dimension n.
+        basis: as for `dual_basis`.
+
+    Raises:
+        ArgumentError: the elements are no basis.
+        MembershipError, SpaceMismatchError: one of them is no element of the space.
+
+    Example:
+        >>> import numpy as np
+        >>> from adjoint.spaces import Euclidean, Weighted
+        >>> reciprocal_basis(Weighted(Euclidean(2), np.array([1.0, 4.0])))
+        [array([1., 0.]), array([0.  , 0.25])]
+    """
+    return [space.represent(covector) for covector in dual_basis(space, basis)]
+
+
+def basis_matrix(space: Space, basis: Sequence[Any] | None, argument: str = "basis") -> Any:
+    """The coordinates of the vectors of a basis, as columns: shape (dimension, dimension).
+
+    Raises:
+        ArgumentError: the vectors are no basis.
+        MembershipError, SpaceMismatchError: one of them is no element of the space.
+    """
+    if basis is None:
+        return np.eye(space.dimension)
+    for index, vector in enumerate(basis):
+        space.check(vector, f"{argument}[{index}]")
+    columns = [space._coordinates(vector) for vector in basis]
+    frame = np.stack(columns, axis=1) if columns else np.zeros((space.dimension, 0))
+    independent = int(np.linalg.matrix_rank(frame)) if frame.size else 0
+    if not frame.shape[0] == frame.shape[1] == independent:
+        raise ArgumentError(
+            f"{argument} must be a basis of {space!r}. Got {frame.shape[1]} elements, "
+            f"{independent} of them independent. It takes {space.dimension}."
+        )
+    return frame
+
+
+def _components(space: Space, coordinates: Any) -> Any:
+    found = space._components_from_coordinates(coordinates.astype(space._real_dtype))
+    return space._sealed(found)

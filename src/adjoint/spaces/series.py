@@ -1,0 +1,414 @@
+"""NumPy's polynomials whose coefficients may be any array, such as one under capture.
+
+`numpy.polynomial.Polynomial`, `Legendre` and `Chebyshev` are trees with one leaf, `coef`. Where the
+leaf is a plain array the tree is NumPy's own object. Where it is another one, it is an object of a
+subclass made here, which does the same by operations that every kind of array has: products with
+matrices that NumPy's functions give for the basis polynomials, and three-term recurrences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+import optree
+from numpy.polynomial import Chebyshev, Legendre, Polynomial, chebyshev, legendre, polynomial
+from numpy.polynomial import polyutils as mapping
+
+from adjoint.base.errors import ArgumentError, ArgumentTypeError, UnsupportedFunctionError
+from adjoint.base.pytrees import NAMESPACE
+from adjoint.spaces.values import describe
+
+# For each class, the columns P_0(x), ..., P_n(x) at points x.
+VANDERMONDE: Final[dict[Any, Any]] = {
+    Polynomial: polynomial.polyvander,
+    Legendre: legendre.legvander,
+    Chebyshev: chebyshev.chebvander,
+}
+KINDS: Final = tuple(VANDERMONDE)
+_CONCRETE: Final = (np.ndarray, np.generic, int, float, complex, list, tuple)
+
+
+class Series:
+    """What the subclasses of NumPy's polynomials do otherwise than NumPy. See the module.
+
+    A mixin: `coef`, `domain`, `window`, `symbol`, `mapparms`, `degree`, `linspace`, `truncate`
+    and so on are NumPy's. No coefficient is ever trimmed, since none is known to be zero.
+    """
+
+    _kind: Any
+    coef: Any
+    domain: Any
+    window: Any
+    symbol: Any
+    _symbol: Any
+
+    def __init__(self, coef: Any, domain: Any = None, window: Any = None, symbol: str = "x"):
+        coef = _joined(coef)
+        plain = isinstance(coef, _CONCRETE)
+        # NumPy looks at everything else, and at coefficients that it understands.
+        self._kind.__init__(self, coef if plain else [0.0], domain, window, symbol)
+        if not plain:
+            self.coef = _as_row(coef)
+
+    def __repr__(self) -> str:
+        if _is_row(self.coef):
+            return repr(self._settled)
+        return (
+            f"{self._kind.__name__}({self.coef!r}, domain={self.domain!r}, "
+            f"window={self.window!r}, symbol={self.symbol!r})"
+        )
+
+    def __format__(self, spec: str) -> str:
+        return format(self._settled, spec) if _is_row(self.coef) else repr(self)
+
+    def __str__(self) -> str:
+        return format(self)
+
+    @property
+    def _settled(self) -> Any:
+        """NumPy's polynomial, where the coefficients are a plain row."""
+        return rebuilt(self._kind, self.coef, self.domain, self.window, self._symbol)
+
+    def has_sametype(self, other: Any) -> bool:
+        """Whether the other is a polynomial of the same class."""
+        return isinstance(other, self._kind)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, self._kind)
+            and _frame(other) == _frame(self)
+            and tuple(np.shape(other.coef)) == tuple(np.shape(self.coef))
+            and bool(np.all(self.coef == other.coef))
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # as NumPy's
+
+    def __reduce__(self) -> Any:
+        return rebuilt, (self._kind, self.coef, self.domain, self.window, self._symbol)
+
+    def _with(self, coef: Any) -> Any:
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__, coef=coef)
+        return made
+
+    @property
+    def _coefficients(self) -> Any:
+        """The coefficients of one polynomial, shape (degree + 1,)."""
+        if len(np.shape(self.coef)) != 1:
+            raise UnsupportedFunctionError(
+                "This is a stack of polynomials, whose coefficients have the shape "
+                f"{np.shape(self.coef)}, and has no arithmetic of its own. Use ad.vmap over it, or "
+                "take single polynomials from its coefficients."
+            )
+        return self.coef
+
+    # --- values and compositions -----------------------------------------------------------------
+
+    def __call__(self, arg: Any) -> Any:
+        """The value at points, of their shape; or the composition with another polynomial."""
+        coef = self._coefficients
+        if isinstance(arg, KINDS):
+            inner = lifted(arg)
+            offset, scale = self.mapparms()  # type: ignore[attr-defined]
+            return _recurrence(self._kind, coef, offset + scale * inner)
+        arg = _joined(arg)
+        if isinstance(arg, _CONCRETE):
+            arg = np.asarray(arg)
+            points = np.asarray(mapping.mapdomain(arg, self.domain, self.window))
+            columns = VANDERMONDE[self._kind](points, len(coef) - 1)
+            return np.reshape(columns, (*points.shape, len(coef))) @ coef
+        offset, scale = self.mapparms()  # type: ignore[attr-defined]
+        return _recurrence(self._kind, coef, offset + scale * arg)
+
+    def convert(self, domain: Any = None, kind: Any = None, window: Any = None) -> Any:
+        """The same polynomial in another basis, domain or window."""
+        kind = self._kind if kind is None else _kind_of(kind)
+        domain = kind.domain if domain is None else domain
+        window = kind.window if window is None else window
+        return self(kind.identity(domain, window=window, symbol=self._symbol))
+
+    # --- arithmetic ------------------------------------------------------------------------------
+
+    def _operand(self, other: Any) -> Any:
+        """The coefficients of the other operand, or None if it is none."""
+        if hasattr(other, "has_sametype"):  # a polynomial, of any of NumPy's classes
+            if not isinstance(other, self._kind) or _frame(other) != _frame(self):
+                same = isinstance(other, self._kind) and _frame(other)[:2] == _frame(self)[:2]
+                # NumPy's types of error
+                raise (ArgumentError if same else ArgumentTypeError)(
+                    "Two polynomials combine that have one class, domain, window and symbol. "
+                    f"Got {_summary(self)} and {_summary(other)}. p.convert(domain, kind, window) "
+                    "changes all but the symbol."
+                )
+            return lifted(other)._coefficients
+        other = _joined(other)
+        if isinstance(other, (list, tuple)):
+            other = np.asarray(other, float)
+        shape = _shape(other)
+        return _as_row(other) if shape is not None and len(shape) < 2 else None
+
+    def __neg__(self) -> Any:
+        return self._with(-self._coefficients)
+
+    def __add__(self, other: Any) -> Any:
+        found = self._operand(other)
+        if found is None:
+            return NotImplemented
+        return self._with(_sum(self._coefficients, found))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        found = self._operand(other)
+        if found is None:
+            return NotImplemented
+        return self._with(_sum(self._coefficients, -found))
+
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other
+
+    def __mul__(self, other: Any) -> Any:
+        mine, yours = self._coefficients, self._operand(other)
+        if yours is None:
+            return NotImplemented
+        if len(yours) == 1:
+            return self._with(mine * yours[0])
+        table = _products(self._kind, len(mine), len(yours))
+        table = table.astype(np.promote_types(mine.dtype, yours.dtype))
+        return self._with((table @ yours) @ mine)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        if _shape(other) != ():
+            return NotImplemented
+        return self._with(self._coefficients / _as_row(other))
+
+    def __pow__(self, power: Any) -> Any:
+        if not isinstance(power, (int, np.integer)) or not 0 <= power <= self._kind.maxpower:
+            raise ArgumentError(
+                "The power of a polynomial is a non-negative integer, of at most "
+                f"{self._kind.maxpower}. Got {power!r}. Evaluate it first for other powers."
+            )
+        found = self._with(np.ones(1, self._coefficients.dtype))
+        for _ in range(power):
+            found = found * self
+        return found
+
+    # --- calculus --------------------------------------------------------------------------------
+
+    def deriv(self, m: int = 1) -> Any:
+        """The m-th derivative."""
+        _, scale = self.mapparms()  # type: ignore[attr-defined]
+        return self._mapped(self._kind._der(np.eye(len(self._coefficients)), m, scale))
+
+    def integ(self, m: int = 1, k: Any = (), lbnd: Any = None) -> Any:
+        """The m-th antiderivative, with the integration constants k and the lower bound lbnd."""
+        offset, scale = self.mapparms()  # type: ignore[attr-defined]
+        k = _joined(k)
+        constants = [k] if _shape(k) == () else list(k)
+        if m < 0 or len(constants) > m:
+            raise ArgumentError(
+                "integ takes a non-negative order and at most as many constants. "
+                f"Got order {m} and {len(constants)} constants. k=[] gives zeros."
+            )
+        found = self
+        for number in range(m):
+            antiderivatives = self._kind._int(np.eye(len(found._coefficients)), 1, [], 0, 1 / scale)
+            found = found._mapped(antiderivatives)
+            if lbnd is not None:
+                found = found - _recurrence(self._kind, found.coef, offset + scale * lbnd)
+            if number < len(constants):
+                found = found + constants[number]
+        return found._with(found.coef.astype(self._coefficients.dtype))
+
+    def _mapped(self, matrix: Any) -> Any:
+        """The polynomial whose coefficients are a matrix times these."""
+        coef = self._coefficients
+        return self._with(matrix.astype(coef.dtype) @ coef)
+
+    # --- what has no meaning for coefficients that are not known ---------------------------------
+
+    def _by_numpy(self, name: str, *arguments: Any) -> Any:
+        """NumPy's method, where all coefficients are plain rows."""
+        operands = [self, *arguments]
+        if all(not isinstance(each, Series) or _is_row(each.coef) for each in operands):
+            plain = [each._settled if isinstance(each, Series) else each for each in operands]
+            return getattr(plain[0], name)(*plain[1:])
+        raise UnsupportedFunctionError(
+            f"{name.strip('_')} is not supported on a polynomial whose coefficients are being "
+            "differentiated. Evaluation, composition, +, -, *, **, deriv, integ and convert are. "
+            "Do it outside of the function, or give it a derivative with ad.primitive."
+        )
+
+    def roots(self) -> Any:
+        """The roots, where no coefficient is under capture."""
+        return self._by_numpy("roots")
+
+    def trim(self, tol: float = 0) -> Any:
+        """Without small last coefficients, where no coefficient is under capture."""
+        return self._by_numpy("trim", tol)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self._by_numpy("__divmod__", other)
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return self._by_numpy("__rdivmod__", other)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return self._by_numpy("__floordiv__", other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return self._by_numpy("__rfloordiv__", other)
+
+    def __mod__(self, other: Any) -> Any:
+        return self._by_numpy("__mod__", other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return self._by_numpy("__rmod__", other)
+
+
+def lifted(found: Any) -> Any:
+    """A polynomial as a `Series`."""
+    if isinstance(found, Series):
+        return found
+    made: Any = object.__new__(SERIES[_kind_of(type(found))])
+    made.__dict__ = found.__dict__  # shared, so that later changes of the original are seen
+    return made
+
+
+def rebuilt(kind: Any, coef: Any, domain: Any, window: Any, symbol: str = "x") -> Any:
+    """NumPy's polynomial with these coefficients; a `Series` where they are no plain row."""
+    plain = _is_row(coef)
+    # Without __init__: it copies, and the leaf may be anything while a tree is being mapped.
+    made: Any = object.__new__(kind if plain else SERIES[kind])
+    made.coef, made.domain, made.window, made._symbol = coef, domain, window, symbol
+    return made
+
+
+def _recurrence(kind: Any, coef: Any, x: Any) -> Any:
+    """sum_k coef_k P_k(x) by P_(k+1) = a_k x P_k - b_k P_(k-1), for arrays and polynomials x."""
+    found = coef[0] + 0 * x
+    if len(coef) == 1:
+        return found
+    found, previous, current = found + coef[1] * x, 1.0, x
+    for k in range(1, len(coef) - 1):
+        if kind is Polynomial:
+            following = x * current
+        elif kind is Chebyshev:
+            following = 2 * x * current - previous
+        else:
+            following = ((2 * k + 1) * x * current - k * previous) / (k + 1)
+        found, previous, current = found + coef[k + 1] * following, current, following
+    return found
+
+
+@lru_cache(maxsize=64)
+def _products(kind: Any, rows: int, columns: int) -> Any:
+    """T with (P_i P_j) = sum_k T_kij P_k, shape (rows + columns - 1, rows, columns)."""
+    table = np.zeros((rows + columns - 1, rows, columns))
+    for i, one in enumerate(np.eye(rows)):
+        for j, other in enumerate(np.eye(columns)):
+            product = kind._mul(one, other)
+            table[: len(product), i, j] = product
+    table.setflags(write=False)
+    return table
+
+
+def _joined(values: Any) -> Any:
+    """A list with numbers under capture as an array; anything else unchanged."""
+    if isinstance(values, (list, tuple)) and not all(isinstance(v, _CONCRETE) for v in values):
+        return np.stack(values)
+    return values
+
+
+def _sum(one: Any, other: Any) -> Any:
+    """The sum of two rows of coefficients, the shorter one continued by zeros."""
+    count = max(len(one), len(other))
+    return _padded(one, count) + _padded(other, count)
+
+
+def _padded(row: Any, count: int) -> Any:
+    missing = count - len(row)
+    return np.concatenate([row, np.zeros(missing, row.dtype)]) if missing else row
+
+
+def _as_row(coef: Any) -> Any:
+    """Coefficients under capture as one row of floating numbers."""
+    shape = np.shape(coef)
+    if len(shape) > 1 or 0 in shape:
+        raise ArgumentError(
+            f"The coefficients of a polynomial are one row of numbers. Got {describe(coef)}. "
+            "ad.vmap makes many polynomials at once."
+        )
+    row = np.reshape(coef, (-1,))
+    return row if row.dtype.kind in "fc" else row.astype(float)
+
+
+def _is_row(coef: Any) -> bool:
+    return type(coef) is np.ndarray and coef.ndim == 1 and coef.dtype.kind in "fc"
+
+
+def _shape(value: Any) -> tuple[int, ...] | None:
+    if isinstance(value, (int, float, complex)):
+        return ()
+    shape = getattr(value, "shape", None)
+    return None if shape is None else tuple(shape)
+
+
+def _kind_of(kind: Any) -> Any:
+    for known in KINDS:
+        if isinstance(kind, type) and issubclass(kind, known):
+            return known
+    raise ArgumentTypeError(
+        "A polynomial that is being differentiated is one of numpy.polynomial's Polynomial, "
+        f"Legendre and Chebyshev. Got {kind!r}. Convert to another class outside of the function."
+    )
+
+
+def _frame(found: Any) -> tuple[Any, ...]:
+    """What two polynomials must share to be added: domain, window and symbol."""
+    return tuple(found.domain.tolist()), tuple(found.window.tolist()), found.symbol
+
+
+def _summary(found: Any) -> str:
+    domain, window, symbol = _frame(found)
+    kind = found._kind if isinstance(found, Series) else type(found)
+    return f"a {kind.__name__} with domain {domain}, window {window}, symbol {symbol}"
+
+
+def _split(found: Any) -> tuple[tuple[Any], Any, tuple[str]]:
+    kind = found._kind if isinstance(found, Series) else type(found)
+    return (found.coef,), (kind, *_frame(found)), ("coef",)
+
+
+def _join(parts: Any, children: Iterable[Any]) -> Any:
+    kind, domain, window, symbol = parts
+    (coef,) = children
+    return rebuilt(kind, coef, np.array(domain), np.array(window), symbol)
+
+
+def _covers(cls: Any, other: type) -> Any:
+    """NumPy's own objects are instances too: the class stands for NumPy's under capture."""
+    return True if cls._kind in other.__mro__ else NotImplemented
+
+
+SERIES: Final[dict[Any, Any]] = {
+    kind: type(
+        kind.__name__,
+        (Series, kind),
+        {"_kind": kind, "__module__": __name__, "__subclasshook__": classmethod(_covers)},
+    )
+    for kind in KINDS
+}
+for _class in (*SERIES.keys(), *SERIES.values()):
+    optree.register_pytree_node(
+        _class,
+        _split,
+        _join,
+        path_entry_type=optree.GetAttrEntry,
+        namespace=NAMESPACE,
+    )

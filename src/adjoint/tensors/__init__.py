@@ -1,0 +1,45 @@
+"""Tensors of type (m, p): multilinear maps written in bases, and what a change of basis does."""
+
+from adjoint.tensors.bases import InBasis
+from adjoint.tensors.contraction import contract
+from adjoint.tensors.conversions import (
+    bra,
+    from_bilinear_map,
+    from_covector,
+    from_map,
+    from_vector,
+    identity,
+    inner_product,
+    inverse_inner_product,
+    ket,
+    to_bilinear_map,
+    to_covector,
+    to_map,
+    to_vector,
+)
+from adjoint.tensors.products import TensorProduct
+from adjoint.tensors.splitting import as_vector, joined, split
+from adjoint.tensors.tensor import Tensor
+
+__all__ = [
+    "InBasis",
+    "Tensor",
+    "TensorProduct",
+    "as_vector",
+    "bra",
+    "contract",
+    "from_bilinear_map",
+    "from_covector",
+    "from_map",
+    "from_vector",
+    "identity",
+    "inner_product",
+    "inverse_inner_product",
+    "joined",
+    "ket",
+    "split",
+    "to_bilinear_map",
+    "to_covector",
+    "to_map",
+    "to_vector",
+]

@@ -1,0 +1,201 @@
+"""A space in another basis, and the change-of-basis matrices between them (E.1.80)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, final
+
+import numpy as np
+
+from adjoint.base.errors import ArgumentError, ArgumentTypeError, SpaceMismatchError
+from adjoint.spaces.covector import Covector
+from adjoint.spaces.space import Mismatch, Space
+from adjoint.spaces.values import describe
+
+
+@final
+class InBasis(Space):
+    """The same vectors and the same inner product in another basis: e'_j = sum_i C_ij e_i (E.1.80).
+
+    Args:
+        space: a space; e_1, ..., e_n is its `basis()`.
+        matrix: C, real, of shape (n, n) and regular: the columns are the new basis vectors in the
+            old coordinates. It is copied, and its values must be known: not under capture.
+
+    Elements, covectors and inner products are those of `space`; coordinates are C^-1 times the old
+    ones, coordinates of covectors (in the dual basis) C' times the old ones, and `gram()` is C'WC.
+    A basis of a basis is one basis: `InBasis(InBasis(X, C), D)` equals `InBasis(X, C @ D)`.
+
+    Raises:
+        ArgumentError: the matrix has the wrong shape, or is singular.
+        ArgumentTypeError: the first argument is no space, or the matrix is not one of real numbers.
+
+    Example:
+        >>> import numpy as np
+        >>> from adjoint.spaces import Euclidean
+        >>> space = InBasis(Euclidean(2), np.array([[2.0, 1.0], [0.0, 1.0]]))
+        >>> space.coordinates(np.array([3.0, 1.0]))
+        array([1., 1.])
+        >>> space.gram()
+        array([[4., 2.],
+               [2., 2.]])
+    """
+
+    def __init__(self, space: Space, matrix: Any) -> None:
+        if not isinstance(space, Space):
+            raise ArgumentTypeError(
+                f"InBasis takes a space and a matrix. Got {describe(space)} for the space. "
+                "Euclidean(shape) is the space of arrays of that shape."
+            )
+        change = _checked(matrix, space)
+        if isinstance(space, InBasis):
+            change, space = space.matrix @ change, space.space
+        self.space: Final[Space] = space
+        self.matrix: Final[Any] = change
+        self._inverse: Final = np.linalg.inv(change)
+        self.matrix.setflags(write=False)
+        self._inverse.setflags(write=False)
+
+    @property
+    def dimension(self) -> int:
+        """The dimension over the reals."""
+        return self.space.dimension
+
+    @property
+    def ambient(self) -> Space:
+        """The ambient space, in its own basis."""
+        return self.space.ambient
+
+    @property
+    def _real_dtype(self) -> np.dtype[Any]:
+        return self.space._real_dtype
+
+    @property
+    def _complex(self) -> bool:
+        return self.space._complex
+
+    @property
+    def _orthonormal(self) -> bool:
+        return False
+
+    @property
+    def _full(self) -> bool:
+        return self.space._full
+
+    @property
+    def _component_space(self) -> Space:
+        return self.space._component_space
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.space, self.matrix.tobytes()
+
+    def __repr__(self) -> str:
+        return f"InBasis({self.space!r}, {self.matrix.tolist()!r})"
+
+    def _why_not(self, x: Any, deep: bool) -> Mismatch | None:
+        return self.space._why_not(x, deep)
+
+    def _zero(self) -> Any:
+        return self.space._zero()
+
+    def _zero_components(self) -> Any:
+        return self.space._zero_components()
+
+    def _pair(self, components: Any, x: Any) -> Any:
+        return self.space._pair(components, x)
+
+    def _riesz(self, x: Any) -> Any:
+        return self.space._riesz(x)
+
+    def _represent(self, components: Any) -> Any:
+        return self.space._represent(components)
+
+    def _restrict(self, components: Any) -> Any:
+        return self.space._restrict(components)
+
+    def _coordinates(self, x: Any) -> Any:
+        return self._inverse @ self.space._coordinates(x)
+
+    def _from_coordinates(self, coordinates: Any) -> Any:
+        return self.space._from_coordinates(self.matrix @ coordinates)
+
+    def _component_coordinates(self, components: Any) -> Any:
+        return self.matrix.T @ self.space._component_coordinates(components)
+
+    def _components_from_coordinates(self, coordinates: Any) -> Any:
+        return self.space._components_from_coordinates(self._inverse.T @ coordinates)
+
+
+Change = tuple[Space, Any, Any]  # the space in its new basis, C, and C^-1
+
+
+def changes(spaces: tuple[Space, ...], matrix: Any) -> dict[Space, Change]:
+    """For each space whose basis changes, what it becomes and the matrices C and C^-1.
+
+    Args:
+        spaces: those that a tensor has indices over.
+        matrix: C, where they are all one space; or a mapping from some of the spaces to theirs.
+    """
+    different = tuple(dict.fromkeys(spaces))
+    if not isinstance(matrix, Mapping):
+        if len(different) > 1:
+            raise SpaceMismatchError(
+                f"One change-of-basis matrix was given for a tensor over {len(different)} spaces: "
+                f"{', '.join(map(repr, different))}. Give a dict from spaces to matrices."
+            )
+        matrix = dict.fromkeys(different, matrix)
+    for space in matrix:
+        if space not in different:
+            raise SpaceMismatchError(
+                f"A change of basis was given for {space!r}, over which the tensor has no index. "
+                f"Its indices are over {', '.join(map(repr, different)) or 'no space'}."
+            )
+    found: dict[Space, Change] = {}
+    for space, given in matrix.items():
+        change = _checked(given, space)
+        found[space] = (InBasis(space, change), change, np.linalg.inv(change))
+    return found
+
+
+def own_basis(space: Space) -> Change | None:
+    """The change that brings a space back to its own basis; None where it is in it."""
+    if not isinstance(space, InBasis):
+        return None
+    return space.space, space._inverse, space.matrix
+
+
+def in_basis_of(space: Space, covector: Any) -> Any:
+    """A covector on X as one on X in another basis, where that is what the space is."""
+    if not isinstance(space, InBasis) or not isinstance(covector, Covector):
+        return covector
+    return Covector(space, covector.components) if covector.space == space.space else covector
+
+
+def along(array: Any, matrix: Any, axis: int) -> Any:
+    """sum_i matrix[j, i] array[..., i, ...]: a matrix applied along one axis."""
+    return np.moveaxis(np.tensordot(array, matrix, axes=((axis,), (1,))), -1, axis)
+
+
+def _checked(matrix: Any, space: Space) -> Any:
+    """C as a fresh array, once it is known to be a regular matrix of the right size."""
+    found = np.asarray(matrix)
+    size = space.dimension
+    if found.dtype.kind not in "iuf":
+        raise ArgumentTypeError(
+            f"A change of basis is a matrix of real numbers. Got {describe(matrix)}. "
+            "Coordinates are real: a complex space has two for each entry."
+        )
+    if found.shape != (size, size):
+        raise ArgumentError(
+            f"A change of basis of {space!r} has shape {(size, size)}. Got {describe(matrix)}. "
+            "Its columns are the new basis vectors in the old coordinates."
+        )
+    found = np.array(found, np.result_type(space._real_dtype, np.float32))
+    finite = bool(np.all(np.isfinite(found)))
+    rank = int(np.linalg.matrix_rank(found)) if size and finite else 0
+    if rank < size:
+        raise ArgumentError(
+            f"A change of basis must be a regular matrix. This one, of {space!r}, has rank {rank} "
+            f"of {size}. Its columns must be linearly independent."
+        )
+    return found
