@@ -8,32 +8,29 @@ sample visits, an error smaller than its tolerance, and kinks (samples stay away
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
-import zlib
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
 from adjoint.base.arrays import type_of
 from adjoint.base.errors import ProgramError
-from adjoint.executors import NumpyExecutor
 from adjoint.optimise import simplify
 from adjoint.primitives import Primitive
-from adjoint.primitives.declaration import NO_DERIVATIVE
-from adjoint.primitives.samples import Draw, Fixed, Sample
+from adjoint.primitives.declaration import Reason
+from adjoint.primitives.structure import zeros
 from adjoint.primitives.typing_rules import resolve
 from adjoint.program import (
     Builder,
     Program,
     check_linear,
     check_program,
-    operation,
 )
-from adjoint.transforms import jvp, linearize, transpose, vjp, vmap
+from adjoint.transforms import jvp, linearize, tangent_type, taylor, transpose, vjp, vmap
+from adjoint.transforms.jvp import push_forward
+from tests.cases import BATCH, Case, cases, close, compiled, run
 from tests.vectors import (
     Arrays,
     coordinates,
@@ -41,176 +38,15 @@ from tests.vectors import (
     distance,
     from_coordinates,
     pairing,
-    random_like,
     run_wide,
     widened,
 )
 
-BATCH = 3
 DIFFERENCE_TOLERANCE = {8: 1e-9, 4: 2e-5}  # by the bytes of the narrowest real part
 ADJOINT_TOLERANCE = {8: 1e-12, 4: 1e-5}
 ORDER_TOLERANCE = {8: 1e-10, 4: 2e-4}
+TAYLOR_TOLERANCE = {8: 1e-11, 4: 1e-3}
 VALUE_TOLERANCE = {8: 1e-14, 4: 5e-6}  # between two ways of summing
-
-
-class CheckFailure(AssertionError):
-    """A primitive broke one of the laws; `check` names which."""
-
-    def __init__(self, case: Case, check: str, text: str) -> None:
-        super().__init__(f"{case}: {check}: {text}")
-        self.check = check
-
-
-@dataclass(frozen=True)
-class Case:
-    """A primitive on one of its samples."""
-
-    primitive: Primitive
-    number: int
-    sample: Sample
-    variant: str = ""
-
-    def __str__(self) -> str:
-        types = ", ".join(str(type_of(operand)) for operand in self.operands)
-        where = f"{self.primitive.name}, sample {self.number}{self.variant} ({types})"
-        return f"{where} {self.sample.params}" if self.sample.params else where
-
-    def generator(self, *purpose: Any) -> np.random.Generator:
-        """Random numbers of its own for each purpose, the same at every run."""
-        text = repr((self.primitive.name, self.number, *purpose))
-        return np.random.default_rng(zlib.crc32(text.encode()))
-
-    @cached_property
-    def operands(self) -> Arrays:
-        """The operands of the sample."""
-        generator = self.generator("operands")
-        return tuple(operand.array(generator) for operand in self.sample.operands)
-
-    def others(self, place: int) -> list[Any]:
-        """For a batch: this operand, and others like it. Indices are rotated."""
-        operand = self.sample.operands[place]
-        values = self.operands[place]
-        if isinstance(operand, Fixed):
-            return [np.roll(values, shift) for shift in range(BATCH)]
-        rest = [operand.array(self.generator("batch", place, n)) for n in range(1, BATCH)]
-        return [values, *rest]
-
-    @cached_property
-    def program(self) -> Program:
-        """The program of one equation."""
-        builder = Builder()
-        inputs = [builder.input(type_of(operand)) for operand in self.operands]
-        op = operation(self.primitive, **self.sample.params)
-        return check_program(builder.build(builder.emit(op, inputs)))
-
-    @property
-    def active(self) -> tuple[bool, ...]:
-        """The operands that a derivative is taken in: the inexact ones that have one."""
-        return tuple(
-            variable.type.inexact and place not in self.sample.constant
-            for place, variable in enumerate(self.program.inputs)
-        )
-
-    def choices(self) -> list[tuple[bool, ...]]:
-        """Each active operand alone, and all of them together."""
-        count = len(self.active)
-        alone = [
-            tuple(place == chosen for place in range(count))
-            for chosen in range(count)
-            if self.active[chosen]
-        ]
-        return alone if len(alone) < 2 else [*alone, self.active]
-
-    @cached_property
-    def bytes(self) -> int:
-        """The bytes of the narrowest real part among operands and results."""
-        types = (*self.program.input_types, *self.program.output_types)
-        sizes = [t.dtype.itemsize // (1 + (t.dtype.kind == "c")) for t in types if t.inexact]
-        return min(sizes, default=8)
-
-    @property
-    def differentiable(self) -> bool:
-        """Whether there is a derivative to check."""
-        varies = any(t.inexact for t in self.program.output_types)
-        return self.primitive.derivative is not NO_DERIVATIVE and any(self.active) and varies
-
-    def tangents(self, marks: Sequence[bool], *purpose: Any) -> Arrays:
-        """Random tangents of the operands marked."""
-        types = [t for t, mark in zip(self.program.input_types, marks, strict=True) if mark]
-        return random_like(self.generator("tangents", *purpose), types)
-
-    def cotangents(self, *purpose: Any) -> Arrays:
-        """Random cotangents of the inexact results."""
-        types = [t for t in self.program.output_types if t.inexact]
-        return random_like(self.generator("cotangents", *purpose), types)
-
-    def fail(self, check: str, text: str) -> CheckFailure:
-        """The failure of a check on this case."""
-        return CheckFailure(self, check, text)
-
-
-def cases(primitive: Primitive) -> list[Case]:
-    """All samples of a primitive, and each double-precision one in single precision."""
-    found = []
-    for number, sample in enumerate(primitive.samples):
-        found.append(Case(primitive, number, sample))
-        single = in_single_precision(sample)
-        if single is not None:
-            found.append(Case(primitive, number, single, " in single precision"))
-    return found
-
-
-def in_single_precision(sample: Sample) -> Sample | None:
-    """The sample with every random operand in single precision; None where that changes nothing."""
-    single = {np.dtype(float): np.float32, np.dtype(complex): np.complex64}
-    operands = tuple(
-        dataclasses.replace(operand, dtype=single[np.dtype(operand.dtype)])
-        if isinstance(operand, Draw) and not operand.python and np.dtype(operand.dtype) in single
-        else Fixed(np.asarray(operand.values, np.float32))
-        if isinstance(operand, Fixed) and np.asarray(operand.values).dtype.kind == "f"
-        else operand
-        for operand in sample.operands
-    )
-    return (
-        None
-        if all(a is b for a, b in zip(operands, sample.operands, strict=True))
-        else dataclasses.replace(sample, operands=operands)
-    )
-
-
-# --- running -------------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=4096)
-def compiled(program: Program, strong: bool) -> Any:
-    """A program as the NumPy executor runs it; compiled once for each structure."""
-    return NumpyExecutor().compile(program, strong)
-
-
-def run(
-    case: Case, check: str, program: Program, arguments: Sequence[Any], strong: bool = False
-) -> Arrays:
-    """Run a program: checked, simplified, and its results held to the types it promises."""
-    results: Arrays = compiled(check_program(simplify(check_program(program))), strong)(*arguments)
-    for number, (value, type_) in enumerate(zip(results, program.output_types, strict=True)):
-        if not isinstance(value, np.generic if type_.ndim == 0 else np.ndarray):
-            raise case.fail(check, f"result {number} is a {type(value).__name__}, expected {type_}")
-        if value.dtype != type_.dtype or value.shape != type_.shape:
-            raise case.fail(
-                check, f"result {number} is {type_of(value)}, the type rule says {type_}"
-            )
-    return results
-
-
-def close(
-    case: Case, check: str, found: Sequence[Any], expected: Sequence[Any], bound: float
-) -> None:
-    """Raise unless two vectors agree to a relative bound."""
-    error = distance(found, expected)
-    if not error <= bound:
-        raise case.fail(
-            check, f"relative error {error:.2e} > {bound:.0e}\nfound {found}\nexpected {expected}"
-        )
 
 
 # --- the checks ----------------------------------------------------------------------------------
@@ -458,7 +294,12 @@ def check_precision(case: Case) -> None:
         return
     if not case.differentiable or case.bytes != 4:
         return
-    for program in (jvp(case.program, case.active), vjp(case.program, case.active)):
+    given = [(True,) if mark else () for mark in case.active]
+    for program in (
+        jvp(case.program, case.active),
+        vjp(case.program, case.active),
+        taylor(case.program, min(2, case.sample.order), given),
+    ):
         for equation in simplify(program).equations:
             for variable in equation.outputs:
                 dtype = variable.type.dtype
@@ -472,6 +313,69 @@ def check_precision(case: Case) -> None:
                     )
 
 
+# --- Taylor mode ---------------------------------------------------------------------------------
+
+
+def derivatives_along(program: Program, path: Sequence[bool], order: int) -> list[Program]:
+    """By forward mode over and over: the derivatives 0, ..., order of y(t) = f(x(t)).
+
+    path: which inputs move. Program k takes the inputs, then x'(t), then x''(t), ... of those.
+    """
+    found = [program]
+    moving = [variable.type for variable, mark in zip(program.inputs, path, strict=True) if mark]
+    for k in range(1, order + 1):
+        builder = Builder()
+        inputs = [builder.input(variable.type) for variable in program.inputs]
+        rates = [[builder.input(tangent_type(type_)) for type_ in moving] for _ in range(k)]
+        tangents = [*_placed(path, rates[0]), *itertools.chain(*rates[1:])]
+        primals = [*inputs, *itertools.chain(*rates[:-1])]
+        _, slopes = push_forward(builder, found[-1], primals, tangents)
+        outputs = [
+            zeros(builder, tangent_type(atom.type)).atom if slope is None else slope
+            for slope, atom in zip(slopes, program.outputs, strict=True)
+        ]
+        found.append(simplify(builder.build(outputs)))
+    return found
+
+
+def check_taylor(case: Case) -> None:
+    """Along x + u t + v t^2 the coefficients are those of forward mode applied over and over."""
+    if isinstance(case.primitive.taylor, Reason):
+        raise case.fail("taylor", "there is a derivative, and no Taylor rule")
+    order = case.sample.order
+    inexact = [type_.inexact for type_ in case.program.output_types]
+    for marks in case.choices():
+        first, second = case.tangents(marks, "line"), case.tangents(marks, "parabola")
+        expected = _coefficients(case, marks, first, second, order)
+        program = taylor(case.program, order, [(True, True) if mark else () for mark in marks])
+        path = itertools.chain(*zip(first, second, strict=True))
+        found = run(case, "taylor", program, (*case.operands, *path))
+        close(case, "taylor", found[: len(inexact)], _values(case), 0)
+        rest = iter(found[len(inexact) :])
+        size = 0.0
+        for k, row in enumerate(expected, 1):
+            gap = coordinates([next(rest) for mark in inexact if mark]) - coordinates(row)
+            size = max(size, np.max(np.abs(coordinates(row)), initial=0))
+            error = np.max(np.abs(gap), initial=0)
+            if not error <= TAYLOR_TOLERANCE[case.bytes] * size:
+                text = f"operands {marks}, coefficient {k}: off by {error:.2e} of {size:.2e}"
+                raise case.fail("taylor", text)
+
+
+def _coefficients(
+    case: Case, marks: Sequence[bool], first: Arrays, second: Arrays, order: int
+) -> list[Arrays]:
+    """y_k = y^(k)(0) / k! of the inexact results for k = 1, ..., order."""
+    still = [np.zeros_like(u) for u in first] * order
+    rates = [*first, *(2 * widened(v) for v in second), *still]
+    found = []
+    for k, program in enumerate(derivatives_along(case.program, marks, order)[1:], 1):
+        values = run_wide(program, [*case.operands, *rates[: k * len(first)]])
+        chosen = zip(values, case.program.output_types, strict=True)
+        found.append(tuple(y / math.factorial(k) for y, type_ in chosen if type_.inexact))
+    return found
+
+
 CHECKS: dict[str, Callable[[Case], None]] = {
     "value": check_value,
     "jvp": check_jvp,
@@ -479,6 +383,7 @@ CHECKS: dict[str, Callable[[Case], None]] = {
     "adjoint": check_adjoint,
     "second order": check_second_order,
     "batching": check_batching,
+    "taylor": check_taylor,
     "precision": check_precision,
 }
 ALWAYS = frozenset({"value", "batching"})

@@ -183,6 +183,7 @@ def test_writing_has_the_right_derivative(case: Any, adds: bool) -> None:
 
 
 X = np.arange(12.0).reshape(3, 4)
+EMPTY = np.array([], int)
 WRONG = [
     5,
     -4,
@@ -217,6 +218,38 @@ def test_what_numpy_refuses(index: Any) -> None:
         return x
 
     assert isinstance(outcome(lambda: captured_value(write, X)), type(outcome(write, X)))
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        [0, 5],
+        (slice(None), [0, 9]),
+        ([0, 1], 9),
+        (9, [0]),
+        (0, [9]),
+        (None, [9]),
+        (np.array(9), [0]),
+        np.array(9),
+        (5, slice(None)),
+        ([0, 1], [0, 1, 2]),
+        ([0, 2], [True, False]),
+        (slice(0, 0), [9]),
+        (EMPTY, 9),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("shape", [(), (7, 5), (7, 0)])
+def test_where_index_and_value_are_both_wrong_the_error_is_numpys(index: Any, shape: Any) -> None:
+    def write(x: Any) -> Any:
+        x = x * 1.0
+        x[index] = np.ones(shape)
+        return x
+
+    expected = outcome(write, X)
+    assert isinstance(expected, (IndexError, ValueError))
+    found = outcome(lambda: captured_value(write, X))
+    assert isinstance(found, type(expected)), (found, expected)
 
 
 def test_slices_and_tuples_of_integers_are_told_apart() -> None:
@@ -290,9 +323,6 @@ def test_lists_of_traced_values_are_written() -> None:
         return a
 
     same_derivative(function, (np.array([1.0, 2.0, 3.0]),))
-
-
-EMPTY = np.array([], int)
 
 
 @pytest.mark.parametrize(

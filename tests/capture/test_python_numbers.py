@@ -75,3 +75,68 @@ def test_integers_stay_integers() -> None:
 def test_they_cost_nothing_where_types_do_not_depend_on_them() -> None:
     source = ad.program(lambda s: s * s + 3 * s - 1 / s, 2.0).source()
     assert source.count(".item()") <= 1
+
+
+COMPLEX_CASES: dict[str, Callable[[Any, Any], Any]] = {
+    "conjugate()": lambda t, z: z * t.conjugate(),
+    "real": lambda t, z: z * t.real,
+    "imag": lambda t, z: z * t.imag,
+    "negative": lambda t, z: z * (-t),
+    "reciprocal": lambda t, z: z * (1 / t),
+    "absolute": lambda t, z: z * abs(t),
+    "np.conjugate is NumPy's": lambda t, z: z * np.conjugate(t),
+    "np.negative is NumPy's": lambda t, z: z * np.negative(t),
+}
+
+
+@pytest.mark.parametrize("number", [1.5 + 0.5j, 1.5])
+@pytest.mark.parametrize("name", COMPLEX_CASES)
+def test_parts_of_a_python_number_are_python_numbers(name: str, number: Any) -> None:
+    function, z = COMPLEX_CASES[name], np.array([1 + 2j, 0.5], np.complex64)
+    expected = function(number, z)
+    found = ad.jit(function)(number, z)
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    _, tangent = ad.jvp(function, (number, z), (number, z))
+    assert tangent.dtype == expected.dtype
+    # Along (t, z) itself: z has degree 1, and of t the parts too, the reciprocal -1.
+    degree = 0 if name == "reciprocal" else 2
+    np.testing.assert_allclose(tangent, degree * expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda z: z * 1j,
+        lambda z: z * (-1j),
+        lambda z: (1j * z) ** 3,
+        lambda z: z / 1j,
+        lambda z: np.exp(1j * z),
+        lambda z: np.real(z * 1j) ** 2 + 0j,
+    ],
+)
+def test_a_complex_literal_stays_weak_in_every_composition_of_modes(function: Any) -> None:
+    def value(z: Any) -> Any:
+        return np.real(function(z))
+
+    def slope(z: Any) -> Any:
+        return ad.jvp(value, (z,), (z.dtype.type(1),))[1]
+
+    def pulled(z: Any) -> Any:
+        return np.real(ad.grad(value)(z))
+
+    z = np.complex64(0.3 + 0.2j)
+    for outer in (slope, pulled):
+        found = ad.grad(outer)(z)
+        assert found.dtype == np.complex64
+        np.testing.assert_allclose(found, ad.grad(outer)(np.complex128(z)), rtol=1e-4, atol=1e-5)
+
+
+def test_a_python_number_that_is_computed_scales_a_single_precision_derivative() -> None:
+    def f(s: Any, x: Any) -> Any:
+        return np.sum(x * math.sin(s))
+
+    of_s, of_x = ad.vjp(f, 0.3, SINGLE)[1](np.float32(1))
+    assert of_x.dtype == np.float32
+    np.testing.assert_allclose(of_x, np.full(3, math.sin(0.3)), rtol=1e-6)
+    assert of_s == pytest.approx(6 * math.cos(0.3), rel=1e-6)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from adjoint.primitives import PRIMITIVES, Reason
-from tests.checker import CHECKS, Case, applies, cases
+from tests.cases import Case, cases
+from tests.checker import CHECKS, applies
 
 CASES = [
     case

@@ -10,7 +10,7 @@ import pytest
 from adjoint.base.arrays import array_type
 from adjoint.base.errors import MissingRuleError, ProgramError
 from adjoint.primitives import PRIMITIVES, UFUNCS, Itself, Primitive, Reason, find_special
-from adjoint.primitives.declaration import Each, Joint
+from adjoint.primitives.declaration import Each, FromDerivative, Joint
 from adjoint.primitives.special import SPECIAL
 from adjoint.primitives.structure import FILL
 from adjoint.program import Builder, operation
@@ -42,8 +42,9 @@ def test_a_second_primitive_of_the_same_name_is_refused() -> None:
 def test_every_slot_holds_a_rule_or_a_reason(primitive: Primitive) -> None:
     for slot in ("derivative", "transpose", "batch", "taylor"):
         value = getattr(primitive, slot)
-        assert callable(value) or isinstance(value, Reason | Itself), slot
+        assert callable(value) or isinstance(value, Reason | Itself | FromDerivative), slot
         assert not isinstance(value, Reason) or value.text
+    assert isinstance(primitive.taylor, Reason) == isinstance(primitive.derivative, Reason)
     assert primitive.samples
     assert (primitive.linear is not None) or not isinstance(primitive.derivative, Itself)
     if primitive.linear is not None:

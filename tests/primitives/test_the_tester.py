@@ -12,12 +12,14 @@ import pytest
 from adjoint.base.arrays import array_type
 from adjoint.executors.numpy import templates
 from adjoint.primitives import PRIMITIVES, UFUNCS, Primitive, bind
+from adjoint.primitives.arithmetic import SQUARE, product_taylor
 from adjoint.primitives.conversion import STOP_GRADIENT, cast
-from adjoint.primitives.declaration import ITSELF, NONLINEAR, TAYLOR_LATER, Joint
+from adjoint.primitives.declaration import FROM_DERIVATIVE, ITSELF, NONLINEAR, Joint, Reason
 from adjoint.primitives.elementwise import scale
 from adjoint.primitives.reductions import cumulative_sum
 from adjoint.primitives.samples import draw, sample
-from tests.checker import CHECKS, CheckFailure, cases, check_primitive, compiled
+from tests.cases import CheckFailure, cases, compiled
+from tests.checker import CHECKS, check_primitive
 
 
 @contextmanager
@@ -34,7 +36,7 @@ def planted(**changes: Any) -> Iterator[Primitive]:
         ),
         "transpose": NONLINEAR,
         "batch": lambda operands, batched, size: bind(PRIMITIVES["planted"], operands[0]),
-        "taylor": TAYLOR_LATER,
+        "taylor": FROM_DERIVATIVE,
         "samples": (sample(draw(3, low=0.5)),),
     }
     try:
@@ -164,9 +166,50 @@ def test_an_executor_that_computes_something_else(monkeypatch: pytest.MonkeyPatc
     fails("value")
 
 
+def test_a_taylor_rule_that_is_missing() -> None:
+    assert "no Taylor rule" in fails("taylor", taylor=Reason("nobody wrote it"))
+
+
+def _cubes(factor: float) -> Any:
+    """The third power, x x x, with this factor in its coefficients after the first two."""
+
+    def taylor(operands: Any, results: Any, k: int) -> Any:
+        x = operands[0]
+        found = product_taylor(x, x.apply(SQUARE), x.type, k)
+        return (found * factor if k > 2 else found,)
+
+    return taylor
+
+
+def test_a_taylor_rule_wrong_by_a_thousandth() -> None:
+    with planted(taylor=_cubes(1.0)) as primitive:
+        check_primitive(primitive)
+    assert "operands (True,), coefficient 3: off by" in fails("taylor", taylor=_cubes(1.001))
+
+
+def test_a_taylor_rule_that_forgets_the_curvature() -> None:
+    """Right along lines only: it takes all coefficients after the first for zero."""
+
+    def taylor(operands: Any, results: Any, k: int) -> Any:
+        (x,) = operands
+        terms = [3 * x[0] * x[0] * x[1], 3 * x[0] * x[1] * x[1], x[1] * x[1] * x[1]]
+        return (terms[k - 1] if k <= len(terms) else None,)
+
+    fails("taylor", taylor=taylor)
+
+
 def test_a_derivative_in_double_precision() -> None:
     def derivative(tangents: Any, operands: Any, results: Any) -> Any:
         wide = 3 * np.square(cast(operands[0], np.dtype(float)))
         return (scale(cast(wide, operands[0].dtype), tangents[0]),)
 
     fails("precision", derivative=derivative)
+
+
+def test_taylor_coefficients_in_double_precision() -> None:
+    def taylor(operands: Any, results: Any, k: int) -> Any:
+        (found,) = _cubes(1.0)(operands, results, k)
+        wide = np.dtype(float)
+        return (cast(cast(found, wide) * np.float64(1), results[0].type.dtype),)
+
+    fails("precision", taylor=taylor)

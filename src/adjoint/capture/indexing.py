@@ -34,13 +34,16 @@ class Parsed:
     """An index, taken apart.
 
     basic: one entry an axis of the array: an integer or `(start, stop, step)`. arrays: index arrays
-    by axis, one shape, ready for a gather; such axes are whole in `basic`. new_axes: places in the
-    result where np.newaxis puts an axis of length one. front: where NumPy puts the axes of the
-    index arrays in the result, before new axes are inserted.
+    by axis, one shape, ready for a gather; such axes are whole in `basic`. given: the same before
+    they were broadcast, whose bounds are not checked yet: before it writes, NumPy looks at the
+    value's shape first. new_axes: places in the result where np.newaxis puts an axis of length one.
+    front: where NumPy puts the axes of the index arrays in the result, before new axes are
+    inserted.
     """
 
     basic: Index
     arrays: dict[int, Any]
+    given: dict[int, Any]
     new_axes: tuple[int, ...]
     front: int
 
@@ -51,6 +54,7 @@ def parse(index: Any, shape: Shape) -> Parsed:
     advanced = any(isinstance(entry, (np.ndarray, Traced)) for entry in entries)
     basic: list[Any] = []
     arrays: dict[int, Any] = {}
+    given: dict[int, Any] = {}
     new_axes: list[int] = []
     places: list[int] = []  # of the advanced entries among all entries
     place = front = 0
@@ -72,23 +76,20 @@ def parse(index: Any, shape: Shape) -> Parsed:
                 front = sum(not isinstance(done, int) for done in basic)
                 place_of_arrays = place
             places.append(number)
-            if isinstance(entry, int):
-                entry = np.asarray(_bounded(entry, length, len(basic)))
+            if isinstance(entry, int) or (isinstance(entry, np.ndarray) and not entry.ndim):
+                entry = np.asarray(_bounded(int(entry), length, len(basic)))
             arrays[len(basic)] = entry
             basic.append((0, length, 1))
         else:
             basic.append(_bounded(entry, length, len(basic)))
     if arrays:
         given, arrays = arrays, _broadcast(arrays)
-        first = next(iter(arrays.values()))
-        if first.size:  # NumPy looks at no index array where there is nothing to index
-            _check_bounds(given, shape)
-        rank = first.ndim
+        rank = next(iter(arrays.values())).ndim
         apart = places[-1] - places[0] + 1 != len(places)
         front = 0 if apart else front
         limit = 0 if apart else place_of_arrays
         new_axes = [axis + rank if axis >= limit else axis for axis in new_axes]
-    return Parsed(tuple(basic), arrays, tuple(new_axes), front)
+    return Parsed(tuple(basic), arrays, given, tuple(new_axes), front)
 
 
 _BOOLEAN_SCALAR = "A boolean scalar as an index is not supported; use np.where."
@@ -188,9 +189,11 @@ def _bounded(entry: int, length: int, axis: int) -> int:
     return entry % length
 
 
-def _check_bounds(arrays: dict[int, Any], shape: Shape) -> None:
+def _check_bounds(parsed: Parsed, shape: Shape) -> None:
     """The bounds of index arrays, where their values are known; others are checked by the run."""
-    for axis, array in arrays.items():
+    if not next(iter(parsed.arrays.values())).size:
+        return  # NumPy looks at no index array where there is nothing to index
+    for axis, array in parsed.given.items():
         if isinstance(array, np.ndarray):
             for extreme in (int(array.min()), int(array.max())):
                 _bounded(extreme, shape[axis], axis)
@@ -289,6 +292,7 @@ def get(x: Traced, index: Any) -> Any:
     if view is not None:
         return as_view(x, view.forward(x), view)
     parsed = parse(index, x.shape)
+    _check_bounds(parsed, x.shape)
     source, arrays, _ = _prepared(x, parsed)
     result = apply(operation(GATHER), (source, *arrays))
     result = permute_plain(result, _result_order(result.ndim, arrays[0].ndim, parsed.front))
@@ -408,6 +412,7 @@ def _written(x: Traced, index: Any, value: Any) -> Traced:
     parsed = parse(index, x.shape)
     source, arrays, axes = _prepared(x, parsed)
     value = _gathered_value(value, source, arrays, parsed)
+    _check_bounds(parsed, x.shape)
     whole = apply(operation(GATHER_SET), (source, value, *arrays))
     whole = permute_plain(whole, tuple(int(axis) for axis in np.argsort(axes)))
     if whole.shape == x.shape and all(

@@ -55,7 +55,9 @@ def _item(self: Traced, *place: Any) -> Any:
 
 
 def _conjugate(self: Traced) -> Any:
-    return np.conjugate(self) if self.dtype.kind == "c" else self
+    if self.dtype.kind != "c":
+        return self
+    return python_number(np.conjugate(self)) if self.type.weak else np.conjugate(self)
 
 
 def _tolist(self: Traced) -> Any:

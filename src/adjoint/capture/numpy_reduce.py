@@ -233,6 +233,7 @@ def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
 @implements(np.diff)
 def diff(a: Any, n: int = 1, axis: int = -1) -> Any:
     """Calculate the n-th discrete difference along the given axis."""
+    a = as_operand(a)
     axis = normal_axis(axis, a.ndim)
     lead = (slice(None),) * axis
     for _ in range(n):

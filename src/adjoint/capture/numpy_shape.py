@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.base.errors import ShapeError, UnsupportedFunctionError
+from adjoint.base.errors import DTypeError, ShapeError, UnsupportedFunctionError
 from adjoint.capture.indexing import permute_plain, reshape_plain
 from adjoint.capture.table import (
     as_array,
@@ -101,6 +101,7 @@ def flat(a: Traced) -> Any:
 @implements(np.transpose, np.permute_dims)
 def transposed(a: Any, axes: Any = None) -> Any:
     """Returns an array with axes transposed."""
+    a = as_array(a)
     if axes is None:
         return permute(a, tuple(reversed(range(a.ndim))))
     order = tuple(normal_axis(axis, a.ndim) for axis in axes)
@@ -112,6 +113,7 @@ def transposed(a: Any, axes: Any = None) -> Any:
 @implements(np.swapaxes)
 def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
     """Interchange two axes of an array."""
+    a = as_array(a)
     order = list(range(a.ndim))
     one, other = normal_axis(axis1, a.ndim), normal_axis(axis2, a.ndim)
     order[one], order[other] = order[other], order[one]
@@ -121,6 +123,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
 @implements(np.moveaxis)
 def moveaxis(a: Any, source: Any, destination: Any) -> Any:
     """Move axes of an array to new positions."""
+    a = as_array(a)
     sources = [normal_axis(s, a.ndim) for s in np.atleast_1d(source)]
     targets = [normal_axis(d, a.ndim) for d in np.atleast_1d(destination)]
     order = [axis for axis in range(a.ndim) if axis not in sources]
@@ -146,6 +149,7 @@ def matrix_transpose(x: Any) -> Any:
 @implements(np.squeeze)
 def squeeze(a: Any, axis: Any = None) -> Any:
     """Remove axes of length one from a."""
+    a = as_array(a)
     shape = a.shape
     if axis is None:
         gone = tuple(n for n, length in enumerate(shape) if length == 1)
@@ -159,7 +163,7 @@ def squeeze(a: Any, axis: Any = None) -> Any:
 @implements(np.expand_dims)
 def expand_dims(a: Any, axis: Any) -> Any:
     """Expand the shape of an array."""
-    a = as_operand(a)
+    a = as_array(a)
     count = len(axis) if isinstance(axis, (tuple, list)) else 1
     new = normal_axes(axis, a.ndim + count)
     rest = iter(a.shape)
@@ -219,20 +223,22 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
 @implements(np.real)
 def real(val: Any) -> Any:
     """Return the real part of the complex argument."""
-    return real_part(val, imaginary=False)
+    return real_part(as_operand(val), imaginary=False)
 
 
 @implements(np.imag)
 def imag(val: Any) -> Any:
     """Return the imaginary part of the complex argument."""
-    return real_part(val, imaginary=True)
+    return real_part(as_operand(val), imaginary=True)
 
 
 # --- joining and splitting ------------------------------------------------------------------------
 
 
 @implements(np.concatenate)
-def concatenate(arrays: Any, axis: int | None = 0, *, dtype: Any = None) -> Any:
+def concatenate(
+    arrays: Any, axis: int | None = 0, *, dtype: Any = None, casting: Any = "same_kind"
+) -> Any:
     """Join a sequence of arrays along an existing axis."""
     operands = [as_operand(a) for a in arrays]
     if axis is None:
@@ -242,7 +248,14 @@ def concatenate(arrays: Any, axis: int | None = 0, *, dtype: Any = None) -> Any:
     if any(np.ndim(a) == 0 for a in operands):
         raise ShapeError("zero-dimensional arrays cannot be concatenated")
     result = perform(CONCATENATE, *operands, axis=normal_axis(axis, np.ndim(operands[0])))
-    return result if dtype is None else result.astype(dtype)
+    target = result.dtype if dtype is None else np.dtype(dtype)
+    for each in operands:
+        if not np.can_cast(each.dtype, target, casting):
+            raise DTypeError(
+                f"Cannot cast array data from {each.dtype!r} to {target!r} according to the rule "
+                f"{casting!r}"
+            )
+    return result if dtype is None else result.astype(target)
 
 
 @implements(np.stack)
@@ -293,6 +306,7 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Any:
 @implements(np.array_split)
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     """Split an array into multiple sub-arrays."""
+    ary = as_array(ary)
     axis = normal_axis(axis, ary.ndim)
     length = ary.shape[axis]
     if np.iterable(indices_or_sections):
@@ -340,6 +354,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> Any:
 @implements(np.flip)
 def flip(m: Any, axis: Any = None) -> Any:
     """Reverse the order of elements in an array along the given axis."""
+    m = as_array(m)
     axes = normal_axes(axis, m.ndim)
     return m[tuple(slice(None, None, -1) if n in axes else slice(None) for n in range(m.ndim))]
 
@@ -351,6 +366,7 @@ implements(np.fliplr)(lambda m: flip(m, 1))
 @implements(np.roll)
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     """Roll array elements along a given axis."""
+    a = as_array(a)
     if axis is None:
         return reshape_plain(roll(reshape_plain(a, (a.size,)), shift, 0), a.shape)
     pairs = zip(*np.broadcast_arrays(np.atleast_1d(shift), np.atleast_1d(axis)), strict=True)
@@ -365,6 +381,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
 @implements(np.tile)
 def tile(A: Any, reps: Any) -> Any:
     """Construct an array by repeating A the number of times given by reps."""
+    A = as_array(A)
     reps = _shape_of(reps)
     shape = (1,) * (len(reps) - A.ndim) + A.shape
     reps = (1,) * (len(shape) - len(reps)) + reps
@@ -378,6 +395,7 @@ def tile(A: Any, reps: Any) -> Any:
 @implements(np.repeat)
 def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
     """Repeat each element of an array after itself."""
+    a = as_array(a)
     if axis is None:
         a, axis = ravelled(a), 0
     axis = normal_axis(axis, a.ndim)
@@ -405,6 +423,7 @@ def take(
 @implements(np.diagonal, np.linalg.diagonal)
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """Return specified diagonals."""
+    a = as_array(a)
     if a.ndim < 2:
         raise ValueError("diag requires an array of at least two dimensions")
 
@@ -424,6 +443,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 @implements(np.diag)
 def diag(v: Any, k: int = 0) -> Any:
     """Extract a diagonal or construct a diagonal array."""
+    v = as_array(v)
     if v.ndim == 2:
         return diagonal(v, k)
     n = v.shape[0] + abs(k)
@@ -433,17 +453,18 @@ def diag(v: Any, k: int = 0) -> Any:
     return square
 
 
-def _masked(mask: Any, m: Any) -> Any:
-    return perform(SELECT, mask, m, m.dtype.type(0))
+def _masked(m: Any, kept: Any, k: int) -> Any:
+    m = as_array(m)
+    return perform(SELECT, kept(np.ones(m.shape[-2:], bool), k), m, m.dtype.type(0))
 
 
 @implements(np.triu)
 def triu(m: Any, k: int = 0) -> Any:
     """Upper triangle of an array."""
-    return _masked(np.triu(np.ones(m.shape[-2:], bool), k), m)
+    return _masked(m, np.triu, k)
 
 
 @implements(np.tril)
 def tril(m: Any, k: int = 0) -> Any:
     """Lower triangle of an array."""
-    return _masked(np.tril(np.ones(m.shape[-2:], bool), k), m)
+    return _masked(m, np.tril, k)

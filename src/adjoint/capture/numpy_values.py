@@ -55,6 +55,7 @@ for _function in (
 @implements(np.sort)
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
     """Return a sorted copy of an array."""
+    a = as_operand(a)
     order = np.argsort(concrete(a), axis)
     return np.take_along_axis(a, order, axis)
 
@@ -141,7 +142,7 @@ def interp(
         raise UnsupportedFunctionError(
             "numpy.interp with a period is not supported on traced arrays yet."
         )
-    xp, fp = as_operand(xp), as_operand(fp)
+    x, xp, fp = as_operand(x), as_operand(xp), as_operand(fp)
     place = np.clip(np.searchsorted(concrete(xp), concrete(x), side="right"), 1, len(xp) - 1)
     x0, x1, f0, f1 = xp[place - 1], xp[place], fp[place - 1], fp[place]
     inside = f0 + (f1 - f0) / (x1 - x0) * (x - x0)

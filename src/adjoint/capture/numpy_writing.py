@@ -246,6 +246,7 @@ def extract(condition: Any, arr: Any) -> Any:
 @implements(np.rot90)
 def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
     """The array turned by quarters."""
+    m = as_operand(m)
     first, second = (normal_axis(axis, m.ndim) for axis in axes)
     order = list(range(m.ndim))
     order[first], order[second] = order[second], order[first]

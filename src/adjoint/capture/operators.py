@@ -5,6 +5,7 @@ These are the hottest lines of capture, and so do by hand what `apply` does with
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -15,11 +16,14 @@ from adjoint.capture.traced import Traced, apply, apply_one
 from adjoint.capture.views import copy_of
 from adjoint.primitives import UFUNCS
 from adjoint.primitives.conversion import PYTHON_NUMBER
+from adjoint.spaces.series import KINDS, Series, lifted
 
 _new = Traced.__new__
 
 
-def _binary(ufunc: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def _binary(
+    ufunc: Any, python: Callable[[Any, Any], Any]
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
     op = UFUNCS[ufunc].bare
     inferred = op._inferred
 
@@ -46,14 +50,14 @@ def _binary(ufunc: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
         return python_number(traced) if pair[0].weak and pair[1].weak else traced
 
     def slowly(self: Traced, other: Any) -> Any:
-        return (
-            NotImplemented if _refuses(other) else as_python(apply(op, (self, other)), self, other)
-        )
+        if _refuses(other):
+            return python(self, lifted(other)) if _is_numpys(other) else NotImplemented
+        return as_python(apply(op, (self, other)), self, other)
 
     def reflected(self: Traced, other: Any) -> Any:
-        return (
-            NotImplemented if _refuses(other) else as_python(apply(op, (other, self)), other, self)
-        )
+        if _refuses(other):
+            return python(lifted(other), self) if _is_numpys(other) else NotImplemented
+        return as_python(apply(op, (other, self)), other, self)
 
     return forward, reflected
 
@@ -81,6 +85,11 @@ def _refuses(other: Any) -> bool:
     if type(other) is Traced or isinstance(other, (np.ndarray, float, int)):
         return False
     return getattr(type(other), "__array_ufunc__", False) is None
+
+
+def _is_numpys(other: Any) -> bool:
+    """Whether it is one of NumPy's polynomials, which take no traced numbers."""
+    return isinstance(other, KINDS) and not isinstance(other, Series)
 
 
 def _in_place(name: str) -> Callable[..., Any]:
@@ -115,7 +124,7 @@ _OPERATORS = {
     "rshift": np.right_shift,
 }
 for _name, _ufunc in _OPERATORS.items():
-    _forward, _reflected = _binary(_ufunc)
+    _forward, _reflected = _binary(_ufunc, getattr(operator, f"__{_name}__"))
     setattr(Traced, f"__{_name}__", _forward)
     setattr(Traced, f"__r{_name}__", _reflected)
     setattr(Traced, f"__i{_name}__", _in_place(_name))
@@ -127,7 +136,8 @@ for _name, _ufunc in {
     "eq": np.equal,
     "ne": np.not_equal,
 }.items():
-    setattr(Traced, f"__{_name}__", _binary(_ufunc)[0])
+    _forward, _ = _binary(_ufunc, getattr(operator, f"__{_name}__"))
+    setattr(Traced, f"__{_name}__", _forward)
 for _name, _one in {"neg": np.negative, "abs": np.absolute, "invert": np.invert}.items():
     setattr(Traced, f"__{_name}__", _unary(_one))
 

@@ -23,6 +23,7 @@ import numpy as np
 from adjoint.capture.code import CodeFacts, facts_of
 from adjoint.capture.shadows import BUILTINS, shadow_of
 from adjoint.capture.trace import current
+from adjoint.spaces.series import KINDS, lifted
 
 _PLAIN = frozenset({np.ndarray, float, int, str, bool, tuple, list, dict, type(None), complex})
 _CLONES_LIMIT = 1024
@@ -104,6 +105,8 @@ def rebind(value: Any) -> tuple[Any, bool]:
         return value, False
     elif isinstance(value, functools.partial):
         return _rebind_partial(value)
+    elif isinstance(value, KINDS):  # a polynomial that takes traced points and numbers
+        return lifted(value), False
     elif type(value) is _CACHED:  # a cache would keep traced values beyond the capture
         return rebind(value.__wrapped__)
     elif type(value) is types.MethodType:

@@ -26,6 +26,7 @@ from adjoint.capture.traced import Traced, apply, apply_one, concrete, from_arra
 from adjoint.capture.ufuncs import COMPOSED
 from adjoint.capture.views import copy_of
 from adjoint.primitives import UFUNCS
+from adjoint.spaces.series import SERIES
 
 # --- numpy ----------------------------------------------------------------------------------------
 
@@ -216,7 +217,8 @@ class ShadowModule(types.ModuleType):
 
 _shadows: dict[Any, Any] = {}
 _shadows[np.errstate] = ShadowErrstate
-_PARTS = ("numpy", "numpy.linalg", "numpy.fft", "scipy.special")
+_shadows.update(SERIES)
+_PARTS = ("numpy", "numpy.linalg", "numpy.fft", "numpy.polynomial", "scipy.special")
 
 
 def shadow_of(value: Any) -> Any:

@@ -472,5 +472,6 @@ def wrap(value: Any) -> Any:
     if type(value) is np.ndarray:
         return from_array(value)
     if isinstance(value, tuple):
-        return tuple(map(wrap, value))
+        named = getattr(type(value), "_make", tuple)  # a namedtuple stays one
+        return named(map(wrap, value))
     return value

@@ -28,7 +28,7 @@ from adjoint.capture.traced import (
     state_of,
     unwrap,
 )
-from adjoint.primitives.conversion import CAST, IMAG, REAL
+from adjoint.primitives.conversion import CAST, IMAG, PYTHON_NUMBER, REAL
 from adjoint.primitives.slicing import SLICE, UPDATE, Index
 from adjoint.primitives.structure import RESHAPE, TRANSPOSE, inverse_permutation
 from adjoint.program import operation
@@ -209,9 +209,13 @@ def real_part(x: Any, imaginary: bool) -> Any:
     """x.real or x.imag: the array itself where it is real, else a view of half of it."""
     if type(x) is not Traced:
         return np.imag(x) if imaginary else np.real(x)
+    if x.dtype.kind != "c" and not imaginary:
+        return x
+    if x.type.weak:  # a Python number: so is its part, of which there is no view
+        if x.dtype.kind != "c":
+            return x * 0
+        return apply_one(PYTHON_NUMBER.bare, apply_one((IMAG if imaginary else REAL).bare, x))
     if x.dtype.kind != "c":
-        if not imaginary:
-            return x
         return from_array(np.zeros(x.shape, x.dtype)) if x.ndim else np.multiply(x, 0)
     forward = _plain((IMAG if imaginary else REAL).bare, np.imag if imaginary else np.real)
 

@@ -2,14 +2,18 @@
 
 from adjoint.primitives import (
     calls,
+    cholesky,
     comparison,
     conversion,
     custom,
+    determinants,
     gathering,
     kinks,
+    linear_algebra,
     reductions,
     slicing,
     smooth,
+    solving,
     structure,
 )
 from adjoint.primitives.arithmetic import integer_power
@@ -28,15 +32,19 @@ __all__ = [
     "Reason",
     "bind",
     "calls",
+    "cholesky",
     "comparison",
     "conversion",
     "custom",
+    "determinants",
     "find_special",
     "gathering",
     "integer_power",
     "kinks",
+    "linear_algebra",
     "reductions",
     "slicing",
     "smooth",
+    "solving",
     "structure",
 ]

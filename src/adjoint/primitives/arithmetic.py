@@ -9,11 +9,12 @@ import numpy as np
 from adjoint.base.arrays import ArrayType, array_type, real_dtype
 from adjoint.base.errors import ArgumentError
 from adjoint.primitives.conversion import cast, conjugate, real
-from adjoint.primitives.declaration import NONLINEAR, TAYLOR_LATER, Each, Joint, Primitive
+from adjoint.primitives.declaration import NONLINEAR, Each, Joint, Primitive
 from adjoint.primitives.elementwise import elementwise, weigh
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.samples import draw, python_float, sample
 from adjoint.primitives.selection import select
+from adjoint.primitives.series import Series, convolve, difference
 from adjoint.primitives.structure import sum_to
 from adjoint.primitives.typing_rules import ufunc_types
 
@@ -80,6 +81,41 @@ def _divide_transpose(cotangents: Any, operands: Any) -> Any:
     return _to_operand(weigh(conjugate(1 / y), cotangent, cotangent.type), x), None
 
 
+def product_taylor(x: Series, y: Series, z: ArrayType, k: int, first: int = 0) -> Any:
+    """Coefficient k of the product of two series, a z, without the terms before x_first."""
+    return convolve(lambda left, right: weigh(left, right, z), x, y, k, first, k)
+
+
+def quotient_taylor(x: Series, y: Series, result: Series, k: int) -> Any:
+    """Coefficient k of z = x / y: from y z = x, y_0 z_k = x_k - sum_{j=1..k} y_j z_{k-j}."""
+    rest = x[k] if x[k] is None else cast(x[k], result.type.dtype)
+    rest = difference(rest, product_taylor(y, result, result.type, k, first=1))
+    return None if rest is None else weigh(1 / y[0], rest, result.type)
+
+
+def _reciprocal_taylor(operands: Any, results: Any, k: int) -> Any:
+    (x,), (result,) = operands, results
+    rest = product_taylor(x, result, result.type, k, first=1)
+    return (None if rest is None else weigh(-result[0], rest, result.type),)
+
+
+def square_taylor(x: Series, z: ArrayType, k: int, first: int = 0) -> Any:
+    """Coefficient k of x^2, a z, without the terms before x_first: by symmetry, half the products.
+
+    2 sum_{j<k/2} x_j x_{k-j}, and x_{k/2}^2 for even k.
+    """
+
+    def product(left: Any, right: Any) -> Expression:
+        return weigh(left, right, z)
+
+    pairs = convolve(product, x, x, k, first, (k - 1) // 2)
+    total = None if pairs is None else pairs * 2
+    if k % 2 == 0 and k >= 2 * first and x[k // 2] is not None:
+        middle = product(x[k // 2], x[k // 2])
+        total = middle if total is None else total + middle
+    return total
+
+
 MULTIPLY = elementwise(
     np.multiply,
     lambda x, y, result: y,
@@ -94,6 +130,7 @@ DIVIDE = elementwise(
     lambda x, y, result: -result / y,
     linear=Each(frozenset({0})),
     transpose=_divide_transpose,
+    taylor=lambda operands, results, k: (quotient_taylor(operands[0], operands[1], results[0], k),),
     name="divide",
     samples=(
         sample(draw(3), draw(3, low=0.5)),
@@ -105,10 +142,14 @@ DIVIDE = elementwise(
 RECIPROCAL = elementwise(
     np.reciprocal,
     lambda x, result: -result * result,
+    taylor=_reciprocal_taylor,
     samples=(sample(draw(3, low=0.5)),),
 )
 SQUARE = elementwise(
-    np.square, lambda x, result: 2 * x, samples=(sample(draw(3)), sample(draw(2, dtype=complex)))
+    np.square,
+    lambda x, result: 2 * x,
+    taylor=lambda operands, results, k: (square_taylor(operands[0], results[0].type, k),),
+    samples=(sample(draw(3)), sample(draw(2, dtype=complex))),
 )
 
 # --- powers --------------------------------------------------------------------------------------
@@ -128,6 +169,37 @@ def _integer_power_type(x: ArrayType, exponent: int) -> ArrayType:
     return ufunc_types(np.power, x, array_type((), np.dtype(int), True))[0]
 
 
+def _integer_power_taylor(operands: Any, results: Any, k: int, exponent: int) -> Any:
+    """By squaring, which is right at 0 too; for negative powers from x y' = n x' y.
+
+    There k x_0 y_k = sum_{j=1..k} (n j - (k - j)) x_j y_{k-j}.
+    """
+    (x,), (result,) = operands, results
+    if exponent == 0:
+        return (None,)
+    if exponent == 1:
+        return (x[k],)
+    if exponent > 0:
+        rest = _power_of(x, exponent // 2 if exponent % 2 == 0 else exponent - 1)
+        if exponent % 2 == 0:
+            return (square_taylor(rest, result.type, k),)
+        return (product_taylor(x, rest, result.type, k),)
+    total = None
+    for j in range(1, k + 1):
+        if x[j] is not None and result[k - j] is not None:
+            term = weigh(x[j], result[k - j], result.type) * (exponent * j - (k - j))
+            total = term if total is None else total + term
+    return (None if total is None else weigh(1 / x[0], total / k, result.type),)
+
+
+def _power_of(x: Series, exponent: int) -> Series:
+    if exponent == 1:
+        return x
+    if exponent == 2:
+        return x.apply(SQUARE)
+    return x.apply(INTEGER_POWER, exponent=exponent)
+
+
 INTEGER_POWER = Primitive(
     "integer_power",
     infer=_integer_power_type,
@@ -138,7 +210,7 @@ INTEGER_POWER = Primitive(
     ),
     transpose=NONLINEAR,
     batch=lambda operands, batched, size, exponent: integer_power(operands[0], exponent),
-    taylor=TAYLOR_LATER,
+    taylor=_integer_power_taylor,
     samples=(
         sample(draw(3), exponent=3),
         sample(draw(3, low=0.5), exponent=-2),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.arrays import array_type
-from adjoint.primitives.declaration import NO_DERIVATIVE, TAYLOR_LATER, Primitive
+from adjoint.primitives.declaration import NO_DERIVATIVE, Primitive
 from adjoint.primitives.elementwise import elementwise
 from adjoint.primitives.expression import bind
 from adjoint.primitives.samples import draw, sample
@@ -53,7 +53,7 @@ def _search(name: str, function: Any, dtype: Any) -> Primitive:
         derivative=NO_DERIVATIVE,
         transpose=NO_DERIVATIVE,
         batch=batch,
-        taylor=TAYLOR_LATER,
+        taylor=NO_DERIVATIVE,
         samples=(sample(draw(2, 3), axes=(1,)),),
     )
     return primitive

@@ -17,7 +17,7 @@ import numpy as np
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.base.errors import ShapeError
 from adjoint.primitives.conversion import cast, conjugate
-from adjoint.primitives.declaration import ITSELF, TAYLOR_LATER, Each, Primitive
+from adjoint.primitives.declaration import FROM_DERIVATIVE, ITSELF, Each, Primitive
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.samples import draw, sample
 from adjoint.primitives.typing_rules import promoted
@@ -121,7 +121,7 @@ CONTRACT = Primitive(
     derivative=ITSELF,
     transpose=_transpose,
     batch=_batch,
-    taylor=TAYLOR_LATER,
+    taylor=FROM_DERIVATIVE,
     samples=(
         sample(draw(2, 3), draw(3, 4), spec="ab,bc->ac"),
         sample(draw(3), draw(3), spec="a,a->"),

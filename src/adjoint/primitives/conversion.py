@@ -12,13 +12,7 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type, real_dtype
 from adjoint.base.errors import DTypeError
-from adjoint.primitives.declaration import (
-    ITSELF,
-    NO_DERIVATIVE,
-    TAYLOR_LATER,
-    Joint,
-    Primitive,
-)
+from adjoint.primitives.declaration import FROM_DERIVATIVE, ITSELF, NO_DERIVATIVE, Joint, Primitive
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.samples import draw, sample
 
@@ -50,7 +44,7 @@ CAST = Primitive(
     derivative=ITSELF,
     transpose=_cast_transpose,
     batch=_batch_same("cast"),
-    taylor=TAYLOR_LATER,
+    taylor=FROM_DERIVATIVE,
     samples=(
         sample(draw(3), dtype=np.dtype(complex)),
         sample(draw(2, 3, dtype=complex), dtype=np.dtype(float)),
@@ -78,7 +72,7 @@ REAL = Primitive(
     derivative=ITSELF,
     transpose=lambda cotangents, operands: (cast(cotangents[0], operands[0].dtype),),
     batch=_batch_same("real"),
-    taylor=TAYLOR_LATER,
+    taylor=FROM_DERIVATIVE,
     samples=(sample(draw(3, dtype=complex)), sample(draw(3))),
     view=True,
 )
@@ -104,7 +98,7 @@ IMAG = Primitive(
     derivative=ITSELF,
     transpose=_imag_transpose,
     batch=_batch_same("imag"),
-    taylor=TAYLOR_LATER,
+    taylor=FROM_DERIVATIVE,
     samples=(sample(draw(3, dtype=complex)), sample(draw(3))),
     view=True,
 )
@@ -117,15 +111,20 @@ CONJUGATE = Primitive(
     derivative=ITSELF,
     transpose=lambda cotangents, operands: (conjugate(cotangents[0]),),
     batch=_batch_same("conjugate"),
-    taylor=TAYLOR_LATER,
+    taylor=FROM_DERIVATIVE,
     samples=(sample(draw(3, dtype=complex)),),
     ufunc=np.conjugate,
 )
 
 
 def conjugate(x: Any) -> Any:
-    """The complex conjugate; the same expression when it is real."""
-    return bind(CONJUGATE, x) if isinstance(x, Expression) and x.dtype.kind == "c" else x
+    """The complex conjugate; the same when it is real. A Python number stays one, and so weak."""
+    if not isinstance(x, Expression):
+        return x.conjugate()
+    if x.dtype.kind != "c":
+        return x
+    found = bind(CONJUGATE, x)
+    return bind(PYTHON_NUMBER, found) if x.type.weak else found
 
 
 # --- Python's numbers ----------------------------------------------------------------------------
@@ -149,7 +148,7 @@ PYTHON_NUMBER = Primitive(
     transpose=lambda cotangents, operands: (cast(cotangents[0], operands[0].dtype),),
     # A batch of numbers is an array, which is never weak.
     batch=lambda operands, batched, size: cast(operands[0], _number_dtype(operands[0])),
-    taylor=TAYLOR_LATER,
+    taylor=FROM_DERIVATIVE,
     samples=(sample(draw()), sample(draw(dtype=complex)), sample(draw(dtype=np.float32))),
 )
 
@@ -166,7 +165,7 @@ STOP_GRADIENT = Primitive(
     derivative=NO_DERIVATIVE,
     transpose=NO_DERIVATIVE,
     batch=_batch_same("stop_gradient"),
-    taylor=TAYLOR_LATER,
+    taylor=NO_DERIVATIVE,
     samples=(sample(draw(3)),),
     view=True,
 )

@@ -16,9 +16,9 @@ from adjoint.base.arrays import ArrayType, Shape, type_of
 from adjoint.base.errors import NotLinearError
 from adjoint.primitives.conversion import CAST
 from adjoint.primitives.declaration import (
+    FROM_DERIVATIVE,
     NO_DERIVATIVE,
     NONLINEAR,
-    TAYLOR_LATER,
     Joint,
     Primitive,
     Reason,
@@ -57,7 +57,7 @@ CONSTANT = Primitive(
     derivative=NO_DERIVATIVE,
     transpose=NO_DERIVATIVE,
     batch=Reason("it has no operands"),
-    taylor=TAYLOR_LATER,
+    taylor=NO_DERIVATIVE,
     samples=(sample(array=Constant(np.array([1.0, 2.0]))),),
 )
 
@@ -82,8 +82,8 @@ class CustomLinear:
     """A derivative whose transpose is given, not derived: a linear map of the last operands.
 
     fixed: how many operands it is not linear in; they come first. inputs, outputs: the types of the
-    linear operands and of the results. evaluate: its meaning on arrays, or MissingRuleError.
-    transpose: hands over the program (fixed operands, cotangents) -> (cotangents of the linear
+    linear operands and of the results. applicable: whether there is a rule to apply it, and not
+    its transpose alone. evaluate: its meaning on arrays, or MissingRuleError. transpose: hands over the program (fixed operands, cotangents) -> (cotangents of the linear
     operands), with the marks of those that are not zero. derive: its own derivative with respect to
     the operands marked. batch: the map over a batch, from which fixed operands are batched.
     """
@@ -92,6 +92,7 @@ class CustomLinear:
     fixed: int
     inputs: tuple[ArrayType, ...]
     outputs: tuple[ArrayType, ...]
+    applicable: bool
     evaluate: Callable[..., tuple[Any, ...]]
     transpose: Callable[[], Pushed]
     derive: Callable[[Marks], Pushed]
@@ -196,7 +197,7 @@ CUSTOM_CALL = Primitive(
     derivative=_call_derivative,
     transpose=NONLINEAR,
     batch=_call_batch,
-    taylor=TAYLOR_LATER,
+    taylor=FROM_DERIVATIVE,
     samples=(sample(draw(3), call=_sine()),),
     multiple=True,
 )
@@ -248,7 +249,7 @@ CUSTOM_LINEAR = Primitive(
     derivative=_linear_derivative,
     transpose=_linear_transpose,
     batch=_linear_batch,
-    taylor=TAYLOR_LATER,
+    taylor=FROM_DERIVATIVE,
     # Not to be tried with the point as a linear operand, as the generic checker would.
     samples=Reason("it stands in derivatives only; tests/calculus/test_custom.py tries it"),
     multiple=True,

@@ -5,9 +5,30 @@ Rules are written on `Expression`s (see `expression.py`) with NumPy's own operat
     derivative(tangents, operands, results, **params) -> the tangent of each result
     transpose(cotangents, operands, **params) -> the cotangent of each linear operand
     batch(operands, batched, size, **params) -> results with the batch as axis 0
+    taylor(operands, results, k, **params) -> coefficient k >= 1 of each result, as a tuple
 
 A tangent or cotangent that is None is structurally zero, and costs nothing. Sample inputs are what
 the generic checker runs.
+
+Taylor mode carries truncated series x(t) = sum_k x_k t^k, with plain coefficients (nothing to
+divide by). The slot `taylor` holds one of
+
+    FROM_DERIVATIVE: the rule follows from the derivative. As dy/dt = D(x, y)[dx/dt], k y_k is
+        coefficient k - 1 of the derivative rule's own operations on series; what is linear acts
+        on each coefficient, what is bilinear by the Cauchy product. Almost always right.
+    NO_DERIVATIVE: the results do not vary; only coefficient 0 is there.
+    a rule, where one is cheaper, or ends a chain of ever new functions (the derivative of a
+        quotient is a quotient). Operands and results are `Series` (see `series.py`): `x[j]` is
+        coefficient j, an `Expression`, or None where it is structurally zero. The rule may ask for
+        operands up to k and results up to k - 1. For a x = b, x_k solves
+        a_0 x_k = b_k - sum_{j=1..k} a_j x_{k-j}, which is written
+
+            def taylor(operands, results, k):
+                (a, b), (x,) = operands, results
+                rest = difference(b[k], convolve(product, a, x, k, first=1, last=k))
+                return (None if rest is None else solve(a[0], rest),)
+
+        with strong zeros kept by products with `scale` (or `weigh`), as in derivatives.
 """
 
 from __future__ import annotations
@@ -80,7 +101,6 @@ class FromDerivative:
 ITSELF: Final = Itself()
 FROM_DERIVATIVE: Final = FromDerivative()
 NO_DERIVATIVE: Final = Reason("its results carry no derivative (integers, booleans, or constants)")
-TAYLOR_LATER: Final = Reason("Taylor mode is not there yet")
 NONLINEAR: Final = Reason("it is not linear")
 
 PRIMITIVES: Final[dict[str, Primitive]] = {}
@@ -95,7 +115,7 @@ class Primitive:
     evaluate: its meaning in NumPy, `(*values, **params) -> array` (or a tuple when `multiple`).
     linear: where it is linear.
     derivative, transpose, batch, taylor: a rule or a `Reason`; `ITSELF` for the derivative of a
-        linear primitive.
+        linear primitive, `FROM_DERIVATIVE` for a Taylor rule.
     samples: the sample inputs of the generic checker.
     ufunc: the NumPy function that is both its meaning and its front-end name, for elementwise
         primitives.
@@ -130,7 +150,7 @@ class Primitive:
         derivative: Rule | Reason | Itself,
         transpose: Rule | Reason,
         batch: Rule | Reason,
-        taylor: Rule | Reason,
+        taylor: Rule | Reason | FromDerivative,
         samples: tuple[Any, ...] | Reason,
         ufunc: Any = None,
         view: bool = False,

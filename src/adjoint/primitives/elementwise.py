@@ -16,10 +16,10 @@ from adjoint.base.arrays import ArrayType, array_type, real_dtype
 from adjoint.base.errors import DTypeError, MissingRuleError
 from adjoint.primitives.conversion import cast, conjugate
 from adjoint.primitives.declaration import (
+    FROM_DERIVATIVE,
     NO_DERIVATIVE,
     NONLINEAR,
     PRIMITIVES,
-    TAYLOR_LATER,
     Each,
     Linearity,
     Primitive,
@@ -44,6 +44,7 @@ def elementwise(
     name: str | None = None,
     linear: Linearity = None,
     transpose: Rule | Reason = NONLINEAR,
+    taylor: Rule | None = None,
 ) -> Primitive:
     """Declare an elementwise primitive.
 
@@ -51,6 +52,7 @@ def elementwise(
     partials: for each operand, the partial derivative as a function of the operands and the result,
         `(x, ..., result)`, written with NumPy's functions; it may return a number. None where none
         is known: asking for it is an error. No partials: no derivative at all.
+    taylor: its Taylor rule, where it is not to follow from the partial derivatives.
     """
     name = name or ufunc.__name__
     return Primitive(
@@ -61,7 +63,7 @@ def elementwise(
         derivative=sum_of_partials(name, partials) if partials else NO_DERIVATIVE,
         transpose=transpose,
         batch=batch_aligned(name),
-        taylor=TAYLOR_LATER,
+        taylor=taylor or (FROM_DERIVATIVE if partials else NO_DERIVATIVE),
         samples=samples,
         ufunc=ufunc,
     )
@@ -165,7 +167,7 @@ SCALE = Primitive(
     derivative=_scale_derivative,
     transpose=_scale_transpose,
     batch=batch_aligned("scale"),
-    taylor=TAYLOR_LATER,
+    taylor=FROM_DERIVATIVE,
     samples=(
         sample(draw(3), draw(3)),
         sample(draw(2, 3), draw(3)),

@@ -14,7 +14,7 @@ import numpy as np
 from adjoint.base.arrays import real_dtype
 from adjoint.base.settings import settings
 from adjoint.primitives.conversion import cast, conjugate, real
-from adjoint.primitives.declaration import NONLINEAR, TAYLOR_LATER, Primitive
+from adjoint.primitives.declaration import FROM_DERIVATIVE, NONLINEAR, Primitive
 from adjoint.primitives.elementwise import elementwise, scale, weigh
 from adjoint.primitives.expression import bind
 from adjoint.primitives.samples import Fixed, draw, sample
@@ -44,7 +44,7 @@ ABSOLUTE: Primitive = Primitive(
     derivative=_absolute_derivative,
     transpose=NONLINEAR,
     batch=lambda operands, batched, size: bind(ABSOLUTE, operands[0]),
-    taylor=TAYLOR_LATER,
+    taylor=FROM_DERIVATIVE,
     samples=(
         sample(draw(3, low=0.5)),
         sample(draw(3, low=-2, high=-0.5)),
@@ -76,7 +76,7 @@ SIGN: Primitive = Primitive(
     derivative=_sign_derivative,
     transpose=NONLINEAR,
     batch=lambda operands, batched, size: bind(SIGN, operands[0]),
-    taylor=TAYLOR_LATER,
+    taylor=FROM_DERIVATIVE,
     samples=(sample(draw(3, low=0.1, high=0.4)), sample(draw(2, dtype=complex))),
     ufunc=np.sign,
 )

@@ -8,7 +8,7 @@ import numpy as np
 
 from adjoint.base.arrays import array_type
 from adjoint.primitives.conversion import cast
-from adjoint.primitives.declaration import ITSELF, NONLINEAR, TAYLOR_LATER, Joint, Primitive
+from adjoint.primitives.declaration import FROM_DERIVATIVE, ITSELF, NONLINEAR, Joint, Primitive
 from adjoint.primitives.elementwise import scale
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.samples import draw, sample
@@ -36,7 +36,7 @@ def _extremum(name: str, function: Any) -> Primitive:
         derivative=derivative,
         transpose=NONLINEAR,
         batch=batch,
-        taylor=TAYLOR_LATER,
+        taylor=FROM_DERIVATIVE,
         samples=(sample(draw(2, 3), axes=(1,)), sample(draw(2, 3), axes=(0, 1))),
     )
     return primitive
@@ -69,6 +69,6 @@ CUMULATIVE_SUM = Primitive(
     batch=lambda operands, batched, size, axis, reverse: cumulative_sum(
         operands[0], axis + 1, reverse
     ),
-    taylor=TAYLOR_LATER,
+    taylor=FROM_DERIVATIVE,
     samples=(sample(draw(4), axis=0, reverse=False), sample(draw(2, 3), axis=1, reverse=True)),
 )

@@ -40,6 +40,19 @@ class Draw:
 
 
 @dataclass(frozen=True)
+class DiagonalDraw(Draw):
+    """Random square matrices whose diagonal is raised by 3: invertible, and well conditioned.
+
+    Their lower triangle is that of a positive definite matrix when the bounds are small.
+    """
+
+    def array(self, generator: np.random.Generator) -> Any:
+        """A concrete operand."""
+        drawn = super().array(generator)
+        return drawn + np.asarray(3 * np.eye(self.shape[-1]), drawn.dtype)
+
+
+@dataclass(frozen=True)
 class Fixed:
     """An operand with these very values (indices, masks, points of interest)."""
 
@@ -54,18 +67,19 @@ class Fixed:
 class Sample:
     """Operands and parameters on which a primitive is tried.
 
-    order: up to which order derivatives exist and are compared with differences (2 by default).
+    order: up to which order derivatives exist here; all those that are checked by default: two
+        compared with differences, and Taylor coefficients up to this order.
     constant: the operands, by place, that have no derivative: asking for one is an error.
     """
 
     operands: tuple[Draw | Fixed, ...]
     params: dict[str, Any] = field(default_factory=dict)
-    order: int = 2
+    order: int = 4
     constant: tuple[int, ...] = ()
 
 
 def sample(
-    *operands: Draw | Fixed, order: int = 2, constant: tuple[int, ...] = (), **params: Any
+    *operands: Draw | Fixed, order: int = 4, constant: tuple[int, ...] = (), **params: Any
 ) -> Sample:
     """A sample, written briefly."""
     return Sample(operands, params, order, constant)
@@ -79,3 +93,8 @@ def draw(*shape: int, low: float = -2.0, high: float = 2.0, dtype: Any = float) 
 def python_float(low: float = -2.0, high: float = 2.0) -> Draw:
     """A random Python float."""
     return Draw((), low, high, python=True)
+
+
+def square(*shape: int, dtype: Any = float) -> Draw:
+    """Random well-conditioned square matrices, written briefly."""
+    return DiagonalDraw(shape, -0.6, 0.6, dtype)

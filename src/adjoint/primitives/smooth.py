@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.primitives.elementwise import elementwise
+from adjoint.primitives.arithmetic import square_taylor
+from adjoint.primitives.elementwise import elementwise, weigh
 from adjoint.primitives.samples import draw, sample
 from adjoint.primitives.selection import select
+from adjoint.primitives.series import difference
 
 _LINE = (sample(draw(3)), sample(draw(2, 2, dtype=np.float32)))
 _COMPLEX = sample(draw(2, low=0.3, high=1.2, dtype=complex))
@@ -23,7 +25,16 @@ elementwise(np.log, lambda x, result: 1 / x, samples=_POSITIVE)
 elementwise(np.log2, lambda x, result: 1 / (x * math.log(2)), samples=_POSITIVE)
 elementwise(np.log10, lambda x, result: 1 / (x * math.log(10)), samples=_POSITIVE)
 elementwise(np.log1p, lambda x, result: 1 / (1 + x), samples=_INSIDE)
-elementwise(np.sqrt, lambda x, result: 0.5 / result, samples=_POSITIVE)
+
+
+def _sqrt_taylor(operands: Any, results: Any, k: int) -> Any:
+    """From y^2 = x, 2 y_0 y_k = x_k - sum_{0<j<k} y_j y_{k-j}."""
+    (x,), (result,) = operands, results
+    rest = difference(x[k], square_taylor(result, result.type, k, first=1))
+    return (None if rest is None else weigh(0.5 / result[0], rest, result.type),)
+
+
+elementwise(np.sqrt, lambda x, result: 0.5 / result, samples=_POSITIVE, taylor=_sqrt_taylor)
 elementwise(
     np.cbrt, lambda x, result: 1 / (3 * np.square(result)), samples=(sample(draw(3, low=0.5)),)
 )

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
-from adjoint.primitives.declaration import NONLINEAR, TAYLOR_LATER, UFUNCS, Primitive
+from adjoint.primitives.declaration import FROM_DERIVATIVE, NONLINEAR, UFUNCS, Primitive
 from adjoint.primitives.elementwise import batch_aligned, elementwise, sum_of_partials
 from adjoint.primitives.expression import bind
 from adjoint.primitives.samples import Draw, draw, sample
 from adjoint.primitives.selection import select
 from adjoint.primitives.typing_rules import LateUfunc, broadcast_shape, promoted
+from adjoint.program import Literal
 
 MODULE = "scipy.special"
 SPECIAL: dict[str, Primitive] = {}
@@ -64,7 +65,7 @@ def _exprel_slope(x: Any, y: Any) -> Any:
     # summed.
     small = np.less(np.absolute(x), 0.5)
     series: Any = 0.0
-    for k in range(12, -1, -1):
+    for k in range(18, -1, -1):  # enough for its derivatives too
         series = 1 / (math.factorial(k) * (k + 2)) + select(small, x, 0.0) * series
     return select(small, series, (np.exp(x) - y) / select(small, 1.0, x))
 
@@ -101,15 +102,21 @@ def _zeta_type(s: ArrayType, x: ArrayType) -> ArrayType:
     return array_type(broadcast_shape("zeta", s.shape, x.shape), example.dtype)
 
 
+def _zeta_slope(s: Any, x: Any, y: Any) -> Any:
+    if isinstance(s.atom, Literal):  # a Python number again, which does not widen x
+        s = s.atom.value
+    return -s * call("zeta", s + 1, x)
+
+
 SPECIAL["zeta"] = Primitive(
     "zeta",
     infer=_zeta_type,
     evaluate=_zeta,
     linear=None,
-    derivative=sum_of_partials("zeta", (None, lambda s, x, y: -s * call("zeta", s + 1, x))),
+    derivative=sum_of_partials("zeta", (None, _zeta_slope)),
     transpose=NONLINEAR,
     batch=batch_aligned("zeta"),
-    taylor=TAYLOR_LATER,
+    taylor=FROM_DERIVATIVE,
     samples=(sample(draw(4, low=2, high=3), draw(4, low=0.5, high=2), constant=(0,)),),
 )
 _row(

@@ -17,7 +17,7 @@ from adjoint.primitives.expression import Expression
 from adjoint.primitives.structure import zeros
 from adjoint.program import Atom, Builder, Equation, Program, Variable, locating
 from adjoint.transforms.jvp import push_forward, tangent_type
-from adjoint.transforms.linearize import split_equations
+from adjoint.transforms.staging import split_equations
 
 
 class Unknown:

@@ -1,0 +1,482 @@
+"""Taylor mode: a program that carries truncated power series along.
+
+The inputs are series x(t) = sum_k x_k t^k, and so are all values. The rule of a primitive y = p(x)
+follows from its derivative rule D: as dy/dt = D(x, y)[dx/dt],
+
+    k y_k = coefficient k - 1 of D(x(t), y(t))[dx/dt],   (dx/dt)_j = (j + 1) x_{j+1}.
+
+The rule D is a short program of primitives itself, whose values are series too. Coefficient k - 1
+of them needs x up to k and y up to k - 1, so all series can be computed one coefficient after
+another, when they are asked for. The same operation on the same series is the same series: the
+derivative of sin is cos, that of cos is -sin, and so both go up together, each computed once
+(Griewank and Walther, Evaluating Derivatives, 2008, chapter 13). What is linear acts on each
+coefficient, what is bilinear by the Cauchy product: the work for K coefficients is O(K^2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from adjoint.base.arrays import ArrayType, real_dtype
+from adjoint.primitives.arithmetic import DIVIDE, quotient_taylor
+from adjoint.primitives.conversion import cast
+from adjoint.primitives.declaration import NO_DERIVATIVE, Each, FromDerivative, Primitive
+from adjoint.primitives.elementwise import SCALE
+from adjoint.primitives.expression import Expression
+from adjoint.primitives.structure import broadcast_to, zeros
+from adjoint.program import (
+    Atom,
+    Builder,
+    Literal,
+    Operation,
+    Program,
+    Variable,
+    locating,
+    operation,
+)
+from adjoint.transforms.derived_rule import DerivedRule, Marks, derived_rule
+from adjoint.transforms.jvp import tangent_type
+
+Coefficients = Sequence[Expression | None]
+
+
+def taylor(program: Program, order: int, given: Sequence[Marks]) -> Program:
+    """(inputs, the given coefficients of each) -> (outputs, coefficients of the inexact outputs).
+
+    order: that of the last coefficient wanted. given: for each input, which of its coefficients 1,
+        2, ... are inputs; all others are zero. In the results all first coefficients follow the
+        outputs, then all second ones, and so on.
+    """
+    builder = Builder()
+    values = [builder.input(variable.type) for variable in program.inputs]
+    work = _Expansion(builder, order)
+    inputs: list[_Series] = []
+    for value, marks in zip(values, given, strict=True):
+        type_ = tangent_type(value.type)
+        known: list[Atom | None] = [builder.input(type_) if mark else None for mark in marks]
+        known = (known + [None] * order)[:order]
+        inputs.append(_Series(work, value.type, [value, *known]))
+    outputs, series = work.expand(program, values, inputs)
+    found: list[Atom] = []
+    for k in range(1, order + 1):
+        for atom, each in zip(program.outputs, series, strict=True):
+            if atom.type.inexact:
+                coefficient = each[k]
+                if coefficient is None:
+                    coefficient = zeros(builder, tangent_type(atom.type))
+                found.append(coefficient.atom)
+    return builder.build([*outputs, *found])
+
+
+class _Series:
+    """The series of one value; its coefficients are computed when they are first asked for.
+
+    known: those computed so far. node: what computes the others; None for inputs.
+    """
+
+    __slots__ = ("known", "node", "place", "type", "work")
+
+    def __init__(
+        self,
+        work: _Expansion,
+        type: ArrayType,
+        known: list[Atom | None],
+        node: _Source | None = None,
+        place: int = 0,
+    ) -> None:
+        self.work = work
+        self.type = type
+        self.known = known
+        self.node = node
+        self.place = place
+
+    @property
+    def constant(self) -> bool:
+        """Whether all coefficients but the first are structurally zero."""
+        if self.node is None or len(self.known) > self.work.order:
+            return all(atom is None for atom in self.known[1:])
+        return self.node.constant[self.place]
+
+    def __getitem__(self, k: int) -> Expression | None:
+        if k >= len(self.known) and self.node is not None:
+            self.node.extend(k)
+        atom = self.known[k] if k < len(self.known) else None
+        return None if atom is None else Expression(self.work.builder, atom)
+
+    @property
+    def example(self) -> Atom:
+        """An atom of its type: itself where it is a literal."""
+        first = self.known[0] if self.node is None else None
+        return first if isinstance(first, Literal) else Variable(self.type)
+
+    def atom(self, k: int) -> Atom | None:
+        """The coefficient as an atom of the program."""
+        found = self[k]
+        return None if found is None else found.atom
+
+    def apply(self, primitive: Primitive, **params: Any) -> _Series:
+        """The series of a primitive applied to this one."""
+        return self.work.node(operation(primitive, **params), (self,)).results[0]
+
+
+class _Source:
+    """What computes the coefficients of series."""
+
+    __slots__ = ("constant", "results")
+
+    constant: Marks
+    results: tuple[_Series, ...]
+
+    def extend(self, k: int) -> None:
+        """Compute the coefficients up to k."""
+        raise NotImplementedError
+
+
+class _Rate(_Source):
+    """The derivative dx/dt of a series: coefficient j is (j + 1) x_{j+1}.
+
+    The first is written out where it is zero, so that the first coefficient of any series is there.
+    """
+
+    __slots__ = ("of",)
+
+    def __init__(self, of: _Series) -> None:
+        self.of = of
+        # That of a line x_0 + x_1 t is known to be constant once the line is.
+        line = len(of.known) > of.work.order and all(atom is None for atom in of.known[2:])
+        self.constant = (line,)
+        self.results = (_Series(of.work, tangent_type(of.type), [], self),)
+
+    def extend(self, k: int) -> None:
+        known, type_ = self.results[0].known, self.results[0].type
+        for j in range(len(known), k + 1):
+            higher = self.of[j + 1]
+            if higher is None:
+                known.append(None if j else zeros(self.of.work.builder, type_).atom)
+            else:
+                # A NumPy number: Python's own would be moved out of every product (see `factors`).
+                factor = real_dtype(type_.dtype).type(j + 1)
+                known.append((higher * factor if j else higher).atom)
+
+
+class _Expansion:
+    """One run of the transform: the series there are, and the program that computes them."""
+
+    def __init__(self, builder: Builder, order: int) -> None:
+        self.builder = builder
+        self.order = order
+        self.nodes: dict[Any, _Node] = {}
+        self.rates: dict[_Series, _Series] = {}
+        self.literals: dict[Any, _Series] = {}
+        self.rules: dict[Any, DerivedRule] = {}
+
+    def expand(
+        self, program: Program, values: Sequence[Atom], inputs: Sequence[_Series]
+    ) -> tuple[list[Atom], list[_Series]]:
+        """Append a program and its coefficients; returns its outputs and their series."""
+        builder = self.builder
+        names: dict[Variable, Atom] = dict(zip(program.inputs, values, strict=True))
+        series: dict[Variable, _Series] = dict(zip(program.inputs, inputs, strict=True))
+        for number, equation in enumerate(program.equations):
+            builder.origin = number if equation.origin is None else equation.origin
+            builder.derived = equation.derived
+            operands = [names[x] if isinstance(x, Variable) else x for x in equation.inputs]
+            results = builder.emit(equation.operation, operands)
+            names.update(zip(equation.outputs, results, strict=True))
+            builder.derived = True
+            moving = tuple(self.series(atom, series) for atom in equation.inputs)
+            with locating(builder):
+                found = self.outer(equation.operation, moving, results)
+            series.update(zip(equation.outputs, found, strict=True))
+        builder.derived = True
+        builder.origin = None
+        return (
+            [names[x] if isinstance(x, Variable) else x for x in program.outputs],
+            [self.series(atom, series) for atom in program.outputs],
+        )
+
+    def outer(
+        self, op: Operation, operands: tuple[_Series, ...], results: Sequence[Variable]
+    ) -> Sequence[_Series]:
+        """The series of an equation of the program, whose values are there already."""
+        if all(each.constant for each in operands):
+            return [_Series(self, result.type, [result]) for result in results]
+        node = self.node(op, operands)
+        for series, result in zip(node.results, results, strict=True):
+            if not series.known:
+                series.known.append(result)
+        # All at once and in order, so that no chain of demands is as long as the program.
+        node.extend(self.order)
+        return node.results
+
+    def series(self, atom: Atom, names: Mapping[Any, _Series]) -> _Series:
+        """The series of an atom."""
+        if isinstance(atom, Variable):
+            return names[atom]
+        found = self.literals.get(atom.key)
+        if found is None:
+            found = self.literals[atom.key] = _Series(self, atom.type, [atom])
+        return found
+
+    def node(self, op: Operation, operands: tuple[_Series, ...]) -> _Node:
+        """An operation on series, which stands once however often it is asked for."""
+        key = (op, operands)
+        found = self.nodes.get(key)
+        if found is None:
+            found = self.nodes[key] = _Node(self, op, operands)
+        return found
+
+    def rate(self, series: _Series) -> _Series:
+        """The derivative of a series with respect to t."""
+        found = self.rates.get(series)
+        if found is None:
+            found = self.rates[series] = _Rate(series).results[0]
+        return found
+
+    def rule(self, op: Operation, operands: Sequence[Atom], marks: Marks) -> DerivedRule:
+        """The derivative of an operation at operands like these, in those marked."""
+        key = (op, *(x.type if isinstance(x, Variable) else x.key for x in operands), marks)
+        found = self.rules.get(key)
+        if found is None:
+            found = self.rules[key] = derived_rule(op, operands, marks, self.builder.origin)
+        return found
+
+    def push(
+        self, op: Operation, operands: Sequence[Atom], results: Sequence[Atom], moving: Coefficients
+    ) -> Coefficients:
+        """The derivative of an operation, in a direction."""
+        marks = tuple(x is not None for x in moving)
+        rule = self.rule(op, operands, marks)
+        names: dict[Atom, Atom] = dict(zip(rule.operands, operands, strict=True))
+        names.update(zip(rule.results, results, strict=True))
+        for variable, tangent in zip(rule.tangents, moving, strict=True):
+            if variable is not None and tangent is not None:
+                names[variable] = tangent.atom
+        for equation in rule.equations:
+            atoms = [names.get(x, x) for x in equation.inputs]
+            made = self.builder.emit(equation.operation, atoms)
+            names.update(zip(equation.outputs, made, strict=True))
+        return [
+            None if slope is None else Expression(self.builder, names.get(slope, slope))
+            for slope in rule.slopes
+        ]
+
+
+class _Node(_Source):
+    """An operation on series; its results are series."""
+
+    __slots__ = ("coefficients", "marks", "needs", "op", "operands", "work")
+
+    def __init__(self, work: _Expansion, op: Operation, operands: tuple[_Series, ...]) -> None:
+        self.work = work
+        self.op = op
+        self.operands = operands
+        self.marks = tuple(not x.constant for x in operands)
+        types = op.infer(tuple(x.type for x in operands))
+        self.results = tuple(
+            _Series(work, type_, [], self, place) for place, type_ in enumerate(types)
+        )
+        self.constant = self._constant()
+        self.needs: Iterable[_Series] = operands
+        self.coefficients: Any = self._choose()
+
+    def _constant(self) -> Marks:
+        primitive, marks = self.op.primitive, self.marks
+        still = NO_DERIVATIVE in (primitive.derivative, primitive.taylor)
+        if still or not any(marks):
+            return (True,) * len(self.results)
+        if self._has_rule() or self._factors() is not None:
+            slopes: Sequence[Any] = self.results
+        else:
+            slopes = self._rule().slopes
+        return tuple(
+            slope is None or not result.type.inexact
+            for slope, result in zip(slopes, self.results, strict=True)
+        )
+
+    def _choose(self) -> Any:
+        if all(self.constant):
+            return self._none
+        if self._has_rule():
+            return self._by_rule
+        if self._factors() is not None:
+            quotient = self._quotient()
+            if quotient is not None:
+                self.needs = quotient
+                return self._by_quotient
+            return self._by_cauchy
+        return self._first_by_derivative
+
+    def extend(self, k: int) -> None:
+        have = len(self.results[0].known)
+        if have == 0:
+            atoms = [_present(x.atom(0)) for x in self.operands]
+            results = self.work.builder.emit(self.op, atoms)
+            for series, result in zip(self.results, results, strict=True):
+                series.known.append(result)
+            have = 1
+        for j in range(have, k + 1):
+            found = self.coefficients(j)
+            for series, coefficient in zip(self.results, found, strict=True):
+                series.known.append(self._as_tangent(coefficient, series.type))
+
+    def _as_tangent(self, coefficient: Expression | None, type: ArrayType) -> Atom | None:
+        if coefficient is None or not type.inexact:
+            return None
+        return broadcast_to(cast(coefficient, type.dtype), type.shape).atom
+
+    def _none(self, k: int) -> Coefficients:
+        return [None] * len(self.results)
+
+    # --- a rule of its own ------------------------------------------------------------------------
+
+    def _has_rule(self) -> bool:
+        return not isinstance(self.op.primitive.taylor, FromDerivative)
+
+    def _by_rule(self, k: int) -> Coefficients:
+        rule = self.op.primitive.rule("taylor")
+        found: Coefficients = rule(self.operands, self.results, k, **self.op.params)
+        return found
+
+    # --- bilinear ---------------------------------------------------------------------------------
+
+    def _factors(self) -> tuple[int, int] | None:
+        """The places of two factors that move in a product."""
+        linear, marks = self.op.primitive.linear, self.marks
+        if not isinstance(linear, Each) or sum(marks) != 2:
+            return None
+        places = tuple(place for place, mark in enumerate(marks) if mark)
+        if linear.places is not None and not linear.places.issuperset(places):
+            return None
+        return places[0], places[1]
+
+    def _by_cauchy(self, k: int) -> Coefficients:
+        """sum_j p(x_j, y_{k-j}): of a product, the derivative in one factor is the product."""
+        left, right = _present(self._factors())
+        x, y = self.operands[left], self.operands[right]
+        values = [_present(each.atom(0)) for each in self.operands]
+        results = [_present(each.atom(0)) for each in self.results]
+        total: list[Expression | None] = [None] * len(results)
+        for j in range(k + 1):
+            one, other = x[j], y[k - j]
+            if one is None or other is None:
+                continue
+            if j < k:
+                held, factor, moved, tangent = left, one, right, other
+            else:
+                held, factor, moved, tangent = right, other, left, one
+            if self.operands[held].type.weak:  # its coefficients are not, and would widen it
+                factor = cast(factor, _narrow(factor.dtype, self.results[0].type.dtype))
+            atoms = list(values)
+            atoms[held] = factor.atom
+            moving = [tangent if place == moved else None for place in range(len(atoms))]
+            terms = self.work.push(self.op, atoms, results, moving)
+            total = [_sum(a, b) for a, b in zip(total, terms, strict=True)]
+        return total
+
+    # --- a quotient times a tangent ---------------------------------------------------------------
+
+    def _quotient(self) -> tuple[_Series, _Series] | None:
+        """(n u, d) where this is (n / d) u: one recurrence, not one for n / d and a product."""
+        if self.op.primitive is not SCALE:
+            return None
+        factor, tangent = self.operands
+        made = factor.node
+        if not isinstance(made, _Node) or made.op.primitive is not DIVIDE:
+            return None
+        over, under = made.operands
+        if under.constant or not (over.type.inexact or over.type.weak):
+            return None
+        number = over.example
+        if isinstance(number, Literal) and number.value == 1:
+            return tangent, under
+        return self.work.node(self.op, (over, tangent)).results[0], under
+
+    def _by_quotient(self, k: int) -> Coefficients:
+        over, under = self.needs
+        return (quotient_taylor(over, under, self.results[0], k),)
+
+    # --- by the derivative ------------------------------------------------------------------------
+
+    def _rule(self) -> DerivedRule:
+        return self.work.rule(self.op, [x.example for x in self.operands], self.marks)
+
+    def _first_by_derivative(self, k: int) -> Coefficients:
+        """Find out which of the two it is, when a coefficient is first asked for.
+
+        Not before, for each function in the rule may ask for another one.
+        """
+        rule, work = self._rule(), self.work
+        names: dict[Atom, _Series] = dict(zip(rule.operands, self.operands, strict=True))
+        names.update(zip(rule.results, self.results, strict=True))
+        for variable, operand in zip(rule.tangents, self.operands, strict=True):
+            if variable is not None:
+                names[variable] = work.rate(operand)
+        nodes, straight = [], True
+        for equation in rule.equations:
+            operands = tuple(work.series(atom, names) for atom in equation.inputs)
+            node = work.node(equation.operation, operands)
+            names.update(zip(equation.outputs, node.results, strict=True))
+            nodes.append(node)
+            if not rule.moved.isdisjoint(equation.outputs):
+                straight &= all(
+                    series.constant or atom in rule.moved
+                    for atom, series in zip(equation.inputs, operands, strict=True)
+                )
+        if straight:
+            self.coefficients = self._by_tangents
+        else:
+            slopes = [None if x is None else work.series(x, names) for x in rule.slopes]
+            self.coefficients = _Integral(slopes, nodes)
+        found: Coefficients = self.coefficients(k)
+        return found
+
+    def _by_tangents(self, k: int) -> Coefficients:
+        """The derivative does not vary: it acts on each coefficient, as what is linear does."""
+        moving = [x[k] for x in self.operands]
+        if all(x is None for x in moving):
+            return self._none(k)
+        values = [_present(each.atom(0)) for each in self.operands]
+        results = [_present(each.atom(0)) for each in self.results]
+        return self.work.push(self.op, values, results, moving)
+
+
+class _Integral:
+    """The coefficients of y from those of its derivative: y_k = (dy/dt)_{k-1} / k."""
+
+    def __init__(self, slopes: list[_Series | None], nodes: Sequence[_Node]) -> None:
+        self.slopes = slopes
+        needed = {slope for slope in slopes if slope is not None}
+        live = []
+        for node in reversed(nodes):
+            if not needed.isdisjoint(node.results):
+                needed.update(node.needs)
+                live.append(node)
+        self.live = live[::-1]
+
+    def __call__(self, k: int) -> Coefficients:
+        for node in self.live:  # in order, so that a long rule is no deep recursion
+            node.extend(k - 1)
+        found = [None if slope is None else slope[k - 1] for slope in self.slopes]
+        return [None if x is None else (x / k if k > 1 else x) for x in found]
+
+
+def _narrow(dtype: np.dtype[Any], result: np.dtype[Any]) -> np.dtype[Any]:
+    """A factor's dtype in a product of this dtype: complex only if it is."""
+    return result if dtype.kind == "c" else real_dtype(result)
+
+
+def _sum(x: Expression | None, y: Expression | None) -> Expression | None:
+    if x is None or y is None:
+        return x if y is None else y
+    total: Expression = x + y
+    return total
+
+
+def _present(value: Any) -> Any:
+    """A value that is there by construction."""
+    assert value is not None
+    return value
