@@ -8,7 +8,10 @@ import adjoint
 from tests.architecture.documented import documentation_violations, public_names
 
 
-@pytest.mark.parametrize("name", ["", "spaces", "maps", "testing", "errors"])
+NAMES = ["", "spaces", "maps", "tensors", "manifolds", "optimize", "implicit", "testing", "errors"]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_public_names_are_documented(name: str) -> None:
     module = getattr(adjoint, name) if name else adjoint
     assert public_names(module) != []

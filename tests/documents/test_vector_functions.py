@@ -115,7 +115,7 @@ def test_chain_rule_for_jacobians():
 
 @pytest.mark.parametrize("mode", list(ad.Mode))
 def test_jvp_is_the_jacobian_times_the_direction(mode):
-    """E.1.15: ∂f(x)[u] = J u, and by transposition ∂f(x)*[v] = Jᵀ v (E.1.49)."""
+    """E.1.15, E.1.46: ∂f(x)[u] = J u, and by transposition ∂f(x)*[v] = Jᵀ v (E.1.49)."""
     jacobian, covector = ad.jacobian(g, mode=mode)(X), RNG.normal(size=3)
     np.testing.assert_allclose(ad.jvp(g, (X,), (U,))[1], jacobian @ U, rtol=1e-12)
     pulled = ad.vjp(g, X)[1](covector)[0]

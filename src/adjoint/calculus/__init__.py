@@ -1,32 +1,66 @@
 """Floor 9: the calculus that users call."""
 
+from adjoint.calculus import implicit, optimize
 from adjoint.calculus.batching import vmap
+from adjoint.calculus.coordinates import Coordinates
 from adjoint.calculus.custom import linear, primitive
 from adjoint.calculus.derivative import derivative, jvp, linear_transpose, linearize, vjp
+from adjoint.calculus.derivative_tensor import derivative_tensor, higher_derivative
 from adjoint.calculus.gradient import differential, grad, value_and_grad
 from adjoint.calculus.inspection import ProgramView, program
-from adjoint.calculus.jacobian import Mode, jacobian
+from adjoint.calculus.jacobian import jacobian
 from adjoint.calculus.jit import jit
-from adjoint.calculus.second_order import hessian, hvp
+from adjoint.calculus.kinks import Kink, kinks
+from adjoint.calculus.metrics import pullback_metric
+from adjoint.calculus.node import Node, Nodes
+from adjoint.calculus.nodes import nodes
+from adjoint.calculus.planning import JacobianPlan, Mode, plan
+from adjoint.calculus.second_order import (
+    Composition,
+    hessian,
+    hvp,
+    lagrangian_hessian,
+    second_derivative,
+)
 from adjoint.calculus.stopping import stop_gradient
+from adjoint.calculus.taylor import taylor
+from adjoint.primitives.kink_table import KinkKind
 
 __all__ = [
+    "Composition",
+    "Coordinates",
+    "JacobianPlan",
+    "Kink",
+    "KinkKind",
     "Mode",
+    "Node",
+    "Nodes",
     "ProgramView",
     "derivative",
+    "derivative_tensor",
     "differential",
     "grad",
     "hessian",
+    "higher_derivative",
     "hvp",
+    "implicit",
     "jacobian",
     "jit",
     "jvp",
+    "kinks",
+    "lagrangian_hessian",
     "linear",
     "linear_transpose",
     "linearize",
+    "nodes",
+    "optimize",
+    "plan",
     "primitive",
     "program",
+    "pullback_metric",
+    "second_derivative",
     "stop_gradient",
+    "taylor",
     "value_and_grad",
     "vjp",
     "vmap",

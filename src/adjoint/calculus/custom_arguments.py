@@ -106,8 +106,11 @@ def matched(treedef: Any, tree: Any, name: str) -> list[Any]:
     try:
         return treedef.flatten_up_to(tree)  # type: ignore[no-any-return]
     except (ValueError, TypeError):
+        leaves, structure = pytrees.flatten(tree)
+        if pytrees.alike(structure, treedef):
+            return leaves
         raise ArgumentTypeError(
-            f"{name} has the structure {pytrees.structure_text(pytrees.flatten(tree)[1])}; "
+            f"{name} has the structure {pytrees.structure_text(structure)}; "
             f"expected {pytrees.structure_text(treedef)}, as in what it belongs to."
         ) from None
 

@@ -27,6 +27,7 @@ from adjoint.primitives.custom import (
 )
 from adjoint.primitives.declaration import Each, Joint
 from adjoint.primitives.expression import Expression
+from adjoint.primitives.solving import LINEAR_SOLVE
 from adjoint.primitives.structure import zeros
 from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable, operation
 from adjoint.transforms import jvp as jvp_program
@@ -184,16 +185,19 @@ def whole_program(pushed: Pushed, types: Sequence[ArrayType]) -> Program:
     builder = Builder()
     inputs = [builder.input(variable.type) for variable in pushed.program.inputs]
     found = iter(builder.inline(pushed.program, inputs))
-    return builder.build(
+    outputs = [
         next(found) if mark else zeros(builder, type_).atom
         for mark, type_ in zip(pushed.varying, types, strict=True)
-    )
+    ]
+    return builder.build(outputs)
 
 
 def _joint_places(equation: Equation, rule: Joint, count: int) -> list[int]:
     """The operands in which an operation is jointly linear."""
     if equation.primitive is CUSTOM_LINEAR:
         return list(range(equation.params["function"].fixed, count))
+    if equation.primitive is LINEAR_SOLVE:
+        return list(range(equation.params["system"].fixed, count))
     return [place for place in range(count) if rule.places is None or place in rule.places]
 
 
@@ -223,12 +227,14 @@ def linear_call(
     fixed: Sequence[ArrayType],
     inputs: Sequence[ArrayType],
     outputs: Sequence[ArrayType],
+    applicable: bool,
     forward: Callable[[], Program],
     backward: Callable[[], Pushed],
 ) -> CustomLinear:
     """A derivative that is applied by one program, and transposed by another.
 
-    forward: hands over (fixed operands, tangents) -> tangents of the results, or raises.
+    forward: hands over (fixed operands, tangents) -> tangents of the results, or raises if it is not
+        applicable.
     """
     compiled: list[Compiled] = []
     batches: dict[Any, CustomLinear] = {}
@@ -261,14 +267,14 @@ def linear_call(
                 _over(fixed, batched, size),
                 _over(inputs, None, size),
                 _over(outputs, None, size),
+                applicable,
                 rows_forward,
                 rows_backward,
             )
         return batches[key]
 
-    return CustomLinear(
-        name, len(fixed), tuple(inputs), tuple(outputs), evaluate, backward, derive, batch
-    )
+    types = tuple(inputs), tuple(outputs)
+    return CustomLinear(name, len(fixed), *types, applicable, evaluate, backward, derive, batch)
 
 
 # --- batches -------------------------------------------------------------------------------------

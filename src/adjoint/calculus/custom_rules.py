@@ -90,7 +90,7 @@ class Signature:
     def evaluate(self, *operands: Any) -> tuple[Any, ...]:
         """Run the function on arrays."""
         leaves, treedef = run_function(self.name, self.function, self.arguments, operands)
-        if treedef != self.output_tree:
+        if not pytrees.alike(treedef, self.output_tree):
             raise ShapeError(
                 f"{self.name} returned {pytrees.structure_text(treedef)}, and "
                 f"{pytrees.structure_text(self.output_tree)} before, for arguments of the same "
@@ -130,6 +130,7 @@ class Signature:
             self.types,
             types,
             self.slopes,
+            self.rules.forward is not None,
             lambda: whole_program(self.pushed(moving), self.slopes),
             lambda: self.pulled(moving),
         )

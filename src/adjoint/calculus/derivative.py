@@ -19,12 +19,12 @@ from adjoint.base.errors import (
 from adjoint.base.settings import settings
 from adjoint.calculus.arguments import Chosen, check_callable
 from adjoint.calculus.leaves import matching_leaves
-from adjoint.calculus.representation import check_space, space_of
+from adjoint.calculus.representation import space_of
 from adjoint.capture import Captured, Traced
 from adjoint.maps import LinearMap
 from adjoint.pipeline import Compiled, compile_program, prepare, run
 from adjoint.program import Program, check_linear
-from adjoint.spaces import Space, infer
+from adjoint.spaces import Space, TangentBundle, infer
 from adjoint.transforms import jvp as jvp_program
 from adjoint.transforms import linearize as linearize_program
 from adjoint.transforms import transpose as transpose_program
@@ -83,7 +83,7 @@ class Linearisation:
         self.chosen = chosen
         self.output_types = captured.output_types
         self.residuals = list(results[outputs:])
-        self.output_tree, self.output_count, aux_tree = _split_outputs(captured, has_aux)
+        self.output_tree, self.output_count, aux_tree = split_outputs(captured, has_aux)
         leaves = results[: self.output_count]
         self.value = pytrees.unflatten(self.output_tree, leaves)
         self.aux = (
@@ -117,7 +117,7 @@ def _zero(type: ArrayType, batch: int | None) -> Any:
     return np.zeros(shape, type.dtype)[()]
 
 
-def _split_outputs(captured: Captured, has_aux: bool) -> tuple[Any, int, Any]:
+def split_outputs(captured: Captured, has_aux: bool) -> tuple[Any, int, Any]:
     """The structure of the value, how many leaves it has, and the structure of the rest."""
     treedef = captured.treedef
     if not has_aux:
@@ -180,7 +180,7 @@ def jvp(
     )
     captured = chosen.capture(function)
     count = len(chosen.leaves)
-    output_tree, output_count, aux_tree = _split_outputs(captured, has_aux)
+    output_tree, output_count, aux_tree = split_outputs(captured, has_aux)
 
     def derive(program: Program, _: Any) -> tuple[Program, tuple[int, ...], Any]:
         whole = jvp_program(program, [n < count for n in range(len(program.inputs))])
@@ -234,8 +234,8 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
 def derivative(
     function: Callable[..., Any],
     *primals: Any,
-    domain: Space | None = None,
-    codomain: Space | None = None,
+    domain: Space | TangentBundle | None = None,
+    codomain: Space | TangentBundle | None = None,
 ) -> LinearMap:
     """The derivative at a point: the linear map ∂f(x) from the domain to the codomain (E.1.34).
 
@@ -247,7 +247,8 @@ def derivative(
         function: plain NumPy code.
         primals: the point. With several, the domain is the product of a tuple, and `D((u, v))`
             takes a tuple.
-        domain: the space of the point; Euclidean of its shape if not given.
+        domain: the space of the point; Euclidean of its shape if not given. Of a `Metric` or a
+            manifold, the space of the tangents at the point.
         codomain: the space of the value, likewise.
 
     Raises:
@@ -268,13 +269,14 @@ def derivative(
     return _as_map(state, source, codomain, getattr(function, "__name__", "f"))
 
 
-def _as_map(state: Linearisation, domain: Space, codomain: Space | None, name: str) -> LinearMap:
+def _as_map(
+    state: Linearisation, domain: Space, codomain: Space | TangentBundle | None, name: str
+) -> LinearMap:
     if codomain is None:
         _check_inexact(state)
-        codomain = infer(state.value)
+        target = infer(state.value)
     else:
-        check_space(codomain, "codomain")
-        codomain.check(state.value, "the function's value")
+        target = space_of(state.value, codomain, "the function's value")
 
     def forward(tangent: Any) -> Any:
         leaves = state.fill(state.push(matching_leaves(state.chosen.point, tangent, "the tangent")))
@@ -284,7 +286,7 @@ def _as_map(state: Linearisation, domain: Space, codomain: Space | None, name: s
         leaves = matching_leaves(state.value, cotangent, "the cotangent")
         return state.chosen.unflatten(state.pull(leaves))
 
-    return LinearMap(domain, codomain, forward, backward, name=f"∂{name}")
+    return LinearMap(domain, target, forward, backward, name=f"∂{name}")
 
 
 def _check_inexact(state: Linearisation) -> None:

@@ -11,7 +11,7 @@ from adjoint.calculus.arguments import Argnums, Chosen, check_callable, refuse_g
 from adjoint.calculus.representation import check_space, represent, space_of
 from adjoint.pipeline import prepare, run
 from adjoint.program import Builder, Literal, Program
-from adjoint.spaces import Covector, Space
+from adjoint.spaces import Covector, Space, TangentBundle
 from adjoint.transforms import vjp
 
 
@@ -78,7 +78,7 @@ def _split_aux(treedef: Any) -> Any:
     return None if children[1].is_leaf() else children[1]
 
 
-def _finished(chosen: Chosen, cotangents: list[Any], space: Space | None) -> Any:
+def _finished(chosen: Chosen, cotangents: list[Any], space: Space | TangentBundle | None) -> Any:
     if space is None:
         return chosen.unflatten(cotangents)
     return represent(space, chosen.unflatten(cotangents), chosen.point)
@@ -87,7 +87,7 @@ def _finished(chosen: Chosen, cotangents: list[Any], space: Space | None) -> Any
 def grad(
     function: Callable[..., Any],
     argnums: Argnums = 0,
-    space: Space | None = None,
+    space: Space | TangentBundle | None = None,
     has_aux: bool = False,
 ) -> Callable[..., Any]:
     """The gradient of a real-valued function, as a function of the same arguments.
@@ -101,7 +101,7 @@ def grad(
         argnums: which positional argument, or arguments, to differentiate with respect to. Each may
             be a pytree.
         space: the inner-product space of the arguments; Euclidean if not given. With several
-            argnums, a `Product` of a tuple.
+            argnums, a `Product` of a tuple. A `Metric` or a manifold gives it at the point.
         has_aux: whether the function returns an auxiliary output, which is passed on.
 
     Returns:
@@ -134,7 +134,7 @@ def grad(
 def value_and_grad(
     function: Callable[..., Any],
     argnums: Argnums = 0,
-    space: Space | None = None,
+    space: Space | TangentBundle | None = None,
     has_aux: bool = False,
 ) -> Callable[..., Any]:
     """The value and the gradient together; arguments as for `grad`.
@@ -164,7 +164,7 @@ def value_and_grad(
 
 
 def differential(
-    function: Callable[..., Any], *primals: Any, space: Space | None = None
+    function: Callable[..., Any], *primals: Any, space: Space | TangentBundle | None = None
 ) -> Covector:
     """The differential df(x): the covector u ↦ ∂f(x)[u] of a real function.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum
 from typing import Any
 
 from adjoint.base import pytrees
@@ -15,6 +16,14 @@ from adjoint.optimise import simplify
 from adjoint.pipeline import compile_program
 from adjoint.program import Program
 from adjoint.transforms import jvp, linearize, transpose, vjp, vmap
+
+
+class Role(Enum):
+    """What an input or output of a program is an element of, for pictures."""
+
+    ARGUMENT = "the space of the arguments: an argument, its tangent or its cotangent"
+    RESULT = "the space of the results: a result, its tangent or its cotangent"
+    CONSTANT = "neither: a constant of the function, or a residual"
 
 
 class ProgramView:
@@ -34,10 +43,21 @@ class ProgramView:
         }
     """
 
-    def __init__(self, program: Program, arguments: int, values: list[Any] | None = None) -> None:
+    def __init__(
+        self,
+        program: Program,
+        arguments: int,
+        values: list[Any] | None = None,
+        roles: tuple[list[Role], list[Role]] | None = None,
+    ) -> None:
         self.program = program
         self.arguments = arguments
         self._values = values  # of the inputs, where they are known
+        constants = len(program.inputs) - arguments
+        self.roles = roles or (
+            [Role.ARGUMENT] * arguments + [Role.CONSTANT] * constants,
+            [Role.RESULT] * len(program.outputs),
+        )
 
     @property
     def active(self) -> list[bool]:
@@ -64,30 +84,44 @@ class ProgramView:
 
     def jvp(self) -> ProgramView:
         """(inputs, tangents) -> (outputs, tangents of the outputs)."""
-        return ProgramView(simplify(jvp(self.program, self._moving())), self.arguments)
+        made = simplify(jvp(self.program, self._moving()))
+        return self._extended(made, Role.ARGUMENT, Role.RESULT)
 
     def vjp(self) -> ProgramView:
         """(inputs, cotangents of the outputs) -> (outputs, cotangents of the arguments)."""
-        return ProgramView(simplify(vjp(self.program, self._moving())), self.arguments)
+        made = simplify(vjp(self.program, self._moving()))
+        return self._extended(made, Role.RESULT, Role.ARGUMENT)
+
+    def _extended(self, made: Program, taken: Role, given: Role) -> ProgramView:
+        """A view of a program with inputs and outputs of these roles besides its own."""
+        inputs, outputs = self.roles
+        roles = (
+            [*inputs, *[taken] * (len(made.inputs) - len(inputs))],
+            [*outputs, *[given] * (len(made.outputs) - len(outputs))],
+        )
+        return ProgramView(made, self.arguments, None, roles)
 
     def linearize(self) -> ProgramView:
         """(residuals, tangents) -> tangents of the outputs: the linear half alone."""
         split = linearize(self.program, self._moving())
-        return ProgramView(simplify(split.linear), split.residuals)
+        made = simplify(split.linear)
+        return _linear_view(made, split.residuals, Role.ARGUMENT, Role.RESULT)
 
     def transpose(self) -> ProgramView:
         """(residuals, cotangents) -> cotangents of the arguments: the linear half, transposed."""
         split = linearize(self.program, self._moving())
-        return ProgramView(simplify(transpose(split.linear, split.residuals)), split.residuals)
+        made = simplify(transpose(split.linear, split.residuals))
+        return _linear_view(made, split.residuals, Role.RESULT, Role.ARGUMENT)
 
     def vmap(self, size: int) -> ProgramView:
         """The program over a batch of the arguments."""
         marks = [number < self.arguments for number in range(len(self.program.inputs))]
-        return ProgramView(simplify(vmap(self.program, marks, size)), self.arguments)
+        made = simplify(vmap(self.program, marks, size))
+        return ProgramView(made, self.arguments, None, self.roles)
 
     def simplified(self) -> ProgramView:
         """The program as it is executed."""
-        return ProgramView(simplify(self.program), self.arguments, self._values)
+        return ProgramView(simplify(self.program), self.arguments, self._values, self.roles)
 
     def source(self) -> str:
         """The source that the NumPy executor runs."""
@@ -138,6 +172,12 @@ class ProgramView:
         return repr(self.program)
 
 
+def _linear_view(made: Program, residuals: int, taken: Role, given: Role) -> ProgramView:
+    moving = len(made.inputs) - residuals
+    roles = ([Role.CONSTANT] * residuals + [taken] * moving, [given] * len(made.outputs))
+    return ProgramView(made, residuals, None, roles)
+
+
 def program(function: Callable[..., Any], *args: Any, **kwargs: Any) -> ProgramView:
     """The program of a function at these arguments, to look at.
 
@@ -167,13 +207,22 @@ def program(function: Callable[..., Any], *args: Any, **kwargs: Any) -> ProgramV
     return ProgramView(captured.program(), count, values if known else None)
 
 
-def capture_whole(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Captured:
-    """Capture a function with every array and number among its arguments traced."""
-    check_callable(function, "program")
+def capture_whole(
+    function: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    name: str = "program",
+    lines: bool = False,
+) -> Captured:
+    """Capture a function with every array and number among its arguments traced.
+
+    name: of the function that was asked, for errors. lines: whether to note the user's lines.
+    """
+    check_callable(function, name)
     leaves, treedef = pytrees.flatten(args)
     arrays = [leaf for leaf in leaves if type(leaf) is Traced or is_numeric(leaf)]
     if not arrays:
-        raise ArgumentTypeError("program needs at least one array or number among the arguments.")
+        raise ArgumentTypeError(f"{name} needs at least one array or number among the arguments.")
 
     def call(target: Any, traced: list[Any]) -> Any:
         waiting = iter(traced)
@@ -183,4 +232,5 @@ def capture_whole(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         return target(*pytrees.unflatten(treedef, whole), **kwargs)
 
     types = [traced_type(leaf) for leaf in arrays]
-    return capture(function, call, types, arrays, [type_.inexact for type_ in types])
+    active = [type_.inexact for type_ in types]
+    return capture(function, call, types, arrays, active, lines=lines)

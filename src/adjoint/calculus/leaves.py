@@ -24,7 +24,7 @@ def matching_leaves(model: Any, value: Any, name: str) -> list[Any]:
     """
     expected, treedef = pytrees.flatten(model)
     given, structure = pytrees.flatten(value)
-    if structure != treedef:
+    if not pytrees.alike(structure, treedef):
         _refuse_covectors(value, name)
         raise ArgumentTypeError(
             f"{name} has the structure {pytrees.structure_text(structure)}; expected "

@@ -7,36 +7,54 @@ from typing import Any
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType
-from adjoint.base.errors import ArgumentTypeError
+from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
 from adjoint.capture import Traced, apply, is_known, traced_type, unwrap
 from adjoint.primitives.calls import LINEAR_CALL, LinearFunction
 from adjoint.program import operation
-from adjoint.spaces import Space, infer, opaque
+from adjoint.spaces import Metric, Space, TangentBundle, infer, opaque
 
 
-def space_of(point: Any, space: Space | None, argument: str) -> Space:
-    """The space of a point: the one given, which must hold it, or the Euclidean one."""
+def space_of(point: Any, space: Space | TangentBundle | None, argument: str) -> Space:
+    """The space of a point: the one given, which must hold it, or the Euclidean one.
+
+    A tangent bundle gives its space at the point.
+    """
     if space is None:
         return infer(point)
     check_space(space, argument)
-    space.check(point, argument)
-    return space
+    return _resolved(space, point, argument)
 
 
 def check_space(space: Any, argument: str) -> None:
-    """ArgumentTypeError unless it is a space."""
-    if not isinstance(space, Space):
+    """ArgumentTypeError unless it is a space, or gives one at every point."""
+    if not isinstance(space, (Space, TangentBundle)):
         raise ArgumentTypeError(
             f"A space was expected for {argument}, got a {type(space).__name__}. "
             "ad.spaces.infer(x) gives the Euclidean space of x; ad.spaces.Weighted(...) gives it "
-            "another inner product."
+            "another inner product, ad.spaces.Metric(...) one that depends on the point."
         )
 
 
-def represent(space: Space, components: Any, point: Any) -> Any:
+def represent(space: Space | TangentBundle, components: Any, point: Any) -> Any:
     """The Riesz representative of a covector given by ambient components."""
-    space.check(point, "the argument")
-    return space._represent(space._restrict(components))
+    home = _resolved(space, point, "the argument")
+    return home._represent(home._restrict(components))
+
+
+def _resolved(space: Space | TangentBundle, point: Any, argument: str) -> Space:
+    if isinstance(space, Space):
+        space.check(point, argument)
+        return space
+    if not isinstance(space, Metric):
+        return space.at(point, argument)
+    leaves, treedef = pytrees.flatten(point)
+    if any(type(leaf) is Traced and not is_known(leaf) for leaf in leaves):
+        raise NotDifferentiableError(
+            f"The inner product of {space!r} was asked for at a traced point, inside jit, vmap or "
+            "another derivative. A metric is a function of concrete points, and is not "
+            "differentiated. Take the gradient outside, or without a metric."
+        )
+    return space.at(pytrees.unflatten(treedef, map(unwrap, leaves)), argument)
 
 
 def apply_whole(function: Any, tree: Any) -> Any:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from adjoint.base.arrays import ArrayType
+from adjoint.base.errors import DTypeError
 from adjoint.primitives.contraction import CONTRACT, canonical, split_spec
 from adjoint.primitives.conversion import PYTHON_NUMBER
 from adjoint.primitives.elementwise import SCALE
@@ -58,7 +59,11 @@ def _drop_broadcasts(
         if source is None or not _is_idle(source) or source.inputs[0].type.weak:
             continue
         trial = (*inputs[:place], source.inputs[0], *inputs[place + 1 :])
-        if op.infer(tuple(x.type for x in trial)) == (result.type,):
+        try:
+            found = op.infer(tuple(x.type for x in trial))
+        except DTypeError:  # only Python's own number is narrow enough
+            continue
+        if found == (result.type,):
             return op, trial
     return None
 

@@ -1,0 +1,372 @@
+"""Solvers of linear systems: direct, by blocks; Krylov methods; iteration; the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from adjoint.base import pytrees
+from adjoint.base.errors import ArgumentError, NotConvergedError, SingularError
+from adjoint.base.settings import settings
+from adjoint.calculus.custom_arguments import fitting, matched
+from adjoint.calculus.derivative import linear_transpose
+from adjoint.calculus.implicit.krylov import conjugate_gradients, generalised_residuals, minres
+from adjoint.calculus.implicit.layout import Rows
+from adjoint.calculus.implicit.systems import (
+    DENSE_LIMIT,
+    Bound,
+    LinearSolver,
+    Operator,
+)
+from adjoint.calculus.implicit.systems import SolveRows as SolveRows
+from adjoint.capture import sealed
+from adjoint.maps import LinearMap
+
+
+class Method(Enum):
+    """A Krylov method, by what it asks of the operator.
+
+    Example:
+        >>> import adjoint as ad
+        >>> ad.implicit.Krylov(ad.implicit.Method.GMRES).method.value
+        'an invertible operator'
+    """
+
+    CG = "a self-adjoint positive definite operator"
+    MINRES = "a self-adjoint operator"
+    GMRES = "an invertible operator"
+
+
+def precision(dtype: Any, power: float) -> float:
+    """A power of the rounding unit."""
+    return float(float(np.finfo(dtype).eps) ** power)
+
+
+def each_row(solve: SolveRows) -> SolveRows:
+    """A solver of one right-hand side, on rows of many."""
+
+    def every(rows: Rows) -> Rows:
+        found = [solve(row.ravel()).reshape(row.shape) for row in rows]
+        return np.stack(found) if found else rows
+
+    return every
+
+
+# --- direct --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Direct(LinearSolver):
+    """Write out the operator's matrix, and factorise it.
+
+    The operator is applied to a basis in one run over a batch. A batch of systems, and an operator
+    that does to every entry what it does to the others, give as many small matrices: a million
+    independent scalar equations take a million numbers. The last inverse is kept, so that a
+    derivative that is applied again does not factorise again. Of a SciPy sparse matrix, the sparse
+    LU factorisation is taken.
+
+    Raises:
+        SingularError: when solving, if the estimated condition number is beyond 1/eps.
+
+    Example:
+        >>> import numpy as np
+        >>> import adjoint as ad
+        >>> A = np.array([[2.0, 1.0], [1.0, 3.0]])
+        >>> x = ad.implicit.linear_solve(A, np.array([3.0, 4.0]), solver=ad.implicit.Direct())
+        >>> bool(np.allclose(x, [1.0, 1.0]))
+        True
+    """
+
+    def takes_blocks(self, operator: Operator) -> bool:
+        """Whether a batch is solved at once."""
+        return not operator.facts.sparse
+
+    def prepare(self, bound: Bound) -> SolveRows:
+        """Factorise."""
+        if bound.facts.sparse:
+            return each_row(_sparse(bound))
+        matrices, inverses = bound.operator.kept(bound.fixed, lambda: _factorised(bound))
+
+        def solve(rows: Rows) -> Rows:
+            right = rows.transpose(1, 2, 0)  # (blocks, size, count)
+            found = inverses @ right
+            # One step of refinement, so that the inverse loses nothing to a factorisation.
+            found += inverses @ (right - matrices @ found)
+            return np.asarray(found.transpose(2, 0, 1))
+
+        return solve
+
+
+def _factorised(bound: Bound) -> tuple[Rows, Rows]:
+    matrices = bound.matrices()
+    return matrices, _inverses(matrices)
+
+
+def _inverses(matrices: Rows) -> Rows:
+    """The inverses of matrices whose rows and columns are first brought to one scale."""
+    if not matrices.size:
+        return matrices
+    if not np.all(np.isfinite(matrices)):
+        raise SingularError(
+            "The operator of a linear system holds NaN or infinity where it is to be inverted. "
+            "Look at the point it was linearised at."
+        )
+    rows = np.max(np.abs(matrices), axis=2, keepdims=True)
+    columns = np.max(np.abs(matrices / np.where(rows, rows, 1)), axis=1, keepdims=True)
+    if not np.all(rows) or not np.all(columns):
+        raise SingularError(
+            f"The operator of a linear system is singular: {_which(rows, columns)} of its matrix "
+            "is zero. An equation does not depend on the unknowns, or an unknown is in no equation."
+        )
+    scaled = matrices / rows / columns
+    if matrices.shape[-1] == 1:
+        return np.asarray(1 / scaled / columns / rows)
+    try:
+        inverses = np.linalg.inv(scaled)
+    except np.linalg.LinAlgError:
+        inverses = np.full_like(scaled, np.inf)
+    condition = float(np.max(_one_norms(scaled) * _one_norms(inverses)))
+    _refuse_condition(condition, matrices.dtype, len(matrices))
+    return np.asarray(inverses / columns.transpose(0, 2, 1) / rows.transpose(0, 2, 1))
+
+
+def _which(rows: Rows, columns: Rows) -> str:
+    if not np.all(rows):
+        return f"row {int(np.argwhere(rows == 0)[0][1])}"
+    return f"column {int(np.argwhere(columns == 0)[0][2])}"
+
+
+def _one_norms(matrices: Rows) -> Rows:
+    return np.asarray(np.max(np.sum(np.abs(matrices), axis=1), axis=-1))
+
+
+def _refuse_condition(condition: float, dtype: Any, blocks: int) -> None:
+    limit = 1 / precision(dtype, 1.0)
+    if not condition < limit:
+        among = f" in one of {blocks} blocks" if blocks > 1 else ""
+        raise SingularError(
+            f"The operator of a linear system is singular to working precision{among}: its "
+            f"condition number is {condition:.1e}, and 1/eps is {limit:.1e}. There the implicit "
+            "function theorem promises no derivative."
+        )
+
+
+def _sparse(bound: Bound) -> SolveRows:
+    from scipy.sparse import coo_array
+    from scipy.sparse.linalg import LinearOperator, onenormest, splu
+
+    data, rows, columns = (np.asarray(each) for each in bound.fixed)
+    shape = (bound.size, bound.size)
+    places = (columns, rows) if bound.facts.dual else (rows, columns)
+    matrix = coo_array((data, places), shape).tocsc()
+    try:
+        factors: Any = splu(matrix)
+        inverse = LinearOperator(
+            shape,
+            matvec=factors.solve,
+            rmatvec=lambda v: factors.solve(v, "T"),
+            matmat=factors.solve,
+            rmatmat=lambda v: factors.solve(v, "T"),
+            dtype=data.dtype,
+        )
+        size = float(np.max(abs(matrix).sum(axis=0)))
+        condition = size * float(onenormest(inverse))
+    except RuntimeError:  # exactly singular, in SuperLU's words
+        condition = np.inf
+    _refuse_condition(condition, data.dtype, 1)
+
+    def solve(right: Rows) -> Rows:
+        return np.asarray(factors.solve(right))
+
+    return solve
+
+
+# --- Krylov methods ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Krylov(LinearSolver):
+    """Krylov methods, which apply the operator and never write it out.
+
+    Lengths and angles are those of the space of the unknowns: in it conjugate gradients need the
+    operator to be self-adjoint and positive, and in it residuals are measured. Functions tell
+    programs apart by identity: make a preconditioner once, not at every call.
+
+    Attributes:
+        method: the method; None for the one that the facts told of the operator allow.
+        tolerance: of the residual's norm, relative to the right-hand side's; eps^(2/3) if None.
+        limit: how many times the operator is applied; ten times the unknowns, and 100, if None.
+        preconditioner: an approximate inverse, as a `LinearMap` or a function of a right-hand side,
+            linear and in NumPy (its transpose is derived for transposed systems).
+        restart: after how many steps GMRES begins anew.
+
+    Raises:
+        NotConvergedError: when solving, if the tolerance is not reached.
+
+    Example:
+        >>> import numpy as np
+        >>> import adjoint as ad
+        >>> laplacian = lambda x: 2 * x - np.roll(x, 1) - np.roll(x, -1) + x
+        >>> solver = ad.implicit.Krylov(ad.implicit.Method.CG)
+        >>> x = ad.implicit.linear_solve(laplacian, np.ones(1000), solver=solver)
+        >>> bool(np.allclose(x, 1.0))
+        True
+    """
+
+    method: Method | None = None
+    tolerance: float | None = None
+    limit: int | None = None
+    preconditioner: LinearMap | Callable[[Any], Any] | None = None
+    restart: int = 50
+
+    def takes_blocks(self, operator: Operator) -> bool:
+        """One after the other."""
+        return False
+
+    def prepare(self, bound: Bound) -> SolveRows:
+        """Choose the method."""
+        facts, dtype = bound.facts, bound.solution.dtype
+        method = self.method or (
+            Method.CG if facts.positive else Method.MINRES if facts.self_adjoint else Method.GMRES
+        )
+        if settings().debug and method is not Method.GMRES:
+            _check_self_adjoint(bound)
+        tolerance = self.tolerance or precision(dtype, 2 / 3)
+        limit = self.limit or max(100, 10 * bound.size)
+        precondition = self._preconditioner(bound)
+
+        def solve(right: Rows) -> Rows:
+            goal = tolerance * bound.norm(right)
+            if method is Method.CG:
+                found, steps = conjugate_gradients(bound, right, precondition, goal, limit)
+            elif method is Method.MINRES:
+                found, steps = minres(bound, right, precondition, goal, limit)
+            else:
+                chosen = min(self.restart, bound.size)
+                found, steps = generalised_residuals(
+                    bound, right, precondition, goal, limit, chosen
+                )
+            check_solution(bound, right, found, goal, f"{method.name} in {steps} steps")
+            return found
+
+        return each_row(solve)
+
+    def _preconditioner(self, bound: Bound) -> SolveRows:
+        given, facts = self.preconditioner, bound.facts
+        if given is None:
+            return lambda r: r
+        if isinstance(given, LinearMap):
+            function = given._transpose if facts.dual else given._apply
+            if function is None:
+                raise ArgumentError(
+                    "The preconditioner of a transposed system was asked for, and the LinearMap "
+                    "given has no transpose. Give it one, or give a function in NumPy."
+                )
+        else:
+            function = given
+            if facts.dual:
+                leaves = bound.solution.leaves(np.zeros(bound.size, bound.solution.dtype))
+                pull = linear_transpose(given, pytrees.unflatten(facts.domain, leaves))
+                function = lambda tree: pull(tree)[0]  # noqa: E731
+
+        def apply(r: Rows) -> Rows:
+            tree = pytrees.unflatten(facts.codomain, bound.right.leaves(r))
+            return bound.solution.vector(pytrees.leaves(function(tree)))
+
+        return apply
+
+
+def _check_self_adjoint(bound: Bound) -> None:
+    """In debug mode: what was told of the operator, tried on two random vectors."""
+    generator = np.random.default_rng(0)
+    x, y = (generator.standard_normal(bound.size) for _ in range(2))
+    left, right = bound.inner(bound.times(x), y), bound.inner(x, bound.times(y))
+    scale = bound.norm(bound.times(x)) * bound.norm(y) + bound.norm(x) * bound.norm(bound.times(y))
+    if abs(left - right) > precision(bound.solution.dtype, 0.5) * scale:
+        raise ArgumentError(
+            "The operator of a linear system was said to be self-adjoint, and is not: <A x, y> is "
+            f"{left:.6g} and <x, A y> is {right:.6g} for two random vectors."
+        )
+
+
+def check_solution(bound: Bound, right: Rows, found: Rows, goal: float, how: str) -> None:
+    """NotConvergedError unless the residual is below the goal."""
+    residual = bound.norm(right - bound.times(found))
+    if not residual <= goal:
+        raise NotConvergedError(
+            f"A linear system of {bound.size} unknowns was not solved: {how} left a residual of "
+            f"{residual:.2e}, and {goal:.2e} is allowed. Allow more, precondition it, or use "
+            "ad.implicit.Direct(); where the operator is singular, nothing helps."
+        )
+
+
+# --- the user's own ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Given(LinearSolver):
+    """A solver of the user's: (LinearMap, right-hand side) -> solution."""
+
+    function: Callable[[LinearMap, Any], Any]
+
+    def takes_blocks(self, operator: Operator) -> bool:
+        """One after the other."""
+        return False
+
+    def prepare(self, bound: Bound) -> SolveRows:
+        """Called with the operator as a map."""
+        linear_map = bound.as_map()
+        facts = bound.facts
+
+        def solve(right: Rows) -> Rows:
+            given = pytrees.unflatten(facts.codomain, bound.right.leaves(right))
+            with sealed("The solver of a linear system"):
+                tree = self.function(linear_map, given)
+            name = "What the solver of a linear system returned"
+            parts = matched(facts.domain, tree, name)
+            types = bound.solution.types
+            pairs = zip(parts, types, strict=True)
+            found = bound.solution.vector([fitting(part, type_, name) for part, type_ in pairs])
+            goal = precision(bound.solution.dtype, 0.5) * bound.norm(right)
+            check_solution(bound, right, found, goal, "the solver given")
+            return found
+
+        return each_row(solve)
+
+
+# --- the choice ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Automatic(LinearSolver):
+    """Direct for sparse matrices, small blocks and entrywise operators; else Krylov."""
+
+    def _chosen(self, operator: Operator) -> Direct | Krylov:
+        small = operator.facts.sparse or operator.size <= DENSE_LIMIT
+        return Direct() if small else Krylov()
+
+    def takes_blocks(self, operator: Operator) -> bool:
+        """As the solver chosen."""
+        return self._chosen(operator).takes_blocks(operator)
+
+    def prepare(self, bound: Bound) -> SolveRows:
+        """As the solver chosen."""
+        return self._chosen(bound.operator).prepare(bound)
+
+
+def as_linear_solver(solver: Any, name: str) -> LinearSolver:
+    """A solver of linear systems from what a user may give for one."""
+    if solver is None:
+        return Automatic()
+    if isinstance(solver, LinearSolver):
+        return solver
+    if callable(solver):
+        return Given(solver)
+    raise ArgumentError(
+        f"{name} must be ad.implicit.Direct(), Krylov() or Iteration(), or a function of a "
+        f"LinearMap and a right-hand side. Got {solver!r}."
+    )

@@ -1,0 +1,440 @@
+"""Functions that an equation f(y, x) = 0 defines: solved, checked and differentiated."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from adjoint.base import pytrees
+from adjoint.base.arrays import ArrayType, array_type
+from adjoint.base.errors import NotConvergedError, SingularError
+from adjoint.base.settings import settings
+from adjoint.calculus.custom_arguments import fitting, matched
+from adjoint.calculus.implicit.layout import Layout, Rows
+from adjoint.calculus.implicit.linear_solvers import precision
+from adjoint.calculus.implicit.systems import DENSE_LIMIT, Bound, Facts, Operator
+from adjoint.pipeline import Compiled, compile_program
+from adjoint.primitives.custom import Marks, Pushed
+from adjoint.primitives.expression import Expression, bind
+from adjoint.primitives.solving import LINEAR_SOLVE, ImplicitFunction
+from adjoint.primitives.structure import zeros
+from adjoint.program import Builder, Program
+from adjoint.transforms import linearize
+from adjoint.transforms import vmap as vmap_program
+from adjoint.transforms.jvp import push_forward, tangent_type
+
+
+class Solver(ABC):
+    """What solves equations. Equal ones solve alike: they tell programs apart."""
+
+    @abstractmethod
+    def find(self, problem: Problem) -> Rows:
+        """The coordinates of a solution; NotConvergedError."""
+
+    def takes_batches(self, operator: Operator) -> bool:
+        """Whether it may try the equations of a batch all at once, as one."""
+        return False
+
+
+@dataclass(frozen=True)
+class Options:
+    """How an equation is solved.
+
+    facts: of the derivative with respect to y. tolerance: of the check of what a solver found; None
+    for ten times what the solver was told to reach, and at least eps^(1/2). polish: Newton steps
+    after the solver. initial: whether y begins at the first operands. objective: whether the first
+    value of the program is what y minimises, and the others its gradient.
+    """
+
+    solver: Solver
+    facts: Facts
+    tolerance: float | None = None
+    polish: int = 0
+    initial: bool = True
+    objective: bool = False
+
+    @property
+    def asked(self) -> float:
+        """The tolerance that the solver was told to reach; 0 where it was left to it."""
+        return getattr(self.solver, "tolerance", None) or 0.0
+
+
+class Core(ABC):
+    """A function that an equation defines, at one signature."""
+
+    key: Hashable
+    inputs: tuple[ArrayType, ...]
+    outputs: tuple[ArrayType, ...]
+
+    def __init__(self) -> None:
+        self._derived: dict[Marks, Pushed] = {}
+        self._lock = threading.RLock()
+
+    @abstractmethod
+    def evaluate(self, *operands: Any) -> tuple[Any, ...]:
+        """Solve on arrays."""
+
+    @abstractmethod
+    def push(self, moving: Marks) -> Pushed:
+        """The derivative with respect to the operands marked."""
+
+    def derive(self, moving: Marks) -> Pushed:
+        """The derivative, made once: (operands, y, tangents that move) -> tangents of y."""
+        with self._lock:
+            if moving not in self._derived:
+                self._derived[moving] = self.push(moving)
+            return self._derived[moving]
+
+    @cached_property
+    def function(self) -> ImplicitFunction:
+        """What programs hold."""
+        return ImplicitFunction(
+            self.key,
+            f"unknowns: {sum(type_.size for type_ in self.outputs)}",
+            self.inputs,
+            self.outputs,
+            self.evaluate,
+            self.derive,
+            lambda batched, size: Batched(self, batched, size).function,
+        )
+
+
+class Implicit(Core):
+    """An equation whose left-hand side is a program: (y, operands) -> f.
+
+    Its derivative is that of the implicit function theorem (E.1.72): with A = ∂_y f and
+    B = -∂_x f at the solution, dy = A^-1 B dx.
+
+    lead: how many axes in front number the examples of a batch.
+    """
+
+    def __init__(self, program: Program, unknowns: int, options: Options, lead: int = 0) -> None:
+        super().__init__()
+        self.options = options
+        self.lead = lead
+        self.whole = program
+        first = int(options.objective)
+        self.program = Program(program.inputs, program.equations, program.outputs[first:])
+        self.outputs = program.input_types[:unknowns]
+        self.unknowns = unknowns
+        self.inputs = program.input_types[0 if options.initial else unknowns :]
+        self.key = ("implicit", program, unknowns, options, lead, settings().kink)
+
+    # --- programs --------------------------------------------------------------------------------
+
+    @cached_property
+    def _linearised(self) -> tuple[Program, Operator]:
+        """(y, operands) -> (f, residuals); and ∂_y f, which depends on these residuals."""
+        active = [number < self.unknowns for number in range(len(self.program.inputs))]
+        split = linearize(self.program, active)
+        builder = Builder()
+        inputs = [builder.input(variable.type) for variable in split.linear.inputs]
+        found = iter(builder.inline(split.linear, inputs))
+        outputs = [
+            next(found) if mark else zeros(builder, tangent_type(atom.type)).atom
+            for mark, atom in zip(split.varying, self.program.outputs, strict=True)
+        ]
+        linear, facts = builder.build(outputs), self.options.facts
+        return split.primal, Operator(linear, split.residuals, facts, self.lead)
+
+    @property
+    def primal(self) -> Program:
+        """(y, operands) -> (f, what ∂_y f depends on)."""
+        return self._linearised[0]
+
+    @property
+    def operator(self) -> Operator:
+        """∂_y f."""
+        return self._linearised[1]
+
+    @cached_property
+    def layout(self) -> Layout:
+        """How y is written in coordinates."""
+        return Layout(self.outputs, self.lead)
+
+    @cached_property
+    def value_layout(self) -> Layout:
+        """How f is written in coordinates."""
+        return Layout(self.program.output_types, self.lead)
+
+    @cached_property
+    def signs(self) -> Rows:
+        """Random signs, the same at every run."""
+        shape = (self.layout.blocks, self.layout.size)
+        return np.random.default_rng(0).choice([-1.0, 1.0], shape)
+
+    @cached_property
+    def values(self) -> Compiled:
+        """(y, operands) -> the objective, if there is one, and f."""
+        return compile_program(self.whole)
+
+    @cached_property
+    def residuals(self) -> Compiled:
+        """(y, operands) -> (f, what ∂_y f depends on), compiled."""
+        return compile_program(self.primal)
+
+    def push(self, moving: Marks) -> Pushed:
+        """(operands, y, tangents of those that move) -> tangents of y (E.1.72)."""
+        builder = Builder()
+        operands = [builder.input(type_) for type_ in self.inputs]
+        y = [builder.input(type_) for type_ in self.outputs]
+        waiting = [
+            builder.input(tangent_type(type_)) if mark else None
+            for type_, mark in zip(self.inputs, moving, strict=True)
+        ]
+        skipped = self.unknowns if self.options.initial else 0
+        point = [*y, *operands[skipped:]]
+        tangents = [*(None for _ in y), *waiting[skipped:]]
+        values = builder.inline(self.primal, point)
+        _, slopes = push_forward(builder, self.program, point, tangents)
+        if all(slope is None for slope in slopes):
+            return Pushed(builder.build([]), (False,) * len(y))
+        right = [
+            zeros(builder, tangent_type(atom.type))
+            if slope is None
+            else -Expression(builder, slope)
+            for slope, atom in zip(slopes, self.program.outputs, strict=True)
+        ]
+        fixed = [Expression(builder, atom) for atom in values[len(slopes) :]]
+        found = bind(LINEAR_SOLVE, *fixed, *right, system=self.operator.system, builder=builder)
+        return Pushed(builder.build([each.atom for each in found]), (True,) * len(y))
+
+    # --- runs ------------------------------------------------------------------------------------
+
+    def evaluate(self, *operands: Any) -> tuple[Any, ...]:
+        """Solve, take the Newton steps asked for, and check."""
+        problem = Problem(self, operands)
+        found = self.options.solver.find(problem)
+        with np.errstate(all="ignore"):
+            for _ in range(self.options.polish):
+                found = problem.polished(found)
+            problem.check(found)
+            if self.options.objective and self.operator.size <= DENSE_LIMIT:
+                problem.check_least(found)
+        return tuple(problem.layout.leaves(found))
+
+
+class Batched(Core):
+    """One equation for each example of a batch: solved all at once, or one after the other."""
+
+    def __init__(self, inner: Core, batched: Marks, size: int) -> None:
+        super().__init__()
+        self.inner = inner
+        self.batched = batched
+        self.count = size
+        self.inputs = _over(inner.inputs, batched, size)
+        self.outputs = _over(inner.outputs, [True] * len(inner.outputs), size)
+        self.key = ("batched", inner.key, batched, size)
+
+    def evaluate(self, *operands: Any) -> tuple[Any, ...]:
+        """Solve all at once where that works; else each, so that none hinders the others."""
+        whole = self.whole
+        if whole is not None and self.count:
+            with suppress(NotConvergedError, SingularError):
+                count = whole.unknowns
+                start = [
+                    x if mark else np.broadcast_to(x, (self.count, *np.shape(x)))
+                    for x, mark in zip(operands[:count], self.batched[:count], strict=True)
+                ]
+                return whole.evaluate(*start, *operands[count:])
+        pairs = list(zip(operands, self.batched, strict=True))
+        rows = [
+            self.inner.evaluate(*(x[number] if mark else x for x, mark in pairs))
+            for number in range(self.count)
+        ]
+        if not rows:
+            return tuple(np.zeros(type_.shape, type_.dtype) for type_ in self.outputs)
+        return tuple(np.stack(column) for column in zip(*rows, strict=True))
+
+    @cached_property
+    def whole(self) -> Implicit | None:
+        """The equations as one; None where the solver does not take them so.
+
+        What is found is checked example by example, and more tightly.
+        """
+        inner = self.inner
+        if not isinstance(inner, Implicit) or not inner.options.initial or inner.options.polish:
+            return None
+        options, unknowns = inner.options, inner.unknowns
+        marks = [*(True for _ in range(unknowns)), *self.batched[unknowns:]]
+        program = vmap_program(inner.whole, marks, self.count)
+        least = 10 * max(precision(inner.layout.dtype, 0.75), options.asked)
+        tighter = replace(options, tolerance=options.tolerance or least)
+        whole = Implicit(program, unknowns, tighter, inner.lead + 1)
+        takes = options.facts.space is None and options.solver.takes_batches(whole.operator)
+        return whole if takes else None
+
+    def push(self, moving: Marks) -> Pushed:
+        """That of one example, over the batch."""
+        found = self.inner.derive(moving)
+        tangents = [mark for mark, moves in zip(self.batched, moving, strict=True) if moves]
+        marks = [*self.batched, *(True for _ in self.outputs), *tangents]
+        return Pushed(vmap_program(found.program, marks, self.count), found.varying)
+
+
+def _over(types: Sequence[ArrayType], marks: Sequence[bool], size: int) -> tuple[ArrayType, ...]:
+    return tuple(
+        array_type((size, *type_.shape), type_.dtype) if mark else type_
+        for type_, mark in zip(types, marks, strict=True)
+    )
+
+
+# --- what solvers see ----------------------------------------------------------------------------
+
+
+class Problem:
+    """An equation at given operands, on the real coordinates z of y."""
+
+    def __init__(self, implicit: Implicit, operands: Sequence[Any]) -> None:
+        self.implicit = implicit
+        self.options = implicit.options
+        self.layout = implicit.layout
+        self.values = implicit.value_layout
+        skipped = implicit.unknowns if self.options.initial else 0
+        self.start = [np.array(array) for array in operands[:skipped]]
+        self.operands = list(operands[skipped:])
+
+    def coordinates(self, tree: Any) -> Rows:
+        """The coordinates of a y that a solver of the user's returned."""
+        name = "What the solver of an implicit function returned"
+        parts = matched(self.options.facts.domain, tree, name)
+        pairs = zip(parts, self.layout.types, strict=True)
+        return self.layout.vector([fitting(part, type_, name) for part, type_ in pairs])
+
+    @property
+    def initial(self) -> Rows:
+        """Where to begin."""
+        return self.layout.vector(self.start)
+
+    @property
+    def objective(self) -> bool:
+        """Whether there is one that is minimised."""
+        return self.options.objective
+
+    def value(self, z: Rows) -> tuple[float, Rows]:
+        """The objective, and its gradient."""
+        value, *slopes = self.implicit.values([*self.layout.leaves(z), *self.operands])
+        return float(value), self.values.vector(slopes)
+
+    def residual(self, z: Rows) -> Rows:
+        """f."""
+        found = self.implicit.values([*self.layout.leaves(z), *self.operands])
+        return self.values.vector(found[int(self.objective) :])
+
+    def linearised(self, z: Rows) -> tuple[Rows, list[Any]]:
+        """f, and what ∂_y f depends on."""
+        count = len(self.implicit.program.outputs)
+        found = self.implicit.residuals([*self.layout.leaves(z), *self.operands])
+        return self.values.vector(found[:count]), list(found[count:])
+
+    def step(self, residual: Rows, fixed: Sequence[Any]) -> Rows:
+        """Newton's step: (∂_y f)^-1 f."""
+        right = [np.asarray(leaf)[None] for leaf in self.values.leaves(residual)]
+        found = self.implicit.operator.prepare(fixed)(right)
+        return self.layout.vector([leaf[0] for leaf in found])
+
+    def matrix(self, z: Rows) -> Rows:
+        """∂_y f, written out."""
+        fixed = self.linearised(z)[1]
+        basis = np.eye(self.layout.size, dtype=self.layout.dtype)
+        return np.stack([self.times(fixed, u) for u in basis], axis=1)
+
+    def times(self, fixed: Sequence[Any], u: Rows) -> Rows:
+        """∂_y f[u]."""
+        apply = self.implicit.operator.compiled(0)
+        return self.values.vector(apply([*fixed, *self.layout.leaves(u)]))
+
+    def norm(self, z: Rows) -> float:
+        """The norm of coordinates, in the space of y if one was given."""
+        space = self.options.facts.space
+        if space is None:
+            return float(np.linalg.norm(z))
+        tree = pytrees.unflatten(self.options.facts.domain, self.layout.leaves(z))
+        return float(space._norm(tree))
+
+    # --- accuracy --------------------------------------------------------------------------------
+
+    def _probed(self, z: Rows, fixed: Sequence[Any]) -> Rows:
+        """∂_y f[v] for one v of random signs, with entries of the size of y and at least 1."""
+        blocks = np.abs(z).reshape(self.layout.blocks, -1)
+        sizes = np.maximum(1.0, np.max(blocks, axis=1, initial=0.0, keepdims=True))
+        v = (sizes * self.implicit.signs).ravel()
+        return self.times(fixed, v.astype(z.dtype))
+
+    def units(self, z: Rows, fixed: Sequence[Any]) -> Rows:
+        """In each example, how large f becomes where y moves by its own size.
+
+        Tolerances are relative to it, so that it does not matter in which units f is given.
+        """
+        return self._each_norm(self._probed(z, fixed))
+
+    def sizes(self, z: Rows) -> Rows:
+        """In each example, the norm of y, and at least 1."""
+        return np.maximum(1.0, self._each_norm(z))
+
+    def relative(self, residual: Rows, units: Rows) -> float:
+        """The norm of f relative to these units, in the example where it is largest."""
+        norms = self._each_norm(residual)
+        return float(np.max(np.where(norms == 0, 0.0, norms / units), initial=0.0))
+
+    def _each_norm(self, z: Rows) -> Rows:
+        """The norm in each example."""
+        if self.layout.blocks == 1:
+            return np.array([self.norm(z)])
+        return np.asarray(np.linalg.norm(z.reshape(self.layout.blocks, -1), axis=1))
+
+    def polished(self, z: Rows) -> Rows:
+        """After one Newton step, if that makes the residual smaller."""
+        residual, fixed = self.linearised(z)
+        if not np.any(residual):
+            return z
+        found = z - self.step(residual, fixed)
+        better = self.norm(self.residual(found)) < self.norm(residual)
+        return found if better else z
+
+    def check(self, z: Rows) -> None:
+        """NotConvergedError unless f is zero there, as far as the tolerance goes."""
+        residual, fixed = self.linearised(z)
+        if not np.all(np.isfinite(z)) or not np.all(np.isfinite(residual)):
+            raise NotConvergedError(
+                "The solver of an implicit function returned NaN or infinity, or a point where "
+                "its equation has that value. There is no derivative at such a point."
+            )
+        least = max(precision(self.layout.dtype, 0.5), 10 * self.options.asked)
+        tolerance = self.options.tolerance or least
+        units = self.units(z, fixed)
+        size = self.relative(residual, units)
+        if not size <= tolerance:
+            raise NotConvergedError(
+                "The solver of an implicit function returned a point where its equation does not "
+                f"hold: |f(y, x)| is {size:.2e} of what f changes by where y moves by its own "
+                f"size ({np.max(units):.1e}), and {tolerance:.2e} is allowed. The derivative holds "
+                "at solutions only: solve more tightly, polish with polish=1, or allow more with "
+                "tolerance=."
+            )
+
+    def check_least(self, z: Rows) -> None:
+        """NotConvergedError where the objective curves downwards: at a saddle or a maximum."""
+        bound = Bound(self.implicit.operator, self.linearised(z)[1])
+        matrices = bound.matrices()
+        if self.options.facts.space is not None:  # self-adjoint, but not symmetric
+            columns = matrices.transpose(0, 2, 1).reshape(-1, bound.solution.blocks * bound.size)
+            mapped = [bound.riesz(column) for column in columns]
+            matrices = np.stack(mapped, axis=-1).reshape(matrices.shape)
+        sizes = np.max(np.abs(matrices), axis=(1, 2), keepdims=True, initial=0.0)
+        allowed = precision(self.layout.dtype, 0.5) * sizes + np.finfo(self.layout.dtype).tiny
+        try:
+            np.linalg.cholesky(matrices + allowed * np.eye(bound.size, dtype=matrices.dtype))
+        except np.linalg.LinAlgError:
+            raise NotConvergedError(
+                "The solver of a minimisation returned a point where the gradient is zero and the "
+                "Hessian has a negative eigenvalue: a saddle point or a maximum. Begin elsewhere, "
+                'or use a solver that minimises, such as ad.implicit.SciPy("trust-ncg").'
+            ) from None

@@ -1,0 +1,341 @@
+"""Solving quadratic programs to rounding: an interior point method, then its active constraints.
+
+Interior point methods stop some 1e-9 from the solution, with multipliers of inactive constraints
+that are small and not zero. Which constraints are active they tell reliably, and those with
+equality are linear equations (the KKT system), solved to rounding here. So the multiplier of an
+inactive constraint is exactly zero.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from adjoint.base.errors import (
+    ArgumentError,
+    InfeasibleError,
+    MissingPackageError,
+    NotConvergedError,
+    UnboundedError,
+)
+
+Array = np.ndarray[Any, Any]
+
+_BALANCING_STEPS: Final = 6  # each takes the square root of how far sizes lie apart
+# Relative errors that a solution of linear equations may have, and that of what is near.
+_EXACT: Final = 1e-9
+_NEAR: Final = 1e-7
+# Of the distance, beside an objective of size 1.
+_PROXIMITY: Final = 1e-7
+
+
+class Problem(NamedTuple):
+    """min x'Qx / 2 + q'x subject to Ax = b, Gx <= h; without constraints of a kind, 0 rows."""
+
+    Q: Any
+    q: Any
+    A: Any
+    b: Any
+    G: Any
+    h: Any
+
+
+class Solution(NamedTuple):
+    """A minimiser and its Lagrange multipliers: Qx + q + A'nu + G'lambda = 0, with lambda >= 0.
+
+    x: the minimiser, shape (n,). equality: nu, the multipliers of Ax = b. inequality: lambda, those
+    of Gx <= h; zero where a constraint is not active.
+    """
+
+    x: Any
+    equality: Any
+    inequality: Any
+
+
+def solve(problem: Problem) -> Solution:
+    """The solution of a convex program of arrays, in double precision."""
+    problem = Problem(*(np.asarray(each, float) for each in problem))
+    problem = problem._replace(Q=(problem.Q + problem.Q.T) / 2)
+    _check(problem)
+    if not len(problem.h):
+        return _only_equalities(problem)
+    return _polished(problem, _interior_point(problem))
+
+
+def _check(problem: Problem) -> None:
+    for name, array in problem._asdict().items():
+        if not np.all(np.isfinite(array)):
+            raise ArgumentError(
+                f"{name} of a quadratic program holds NaN or infinity. Leave constraints that do "
+                "not bind away, or give them a large bound."
+            )
+    if not len(problem.q):
+        return
+    eigenvalues = np.linalg.eigvalsh(problem.Q)
+    allowed = len(problem.q) * np.finfo(float).eps * 8 * max(abs(eigenvalues[0]), eigenvalues[-1])
+    if eigenvalues[0] < -allowed:
+        raise ArgumentError(
+            f"Q of a quadratic program is not positive semidefinite: its smallest eigenvalue is "
+            f"{eigenvalues[0]:.3g}, its largest {eigenvalues[-1]:.3g}. The program is not convex, "
+            "and quadratic_program finds minimisers of convex ones only."
+        )
+
+
+# --- linear equations ----------------------------------------------------------------------------
+
+
+def _scales(problem: Problem) -> tuple[Any, Any, Any]:
+    """Factors of x and of the rows of A and G that make the largest entries about 1 everywhere.
+
+    Variables and constraints may be written in any units. This is Ruiz's iteration (2001) on the
+    matrix [[Q, A', G'], [A, 0, 0], [G, 0, 0]]; problems may be traced.
+    """
+    curvature, rows = np.abs(problem.Q), np.abs(np.concatenate([problem.A, problem.G]))
+    columns, each = np.ones_like(problem.q), np.ones_like(rows[:, 0])
+    for _ in range(_BALANCING_STEPS):
+        scaled = rows * each[:, None] * columns
+        largest = np.max(curvature * columns[:, None] * columns, axis=1)
+        largest = np.maximum(largest, np.max(scaled, axis=0, initial=0))
+        widest = np.max(scaled, axis=1)
+        columns = columns / np.sqrt(np.where(largest > 0, largest, 1))
+        each = each / np.sqrt(np.where(widest > 0, widest, 1))
+    count = problem.b.shape[0]
+    return columns, each[:count], each[count:]
+
+
+def _stationary(problem: Problem, near: Solution, active: Array) -> Solution:
+    """The solution with these inequalities as equations and the others left away.
+
+    Of many solutions the nearest.
+    """
+    n, equalities = len(problem.q), len(problem.b)
+    rows = np.concatenate([problem.A, problem.G[active]])
+    empty = np.zeros((len(rows), len(rows)))
+    matrix = np.block([[problem.Q, rows.T], [rows, empty]])
+    right = np.concatenate([-problem.q, problem.b, problem.h[active]])
+    columns, of_equations, of_inequalities = _scales(problem)
+    scale = np.concatenate([columns, of_equations, of_inequalities[active]])
+    inverse = _inverse(scale[:, None] * matrix * scale)
+    found = np.concatenate([near.x, near.equality, near.inequality[active]])
+    for _ in range(2):  # the second time refines
+        found = found + scale * (inverse @ (scale * (right - matrix @ found)))
+    inequality = np.zeros(len(problem.h))
+    inequality[active] = found[n + equalities :]
+    return Solution(found[:n], found[n : n + equalities], inequality)
+
+
+def _inverse(matrix: Array) -> Array:
+    """The inverse, or the pseudo-inverse of what is singular to working precision."""
+    try:
+        found = np.linalg.inv(matrix)
+        condition = np.linalg.norm(matrix, 1) * np.linalg.norm(found, 1) if found.size else 1.0
+    except np.linalg.LinAlgError:
+        condition = np.inf
+    if condition < 1e13:
+        return found
+    return np.linalg.pinv(matrix, rcond=1e-13, hermitian=True)
+
+
+def _only_equalities(problem: Problem) -> Solution:
+    zero = Solution(*map(np.zeros_like, (problem.q, problem.b, problem.h)))
+    found = _stationary(problem, zero, np.zeros(0, bool))
+    error, gap = _errors(problem, found)
+    if gap > _EXACT:
+        raise InfeasibleError(
+            f"The equations Ax = b of a quadratic program contradict each other: the best x leaves "
+            f"|Ax - b| = {_size(problem.A @ found.x - problem.b):.3g}. Rows of A depend on each "
+            "other, and b does not."
+        )
+    if error > _EXACT:
+        slope = problem.Q @ found.x + problem.q + problem.A.T @ found.equality
+        raise UnboundedError(_falls(problem, -slope))
+    return found
+
+
+def _falls(problem: Problem, direction: Array) -> str:
+    direction = direction / _size(direction)
+    return (
+        "A quadratic program has no minimiser: along the direction d = "
+        f"{_listed(direction)} its constraints allow every step, and the objective falls without "
+        f"end, with q'd = {problem.q @ direction:.3g} and Qd = 0."
+    )
+
+
+def _size(array: Array) -> float:
+    return float(np.max(np.abs(array), initial=0))
+
+
+def _listed(array: Array) -> str:
+    return np.array2string(array, precision=3, threshold=8, edgeitems=3, suppress_small=True)
+
+
+# --- the interior point method --------------------------------------------------------------------
+
+
+def _interior_point(problem: Problem) -> Solution:
+    """Clarabel's solution (Goulart and Chen, 2024)."""
+    try:
+        clarabel: Any = import_module("clarabel")  # an extra
+    except ImportError:
+        raise MissingPackageError(
+            "Quadratic programs with inequalities are solved by Clarabel, which is not installed: "
+            "pip install 'adjoint[qp]'. With equations alone it is not needed."
+        ) from None
+    from scipy.sparse import csc_array, triu  # late: slow to import
+
+    equalities, inequalities = len(problem.b), len(problem.h)
+    columns, *rows = _scales(problem)
+    each = np.concatenate(rows)
+    cones = [clarabel.ZeroConeT(equalities), clarabel.NonnegativeConeT(inequalities)]
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.max_iter = 500
+    settings.presolve_enable = False  # which leaves out what is larger than 1e20
+    solver = clarabel.DefaultSolver(
+        csc_array(triu(columns[:, None] * problem.Q * columns)),
+        columns * problem.q,
+        csc_array(each[:, None] * np.concatenate([problem.A, problem.G]) * columns),
+        each * np.concatenate([problem.b, problem.h]),
+        cones,
+        settings,
+    )
+    found = solver.solve()
+    x, multipliers = columns * found.x, each * found.z
+    _check_status(problem, found, x, multipliers)
+    return Solution(x, multipliers[:equalities], multipliers[equalities:])
+
+
+def _check_status(problem: Problem, found: Any, x: Array, multipliers: Array) -> None:
+    status = str(found.status)
+    if status in ("Solved", "AlmostSolved", "InsufficientProgress"):
+        return  # what is not solved yet may be by its active constraints, or is found not to be
+    if status in ("PrimalInfeasible", "AlmostPrimalInfeasible"):
+        weights = multipliers / _size(multipliers)
+        sides = np.concatenate([problem.b, problem.h])
+        raise InfeasibleError(
+            "No x satisfies the constraints of a quadratic program: the rows of [A; G], added with "
+            f"the weights {_listed(weights)} (those of G are not negative), give 0 <= "
+            f"{float(weights @ sides):.3g}."
+        )
+    if status in ("DualInfeasible", "AlmostDualInfeasible"):
+        raise UnboundedError(_falls(problem, x))
+    raise NotConvergedError(
+        f"A quadratic program of {len(problem.q)} unknowns was not solved: Clarabel says {status} "
+        f"after {found.iterations} iterations, with a primal residual of {found.r_prim:.2e} and a "
+        f"dual one of {found.r_dual:.2e}. Numbers of very different sizes are a likely cause."
+    )
+
+
+# --- the active constraints -----------------------------------------------------------------------
+
+
+def tightness(problem: Problem, solution: Solution) -> tuple[Any, Any]:
+    """How far each inequality is from being active, and how hard it pushes; both without units."""
+    columns, _, each = _scales(problem)
+    x, multipliers = solution.x / columns, solution.inequality / each
+    curvature = np.max(np.abs(columns[:, None] * problem.Q * columns))
+    slope = np.max(np.abs(columns * problem.q))
+    length = np.maximum(np.max(np.abs(x)), slope / np.where(curvature > 0, curvature, np.inf))
+    bend = np.max(np.abs(columns * (problem.Q @ solution.x)))
+    force = np.maximum(np.maximum(slope, bend), np.max(np.abs(multipliers)))
+    force = np.where((slope > 0) | (curvature > 0), force, 1.0)  # else no point is better
+    return (
+        each * (problem.h - problem.G @ solution.x) / np.where(length > 0, length, 1.0),
+        multipliers / np.where(force > 0, force, 1.0),
+    )
+
+
+def _polished(problem: Problem, near: Solution) -> Solution:
+    """The solution of the linear equations of the active constraints that a near solution has.
+
+    Where that solution does not tell them, a method finds them that goes from one set to another.
+    """
+    distance, push = tightness(problem, near)
+    for guess in (lambda: push > distance, lambda: _pivoted(problem, near)):
+        found = _exchanged(problem, near, guess())
+        if found is not None:
+            return found
+    return _as_found(problem, near)
+
+
+def _exchanged(problem: Problem, near: Solution, active: Array) -> Solution | None:
+    """The solution for this active set, or for that which letting go and taking on leads to."""
+    seen: list[bytes] = []
+    while active.tobytes() not in seen:
+        seen.append(active.tobytes())
+        found = _stationary(problem, near, active)
+        distance, push = tightness(problem, found)
+        pulls, violated = push < -_EXACT, distance < -_EXACT
+        wrong = pulls | violated | (active & (distance > _EXACT))  # these contradict each other
+        if not wrong.any() and max(_errors(problem, found)) <= _EXACT:
+            return found._replace(inequality=np.maximum(found.inequality, 0))
+        active = (active & ~pulls) | violated
+    return None
+
+
+def _pivoted(problem: Problem, near: Solution) -> Array:
+    """The active set by pivoting, which tells apart what an interior point method does not.
+
+    The program as one of least distance, solved by non-negative least squares (Lawson and Hanson
+    1974, chapter 23). A small multiple of the distance from the near solution makes the objective
+    strictly convex.
+    """
+    from scipy.linalg import null_space, solve_triangular  # late: slow to import
+    from scipy.optimize import nnls
+
+    columns, of_equations, each = _scales(problem)
+    Q = columns[:, None] * problem.Q * columns
+    A, G = of_equations[:, None] * problem.A * columns, each[:, None] * problem.G * columns
+    start = near.x / columns
+    start = start + np.linalg.pinv(A) @ (of_equations * problem.b - A @ start)
+    free = null_space(A) if len(A) else np.eye(len(start))
+    none = np.zeros(len(G), bool)
+    if not free.shape[1]:
+        return none
+    slope = free.T @ (Q @ start + columns * problem.q)
+    factor = np.linalg.cholesky(free.T @ Q @ free + _PROXIMITY * np.eye(free.shape[1]))
+    # x = start + free (factor^-T z - (the minimiser without inequalities)): minimise |z|.
+    lowest = start - free @ np.linalg.solve(factor @ factor.T, slope)
+    sides = solve_triangular(factor, (G @ free).T, lower=True)  # of z' sides <= room
+    room = each * problem.h - G @ lowest
+    unit = max(_size(room), 1e-300)  # z in units of this
+    try:
+        found = nnls(np.vstack([-sides, -room / unit]), np.eye(len(sides) + 1)[-1])[0]
+    except RuntimeError:  # too many iterations
+        return none
+    return np.asarray(found > 0)
+
+
+def _errors(problem: Problem, found: Solution) -> tuple[float, float]:
+    """What is left of stationarity and of the equations, relative to their terms."""
+    columns, each, _ = _scales(problem)
+    slope = problem.Q @ found.x + problem.q
+    slope = slope + problem.A.T @ found.equality + problem.G.T @ found.inequality
+    gap = problem.A @ found.x - problem.b
+    parts = (
+        problem.q,
+        problem.Q @ found.x,
+        np.abs(problem.A.T) @ np.abs(found.equality),
+        np.abs(problem.G.T) @ np.abs(found.inequality),
+    )
+    force = sum(_size(columns * part) for part in parts)
+    if not (problem.Q.any() or problem.q.any()):  # no point is better than another
+        force = 1.0
+    length = _size(each * problem.b) + _size(found.x / columns)
+    return _size(columns * slope) / (force or 1.0), _size(each * gap) / (length or 1.0)
+
+
+def _as_found(problem: Problem, near: Solution) -> Solution:
+    """The near solution itself, where its active constraints do not determine a better one."""
+    distance, push = tightness(problem, near)
+    error, gap = _errors(problem, near)
+    violation = max(-float(np.min(distance)), gap)
+    if max(error, violation) > _NEAR:
+        raise NotConvergedError(
+            f"A quadratic program of {len(problem.q)} unknowns was not solved: a relative residual "
+            f"of {error:.1e} is left in its stationarity, and a constraint is violated by "
+            f"{violation:.1e} of |x|."
+        )
+    return near._replace(inequality=np.where(push > distance, near.inequality, 0.0))

@@ -1,0 +1,261 @@
+"""The points where a function is not differentiable that an evaluation met."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adjoint.base.arrays import type_of
+from adjoint.base.errors import ArgumentError, ArgumentTypeError
+from adjoint.calculus.recording import LocalDerivatives, Recording, one_equation
+from adjoint.pipeline import compile_program, run
+from adjoint.primitives.kink_table import CHOOSING, KINKS, SEARCHING, KinkKind, KinkRule
+from adjoint.program import Equation
+from adjoint.spaces.values import is_real_scalar
+
+
+@dataclass(frozen=True, eq=False)
+class Kink:
+    """An operation that was applied at, or near, points where it is not differentiable.
+
+    operation: "absolute", "maximum", "greater", "max[axes=(0,)]", ...
+    kind: what is wrong there.
+    line, text: the user's line that recorded it, `file:number`, and what stands there.
+    indices: which entries of the result (of a max or min: of the operand), shape (k, axes).
+    values: the operands at those entries, shape (k, operands).
+    distance: how far the operands are from the kink, shape (k,); 0 at it.
+    places: the operands that depend on an argument of the function, by number.
+    left, right: the derivatives in those operands from both sides, shape (k, len(places)). For
+        a comparison, what it says on both sides. NaN where there is none.
+    used: what the derivative takes instead, under the settings in force; for a comparison, what it
+        said, and with it the branch that was taken.
+
+    Example:
+        >>> import numpy as np
+        >>> import adjoint as ad
+        >>> (kink,) = ad.kinks(lambda x: np.maximum(x, 0.0), np.array([-1.0, 0.0, 2.0]))
+        >>> kink.indices, kink.left, kink.right, kink.used
+        (array([[1]]), array([[0.]]), array([[1.]]), array([[0.5]]))
+    """
+
+    operation: str
+    kind: KinkKind
+    line: str
+    text: str
+    indices: Any
+    values: Any
+    distance: Any
+    places: tuple[int, ...]
+    left: Any
+    right: Any
+    used: Any
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def __str__(self) -> str:
+        place = f" at {self.line}" if self.line else ""
+        text = f": {self.text}" if self.text else ""
+        head = f"{self.operation}{place}{text}\n  {self.kind.value}, {len(self)} "
+        head += "entry" if len(self) == 1 else "entries"
+        rows = [_entry_text(self, number) for number in range(min(len(self), _SHOWN))]
+        rest = [f"  and {len(self) - _SHOWN} more"] if len(self) > _SHOWN else []
+        return "\n".join([head, *rows, *rest])
+
+
+_SHOWN = 4
+
+
+def _entry_text(kink: Kink, number: int) -> str:
+    index = tuple(int(n) for n in kink.indices[number])
+    where = f"  {list(index)}: " if index else "  "
+
+    def row(values: Any) -> str:
+        return ", ".join(f"{value:.6g}" if values.dtype != bool else str(value) for value in values)
+
+    sides = [f"{name} {row(getattr(kink, name)[number])}" for name in ("left", "right", "used")]
+    return f"{where}at {row(kink.values[number])}: {', '.join(sides)}"
+
+
+def kinks(
+    function: Callable[..., Any], *args: Any, within: float = 0.0, **kwargs: Any
+) -> list[Kink]:
+    """The operations that met a point where they are not differentiable, in order.
+
+    Looked at are |x|, the choices (maximum, minimum, fmax, fmin, clip, relu), reductions that
+    choose (max, min, argmax, argmin) where entries tie, steps (sign, floor, rint, remainder, ...),
+    infinite slopes (sqrt at 0, arcsin at 1, ...), hypot at the origin, and comparisons of equals,
+    by which `np.where` and Python's `if` choose a branch. Only where an operand depends on a
+    floating-point argument. What capture does not enter (a custom primitive), the order that
+    `np.sort` finds, and matrices with repeated eigenvalues are not looked at.
+
+    Args:
+        function: plain NumPy code.
+        args: the point.
+        within: how near a kink counts, in the units of the operands; 0 for the kinks themselves.
+        kwargs: passed on as they are.
+
+    Raises:
+        ArgumentTypeError, ArgumentError: `within` is no number, or negative.
+
+    Example:
+        >>> import adjoint as ad
+        >>> (kink,) = ad.kinks(abs, 0.0)
+        >>> kink.left, kink.right, kink.used
+        (array([[-1.]]), array([[1.]]), array([[0.]]))
+        >>> with ad.config(kink=1.0):
+        ...     ad.kinks(abs, 0.0)[0].used
+        array([[1.]])
+        >>> ad.kinks(abs, 1e-9), len(ad.kinks(abs, 1e-9, within=1e-6))
+        ([], 1)
+    """
+    if not is_real_scalar(within):
+        raise ArgumentTypeError(f"within must be a number, got {within!r}.")
+    if not within >= 0:
+        raise ArgumentError(f"within must not be negative, got {within!r}.")
+    recording = Recording(function, args, kwargs, "kinks")
+    search = _Search(recording, float(within))
+    found = [
+        search.at(equation, line)
+        for equation, line in zip(recording.program.equations, recording.lines, strict=True)
+    ]
+    return [kink for kink in found if kink is not None]
+
+
+class _Search:
+    """Looks at equations one by one."""
+
+    def __init__(self, recording: Recording, within: float) -> None:
+        self.recording = recording
+        self.within = within
+        self.local = LocalDerivatives()
+
+    def at(self, equation: Equation, line: tuple[str, str]) -> Kink | None:
+        """The kink of an equation, if it met one."""
+        name = equation.primitive.name
+        places = tuple(
+            place for place, atom in enumerate(equation.inputs) if atom in self.recording.varying
+        )
+        if not places:
+            return None
+        with np.errstate(all="ignore"):  # beside a kink there may be no derivative at all
+            if name in CHOOSING or name in SEARCHING:
+                return self._tie(equation, line)
+            rule = KINKS.get(name)
+            if rule is None or (rule.difference and equation.inputs[0] is equation.inputs[1]):
+                return None
+            return self._entrywise(equation, rule, places, line)
+
+    # --- entry by entry ---
+
+    def _entrywise(
+        self, equation: Equation, rule: KinkRule, places: tuple[int, ...], line: tuple[str, str]
+    ) -> Kink | None:
+        shape = equation.outputs[0].type.shape
+        types = [atom.type for atom in equation.inputs]
+        whole = np.result_type(*(type_.dtype for type_ in types if not type_.weak), np.float32)
+        if all(type_.weak for type_ in types):
+            whole = np.result_type(*(type_.dtype for type_ in types))
+        operands = []
+        for atom in equation.inputs:
+            dtype = whole if atom.type.weak and whole.kind in "fc" else atom.type.dtype
+            operands.append(np.broadcast_to(np.asarray(self.recording.at(atom), dtype), shape))
+        distance = np.broadcast_to(np.asarray(rule.distance(*operands)), shape)
+        near = distance <= self.within
+        if not near.any():
+            return None
+        rows = [operand[near] for operand in operands]  # (k,) each
+        gaps = distance[near]
+        declared = None if rule.sides is None else rule.sides(*rows)
+        columns = []
+        for place in places:
+            at = self._slope(equation, rule, rows, place)
+            if declared is None:
+                sides = [
+                    self._slope(equation, rule, _moved(rows, place, gaps, sign), place)
+                    for sign in (-1, 1)
+                ]
+            else:
+                sides = [np.broadcast_to(side, at.shape) for side in declared[place]]
+            columns.append((*sides, at))
+        left, right, used = (np.stack(each, axis=1) for each in zip(*columns, strict=True))
+        return Kink(
+            repr(equation.operation),
+            rule.kind,
+            *line,
+            np.argwhere(near),
+            np.stack(rows, axis=1),
+            gaps,
+            places,
+            left,
+            right,
+            used,
+        )
+
+    def _slope(self, equation: Equation, rule: KinkRule, rows: list[Any], place: int) -> Any:
+        """The derivative in one operand, as the primitive's own rule has it; or a comparison."""
+        program = one_equation(equation.operation, [type_of(row) for row in rows])
+        if rule.kind is KinkKind.BRANCH:
+            return np.asarray(run(compile_program(program), rows)[0])
+        types = program.input_types
+        ones = np.ones(rows[place].shape, rows[place].dtype)
+        (found,) = self.local.at(equation.operation, rows, types, place).push(ones)
+        return np.zeros(ones.shape) if found is None else np.real(found)
+
+    # --- reductions ---
+
+    def _tie(self, equation: Equation, line: tuple[str, str]) -> Kink | None:
+        name = equation.primitive.name
+        axes = tuple(equation.params["axes"])
+        x = np.asarray(self.recording.at(equation.inputs[0]))
+        if not x.size:
+            return None
+        choose = np.max if SEARCHING.get(name, name) == "max" else np.min
+        distance = _gap(x, choose(x, axis=axes, keepdims=True))
+        near = distance <= self.within
+        tied = near & (np.count_nonzero(near, axis=axes, keepdims=True) > 1)
+        if not tied.any():
+            return None
+        if name in CHOOSING:
+            kind = KinkKind.CORNER
+            ones = np.ones(equation.outputs[0].type.shape, x.dtype)[()]
+            types = [equation.inputs[0].type]
+            used = np.asarray(self.local.at(equation.operation, [x], types, 0).pull([ones]))[tied]
+            sides = [np.full(used.shape, side) for side in CHOOSING[name]]
+        else:
+            kind = KinkKind.BRANCH
+            best = np.expand_dims(self.recording.at(equation.outputs[0]), axes)
+            numbers = np.arange(x.shape[axes[0]]).reshape(
+                [-1 if axis == axes[0] else 1 for axis in range(x.ndim)]
+            )
+            used = np.broadcast_to(numbers == best, x.shape)[tied]
+            sides = [np.full(used.shape, name == "argmin"), np.full(used.shape, name == "argmax")]
+        left, right, used = (np.asarray(each)[:, None] for each in (*sides, used))
+        return Kink(
+            repr(equation.operation),
+            kind,
+            *line,
+            np.argwhere(tied),
+            x[tied][:, None],
+            distance[tied],
+            (0,),
+            left,
+            right,
+            used,
+        )
+
+
+def _gap(x: Any, best: Any) -> Any:
+    return np.where(np.equal(x, best), 0.0, np.abs(x - best))
+
+
+def _moved(rows: Sequence[Any], place: int, gaps: Any, sign: int) -> list[Any]:
+    """The operands with one of them moved to the other side of the kink, or off it."""
+    row = rows[place]
+    width = np.finfo(row.dtype)
+    least = np.maximum(np.spacing(np.abs(row)), width.tiny)
+    step = np.where(gaps == 0, least, 2 * gaps).astype(least.dtype)
+    return [*rows[:place], row + sign * step, *rows[place + 1 :]]

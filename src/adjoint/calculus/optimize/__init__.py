@@ -1,0 +1,19 @@
+"""Minimisation in a chosen inner product: steepest descent, and SciPy's methods (E.1.40-E.1.43)."""
+
+from adjoint.calculus.optimize.descent import descend
+from adjoint.calculus.optimize.directions import steepest_descent
+from adjoint.calculus.optimize.line_search import LineSearch, Sharpness
+from adjoint.calculus.optimize.result import Descent, Iterate, Reason, Step
+from adjoint.calculus.optimize.scipy_methods import minimize
+
+__all__ = [
+    "Descent",
+    "Iterate",
+    "LineSearch",
+    "Reason",
+    "Sharpness",
+    "Step",
+    "descend",
+    "minimize",
+    "steepest_descent",
+]

@@ -1,0 +1,274 @@
+"""SciPy's minimisers, in the inner product of a space."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Any, Final
+
+import numpy as np
+
+from adjoint.base import pytrees
+from adjoint.base.errors import ArgumentError, ArgumentTypeError
+from adjoint.calculus.arguments import check_callable
+from adjoint.calculus.derivative import derivative
+from adjoint.calculus.gradient import value_and_grad
+from adjoint.calculus.representation import space_of
+from adjoint.calculus.second_order import hvp
+from adjoint.spaces import OrthonormalCoordinates, Space, TangentBundle
+
+
+class _Order(Enum):
+    """What a method wants to be told."""
+
+    VALUE = "values only"
+    GRADIENT = "gradients"
+    PRODUCT = "gradients, and products with the Hessian"
+    HESSIAN = "gradients and Hessians"
+
+
+_ORDERS: Final = {
+    "nelder-mead": _Order.VALUE,
+    "powell": _Order.VALUE,
+    "cobyla": _Order.VALUE,
+    "cobyqa": _Order.VALUE,
+    "cg": _Order.GRADIENT,
+    "bfgs": _Order.GRADIENT,
+    "l-bfgs-b": _Order.GRADIENT,
+    "tnc": _Order.GRADIENT,
+    "slsqp": _Order.GRADIENT,
+    "newton-cg": _Order.PRODUCT,
+    "trust-ncg": _Order.PRODUCT,
+    "trust-krylov": _Order.PRODUCT,
+    "trust-constr": _Order.PRODUCT,
+    "dogleg": _Order.HESSIAN,
+    "trust-exact": _Order.HESSIAN,
+}
+_BOUNDED: Final = frozenset(
+    {"nelder-mead", "powell", "cobyla", "cobyqa", "l-bfgs-b", "tnc", "slsqp", "trust-constr"}
+)
+_CONSTRAINED: Final = frozenset({"cobyla", "cobyqa", "slsqp", "trust-constr"})
+
+
+class _Objective:
+    """The function of orthonormal coordinates z, with derivatives as SciPy's methods ask for."""
+
+    def __init__(self, function: Any, args: Sequence[Any], frame: OrthonormalCoordinates) -> None:
+        self.frame = frame
+        self._function = function
+        self._args = tuple(args)
+        self._value_and_grad = value_and_grad(function)
+        self._started = False
+
+    def value(self, z: Any) -> float:
+        return self._checked(float(self._function(self.frame.element(z), *self._args)))
+
+    def value_and_gradient(self, z: Any) -> tuple[float, Any]:
+        value, components = self._value_and_grad(self.frame.element(z), *self._args)
+        return self._checked(float(value)), self.frame.of_covector(components)
+
+    def product(self, z: Any, direction: Any) -> Any:
+        """The Hessian in these coordinates times a vector."""
+        frame = self.frame
+        slopes = hvp(
+            lambda x: self._function(x, *self._args), frame.element(z), frame.element(direction)
+        )
+        return frame.of_covector(slopes)
+
+    def hessian(self, z: Any) -> Any:
+        """The Hessian in these coordinates, shape (dimension, dimension)."""
+        columns = [self.product(z, unit) for unit in np.eye(len(z))]
+        return np.stack(columns, axis=1)
+
+    def _checked(self, value: float) -> float:
+        if not self._started and not np.isfinite(value):
+            raise ArgumentError(
+                f"minimize needs a start with a finite value. At x0 it is {value}. "
+                "Start where the function is defined."
+            )
+        self._started = True
+        return value
+
+
+def minimize(
+    function: Callable[..., Any],
+    x0: Any,
+    space: Space | None = None,
+    *,
+    method: str = "BFGS",
+    args: Sequence[Any] = (),
+    bounds: tuple[Any, Any] | None = None,
+    constraints: Any = (),
+    tol: float | None = None,
+    options: dict[str, Any] | None = None,
+    callback: Callable[[Any], Any] | None = None,
+) -> Any:
+    """Minimise a function with a method of `scipy.optimize.minimize`, in the space's inner product.
+
+    SciPy's methods take x·y for the inner product. They are given the coordinates of x in an
+    orthonormal basis of the space, in which that is right: the identity with which BFGS begins is
+    then the Riesz map of the space, and trust regions are balls of its norm.
+
+    Args:
+        function: its value a real scalar; of x, and of args.
+        x0: where to start, an array or a pytree.
+        space: of x; Euclidean if not given.
+        method: the name of SciPy's method. Gradients come from `ad.value_and_grad`, and products
+            with the Hessian, for the methods that use them, from `ad.hvp`.
+        args: further arguments of the function.
+        bounds: (lower, upper), each None, a number, or of the structure of x. In spaces with a
+            diagonal inner product only, where bounds on x are bounds on coordinates.
+        constraints: SciPy's `LinearConstraint`, on the coordinates of x in `space.basis()` (the
+            flattened entries of arrays), or `NonlinearConstraint`, whose function takes x and is
+            differentiated by this package; or a list of such.
+        tol: as SciPy takes it; it refers to the coordinates.
+        options: likewise.
+        callback: called with x after every iteration; it ends the run by raising StopIteration.
+
+    Returns:
+        SciPy's `OptimizeResult`, with `x` in the structure of x0, its gradient in the space as
+        `jac`, and the coordinates that SciPy found as `coordinates`.
+
+    Raises:
+        NotDifferentiableError: x0 holds integers, or the value is no real scalar.
+        ArgumentError: the method takes no such bounds or constraints, or is none of SciPy's; the
+            value at x0 is not finite.
+        ArgumentTypeError: the space depends on the point, or a constraint is of another type.
+
+    Example:
+        >>> import numpy as np
+        >>> import adjoint as ad
+        >>> space = ad.spaces.Weighted(ad.spaces.Euclidean(2), np.array([1.0, 100.0]))
+        >>> f = lambda x: np.log(1 + (x[0] - 1) ** 2 + 100 * (x[1] - 2) ** 2)
+        >>> result = ad.optimize.minimize(f, np.zeros(2), space)
+        >>> result.success, result.x.round(4)
+        (True, array([1., 2.]))
+    """
+    check_callable(function, "minimize")
+    order = _order(method, bounds, constraints)
+    frame = OrthonormalCoordinates(_one_space(x0, space))
+    objective = _Objective(function, args, frame)
+    given: dict[str, Any] = {}
+    if order is _Order.VALUE:
+        target: Any = objective.value
+    else:
+        target, given["jac"] = objective.value_and_gradient, True
+    if order is _Order.PRODUCT:
+        given["hessp"] = objective.product
+    if order is _Order.HESSIAN:
+        given["hess"] = objective.hessian
+    if bounds is not None:
+        given["bounds"] = _bounds(bounds, x0, frame)
+    if callback is not None:
+        given["callback"] = lambda z, *_: callback(frame.element(z))
+
+    from scipy import optimize  # lazy: takes longer to import than all of adjoint
+
+    run: Any = optimize.minimize  # its stubs list the methods' arguments one by one
+    found = run(
+        target,
+        frame.of(x0),
+        method=method,
+        constraints=_constraints(constraints, frame),
+        tol=tol,
+        options=options,
+        **given,
+    )
+    found.coordinates, found.x = found.x, frame.element(found.x)
+    if order is not _Order.VALUE:
+        # Anew: some methods return the gradient at the point before, or that of constraints.
+        found.jac = frame.element(objective.value_and_gradient(found.coordinates)[1])
+    return found
+
+
+def _one_space(x0: Any, space: Any) -> Space:
+    if isinstance(space, TangentBundle):
+        raise ArgumentTypeError(
+            f"minimize needs one inner product for all points. Got {space!r}, whose inner product "
+            "depends on the point. ad.optimize.descend takes such."
+        )
+    return space_of(x0, space, "x0")
+
+
+def _order(method: Any, bounds: Any, constraints: Any) -> _Order:
+    name = method.lower() if isinstance(method, str) else method
+    order = _ORDERS.get(name)
+    if order is None:
+        raise ArgumentError(
+            f"method must be the name of a method of scipy.optimize.minimize. Got {method!r}. "
+            f"They are {', '.join(sorted(_ORDERS))}."
+        )
+    for what, value, able in (
+        ("bounds", bounds is not None, _BOUNDED),
+        ("constraints", constraints not in ((), [], None), _CONSTRAINED),
+    ):
+        if value and name not in able:
+            raise ArgumentError(
+                f"The method {method} takes no {what}. Methods that do are "
+                f"{', '.join(sorted(able))}."
+            )
+    return order
+
+
+def _bounds(bounds: Any, x0: Any, frame: OrthonormalCoordinates) -> Any:
+    from scipy.optimize import Bounds  # lazy, as above
+
+    if not isinstance(bounds, (tuple, list)) or len(bounds) != 2:
+        raise ArgumentError(
+            f"bounds must be a pair (lower, upper). Got a {type(bounds).__name__}. Each is None, a "
+            "number, or of the structure of x."
+        )
+    if frame.scales is None or not frame.space._full:
+        raise ArgumentError(
+            f"Bounds on x are bounds on orthonormal coordinates only where the inner product is "
+            f"diagonal. That of {frame.space!r} is not. Use a diagonal one, such as lumped weights."
+        )
+    lower, upper = (
+        frame.scales * frame.space._coordinates(_filled(side, x0, sign * np.inf))
+        for side, sign in zip(bounds, (-1, 1), strict=True)
+    )
+    return Bounds(lower, upper)
+
+
+def _filled(side: Any, x0: Any, without: float) -> Any:
+    """One side of the bounds, in the structure of x0."""
+    if side is None or isinstance(side, (int, float)):
+        value = without if side is None else float(side)
+        return pytrees.tree_map(lambda leaf: np.full(np.shape(leaf), value), x0)
+    return side
+
+
+def _constraints(constraints: Any, frame: OrthonormalCoordinates) -> Any:
+    if constraints in ((), [], None):
+        return ()
+    given = constraints if isinstance(constraints, (tuple, list)) else [constraints]
+    return [_constraint(each, frame) for each in given]
+
+
+def _constraint(constraint: Any, frame: OrthonormalCoordinates) -> Any:
+    from scipy.optimize import LinearConstraint, NonlinearConstraint  # lazy, as above
+
+    if isinstance(constraint, LinearConstraint):
+        given: Any = constraint.A
+        matrix = np.atleast_2d(given.toarray() if hasattr(given, "toarray") else given)
+        return LinearConstraint(
+            frame.rows(matrix), constraint.lb, constraint.ub, constraint.keep_feasible
+        )
+    if not isinstance(constraint, NonlinearConstraint):
+        raise ArgumentTypeError(
+            "Constraints are scipy.optimize.LinearConstraint or NonlinearConstraint. Got a "
+            f"{type(constraint).__name__}. NonlinearConstraint(fun, 0, 0) says fun(x) = 0."
+        )
+    function = constraint.fun
+
+    def slopes(z: Any) -> Any:
+        x = frame.element(z)
+        return frame.rows(derivative(function, x, domain=frame.space).matrix())
+
+    return NonlinearConstraint(
+        lambda z: function(frame.element(z)),
+        constraint.lb,
+        constraint.ub,
+        jac=slopes,
+        keep_feasible=constraint.keep_feasible,
+    )

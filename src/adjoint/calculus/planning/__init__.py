@@ -1,0 +1,19 @@
+"""Which order of products a Jacobian is computed in (lecture, "Product of Jacobians")."""
+
+from adjoint.calculus.planning.chain import Chain, Order, Step
+from adjoint.calculus.planning.jacobians import check_real, jacobian_program
+from adjoint.calculus.planning.mode import Mode, check_mode
+from adjoint.calculus.planning.plan import Candidate, JacobianPlan, plan
+
+__all__ = [
+    "Candidate",
+    "Chain",
+    "JacobianPlan",
+    "Mode",
+    "Order",
+    "Step",
+    "check_mode",
+    "check_real",
+    "jacobian_program",
+    "plan",
+]

@@ -1,0 +1,250 @@
+"""The chain that a linear program is: cut where few numbers cross.
+
+After each equation, the values that later ones need are all that the rest depends on. Where they
+are few, the program is cut; what lies between two cuts is one map of the chain. A program that is
+no chain (a graph with branches) is cut across all its branches at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice, pairwise
+from math import inf
+from typing import Final
+
+from adjoint.base.arrays import ArrayType
+from adjoint.calculus.missing_rules import is_transposable
+from adjoint.calculus.planning.chain import Chain, Order, Step
+from adjoint.calculus.planning.operations import count_operations, operations
+from adjoint.optimise import simplify
+from adjoint.primitives.contraction import CONTRACT, split_spec
+from adjoint.program import Atom, Equation, Program, Variable
+from adjoint.transforms import transpose
+from adjoint.transforms.staging import split_equations
+
+MOST_CUTS: Final = 24  # between the ends; dynamic programming takes the cube of it
+
+
+@dataclass(frozen=True)
+class Segment:
+    """What lies between two cuts, a linear program.
+
+    program: (known, values at the first cut) -> values at the second. known: what it takes from
+    outside.
+    """
+
+    program: Program
+    known: tuple[Variable, ...]
+
+    @cached_property
+    def transposed(self) -> Program:
+        """(known, cotangents at the second cut) -> cotangents at the first."""
+        return simplify(transpose(self.program, len(self.known)))
+
+    @property
+    def push_operations(self) -> float:
+        """The operations on one tangent."""
+        return self._moving_operations(self.program)
+
+    @property
+    def pull_operations(self) -> float:
+        """The operations on one cotangent."""
+        if not all(map(is_transposable, self.program.equations)):
+            return inf
+        return self._moving_operations(self.transposed)
+
+    def _moving_operations(self, program: Program) -> float:
+        moving = program.inputs[len(self.known) :]
+        return count_operations(split_equations(program.equations, moving)[1])
+
+    @property
+    def given(self) -> tuple[Variable, tuple[int, ...]] | None:
+        """Where the map is the product with one array: that array, and the order of its axes.
+
+        Those of the argument come before those of the result.
+        """
+        if len(self.program.equations) != 1 or len(self.program.inputs) != len(self.known) + 1:
+            return None
+        (equation,) = self.program.equations
+        if equation.primitive is not CONTRACT or self.program.outputs != equation.outputs:
+            return None
+        left, right, result = split_spec(equation.params["spec"])
+        moving = self.program.inputs[-1]
+        pairs = [(equation.inputs[0], left, right), (equation.inputs[1], right, left)]
+        for (atom, labels, others), (other, _, _) in zip(pairs, pairs[::-1], strict=True):
+            fits = len(labels) == len(others) + len(result) and set(labels) == {*others, *result}
+            if other is moving and isinstance(atom, Variable) and fits:
+                return atom, tuple(labels.index(label) for label in others + result)
+        return None
+
+
+class Crossings:
+    """What crosses from before to after each equation of a linear program.
+
+    fixed: the equations that do not depend on the tangents; moving: those that do. tangents,
+    results: what goes in, and what comes out. sizes: how many numbers cross after each of `moving`.
+    """
+
+    def __init__(self, linear: Program, residuals: int) -> None:
+        tangents = linear.inputs[residuals:]
+        self.fixed, self.moving = split_equations(linear.equations, tangents)
+        known = {*tangents, *(each for equation in self.moving for each in equation.outputs)}
+        ends = dict.fromkeys(atom for atom in linear.outputs if atom in known)
+        self.tangents = tuple(tangents)
+        self.results = tuple(ends)
+        self._last = self._last_uses()
+        self.sizes = self._sizes()
+
+    def _last_uses(self) -> dict[Variable, int]:
+        last: dict[Variable, int] = {}
+        for number, equation in enumerate(self.moving):
+            last.update((each, number) for each in equation.outputs)
+            last.update((each, number) for each in equation.inputs if isinstance(each, Variable))
+        last.update((each, len(self.moving)) for each in self.results)
+        return last
+
+    def _sizes(self) -> list[int]:
+        """How many numbers cross after each equation."""
+        size = sum(each.type.size for each in self.tangents)
+        ending: dict[int, int] = {}
+        for each in self.tangents:
+            place = self._last.get(each, 0)
+            ending[place] = ending.get(place, 0) + each.type.size
+        sizes = [size]
+        for number, equation in enumerate(self.moving):
+            for each in equation.outputs:
+                size += each.type.size
+                place = self._last[each]
+                ending[place] = ending.get(place, 0) + each.type.size
+            size -= ending.pop(number, 0)
+            sizes.append(size)
+        coming_out = sum(each.type.size for each in self.results)
+        return [*sizes[: len(self.moving)], coming_out] if self.moving else [size, coming_out]
+
+    @property
+    def has_bottleneck(self) -> bool:
+        """Whether fewer numbers cross somewhere than go in and than come out.
+
+        Where there is none, starting from the narrower end takes at most twice the operations of
+        the best order of a chain of matrices (Chandra 1975).
+        """
+        return min(self.sizes) < min(self.sizes[0], self.sizes[-1])
+
+    def values(self, place: int) -> tuple[Variable, ...]:
+        """What crosses after `place` equations, between the ends."""
+        made = [*self.tangents]
+        made += (each for equation in self.moving[:place] for each in equation.outputs)
+        return tuple(each for each in made if self._last.get(each, 0) >= place)
+
+    def places(self) -> tuple[int, ...]:
+        """Where to cut: after how many equations, both ends included.
+
+        Before and after products, and what else is more work than to look at the numbers that
+        cross, and where they are fewest; the narrowest ones, if there are many.
+        """
+        sizes, count = self.sizes, len(self.moving)
+        heavy = [
+            equation.primitive is CONTRACT or operations(equation) > sizes[n] + sizes[n + 1]
+            for n, equation in enumerate(self.moving)
+        ]
+        found = {n for n in range(1, count) if heavy[n - 1] or heavy[n]}
+        found |= _valleys(sizes)
+        narrowest = sorted(found, key=lambda n: (sizes[n], n))
+        inner = islice((n for n in narrowest if self._is_uniform(n)), MOST_CUTS)
+        return (0, *sorted(inner), count)
+
+    def _is_uniform(self, place: int) -> bool:
+        return len({each.type.dtype for each in self.values(place)}) == 1
+
+    def between(self, first: int, last: int) -> Segment:
+        """The equations between two places, as a program."""
+        equations = self.moving[first:last]
+        arriving = self.values(first) if first else self.tangents
+        leaving = self.values(last) if last < len(self.moving) else self.results
+        known = _taken(equations, arriving)
+        return Segment(Program([*known, *arriving], equations, leaving), known)
+
+
+class CutProgram:
+    """A linear program cut into a chain.
+
+    places: after how many equations, both ends included.
+    """
+
+    def __init__(self, crossings: Crossings, places: tuple[int, ...]) -> None:
+        self.crossings = crossings
+        self.places = places
+
+    @classmethod
+    def uncut(cls, crossings: Crossings, forward: bool) -> tuple[CutProgram, Order]:
+        """The program in one piece, and forward or reverse mode through it.
+
+        A product with an array where the mode starts is cut off: it is that array.
+        """
+        step, place = (Step.PUSH, 0) if forward else (Step.PULL, 1)
+        last = len(crossings.moving)
+        cut = 1 if forward else last - 1
+        ends = (0, cut) if forward else (cut, last)
+        if not last or crossings.between(*ends).given is None:
+            return cls(crossings, (0, last)), Order(
+                0, 1, step, (Order(place, place, Step.IDENTITY, (), 0, 0),), 0, 0
+            )
+        if last == 1:
+            return cls(crossings, (0, 1)), Order(0, 1, Step.GIVEN, (), 0, 0)
+        given = Order(place, place + 1, Step.GIVEN, (), 0, 0)
+        return cls(crossings, (0, cut, last)), Order(0, 2, step, (given,), 0, 0)
+
+    def types(self, number: int) -> list[ArrayType]:
+        """The types of the values at a cut."""
+        segment = self.segments[max(number - 1, 0)]
+        atoms = segment.program.outputs if number else segment.program.inputs[len(segment.known) :]
+        return [atom.type for atom in atoms]
+
+    @cached_property
+    def segments(self) -> tuple[Segment, ...]:
+        """What lies between the cuts."""
+        return tuple(self.crossings.between(first, last) for first, last in pairwise(self.places))
+
+    @cached_property
+    def chain(self) -> Chain:
+        """The chain, with the operations of each map."""
+        sizes = self.crossings.sizes
+        made = [sum(x.type.size for x in each.outputs) for each in self.crossings.moving]
+        widths = [
+            max((sizes[n] + made[n] for n in range(first, last)), default=sizes[first])
+            for first, last in pairwise(self.places)
+        ]
+        return Chain(
+            tuple(sum(x.size for x in self.types(n)) for n in range(len(self.places))),
+            tuple(each.push_operations for each in self.segments),
+            tuple(each.pull_operations for each in self.segments),
+            tuple(each.given is not None for each in self.segments),
+            tuple(widths),
+        )
+
+
+def _valleys(sizes: Sequence[int]) -> set[int]:
+    """Places between the ends where fewer numbers cross than before and after."""
+    found: set[int] = set()
+    first: int | None = None  # the first place of the run that we are in, if it lies lower
+    for place in range(1, len(sizes) - 1):
+        if sizes[place] < sizes[place - 1]:
+            first = place
+        if sizes[place] < sizes[place + 1] and first is not None:
+            found.add(first)
+            first = None
+    return found
+
+
+def _taken(equations: Sequence[Equation], arriving: Sequence[Atom]) -> tuple[Variable, ...]:
+    """The variables that equations use, and neither assign nor find among what arrives."""
+    made: set[Atom] = set(arriving)
+    found: dict[Variable, None] = {}
+    for equation in equations:
+        for atom in equation.inputs:
+            if isinstance(atom, Variable) and atom not in made:
+                found[atom] = None
+        made.update(equation.outputs)
+    return tuple(found)

@@ -1,0 +1,151 @@
+"""From the program of a function to that of its Jacobian."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, Final
+
+from adjoint.base.arrays import ArrayType, array_type
+from adjoint.base.errors import NotDifferentiableError
+from adjoint.base.settings import settings
+from adjoint.calculus.missing_rules import is_applicable, is_transposable
+from adjoint.calculus.planning.chain import Order
+from adjoint.calculus.planning.cuts import Crossings, CutProgram
+from adjoint.calculus.planning.execution import JacobianBuilder
+from adjoint.calculus.planning.mode import Mode
+from adjoint.optimise import simplify
+from adjoint.primitives.structure import zeros
+from adjoint.program import Atom, Builder, Program, check_program
+from adjoint.transforms import linearize
+
+WORTHWHILE: Final = 0.75  # the share of the operations below which a plan is followed by AUTO
+
+
+class Differentiated:
+    """A program linearised, ready to be planned.
+
+    count: how many of its inputs are arguments; kept: how many of its outputs are differentiated.
+    """
+
+    def __init__(self, program: Program, count: int, kept: int) -> None:
+        active = [number < count for number in range(len(program.inputs))]
+        split = linearize(program, active)
+        self.primal = split.primal
+        slopes = iter(split.linear.outputs)
+        found = [next(slopes) if mark else None for mark in split.varying][:kept]
+        moving = [slope for slope in found if slope is not None]
+        linear = Program(split.linear.inputs, split.linear.equations, moving)
+        self.linear = simplify(linear, check_program if settings().debug else None)
+        results = iter(self.linear.outputs)
+        self.slopes: list[Atom | None] = [
+            None if slope is None else next(results) for slope in found
+        ]
+        self.output_types: list[ArrayType] = [atom.type for atom in program.outputs[:kept]]
+        self.outputs = len(program.outputs)
+        self.crossings = Crossings(self.linear, split.residuals)
+
+    @cached_property
+    def cut(self) -> CutProgram:
+        """The program cut where it is to be planned."""
+        return CutProgram(self.crossings, self.crossings.places())
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no numbers go in, or none that vary come out."""
+        return not self.crossings.sizes[0] or not self.crossings.sizes[-1]
+
+    def choose(self, mode: Mode) -> Mode:
+        """The mode that AUTO stands for here."""
+        if mode is not Mode.AUTO:
+            return mode
+        if self.crossings.has_bottleneck and not self.is_empty:
+            return self.best()
+        moving = self.crossings.moving
+        if not all(map(is_transposable, moving)):
+            return Mode.FORWARD
+        if not all(map(is_applicable, moving)):
+            return Mode.REVERSE
+        return Mode.FORWARD if self.crossings.sizes[0] <= self.dimension else Mode.REVERSE
+
+    def order(self, mode: Mode) -> tuple[CutProgram, Order]:
+        """The order of products of a mode, and the cuts that it is about."""
+        if mode in (Mode.FORWARD, Mode.REVERSE):
+            return CutProgram.uncut(self.crossings, mode is Mode.FORWARD)
+        return self.cut, self.orders()[mode]
+
+    @property
+    def dimension(self) -> int:
+        """How many numbers come out, of outputs that do not vary too."""
+        return sum(type_.size for type_ in self.output_types)
+
+    def orders(self) -> dict[Mode, Order]:
+        """What each mode does."""
+        chain = self.cut.chain
+        return {
+            Mode.FORWARD: chain.forward(),
+            Mode.REVERSE: chain.reverse(),
+            Mode.MIDDLE: chain.middle,
+            Mode.OPTIMAL: chain.optimal,
+        }
+
+    def best(self) -> Mode:
+        """The mode with the fewest operations; the simpler one where there is not much in it."""
+        orders = self.orders()
+        simple = min((Mode.FORWARD, Mode.REVERSE), key=lambda each: orders[each].operations)
+        limit = WORTHWHILE * orders[simple].operations
+        planned = min((Mode.MIDDLE, Mode.OPTIMAL), key=lambda each: orders[each].operations)
+        return planned if orders[planned].operations < limit else simple
+
+
+def jacobian_program(program: Program, kind: Any) -> tuple[Program, tuple[int, ...], Mode]:
+    """(arguments, constants) -> (auxiliary outputs, blocks of the Jacobian in order).
+
+    kind: `(name, number of arguments, number of outputs that are differentiated, mode)`.
+    """
+    _, count, kept, wanted = kind
+    found = Differentiated(program, count, kept)
+    mode = found.choose(wanted)
+    builder = Builder()
+    inputs = [builder.input(variable.type) for variable in program.inputs]
+    values = builder.inline(found.primal, inputs)
+    names = dict(zip(found.linear.inputs, values[found.outputs :], strict=False))
+    if found.is_empty:
+        blocks: Sequence[Sequence[Atom | None]] = [[None] * count for _ in found.slopes]
+    else:
+        cut, order = found.order(mode)
+        making = JacobianBuilder(builder, cut, names)
+        blocks = making.blocks(making.accumulate(order), found.slopes)
+    aux = list(values[kept : found.outputs])
+    whole = [*aux, *_filled(builder, blocks, found)]
+    return builder.build(whole), tuple(range(len(aux), len(whole))), mode
+
+
+def _filled(
+    builder: Builder, blocks: Sequence[Sequence[Atom | None]], found: Differentiated
+) -> list[Atom]:
+    """The blocks in order, those that are structurally zero written out."""
+    flat = []
+    for row, of in zip(blocks, found.output_types, strict=True):
+        for block, tangent in zip(row, found.crossings.tangents, strict=True):
+            if block is None:
+                shape = (*of.shape, *tangent.type.shape)
+                block = zeros(builder, array_type(shape, of.dtype)).atom
+            flat.append(block)
+    return flat
+
+
+def check_real(inputs: Sequence[ArrayType], outputs: Sequence[ArrayType]) -> None:
+    """NotDifferentiableError unless all are real floating-point arrays."""
+    for type_ in (*inputs, *outputs):
+        if type_.dtype.kind != "f":
+            raise NotDifferentiableError(
+                f"A Jacobian was asked of a function from {_listing(inputs)} to "
+                f"{_listing(outputs)}; it is defined here for real "
+                "floating-point arrays. For complex ones use ad.derivative(...).matrix(), "
+                "over the reals."
+            )
+
+
+def _listing(types: Sequence[ArrayType]) -> str:
+    return ", ".join(map(str, types))

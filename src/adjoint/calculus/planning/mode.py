@@ -1,0 +1,40 @@
+"""The directions in which a Jacobian is accumulated."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+from adjoint.base.errors import ArgumentTypeError
+
+
+class Mode(Enum):
+    """In which order the factors of a Jacobian are multiplied (lecture, "Product of Jacobians").
+
+    FORWARD: one JVP for each number in the arguments. REVERSE: one VJP for each number in the
+        result. MIDDLE: forward mode up to where few numbers cross, reverse mode down to it, and the
+        product of both. OPTIMAL: the cheapest order of all, by dynamic programming over the places
+        where few numbers cross. AUTO: the cheapest of these; forward or reverse mode, whichever
+        takes fewer runs, where nowhere fewer numbers cross than go in and come out.
+
+    Example:
+        >>> import numpy as np
+        >>> import adjoint as ad
+        >>> ad.jacobian(lambda x: np.sum(x) * np.ones(2), mode=ad.Mode.MIDDLE)(np.ones(3))
+        array([[1., 1., 1.],
+               [1., 1., 1.]])
+    """
+
+    AUTO = "auto"
+    FORWARD = "forward"
+    REVERSE = "reverse"
+    MIDDLE = "middle"
+    OPTIMAL = "optimal"
+
+
+def check_mode(mode: Any) -> None:
+    """ArgumentTypeError unless it is a mode."""
+    if not isinstance(mode, Mode):
+        raise ArgumentTypeError(
+            f"mode must be ad.Mode.AUTO, FORWARD or REVERSE, MIDDLE or OPTIMAL, got {mode!r}."
+        )

@@ -1,0 +1,147 @@
+"""Plans to look at: what each order of products costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from adjoint.base.errors import ArgumentError
+from adjoint.calculus.arguments import Argnums, Chosen, check_callable
+from adjoint.calculus.planning.chain import Order
+from adjoint.calculus.planning.jacobians import Differentiated, check_real
+from adjoint.calculus.planning.mode import Mode, check_mode
+from adjoint.calculus.planning.picture import picture
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One way to compute a Jacobian.
+
+    operations: multiply-adds and other operations on numbers, on top of those of the function and
+    its partial derivatives; infinitely many where a derivative rule is missing. memory: the most numbers of partial products held at once.
+    """
+
+    mode: Mode
+    order: Order
+    operations: float
+    memory: int
+
+
+@dataclass(frozen=True)
+class JacobianPlan:
+    """What each order of products costs for a Jacobian J_n ... J_1; `print` shows a table.
+
+    sizes: d_0, ..., d_n, how many numbers cross at each cut of the function's program. maps: for
+    each J_i, the primitives that it consists of. candidates: what each mode costs. chosen: the mode
+    that `Mode.AUTO` takes.
+
+    Example:
+        >>> import numpy as np
+        >>> import adjoint as ad
+        >>> A, B = np.ones((1, 100)), np.ones((100, 1))
+        >>> print(ad.plan(lambda x: B @ np.tanh(A @ x), np.ones(100)))
+        d = 100, 1, 1, 100
+        mode     operations  relative  memory  order
+        forward      10,100      1.00  10,100  J3 (J2 J1)
+        reverse      10,100      1.00  10,100  (J3 J2) J1
+        middle       10,100      1.00  10,200  (J3 J2) J1
+        optimal      10,100      1.00  10,100  J3 (J2 J1)
+    """
+
+    sizes: tuple[int, ...]
+    maps: tuple[tuple[str, ...], ...]
+    candidates: tuple[Candidate, ...]
+    chosen: Mode
+
+    def __getitem__(self, mode: Mode) -> Candidate:
+        """The candidate of a mode; for AUTO that of the one chosen."""
+        check_mode(mode)
+        wanted = self.chosen if mode is Mode.AUTO else mode
+        return next(each for each in self.candidates if each.mode is wanted)
+
+    def __str__(self) -> str:
+        least = max(min(each.operations for each in self.candidates), 1)
+        rows = [("mode", "operations", "relative", "memory", "order")]
+        rows += [
+            (
+                each.mode.value,
+                f"{each.operations:,}",
+                f"{each.operations / least:.2f}",
+                f"{each.memory:,}",
+                str(each.order),
+            )
+            for each in self.candidates
+        ]
+        return f"d = {', '.join(map(str, self.sizes))}\n{_table(rows)}"
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(map(str, self.sizes))
+        return f"<JacobianPlan: d = {sizes}; {self.chosen.value}: {self[self.chosen].order}>"
+
+    def svg(self, mode: Mode = Mode.AUTO) -> str:
+        """A picture of the order of a mode: the sizes, and below them the products as brackets."""
+        return picture(self.sizes, self[mode].order)
+
+    def save(self, path: str | Path, mode: Mode = Mode.AUTO) -> None:
+        """Write the picture to a file, whose name ends in .svg.
+
+        Raises:
+            ArgumentError: it does not.
+        """
+        if Path(path).suffix != ".svg":
+            raise ArgumentError(f"A plan is saved as a picture in SVG; name it .svg, got {path!s}.")
+        Path(path).write_text(self.svg(mode), encoding="utf-8")
+
+
+def plan(
+    function: Callable[..., Any], *args: Any, argnums: Argnums = 0, **kwargs: Any
+) -> JacobianPlan:
+    """What `ad.jacobian(function, argnums)(*args)` would cost in each order of products.
+
+    The program of the derivative is cut where few numbers cross, which makes it a chain of linear
+    maps; each mode is an order in which to multiply them (lecture, "Product of Jacobians").
+
+    Args:
+        function: plain NumPy code on real arrays; arguments and result may be pytrees.
+        args: its arguments; their values do not matter beyond which branches are taken.
+        argnums: with respect to which arguments.
+        kwargs: passed on as they are.
+
+    Raises:
+        NotDifferentiableError: arguments or results that are not real floating-point arrays.
+
+    Example:
+        >>> import numpy as np
+        >>> import adjoint as ad
+        >>> A, B = np.ones((2, 50)), np.ones((50, 2))
+        >>> ad.plan(lambda x: B @ (A @ (B @ (A @ x))), np.ones(50))
+        <JacobianPlan: d = 50, 2, 50, 2, 50; optimal: J4 ((J3 J2) J1)>
+    """
+    check_callable(function, "plan")
+    chosen = Chosen(argnums, args, kwargs)
+    captured = chosen.capture(function)
+    check_real(chosen.types, captured.output_types)
+    found = Differentiated(captured.program(), len(chosen.leaves), len(captured.outputs))
+    cut = found.cut
+    candidates = tuple(
+        Candidate(mode, order, order.operations, order.memory)
+        for mode, order in found.orders().items()
+    )
+    maps = tuple(
+        tuple(each.primitive.name for each in segment.program.equations) for segment in cut.segments
+    )
+    return JacobianPlan(cut.chain.sizes, maps, candidates, found.choose(Mode.AUTO))
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    """Names to the left, numbers to the right, orders to the left."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if 0 < number < len(row) - 1 else cell.ljust(width)
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    )

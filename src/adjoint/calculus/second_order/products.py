@@ -1,0 +1,193 @@
+"""Hessians of real functions: times a vector (E.1.79), and as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from adjoint.base import pytrees
+from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
+from adjoint.calculus.arguments import Argnums, Chosen, check_callable, refuse_gradient
+from adjoint.calculus.basis import rows_of
+from adjoint.calculus.derivative import split_outputs
+from adjoint.calculus.leaves import matching_leaves
+from adjoint.calculus.representation import represent
+from adjoint.calculus.second_order.composition import (
+    Composition,
+    Twice,
+    along_basis,
+    with_unit_weight,
+)
+from adjoint.capture import Captured
+from adjoint.pipeline import prepare, run
+from adjoint.primitives.expression import Expression
+from adjoint.primitives.structure import reshape
+from adjoint.program import Builder, Program
+from adjoint.spaces import Space
+
+
+def check_composition(composition: Any) -> None:
+    """ArgumentTypeError unless it is a composition."""
+    if not isinstance(composition, Composition):
+        raise ArgumentTypeError(
+            f"composition must be a member of ad.Composition, got {composition!r}. Leave it out "
+            "to have one taken."
+        )
+
+
+def check_flat(space: Any, argument: str) -> None:
+    """ArgumentTypeError unless it is a space with one inner product, or None."""
+    if space is not None and not isinstance(space, Space):
+        raise ArgumentTypeError(
+            f"A space with one inner product was expected for {argument}, got a "
+            f"{type(space).__name__}. A second derivative under an inner product that depends on "
+            "the point needs a connection."
+        )
+
+
+def _check_real(captured: Captured, has_aux: bool, name: str) -> Any:
+    """The value must be a real number; returns the structure of the auxiliary outputs."""
+    treedef, count, aux_tree = split_outputs(captured, has_aux)
+    if treedef is not None or count != 1:
+        raise NotDifferentiableError(
+            f"{name} was asked of a function that returns {pytrees.structure_text(treedef)}, not a "
+            "real scalar. Use ad.second_derivative for other functions."
+        )
+    type_ = captured.output_types[0]
+    if type_.ndim or type_.dtype.kind != "f":
+        refuse_gradient(type_, name)
+    return aux_tree
+
+
+def hvp(
+    function: Callable[..., Any],
+    primal: Any,
+    direction: Any,
+    space: Space | None = None,
+    composition: Composition = Composition.AUTO,
+) -> Any:
+    """The Hessian-vector product ∇²f(x)[u], the derivative of the gradient (E.1.79).
+
+    Args:
+        function: its value a real scalar.
+        primal: the point, an array or a pytree.
+        direction: a tangent of the same structure and shapes.
+        space: the inner-product space in which the gradient is taken; Euclidean if not given.
+        composition: which mode is applied to which; the result is the same. See `Composition`.
+
+    Returns:
+        A vector, in the structure of the point.
+
+    Raises:
+        NotDifferentiableError: integer arguments, or a value that is not a real scalar.
+
+    Example:
+        >>> import numpy as np
+        >>> import adjoint as ad
+        >>> ad.hvp(lambda x: np.sum(x**3), np.array([1.0, 2.0]), np.array([1.0, 1.0]))
+        array([ 6., 12.])
+    """
+    check_callable(function, "hvp")
+    check_composition(composition)
+    moving = matching_leaves(primal, direction, "direction")
+    check_flat(space, "space")
+    chosen = Chosen(0, (primal,), {})
+    captured = chosen.capture(function)
+    _check_real(captured, False, "hvp")
+    compiled = prepare(
+        ("hvp", len(moving), composition), captured, _derive_product, chosen.recapture, function
+    )
+    product = chosen.unflatten(run(compiled, [*chosen.leaves, *captured.constants, *moving]))
+    return product if space is None else represent(space, product, primal)
+
+
+def _derive_product(program: Program, kind: Any) -> tuple[Program, tuple[int, ...], Any]:
+    _, count, composition = kind
+    whole = with_unit_weight(Twice(program, count, [True]).pull(composition))
+    return whole, tuple(range(len(whole.outputs))), None
+
+
+def hessian(
+    function: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    composition: Composition = Composition.AUTO,
+) -> Callable[..., Any]:
+    """The Hessian of a real function, as arrays of shape `x.shape + x.shape`.
+
+    All its columns are computed in one vectorised run.
+
+    Args:
+        function: its value a real scalar (or a pair with `has_aux`).
+        argnums: with respect to which arguments; with several, a tuple of tuples.
+        has_aux: whether the function returns a pair `(value, auxiliary)`.
+        composition: which mode is applied to which; the result is the same. See `Composition`.
+
+    Raises:
+        NotDifferentiableError: arguments that are not real and floating-point, or a value that is
+            not a real scalar.
+
+    Example:
+        >>> import numpy as np
+        >>> import adjoint as ad
+        >>> ad.hessian(lambda x: x[0] ** 2 * x[1])(np.array([1.0, 2.0]))
+        array([[4., 2.],
+               [2., 0.]])
+    """
+    check_callable(function, "hessian")
+    check_composition(composition)
+
+    def hessian_of(*args: Any, **kwargs: Any) -> Any:
+        chosen = Chosen(argnums, args, kwargs)
+        for number, type_ in enumerate(chosen.types):
+            if type_.dtype.kind != "f":
+                raise NotDifferentiableError(
+                    f"A Hessian was asked with respect to {chosen.path(number)}, which is {type_}; "
+                    "it is defined here for real floating-point arrays. For complex ones use "
+                    "ad.second_derivative(...).array(), over the reals."
+                )
+        captured = chosen.capture(function)
+        aux_tree = _check_real(captured, has_aux, "hessian")
+        count, aux = len(chosen.leaves), len(captured.outputs) - 1
+        compiled = prepare(
+            ("hessian", count, aux, composition),
+            captured,
+            _derive_hessian,
+            chosen.recapture,
+            function,
+        )
+        results = run(compiled, [*chosen.leaves, *captured.constants])
+        rows = [results[aux + n * count : aux + (n + 1) * count] for n in range(count)]
+        result = chosen.unflatten([chosen.unflatten(row) for row in rows])
+        return (result, pytrees.unflatten(aux_tree, results[:aux])) if has_aux else result
+
+    return hessian_of
+
+
+def _derive_hessian(program: Program, kind: Any) -> tuple[Program, tuple[int, ...], Any]:
+    """(arguments, constants) -> (auxiliary outputs, blocks of the Hessian in order)."""
+    _, count, aux, composition = kind
+    twice = Twice(program, count, [number == 0 for number in range(1 + aux)])
+    types = twice.argument_types
+    product = with_unit_weight(twice.pull(composition))
+    rows = along_basis(product, types)
+    builder = Builder()
+    inputs = [builder.input(variable.type) for variable in program.inputs]
+    outputs = builder.inline(program, inputs)[1:]
+    blocks = _blocks(builder, builder.inline(rows, inputs), types)
+    whole = builder.build([*outputs, *blocks])
+    return whole, tuple(range(aux, len(whole.outputs))), None
+
+
+def _blocks(builder: Builder, columns: Sequence[Any], types: Sequence[Any]) -> list[Any]:
+    """For each argument, its rows of the Hessian with respect to each argument.
+
+    Row i is H e_i, which is column i too.
+    """
+    blocks, start = [], 0
+    for of in types:
+        for column, with_respect_to in zip(columns, types, strict=True):
+            part = rows_of(Expression(builder, column), start, of.size)
+            blocks.append(reshape(part, (*of.shape, *with_respect_to.shape)).atom)
+        start += of.size
+    return blocks
