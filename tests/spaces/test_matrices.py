@@ -45,6 +45,7 @@ ALL = [
     *STRICT,
     *CONJUGATE,
 ]
+NAMES = [repr(space) for space, _ in ALL]
 
 
 @pytest.mark.parametrize("dtype", [float, complex, np.float32])
@@ -76,7 +77,7 @@ def test_hermitian_matrices_have_real_dimension_n_squared(n):
     assert Hermitian(2).contains(np.eye(2))  # a real array is an element of a complex space
 
 
-@pytest.mark.parametrize(("space", "project"), ALL, ids=lambda x: repr(x)[:40])
+@pytest.mark.parametrize(("space", "project"), ALL, ids=NAMES)
 def test_restrict_is_the_orthogonal_projection(space, project):
     """Idempotent, self-adjoint, onto the subspace; the transpose of the embedding."""
     ambient = space.ambient
@@ -92,7 +93,7 @@ def test_restrict_is_the_orthogonal_projection(space, project):
         np.testing.assert_allclose(ambient.covector(c)(x), space.covector(c)(x), atol=2e-15)
 
 
-@pytest.mark.parametrize(("space", "project"), ALL, ids=lambda x: repr(x)[:40])
+@pytest.mark.parametrize(("space", "project"), ALL, ids=NAMES)
 def test_embedding_and_its_adjoint(space, project):
     """E.1.52: the adjoint of the inclusion is the orthogonal projection."""
     include = embedding(space)
@@ -102,7 +103,7 @@ def test_embedding_and_its_adjoint(space, project):
     np.testing.assert_allclose((include.H @ include).matrix(), np.eye(space.dimension), atol=2e-15)
 
 
-@pytest.mark.parametrize(("space", "project"), ALL, ids=lambda x: repr(x)[:40])
+@pytest.mark.parametrize(("space", "project"), ALL, ids=NAMES)
 def test_gradients_lie_in_the_space(space, project):
     """E.1.37: <grad f(x), u> = df(x)[u] for all u in the space, and under a weight."""
     target = space.ambient.random(3)
