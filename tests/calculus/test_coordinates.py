@@ -180,8 +180,58 @@ def test_faults():
         POLAR.laplacian(lambda q: q[0])(np.array([0.0, 1.0]))
     with pytest.raises(ArgumentError, match=r"an array of shape \(m,\)"):
         POLAR.basis(1.0)
+    with pytest.raises(ArgumentError, match=r"an array of shape \(m,\)"):
+        POLAR.gradient(lambda q: q**2)(1.0)
     with pytest.raises(ArgumentError, match="with n at least 3"):
         ad.Coordinates(lambda q: q[:2]).basis(np.ones(3))
     with pytest.raises(ArgumentError, match="The chart must give an array"):
         ad.Coordinates(lambda q: q[0]).basis(np.ones(3))
     assert repr(POLAR) == "Coordinates(polar_chart)"
+
+
+TORUS = ad.Coordinates(
+    lambda q: np.array(
+        [
+            (2 + 0.7 * np.cos(q[0])) * np.cos(q[1]),
+            (2 + 0.7 * np.cos(q[0])) * np.sin(q[1]),
+            0.7 * np.sin(q[0]),
+        ]
+    )
+)
+
+
+def test_the_laplace_beltrami_operator_of_the_torus():
+    """f_uu / a^2 - sin u f_u / (a (R + a cos u)) + f_vv / (R + a cos u)^2."""
+    for u, v in np.random.default_rng(0).uniform(-3, 3, (5, 2)):
+        q, radius = np.array([u, v]), 2 + 0.7 * np.cos(u)
+        f, slope = np.sin(2 * u) * np.cos(3 * v), 2 * np.cos(2 * u) * np.cos(3 * v)
+        expected = -4 * f / 0.7**2 - np.sin(u) * slope / (0.7 * radius) - 9 * f / radius**2
+        wave = lambda q: np.sin(2 * q[0]) * np.cos(3 * q[1])  # noqa: E731
+        np.testing.assert_allclose(TORUS.laplacian(wave)(q), expected, rtol=1e-10)
+        np.testing.assert_allclose(TORUS.divergence(TORUS.gradient(wave))(q), expected, rtol=1e-10)
+
+
+def test_near_singular_points_they_are_right_or_raise():
+    """Δ(r^2 cos φ) = 3 cos φ in the plane; the pole of the sphere is at a rounded π."""
+    for r in (1e-3, 1e-9, 1e-17):
+        found = POLAR.laplacian(lambda q: q[0] ** 2 * np.cos(q[1]))(np.array([r, 0.5]))
+        np.testing.assert_allclose(found, 3 * np.cos(0.5), rtol=1e-12)
+    for r in (0.0, 1e-300, 1e-160):
+        for operator in (POLAR.gradient, POLAR.laplacian, POLAR.hessian):
+            with pytest.raises(ArgumentError, match="dependent there"):
+                operator(lambda q: q[0] ** 2 * np.cos(q[1]))(np.array([r, 0.5]))
+    sphere = ad.Coordinates(
+        lambda q: np.array([np.sin(q[0]) * np.cos(q[1]), np.sin(q[0]) * np.sin(q[1]), np.cos(q[0])])
+    )
+    with pytest.raises(ArgumentError, match="dependent there"):
+        sphere.laplacian(lambda q: np.sin(2 * q[0]) * np.cos(q[1]))(np.array([np.pi, 0.3]))
+
+
+def test_functions_with_values_of_another_shape_are_refused():
+    q = np.array([2.0, 0.5])
+    for operator in (POLAR.gradient, POLAR.hessian, POLAR.laplacian):
+        with pytest.raises(ArgumentError, match="whose value is a number"):
+            operator(lambda q: q)(q)
+    for field in (lambda q: q[0], lambda q: np.array([q[0], q[1], q[0]])):
+        with pytest.raises(ArgumentError, match=r"an array of shape \(2,\)"):
+            POLAR.divergence(field)(q)

@@ -323,3 +323,9 @@ def test_errors():
         ad.kinks(0.0)
     with pytest.raises(ArgumentTypeError, match="being captured"):
         ad.grad(lambda x: len(ad.kinks(np.abs, x)) * x)(1.0)
+
+
+def test_the_kink_of_a_constant_operand_is_none():
+    """0^y has no kink in y > 0, though x^y has one in x."""
+    assert ad.kinks(lambda y: np.power(np.zeros(2), y), np.array([0.5, 0.7])) == []
+    assert only(np.power, np.zeros(1), np.full(1, 0.5)).kind is STEEP

@@ -16,7 +16,7 @@ from adjoint.base.errors import (
     ShapeError,
 )
 from adjoint.maps import adjoint_error, linearity_error
-from adjoint.spaces import Euclidean, Product, Symmetric, Weighted
+from adjoint.spaces import Euclidean, Metric, Product, Symmetric, Weighted
 from tests.capture import programs_learning, programs_numerics, programs_physics
 from tests.capture.programs import EXAMPLES
 from tests.spaces.strategies import positive_matrix
@@ -426,3 +426,46 @@ def test_cuts_need_both_passes():
 def test_nodes_within_a_capture_are_refused():
     with pytest.raises(ArgumentTypeError, match="being captured"):
         ad.grad(lambda x: ad.nodes(np.sin, x)[1].value)(1.0)
+
+
+def test_a_metric_gives_the_space_at_the_value():
+    metric = Metric(lambda x: Weighted(Euclidean(2), 1 / x**2))
+    x = np.array([2.0, 3.0])
+    nodes = ad.nodes(np.sum, x, cotangents=1.0, spaces={"a": metric})
+    np.testing.assert_allclose(nodes["a"].adjoint, x**2)
+
+
+def test_nodes_stay_as_they_are_when_the_argument_is_written_into():
+    x = np.ones(2)
+    nodes = ad.nodes(lambda x: x * x, x)
+    x[:] = 9
+    np.testing.assert_array_equal(nodes["a"].value, np.ones(2))
+    np.testing.assert_array_equal(nodes["b"].partial(0)(np.ones(2)), np.ones(2))
+
+
+def test_cuts_through_infinite_slopes_that_meet_exact_zeros():
+    """The square root at 0 sends infinity to a sum of squares whose tangent is 0: together 0."""
+
+    def function(x):
+        return np.sqrt(np.sum(x * x))
+
+    nodes = ad.nodes(function, np.zeros(2), tangents=np.ones(2), cotangents=1.0)
+    assert np.isinf(nodes.equations[1].covector.components)
+    assert [nodes.cut(number) for number in range(4)] == [0.0] * 4
+
+
+def test_custom_primitives_are_nodes():
+    @ad.primitive
+    def scaled(x, n):
+        return x * n, np.sum(x)
+
+    scaled.vjp(lambda x, n: (scaled(x, n), lambda c: (c[0] * n + c[1], None)))
+
+    def function(x):
+        first, second = scaled(x, 2)
+        return np.sum(first) * second
+
+    x = np.array([1.0, 2.0, 3.0])
+    nodes = ad.nodes(function, x, cotangents=1.0)
+    assert nodes["b, c"].types[1].shape == ()
+    np.testing.assert_allclose(nodes["a"].adjoint, ad.grad(function)(x))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
-from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -14,16 +13,22 @@ from hypothesis import strategies as st
 
 import adjoint as ad
 from adjoint.calculus.planning import Chain, Order, Step, jacobian_program
-from adjoint.calculus.planning.operations import program_operations
+from adjoint.calculus.planning.jacobians import best
+from adjoint.calculus.planning.operations import (
+    _FACTORISING,
+    _MOVES,
+    _SOLVING,
+    program_operations,
+)
 from adjoint.optimise import simplify
 from adjoint.primitives.contraction import CONTRACT
+from adjoint.primitives.declaration import PRIMITIVES
 from tests.transforms.test_random_programs import INDEX, N, programs
 from tests.transforms.test_random_programs import run as run_program
 
 RNG = np.random.default_rng(17)
 MODES = list(ad.Mode)
 PLANNED = [ad.Mode.MIDDLE, ad.Mode.OPTIMAL, ad.Mode.AUTO]
-SIZES = st.lists(st.integers(1, 12), min_size=2, max_size=8)
 
 
 def close(found, expected):
@@ -54,95 +59,6 @@ def network(weights):
     return function
 
 
-# --- costs of matrix chains -----------------------------------------------------------------------
-
-
-def brute_force(d):
-    """The cheapest of all bracketings of a product of matrices: as many as Catalan's numbers."""
-    count = 0
-
-    def every(i, j):
-        nonlocal count
-        if j - i == 1:
-            return [0]
-        return [
-            left + right + d[i] * d[k] * d[j]
-            for k in range(i + 1, j)
-            for left in every(i, k)
-            for right in every(k, j)
-        ]
-
-    costs = every(0, len(d) - 1)
-    return min(costs), len(costs)
-
-
-@settings(max_examples=40, deadline=None)
-@given(SIZES)
-def test_dynamic_programming_is_the_best_of_all_bracketings(d):
-    """Lecture, "Which mode should be used depending on the d_i?": none of the modes, in general."""
-    best, count = brute_force(d)
-    assert count == [1, 1, 2, 5, 14, 42, 132][len(d) - 2]
-    optimal = Chain.of_matrices(d).optimal
-    assert optimal.operations == best
-    assert replayed(optimal, d) == best
-
-
-def replayed(order, d):
-    """The operations of an order, counted again from its steps alone."""
-    total = sum(replayed(part, d) for part in order.parts)
-    ends = d[order.start] * d[order.stop]
-    match order.step:
-        case Step.PUSH:
-            return total + ends * d[order.stop - 1]
-        case Step.PULL:
-            return total + ends * d[order.start + 1]
-        case Step.PRODUCT:
-            return total + ends * d[order.parts[0].stop]
-    return total
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.data())
-def test_dynamic_programming_on_general_chains(data):
-    """Maps that are no matrices, which cost less, or more, to apply than their size."""
-    n = data.draw(st.integers(1, 5))
-    sizes = data.draw(st.lists(st.integers(1, 9), min_size=n + 1, max_size=n + 1))
-    push, pull = (
-        tuple(data.draw(st.lists(st.integers(0, 99), min_size=n, max_size=n))) for _ in range(2)
-    )
-    known = tuple(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)))
-    chain = Chain(tuple(sizes), push, pull, known, (1,) * n)
-
-    @lru_cache
-    def best(i, j):
-        if i == j:
-            return 0
-        ways = [best(i, j - 1) + sizes[i] * push[j - 1], best(i + 1, j) + sizes[j] * pull[i]]
-        ways += [best(i, k) + best(k, j) + sizes[i] * sizes[k] * sizes[j] for k in range(i + 1, j)]
-        return min([*ways, 0] if j - i == 1 and known[i] else ways)
-
-    assert chain.optimal.operations == best(0, n)
-    others = (chain.forward(), chain.reverse(), chain.middle)
-    assert chain.optimal.operations <= min(each.operations for each in others)
-
-
-def test_memory_of_orders():
-    """The numbers of partial products that are held at once."""
-    chain = Chain.of_matrices([2, 3, 5])
-    assert chain.forward().memory == 2 * (3 + 5)
-    assert chain.reverse().memory == 5 * (2 + 3)
-    assert chain.meeting(1).memory == 2 * 3 + 3 * 5 + 2 * 5
-
-
-def test_text_of_orders():
-    chain = Chain.of_matrices([3, 3, 3, 3])
-    assert str(chain.forward()) == "J3 (J2 J1)"
-    assert str(chain.reverse()) == "(J3 J2) J1"
-    assert str(Chain.of_matrices([50, 2, 50, 2, 50]).optimal) == "J4 ((J3 J2) J1)"
-    assert str(Chain.of_matrices([4, 1, 4, 4, 4, 1, 4]).meeting(3)) == "((J6 J5) J4) (J3 (J2 J1))"
-    assert [str(each) for each in chain.reverse().products()] == ["J3 J2", "(J3 J2) J1"]
-
-
 # --- operations -----------------------------------------------------------------------------------
 
 
@@ -160,10 +76,15 @@ def test_text_of_orders():
         (lambda x: np.concatenate([x.T.reshape(6), x[0]]), (np.ones((2, 3)),), 0),
         (np.linalg.solve, (np.eye(4), np.ones((4, 2))), 64 + 32),
         (np.linalg.inv, (np.ones((3, 4, 4)) + np.eye(4),), 3 * 64),
+        (ad.grad(lambda a: np.linalg.cholesky(a)[0, 0]), (np.eye(4),), 64 + 64 + 1),
     ],
 )
 def test_operations_of_a_program(function, args, count):
     assert program_operations(simplify(ad.program(function, *args).program)) == count
+
+
+def test_the_primitives_that_are_counted_by_name_exist():
+    assert set(PRIMITIVES) >= _MOVES | _FACTORISING | _SOLVING
 
 
 # --- plans of programs ----------------------------------------------------------------------------
@@ -283,6 +204,24 @@ def test_plan_errors():
         ad.plan(np.sin, np.ones(2))["forward"]
 
 
+def test_auto_does_not_hold_too_many_numbers():
+    """A plan that saves a third of the operations, and holds hundreds of times as much."""
+    simple, wide = Order(0, 1, Step.PUSH, (), 3e12, 10**7), Order(0, 1, Step.PUSH, (), 2e12, 10**9)
+    narrow = Order(0, 1, Step.PUSH, (), 2e12, 3 * 10**7)
+    orders = dict.fromkeys((ad.Mode.FORWARD, ad.Mode.REVERSE, ad.Mode.MIDDLE), simple)
+    assert best({**orders, ad.Mode.OPTIMAL: narrow}) is ad.Mode.OPTIMAL
+    assert best({**orders, ad.Mode.OPTIMAL: wide}) is ad.Mode.FORWARD
+    small = Order(0, 1, Step.PUSH, (), 3000, 100), Order(0, 1, Step.PUSH, (), 2000, 9000)
+    orders = dict.fromkeys(orders, small[0])
+    assert best({**orders, ad.Mode.OPTIMAL: small[1]}) is ad.Mode.OPTIMAL
+
+
+def test_outputs_that_do_not_vary_do_not_count():
+    found = ad.plan(lambda x: (np.sum(x), np.ones(9)), np.ones(4))
+    assert found.sizes == (4, 1)
+    assert found.chosen is ad.Mode.REVERSE
+
+
 # --- Jacobians ------------------------------------------------------------------------------------
 
 
@@ -322,7 +261,7 @@ def test_jacobians_are_equal_in_every_mode(number, mode):
     found = ad.jacobian(function, mode=mode)(*args)
     if args[0].__class__ is np.ndarray and args[0].dtype == np.float32:
         np.testing.assert_allclose(found, expected, rtol=1e-5)
-        assert found.dtype in (np.float32, np.float64)
+        assert found.dtype == function(*args).dtype
     else:
         close(found, expected)
 
@@ -353,6 +292,81 @@ def test_random_graphs(data):
     for mode in (ad.Mode.REVERSE, *PLANNED):
         for one, two in zip(ad.jacobian(function, mode=mode)(x), expected, strict=True):
             np.testing.assert_allclose(one, two, rtol=1e-11, atol=1e-11 * np.max(np.abs(two)))
+
+
+@pytest.mark.parametrize("mode", PLANNED)
+def test_arguments_and_results_of_different_precision(mode):
+    """Partial products from one end to a cut, where all has one precision, and on from there."""
+    single, double, left, right = (
+        RNG.normal(size=size) for size in ((2, 50), (2, 50), (60, 2), (40, 2))
+    )
+
+    def function(p):
+        x = np.sin(np.tanh(single.astype(np.float32) @ p["a"] + double @ p["b"]))
+        return left @ x, right.astype(np.float32) @ x.astype(np.float32)
+
+    point = {"a": np.ones(50, np.float32), "b": np.ones(50)}
+    assert ad.plan(function, point).chosen is ad.Mode.OPTIMAL
+    expected = ad.jacobian(function, mode=ad.Mode.FORWARD)(point)
+    found = ad.jacobian(function, mode=mode)(point)
+    for one, two in zip(optree.tree_leaves(found), optree.tree_leaves(expected), strict=True):
+        assert one.dtype == two.dtype
+        np.testing.assert_allclose(one, two, rtol=1e-4, atol=1e-5)
+
+
+def test_cuts_where_all_that_crosses_has_one_precision():
+    """None in a program that carries two precisions side by side all the way."""
+
+    def function(p):
+        a, b = p
+        for _ in range(4):
+            a, b = np.sin(np.ones((3, 3), np.float32) @ a), np.tanh(WIDE @ (NARROW @ b))
+        return a, b
+
+    point = np.ones(3, np.float32), np.ones(9)
+    assert ad.plan(function, point).sizes == (12, 12)
+    assert len(ad.plan(function, (np.ones(3), np.ones(9))).sizes) > 9
+
+
+@pytest.mark.parametrize("mode", PLANNED)
+@pytest.mark.parametrize("seed", range(25))
+def test_complex_numbers_may_cross(seed, mode):
+    """Real functions by way of complex numbers: a cut there is one of twice as many real ones."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, 6, 4)
+    factors = [
+        rng.normal(size=(after, before)) + 1j * rng.normal(size=(after, before))
+        for before, after in pairwise(lengths)
+    ]
+    kinds = rng.integers(0, 4, 3)
+
+    def function(x):
+        for factor, kind in zip(factors, kinds, strict=True):
+            x = factor @ x / 3
+            x = [x, np.tanh(x), np.abs(x) ** 2, x * np.sum(np.conj(x))][kind]
+        return np.concatenate([np.real(x), np.abs(x) ** 2])
+
+    x = rng.normal(size=lengths[0])
+    expected = ad.jacobian(function, mode=ad.Mode.FORWARD)(x)
+    np.testing.assert_allclose(ad.jacobian(function, mode=mode)(x), expected, rtol=1e-11, atol=1e-9)
+
+
+def test_complex_sizes_are_counted_twice():
+    A, B = np.ones((1, 5)) * 1j, np.ones((6, 1)) * (1 + 1j)
+    assert ad.plan(lambda x: np.abs(B @ (A @ x)), np.ones(5)).sizes == (5, 2, 12, 6)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_dtypes_are_those_of_the_outputs(mode):
+    """Not of the arguments: which mode AUTO takes does not show."""
+
+    def function(p):
+        whole = p["a"] * np.sum(p["b"]) * np.ones((9, 1))
+        return whole, p["a"] * 2, np.sum(p["b"]).astype(np.float32)
+
+    point = {"a": np.float32(2.0), "b": np.ones(3)}
+    for row, dtype in zip(ad.jacobian(function, mode=mode)(point), "dff", strict=True):
+        assert {each.dtype.char for each in row.values()} == {dtype}
 
 
 @pytest.mark.parametrize("mode", PLANNED)
@@ -390,12 +404,6 @@ def test_the_plan_is_kept_with_the_program():
     planned(np.zeros(12))
     after = ad.cache_info()
     assert (after.misses, after.hits) == (before.misses, before.hits + 1)
-
-
-def test_an_order_is_a_value():
-    assert Chain.of_matrices([2, 3, 4]).forward() == Order(
-        0, 2, Step.PUSH, (Order(0, 1, Step.GIVEN, (), 0, 6),), 24, 14
-    )
 
 
 @settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))

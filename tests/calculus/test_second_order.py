@@ -160,6 +160,16 @@ def test_operator_is_self_adjoint(composition):
     assert adjoint_error(operator) < 1e-12
 
 
+@pytest.mark.parametrize("composition", COMPOSITIONS)
+def test_of_nothing_and_to_nothing(composition):
+    nowhere = ad.second_derivative(lambda x: None, X, composition=composition)
+    assert nowhere(U, V) is None
+    close(nowhere(U).T(nowhere.codomain.covector(None)).components, np.zeros(4))
+    empty = ad.second_derivative(lambda x: np.ones(2), {}, composition=composition)
+    close(empty({}, {}), np.zeros(2))
+    assert empty({}).T(empty.codomain.covector(np.ones(2))).components == {}
+
+
 def test_several_arguments():
     B = ad.second_derivative(lambda x, y: x @ A.T @ y, X, X[:3])
     u, v = (U, U[:3]), (V, V[:3])
@@ -309,57 +319,6 @@ def test_auto_takes_few_operations(size):
     assert operations(ad.Composition.AUTO) <= 1.1 * min(map(operations, FOUR))
 
 
-@ad.primitive
-def reversed_only(x):
-    return np.sin(x)
-
-
-@reversed_only.vjp
-def _(x):
-    return reversed_only(x), lambda w: np.cos(x) * w
-
-
-def forward_only(x):
-    return ad.linear(lambda x: 2 * x)(x)
-
-
-def no_rule(x):
-    return ad.primitive(np.sin, result=lambda x: x)(x)
-
-
-@pytest.mark.parametrize("size", [1, 3, 20])
-@pytest.mark.parametrize("inner", [reversed_only, forward_only])
-def test_auto_takes_a_composition_that_has_its_rules(inner, size):
-    """A VJP rule alone, or a linear function without its transpose; and what lies around it."""
-
-    def known(x):
-        return np.sin(x) if inner is reversed_only else 2 * x
-
-    def function(inner):
-        return lambda x: np.sum(inner(x[::-1] * x) ** 3 * x)
-
-    x, u, v = np.random.default_rng(size).uniform(0.5, 1, (3, size))
-    close(ad.hvp(function(inner), x, u), ad.hvp(function(known), x, u))
-    close(ad.hessian(function(inner))(x), ad.hessian(function(known))(x))
-    B = ad.second_derivative(lambda x: inner(x * x) * np.sum(x), x)
-    expected = ad.second_derivative(lambda x: known(x * x) * np.sum(x), x)
-    close(B(u, v), expected(u, v))
-    close(B(u).T(B.codomain.covector(v))(u), expected(u).T(B.codomain.covector(v))(u))
-
-
-@pytest.mark.parametrize("composition", COMPOSITIONS)
-def test_without_any_rule_the_error_says_so(composition):
-    def function(x):
-        return np.sum(no_rule(x))
-
-    with pytest.raises(ad.errors.MissingRuleError, match="and it has none"):
-        ad.hvp(function, X, U, composition=composition)
-    with pytest.raises(ad.errors.MissingRuleError, match="and it has none"):
-        ad.hessian(function, composition=composition)(X)
-    with pytest.raises(ad.errors.MissingRuleError, match="and it has none"):
-        ad.second_derivative(function, X, composition=composition)(U, V)
-
-
 # --- Lagrangians ----------------------------------------------------------------------------------
 
 
@@ -493,6 +452,11 @@ def test_representation():
             lambda: BilinearMap(Euclidean(2), Euclidean(3), Euclidean(()), max, symmetric=True),
             ad.errors.SpaceMismatchError,
             "A symmetric bilinear map has one domain",
+        ),
+        (
+            lambda: ad.lagrangian_hessian(lambda x: x, constraints, X, LAMBDA),
+            ad.errors.ShapeError,
+            r"objective has values of shape \(4,\); expected a number",
         ),
         (
             lambda: ad.lagrangian_hessian(None, constraints, X, 1.0),

@@ -280,3 +280,9 @@ def test_too_large_a_program_is_refused():
 def test_tangents_that_do_not_fit_are_refused():
     with pytest.raises(ShapeError):
         ad.draw(np.sin, X, tangents=np.ones(3))
+
+
+def test_saving_next_to_the_longest_of_names(tmp_path):
+    target = tmp_path / ("n" * 250 + ".svg")
+    ad.draw(np.sin, 1.0).save(target)
+    assert [path.name for path in tmp_path.iterdir()] == [target.name]

@@ -191,7 +191,7 @@ def test_what_is_no_space_is_refused(function):
 
 
 def test_what_is_no_map_is_refused():
-    with pytest.raises(ArgumentTypeError, match="that of a LinearMap"):
+    with pytest.raises(ArgumentTypeError, match="A LinearMap was expected"):
         TranspositionDiagram.of(np.eye(2))
 
 

@@ -8,7 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import adjoint as ad
-from adjoint.base.errors import ArgumentError, MembershipError, SpaceMismatchError
+from adjoint.base.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    MembershipError,
+    SpaceMismatchError,
+)
 from adjoint.maps import (
     adjoint_error,
     finite_rank,
@@ -137,3 +142,54 @@ def test_errors():
         finite_rank([np.ones(2)], [np.ones(3)], space, space)
     with pytest.raises(ArgumentError, match="between 0 and 2"):
         singular_values(from_matrix(np.eye(2), space, space)).map(3)
+
+
+def test_a_map_stays_as_it_is_when_its_images_are_written_into():
+    vector, image = np.ones(2), np.ones(3)
+    f = finite_rank([vector], [image], Euclidean(2), Euclidean(3))
+    vector[:], image[:] = 7, 7
+    np.testing.assert_array_equal(f.matrix(), np.ones((3, 2)))
+
+
+def test_vectors_may_be_any_iterable():
+    f = finite_rank(iter(np.eye(2)), iter(np.eye(2)), Euclidean(2), Euclidean(2))
+    np.testing.assert_array_equal(f.matrix(), np.eye(2))
+    basis = [np.array([1.0, 1.0]), np.array([0.0, 2.0])]
+    terms = rank_one_terms(f, iter(basis))
+    np.testing.assert_array_equal([image for _, image in terms], basis)
+
+
+def test_the_rank_goes_by_the_lower_precision():
+    """Of a matrix of rank one, to single precision: its roundings have singular values too."""
+    single = np.outer([1.1, 2.3, 3.7], [1.3, 1.1, 0.7]).astype(np.float32)
+    domain = Weighted(Euclidean(3, np.float32), 2.0)
+    found = singular_values(from_matrix(single, domain, Euclidean(3)))
+    assert found.rank == 1
+    assert len(found.values) == 3
+
+
+def test_singular_values_of_what_has_none():
+    plane = Euclidean(2)
+    with pytest.raises(ArgumentTypeError, match="LinearMap was expected"):
+        singular_values(np.eye(2))
+    with pytest.raises(ArgumentTypeError, match="LinearMap was expected"):
+        rank_one_terms(np.eye(2))
+    with pytest.raises(ArgumentError, match="NaN"):
+        singular_values(from_matrix(np.array([[1.0, np.nan], [0.0, 1.0]]), plane, plane))
+    with pytest.raises(ArgumentError, match="between 0 and 2"):
+        singular_values(from_matrix(np.eye(2), plane, plane)).map(1.5)
+
+
+def test_maps_from_a_dual_space_are_sums_of_rank_one_too():
+    """A covector on covectors is a vector: E.1.33 with X' in the place of X."""
+    space = Weighted(Euclidean(3), np.array([1.0, 2.0, 4.0]))
+    f = from_matrix(np.arange(6.0).reshape(2, 3), space.dual, Euclidean(2))
+    terms = rank_one_terms(f)
+    again = finite_rank([v for v, _ in terms], [y for _, y in terms], space.dual, Euclidean(2))
+    np.testing.assert_allclose(again.matrix(), f.matrix())
+    np.testing.assert_allclose(again.H.matrix(), f.H.matrix())
+    v, w = np.array([1.0, 2.0, 3.0]), space.covector(np.array([4.0, 5.0, 6.0]))
+    one = finite_rank([v], [1.0], space.dual, Euclidean(()))
+    np.testing.assert_allclose(one(w), w(v))
+    other = finite_rank([w], [1.0], space.dual, Euclidean(()))
+    np.testing.assert_allclose(other(w), space.dual.inner(w, w))

@@ -10,7 +10,7 @@ import pytest
 from adjoint.optimise import simplify
 from adjoint.optimise.factors import move_factors
 from adjoint.primitives.structure import sum_axes
-from adjoint.program import Program
+from adjoint.program import Literal, Program
 from adjoint.transforms import jvp, vjp
 from tests.building import f8, names, program_of, run
 
@@ -92,3 +92,25 @@ def test_factors_of_zero_and_infinity_stay_where_they_are() -> None:
     program = derived(lambda x: x * 0.0 + x * np.inf, f8(2))
     with np.errstate(all="ignore"):
         assert np.isnan(run(program, np.ones(2), np.zeros(2))).all()
+
+
+def test_a_factor_goes_into_several_products_once() -> None:
+    """(2 x u) y, (2 x u) y^2, (2 x u) sin y: one product with 2, not one for each of them."""
+
+    def function(x: Any, y: Any) -> tuple[Any, ...]:
+        square = np.square(x)
+        return square * y, square * np.square(y), square * np.sin(y)
+
+    program = program_of(function, f8(4), f8(4))
+    whole = jvp(program, [True, False])
+    slopes = simplify(Program(whole.inputs, whole.equations, whole.outputs[3:]))
+    numbers = [
+        equation
+        for equation in slopes.equations
+        if any(isinstance(atom, Literal) for atom in equation.inputs)
+    ]
+    assert len(numbers) == 1
+    x, y, u = np.random.default_rng(0).normal(size=(3, 4))
+    expected = [2 * x * u * factor for factor in (y, y**2, np.sin(y))]
+    for one, other in zip(run(slopes, x, y, u), expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-14)

@@ -127,7 +127,8 @@ MATRICES = {
 def test_determinants_from_factors_are_numpys(name: str) -> None:
     a = MATRICES[name]
     for function in (np.linalg.det, np.linalg.slogdet):
-        found, expected = ad.jit(function)(a), function(a)
+        with np.errstate(invalid="ignore"):
+            found, expected = ad.jit(function)(a), function(a)
         for one, other in zip(np.atleast_1d(found), np.atleast_1d(expected), strict=True):
             assert (np.shape(one), one.dtype) == (np.shape(other), other.dtype)
             bound = 40 * np.finfo(other.dtype).eps

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import adjoint as ad
+from adjoint.optimise import simplify
 from adjoint.primitives import PRIMITIVES
 from adjoint.spaces import Hermitian, Symmetric
 
@@ -104,7 +105,7 @@ def test_value_and_derivatives_share_one_factorisation() -> None:
         return RIGHT @ np.linalg.solve(a, RIGHT) + np.linalg.slogdet(a)[1] + np.linalg.det(a)
 
     for view in (ad.program(likelihood, POSITIVE), ad.program(ad.grad(likelihood), POSITIVE)):
-        names = [e.primitive.name for e in view.program.equations]
+        names = [e.primitive.name for e in simplify(view.program).equations]
         assert names.count("lu_factors") == 1
         assert "solve" not in names
     expected = np.linalg.inv(POSITIVE)

@@ -162,3 +162,9 @@ def test_equality_and_pickle():
     assert Weighted(LINE, solver) != Weighted(LINE, ConjugateGradient(LINE, lambda x: x))
     assert pickle.loads(pickle.dumps(solver)) == solver
     assert repr(solver) == "ConjugateGradient(Euclidean((40,)), tolerance=3.67e-11)"
+
+
+def test_right_hand_sides_of_all_sizes():
+    solver = ConjugateGradient(Euclidean(2), np.diag([2.0, 4.0]))
+    for size in (1e-310, 1e-160, 1e160, 1e300):
+        np.testing.assert_allclose(solver.inverse(size * np.ones(2)), size * np.array([0.5, 0.25]))

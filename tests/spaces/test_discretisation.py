@@ -12,6 +12,7 @@ from adjoint.base.errors import (
     MembershipError,
     MissingStructureError,
     NotPositiveDefiniteError,
+    ShapeError,
 )
 from adjoint.spaces import Functions
 
@@ -115,3 +116,67 @@ def test_arguments():
         Functions.expansion([np.cos, np.cos], NODES, WEIGHTS)
     with pytest.raises(MembershipError, match="the interpolated function must be an element"):
         Functions.gauss_legendre(0, 1, 3).interpolate(lambda x: x * 1j)
+
+
+def test_dependent_functions_are_refused():
+    """Their matrix passes a factorisation by Cholesky, with a pivot of rounding."""
+    with pytest.raises(NotPositiveDefiniteError):
+        Functions.expansion([np.sin, np.sin], NODES, WEIGHTS)
+    with pytest.raises(NotPositiveDefiniteError):
+        Functions.expansion([np.ones_like, lambda x: x, lambda x: 2 + 3 * x], NODES, WEIGHTS)
+
+
+def test_a_basis_function_may_return_a_number():
+    space = Functions.expansion([lambda x: 1.0], NODES, WEIGHTS)
+    found = space.evaluate(np.array([3.0]), np.zeros((2, 4)))
+    np.testing.assert_array_equal(found, np.full((2, 4), 3.0))
+    assert space.evaluate(np.array([3.0]), 0.5) == 3.0
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        Functions.grid(np.linspace(0, 1, 8), dtype=np.float32),
+        Functions.expansion(FOURIER, NODES, WEIGHTS, dtype=np.float32),
+    ],
+    ids=repr,
+)
+def test_interpolation_rounds_to_the_precision_of_the_space(space):
+    found = space.interpolate(np.sin)
+    assert found.dtype == np.float32
+    assert space.contains(found)
+
+
+@pytest.mark.parametrize(
+    ("function", "error", "words"),
+    [
+        (3, ArgumentTypeError, "takes a function"),
+        (lambda x: None, ArgumentTypeError, "must return numbers"),
+        (lambda x: np.ones(3), ShapeError, "the shape of the coordinates"),
+        (lambda x: np.ones((2, 8)), ShapeError, "the shape of the coordinates"),
+        (lambda x: 1j * x, MembershipError, "The space is real"),
+    ],
+)
+def test_what_cannot_be_interpolated(function, error, words):
+    for space in (
+        Functions.grid(np.linspace(0, 1, 8)),
+        Functions.expansion(FOURIER, NODES, WEIGHTS),
+    ):
+        with pytest.raises(error, match=words):
+            space.interpolate(function)
+
+
+def test_intervals_of_gauss_legendre():
+    for arguments in ((0.0, np.inf, 3), (np.nan, 1.0, 3), (1.0, 0.0, 3), (0.0, 1.0, 0)):
+        with pytest.raises(ArgumentError, match="interval"):
+            Functions.gauss_legendre(*arguments)
+    for arguments in (("a", "b", 3), (0.0, 1.0, 3.5), (np.zeros(2), 1.0, 3)):
+        with pytest.raises(ArgumentTypeError, match="two numbers"):
+            Functions.gauss_legendre(*arguments)
+
+
+def test_points_with_too_few_coordinates():
+    space = Functions.grid(np.linspace(0, 1, 3), np.linspace(0, 1, 4))
+    for points in (0.5, np.zeros((3, 2)), np.zeros(1), [0.1, 0.2, 0.3]):
+        with pytest.raises(ArgumentError, match="2 coordinates"):
+            space.evaluate(space.zero(), points)

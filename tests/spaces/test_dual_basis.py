@@ -7,7 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adjoint.base.errors import ArgumentError, MembershipError, SpaceMismatchError
+from adjoint.base.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    MembershipError,
+    SpaceMismatchError,
+)
 from adjoint.spaces import Euclidean, Product, Symmetric, Weighted, dual_basis, reciprocal_basis
 from tests.spaces.strategies import positive_matrix, spaces
 
@@ -84,3 +89,26 @@ def test_what_is_no_vector_is_refused():
         dual_basis(space, [np.ones(2)])
     with pytest.raises(SpaceMismatchError):
         reciprocal_basis(space, [space.covector(np.ones(1))])
+
+
+def test_a_basis_of_very_unequal_lengths_is_one():
+    basis = [np.array([1e-20, 0.0]), np.array([1e10, 1e10])]
+    first, second = dual_basis(Euclidean(2), basis)
+    np.testing.assert_allclose(first.components, [1e20, -1e20])
+    np.testing.assert_allclose(second.components, [0.0, 1e-10])
+
+
+def test_a_basis_may_be_any_iterable():
+    found = dual_basis(Euclidean(2), (2 * row for row in np.eye(2)))
+    np.testing.assert_array_equal([w.components for w in found], np.eye(2) / 2)
+
+
+@pytest.mark.parametrize("entry", [np.nan, np.inf])
+def test_no_basis_holds_nan(entry):
+    with pytest.raises(ArgumentError, match="must be a basis"):
+        dual_basis(Euclidean(2), [np.array([1.0, entry]), np.ones(2)])
+
+
+def test_a_basis_is_one_of_a_space():
+    with pytest.raises(ArgumentTypeError, match="one of a space"):
+        dual_basis(np.eye(2))

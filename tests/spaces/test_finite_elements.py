@@ -15,6 +15,7 @@ from adjoint.base.errors import (
     MembershipError,
     MissingPackageError,
     MissingStructureError,
+    ShapeError,
 )
 from adjoint.maps import adjoint_error, space_error
 from adjoint.spaces import Boundary, Functions
@@ -133,3 +134,62 @@ def test_errors(monkeypatch):
     monkeypatch.setitem(sys.modules, "skfem.helpers", None)
     with pytest.raises(MissingPackageError, match=r"pip install 'adjoint\[fem\]'"):
         Functions.elements(P1)
+
+
+def test_elements_without_gradients_have_no_stiffness():
+    basis = skfem.Basis(SQUARE, skfem.ElementTriRT0())
+    space = Functions.elements(basis)
+    assert space_error(space) < 1e-10
+    with pytest.raises(MissingStructureError, match="no gradients"):
+        space.dirichlet_form(space.zero(), space.zero())
+    with pytest.raises(MissingStructureError, match="no gradients"):
+        Functions.elements(basis, scale=0.1)
+
+
+def test_several_fields_are_a_product():
+    taylor_hood = skfem.ElementVector(skfem.ElementTriP2()) * skfem.ElementTriP1()
+    with pytest.raises(ArgumentTypeError, match="several"):
+        Functions.elements(skfem.Basis(SQUARE, taylor_hood))
+
+
+def test_what_is_held_at_zero_are_numbers_of_coefficients():
+    for zero in ("left", np.array([P1.N]), np.array([-1]), np.zeros(P1.N, bool)):
+        with pytest.raises(ArgumentError, match="zero takes the numbers"):
+            Functions.elements(P1, zero=zero)
+    assert Functions.elements(P1, zero={"all": P1.get_dofs()}).dimension == 49
+    nothing = Functions.elements(P1, zero=np.arange(P1.N), scale=0.1)
+    assert nothing.dimension == 0
+    assert ad.grad(lambda u: np.sum(u**2), space=nothing)(np.zeros(0)).shape == (0,)
+
+
+def test_points_on_a_line_have_any_shape():
+    """As on a grid: one variable, no axis of coordinates."""
+    space = Functions.elements(skfem.Basis(skfem.MeshLine(LINE), skfem.ElementLineP1()))
+    for points in (0.5, np.array([0.5]), np.array([[0.5, 0.1]]), np.array([0.1, 0.2, 0.3])):
+        np.testing.assert_allclose(space.evaluate(LINE, points), points)
+        assert np.shape(space.evaluate(LINE, points)) == np.shape(points)
+    for outside in (1.5, -0.5, np.nan):
+        with pytest.raises(ArgumentError, match="must lie in the mesh"):
+            space.evaluate(LINE, outside)
+
+
+def test_points_in_curved_cells_are_not_found():
+    disc = skfem.Basis(skfem.MeshTri2.init_circle(1), skfem.ElementTriP2())
+    space = Functions.elements(disc)
+    with pytest.raises(MissingStructureError, match="cells of this kind"):
+        space.evaluate(space.zero(), np.zeros(2))
+
+
+def test_what_cannot_be_projected():
+    space = Functions.elements(P1)
+    for function in (lambda x, y: np.ones(3), lambda x, y: np.stack([x, y])):
+        with pytest.raises(ShapeError, match="shape of the coordinates"):  # 3 nodes in each cell
+            space.interpolate(function)
+    fields = Functions.elements(skfem.Basis(SQUARE, skfem.ElementVector(skfem.ElementTriP1())))
+    with pytest.raises(ShapeError, match="2 components"):
+        fields.interpolate(lambda x, y: np.stack([x, y, x]))
+    u = fields.interpolate(lambda x, y: [2 * x, 1.0])
+    found = fields.evaluate(u, np.array([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]]))
+    np.testing.assert_allclose(found, [[0.2, 0.4, 0.6], [1.0, 1.0, 1.0]])
+    single = Functions.elements(P1, dtype=np.float32)
+    assert single.interpolate(lambda x, y: x).dtype == np.float32

@@ -414,3 +414,36 @@ def test_faults():
         Polynomials(2, rule=np.polynomial.legendre.leggauss(2))
     with pytest.raises(NotPositiveDefiniteError, match="positive weights"):
         Polynomials(1, rule=(np.array([-0.5, 0.5]), np.array([1.0, -1.0])))
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("interval", [(0.0, 1e-3), (1e3, 1e3 + 1), (0, 2e5)])
+@pytest.mark.parametrize("degree", [0, 1, 5, 20])
+def test_gradients_on_intervals_of_any_size(kind, interval, degree):
+    """The gradient of an evaluation (E.1.30) is the kernel, whatever the interval."""
+    a, b = interval
+    space = Polynomials(degree, interval, kind)
+    x0, x = a + 0.3 * (b - a), np.linspace(a, b, 7)
+    found = ad.grad(lambda p: p(x0), space=space)(space.zero())
+    basis = [Legendre.basis(k, domain=interval) for k in range(degree + 1)]
+    expected = sum((2 * k + 1) / (b - a) * P(x0) * P(x) for k, P in enumerate(basis))
+    np.testing.assert_allclose(found(x), expected, atol=1e-7 * np.max(np.abs(expected)))
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("interval", [(1e3, 1e3 + 1), (-3.0, 7.0)])
+def test_a_basis_that_is_dependent_up_to_rounding_is_refused(kind, interval):
+    assert Polynomials(1, interval, kind, domain=(-1, 1)).dimension == 2
+    with pytest.raises(NotPositiveDefiniteError, match="nearly dependent"):
+        Polynomials(30, interval, kind, domain=(-1, 1))
+
+
+def test_projections_are_differentiated():
+    space = space_of(Legendre, 2)
+    p = Legendre([1.0, 2.0, 3.0], domain=(A, B))
+    D = ad.derivative(lambda p: space.project(p * p), p, domain=space, codomain=space)
+    u = space.random(0)
+    np.testing.assert_allclose(D(u).coef, space.project(2 * p * u).coef)
+    found = ad.grad(lambda s: space.project(lambda x: np.exp(s * x))(0.7))(1.0)
+    expected = space.project(lambda x: x * np.exp(x))(0.7)
+    np.testing.assert_allclose(found, expected)

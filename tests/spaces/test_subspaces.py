@@ -7,6 +7,7 @@ import pytest
 
 import adjoint as ad
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, MembershipError
+from adjoint.base.pytrees import tree_map
 from adjoint.maps import adjoint_error, embedding, from_matrix, space_error
 from adjoint.spaces import Euclidean, Product, Span, Symmetric, TraceFree, Weighted
 from tests.spaces.strategies import positive_matrix
@@ -104,3 +105,30 @@ def test_errors():
         Span([np.ones(2)], Euclidean(2)).check(np.array([1.0, 0.0]))
     with pytest.raises(MembershipError, match=r"x must be an element of Span\(1 of Euclidean"):
         Span([np.ones(2)], Euclidean(2)).check(np.ones(3))
+
+
+@pytest.mark.parametrize("entry", [np.nan, np.inf])
+def test_what_is_not_finite_spans_nothing(entry):
+    with pytest.raises(ArgumentError, match="NaN or infinity"):
+        Span([np.array([entry, 1.0])], Euclidean(2))
+
+
+def test_spans_of_covectors_are_those_of_their_representatives():
+    for make in (lambda space: Span([], space), lambda space: Weighted(space, 2.0)):
+        with pytest.raises(ArgumentError, match="a space of vectors"):
+            make(Euclidean(2).dual)
+
+
+def test_range_and_kernel_are_those_of_a_map():
+    for method in (Span.range, Span.kernel):
+        with pytest.raises(ArgumentTypeError, match="LinearMap"):
+            method(np.eye(2))
+
+
+def test_elements_of_lower_precision_are_members_to_theirs():
+    for space in (Euclidean(3), Symmetric(2), Product([Euclidean(2), Euclidean(())])):
+        span = Span([space.random(0), space.random(1)], space)
+        x = span.random(2)
+        single = tree_map(lambda leaf: np.asarray(leaf, np.float32), x)
+        assert span.contains(single)
+        assert not span.contains(tree_map(lambda leaf: leaf + np.float32(1e-2), single))

@@ -269,3 +269,58 @@ def test_repr():
     space = Weighted(Euclidean(2), positive_matrix(2, 0))
     assert repr(space) == "Weighted(Euclidean((2,)), dense 2x2)"
     assert repr(Weighted(Euclidean(3), laplacian(3))) == "Weighted(Euclidean((3,)), sparse 3x3)"
+
+
+def singular(n, seed):
+    """The stiffness matrix of an uneven grid, free at its ends: it has the constants as kernel."""
+    widths = np.diff(np.sort(np.random.default_rng(seed).uniform(size=n)))
+    diagonal = np.append(1 / widths, 0) + np.append(0, 1 / widths)
+    return sparse.diags_array([-1 / widths, diagonal, -1 / widths], offsets=[-1, 0, 1])
+
+
+@pytest.mark.parametrize("n", [5, 50, 500])
+@pytest.mark.parametrize("seed", range(6))
+def test_singular_weights_are_refused_however_they_round(n, seed):
+    """The factorisation of such a matrix passes half of the time, with a solution of rounding."""
+    matrix = singular(n, seed)
+    with pytest.raises(NotPositiveDefiniteError, match=r"singular|eigenvalue"):
+        Weighted(Euclidean(n), matrix.toarray())
+    space = Weighted(Euclidean(n), matrix)  # whose factors are found when they are needed
+    balanced = space.covector(np.eye(n)[0] - np.eye(n)[1])
+    with pytest.raises(NotPositiveDefiniteError, match=r"singular|pivot"):
+        space.represent(balanced)
+
+
+def test_weights_that_are_far_from_singular_but_badly_scaled():
+    scales = np.array([1e-150, 1e-20, 1.0, 1e20, 1e150])
+    small = laplacian(5).toarray()
+    matrix = np.outer(scales, scales) * small
+    for weight in (matrix, sparse.csc_array(matrix)):
+        space = Weighted(Euclidean(5), weight)
+        found = space.represent(space.covector(scales))
+        np.testing.assert_allclose(scales * found, np.linalg.solve(small, np.ones(5)), rtol=1e-12)
+
+
+def test_a_sparse_weight_of_no_coordinates():
+    space = Weighted(Euclidean(0), sparse.csc_array((0, 0)))
+    assert space.represent(space.covector(np.zeros(0))).shape == (0,)
+
+
+def test_a_map_weight_returns_elements():
+    class Broadcast:
+        """Returns a number, which would broadcast."""
+
+        def __call__(self, x):
+            return np.sum(x)
+
+        def inverse(self, x):
+            return x
+
+    with pytest.raises(MembershipError, match="the weight applied"):
+        Weighted(Euclidean(3), Broadcast())
+
+
+@pytest.mark.parametrize("bad", [0.0, -2.0, np.inf, np.nan])
+def test_the_message_names_the_diagonal_weight_that_is_none(bad):
+    with pytest.raises(NotPositiveDefiniteError, match=f"Got {bad} among"):
+        Weighted(Euclidean(2), np.array([1.0, bad]))

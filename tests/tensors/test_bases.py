@@ -92,3 +92,24 @@ def test_tensors_in_different_bases_are_not_mixed():
         (A.change_of_basis(C) @ u.change_of_basis(C)).in_own_bases().components, C @ np.ones(3)
     )
     assert u.in_own_bases().outputs == (X,)
+
+
+def test_covectors_in_any_basis_are_evaluated_on():
+    space = InBasis(Euclidean(2), np.array([[2.0, 1.0], [0.0, 1.0]]))
+    tensor = Tensor(np.array([1.0, 2.0]), outputs=(space,))
+    changed = tensor.change_of_basis(np.array([[1.0, 0.0], [3.0, 1.0]]))
+    for home in (space, space.space, changed.outputs[0]):
+        covector = home.riesz(np.array([1.0, -2.0]))
+        value = covector(tensor())
+        np.testing.assert_allclose(tensor.evaluate([covector]), value)
+        np.testing.assert_allclose(changed.evaluate([covector]), value)
+
+
+def test_bases_may_differ_in_their_units():
+    units = np.diag([1e-12, 1e12])
+    A = Tensor(np.array([[1.0, 2.0], [3.0, 4.0]]), (Euclidean(2),), (Euclidean(2),))
+    changed = A.change_of_basis(units)
+    np.testing.assert_allclose(changed.components, [[1.0, 2e24], [3e-24, 4.0]])
+    np.testing.assert_allclose(changed.in_own_bases().components, A.components)
+    with pytest.raises(ArgumentError, match="regular"):
+        A.change_of_basis(np.diag([1e-12, 0.0]))

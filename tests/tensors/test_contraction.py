@@ -81,6 +81,8 @@ def test_faults():
         contract("i -> j = j -> i", A)
     with pytest.raises(ArgumentTypeError, match="contract takes tensors"):
         contract("i -> j", np.ones((2, 2)))
+    with pytest.raises(ArgumentTypeError, match="takes a pattern first"):
+        contract(A, B)
     with pytest.raises(ArgumentError, match="1 batch axes"):
         contract("-> i", Tensor(np.ones((4, 3)), (X,), batch=1))
     many = Tensor(np.ones((1,) * 30), (Euclidean(1),) * 30)

@@ -407,6 +407,22 @@ def test_a_batch_of_row_vectors_has_one_index():
         batch @ batch
 
 
+def test_vmap_takes_batches_apart_and_makes_them():
+    generator = np.random.default_rng(14)
+    C, rows = basis_change(3, generator), generator.standard_normal((3, 3))
+    maps = random_tensor((X,), (X,), generator, batch=(3,))
+    squares = ad.vmap(lambda A: A @ A)(maps)
+    assert (squares.type, squares.batch) == ((1, 1), 1)
+    np.testing.assert_allclose(squares.components, maps.components @ maps.components)
+    vectors = ad.vmap(lambda x: from_vector(x, X))(rows)  # as many vectors as dimensions
+    assert vectors.batch == 1
+    np.testing.assert_allclose(
+        vectors.change_of_basis(C).components, rows @ np.linalg.inv(C).T, atol=1e-12
+    )
+    with pytest.raises(ArgumentError, match="has components of shape"):
+        ad.vmap(lambda A: A.lowered())(random_tensor((X,), (X,), generator))
+
+
 # --- derivatives are tensors ----------------------------------------------------------------------
 
 
@@ -513,6 +529,8 @@ def test_what_is_no_tensor():
         Tensor(np.ones(3), (X.dual,))
     with pytest.raises(ArgumentTypeError, match="spaces of vectors"):
         Tensor(np.ones(3), (3,))
+    with pytest.raises(ArgumentTypeError, match="a tuple of spaces"):
+        Tensor(np.ones(3), None)
 
 
 def test_components_are_a_copy_and_cannot_be_written():

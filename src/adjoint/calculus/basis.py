@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type, real_dtype
-from adjoint.primitives.conversion import cast
+from adjoint.primitives.conversion import IMAG, cast, real
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.gathering import IOTA
 from adjoint.primitives.slicing import concatenate, take
@@ -85,14 +86,15 @@ def rows_of(x: Expression, start: int, count: int) -> Expression:
 
 
 def joined(leaves: Sequence[Expression], lead: int) -> Expression:
-    """Real arrays with `lead` axes in common as one, with all others flattened into a last axis."""
+    """The coordinates of arrays with `lead` axes in common, along a last axis.
+
+    What `from_coordinates` takes.
+    """
     shape = leaves[0].shape[:lead]
-    flat = [reshape(each, (*shape, _size(each.shape[lead:]))) for each in leaves]
+    parts = [
+        part
+        for each in leaves
+        for part in ((real(each), bind(IMAG, each)) if each.dtype.kind == "c" else (each,))
+    ]
+    flat = [reshape(part, (*shape, prod(part.shape[lead:]))) for part in parts]
     return flat[0] if len(flat) == 1 else concatenate(flat, lead)
-
-
-def _size(shape: tuple[int, ...]) -> int:
-    size = 1
-    for length in shape:
-        size *= length
-    return size

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, final
+from typing import Any, Final, NoReturn, final
 
 import numpy as np
 
@@ -84,13 +84,18 @@ class Coordinates:
     def christoffel(self, q: Any) -> Any:
         """The symbols Γ^k_ij, shape (m, m, m), as [k, i, j]: ∂_i e_j = sum_k Γ^k_ij e_k (+ normal).
 
-        They say how the basis changes from point to point, and vanish where it does not.
+        They say how the basis changes from point to point, and vanish where it does not. Near a
+        singular point they, and what is computed from them, lose digits.
 
         Raises:
-            ArgumentError: the coordinates are singular at this point.
+            ArgumentError: the coordinates are singular at this point, up to the rounding of q.
         """
         columns = self.basis(q)  # (n, m)
         curvature = jacobian(jacobian(self._chart))(q)  # (n, m, m)
+        if isinstance(curvature, np.ndarray):
+            changes = np.sqrt(np.sum(curvature**2, axis=0)) @ np.spacing(np.abs(q))
+            if np.any(changes > self.scales(q)):  # as at the angle np.pi at a pole
+                self._refuse(q)
         along = np.tensordot(columns, curvature, axes=((0,), (0,)))  # (m, m, m)
         count = len(q)
         found = self._raised(q, np.reshape(along, (count, count * count)))
@@ -100,10 +105,11 @@ class Coordinates:
         """The gradient of a real function of q, in components of the basis: (C'C)^-1 ∂f (E.1.37).
 
         Raises:
-            ArgumentError: where it is evaluated, the coordinates are singular.
+            ArgumentError: where it is evaluated, the coordinates are singular, or the value of the
+                function is of another shape.
         """
         check_callable(function, "gradient")
-        return lambda q: self._raised(q, jacobian(function)(q))
+        return lambda q: self._raised(q, _derivative(function, q, 0, "gradient"))
 
     def hessian(self, function: Function) -> Function:
         """The covariant second derivative of a real function: ∂_ij f - Γ^k_ij ∂_k f, shape (m, m).
@@ -112,13 +118,15 @@ class Coordinates:
         coordinate systems.
 
         Raises:
-            ArgumentError: where it is evaluated, the coordinates are singular.
+            ArgumentError: where it is evaluated, the coordinates are singular, or the value of the
+                function is of another shape.
         """
         check_callable(function, "hessian")
 
         def value(q: Any) -> Any:
+            slope = _derivative(function, q, 0, "hessian")
             plain = jacobian(jacobian(function))(q)
-            return plain - np.tensordot(jacobian(function)(q), self.christoffel(q), axes=1)
+            return plain - np.tensordot(slope, self.christoffel(q), axes=1)
 
         return value
 
@@ -126,7 +134,8 @@ class Coordinates:
         """The Laplace-Beltrami operator: the trace of (C'C)^-1 times the covariant Hessian.
 
         Raises:
-            ArgumentError: where it is evaluated, the coordinates are singular.
+            ArgumentError: where it is evaluated, the coordinates are singular, or the value of the
+                function is of another shape.
         """
         covariant = self.hessian(function)
         return lambda q: np.trace(self._raised(q, covariant(q)))
@@ -138,25 +147,48 @@ class Coordinates:
             field: a function of q with values of shape (m,).
 
         Raises:
-            ArgumentError: where it is evaluated, the coordinates are singular.
+            ArgumentError: where it is evaluated, the coordinates are singular, or the value of the
+                function is of another shape.
         """
         check_callable(field, "divergence")
 
         def value(q: Any) -> Any:
+            plain = _derivative(field, q, 1, "divergence")
             spread = np.trace(self.christoffel(q), axis1=0, axis2=1)  # sum_i Γ^i_ij
-            return np.trace(jacobian(field)(q)) + spread @ field(q)
+            return np.trace(plain) + spread @ field(q)
 
         return value
 
     def _raised(self, q: Any, lower: Any) -> Any:
         """(C'C)^-1 times what has a lower first index."""
+        metric = self.metric(q)
+        if isinstance(metric, np.ndarray):
+            limits = np.finfo(metric.dtype)  # below, squares of lengths lose digits
+            if np.any(np.diagonal(metric) < limits.tiny / limits.eps):
+                self._refuse(q)
         try:
-            return np.linalg.solve(self.metric(q), lower)
+            return np.linalg.solve(metric, lower)
         except np.linalg.LinAlgError:
-            raise ArgumentError(
-                f"{self!r} was used at q = {q}. The basis vectors are dependent there, as at the "
-                "origin of polar coordinates. Use other coordinates near this point."
-            ) from None
+            self._refuse(q)
+
+    def _refuse(self, q: Any) -> NoReturn:
+        raise ArgumentError(
+            f"{self!r} was used at q = {q}. The basis vectors are dependent there, as at the "
+            "origin of polar coordinates. Use other coordinates near this point."
+        ) from None
+
+
+def _derivative(function: Function, q: Any, order: int, name: str) -> Any:
+    """The partial derivatives of a number (order 0) or of the components of a field (order 1)."""
+    _check_point(q)
+    found = jacobian(function)(q)
+    if getattr(found, "shape", None) != (len(q),) * (order + 1):
+        values = f"an array of shape ({len(q)},), its components" if order else "a number"
+        raise ArgumentError(
+            f"{name} takes a function of q whose value is {values}. The derivative of this one is "
+            f"{describe(found)}. Give each component of another function by itself."
+        )
+    return found
 
 
 def _check_point(q: Any) -> None:

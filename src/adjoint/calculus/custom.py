@@ -306,7 +306,7 @@ def _push_map(rule: Any, primals: Any, tangents: Any, keywords: dict[str, Any]) 
     found = rule(*primals, **keywords)
     if isinstance(found, LinearMap):
         moving = tuple(tangent for tangent in tangents if tangent is not None)
-        return None, _apply_map(found, moving[0] if len(moving) == 1 else moving)
+        return None, apply_map(found, moving[0] if len(moving) == 1 else moving)
     if not callable(found):
         raise ArgumentTypeError(
             "A rule given with .derivative must return the derivative: a function of the tangents, "
@@ -315,7 +315,7 @@ def _push_map(rule: Any, primals: Any, tangents: Any, keywords: dict[str, Any]) 
     return None, found(*tangents)
 
 
-def _apply_map(linear_map: LinearMap, tangent: Any) -> Any:
+def apply_map(linear_map: LinearMap, tangent: Any) -> Any:
     """A map on traced tangents: through its code if capture can enter it, else as it is."""
     linear_map.domain.check(tangent, "the tangent")
     try:

@@ -77,8 +77,8 @@ def run_function(
     for array in arrays:
         if array.dtype.kind not in "biufc":
             raise ArgumentTypeError(
-                f"{name} returned an object of dtype {array.dtype}. A function declared with "
-                "ad.primitive returns arrays or numbers, in containers or alone."
+                f"{name} returned an object of dtype {array.dtype}. A function that capture does "
+                "not enter returns arrays or numbers, in containers or alone."
             )
     return arrays, treedef
 

@@ -233,8 +233,8 @@ def linear_call(
 ) -> CustomLinear:
     """A derivative that is applied by one program, and transposed by another.
 
-    forward: hands over (fixed operands, tangents) -> tangents of the results, or raises if it is not
-        applicable.
+    applicable: whether there is a rule for `forward`. forward: hands over (fixed operands,
+        tangents) -> tangents of the results, or raises.
     """
     compiled: list[Compiled] = []
     batches: dict[Any, CustomLinear] = {}

@@ -89,8 +89,10 @@ def kinks(
     choose (max, min, argmax, argmin) where entries tie, steps (sign, floor, rint, remainder, ...),
     infinite slopes (sqrt at 0, arcsin at 1, ...), hypot at the origin, and comparisons of equals,
     by which `np.where` and Python's `if` choose a branch. Only where an operand depends on a
-    floating-point argument. What capture does not enter (a custom primitive), the order that
-    `np.sort` finds, and matrices with repeated eigenvalues are not looked at.
+    floating-point argument. Not looked at are what capture does not enter (a custom primitive), the
+    order that `np.sort` finds, the interval that `np.interp` and `np.searchsorted` find, matrices
+    with repeated eigenvalues, cuts in the complex plane, and what leaves no operation behind: `if
+    x:` without a comparison, and `int(x)`.
 
     Args:
         function: plain NumPy code.
@@ -182,6 +184,8 @@ class _Search:
                 sides = [np.broadcast_to(side, at.shape) for side in declared[place]]
             columns.append((*sides, at))
         left, right, used = (np.stack(each, axis=1) for each in zip(*columns, strict=True))
+        if declared is not None and np.all(np.isnan(left) & np.isnan(right)):
+            return None  # the operand that has the kink is constant
         return Kink(
             repr(equation.operation),
             rule.kind,

@@ -11,7 +11,7 @@ import numpy as np
 from adjoint.base.arrays import ArrayType
 from adjoint.base.errors import ArgumentError, NotDifferentiableError
 from adjoint.maps import LinearMap
-from adjoint.spaces import Product, Space
+from adjoint.spaces import Covector, Product, Space
 
 
 class Operand(NamedTuple):
@@ -212,7 +212,7 @@ class Nodes(Sequence[Node]):
         total: Any = 0.0
         for operand, covector in edges:
             if covector is not None and operand.node is not None and id(operand.node) in before:
-                total = total + covector(_tangent_of(operand))
+                total = total + _paired(covector, _tangent_of(operand))
         return total
 
     def __str__(self) -> str:
@@ -227,6 +227,14 @@ class Nodes(Sequence[Node]):
         used = [n for n in range(6) if any(row[n] for row in rows[1:])]
         widths = {n: max(len(row[n]) for row in rows) for n in used}
         return "\n".join("  ".join(row[n].ljust(widths[n]) for n in used).rstrip() for row in rows)
+
+
+def _paired(covector: Covector, tangent: Any) -> Any:
+    """w(u), with strong zeros as in the program: an exact zero times infinity is zero."""
+    covector.space.check(tangent, "the tangent")
+    components, tangent = np.asarray(covector.components), np.asarray(tangent)
+    both = (components != 0) & (tangent != 0)
+    return np.real(np.sum(np.conj(components[both]) * tangent[both]))
 
 
 def _operand_text(operand: Operand) -> str:

@@ -19,12 +19,12 @@ from adjoint.base.errors import ArgumentError, ArgumentTypeError, NotDifferentia
 from adjoint.calculus.leaves import matching_leaves
 from adjoint.calculus.node import Node, Nodes, Operand
 from adjoint.calculus.recording import LocalDerivatives, Recording
-from adjoint.calculus.representation import check_space
+from adjoint.calculus.representation import space_of
 from adjoint.maps import LinearMap
 from adjoint.pipeline import compile_program, run
 from adjoint.program import Equation, Literal, Variable
 from adjoint.program.printer import variable_name
-from adjoint.spaces import Covector, Product, Space, infer
+from adjoint.spaces import Covector, Product, Space, TangentBundle, infer
 from adjoint.transforms import jvp as jvp_program
 from adjoint.transforms import tangent_type
 
@@ -34,7 +34,7 @@ def nodes(
     *args: Any,
     tangents: Any = None,
     cotangents: Any = None,
-    spaces: Mapping[str, Space] | None = None,
+    spaces: Mapping[str, Space | TangentBundle] | None = None,
     **kwargs: Any,
 ) -> Nodes:
     """Every node of a function's program at a point: value, tangent, covector, local derivative.
@@ -47,7 +47,8 @@ def nodes(
         cotangents: components of a covector on the results, with their structure: what `ad.vjp`
             takes. 1.0 for a real function.
         spaces: inner-product spaces of nodes by name ("a", "b", ... as `print` shows them);
-            Euclidean if not given. They change adjoints (`.adjoint`, `.H`), never covectors.
+            Euclidean if not given. They change adjoints (`.adjoint`, `.H`), never covectors. A
+            `Metric` gives the space at the value of the node.
         kwargs: passed on as they are.
 
     Returns:
@@ -102,7 +103,7 @@ def _inexact(leaf: Any) -> bool:
 class _Graph:
     """Nodes in the making; everything is kept by variable."""
 
-    def __init__(self, recording: Recording, chosen: dict[str, Space]) -> None:
+    def __init__(self, recording: Recording, chosen: dict[str, Space | TangentBundle]) -> None:
         self.recording = recording
         program = recording.program
         self.variables = [*program.inputs, *recording.results]
@@ -114,15 +115,14 @@ class _Graph:
         self.seeds: tuple[Any, ...] = (None,) * len(program.outputs)
         self.local = LocalDerivatives()
 
-    def _spaces(self, chosen: dict[str, Space]) -> dict[Variable, Space]:
+    def _spaces(self, chosen: dict[str, Space | TangentBundle]) -> dict[Variable, Space]:
         found: dict[Variable, Space] = {}
         results = set(self.recording.results)
         for variable in self.variables:
             value, name = self.recording.values[variable], self.names[variable]
             space = chosen.pop(name, None)
             if space is not None:
-                check_space(space, f"node {name!r}")
-                space.check(value, f"the value of node {name!r}")
+                space = space_of(value, space, f"the value of node {name!r}")
                 if variable in results and not space._full:
                     raise ArgumentError(
                         f"Node {name!r} cannot have the space {space!r}: its partial derivatives "

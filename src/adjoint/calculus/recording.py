@@ -16,6 +16,7 @@ from adjoint.capture import Traced
 from adjoint.pipeline import compile_program, run, watch_all
 from adjoint.primitives.declaration import NO_DERIVATIVE
 from adjoint.program import Atom, Equation, Literal, Operation, Program, Variable
+from adjoint.spaces.values import copied
 from adjoint.transforms import linearize
 
 
@@ -37,7 +38,8 @@ class Recording:
         self.treedef = captured.treedef
         self.program = captured.program()
         inputs = [trace.values[slot] for slot in range(self.arguments)]
-        inputs += captured.constants
+        # Copies, so that what is shown stays as it was when the user writes into an array.
+        inputs = [copied(each, writeable=False) for each in [*inputs, *captured.constants]]
         if any(type(value) is Traced for value in inputs):
             raise ArgumentTypeError(
                 f"{name} looks at numbers, and was called while a function is being captured. Call "

@@ -1,6 +1,6 @@
 """Floor 4: capture, from a plain NumPy function to a program."""
 
-from adjoint.capture import methods, numpy_linalg, operators, ufuncs
+from adjoint.capture import methods, numpy_linalg, numpy_polynomial, operators, ufuncs
 from adjoint.capture.capture import Captured, capture, traced_type
 from adjoint.capture.escape import closes_over, sealed
 from adjoint.capture.trace import current
@@ -32,6 +32,7 @@ __all__ = [
     "is_known",
     "methods",
     "numpy_linalg",
+    "numpy_polynomial",
     "operators",
     "peek",
     "sealed",

@@ -218,7 +218,16 @@ class ShadowModule(types.ModuleType):
 _shadows: dict[Any, Any] = {}
 _shadows[np.errstate] = ShadowErrstate
 _shadows.update(SERIES)
-_PARTS = ("numpy", "numpy.linalg", "numpy.fft", "numpy.polynomial", "scipy.special")
+_PARTS = (
+    "numpy",
+    "numpy.linalg",
+    "numpy.fft",
+    "numpy.polynomial",
+    "numpy.polynomial.polynomial",
+    "numpy.polynomial.legendre",
+    "numpy.polynomial.chebyshev",
+    "scipy.special",
+)
 
 
 def shadow_of(value: Any) -> Any:

@@ -213,7 +213,8 @@ def real_part(x: Any, imaginary: bool) -> Any:
         return x
     if x.type.weak:  # a Python number: so is its part, of which there is no view
         if x.dtype.kind != "c":
-            return x * 0
+            number: Any = x
+            return number * 0
         return apply_one(PYTHON_NUMBER.bare, apply_one((IMAG if imaginary else REAL).bare, x))
     if x.dtype.kind != "c":
         return from_array(np.zeros(x.shape, x.dtype)) if x.ndim else np.multiply(x, 0)

@@ -42,7 +42,7 @@ class Drawing:
 
         Raises:
             ArgumentError: the suffix is another one.
-            OSError: the file cannot be written.
+            OSError: the directory does not exist, or the file cannot be written.
         """
         target = Path(path)
         forms = {".svg": self.svg, ".html": self.html}
@@ -52,7 +52,9 @@ class Drawing:
                 f"A drawing is saved as .svg or .html, got {str(target)!r}. Browsers and most "
                 "editors of pictures turn an SVG file into other forms."
             )
-        beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+        if not target.parent.is_dir():
+            raise FileNotFoundError(f"There is no directory {str(target.parent)!r} to save in.")
+        beside = target.with_name(f".{secrets.token_hex(8)}")
         try:
             beside.write_text(forms[suffix](), encoding="utf-8", newline="\n")
             beside.replace(target)

@@ -123,11 +123,7 @@ class TranspositionDiagram:
             ArgumentTypeError: the argument is no linear map.
             MissingTransposeError: the map was built without a transpose.
         """
-        if not isinstance(linear_map, LinearMap):
-            raise ArgumentTypeError(
-                f"A transposition diagram is that of a LinearMap. Got {describe(linear_map)}. "
-                "ad.derivative(f, x) and adjoint.maps.from_matrix make linear maps."
-            )
+        require_map(linear_map)
         return TranspositionDiagram(
             map=linear_map,
             transpose=linear_map.T,
@@ -146,6 +142,15 @@ class TranspositionDiagram:
         largest = max(float(dual._norm(one)), float(dual._norm(other)))
         apart = float(dual._norm(dual._add(one, dual._scale(-1, other))))
         return apart / largest if largest else 0.0
+
+
+def require_map(linear_map: Any) -> None:
+    """ArgumentTypeError unless it is a linear map."""
+    if not isinstance(linear_map, LinearMap):
+        raise ArgumentTypeError(
+            f"A LinearMap was expected. Got {describe(linear_map)}. "
+            "ad.derivative(f, x) and adjoint.maps.from_matrix make linear maps."
+        )
 
 
 def _require_space(space: Any) -> None:

@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.errors import ArgumentError
+from adjoint.base.pytrees import tree_map
 from adjoint.maps.constructors import rank_one, zero
+from adjoint.maps.duality import require_map
 from adjoint.maps.linear_map import LinearMap
 from adjoint.spaces import Covector, Space
 from adjoint.spaces.dual_basis import dual_basis
+from adjoint.spaces.values import copied
 
 
 def finite_rank(
@@ -40,13 +43,14 @@ def finite_rank(
         array([[ 2.,  4.],
                [20., 40.]])
     """
+    vectors, images = list(vectors), list(images)
     if len(vectors) != len(images):
         raise ArgumentError(
             f"finite_rank takes as many vectors as images. Got {len(vectors)} and {len(images)}. "
             "Term i is <vectors[i], u> images[i]."
         )
     terms = [
-        rank_one(_covector(vector, domain, index), image, codomain)
+        rank_one(_covector(vector, domain, index), _copied(image), codomain)
         for index, (vector, image) in enumerate(zip(vectors, images, strict=True))
     ]
     if not terms:
@@ -67,11 +71,18 @@ def finite_rank(
     return LinearMap(domain, codomain, apply, pull, name="finite_rank")
 
 
+def _copied(image: Any) -> Any:
+    """So that the map stays as it is when the array is written into."""
+    return tree_map(lambda leaf: copied(leaf, writeable=False), image)
+
+
 def _covector(vector: Any, domain: Space, index: int) -> Any:
-    if isinstance(vector, Covector) and vector.space == domain:
-        return vector
-    domain.check(vector, f"vectors[{index}]")
-    return Covector(domain, domain._sealed(domain._riesz(vector)))
+    if domain.dual.contains(vector):  # on a dual space, covectors are plain vectors
+        components = domain._components_of(vector)
+    else:
+        domain.check(vector, f"vectors[{index}]")
+        components = domain._riesz(vector)
+    return Covector(domain, domain._sealed(components))
 
 
 def rank_one_terms(
@@ -89,6 +100,7 @@ def rank_one_terms(
 
     Raises:
         ArgumentError: the elements are no basis.
+        ArgumentTypeError: this is no linear map.
         MembershipError, SpaceMismatchError: one of them is no element of the domain.
 
     Example:
@@ -99,9 +111,10 @@ def rank_one_terms(
         >>> [(w.components, y) for w, y in rank_one_terms(D)]
         [(array([1., 0.]), array([1., 3.])), (array([0., 1.]), array([2., 4.]))]
     """
+    require_map(linear_map)
     domain = linear_map.domain
-    covectors = dual_basis(domain, basis)
-    vectors = domain.basis() if basis is None else basis
+    vectors = domain.basis() if basis is None else list(basis)
+    covectors = dual_basis(domain, None if basis is None else vectors)
     return [(w, linear_map(b)) for w, b in zip(covectors, vectors, strict=True)]
 
 
@@ -133,11 +146,15 @@ class SingularValueDecomposition:
 
     @property
     def rank(self) -> int:
-        """How many singular values are not zero up to rounding, as numpy.linalg.matrix_rank."""
+        """How many singular values are not zero up to rounding, as numpy.linalg.matrix_rank.
+
+        Rounding is that of the space with the lower precision.
+        """
         if not self.values.size:
             return 0
-        shape = (self.linear_map.codomain.dimension, self.linear_map.domain.dimension)
-        smallest = self.values[0] * max(shape) * np.finfo(self.values.dtype).eps
+        spaces = self.linear_map.domain, self.linear_map.codomain
+        eps = max(np.finfo(space._real_dtype).eps for space in spaces)
+        smallest = self.values[0] * max(space.dimension for space in spaces) * eps
         return int(np.count_nonzero(self.values > smallest))
 
     @property
@@ -152,10 +169,10 @@ class SingularValueDecomposition:
         and Young, 1936).
 
         Raises:
-            ArgumentError: the rank is negative, or larger than the number of terms.
+            ArgumentError: the rank is no number from 0 to the number of terms.
         """
-        count = self.rank if rank is None else rank
-        if not 0 <= count <= self.values.size:
+        count: Any = self.rank if rank is None else rank
+        if not (isinstance(count, (int, np.integer)) and 0 <= count <= self.values.size):
             raise ArgumentError(
                 f"rank must lie between 0 and {self.values.size}, the number of terms. Got {rank}."
             )
@@ -172,6 +189,10 @@ def singular_values(linear_map: LinearMap) -> SingularValueDecomposition:
     G_X = K K' and G_Y = L L', the matrix of the map between orthonormal bases is L' A K^-T, whose
     ordinary decomposition gives this one.
 
+    Raises:
+        ArgumentTypeError: this is no linear map.
+        ArgumentError: its matrix holds NaN or infinity.
+
     Example:
         >>> import numpy as np
         >>> from adjoint.maps import embedding
@@ -180,10 +201,17 @@ def singular_values(linear_map: LinearMap) -> SingularValueDecomposition:
         >>> singular_values(embedding(weighted)).values  # x, seen under another inner product
         array([1. , 0.5])
     """
+    require_map(linear_map)
     domain, codomain = linear_map.domain, linear_map.codomain
+    matrix = linear_map.matrix()
+    if not np.all(np.isfinite(matrix)):
+        raise ArgumentError(
+            f"Only a map without NaN and infinity has singular values. Got such in the matrix of "
+            f"{linear_map!r}. np.isfinite(map.matrix()) shows where."
+        )
     inner_in, inner_out = _gram_factor(domain), _gram_factor(codomain)
     # Rows of A K^-T = (K^-1 A')'.
-    middle = np.linalg.solve(inner_in, linear_map.matrix().T).T
+    middle = np.linalg.solve(inner_in, matrix.T).T
     left, values, right = np.linalg.svd(inner_out.T @ middle, full_matrices=False)
     vectors = np.linalg.solve(inner_in.T, right.T)  # (n, r): columns are coordinates of the v_i
     images = np.linalg.solve(inner_out.T, left)  # (m, r)

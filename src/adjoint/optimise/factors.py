@@ -3,13 +3,16 @@
 The derivative of x ** 2 is 2 * x * u, that of y - x is -u: each factor would be a pass over an
 array. Here every derived value is kept as a number times another value; the numbers are multiplied
 with each other, pass through all that is linear, and are written out where the array is small, or
-not at all when a sum of terms has them in common. A sum of products becomes one contraction.
+not at all when a sum of terms has them in common. A value that goes into several products takes its
+number along, so that not each of them is multiplied by it. A sum of products becomes one
+contraction.
 
 Not exact: products are rounded in another order. It touches nothing that the user wrote.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -25,6 +28,7 @@ from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable,
 ADD, SUBTRACT = PRIMITIVES["add"], PRIMITIVES["subtract"]
 NEGATIVE, MULTIPLY = PRIMITIVES["negative"], PRIMITIVES["multiply"]
 _LINEAR = frozenset({SUM, TRANSPOSE, RESHAPE, BROADCAST, SLICE})
+_PRODUCTS = frozenset({SCALE, MULTIPLY, CONTRACT})
 _EXACT = 2**53  # up to which doubles hold every integer
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -46,6 +50,13 @@ class _Mover:
         self.terms: dict[Variable, Term] = {}
         self.written: dict[Variable, Atom] = {}
         self.made: dict[Variable, Equation] = {}
+        self.products = Counter(
+            atom
+            for equation in program.equations
+            if equation.derived and equation.primitive in _PRODUCTS
+            for atom in equation.inputs
+            if isinstance(atom, Variable)
+        )
 
     def run(self) -> Program:
         """Rebuild the program."""
@@ -61,7 +72,8 @@ class _Mover:
                 for variable, result in zip(equation.outputs, results, strict=True):
                     self.terms[variable] = (1, result)
             else:
-                self.terms[equation.outputs[0]] = self.small(found)
+                (variable,) = equation.outputs
+                self.terms[variable] = self.settled(found, self.products[variable])
         self.builder.derived = True
         return self.builder.build([self.write(atom) for atom in self.program.outputs])
 
@@ -97,10 +109,10 @@ class _Mover:
             found = self.written[atom] = self.times(*self.terms[atom])
         return found
 
-    def small(self, term: Term) -> Term:
-        """Factors of single numbers are written out at once: that costs nothing."""
+    def settled(self, term: Term, products: int) -> Term:
+        """Factors of single numbers are written out at once, and those of several products too."""
         number, value = term
-        if number != 1 and value.type.ndim == 0:
+        if number != 1 and (value.type.ndim == 0 or (number != -1 and products > 1)):
             return 1, self.times(number, value)
         return term
 

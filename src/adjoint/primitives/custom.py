@@ -82,10 +82,11 @@ class CustomLinear:
     """A derivative whose transpose is given, not derived: a linear map of the last operands.
 
     fixed: how many operands it is not linear in; they come first. inputs, outputs: the types of the
-    linear operands and of the results. applicable: whether there is a rule to apply it, and not
-    its transpose alone. evaluate: its meaning on arrays, or MissingRuleError. transpose: hands over the program (fixed operands, cotangents) -> (cotangents of the linear
-    operands), with the marks of those that are not zero. derive: its own derivative with respect to
-    the operands marked. batch: the map over a batch, from which fixed operands are batched.
+    linear operands and of the results. applicable: whether there is a rule to apply it, and not its
+    transpose alone. evaluate: its meaning on arrays, or MissingRuleError. transpose: hands over the
+    program (fixed operands, cotangents) -> (cotangents of the linear operands), with the marks of
+    those that are not zero. derive: its own derivative with respect to the operands marked. batch:
+    the map over a batch, from which fixed operands are batched.
     """
 
     name: str

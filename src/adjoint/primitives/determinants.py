@@ -47,7 +47,7 @@ def _det_type(a: ArrayType, *factors: ArrayType) -> ArrayType:
 
 
 def _det_derivative(tangents: Any, operands: Any, results: Any) -> Any:
-    return (trace_of_product(bind(ADJUGATE, *operands), tangents[0]),)
+    return (trace_of_product(tangents[0], bind(ADJUGATE, *operands)),)
 
 
 def _det_evaluate(a: Any, *factors: Any) -> Any:
@@ -125,7 +125,8 @@ def _adjugate_evaluate(a: Any, *factors: Any) -> Any:
         return _adjugate_by_singular_values(a)
     if np.max(one_norm(a) * one_norm(found)) > 1e3:
         return _adjugate_by_singular_values(a)
-    return np.asarray(_det_evaluate(a, *factors))[..., None, None] * found
+    found *= np.asarray(_det_evaluate(a, *factors))[..., None, None]
+    return found
 
 
 def _adjugate_by_singular_values(a: Any) -> Any:
@@ -242,7 +243,7 @@ def _slogdet_derivative(tangents: Any, operands: Any, results: Any) -> Any:
     # log det(A) has the derivative t = tr(A^-1 dA): its real part belongs to log |det(A)|, and the
     # sign exp(i phi) turns with its imaginary part. The sign of a real determinant is constant.
     (sign, _) = results
-    turn = trace_of_product(inverse(*operands), tangents[0])
+    turn = trace_of_product(tangents[0], inverse(*operands))
     if sign.dtype.kind != "c":
         return zeros(turn.builder, sign.type), turn
     return sign * (0.5 * (turn - conjugate(turn))), real(turn)

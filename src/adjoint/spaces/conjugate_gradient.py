@@ -29,7 +29,7 @@ class ConjugateGradient:
     Args:
         space: the space that the operator acts on, under its own inner product.
         operator: a function or a LinearMap of elements to elements, or a SciPy sparse or dense
-            matrix that acts on coordinates.
+            matrix that acts on coordinates. A matrix is not copied: do not write into it.
         preconditioner: about its inverse, self-adjoint and positive too, given in the same ways.
         tolerance: the norm of the residual, relative to that of the right-hand side, at which it
             stops; unless told, eps^(2/3), which is 4e-11 in double precision.
@@ -128,7 +128,8 @@ class ConjugateGradient:
             return space._scale(np.nan, b)  # what a direct solver makes of it
         if largest == 0:
             return space._zero()
-        # Of size 1, so that no square overflows or vanishes.
+        # Of size 1, so that no square overflows or vanishes (nor the factor itself).
+        largest = max(largest, float(np.finfo(space._real_dtype).tiny))
         return space._scale(largest, self._solve(space._scale(1 / largest, b)))
 
     def _solve(self, b: Any) -> Any:

@@ -9,7 +9,12 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from adjoint.base.errors import ArgumentError, ArgumentTypeError, MissingStructureError
+from adjoint.base.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    MissingStructureError,
+    ShapeError,
+)
 from adjoint.spaces.euclidean import Euclidean, as_inexact_dtype
 from adjoint.spaces.values import describe
 
@@ -94,7 +99,7 @@ class Nodes(Discretisation):
 
     def interpolate(self, function: Function) -> Any:
         """The values at the nodes."""
-        return values_at(function, self.coordinates, self.base)
+        return as_values(function(*self.coordinates), self.base.shape, self.base.dtype)
 
     def evaluate(self, element: Any, points: Any) -> Any:
         """Nothing is known between the nodes."""
@@ -135,9 +140,11 @@ class Expansion(Discretisation):
         self._weights: Final = sealed(weights, "weights")
         self.base = Euclidean(len(self.functions), as_inexact_dtype(dtype))
         self.coordinates = split_coordinates(nodes, self._weights.shape)
-        self._table: Final = np.reshape(  # (functions, nodes)
-            self._values(self.coordinates, self._weights.shape), (len(self.functions), -1)
-        )
+        shape = self._weights.shape
+        values = [
+            as_values(each(*self.coordinates), shape, np.dtype(float)) for each in self.functions
+        ]
+        self._table: Final = np.reshape(values, (len(values), -1))  # (functions, nodes)
         if self._table.dtype.kind == "c":
             raise ArgumentTypeError(
                 "functions must have real values. Got complex ones at the nodes. The cosine and "
@@ -148,9 +155,6 @@ class Expansion(Discretisation):
         self._mass: Final = (self._table * flat) @ self._table.T
         self._mass.setflags(write=False)
 
-    def _values(self, coordinates: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
-        return np.stack([function(*coordinates) + np.zeros(shape) for function in self.functions])
-
     def _key(self) -> tuple[Any, ...]:
         arrays = (*self.coordinates, self._weights)
         return self.base, self.functions, *(array.tobytes() for array in arrays)
@@ -160,8 +164,8 @@ class Expansion(Discretisation):
 
     def interpolate(self, function: Function) -> Any:
         """The projection, orthogonal in L2."""
-        values = values_at(function, self.coordinates, Euclidean(self._weights.shape))
-        return self._projector @ np.reshape(values, (-1,))
+        values = as_values(function(*self.coordinates), self._weights.shape, self.base.dtype)
+        return rounded(self._projector @ np.reshape(values, (-1,)), self.base.dtype)
 
     @cached_property
     def _projector(self) -> Any:
@@ -170,10 +174,10 @@ class Expansion(Discretisation):
     def evaluate(self, element: Any, points: Any) -> Any:
         """The sum of coefficients times functions."""
         coordinates = separate(points, len(self.coordinates))
-        terms = [
-            element[index] * function(*coordinates) for index, function in enumerate(self.functions)
-        ]
-        return sum(terms[1:], start=terms[0])
+        total: Any = np.zeros(np.shape(coordinates[0]))[()]  # a function may return a number
+        for index, function in enumerate(self.functions):
+            total = total + element[index] * function(*coordinates)
+        return total
 
     @property
     def mass(self) -> Any:
@@ -222,21 +226,39 @@ def separate(points: Any, count: int) -> list[Any]:
     Raises:
         ArgumentError: there are too few coordinates, or too many.
     """
-    coordinates = [points] if count == 1 else list(points)
-    if len(coordinates) != count:
+    if count > 1 and np.shape(points)[:1] != (count,):
         raise ArgumentError(
             f"points must have {count} coordinates each, along the first axis. "
-            f"Got {len(coordinates)}. np.stack([x, y]) makes such an array."
+            f"Got shape {np.shape(points)}. np.stack([x, y]) makes such an array."
         )
+    coordinates = [points] if count == 1 else list(points)
     return [x if hasattr(x, "shape") else np.asarray(x, float) for x in coordinates]
 
 
-def values_at(function: Function, coordinates: tuple[Any, ...], base: Euclidean) -> Any:
-    """The values of a function, an element of the base; traced where the function's values are."""
-    values = function(*coordinates)
-    if not hasattr(values, "shape"):
-        values = np.asarray(values)
-    return values + np.zeros(base.shape, base.dtype)
+def as_values(values: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    """What a function returned, one value for each point, at the precision of the space.
+
+    Raises:
+        ArgumentTypeError: it is no array of numbers.
+        ShapeError: it has another shape than the points.
+    """
+    found = values if hasattr(values, "shape") else np.asarray(values)
+    if found.dtype.kind not in "iufc":
+        raise ArgumentTypeError(
+            f"The function must return numbers, one for each point. Got {describe(values)}. "
+            "Write it in NumPy functions of the arrays of coordinates."
+        )
+    if found.shape not in ((), shape):
+        raise ShapeError(
+            f"The function must return an array of the shape of the coordinates, {shape}, or one "
+            f"number. Got {describe(values)}. It is called once, with all points."
+        )
+    return rounded(found + np.zeros(shape), dtype)
+
+
+def rounded(values: Any, dtype: np.dtype[Any]) -> Any:
+    """The values at a lower precision, if that is all that keeps them from having this dtype."""
+    return values.astype(dtype) if np.can_cast(values.dtype, dtype, "same_kind") else values
 
 
 def sealed_sparse(matrix: Any) -> Any:

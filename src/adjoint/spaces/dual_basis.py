@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.base.errors import ArgumentError
+from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.spaces.space import Space
+from adjoint.spaces.values import describe
 
 
 def dual_basis(space: Space, basis: Sequence[Any] | None = None) -> list[Any]:
@@ -27,7 +28,7 @@ def dual_basis(space: Space, basis: Sequence[Any] | None = None) -> list[Any]:
         n elements of `space.dual`.
 
     Raises:
-        ArgumentError: the elements are no basis.
+        ArgumentError, ArgumentTypeError: the elements are no basis, or the space is none.
         MembershipError, SpaceMismatchError: one of them is no element of the space.
 
     Example:
@@ -52,7 +53,7 @@ def reciprocal_basis(space: Space, basis: Sequence[Any] | None = None) -> list[A
         basis: as for `dual_basis`.
 
     Raises:
-        ArgumentError: the elements are no basis.
+        ArgumentError, ArgumentTypeError: the elements are no basis, or the space is none.
         MembershipError, SpaceMismatchError: one of them is no element of the space.
 
     Example:
@@ -68,22 +69,36 @@ def basis_matrix(space: Space, basis: Sequence[Any] | None, argument: str = "bas
     """The coordinates of the vectors of a basis, as columns: shape (dimension, dimension).
 
     Raises:
-        ArgumentError: the vectors are no basis.
+        ArgumentError, ArgumentTypeError: the vectors are no basis, or the space is none.
         MembershipError, SpaceMismatchError: one of them is no element of the space.
     """
+    if not isinstance(space, Space):
+        raise ArgumentTypeError(
+            f"A basis is one of a space. Got {describe(space)} for the space. "
+            "adjoint.spaces.infer(vector) gives the space of a vector."
+        )
     if basis is None:
         return np.eye(space.dimension)
+    columns = []
     for index, vector in enumerate(basis):
         space.check(vector, f"{argument}[{index}]")
-    columns = [space._coordinates(vector) for vector in basis]
+        columns.append(space._coordinates(vector))
     frame = np.stack(columns, axis=1) if columns else np.zeros((space.dimension, 0))
-    independent = int(np.linalg.matrix_rank(frame)) if frame.size else 0
+    independent = _rank(frame)
     if not frame.shape[0] == frame.shape[1] == independent:
         raise ArgumentError(
             f"{argument} must be a basis of {space!r}. Got {frame.shape[1]} elements, "
             f"{independent} of them independent. It takes {space.dimension}."
         )
     return frame
+
+
+def _rank(frame: Any) -> int:
+    """How many columns are independent, whatever their lengths; none where there is NaN."""
+    if not frame.size or not np.all(np.isfinite(frame)):
+        return 0
+    largest = np.max(np.abs(frame), axis=0)
+    return int(np.linalg.matrix_rank(frame / np.where(largest == 0, 1, largest)))
 
 
 def _components(space: Space, coordinates: Any) -> Any:

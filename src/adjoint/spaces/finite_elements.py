@@ -9,8 +9,19 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from adjoint.base.errors import ArgumentError, ArgumentTypeError, MissingPackageError
-from adjoint.spaces.discretisation import Discretisation, sealed_sparse
+from adjoint.base.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    MissingPackageError,
+    ShapeError,
+)
+from adjoint.spaces.discretisation import (
+    Discretisation,
+    as_values,
+    rounded,
+    sealed_sparse,
+    separate,
+)
 from adjoint.spaces.euclidean import Euclidean, as_inexact_dtype
 from adjoint.spaces.values import describe
 from adjoint.spaces.weights import SparseWeight
@@ -27,8 +38,13 @@ class FiniteElements(Discretisation):
                 f"Functions.elements takes a scikit-fem basis. Got {describe(basis)}. "
                 "skfem.Basis(mesh, element) makes one."
             )
+        if len(basis.basis[0]) > 1:
+            raise ArgumentTypeError(
+                f"Functions.elements takes a basis of one field. Got {type(basis.elem).__name__}, "
+                "which has several. A Product of the spaces of the fields is a space."
+            )
         self.basis: Final = basis
-        self._free: Final = np.arange(basis.N) if zero is None else basis.complement_dofs(zero)
+        self._free: Final = np.arange(basis.N) if zero is None else _others(basis, zero)
         self.base = Euclidean(len(self._free), as_inexact_dtype(dtype))
         self.coordinates = tuple(basis.doflocs[:, self._free])
 
@@ -65,6 +81,8 @@ class FiniteElements(Discretisation):
     def stiffness(self) -> Any:
         """The integrals of products of gradients."""
         inner = _skfem().helpers.inner
+        if self.basis.basis[0][0].grad is None:
+            raise self._missing("The stiffness matrix", "scikit-fem gives them no gradients.")
         return self._bilinear(lambda u, v, _: inner(u.grad, v.grad))
 
     @cached_property
@@ -73,32 +91,69 @@ class FiniteElements(Discretisation):
 
     def interpolate(self, function: Callable[..., Any]) -> Any:
         """The projection, orthogonal in L2. Vector functions return one array a component."""
-        skfem, places = _skfem(), np.asarray(self.basis.global_coordinates())
-        values = np.asarray(function(*places))
-        form = skfem.LinearForm(
-            lambda v, _: skfem.helpers.inner(values + np.zeros(np.shape(v)), v),
-            dtype=np.result_type(values, float),
+        places = np.asarray(self.basis.global_coordinates())
+        values, shape = function(*places), places.shape[1:]
+        if self._components == ():
+            values = as_values(values, shape, self.base.dtype)
+        else:
+            values = np.stack([as_values(part, shape, self.base.dtype) for part in values])
+            self._require_components(len(values))
+        form = _skfem().LinearForm(
+            lambda v, _: _skfem().helpers.inner(values, v), dtype=np.result_type(values, float)
         )
-        return self._projection.solve(form.assemble(self.basis)[self._free])
+        projected = self._projection.solve(form.assemble(self.basis)[self._free])
+        return rounded(projected, self.base.dtype)
+
+    @property
+    def _components(self) -> tuple[int, ...]:
+        """The shape of a value: () or the number of components."""
+        return tuple(np.shape(self.basis.basis[0][0])[:-2])
+
+    def _require_components(self, found: int) -> None:
+        if (found,) != self._components:
+            raise ShapeError(
+                f"The function must return one array for each of the {self._components[0]} "
+                f"components. Got {found}. np.stack([first, second]) makes one of two."
+            )
 
     def evaluate(self, element: Any, points: Any) -> Any:
-        """The values at points of the mesh, shape (variables, ...); linear in the element."""
-        places = np.asarray(points, float)
-        if len(self.coordinates) == 1 and (places.ndim == 0 or places.shape[0] != 1):
-            places = places[None]
-        shape = places.shape[1:]
-        try:
-            probes = self.basis.probes(np.reshape(places, (places.shape[0], -1)))
-        except ValueError as error:
-            raise ArgumentError(
-                f"points must lie in the mesh, with their coordinates along the first axis. "
-                f"scikit-fem said: {error} Got {describe(points)}."
-            ) from None
+        """The values at points of the mesh, linear in the element."""
+        coordinates = separate(points, len(self.coordinates))
+        shape = np.shape(coordinates[0])
+        places = np.asarray(np.stack(coordinates), float)
+        probes = self._probes(np.reshape(places, (len(places), -1)))
         entries, columns = _by_row(probes.tocsr()[:, self._free])
         held = np.where(entries != 0, element[columns], 0)  # zero times infinity is none of it
-        values = np.sum(entries * held, axis=-1)
-        components = len(values) // max(int(np.prod(shape)), 1) if len(values) else 1
-        return np.reshape(values, shape if components == 1 else (components, *shape))
+        return np.reshape(np.sum(entries * held, axis=-1), (*self._components, *shape))
+
+    def _probes(self, places: Any) -> Any:
+        """The sparse matrix from coefficients to values at places, shape (variables, count)."""
+        try:
+            return self.basis.probes(places)
+        except NotImplementedError:
+            raise self._missing(
+                "The value at a point", "scikit-fem does not find points in cells of this kind."
+            ) from None
+        except (ValueError, IndexError) as error:
+            raise ArgumentError(
+                f"points must lie in the mesh, with their coordinates along the first axis. "
+                f"Got {describe(places)}, of which scikit-fem said: {error}"
+            ) from None
+
+
+def _others(basis: Any, zero: Any) -> Any:
+    """The coefficients that are not held at zero."""
+    try:
+        places = np.concatenate([zero])
+        within = places.dtype.kind in "iu" and bool(np.all((places >= 0) & (places < basis.N)))
+    except (TypeError, ValueError):
+        within = isinstance(zero, dict)  # of such, which scikit-fem flattens
+    if within:
+        return basis.complement_dofs(zero)
+    raise ArgumentError(
+        f"zero takes the numbers of coefficients, from 0 to {basis.N - 1}. Got {describe(zero)}. "
+        "basis.get_dofs() has those of the boundary, np.flatnonzero(mask) those of a mask."
+    )
 
 
 def _by_row(matrix: Any) -> tuple[Any, Any]:

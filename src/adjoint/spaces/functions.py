@@ -7,12 +7,12 @@ from typing import Any, Final, Self, final
 
 import numpy as np
 
-from adjoint.base.errors import ArgumentError
+from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.spaces import opaque
 from adjoint.spaces.discretisation import Discretisation, Expansion, Nodes
 from adjoint.spaces.finite_elements import FiniteElements
 from adjoint.spaces.grids import Boundary, Grid
-from adjoint.spaces.values import is_real_scalar
+from adjoint.spaces.values import describe, is_real_scalar
 from adjoint.spaces.weighted import Weighted
 
 
@@ -87,14 +87,19 @@ class Functions(Weighted):
         """L2 on [a, b] by n Gauss nodes: exact for products of polynomials up to degree 2 n - 1.
 
         Raises:
-            ArgumentError: b <= a, or n < 1.
+            ArgumentError, ArgumentTypeError: b <= a, one is infinite, or n is not 1 or more.
 
         Example:
             >>> space = Functions.gauss_legendre(0.0, 1.0, 4)
             >>> round(float(space.inner(space.points**2, space.points**3)), 12)
             0.166666666667
         """
-        if not (a < b and n >= 1):
+        if not (is_real_scalar(a) and is_real_scalar(b) and isinstance(n, (int, np.integer))):
+            raise ArgumentTypeError(
+                f"gauss_legendre takes two numbers and a number of nodes. Got a = {a!r}, "
+                f"b = {b!r}, n = {n!r}. Several intervals are the axes of a grid."
+            )
+        if not (-np.inf < a < b < np.inf and n >= 1):
             raise ArgumentError(
                 f"gauss_legendre takes an interval a < b and one node or more. Got a = {a}, "
                 f"b = {b}, n = {n}. Exchange a and b if they are in the wrong order."
@@ -153,7 +158,8 @@ class Functions(Weighted):
         `points` are the nodes, where `interpolate` reads what it projects.
 
         Raises:
-            ArgumentError, ArgumentTypeError: the shapes do not fit, or a function is none.
+            ArgumentError, ArgumentTypeError, ShapeError: the shapes do not fit, or a function is
+                none.
             NotPositiveDefiniteError: the functions depend on one another.
 
         Example:
@@ -241,13 +247,20 @@ class Functions(Weighted):
             function: of as many arrays as there are variables, to an array of values.
 
         Raises:
-            MembershipError: the values do not fit, being complex, say.
+            ArgumentTypeError: this is no function, or its values are no numbers.
+            ShapeError: they have another shape than the points.
+            MembershipError: they are complex, and the space is real.
 
         Example:
             >>> import numpy as np
             >>> Functions.grid(np.array([0.0, 1.0, 3.0])).interpolate(lambda x: x**2)
             array([0., 1., 9.])
         """
+        if not callable(function):
+            raise ArgumentTypeError(
+                f"interpolate takes a function of the coordinates. Got {describe(function)}. An "
+                "array that holds values at `points` is an element already, on a grid."
+            )
         element = self._discretisation.interpolate(function)
         self.check(element, "the interpolated function")
         return element

@@ -13,11 +13,11 @@ import numpy as np
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.spaces.discretisation import (
     Discretisation,
+    as_values,
     diagonal_matrix,
     sealed,
     sealed_sparse,
     separate,
-    values_at,
 )
 from adjoint.spaces.euclidean import Euclidean, as_inexact_dtype
 
@@ -167,7 +167,7 @@ class Grid(Discretisation):
 
     def interpolate(self, function: Callable[..., Any]) -> Any:
         """The values at the points of the grid that an element holds."""
-        return values_at(function, self.coordinates, self.base)
+        return as_values(function(*self.coordinates), self.base.shape, self.base.dtype)
 
     def evaluate(self, element: Any, points: Any) -> Any:
         """The values of the piecewise linear function, by interpolation in the cell."""

@@ -38,6 +38,9 @@ class Symmetric(Patterned):
     def _pattern(self) -> tuple[Any, Any]:
         return np.triu_indices(self.n)
 
+    def _restrict(self, components: Any) -> Any:
+        return (components + np.transpose(components)) / 2  # the pattern leaves no entry out
+
 
 @final
 class Skew(Patterned):
@@ -60,6 +63,9 @@ class Skew(Patterned):
 
     def _pattern(self) -> tuple[Any, Any]:
         return np.triu_indices(self.n, 1)
+
+    def _restrict(self, components: Any) -> Any:
+        return (components - np.transpose(components)) / 2  # the pattern leaves no entry out
 
 
 @final

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from adjoint.base.arrays import real_dtype
-from adjoint.base.errors import MembershipError
+from adjoint.base.errors import ArgumentError, MembershipError
 from adjoint.spaces.euclidean import (
     Euclidean,
     array_mismatch,
@@ -19,15 +19,17 @@ from adjoint.spaces.euclidean import (
 )
 from adjoint.spaces.space import Mismatch, Space
 
-# What a few dozen roundings can explain, relative to the largest entry.
+# What a few dozen roundings can explain, relative to the largest entry; or to 1 where that is
+# smaller, so that the difference of two elements is one, though nothing but roundings is left.
 _ROUNDINGS: Final = 256
 
 
 class MatrixSubspace(Space):
     """A real linear subspace of the n x n matrices, under the Frobenius inner product (E.1.26).
 
-    Elements are full n x n arrays that obey the structure to rounding; covectors have components
-    that obey it too. What a new one must say:
+    Elements are full n x n arrays that obey the structure to rounding: up to 256 roundings of their
+    largest entry, or of 1 where that is smaller. Covectors have components that obey it too. What a
+    new one must say:
 
     - `_restrict`, the orthogonal projection of any matrix, in NumPy functions that run on traced
       arrays too; it decides membership, and is the adjoint of the embedding;
@@ -44,9 +46,14 @@ class MatrixSubspace(Space):
     _remedy: str  # an expression of x that has the structure
 
     def __init__(self, n: int, dtype: Any = float) -> None:
-        (self.n,) = as_shape(n)
+        self.shape: Final = as_shape(n) * 2
+        if len(self.shape) != 2:
+            raise ArgumentError(
+                f"{type(self).__name__} takes one number n, for n x n matrices. Got {n!r}. "
+                "Euclidean((m, n)) is the space of all m x n matrices."
+            )
+        self.n: Final = self.shape[0]
         self.dtype: Final = as_inexact_dtype(dtype)
-        self.shape: Final = (self.n, self.n)
 
     @property
     def ambient(self) -> Space:
@@ -86,7 +93,7 @@ class MatrixSubspace(Space):
 
     def _has_structure(self, x: Any) -> bool:
         magnitudes = np.abs(x)
-        largest = np.max(magnitudes, initial=0, where=np.isfinite(magnitudes))
+        largest = np.max(magnitudes, initial=1, where=np.isfinite(magnitudes))
         with np.errstate(invalid="ignore", over="ignore"):  # infinities may meet in the projection
             deviation = 4 * np.abs(x / 4 - self._restrict(x / 4))  # no overflow in a sum of two
         # Written so that NaN passes: it is an element's right to be NaN.
@@ -124,6 +131,13 @@ class Layout:
             self.factor[columns, rows] = mirror / self.outward
         self.place[rows, columns] = np.arange(len(rows))
         self.factor[rows, columns] = 1 / self.outward
+        count = int(np.count_nonzero(self.factor))
+        if count != len(rows) + np.count_nonzero(doubled) or (mirror < 0 and not doubled.all()):
+            raise ArgumentError(
+                f"The places of a pattern must be different ones, and no mirror images of one "
+                f"another (nor on the diagonal, where x[j, i] = -x[i, j]). Got {len(rows)} places, "
+                f"which fill {count} entries. np.triu_indices(n) lists each pair once."
+            )
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -144,6 +158,9 @@ class Patterned(MatrixSubspace):
 
     A new one says `_pattern()`, the rows and columns of the independent entries, and `_mirror`:
     1 or -1 where x[j, i] = +-x[i, j], and 0 where the other entries are zero.
+
+    Raises:
+        ArgumentError: when the pattern is first used, if it names an entry twice.
 
     Example:
         >>> import numpy as np
@@ -178,7 +195,7 @@ class Patterned(MatrixSubspace):
 
     def _restrict(self, components: Any) -> Any:
         if self._mirror:
-            return (components + self._mirror * np.transpose(components)) / 2
+            components = (components + self._mirror * np.transpose(components)) / 2
         return np.where(self._layout.factor != 0, components, 0)
 
     def _coordinates(self, x: Any) -> Any:

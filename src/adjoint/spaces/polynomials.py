@@ -20,6 +20,8 @@ from adjoint.spaces.series import KINDS, VANDERMONDE, rebuilt
 from adjoint.spaces.space import Mismatch, Space
 from adjoint.spaces.values import describe
 
+_WORST_CONDITION: Final = 1e12  # about three digits are left
+
 
 class _PolynomialSpace(Space):
     """What both spaces share: elements, coordinates and the pairing of coefficients."""
@@ -167,7 +169,9 @@ class Polynomials(_PolynomialSpace):
 
     Raises:
         ArgumentError, ArgumentTypeError: an argument makes no sense.
-        NotPositiveDefiniteError: the rule has a weight that is not positive, or too few nodes.
+        NotPositiveDefiniteError: the rule has a weight that is not positive, or too few nodes; or
+            the basis polynomials are dependent on the interval up to rounding, as those of a high
+            degree are whose domain is not the interval.
 
     Example:
         >>> import numpy as np
@@ -194,8 +198,23 @@ class Polynomials(_PolynomialSpace):
         nodes, weights = self._nodes(self.dimension)
         # With sqrt(weights) V = Q R the Gram matrix is R'R; R has the root of its condition number.
         _, root = np.linalg.qr(np.sqrt(weights)[:, None] * self._columns(nodes))
+        self._check_independent(root)
         self._root: Final = root
         self._root_inverse: Final = np.linalg.inv(root)
+
+    def _check_independent(self, root: Any) -> None:
+        """Gradients lose as many digits as the condition number of the normalised basis has."""
+        lengths = np.linalg.norm(root, axis=0)
+        known = np.all(np.isfinite(lengths)) and np.all(lengths > 0)
+        condition = np.linalg.cond(root / lengths) if known else np.inf
+        if not condition < _WORST_CONDITION:
+            raise NotPositiveDefiniteError(
+                f"The basis polynomials of {self!r} are so nearly dependent on the interval that "
+                "gradients would be lost in rounding (their matrix has the condition number "
+                f"{condition:.0e}; up to {_WORST_CONDITION:.0e} is accepted). The domain of the "
+                f"elements is {self.domain}: leave it to be the interval, and take Legendre or "
+                "Chebyshev polynomials for high degrees."
+            )
 
     @property
     def _orthonormal(self) -> bool:
@@ -249,7 +268,8 @@ class Polynomials(_PolynomialSpace):
                 f"Got {count}. Leave the argument out to have enough."
             )
         points, weights = self._nodes(count)
-        values = np.asarray(function(points))
+        values = function(points)
+        values = values if hasattr(values, "dtype") else np.asarray(values)
         if values.shape != points.shape or values.dtype.kind not in "iuf":
             raise ArgumentError(
                 f"The function must give one real number for each of {len(points)} points. "

@@ -110,18 +110,13 @@ class Series:
     def __call__(self, arg: Any) -> Any:
         """The value at points, of their shape; or the composition with another polynomial."""
         coef = self._coefficients
-        if isinstance(arg, KINDS):
-            inner = lifted(arg)
-            offset, scale = self.mapparms()  # type: ignore[attr-defined]
-            return _recurrence(self._kind, coef, offset + scale * inner)
-        arg = _joined(arg)
+        arg = lifted(arg) if isinstance(arg, KINDS) else _joined(arg)
         if isinstance(arg, _CONCRETE):
-            arg = np.asarray(arg)
-            points = np.asarray(mapping.mapdomain(arg, self.domain, self.window))
+            points = np.asarray(mapping.mapdomain(np.asarray(arg), self.domain, self.window))
             columns = VANDERMONDE[self._kind](points, len(coef) - 1)
             return np.reshape(columns, (*points.shape, len(coef))) @ coef
         offset, scale = self.mapparms()  # type: ignore[attr-defined]
-        return _recurrence(self._kind, coef, offset + scale * arg)
+        return recurrence(self._kind, coef, offset + scale * arg)
 
     def convert(self, domain: Any = None, kind: Any = None, window: Any = None) -> Any:
         """The same polynomial in another basis, domain or window."""
@@ -174,10 +169,9 @@ class Series:
         mine, yours = self._coefficients, self._operand(other)
         if yours is None:
             return NotImplemented
+        table = _products(self._kind, len(mine), len(yours), mine.dtype, yours.dtype)
         if len(yours) == 1:
-            return self._with(mine * yours[0])
-        table = _products(self._kind, len(mine), len(yours))
-        table = table.astype(np.promote_types(mine.dtype, yours.dtype))
+            return self._with(mine.astype(table.dtype) * yours[0])
         return self._with((table @ yours) @ mine)
 
     __rmul__ = __mul__
@@ -193,8 +187,10 @@ class Series:
                 "The power of a polynomial is a non-negative integer, of at most "
                 f"{self._kind.maxpower}. Got {power!r}. Evaluate it first for other powers."
             )
-        found = self._with(np.ones(1, self._coefficients.dtype))
-        for _ in range(power):
+        if power == 0:
+            return self._with(np.ones(1, self._coefficients.dtype))
+        found = self
+        for _ in range(power - 1):
             found = found * self
         return found
 
@@ -220,7 +216,7 @@ class Series:
             antiderivatives = self._kind._int(np.eye(len(found._coefficients)), 1, [], 0, 1 / scale)
             found = found._mapped(antiderivatives)
             if lbnd is not None:
-                found = found - _recurrence(self._kind, found.coef, offset + scale * lbnd)
+                found = found - recurrence(self._kind, found.coef, offset + scale * lbnd)
             if number < len(constants):
                 found = found + constants[number]
         return found._with(found.coef.astype(self._coefficients.dtype))
@@ -289,7 +285,7 @@ def rebuilt(kind: Any, coef: Any, domain: Any, window: Any, symbol: str = "x") -
     return made
 
 
-def _recurrence(kind: Any, coef: Any, x: Any) -> Any:
+def recurrence(kind: Any, coef: Any, x: Any) -> Any:
     """sum_k coef_k P_k(x) by P_(k+1) = a_k x P_k - b_k P_(k-1), for arrays and polynomials x."""
     found = coef[0] + 0 * x
     if len(coef) == 1:
@@ -307,9 +303,13 @@ def _recurrence(kind: Any, coef: Any, x: Any) -> Any:
 
 
 @lru_cache(maxsize=64)
-def _products(kind: Any, rows: int, columns: int) -> Any:
-    """T with (P_i P_j) = sum_k T_kij P_k, shape (rows + columns - 1, rows, columns)."""
-    table = np.zeros((rows + columns - 1, rows, columns))
+def _products(kind: Any, rows: int, columns: int, one_dtype: Any, other_dtype: Any) -> Any:
+    """T with (P_i P_j) = sum_k T_kij P_k, shape (rows + columns - 1, rows, columns).
+
+    Its dtype is what NumPy's product of polynomials with coefficients of these dtypes has.
+    """
+    dtype = kind._mul(np.ones(rows, one_dtype), np.ones(columns, other_dtype)).dtype
+    table = np.zeros((rows + columns - 1, rows, columns), dtype)
     for i, one in enumerate(np.eye(rows)):
         for j, other in enumerate(np.eye(columns)):
             product = kind._mul(one, other)
@@ -353,7 +353,7 @@ def _is_row(coef: Any) -> bool:
 
 
 def _shape(value: Any) -> tuple[int, ...] | None:
-    if isinstance(value, (int, float, complex)):
+    if isinstance(value, (int, float, complex)) and not isinstance(value, bool):
         return ()
     shape = getattr(value, "shape", None)
     return None if shape is None else tuple(shape)

@@ -8,12 +8,14 @@ from typing import Any, Final, Protocol, final
 import numpy as np
 
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, MembershipError
-from adjoint.spaces.space import Mismatch, Space
+from adjoint.base.pytrees import leaves
+from adjoint.spaces.space import Dual, Mismatch, Space
 from adjoint.spaces.values import describe
 
 # Directions whose singular value is smaller than this many roundings of the largest are none.
 _ROUNDINGS: Final = 64
-# What coordinates of a few hundred elements may add up to, in roundings of the largest.
+# What coordinates of a few hundred elements may add up to, in roundings of the largest; or of 1
+# where that is smaller, so that the difference of two elements is one.
 _MEMBERSHIP: Final = 4096
 
 
@@ -35,12 +37,14 @@ class Span(Space):
         elements: elements of `space`, which need not be independent.
         space: a space whose basis is orthonormal: Euclidean, one of matrices, or a product of such.
 
-    Elements are elements of `space` that lie in the span to rounding. `restrict` is the orthogonal
+    Elements are elements of `space` that lie in the span to rounding: up to 4096 roundings of their
+    largest coordinate, or of 1 where that is smaller. `restrict` is the orthogonal
     projection onto it. The basis is orthonormal: the left singular vectors of the coordinates of
     the given elements. The same elements in the same order make equal spaces.
 
     Raises:
-        ArgumentError, ArgumentTypeError: the space has weights, or is no space.
+        ArgumentError, ArgumentTypeError: the space has weights, is a dual, or is no space; an
+            element holds NaN or infinity.
         MembershipError: an element is not one of the space.
 
     Example:
@@ -75,6 +79,7 @@ class Span(Space):
             >>> Span.range(ones).contains(np.ones(3)), Span.range(ones).dimension
             (True, 1)
         """
+        _require_map(linear_map)
         return cls._of(linear_map.codomain, linear_map.matrix(), complement=False)
 
     @classmethod
@@ -89,6 +94,7 @@ class Span(Space):
             >>> np.round(Span.kernel(total).restrict(np.array([3.0, 0.0, 0.0])), 12)
             array([ 2., -1., -1.])
         """
+        _require_map(linear_map)
         return cls._of(linear_map.domain, linear_map.matrix().T, complement=True)
 
     @classmethod
@@ -141,9 +147,9 @@ class Span(Space):
         if not isinstance(coordinates, np.ndarray):
             return None  # entries of a traced array cannot be inspected
         rest = np.abs(coordinates - self._frame @ (self._frame.T @ coordinates))
-        largest = np.max(np.abs(coordinates), initial=0)
+        largest = np.max(np.abs(coordinates), initial=1)
         # Written so that NaN passes: it is an element's right to be NaN.
-        if np.any(rest > _MEMBERSHIP * np.finfo(self._real_dtype).eps * largest):
+        if np.any(rest > _MEMBERSHIP * _precision(x) * largest):
             advice = "It does not lie in the span: space.restrict(x) is its orthogonal projection."
             return Mismatch(MembershipError, self, x, advice)
         return None
@@ -181,8 +187,19 @@ class Span(Space):
         return self.space._components_from_coordinates(self._frame @ coordinates)
 
 
+def _precision(x: Any) -> float:
+    """The rounding of the least precise array in a tree."""
+    dtypes = [getattr(leaf, "dtype", np.dtype(float)) for leaf in leaves(x)]
+    return float(max(np.finfo(dtype).eps for dtype in dtypes))
+
+
 def _orthonormal_frame(matrix: Any, space: Space, complement: bool) -> Any:
     """Orthonormal columns that span those of the matrix, or their orthogonal complement."""
+    if not np.all(np.isfinite(matrix)):
+        raise ArgumentError(
+            f"A span or kernel in {space!r} was asked of numbers among which are NaN or infinity. "
+            "np.isfinite shows where they are."
+        )
     left, sizes, _ = np.linalg.svd(matrix, full_matrices=complement)
     tolerance = _ROUNDINGS * np.finfo(left.dtype).eps * np.max(sizes, initial=0)
     rank = int(np.sum(sizes > tolerance))
@@ -197,8 +214,21 @@ def _require_plain(space: Any) -> None:
             f"Span takes elements and the space that they lie in. Got {describe(space)} for the "
             "space. Euclidean(shape) is the space of arrays of that shape."
         )
+    if isinstance(space, Dual):
+        raise ArgumentError(
+            f"Span takes a space of vectors. Got {space!r}. A span of covectors is that of their "
+            "representatives, space.represent(covector)."
+        )
     if not space._orthonormal:
         raise ArgumentError(
             "Span takes a space whose basis is orthonormal, so that its projections are. "
             f"Got {space!r}. Weighted(Span(elements, plain space), weight) weights the span."
+        )
+
+
+def _require_map(given: Any) -> None:
+    if not hasattr(given, "codomain"):
+        raise ArgumentTypeError(
+            f"The range and the kernel are those of a LinearMap. Got {describe(given)}. "
+            "adjoint.maps.from_matrix makes one of a matrix and two spaces."
         )

@@ -17,7 +17,7 @@ from adjoint.base.errors import (
 from adjoint.spaces import opaque
 from adjoint.spaces.conjugate_gradient import ConjugateGradient
 from adjoint.spaces.euclidean import Euclidean
-from adjoint.spaces.space import Mismatch, Space
+from adjoint.spaces.space import Dual, Mismatch, Space
 from adjoint.spaces.values import describe
 from adjoint.spaces.weights import DenseWeight, DiagonalWeight, MapWeight, SparseWeight, Weight
 
@@ -49,9 +49,10 @@ class Weighted(Space):
     covectors are those of the base; the Riesz map is x -> W x and its inverse solves with W.
 
     Raises:
-        NotPositiveDefiniteError: W is not symmetric, or not positive definite (for a sparse W with
-            a positive diagonal: raised when it is factorised).
-        ArgumentError, ArgumentTypeError: W has the wrong shape or type, or base has weights itself.
+        NotPositiveDefiniteError: W is not symmetric, or not positive definite, or singular to
+            rounding (for a sparse W with a positive diagonal: raised when it is factorised).
+        ArgumentError, ArgumentTypeError: W has the wrong shape or type, or base has weights itself
+            or is a dual.
 
     Example:
         >>> import numpy as np
@@ -65,6 +66,11 @@ class Weighted(Space):
             raise ArgumentTypeError(
                 f"Weighted takes a space and a weight. Got {describe(base)} for the space. "
                 "Euclidean(shape) is the space of arrays of that shape."
+            )
+        if isinstance(base, Dual):
+            raise ArgumentError(
+                f"Weighted takes a space of vectors. Got {base!r}. Weighted(...).dual is the dual "
+                "of a weighted space, under the inner product that its Riesz map carries over."
             )
         if not base._orthonormal:
             raise ArgumentError(
@@ -162,15 +168,11 @@ class Weighted(Space):
 
     def _solved(self, components: Any) -> Any:
         if self._frame is _Frame.ELEMENTS:
-            return self._solver(self.base._represent(components))
+            return self._weight.solve(self.base._represent(components))
         if self._frame is _Frame.ENTRIES:
-            return self._shaped(self._solver(self._flat(components)))
-        coordinates = self._solver(self.base._component_coordinates(components))
+            return self._shaped(self._weight.solve(self._flat(components)))
+        coordinates = self._weight.solve(self.base._component_coordinates(components))
         return self.base._from_coordinates(coordinates)
-
-    def _solver(self, components_flat: Any) -> Any:
-        """W^-1 applied to flat components (to whole arrays, where the weight acts on elements)."""
-        return self._weight.solve(components_flat)
 
     def _flat(self, x: Any) -> Any:
         assert isinstance(self.base, Euclidean)
@@ -209,6 +211,7 @@ class Weighted(Space):
         base, x, y = self.base, self.base.random(0), self.base.random(1)
         tolerance = float(np.finfo(self._real_dtype).eps) ** 0.5
         wx, wy = weight.multiply(x), weight.multiply(y)
+        base.check(wx, "the weight applied to an element")
         scale = base._norm(wx) * base._norm(y) + base._norm(x) * base._norm(wy)
         if not abs(base._inner(wx, y) - base._inner(x, wy)) <= tolerance * scale:
             raise _bad_map("<W x, y> and <x, W y> differ for random x and y")

@@ -47,11 +47,11 @@ class DiagonalWeight(Weight):
 
     def __init__(self, given: Any, dtype: np.dtype[Any]) -> None:
         self.given = _read_only(given, dtype)
-        smallest = np.min(self.given, initial=np.inf)
-        if not (smallest > 0 and np.all(np.isfinite(self.given))):
+        bad = self.given[~((self.given > 0) & (self.given < np.inf))]
+        if bad.size:
             raise NotPositiveDefiniteError(
                 "Diagonal weights must be positive and finite to define an inner product. "
-                f"Got {smallest} among them. Leave coordinates without weight out of the space."
+                f"Got {bad[0]} among them. Leave coordinates without weight out of the space."
             )
 
     def multiply(self, x: Any) -> Any:
@@ -240,7 +240,7 @@ def _require_symmetric(asymmetry: float, entries: Any) -> None:
 
 
 def _require_regular(solve: Callable[[Any], Any], diagonal: Any) -> None:
-    """Raise where the matrix, scaled to have the diagonal 1, has an eigenvalue that is but rounding.
+    """Raise where the matrix, scaled to the diagonal 1, has an eigenvalue that may be rounding.
 
     Factorisations of singular matrices pass half of the time. Inverse iteration finds the smallest
     eigenvalue in two steps where it is so small.

@@ -165,10 +165,14 @@ def own_basis(space: Space) -> Change | None:
 
 
 def in_basis_of(space: Space, covector: Any) -> Any:
-    """A covector on X as one on X in another basis, where that is what the space is."""
-    if not isinstance(space, InBasis) or not isinstance(covector, Covector):
-        return covector
-    return Covector(space, covector.components) if covector.space == space.space else covector
+    """A covector on X in any basis as one on X in the basis that the space has."""
+    if isinstance(covector, Covector) and _basis_free(covector.space) == _basis_free(space):
+        return Covector(space, covector.components)
+    return covector
+
+
+def _basis_free(space: Space) -> Space:
+    return space.space if isinstance(space, InBasis) else space
 
 
 def along(array: Any, matrix: Any, axis: int) -> Any:
@@ -191,8 +195,10 @@ def _checked(matrix: Any, space: Space) -> Any:
             "Its columns are the new basis vectors in the old coordinates."
         )
     found = np.array(found, np.result_type(space._real_dtype, np.float32))
-    finite = bool(np.all(np.isfinite(found)))
-    rank = int(np.linalg.matrix_rank(found)) if size and finite else 0
+    rank = 0
+    if size and np.all(np.isfinite(found)):
+        lengths = np.max(np.abs(found), axis=0)  # units may differ by any factor
+        rank = int(np.linalg.matrix_rank(found / np.where(lengths > 0, lengths, 1)))
     if rank < size:
         raise ArgumentError(
             f"A change of basis must be a regular matrix. This one, of {space!r}, has rank {rank} "

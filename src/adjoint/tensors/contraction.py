@@ -50,6 +50,11 @@ def contract(pattern: str, *tensors: Tensor) -> Any:
         >>> float(contract("i -> i", A))
         5.0
     """
+    if not isinstance(pattern, str):
+        raise ArgumentTypeError(
+            f"contract takes a pattern first. Got {describe(pattern)}. "
+            "'i -> j; j -> k' composes two maps."
+        )
     structure, _, result = pattern.partition("=")
     operands = [_names(part, pattern) for part in structure.split(";")]
     if len(operands) != len(tensors):

@@ -410,7 +410,8 @@ class Tensor:
 
         Raises:
             ArgumentError: a matrix is singular, or of the wrong shape.
-            SpaceMismatchError: one matrix was given for several spaces, or one for none.
+            SpaceMismatchError: one matrix was given for several spaces, or one for a space over
+                which there is no index.
         """
         return self._changed(changes(self.outputs + self.inputs, matrix))
 
@@ -436,7 +437,7 @@ class Tensor:
 
 
 def _spaces(spaces: Any, argument: str) -> tuple[Space, ...]:
-    if isinstance(spaces, Space):
+    if isinstance(spaces, Space) or not isinstance(spaces, Iterable):
         raise ArgumentTypeError(
             f"{argument} is a tuple of spaces, one for each index. Got {describe(spaces)}. "
             f"Write {argument}=(space,)."
@@ -471,6 +472,9 @@ def _join(parts: Any, children: Iterable[Any]) -> Tensor:
     tensor: Any = object.__new__(Tensor)
     (tensor.components,) = children
     tensor.outputs, tensor.inputs, tensor.batch = parts
+    shape = getattr(tensor.components, "shape", None)
+    if shape is not None:  # ad.vmap takes the first axis away, and adds one to what it returns
+        tensor.batch = max(len(shape) - tensor.order, 0)
     return tensor  # type: ignore[no-any-return]
 
 

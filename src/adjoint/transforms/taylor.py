@@ -157,9 +157,7 @@ class _Rate(_Source):
             if higher is None:
                 known.append(None if j else zeros(self.of.work.builder, type_).atom)
             else:
-                # A NumPy number: Python's own would be moved out of every product (see `factors`).
-                factor = real_dtype(type_.dtype).type(j + 1)
-                known.append((higher * factor if j else higher).atom)
+                known.append((higher * (j + 1) if j else higher).atom)
 
 
 class _Expansion:

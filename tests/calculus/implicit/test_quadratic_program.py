@@ -90,6 +90,59 @@ def test_integers_count_as_double_precision() -> None:
     close(found, [0.5, 1.5])
 
 
+@pytest.mark.parametrize("gap", [1e-4, 1e-6, 1e-7])
+def test_bounds_that_an_interior_point_method_hardly_tells_apart(gap: float) -> None:
+    def solve(bound: Any) -> Any:  # x <= 1 + gap and x <= bound, below the free minimum 2
+        return quadratic_program([[1.0]], [-2.0], G=[[1.0], [1.0]], h=np.stack([1 + gap, bound]))[0]
+
+    close(solve(np.float64(1.0)), 1.0, 1e-15)
+    close(ad.grad(solve)(1.0), 1.0)
+
+
+def near_vertex(seed: int) -> tuple[Any, ...]:
+    """Two of three active constraints in the plane; the third is 1e-7 away, and in other units."""
+    generator = np.random.default_rng(seed)
+    G, point = generator.normal(size=(3, 2)), generator.normal(size=2)
+    push = generator.uniform(0.5, 1, 2)
+    q = -point - push @ G[:2]  # so that point is the minimiser, with multipliers push
+    units = 10.0 ** generator.uniform(-4, 4, 3)
+    h = G @ point + np.array([0, 0, 1e-7])
+    return np.eye(2), q, units[:, None] * G, units * h, point, push / units[:2]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_an_inactive_constraint_near_a_vertex_in_any_units(seed: int) -> None:
+    Q, q, G, h, point, multipliers = near_vertex(seed)
+    found = quadratic_program(Q, q, G=G, h=h, multipliers=True)
+    close(found.x, point, 1e-11)
+    np.testing.assert_allclose(found.inequality, [*multipliers, 0], rtol=1e-8)
+    jacobian = ad.jacobian(lambda h: quadratic_program(Q, q, G=G, h=h))(h)
+    close(jacobian * h, np.c_[np.linalg.inv(G[:2]), np.zeros(2)] * h, 1e-8)
+
+
+@pytest.mark.parametrize("spread", [1e3, 1e6, 1e9])
+def test_unknowns_in_other_units(spread: float) -> None:
+    Q, q, _, _, G, h = problem(3, n=3, inequalities=4)
+    units = np.array([spread, 1.0, 1 / spread])
+
+    def solve(q: Any) -> Any:
+        scaled = units[:, None] * Q * units, units * q
+        return quadratic_program(*scaled, G=G * units, h=h) * units
+
+    close(solve(q), quadratic_program(Q, q, G=G, h=h), 1e-9)
+    expected = ad.jacobian(lambda q: quadratic_program(Q, q, G=G, h=h))(q)
+    close(ad.jacobian(solve)(q), expected, 1e-9)
+
+
+def test_zero_is_found_where_nothing_else_has_a_size() -> None:
+    generator = np.random.default_rng(0)
+    for _ in range(10):
+        G = np.round(generator.normal(size=(8, 3)))
+        h = np.array([0.0, 0, 0, 0, 1, 1, 2, 0])
+        found = quadratic_program(np.eye(3), np.zeros(3), G=G, h=h)
+        close(found, 0, 1e-12)
+
+
 # --- closed forms ---------------------------------------------------------------------------------
 
 
@@ -366,6 +419,11 @@ def test_programs_without_a_solution() -> None:
         quadratic_program(np.diag([1.0, -1]), zero)
     with pytest.raises(errors.ArgumentError, match=r"h of a quadratic program holds NaN"):
         quadratic_program(eye, zero, G=eye, h=[1.0, np.inf])
+
+
+def test_a_wrong_verdict_of_the_interior_point_method_is_not_passed_on() -> None:
+    with pytest.raises(errors.NotConvergedError, match=r"very different sizes"):  # not: unbounded
+        quadratic_program(np.eye(2), -np.ones(2), G=-np.eye(2), h=np.array([0, 1e20]))
 
 
 def test_arguments_that_do_not_fit_are_named() -> None:

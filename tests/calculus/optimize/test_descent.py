@@ -12,6 +12,7 @@ import adjoint as ad
 from adjoint.base.errors import (
     ArgumentError,
     ArgumentTypeError,
+    DroppedDerivativeError,
     MembershipError,
     NotDifferentiableError,
 )
@@ -430,3 +431,36 @@ def test_wrong_arguments():
     for limits in ({"tolerance": -1}, {"absolute_tolerance": np.nan}, {"max_iterations": -1}):
         with pytest.raises(ArgumentError, match="must not be negative"):
             descend(bowl, np.ones(4), **limits)
+
+
+def test_args_are_a_tuple():
+    with pytest.raises(ArgumentTypeError, match=r"args=\(a,\)"):
+        descend(lambda x, a: np.sum((x - a) ** 2), np.ones(1), args=np.ones((1, 1)))
+
+
+def test_directions_are_tangents():
+    for wrong in (lambda here, _: -here.gradient[:1], lambda here, _: -1.0):
+        with pytest.raises(MembershipError, match="The direction must be an element"):
+            descend(lambda x: x @ x, np.ones(2), direction=wrong)
+
+
+def test_a_callback_may_return_true_of_numpy():
+    result = descend(lambda x: np.sum(x**4), np.ones(2), callback=lambda here: here.x[0] < 0.9)
+    assert result.reason is Reason.CALLBACK
+
+
+@pytest.mark.parametrize("of", ["args", "x0", "closure", "space"])
+def test_inside_of_a_derivative_the_error_names_what_has_one(of):
+    def minimum(a):
+        def distance(x, b):
+            return np.sum((x - (a if of == "closure" else b)) ** 2)
+
+        x0, b = (a if of == "x0" else np.zeros(2)), (a if of == "args" else np.ones(2))
+        space = Metric(lambda x: Weighted(Euclidean(2), a)) if of == "space" else None
+        return descend(distance, x0, space, args=(b,)).x[0]
+
+    np.testing.assert_allclose(ad.jit(minimum)(np.array([2.0, 3.0])), minimum(np.array([2.0, 3.0])))
+
+    for transform in (ad.grad, lambda f: lambda a: ad.jvp(f, (a,), (a,))):
+        with pytest.raises(DroppedDerivativeError, match=r"descend .* ad\.implicit\.argmin"):
+            transform(minimum)(np.array([2.0, 3.0]))

@@ -97,3 +97,17 @@ def test_settings_out_of_range(wrong):
 def test_sharpness_out_of_range(eta):
     with pytest.raises(ArgumentError, match="must be positive"):
         Sharpness(eta)
+
+
+def test_a_lower_value_is_not_enough_where_it_is_more_than_rounding():
+    def moved(t):
+        return 1e-3 + 1e6 * t
+
+    line = ray(  # from 1000 at 0 down to 2 near 1e-6, and up to 999.99 at 1
+        lambda t: 1 / moved(t) + np.sqrt(moved(t)),
+        lambda t: 1e6 * (-1 / moved(t) ** 2 + 0.5 / np.sqrt(moved(t))),
+    )
+    search = LineSearch()
+    assert line.at(1.0).value < line.start.value
+    found = search.find(line, 1.0)
+    assert found.value <= line.start.value + search.decrease * found.length * line.start.slope

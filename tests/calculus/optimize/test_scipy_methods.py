@@ -11,6 +11,7 @@ import adjoint as ad
 from adjoint.base.errors import (
     ArgumentError,
     ArgumentTypeError,
+    DroppedDerivativeError,
     MembershipError,
     NotDifferentiableError,
 )
@@ -179,6 +180,17 @@ def test_constraints_of_other_types():
         minimize(hilly, START, method="SLSQP", constraints={"type": "eq", "fun": np.sum})
 
 
+def test_constraints_may_have_values_of_any_structure():
+    for function in (lambda x: {"sum": np.sum(x)}, lambda x: np.sum(x), lambda x: [x @ np.ones(3)]):
+        result = minimize(
+            hilly, START, WEIGHTED, method="SLSQP", constraints=NonlinearConstraint(function, 0, 0)
+        )
+        np.testing.assert_allclose(np.sum(result.x), 0, atol=1e-8)
+    bounded = NonlinearConstraint(lambda x: np.outer(x, x), -0.25, 0.25)
+    result = minimize(hilly, 0.1 * START, method="SLSQP", constraints=bounded)
+    np.testing.assert_allclose(result.x, [0.3, -0.5, 0.5], atol=1e-3)
+
+
 # --- what is refused ------------------------------------------------------------------------------
 
 
@@ -204,3 +216,59 @@ def test_wrong_arguments():
         pytest.raises(ArgumentError, match="start with a finite value"),
     ):
         minimize(lambda x: np.sum(np.log(x)), -START)
+    for args in (TARGET, 1.0):
+        with pytest.raises(ArgumentTypeError, match="args must be a tuple"):
+            minimize(lambda x, a: np.sum((x - a) ** 2), START, args=args)
+    with pytest.raises(ArgumentError, match="largest slope inf"), np.errstate(all="ignore"):
+        minimize(lambda x: np.sum(np.sqrt(x)), np.zeros(2))
+    for function in (lambda x: 1j * np.sum(x), lambda x: x[:1]):
+        with pytest.raises(NotDifferentiableError, match="value is a real scalar"):
+            minimize(function, START, method="Nelder-Mead")
+
+
+def test_bounds_are_not_mistaken_for_others():
+    pairs = [(0.0, 1.0), (2.0, 3.0)]  # of each entry, as SciPy takes them
+    with pytest.raises(ArgumentError, match="must be a pair"):
+        minimize(lambda x: x @ x, np.ones(2), method="L-BFGS-B", bounds=pairs)
+    with pytest.raises(MembershipError, match="lower bound"):
+        minimize(lambda x: x @ x, np.ones(2), method="L-BFGS-B", bounds=tuple(pairs))
+    with pytest.raises(MembershipError, match=r"upper bound .* shape must be \(3,\)"):
+        minimize(hilly, START, method="L-BFGS-B", bounds=(None, np.ones(2)))
+    with pytest.raises(ArgumentError, match="entries of x are independent"):
+        minimize(np.trace, np.eye(2), Symmetric(2), method="L-BFGS-B", bounds=(0, 1))
+
+
+def test_bounds_of_complex_arrays():
+    def distance(z):
+        return np.sum(np.abs(z - (2 + 3j)) ** 2)
+
+    start = np.zeros(2, complex)
+    with pytest.raises(ArgumentError, match=r"upper bound 1\.0 is a number"):
+        minimize(distance, start, method="L-BFGS-B", bounds=(None, 1.0))
+    found = minimize(distance, start, method="L-BFGS-B", bounds=(None, np.full(2, 1 + 2j)))
+    np.testing.assert_allclose(found.x, 1 + 2j)
+
+
+def test_matrices_of_constraints_have_a_column_for_each_coordinate():
+    with pytest.raises(ArgumentError, match=r"has shape \(1, 2\); expected one column"):
+        minimize(hilly, START, method="SLSQP", constraints=LinearConstraint(np.ones((1, 2)), 0, 0))
+
+
+def test_tnc_goes_on_whatever_the_callback_says():
+    def stop(x):
+        raise StopIteration
+
+    assert minimize(hilly, START, method="TNC", callback=stop).success
+
+
+def test_a_callback_may_return_true_of_numpy():
+    assert minimize(hilly, START, callback=lambda x: x[0] < 10).nit == 1
+
+
+def test_inside_of_a_derivative_the_error_names_what_has_one():
+    def minimiser(a):
+        return minimize(lambda x, a: np.sum((x - a) ** 2), START, args=(a,)).x[0]
+
+    with pytest.raises(DroppedDerivativeError, match=r"minimize .* ad\.implicit\.argmin"):
+        ad.grad(minimiser)(TARGET)
+    np.testing.assert_allclose(ad.jit(minimiser)(TARGET), TARGET[0], atol=1e-6)

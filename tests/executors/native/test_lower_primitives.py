@@ -61,6 +61,8 @@ NUMPY_ALONE = frozenset(
         "lu_factors",
         "inv",
         "cholesky",
+        "cholesky_pushforward",
+        "cholesky_pullback",
         "det",
         "slogdet",
         "adjugate",

@@ -61,8 +61,9 @@ def root(
         self_adjoint: whether ∂_y f is, likewise.
         positive: whether it is positive besides, likewise.
         space: of y, in whose inner product Krylov methods run and residuals are measured.
-        tolerance: of the check after the solver, relative to what f changes by where y moves by its
-            own size; if None, ten times the solver's own if it was given, and at least eps^(1/2).
+        tolerance: of the check after the solver. It allows each equation so much of what it changes
+            by where y, and what else it reads, move by their own size; so units do not matter. If
+            None, eps^(1/2); or what the solver was told to reach, if it was.
         polish: how many Newton steps to take after the solver.
 
     Returns:

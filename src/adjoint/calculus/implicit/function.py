@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -163,6 +164,10 @@ class _Function:
         self.name = getattr(solver, "__name__", type(solver).__name__)
         self.known: dict[Any, tuple[list[ArrayType], Any]] = {}
 
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """As a method: the object is the first argument of the solver, and static."""
+        return self if instance is None else MethodType(self, instance)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         leaves = pytrees.leaves(args)
         if any(type(leaf) is Traced for leaf in pytrees.leaves(kwargs)):
@@ -192,6 +197,11 @@ class _Function:
         if found is None:
             leaves, treedef = pytrees.flatten(self._example(static.arguments, operands))
             types = [leaf if isinstance(leaf, ArrayType) else type_of(leaf) for leaf in leaves]
+            if not types:
+                raise ArgumentTypeError(
+                    f"{self.name} returned {pytrees.structure_text(treedef)}, which holds no "
+                    "arrays. It must return y."
+                )
             for type_ in types:
                 if not type_.inexact:
                     raise ArgumentTypeError(

@@ -12,6 +12,23 @@ from adjoint.calculus.implicit.layout import Rows
 from adjoint.calculus.implicit.systems import Bound
 
 Apply = Callable[[Rows], Rows]
+# (right-hand side, residual to be reached, most steps) -> solution and steps
+Once = Callable[[Rows, float, int], tuple[Rows, int]]
+
+
+def refined(bound: Bound, right: Rows, goal: float, limit: int, once: Once) -> tuple[Rows, int]:
+    """The method, begun anew on what is left, until the goal or what rounding allows."""
+    x = np.zeros(bound.size, bound.solution.dtype)
+    steps = 0
+    while True:
+        residual = right - bound.times(x) if steps else right.astype(x.dtype)
+        length = bound.norm(residual)
+        enough = length <= bound.allowed(x, right, goal)
+        if enough or steps >= limit or not np.isfinite(length):
+            return x, steps
+        update, count = once(residual, max(goal / 2, 1e-14 * length), limit - steps)
+        x = x + update
+        steps += count or limit
 
 
 def conjugate_gradients(
@@ -19,11 +36,11 @@ def conjugate_gradients(
 ) -> tuple[Rows, int]:
     """Preconditioned conjugate gradients, algorithm 9.1; every product is the space's."""
     x = np.zeros(bound.size, bound.solution.dtype)
-    residual = right.astype(x.dtype)
+    residual = right
     z = precondition(residual)
     direction, along = z, bound.inner(residual, z)
     for step in range(limit):
-        if bound.norm(residual) <= goal / 2:
+        if bound.norm(residual) <= goal:
             return x, step
         image = bound.times(direction)
         curvature = bound.inner(image, direction)
@@ -42,26 +59,11 @@ def conjugate_gradients(
 
 
 def generalised_residuals(
-    bound: Bound, right: Rows, precondition: Apply, goal: float, limit: int, restart: int
+    bound: Bound, right: Rows, precondition: Apply, goal: float, restart: int
 ) -> tuple[Rows, int]:
-    """GMRES with preconditioning from the right, algorithm 9.5, begun anew after some steps."""
-    x = np.zeros(bound.size, bound.solution.dtype)
-    steps = 0
-    while True:
-        residual = right - bound.times(x) if steps else right.astype(x.dtype)
-        length = bound.norm(residual)
-        if length <= goal or steps >= limit or not np.isfinite(length):
-            return x, steps
-        update, count = _arnoldi(bound, residual, length, precondition, goal / 2, restart)
-        x = x + precondition(update)
-        steps += count
-
-
-def _arnoldi(
-    bound: Bound, residual: Rows, length: float, precondition: Apply, goal: float, restart: int
-) -> tuple[Rows, int]:
-    """The combination of up to `restart` orthonormal vectors that leaves the least residual."""
-    basis = [residual / length]
+    """GMRES with preconditioning from the right, algorithm 9.5, as many steps as `restart`."""
+    length = bound.norm(right)
+    basis = [right / length]
     upper = np.zeros((restart + 1, restart))
     seed = np.zeros(restart + 1)
     seed[0] = length
@@ -81,7 +83,7 @@ def _arnoldi(
             break
         basis.append(vector / height)
     count = len(weights)
-    return np.asarray(weights @ np.stack(basis[:count])), count
+    return precondition(np.asarray(weights @ np.stack(basis[:count]))), count
 
 
 def minres(
@@ -91,31 +93,16 @@ def minres(
     from scipy.sparse.linalg import LinearOperator
     from scipy.sparse.linalg import minres as scipy_minres
 
-    size = bound.size
+    size, steps = bound.size, 0
     operator = LinearOperator((size, size), lambda x: bound.riesz(bound.times(x)), dtype=float)
     inverse = LinearOperator((size, size), lambda x: precondition(bound.represent(x)), dtype=float)
-    x = np.zeros(size, bound.solution.dtype)
-    steps = 0
-    while steps < limit:
-        residual = right - bound.times(x) if steps else right
-        if bound.norm(residual) <= goal:
-            break
-        before = steps
 
-        def count(_: Any) -> None:
-            nonlocal steps
-            steps += 1
+    def count(_: Any) -> None:
+        nonlocal steps
+        steps += 1
 
-        rtol = max(goal / bound.norm(residual) / 10, 1e-14)
-        update, _ = scipy_minres(
-            operator,
-            bound.riesz(residual),
-            rtol=rtol,
-            maxiter=limit - steps,
-            M=inverse,
-            callback=count,
-        )
-        x = x + update.astype(x.dtype)
-        if steps == before:
-            break
-    return x, steps
+    rtol = max(goal / bound.norm(right) / 5, 1e-14)
+    found, _ = scipy_minres(
+        operator, bound.riesz(right), rtol=rtol, maxiter=limit, M=inverse, callback=count
+    )
+    return found.astype(bound.solution.dtype), steps

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.base.errors import ArgumentTypeError, ShapeError
-from adjoint.calculus.custom import _apply_map
+from adjoint.calculus.custom import apply_map
 from adjoint.calculus.custom_linear import linear_part, whole_program
 from adjoint.calculus.implicit.layout import Layout
 from adjoint.calculus.implicit.linear_solvers import as_linear_solver
@@ -76,14 +77,17 @@ def linear_solve(
         >>> float(solution(2.0)), float(ad.grad(solution)(2.0))  # 1 / (a + 2)
         (0.25, -0.0625)
     """
+    if space is not None:
+        check_space(space, "space")
     if _is_sparse(operator):
-        return _solve_sparse(operator, right, solver)
+        facts = Facts(
+            as_linear_solver(solver, "solver"), self_adjoint or positive, positive, space
+        )
+        return _solve_sparse(operator, right, facts)
     if isinstance(operator, LinearMap):
         like = operator.domain.zero() if like is None else like
         if space is None and operator.domain == operator.codomain:
             space = operator.domain
-    if space is not None:
-        check_space(space, "space")
     model = right if like is None else like
     leaves, domain = pytrees.flatten(model)
     types, captured = _capture(_as_function(operator), leaves, domain, like is None)
@@ -148,7 +152,7 @@ def require_square(unknowns: Sequence[ArrayType], values: Sequence[ArrayType], n
 
 def _as_function(operator: Any) -> Callable[[Any], Any]:
     if isinstance(operator, LinearMap):
-        return lambda x: _apply_map(operator, x)
+        return lambda x: apply_map(operator, x)
     if isinstance(operator, (np.ndarray, Traced)):
         if operator.ndim != 2 or operator.shape[0] != operator.shape[1]:
             raise ShapeError(
@@ -233,7 +237,7 @@ def _is_sparse(operator: Any) -> bool:
     return type(operator).__module__.startswith("scipy.sparse")
 
 
-def _solve_sparse(matrix: Any, right: Any, solver: Any) -> Any:
+def _solve_sparse(matrix: Any, right: Any, facts: Facts) -> Any:
     """With the entries as operands, so that they are read anew each time."""
     entries = matrix.tocoo()
     if entries.shape[0] != entries.shape[1]:
@@ -241,7 +245,7 @@ def _solve_sparse(matrix: Any, right: Any, solver: Any) -> Any:
     given = tangent_type(traced_type(right))
     dtype = np.result_type(entries.data.dtype, given.dtype, np.float32)
     fixed = [entries.data.astype(dtype), entries.row.astype(np.int64), entries.col.astype(np.int64)]
-    facts = Facts(as_linear_solver(solver, "solver"), sparse=dtype.kind == "f")
+    facts = replace(facts, sparse=dtype.kind == "f")
     core = _sparse_operator(entries.shape[0], len(fixed[0]), dtype, facts)
     sides = _matching(right, None, core.program.output_types)
     (found,) = apply_or_run(LINEAR_SOLVE, [*fixed, *sides], core.evaluate, system=core.system)

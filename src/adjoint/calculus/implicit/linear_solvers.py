@@ -14,7 +14,12 @@ from adjoint.base.errors import ArgumentError, NotConvergedError, SingularError
 from adjoint.base.settings import settings
 from adjoint.calculus.custom_arguments import fitting, matched
 from adjoint.calculus.derivative import linear_transpose
-from adjoint.calculus.implicit.krylov import conjugate_gradients, generalised_residuals, minres
+from adjoint.calculus.implicit.krylov import (
+    conjugate_gradients,
+    generalised_residuals,
+    minres,
+    refined,
+)
 from adjoint.calculus.implicit.layout import Rows
 from adjoint.calculus.implicit.systems import (
     DENSE_LIMIT,
@@ -44,6 +49,13 @@ class Method(Enum):
 def precision(dtype: Any, power: float) -> float:
     """A power of the rounding unit."""
     return float(float(np.finfo(dtype).eps) ** power)
+
+
+def require_positive(name: str, **options: float | None) -> None:
+    """ArgumentError for a tolerance, or a number of iterations, with which nothing can be found."""
+    for option, value in options.items():
+        if value is not None and not value > 0:
+            raise ArgumentError(f"{name} needs a positive {option}. Got {value!r}.")
 
 
 def each_row(solve: SolveRows) -> SolveRows:
@@ -128,26 +140,39 @@ def _inverses(matrices: Rows) -> Rows:
     try:
         inverses = np.linalg.inv(scaled)
     except np.linalg.LinAlgError:
-        inverses = np.full_like(scaled, np.inf)
-    condition = float(np.max(_one_norms(scaled) * _one_norms(inverses)))
-    _refuse_condition(condition, matrices.dtype, len(matrices))
+        inverses = np.stack([_inverse(matrix) for matrix in scaled])
+    _refuse_condition(_one_norms(scaled) * _one_norms(inverses), matrices.dtype)
     return np.asarray(inverses / columns.transpose(0, 2, 1) / rows.transpose(0, 2, 1))
+
+
+def _inverse(matrix: Rows) -> Rows:
+    """The inverse; infinite, if there is none."""
+    try:
+        return np.asarray(np.linalg.inv(matrix))
+    except np.linalg.LinAlgError:
+        return np.full_like(matrix, np.inf)
 
 
 def _which(rows: Rows, columns: Rows) -> str:
     if not np.all(rows):
-        return f"row {int(np.argwhere(rows == 0)[0][1])}"
-    return f"column {int(np.argwhere(columns == 0)[0][2])}"
+        block, place, _ = np.argwhere(rows == 0)[0]
+        name = f"row {place}"
+    else:
+        block, _, place = np.argwhere(columns == 0)[0]
+        name = f"column {place}"
+    return f"{name} in block {block} of {len(rows)}" if len(rows) > 1 else name
 
 
 def _one_norms(matrices: Rows) -> Rows:
     return np.asarray(np.max(np.sum(np.abs(matrices), axis=1), axis=-1))
 
 
-def _refuse_condition(condition: float, dtype: Any, blocks: int) -> None:
+def _refuse_condition(conditions: Rows, dtype: Any) -> None:
     limit = 1 / precision(dtype, 1.0)
-    if not condition < limit:
-        among = f" in one of {blocks} blocks" if blocks > 1 else ""
+    refused = np.flatnonzero(~(conditions < limit))
+    if len(refused):
+        condition, blocks = conditions[refused[0]], len(conditions)
+        among = f" in block {refused[0]} of {blocks}" if blocks > 1 else ""
         raise SingularError(
             f"The operator of a linear system is singular to working precision{among}: its "
             f"condition number is {condition:.1e}, and 1/eps is {limit:.1e}. There the implicit "
@@ -177,7 +202,7 @@ def _sparse(bound: Bound) -> SolveRows:
         condition = size * float(onenormest(inverse))
     except RuntimeError:  # exactly singular, in SuperLU's words
         condition = np.inf
-    _refuse_condition(condition, data.dtype, 1)
+    _refuse_condition(np.array([condition]), data.dtype)
 
     def solve(right: Rows) -> Rows:
         return np.asarray(factors.solve(right))
@@ -205,7 +230,10 @@ class Krylov(LinearSolver):
         restart: after how many steps GMRES begins anew.
 
     Raises:
-        NotConvergedError: when solving, if the tolerance is not reached.
+        NotConvergedError: when solving, if neither the tolerance is reached, nor what rounding
+            allows.
+        SingularError: when solving, if x is so large that the operator is singular to working
+            precision.
 
     Example:
         >>> import numpy as np
@@ -223,6 +251,13 @@ class Krylov(LinearSolver):
     preconditioner: LinearMap | Callable[[Any], Any] | None = None
     restart: int = 50
 
+    def __post_init__(self) -> None:
+        if self.method is not None and not isinstance(self.method, Method):
+            raise ArgumentError(
+                f"method must be one of ad.implicit.Method, or None. Got {self.method!r}."
+            )
+        require_positive("Krylov", tolerance=self.tolerance, limit=self.limit, restart=self.restart)
+
     def takes_blocks(self, operator: Operator) -> bool:
         """One after the other."""
         return False
@@ -239,18 +274,20 @@ class Krylov(LinearSolver):
         limit = self.limit or max(100, 10 * bound.size)
         precondition = self._preconditioner(bound)
 
+        def once(right: Rows, goal: float, limit: int) -> tuple[Rows, int]:
+            if method is Method.CG:
+                return conjugate_gradients(bound, right, precondition, goal, limit)
+            if method is Method.MINRES:
+                return minres(bound, right, precondition, goal, limit)
+            steps = min(self.restart, bound.size, limit)
+            return generalised_residuals(bound, right, precondition, goal, steps)
+
         def solve(right: Rows) -> Rows:
             goal = tolerance * bound.norm(right)
-            if method is Method.CG:
-                found, steps = conjugate_gradients(bound, right, precondition, goal, limit)
-            elif method is Method.MINRES:
-                found, steps = minres(bound, right, precondition, goal, limit)
-            else:
-                chosen = min(self.restart, bound.size)
-                found, steps = generalised_residuals(
-                    bound, right, precondition, goal, limit, chosen
-                )
+            found, steps = refined(bound, right, goal, limit, once)
             check_solution(bound, right, found, goal, f"{method.name} in {steps} steps")
+            if self.preconditioner is None:  # a good one mends what scales are to blame for
+                _refuse_growth(bound, right, found)
             return found
 
         return each_row(solve)
@@ -275,9 +312,16 @@ class Krylov(LinearSolver):
 
         def apply(r: Rows) -> Rows:
             tree = pytrees.unflatten(facts.codomain, bound.right.leaves(r))
-            return bound.solution.vector(pytrees.leaves(function(tree)))
+            return _coordinates(bound, function(tree), "What a preconditioner returned")
 
         return apply
+
+
+def _refuse_growth(bound: Bound, right: Rows, found: Rows) -> None:
+    """SingularError where A x is small of an x so large that b is but the rounding of A x."""
+    if np.any(right):
+        condition = bound.scale * bound.norm(found) / bound.norm(right)
+        _refuse_condition(np.array([condition]), bound.solution.dtype)
 
 
 def _check_self_adjoint(bound: Bound) -> None:
@@ -294,14 +338,21 @@ def _check_self_adjoint(bound: Bound) -> None:
 
 
 def check_solution(bound: Bound, right: Rows, found: Rows, goal: float, how: str) -> None:
-    """NotConvergedError unless the residual is below the goal."""
+    """NotConvergedError unless the residual is below the goal, or nothing but rounding."""
     residual = bound.norm(right - bound.times(found))
-    if not residual <= goal:
+    if not residual <= bound.allowed(found, right, goal):
         raise NotConvergedError(
             f"A linear system of {bound.size} unknowns was not solved: {how} left a residual of "
             f"{residual:.2e}, and {goal:.2e} is allowed. Allow more, precondition it, or use "
             "ad.implicit.Direct(); where the operator is singular, nothing helps."
         )
+
+
+def _coordinates(bound: Bound, tree: Any, name: str) -> Rows:
+    """The coordinates of an x that the user's code returned."""
+    parts = matched(bound.facts.domain, tree, name)
+    pairs = zip(parts, bound.solution.types, strict=True)
+    return bound.solution.vector([fitting(part, type_, name) for part, type_ in pairs])
 
 
 # --- the user's own ------------------------------------------------------------------------------
@@ -326,11 +377,7 @@ class Given(LinearSolver):
             given = pytrees.unflatten(facts.codomain, bound.right.leaves(right))
             with sealed("The solver of a linear system"):
                 tree = self.function(linear_map, given)
-            name = "What the solver of a linear system returned"
-            parts = matched(facts.domain, tree, name)
-            types = bound.solution.types
-            pairs = zip(parts, types, strict=True)
-            found = bound.solution.vector([fitting(part, type_, name) for part, type_ in pairs])
+            found = _coordinates(bound, tree, "What the solver of a linear system returned")
             goal = precision(bound.solution.dtype, 0.5) * bound.norm(right)
             check_solution(bound, right, found, goal, "the solver given")
             return found
@@ -364,7 +411,7 @@ def as_linear_solver(solver: Any, name: str) -> LinearSolver:
         return Automatic()
     if isinstance(solver, LinearSolver):
         return solver
-    if callable(solver):
+    if callable(solver) and not isinstance(solver, type):
         return Given(solver)
     raise ArgumentError(
         f"{name} must be ad.implicit.Direct(), Krylov() or Iteration(), or a function of a "

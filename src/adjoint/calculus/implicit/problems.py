@@ -14,12 +14,19 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, array_type
-from adjoint.base.errors import NotConvergedError, SingularError
+from adjoint.base.errors import ArgumentError, NotConvergedError, SingularError
 from adjoint.base.settings import settings
 from adjoint.calculus.custom_arguments import fitting, matched
 from adjoint.calculus.implicit.layout import Layout, Rows
-from adjoint.calculus.implicit.linear_solvers import precision
-from adjoint.calculus.implicit.systems import DENSE_LIMIT, Bound, Facts, Operator
+from adjoint.calculus.implicit.linear_solvers import precision, require_positive
+from adjoint.calculus.implicit.systems import (
+    DENSE_LIMIT,
+    Bound,
+    Facts,
+    Operator,
+    naming_example,
+)
+from adjoint.calculus.implicit.units import Units, largest_share, moduli, moved
 from adjoint.pipeline import Compiled, compile_program
 from adjoint.primitives.custom import Marks, Pushed
 from adjoint.primitives.expression import Expression, bind
@@ -48,7 +55,7 @@ class Options:
     """How an equation is solved.
 
     facts: of the derivative with respect to y. tolerance: of the check of what a solver found; None
-    for ten times what the solver was told to reach, and at least eps^(1/2). polish: Newton steps
+    for eps^(1/2), or for none where one of our solvers was told its own tolerance. polish: Newton steps
     after the solver. initial: whether y begins at the first operands. objective: whether the first
     value of the program is what y minimises, and the others its gradient.
     """
@@ -60,10 +67,17 @@ class Options:
     initial: bool = True
     objective: bool = False
 
+    def __post_init__(self) -> None:
+        require_positive("An implicit function", tolerance=self.tolerance)
+        if isinstance(self.polish, bool) or self.polish not in range(100):
+            raise ArgumentError(
+                f"polish is how many Newton steps to take, a small number. Got {self.polish!r}."
+            )
+
     @property
-    def asked(self) -> float:
-        """The tolerance that the solver was told to reach; 0 where it was left to it."""
-        return getattr(self.solver, "tolerance", None) or 0.0
+    def trusted(self) -> bool:
+        """Whether one of our solvers was told what to reach, and nothing else was asked for."""
+        return self.tolerance is None and getattr(self.solver, "tolerance", None) is not None
 
 
 class Core(ABC):
@@ -165,12 +179,6 @@ class Implicit(Core):
         return Layout(self.program.output_types, self.lead)
 
     @cached_property
-    def signs(self) -> Rows:
-        """Random signs, the same at every run."""
-        shape = (self.layout.blocks, self.layout.size)
-        return np.random.default_rng(0).choice([-1.0, 1.0], shape)
-
-    @cached_property
     def values(self) -> Compiled:
         """(y, operands) -> the objective, if there is one, and f."""
         return compile_program(self.whole)
@@ -245,10 +253,10 @@ class Batched(Core):
                 ]
                 return whole.evaluate(*start, *operands[count:])
         pairs = list(zip(operands, self.batched, strict=True))
-        rows = [
-            self.inner.evaluate(*(x[number] if mark else x for x, mark in pairs))
-            for number in range(self.count)
-        ]
+        rows = []
+        for number in range(self.count):
+            with naming_example(number, self.count):
+                rows.append(self.inner.evaluate(*(x[number] if mark else x for x, mark in pairs)))
         if not rows:
             return tuple(np.zeros(type_.shape, type_.dtype) for type_ in self.outputs)
         return tuple(np.stack(column) for column in zip(*rows, strict=True))
@@ -265,9 +273,9 @@ class Batched(Core):
         options, unknowns = inner.options, inner.unknowns
         marks = [*(True for _ in range(unknowns)), *self.batched[unknowns:]]
         program = vmap_program(inner.whole, marks, self.count)
-        least = 10 * max(precision(inner.layout.dtype, 0.75), options.asked)
-        tighter = replace(options, tolerance=options.tolerance or least)
-        whole = Implicit(program, unknowns, tighter, inner.lead + 1)
+        if options.tolerance is None and not options.trusted:
+            options = replace(options, tolerance=precision(inner.layout.dtype, 0.6))
+        whole = Implicit(program, unknowns, options, inner.lead + 1)
         takes = options.facts.space is None and options.solver.takes_batches(whole.operator)
         return whole if takes else None
 
@@ -325,7 +333,10 @@ class Problem:
 
     def residual(self, z: Rows) -> Rows:
         """f."""
-        found = self.implicit.values([*self.layout.leaves(z), *self.operands])
+        return self._residual(z, self.operands)
+
+    def _residual(self, z: Rows, operands: Sequence[Any]) -> Rows:
+        found = self.implicit.values([*self.layout.leaves(z), *operands])
         return self.values.vector(found[int(self.objective) :])
 
     def linearised(self, z: Rows) -> tuple[Rows, list[Any]]:
@@ -361,34 +372,35 @@ class Problem:
 
     # --- accuracy --------------------------------------------------------------------------------
 
-    def _probed(self, z: Rows, fixed: Sequence[Any]) -> Rows:
-        """∂_y f[v] for one v of random signs, with entries of the size of y and at least 1."""
-        blocks = np.abs(z).reshape(self.layout.blocks, -1)
-        sizes = np.maximum(1.0, np.max(blocks, axis=1, initial=0.0, keepdims=True))
-        v = (sizes * self.implicit.signs).ravel()
-        return self.times(fixed, v.astype(z.dtype))
+    @cached_property
+    def _units(self) -> Units:
+        step = precision(self.layout.dtype, 0.5)
+        others = moved(self.operands, step)
+        return Units(
+            self.layout, self.values, self.residual, lambda z: self._residual(z, others), step
+        )
 
-    def units(self, z: Rows, fixed: Sequence[Any]) -> Rows:
-        """In each example, how large f becomes where y moves by its own size.
+    def relative(self, z: Rows, residual: Rows, fixed: Sequence[Any]) -> float:
+        """|f| relative to what f changes by where y and x move by their own size; the largest."""
+        units = self._units.at(z, residual, lambda u: self.times(fixed, u))
+        return self._units.relative(residual, units)
 
-        Tolerances are relative to it, so that it does not matter in which units f is given.
+    def step_size(self, residual: Rows, z: Rows) -> float:
+        """How long the step from z to z - f is, relative to z: in the largest entry of an example.
+
+        In the norm of the space instead, if one was given.
         """
-        return self._each_norm(self._probed(z, fixed))
+        sizes = np.maximum(self._lengths(z), self._lengths(z - residual))
+        if not np.all(np.isfinite(sizes)):
+            return np.inf
+        sizes = np.where(self._units.homogeneous.all(axis=1), np.maximum(1.0, sizes), sizes)
+        return largest_share(self._lengths(residual), sizes)
 
-    def sizes(self, z: Rows) -> Rows:
-        """In each example, the norm of y, and at least 1."""
-        return np.maximum(1.0, self._each_norm(z))
-
-    def relative(self, residual: Rows, units: Rows) -> float:
-        """The norm of f relative to these units, in the example where it is largest."""
-        norms = self._each_norm(residual)
-        return float(np.max(np.where(norms == 0, 0.0, norms / units), initial=0.0))
-
-    def _each_norm(self, z: Rows) -> Rows:
-        """The norm in each example."""
-        if self.layout.blocks == 1:
+    def _lengths(self, z: Rows) -> Rows:
+        if self.options.facts.space is not None:
             return np.array([self.norm(z)])
-        return np.asarray(np.linalg.norm(z.reshape(self.layout.blocks, -1), axis=1))
+        entries = moduli(self.layout, z).reshape(self.layout.blocks, -1)
+        return np.asarray(np.max(entries, axis=1, initial=0.0))
 
     def polished(self, z: Rows) -> Rows:
         """After one Newton step, if that makes the residual smaller."""
@@ -407,31 +419,33 @@ class Problem:
                 "The solver of an implicit function returned NaN or infinity, or a point where "
                 "its equation has that value. There is no derivative at such a point."
             )
-        least = max(precision(self.layout.dtype, 0.5), 10 * self.options.asked)
-        tolerance = self.options.tolerance or least
-        units = self.units(z, fixed)
-        size = self.relative(residual, units)
+        if self.options.trusted:
+            return
+        tolerance = self.options.tolerance or precision(self.layout.dtype, 0.5)
+        size = self.relative(z, residual, fixed)
         if not size <= tolerance:
             raise NotConvergedError(
                 "The solver of an implicit function returned a point where its equation does not "
-                f"hold: |f(y, x)| is {size:.2e} of what f changes by where y moves by its own "
-                f"size ({np.max(units):.1e}), and {tolerance:.2e} is allowed. The derivative holds "
-                "at solutions only: solve more tightly, polish with polish=1, or allow more with "
-                "tolerance=."
+                f"hold: |f(y, x)| is {size:.2e} of what f changes by where y and x move by their "
+                f"own size, and {tolerance:.2e} is allowed. The derivative holds at solutions "
+                "only: solve more tightly, polish with polish=1, or allow more with tolerance=."
             )
 
     def check_least(self, z: Rows) -> None:
         """NotConvergedError where the objective curves downwards: at a saddle or a maximum."""
         bound = Bound(self.implicit.operator, self.linearised(z)[1])
         matrices = bound.matrices()
-        if self.options.facts.space is not None:  # self-adjoint, but not symmetric
-            columns = matrices.transpose(0, 2, 1).reshape(-1, bound.solution.blocks * bound.size)
+        # Self-adjoint, but not symmetric; entrywise operators are diagonal, whatever the space.
+        if self.options.facts.space is not None and bound.solution.blocks == 1:
+            columns = matrices.transpose(0, 2, 1).reshape(-1, bound.size)
             mapped = [bound.riesz(column) for column in columns]
             matrices = np.stack(mapped, axis=-1).reshape(matrices.shape)
         sizes = np.max(np.abs(matrices), axis=(1, 2), keepdims=True, initial=0.0)
         allowed = precision(self.layout.dtype, 0.5) * sizes + np.finfo(self.layout.dtype).tiny
         try:
-            np.linalg.cholesky(matrices + allowed * np.eye(bound.size, dtype=matrices.dtype))
+            np.linalg.cholesky(
+                matrices + allowed * np.eye(bound.solution.size, dtype=matrices.dtype)
+            )
         except np.linalg.LinAlgError:
             raise NotConvergedError(
                 "The solver of a minimisation returned a point where the gradient is zero and the "

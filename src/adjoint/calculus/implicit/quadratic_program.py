@@ -15,7 +15,13 @@ import numpy as np
 from adjoint.base.errors import DTypeError, ShapeError, SingularError
 from adjoint.calculus.implicit.function import function
 from adjoint.calculus.implicit.linear_solvers import Direct, SolveRows
-from adjoint.calculus.implicit.quadratic_solver import Problem, Solution, solve, tightness
+from adjoint.calculus.implicit.quadratic_solver import (
+    Problem,
+    Solution,
+    scales_of,
+    solve,
+    tightness,
+)
 from adjoint.calculus.implicit.systems import Bound
 from adjoint.calculus.stopping import stop_gradient
 from adjoint.capture import Traced, current
@@ -151,9 +157,8 @@ def _conditions(y: Solution, problem: Problem) -> Solution:
     slope = (Q + Q.T) @ y.x / 2 + q + A.T @ y.equality + G.T @ y.inequality
     if not h.shape[0]:
         return Solution(slope, A @ y.x - b, y.inequality)
-    distance, push = tightness(
-        Problem(*map(stop_gradient, problem)), Solution(*map(stop_gradient, y))
-    )
+    held = Problem(*map(stop_gradient, problem))
+    distance, push = tightness(held, Solution(*map(stop_gradient, y)), scales_of(held))
     active = stop_gradient(y.inequality) > 0
     clear = np.where(active, push, distance) > _least_distance(q.dtype)
     chosen = np.where(active, G @ y.x - h, y.inequality)

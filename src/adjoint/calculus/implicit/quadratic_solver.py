@@ -1,9 +1,9 @@
 """Solving quadratic programs to rounding: an interior point method, then its active constraints.
 
 Interior point methods stop some 1e-9 from the solution, with multipliers of inactive constraints
-that are small and not zero. Which constraints are active they tell reliably, and those with
-equality are linear equations (the KKT system), solved to rounding here. So the multiplier of an
-inactive constraint is exactly zero.
+that are small and not zero. Nearly always they tell which constraints are active (where they do
+not, pivoting does), and those with equality are linear equations (the KKT system), solved to
+rounding here. So the multiplier of an inactive constraint is exactly zero.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from adjoint.base.errors import (
 
 Array = np.ndarray[Any, Any]
 
-_BALANCING_STEPS: Final = 6  # each takes the square root of how far sizes lie apart
+_BALANCING_STEPS: Final = 3  # each takes the square root of how far sizes lie apart
 # Relative errors that a solution of linear equations may have, and that of what is near.
 _EXACT: Final = 1e-9
 _NEAR: Final = 1e-7
@@ -54,14 +54,27 @@ class Solution(NamedTuple):
     inequality: Any
 
 
+class Scales(NamedTuple):
+    """Factors that bring x, and the rows of A and of G, to one scale.
+
+    x: shape (n,), the unknowns are these times numbers without units. equality: shape (m,).
+    inequality: shape (k,).
+    """
+
+    x: Any
+    equality: Any
+    inequality: Any
+
+
 def solve(problem: Problem) -> Solution:
     """The solution of a convex program of arrays, in double precision."""
     problem = Problem(*(np.asarray(each, float) for each in problem))
     problem = problem._replace(Q=(problem.Q + problem.Q.T) / 2)
     _check(problem)
+    scales = scales_of(problem)
     if not len(problem.h):
-        return _only_equalities(problem)
-    return _polished(problem, _interior_point(problem))
+        return _only_equalities(problem, scales)
+    return _polished(problem, _interior_point(problem, scales), scales)
 
 
 def _check(problem: Problem) -> None:
@@ -69,7 +82,7 @@ def _check(problem: Problem) -> None:
         if not np.all(np.isfinite(array)):
             raise ArgumentError(
                 f"{name} of a quadratic program holds NaN or infinity. Leave constraints that do "
-                "not bind away, or give them a large bound."
+                "not bind away."
             )
     if not len(problem.q):
         return
@@ -86,7 +99,7 @@ def _check(problem: Problem) -> None:
 # --- linear equations ----------------------------------------------------------------------------
 
 
-def _scales(problem: Problem) -> tuple[Any, Any, Any]:
+def scales_of(problem: Problem) -> Scales:
     """Factors of x and of the rows of A and G that make the largest entries about 1 everywhere.
 
     Variables and constraints may be written in any units. This is Ruiz's iteration (2001) on the
@@ -102,10 +115,10 @@ def _scales(problem: Problem) -> tuple[Any, Any, Any]:
         columns = columns / np.sqrt(np.where(largest > 0, largest, 1))
         each = each / np.sqrt(np.where(widest > 0, widest, 1))
     count = problem.b.shape[0]
-    return columns, each[:count], each[count:]
+    return Scales(columns, each[:count], each[count:])
 
 
-def _stationary(problem: Problem, near: Solution, active: Array) -> Solution:
+def _stationary(problem: Problem, near: Solution, active: Array, scales: Scales) -> Solution:
     """The solution with these inequalities as equations and the others left away.
 
     Of many solutions the nearest.
@@ -115,8 +128,7 @@ def _stationary(problem: Problem, near: Solution, active: Array) -> Solution:
     empty = np.zeros((len(rows), len(rows)))
     matrix = np.block([[problem.Q, rows.T], [rows, empty]])
     right = np.concatenate([-problem.q, problem.b, problem.h[active]])
-    columns, of_equations, of_inequalities = _scales(problem)
-    scale = np.concatenate([columns, of_equations, of_inequalities[active]])
+    scale = np.concatenate([scales.x, scales.equality, scales.inequality[active]])
     inverse = _inverse(scale[:, None] * matrix * scale)
     found = np.concatenate([near.x, near.equality, near.inequality[active]])
     for _ in range(2):  # the second time refines
@@ -138,10 +150,10 @@ def _inverse(matrix: Array) -> Array:
     return np.linalg.pinv(matrix, rcond=1e-13, hermitian=True)
 
 
-def _only_equalities(problem: Problem) -> Solution:
+def _only_equalities(problem: Problem, scales: Scales) -> Solution:
     zero = Solution(*map(np.zeros_like, (problem.q, problem.b, problem.h)))
-    found = _stationary(problem, zero, np.zeros(0, bool))
-    error, gap = _errors(problem, found)
+    found = _stationary(problem, zero, np.zeros(0, bool), scales)
+    error, gap = _errors(problem, found, scales)
     if gap > _EXACT:
         raise InfeasibleError(
             f"The equations Ax = b of a quadratic program contradict each other: the best x leaves "
@@ -174,7 +186,7 @@ def _listed(array: Array) -> str:
 # --- the interior point method --------------------------------------------------------------------
 
 
-def _interior_point(problem: Problem) -> Solution:
+def _interior_point(problem: Problem, scales: Scales) -> Solution:
     """Clarabel's solution (Goulart and Chen, 2024)."""
     try:
         clarabel: Any = import_module("clarabel")  # an extra
@@ -186,8 +198,7 @@ def _interior_point(problem: Problem) -> Solution:
     from scipy.sparse import csc_array, triu  # late: slow to import
 
     equalities, inequalities = len(problem.b), len(problem.h)
-    columns, *rows = _scales(problem)
-    each = np.concatenate(rows)
+    columns, each = scales.x, np.concatenate(scales[1:])
     cones = [clarabel.ZeroConeT(equalities), clarabel.NonnegativeConeT(inequalities)]
     settings = clarabel.DefaultSettings()
     settings.verbose = False
@@ -203,15 +214,17 @@ def _interior_point(problem: Problem) -> Solution:
     )
     found = solver.solve()
     x, multipliers = columns * found.x, each * found.z
-    _check_status(problem, found, x, multipliers)
+    _check_status(problem, scales, found, x, multipliers)
     return Solution(x, multipliers[:equalities], multipliers[equalities:])
 
 
-def _check_status(problem: Problem, found: Any, x: Array, multipliers: Array) -> None:
+def _check_status(
+    problem: Problem, scales: Scales, found: Any, x: Array, multipliers: Array
+) -> None:
     status = str(found.status)
     if status in ("Solved", "AlmostSolved", "InsufficientProgress"):
         return  # what is not solved yet may be by its active constraints, or is found not to be
-    if status in ("PrimalInfeasible", "AlmostPrimalInfeasible"):
+    if "PrimalInfeasible" in status and _shows_infeasible(problem, scales, multipliers):
         weights = multipliers / _size(multipliers)
         sides = np.concatenate([problem.b, problem.h])
         raise InfeasibleError(
@@ -219,7 +232,7 @@ def _check_status(problem: Problem, found: Any, x: Array, multipliers: Array) ->
             f"the weights {_listed(weights)} (those of G are not negative), give 0 <= "
             f"{float(weights @ sides):.3g}."
         )
-    if status in ("DualInfeasible", "AlmostDualInfeasible"):
+    if "DualInfeasible" in status and _shows_unbounded(problem, scales, x):
         raise UnboundedError(_falls(problem, x))
     raise NotConvergedError(
         f"A quadratic program of {len(problem.q)} unknowns was not solved: Clarabel says {status} "
@@ -228,16 +241,40 @@ def _check_status(problem: Problem, found: Any, x: Array, multipliers: Array) ->
     )
 
 
+def _shows_infeasible(problem: Problem, scales: Scales, weights: Array) -> bool:
+    """Whether the rows with these weights add up to 0 <= something negative."""
+    rows, sides = np.concatenate([problem.A, problem.G]), np.concatenate([problem.b, problem.h])
+    largest = _size(weights / np.concatenate(scales[1:]))
+    return float(weights @ sides) < 0 and _size(scales.x * (weights @ rows)) <= _NEAR * largest
+
+
+def _shows_unbounded(problem: Problem, scales: Scales, direction: Array) -> bool:
+    """Whether the objective falls along the direction, the constraints holding, without end."""
+    small = _NEAR * _size(direction / scales.x)
+    return (
+        float(problem.q @ direction) < 0
+        and _size(scales.x * (problem.Q @ direction)) <= small
+        and _size(scales.equality * (problem.A @ direction)) <= small
+        and float(np.max(scales.inequality * (problem.G @ direction))) <= small
+    )
+
+
 # --- the active constraints -----------------------------------------------------------------------
 
 
-def tightness(problem: Problem, solution: Solution) -> tuple[Any, Any]:
+def tightness(problem: Problem, solution: Solution, scales: Scales) -> tuple[Any, Any]:
     """How far each inequality is from being active, and how hard it pushes; both without units."""
-    columns, _, each = _scales(problem)
+    columns, of_equations, each = scales
     x, multipliers = solution.x / columns, solution.inequality / each
     curvature = np.max(np.abs(columns[:, None] * problem.Q * columns))
     slope = np.max(np.abs(columns * problem.q))
     length = np.maximum(np.max(np.abs(x)), slope / np.where(curvature > 0, curvature, np.inf))
+    # Where the objective says nothing of the size of x, and x is zero but for an error, the
+    # constraints say it.
+    sides = np.abs(np.concatenate([of_equations * problem.b, each * problem.h]))
+    least = np.min(np.where(sides > 0, sides, np.inf))
+    silent = ((slope == 0) | (curvature == 0)) & np.isfinite(least)
+    length = np.where(silent, np.maximum(length, least), length)
     bend = np.max(np.abs(columns * (problem.Q @ solution.x)))
     force = np.maximum(np.maximum(slope, bend), np.max(np.abs(multipliers)))
     force = np.where((slope > 0) | (curvature > 0), force, 1.0)  # else no point is better
@@ -247,35 +284,42 @@ def tightness(problem: Problem, solution: Solution) -> tuple[Any, Any]:
     )
 
 
-def _polished(problem: Problem, near: Solution) -> Solution:
+def _polished(problem: Problem, near: Solution, scales: Scales) -> Solution:
     """The solution of the linear equations of the active constraints that a near solution has.
 
     Where that solution does not tell them, a method finds them that goes from one set to another.
     """
-    distance, push = tightness(problem, near)
-    for guess in (lambda: push > distance, lambda: _pivoted(problem, near)):
-        found = _exchanged(problem, near, guess())
+    distance, push = tightness(problem, near, scales)
+    for guess in (lambda: push > distance, lambda: _pivoted(problem, near, scales)):
+        found = _exchanged(problem, near, guess(), scales)
         if found is not None:
             return found
-    return _as_found(problem, near)
+    error, gap = _errors(problem, near, scales)
+    raise NotConvergedError(
+        f"A quadratic program of {len(problem.q)} unknowns was not solved to rounding: no set of "
+        f"active constraints was found. Near by, a relative residual of {error:.1e} is left in its "
+        f"stationarity, one of {gap:.1e} in its equations, and a constraint is violated by "
+        f"{max(-float(np.min(distance)), 0):.1e}. Numbers of very different sizes, or constraints "
+        "that all but contradict each other, are likely causes."
+    )
 
 
-def _exchanged(problem: Problem, near: Solution, active: Array) -> Solution | None:
+def _exchanged(problem: Problem, near: Solution, active: Array, scales: Scales) -> Solution | None:
     """The solution for this active set, or for that which letting go and taking on leads to."""
     seen: list[bytes] = []
     while active.tobytes() not in seen:
         seen.append(active.tobytes())
-        found = _stationary(problem, near, active)
-        distance, push = tightness(problem, found)
+        found = _stationary(problem, near, active, scales)
+        distance, push = tightness(problem, found, scales)
         pulls, violated = push < -_EXACT, distance < -_EXACT
         wrong = pulls | violated | (active & (distance > _EXACT))  # these contradict each other
-        if not wrong.any() and max(_errors(problem, found)) <= _EXACT:
+        if not wrong.any() and max(_errors(problem, found, scales)) <= _EXACT:
             return found._replace(inequality=np.maximum(found.inequality, 0))
         active = (active & ~pulls) | violated
     return None
 
 
-def _pivoted(problem: Problem, near: Solution) -> Array:
+def _pivoted(problem: Problem, near: Solution, scales: Scales) -> Array:
     """The active set by pivoting, which tells apart what an interior point method does not.
 
     The program as one of least distance, solved by non-negative least squares (Lawson and Hanson
@@ -285,7 +329,7 @@ def _pivoted(problem: Problem, near: Solution) -> Array:
     from scipy.linalg import null_space, solve_triangular  # late: slow to import
     from scipy.optimize import nnls
 
-    columns, of_equations, each = _scales(problem)
+    columns, of_equations, each = scales
     Q = columns[:, None] * problem.Q * columns
     A, G = of_equations[:, None] * problem.A * columns, each[:, None] * problem.G * columns
     start = near.x / columns
@@ -308,9 +352,9 @@ def _pivoted(problem: Problem, near: Solution) -> Array:
     return np.asarray(found > 0)
 
 
-def _errors(problem: Problem, found: Solution) -> tuple[float, float]:
+def _errors(problem: Problem, found: Solution, scales: Scales) -> tuple[float, float]:
     """What is left of stationarity and of the equations, relative to their terms."""
-    columns, each, _ = _scales(problem)
+    columns, each, _ = scales
     slope = problem.Q @ found.x + problem.q
     slope = slope + problem.A.T @ found.equality + problem.G.T @ found.inequality
     gap = problem.A @ found.x - problem.b
@@ -325,17 +369,3 @@ def _errors(problem: Problem, found: Solution) -> tuple[float, float]:
         force = 1.0
     length = _size(each * problem.b) + _size(found.x / columns)
     return _size(columns * slope) / (force or 1.0), _size(each * gap) / (length or 1.0)
-
-
-def _as_found(problem: Problem, near: Solution) -> Solution:
-    """The near solution itself, where its active constraints do not determine a better one."""
-    distance, push = tightness(problem, near)
-    error, gap = _errors(problem, near)
-    violation = max(-float(np.min(distance)), gap)
-    if max(error, violation) > _NEAR:
-        raise NotConvergedError(
-            f"A quadratic program of {len(problem.q)} unknowns was not solved: a relative residual "
-            f"of {error:.1e} is left in its stationarity, and a constraint is violated by "
-            f"{violation:.1e} of |x|."
-        )
-    return near._replace(inequality=np.where(push > distance, near.inequality, 0.0))

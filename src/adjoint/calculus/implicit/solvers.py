@@ -16,7 +16,12 @@ from adjoint.base.errors import (
     SingularError,
 )
 from adjoint.calculus.implicit.layout import Rows
-from adjoint.calculus.implicit.linear_solvers import check_solution, each_row, precision
+from adjoint.calculus.implicit.linear_solvers import (
+    check_solution,
+    each_row,
+    precision,
+    require_positive,
+)
 from adjoint.calculus.implicit.problems import Problem, Solver
 from adjoint.calculus.implicit.systems import (
     Bound,
@@ -42,8 +47,9 @@ class Iteration(Solver, LinearSolver):
     backward fixed point t <- A* t + v (E.1.75), whose limit is t = (I - A*)^-1 v (E.1.74).
 
     Attributes:
-        tolerance: of |f|, relative to the norm of y (at least 1), or of the right-hand side;
-            eps^(3/4) if None.
+        tolerance: of the largest entry of f relative to that of y (at least 1, if f is zero where y
+            is); as a linear solver, of the norm relative to the right-hand side's. eps^(3/4) if
+            None.
         limit: the most iterations.
 
     Raises:
@@ -60,6 +66,9 @@ class Iteration(Solver, LinearSolver):
     tolerance: float | None = None
     limit: int = 1000
 
+    def __post_init__(self) -> None:
+        require_positive("Iteration", tolerance=self.tolerance, limit=self.limit)
+
     def find(self, problem: Problem) -> Rows:
         """Iterate."""
         z, size = problem.initial, 0.0
@@ -69,7 +78,7 @@ class Iteration(Solver, LinearSolver):
             while steps < self.limit:
                 steps += 1
                 residual = problem.residual(z)
-                size = problem.relative(residual, problem.sizes(z))
+                size = problem.step_size(residual, z)
                 if size <= tolerance:
                     return z
                 if not np.isfinite(size):
@@ -129,6 +138,9 @@ class Anderson(Solver):
     tolerance: float | None = None
     limit: int = 200
 
+    def __post_init__(self) -> None:
+        require_positive("Anderson", memory=self.memory, tolerance=self.tolerance, limit=self.limit)
+
     def find(self, problem: Problem) -> Rows:
         """Iterate."""
         z, size = problem.initial, 0.0
@@ -140,7 +152,7 @@ class Anderson(Solver):
             while steps < self.limit:
                 steps += 1
                 residual = problem.residual(z)
-                size = problem.relative(residual, problem.sizes(z))
+                size = problem.step_size(residual, z)
                 if size <= tolerance:
                     return z
                 if not np.isfinite(size):
@@ -174,8 +186,8 @@ class Newton(Solver):
     is small or entrywise, by a Krylov method (Newton-Krylov) where it is large.
 
     Attributes:
-        tolerance: of |f|, relative to what f changes by where y moves by its own size; eps^(3/4)
-            if None.
+        tolerance: of each equation, relative to what it changes by where y, and what else it reads,
+            move by their own size; eps^(3/4) if None.
         limit: the most iterations.
 
     Raises:
@@ -192,6 +204,9 @@ class Newton(Solver):
     tolerance: float | None = None
     limit: int = 50
 
+    def __post_init__(self) -> None:
+        require_positive("Newton", tolerance=self.tolerance, limit=self.limit)
+
     def find(self, problem: Problem) -> Rows:
         """Iterate."""
         with np.errstate(all="ignore"):
@@ -205,17 +220,18 @@ class Newton(Solver):
         while steps < self.limit:
             steps += 1
             residual, fixed = problem.linearised(z)
-            size = problem.relative(residual, problem.units(z, fixed))
+            size = problem.relative(z, residual, fixed)
             if size <= tolerance:
                 return self._last(problem, z)
             if not np.isfinite(problem.norm(residual)):
                 break
             try:
                 step = problem.step(residual, fixed)
-            except SingularError as error:
+            except (NotConvergedError, SingularError) as error:
                 advice = f"It came to a point where it cannot go on. {error}"
-                break
-            found = _search(problem, z, step, problem.norm(residual))
+                found = None
+            else:
+                found = _search(problem, z, step, problem.norm(residual))
             if found is None:
                 if size <= precision(z.dtype, 0.5):
                     return z
@@ -231,7 +247,7 @@ class Newton(Solver):
         """One step more, which squares what is left of the error."""
         try:
             return problem.polished(z)
-        except SingularError:  # an error where a derivative is asked for
+        except (NotConvergedError, SingularError):  # errors where a derivative is asked for
             return z
 
 
@@ -343,7 +359,7 @@ def as_solver(solver: Any, default: Solver) -> Solver:
         return default
     if isinstance(solver, Solver):
         return solver
-    if callable(solver):
+    if callable(solver) and not isinstance(solver, type):
         return GivenSolver(solver)
     raise ArgumentError(
         "solver must be ad.implicit.Newton(), Anderson(), Iteration() or SciPy(method), or a "

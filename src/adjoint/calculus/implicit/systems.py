@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
@@ -12,6 +13,7 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType
+from adjoint.base.errors import NotConvergedError, SingularError
 from adjoint.base.settings import settings
 from adjoint.calculus.implicit.layout import Layout, Rows
 from adjoint.maps import LinearMap
@@ -243,8 +245,8 @@ class Bound:
 
     @property
     def size(self) -> int:
-        """The number of coordinates in a block."""
-        return self.solution.size
+        """The number of coordinates, in all blocks."""
+        return self.solution.blocks * self.solution.size
 
     def apply(self, leaves: Sequence[Any]) -> list[Any]:
         """A x, for the arrays of one x."""
@@ -256,7 +258,7 @@ class Bound:
 
     def matrices(self) -> Rows:
         """The matrix of each block, (blocks, size, size)."""
-        size, blocks = self.size, self.solution.blocks
+        size, blocks = self.solution.size, self.solution.blocks
         basis = np.broadcast_to(
             np.eye(size, dtype=self.solution.dtype)[:, None], (size, blocks, size)
         )
@@ -299,6 +301,21 @@ class Bound:
             if self.facts.space
             else float(np.linalg.norm(x))
         )
+
+    @cached_property
+    def scale(self) -> float:
+        """An estimate of the operator's norm, from below."""
+        x = np.random.default_rng(0).standard_normal(self.size).astype(self.solution.dtype)
+        return self.norm(self.times(x)) / self.norm(x) if self.size else 0.0
+
+    def allowed(self, x: Rows, right: Rows, goal: float) -> float:
+        """The residual that x may leave: the goal, or what rounding alone leaves of such an x.
+
+        The latter, however, no further than eps^(1/2) of the right-hand side.
+        """
+        eps = float(np.finfo(self.solution.dtype).eps)
+        rounding = min(4 * eps * self.scale * self.norm(x), eps**0.5 * self.norm(right))
+        return float(max(goal, rounding))
 
     def as_map(self) -> LinearMap:
         """The operator as a map, for a solver of the user's."""
@@ -351,6 +368,15 @@ class Shared(Core):
         return every
 
 
+@contextmanager
+def naming_example(number: int, count: int) -> Iterator[None]:
+    """Say in errors which example of a batch they are about."""
+    try:
+        yield
+    except (NotConvergedError, SingularError) as error:
+        raise type(error)(f"In example {number} of a batch of {count}: {error}") from error
+
+
 class Looped(Core):
     """One system after the other."""
 
@@ -374,13 +400,17 @@ class Looped(Core):
     def prepare(self, fixed: Sequence[Any]) -> Solve:
         """Each of them."""
         pairs = list(zip(fixed, self.batched, strict=True))
-        solves = [
-            self.inner.prepare([x[number] if mark else x for x, mark in pairs])
-            for number in range(self.count)
-        ]
+        solves = []
+        for number in range(self.count):
+            with naming_example(number, self.count):
+                given = [x[number] if mark else x for x, mark in pairs]
+                solves.append(self.inner.prepare(given))
 
         def each(right: Sequence[Any]) -> list[Any]:
-            rows = [solve([b[:, n] for b in right]) for n, solve in enumerate(solves)]
+            rows = []
+            for number, solve in enumerate(solves):
+                with naming_example(number, self.count):
+                    rows.append(solve([b[:, number] for b in right]))
             if not rows:
                 count = len(right[0])
                 return [np.zeros((count, *t.shape), t.dtype) for t in self.unknowns]

@@ -12,6 +12,7 @@ from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.gradient import value_and_grad
 from adjoint.calculus.optimize.directions import DirectionRule, steepest_descent
+from adjoint.calculus.optimize.entry import asks_to_stop, check_args, points_to_argmin
 from adjoint.calculus.optimize.line_search import LineSearch, StepRule
 from adjoint.calculus.optimize.progress import Progress, progress_bar
 from adjoint.calculus.optimize.ray import Ray, Trial
@@ -58,8 +59,9 @@ class _Problem:
     def iterate(self, number: int, trial: Trial, direction: Any) -> Iterate:
         """The iterate at a point that was evaluated."""
         space = space_of(trial.x, self.bundle, "x")
-        gradient = space._represent(space._restrict(trial.components))
-        norm = float(space._norm(gradient))
+        with np.errstate(over="ignore", invalid="ignore"):  # the reason will say so
+            gradient = space._represent(space._restrict(trial.components))
+            norm = float(space._norm(gradient))
         return Iterate(
             number,
             trial.x,
@@ -76,6 +78,9 @@ class _Problem:
         self, here: Iterate, components: Any, direction: Any, guess: float
     ) -> Trial | Reason:
         """The next point, or why there is none."""
+        mismatch = here.space._mismatch(direction, deep=False)
+        if mismatch is not None:
+            raise mismatch.error(mismatch.message("The direction"))
         slope = float(here.space._pair(here.space._restrict(components), direction))
         if not slope < 0:
             return Reason.NO_DESCENT
@@ -83,6 +88,7 @@ class _Problem:
         return self.step.find(Ray(self.evaluate, self.bundle, start, direction, here.space), guess)
 
 
+@points_to_argmin
 def descend(
     function: Callable[..., Any],
     x0: Any,
@@ -122,7 +128,9 @@ def descend(
         NotDifferentiableError: x0 holds integers, or the value is no real scalar.
         MembershipError: x0 is not in the space.
         ArgumentError: value or gradient at x0 are not finite, or a tolerance makes no sense.
-        ArgumentTypeError: a rule is none.
+        ArgumentTypeError: a rule is none, or args is no tuple.
+        DroppedDerivativeError: inside of a function that is differentiated: `ad.implicit.argmin`
+            has a derivative.
         MissingPackageError: a progress bar without `rich`.
 
     Example:
@@ -136,6 +144,7 @@ def descend(
         (1, array([1., 1.]))
     """
     check_callable(function, "descend")
+    check_args(args)
     _check_rules(step, direction)
     _check_limits(tolerance, absolute_tolerance, max_iterations)
     rule = LineSearch() if step is None else step
@@ -198,7 +207,7 @@ def _ending(
     lowest: _Lowest,
     callback: Callable[[Iterate], Any] | None,
 ) -> Reason | None:
-    if callback is not None and callback(here) is True:
+    if callback is not None and asks_to_stop(callback(here)):
         return Reason.CALLBACK
     if here.gradient_norm <= bound:
         return Reason.GRADIENT

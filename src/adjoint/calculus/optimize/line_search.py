@@ -146,7 +146,8 @@ class LineSearch:
         promised = self.decrease * trial.length * start.slope
         if trial.value <= start.value + promised:
             return True
-        return trial.value <= start.value + noise and abs(trial.slope) <= abs(start.slope)
+        level = abs(trial.value - start.value) <= noise
+        return level and abs(trial.slope) <= abs(start.slope)
 
 
 def _zero_of_slope(before: Trial, low: Trial) -> float | None:

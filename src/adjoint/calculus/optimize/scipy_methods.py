@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum
+from numbers import Real
 from typing import Any, Final
 
 import numpy as np
 
 from adjoint.base import pytrees
-from adjoint.base.errors import ArgumentError, ArgumentTypeError
+from adjoint.base.errors import ArgumentError, ArgumentTypeError, NotDifferentiableError
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.derivative import derivative
 from adjoint.calculus.gradient import value_and_grad
+from adjoint.calculus.optimize.entry import asks_to_stop, check_args, points_to_argmin
 from adjoint.calculus.representation import space_of
 from adjoint.calculus.second_order import hvp
-from adjoint.spaces import OrthonormalCoordinates, Space, TangentBundle
+from adjoint.spaces import OrthonormalCoordinates, Space, TangentBundle, infer
+from adjoint.spaces.values import describe
 
 
 class _Order(Enum):
@@ -61,11 +64,18 @@ class _Objective:
         self._started = False
 
     def value(self, z: Any) -> float:
-        return self._checked(float(self._function(self.frame.element(z), *self._args)))
+        value = self._function(self.frame.element(z), *self._args)
+        if np.shape(value) != () or np.iscomplexobj(value):
+            raise NotDifferentiableError(
+                f"minimize takes a function whose value is a real scalar. Got {describe(value)}. "
+                "Sum it, or take its real part."
+            )
+        return self._checked(float(value), 0.0)
 
     def value_and_gradient(self, z: Any) -> tuple[float, Any]:
         value, components = self._value_and_grad(self.frame.element(z), *self._args)
-        return self._checked(float(value)), self.frame.of_covector(components)
+        gradient = self.frame.of_covector(components)
+        return self._checked(float(value), gradient), gradient
 
     def product(self, z: Any, direction: Any) -> Any:
         """The Hessian in these coordinates times a vector."""
@@ -80,16 +90,18 @@ class _Objective:
         columns = [self.product(z, unit) for unit in np.eye(len(z))]
         return np.stack(columns, axis=1)
 
-    def _checked(self, value: float) -> float:
-        if not self._started and not np.isfinite(value):
+    def _checked(self, value: float, gradient: Any) -> float:
+        if not self._started and not (np.isfinite(value) and np.all(np.isfinite(gradient))):
             raise ArgumentError(
-                f"minimize needs a start with a finite value. At x0 it is {value}. "
+                f"minimize needs a start with a finite value and gradient. At x0 the value is "
+                f"{value:.6g} and the largest slope {np.max(np.abs(gradient)):.6g}. "
                 "Start where the function is defined."
             )
         self._started = True
         return value
 
 
+@points_to_argmin
 def minimize(
     function: Callable[..., Any],
     x0: Any,
@@ -116,14 +128,16 @@ def minimize(
         method: the name of SciPy's method. Gradients come from `ad.value_and_grad`, and products
             with the Hessian, for the methods that use them, from `ad.hvp`.
         args: further arguments of the function.
-        bounds: (lower, upper), each None, a number, or of the structure of x. In spaces with a
-            diagonal inner product only, where bounds on x are bounds on coordinates.
+        bounds: (lower, upper), each None, a number for all entries of x (of a real space), or of
+            the structure of x. In spaces of arrays with a diagonal inner product only, where bounds
+            on x are bounds on coordinates.
         constraints: SciPy's `LinearConstraint`, on the coordinates of x in `space.basis()` (the
             flattened entries of arrays), or `NonlinearConstraint`, whose function takes x and is
             differentiated by this package; or a list of such.
         tol: as SciPy takes it; it refers to the coordinates.
         options: likewise.
-        callback: called with x after every iteration; it ends the run by raising StopIteration.
+        callback: called with x after every iteration; it ends the run by returning True, or by
+            raising StopIteration. TNC cannot be ended.
 
     Returns:
         SciPy's `OptimizeResult`, with `x` in the structure of x0, its gradient in the space as
@@ -132,8 +146,11 @@ def minimize(
     Raises:
         NotDifferentiableError: x0 holds integers, or the value is no real scalar.
         ArgumentError: the method takes no such bounds or constraints, or is none of SciPy's; the
-            value at x0 is not finite.
-        ArgumentTypeError: the space depends on the point, or a constraint is of another type.
+            value or gradient at x0 is not finite; constraints or bounds have the wrong size.
+        ArgumentTypeError: the space depends on the point, a constraint is of another type, or args
+            is no tuple.
+        DroppedDerivativeError: inside of a function that is differentiated: `ad.implicit.argmin`
+            has a derivative.
 
     Example:
         >>> import numpy as np
@@ -145,6 +162,7 @@ def minimize(
         (True, array([1., 2.]))
     """
     check_callable(function, "minimize")
+    check_args(args)
     order = _order(method, bounds, constraints)
     frame = OrthonormalCoordinates(_one_space(x0, space))
     objective = _Objective(function, args, frame)
@@ -160,7 +178,7 @@ def minimize(
     if bounds is not None:
         given["bounds"] = _bounds(bounds, x0, frame)
     if callback is not None:
-        given["callback"] = lambda z, *_: callback(frame.element(z))
+        given["callback"] = _watch(callback, method, frame)
 
     from scipy import optimize  # lazy: takes longer to import than all of adjoint
 
@@ -213,29 +231,51 @@ def _order(method: Any, bounds: Any, constraints: Any) -> _Order:
 def _bounds(bounds: Any, x0: Any, frame: OrthonormalCoordinates) -> Any:
     from scipy.optimize import Bounds  # lazy, as above
 
-    if not isinstance(bounds, (tuple, list)) or len(bounds) != 2:
+    if not isinstance(bounds, tuple) or len(bounds) != 2:
         raise ArgumentError(
-            f"bounds must be a pair (lower, upper). Got a {type(bounds).__name__}. Each is None, a "
+            f"bounds must be a pair (lower, upper). Got {describe(bounds)}. Each is None, a "
             "number, or of the structure of x."
         )
     if frame.scales is None or not frame.space._full:
         raise ArgumentError(
-            f"Bounds on x are bounds on orthonormal coordinates only where the inner product is "
-            f"diagonal. That of {frame.space!r} is not. Use a diagonal one, such as lumped weights."
+            f"Bounds on x are bounds on orthonormal coordinates only where the entries of x are "
+            f"independent and the inner product is diagonal. {frame.space!r} is no such space. Use "
+            "a diagonal inner product, such as lumped weights, or a LinearConstraint."
         )
-    lower, upper = (
-        frame.scales * frame.space._coordinates(_filled(side, x0, sign * np.inf))
-        for side, sign in zip(bounds, (-1, 1), strict=True)
+    sides = (
+        _side(side, name, x0, frame.space)
+        for side, name in zip(bounds, ("lower", "upper"), strict=True)
     )
-    return Bounds(lower, upper)
+    return Bounds(*(frame.scales * side for side in sides))
 
 
-def _filled(side: Any, x0: Any, without: float) -> Any:
-    """One side of the bounds, in the structure of x0."""
-    if side is None or isinstance(side, (int, float)):
-        value = without if side is None else float(side)
-        return pytrees.tree_map(lambda leaf: np.full(np.shape(leaf), value), x0)
-    return side
+def _side(side: Any, name: str, x0: Any, space: Space) -> Any:
+    """The bounds on the coordinates of x, from below or from above."""
+    if side is None:
+        return np.full(space.dimension, -np.inf if name == "lower" else np.inf)
+    if isinstance(side, Real):
+        if space._complex:
+            raise ArgumentError(
+                f"The {name} bound {side} is a number, and {space!r} is complex. Give an array "
+                "whose real and imaginary parts bound those of x."
+            )
+        return np.full(space.dimension, float(side))
+    if pytrees.alike(pytrees.flatten(side)[1], pytrees.flatten(x0)[1]):
+        side = pytrees.tree_map(lambda bound, at: np.asarray(bound, np.result_type(at)), side, x0)
+    space.check(side, f"The {name} bound")
+    return space._coordinates(side)
+
+
+def _watch(callback: Any, method: str, frame: OrthonormalCoordinates) -> Any:
+    def watch(z: Any, *_: Any) -> None:
+        try:
+            ends = asks_to_stop(callback(frame.element(z)))
+        except StopIteration:
+            ends = True
+        if ends and method.lower() != "tnc":
+            raise StopIteration
+
+    return watch
 
 
 def _constraints(constraints: Any, frame: OrthonormalCoordinates) -> Any:
@@ -251,6 +291,11 @@ def _constraint(constraint: Any, frame: OrthonormalCoordinates) -> Any:
     if isinstance(constraint, LinearConstraint):
         given: Any = constraint.A
         matrix = np.atleast_2d(given.toarray() if hasattr(given, "toarray") else given)
+        if matrix.shape[1] != frame.space.dimension:
+            raise ArgumentError(
+                f"The matrix of a LinearConstraint has shape {matrix.shape}; expected one column "
+                f"for each of the {frame.space.dimension} coordinates of x in space.basis()."
+            )
         return LinearConstraint(
             frame.rows(matrix), constraint.lb, constraint.ub, constraint.keep_feasible
         )
@@ -261,12 +306,16 @@ def _constraint(constraint: Any, frame: OrthonormalCoordinates) -> Any:
         )
     function = constraint.fun
 
+    def values(z: Any) -> Any:
+        found = function(frame.element(z))
+        return infer(found).coordinates(found)
+
     def slopes(z: Any) -> Any:
         x = frame.element(z)
         return frame.rows(derivative(function, x, domain=frame.space).matrix())
 
     return NonlinearConstraint(
-        lambda z: function(frame.element(z)),
+        values,
         constraint.lb,
         constraint.ub,
         jac=slopes,

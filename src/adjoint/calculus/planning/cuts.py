@@ -7,14 +7,17 @@ no chain (a graph with branches) is cut across all its branches at once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice, pairwise
+from itertools import accumulate, islice, pairwise
 from math import inf
-from typing import Final
+from typing import Any, Final
 
-from adjoint.base.arrays import ArrayType
+import numpy as np
+
+from adjoint.base.arrays import ArrayType, real_dtype
+from adjoint.calculus.basis import dimension
 from adjoint.calculus.missing_rules import is_transposable
 from adjoint.calculus.planning.chain import Chain, Order, Step
 from adjoint.calculus.planning.operations import count_operations, operations
@@ -70,6 +73,8 @@ class Segment:
         (equation,) = self.program.equations
         if equation.primitive is not CONTRACT or self.program.outputs != equation.outputs:
             return None
+        if equation.outputs[0].type.dtype.kind == "c":
+            return None
         left, right, result = split_spec(equation.params["spec"])
         moving = self.program.inputs[-1]
         pairs = [(equation.inputs[0], left, right), (equation.inputs[1], right, left)]
@@ -105,23 +110,33 @@ class Crossings:
         last.update((each, len(self.moving)) for each in self.results)
         return last
 
-    def _sizes(self) -> list[int]:
-        """How many numbers cross after each equation."""
-        size = sum(each.type.size for each in self.tangents)
-        ending: dict[int, int] = {}
-        for each in self.tangents:
-            place = self._last.get(each, 0)
-            ending[place] = ending.get(place, 0) + each.type.size
-        sizes = [size]
+    def _crossing(self, weight: Callable[[Variable], int]) -> list[int]:
+        """The sum of the weights of what crosses after each number of equations."""
+        changes = [0] * (len(self.moving) + 2)
+
+        def add(variables: Sequence[Variable], place: int) -> None:
+            for each in variables:
+                changes[place] += weight(each)
+                changes[self._last.get(each, 0) + 1] -= weight(each)
+
+        add(self.tangents, 0)
         for number, equation in enumerate(self.moving):
-            for each in equation.outputs:
-                size += each.type.size
-                place = self._last[each]
-                ending[place] = ending.get(place, 0) + each.type.size
-            size -= ending.pop(number, 0)
-            sizes.append(size)
-        coming_out = sum(each.type.size for each in self.results)
-        return [*sizes[: len(self.moving)], coming_out] if self.moving else [size, coming_out]
+            add(equation.outputs, number + 1)
+        return list(accumulate(changes[:-1]))
+
+    def _sizes(self) -> list[int]:
+        sizes = self._crossing(lambda each: _dimension([each]))
+        return sizes if self.moving else [sizes[0], _dimension(self.results)]
+
+    def _uniform(self) -> list[bool]:
+        """Whether all that crosses has one precision, and can be put into one array."""
+        made = (each for equation in self.moving for each in equation.outputs)
+        kinds = {real_dtype(each.type.dtype) for each in (*self.tangents, *made)}
+
+        def count(kind: np.dtype[Any]) -> list[int]:
+            return self._crossing(lambda each: real_dtype(each.type.dtype) == kind)
+
+        return [sum(map(bool, column)) == 1 for column in zip(*map(count, kinds), strict=True)]
 
     @property
     def has_bottleneck(self) -> bool:
@@ -152,11 +167,9 @@ class Crossings:
         found = {n for n in range(1, count) if heavy[n - 1] or heavy[n]}
         found |= _valleys(sizes)
         narrowest = sorted(found, key=lambda n: (sizes[n], n))
-        inner = islice((n for n in narrowest if self._is_uniform(n)), MOST_CUTS)
+        uniform = self._uniform()
+        inner = islice((n for n in narrowest if uniform[n]), MOST_CUTS)
         return (0, *sorted(inner), count)
-
-    def _is_uniform(self, place: int) -> bool:
-        return len({each.type.dtype for each in self.values(place)}) == 1
 
     def between(self, first: int, last: int) -> Segment:
         """The equations between two places, as a program."""
@@ -211,18 +224,23 @@ class CutProgram:
     def chain(self) -> Chain:
         """The chain, with the operations of each map."""
         sizes = self.crossings.sizes
-        made = [sum(x.type.size for x in each.outputs) for each in self.crossings.moving]
+        made = [_dimension(each.outputs) for each in self.crossings.moving]
         widths = [
             max((sizes[n] + made[n] for n in range(first, last)), default=sizes[first])
             for first, last in pairwise(self.places)
         ]
         return Chain(
-            tuple(sum(x.size for x in self.types(n)) for n in range(len(self.places))),
+            tuple(dimension(self.types(n)) for n in range(len(self.places))),
             tuple(each.push_operations for each in self.segments),
             tuple(each.pull_operations for each in self.segments),
             tuple(each.given is not None for each in self.segments),
             tuple(widths),
         )
+
+
+def _dimension(variables: Sequence[Variable]) -> int:
+    """How many real numbers they hold."""
+    return dimension([each.type for each in variables])
 
 
 def _valleys(sizes: Sequence[int]) -> set[int]:

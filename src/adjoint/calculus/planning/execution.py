@@ -124,7 +124,10 @@ class JacobianBuilder:
     # --- blocks ----------------------------------------------------------------------------------
 
     def blocks(self, found: Accumulated, outputs: Sequence[Atom | None]) -> list[list[Atom | None]]:
-        """For each output, its derivative with respect to each input; None for zeros."""
+        """For each output, its derivative with respect to each input; None for zeros.
+
+        In the dtype of the output, whatever the order.
+        """
         places = {variable: n for n, variable in enumerate(self.cut.crossings.results)}
         blocks: list[list[Atom | None]] = []
         for output in outputs:
@@ -148,5 +151,5 @@ class JacobianBuilder:
                 part = permute(part, (*range(1, part.ndim), 0))
             else:
                 part = rows_of(found.leaves[place], start, of.size)
-            row.append(reshape(part, (*of.shape, *to.shape)).atom)
+            row.append(reshape(cast(part, of.dtype), (*of.shape, *to.shape)).atom)
         return row

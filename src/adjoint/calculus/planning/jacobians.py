@@ -19,7 +19,11 @@ from adjoint.primitives.structure import zeros
 from adjoint.program import Atom, Builder, Program, check_program
 from adjoint.transforms import linearize
 
-WORTHWHILE: Final = 0.75  # the share of the operations below which a plan is followed by AUTO
+# AUTO follows a plan with less than this share of the operations of the simple modes, ...
+WORTHWHILE: Final = 0.75
+# ... that holds at most so many times their numbers, or few enough (8 MB) for it not to matter.
+MOST_TIMES: Final = 4
+ALWAYS_HELD: Final = 2**20
 
 
 class Differentiated:
@@ -60,24 +64,20 @@ class Differentiated:
         if mode is not Mode.AUTO:
             return mode
         if self.crossings.has_bottleneck and not self.is_empty:
-            return self.best()
+            return best(self.orders())
         moving = self.crossings.moving
         if not all(map(is_transposable, moving)):
             return Mode.FORWARD
         if not all(map(is_applicable, moving)):
             return Mode.REVERSE
-        return Mode.FORWARD if self.crossings.sizes[0] <= self.dimension else Mode.REVERSE
+        sizes = self.crossings.sizes
+        return Mode.FORWARD if sizes[0] <= sizes[-1] else Mode.REVERSE
 
     def order(self, mode: Mode) -> tuple[CutProgram, Order]:
         """The order of products of a mode, and the cuts that it is about."""
         if mode in (Mode.FORWARD, Mode.REVERSE):
             return CutProgram.uncut(self.crossings, mode is Mode.FORWARD)
         return self.cut, self.orders()[mode]
-
-    @property
-    def dimension(self) -> int:
-        """How many numbers come out, of outputs that do not vary too."""
-        return sum(type_.size for type_ in self.output_types)
 
     def orders(self) -> dict[Mode, Order]:
         """What each mode does."""
@@ -89,13 +89,17 @@ class Differentiated:
             Mode.OPTIMAL: chain.optimal,
         }
 
-    def best(self) -> Mode:
-        """The mode with the fewest operations; the simpler one where there is not much in it."""
-        orders = self.orders()
-        simple = min((Mode.FORWARD, Mode.REVERSE), key=lambda each: orders[each].operations)
-        limit = WORTHWHILE * orders[simple].operations
-        planned = min((Mode.MIDDLE, Mode.OPTIMAL), key=lambda each: orders[each].operations)
-        return planned if orders[planned].operations < limit else simple
+
+def best(orders: dict[Mode, Order]) -> Mode:
+    """The mode with the fewest operations.
+
+    The simpler one where there is not much in it, or where a plan holds many more numbers.
+    """
+    simple = min((Mode.FORWARD, Mode.REVERSE), key=lambda each: orders[each].operations)
+    planned = min((Mode.MIDDLE, Mode.OPTIMAL), key=lambda each: orders[each].operations)
+    worthwhile = orders[planned].operations < WORTHWHILE * orders[simple].operations
+    memory = max(MOST_TIMES * orders[simple].memory, ALWAYS_HELD)
+    return planned if worthwhile and orders[planned].memory <= memory else simple
 
 
 def jacobian_program(program: Program, kind: Any) -> tuple[Program, tuple[int, ...], Mode]:

@@ -22,7 +22,10 @@ _MOVES: Final = frozenset(
 )
 # They take n^3 operations on each n x n matrix, or n for each number that a system is solved for.
 _FACTORISING: Final = frozenset(
-    {"adjugate", "adjugate_slope", "cholesky", "det", "inv", "lu_factors", "slogdet", "solve"}
+    {
+        *("adjugate", "adjugate_slope", "cholesky", "cholesky_pullback", "cholesky_pushforward"),
+        *("det", "inv", "lu_factors", "slogdet", "solve"),
+    }
 )
 _SOLVING: Final = frozenset({"solve", "solve_factored"})
 _REDUCTIONS: Final = frozenset({SUM, MAX, MIN, CUMULATIVE_SUM})

@@ -20,7 +20,8 @@ class Candidate:
     """One way to compute a Jacobian.
 
     operations: multiply-adds and other operations on numbers, on top of those of the function and
-    its partial derivatives; infinitely many where a derivative rule is missing. memory: the most numbers of partial products held at once.
+    its partial derivatives; infinitely many where a derivative rule is missing. memory: the most
+    numbers of partial products held at once.
     """
 
     mode: Mode
@@ -35,7 +36,8 @@ class JacobianPlan:
 
     sizes: d_0, ..., d_n, how many numbers cross at each cut of the function's program. maps: for
     each J_i, the primitives that it consists of. candidates: what each mode costs. chosen: the mode
-    that `Mode.AUTO` takes.
+    that `Mode.AUTO` takes. Equal brackets may cost differently: columns may be pushed through the
+    last map of a product, or rows pulled through its first; the picture says which.
 
     Example:
         >>> import numpy as np

@@ -12,13 +12,15 @@ from enum import Enum
 from functools import partial
 from typing import Any, Final
 
-from adjoint.base.arrays import ArrayType
+import numpy as np
+
+from adjoint.base.arrays import ArrayType, array_type
 from adjoint.calculus.basis import dimension, from_coordinates, standard_basis
 from adjoint.calculus.missing_rules import possible
 from adjoint.primitives.conversion import conjugate, real
 from adjoint.primitives.elementwise import scale
 from adjoint.primitives.expression import Expression
-from adjoint.primitives.structure import sum_axes
+from adjoint.primitives.structure import sum_axes, zeros
 from adjoint.program import Atom, Builder, Literal, Program
 from adjoint.transforms import jvp, tangent_type, vjp, vmap
 
@@ -46,7 +48,6 @@ class Composition(Enum):
     FORWARD_ON_REVERSE = "forward on reverse"
     REVERSE_ON_FORWARD = "reverse on forward"
     REVERSE_ON_REVERSE = "reverse on reverse"
-
 
 
 class Twice:
@@ -139,7 +140,7 @@ class Twice:
         basis = [each.atom for each in standard_basis(builder, self.argument_types)]
         many = vmap(push, [number >= first for number in range(len(push.inputs))], size)
         curved = [Expression(builder, atom) for atom in builder.inline(many, [*known, *basis])]
-        total = paired(weights, curved)
+        total = paired(builder, weights, curved, size)
         covector = from_coordinates(total, self.argument_types)
         return builder.build([each.atom for each in covector])
 
@@ -149,9 +150,11 @@ def _keeping(derived: Program, base: Program) -> Program:
     return Program(derived.inputs, derived.equations, derived.outputs[len(base.outputs) :])
 
 
-def paired(weights: Sequence[Expression], rows: Sequence[Expression]) -> Expression:
-    """The real numbers Re sum conj(w) y, for each row y."""
-    terms = []
+def paired(
+    builder: Builder, weights: Sequence[Expression], rows: Sequence[Expression], count: int
+) -> Expression:
+    """The real numbers Re sum conj(w) y, for each row y of `count`."""
+    terms = [] if weights else [zeros(builder, array_type((count,), np.dtype(float)))]
     for weight, row in zip(weights, rows, strict=True):
         product = real(scale(conjugate(weight), row))
         terms.append(sum_axes(product, tuple(range(1, row.ndim))))

@@ -108,9 +108,10 @@ def _push_by_pulling(twice: Twice, pull: Program) -> Program:
     units = [each.atom for each in standard_basis(builder, twice.output_types)]
     first = len(known) + len(left)
     marks = [number >= first for number in range(len(pull.inputs))]
-    many = vmap(pull, marks, dimension(twice.output_types))
+    count = dimension(twice.output_types)
+    many = vmap(pull, marks, count)
     rows = [Expression(builder, atom) for atom in builder.inline(many, [*known, *left, *units])]
-    found = from_coordinates(paired(right, rows), twice.output_types)
+    found = from_coordinates(paired(builder, right, rows, count), twice.output_types)
     return builder.build([each.atom for each in found])
 
 

@@ -38,7 +38,8 @@ def lagrangian_hessian(
         composition: see `Composition`.
 
     Raises:
-        ArgumentTypeError, ShapeError: the multipliers do not fit the constraints.
+        ArgumentTypeError, ShapeError: the multipliers do not fit the constraints, or the objective
+            is not a number.
 
     Example:
         >>> import numpy as np
@@ -63,6 +64,8 @@ def lagrangian_hessian(
                 f"{pytrees.structure_text(found)}, as in the values of the constraints."
             )
         total = 0.0 if objective is None else objective(point)
+        if np.shape(total):
+            raise ShapeError(f"objective has values of shape {np.shape(total)}; expected a number.")
         for number, (weight, value) in enumerate(zip(weights, values, strict=True)):
             if np.shape(weight) != np.shape(value):
                 path = pytrees.paths(multipliers)[number]
