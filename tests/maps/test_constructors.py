@@ -169,3 +169,10 @@ def test_embedding_errors():
         embedding(Euclidean(2).dual)
     with pytest.raises(ArgumentTypeError, match=r"embedding takes a space of arrays. Got"):
         embedding(3)
+
+
+def test_rank_one_does_not_follow_later_writes():
+    y = np.array([1.0, 2.0])
+    one = rank_one(Euclidean(2).covector(np.ones(2)), y)
+    y[:] = 0
+    assert np.array_equal(one(np.array([1.0, 0.0])), [1.0, 2.0])

@@ -81,6 +81,7 @@ def test_scalar_elements():
         (1.5, Euclidean(1), "Got the Python float 1.5"),
         (np.float64(1.0), Euclidean((), np.float32), r"Got the NumPy scalar np.float64\(1.0\)"),
         (None, Euclidean(2), "Got an object of type NoneType"),
+        (np.ma.masked_array(np.ones(2), [True, False]), Euclidean(2), "masks of its own"),
     ],
 )
 def test_what_is_no_element(value, space, message):

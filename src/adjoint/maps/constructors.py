@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, SpaceMismatchError
+from adjoint.base.pytrees import tree_map
 from adjoint.maps.linear_map import LinearMap, singular
 from adjoint.spaces import Covector, Dual, Euclidean, Product, Space, Weighted, infer
 from adjoint.spaces.values import copied, describe
@@ -170,6 +171,7 @@ def rank_one(covector: Covector, y: Any, codomain: Space | None = None) -> Linea
     components = covector.components
     target = infer(y) if codomain is None else codomain
     target.check(y, "y")
+    y = tree_map(lambda leaf: copied(leaf, writeable=False), y)
     return LinearMap(
         domain,
         target,

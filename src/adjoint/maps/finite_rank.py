@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.errors import ArgumentError
-from adjoint.base.pytrees import tree_map
 from adjoint.maps.constructors import rank_one, zero
 from adjoint.maps.duality import require_map
 from adjoint.maps.linear_map import LinearMap
 from adjoint.spaces import Covector, Space
 from adjoint.spaces.dual_basis import dual_basis
-from adjoint.spaces.values import copied
 
 
 def finite_rank(
@@ -50,7 +48,7 @@ def finite_rank(
             "Term i is <vectors[i], u> images[i]."
         )
     terms = [
-        rank_one(_covector(vector, domain, index), _copied(image), codomain)
+        rank_one(_covector(vector, domain, index), image, codomain)
         for index, (vector, image) in enumerate(zip(vectors, images, strict=True))
     ]
     if not terms:
@@ -69,11 +67,6 @@ def finite_rank(
         return total
 
     return LinearMap(domain, codomain, apply, pull, name="finite_rank")
-
-
-def _copied(image: Any) -> Any:
-    """So that the map stays as it is when the array is written into."""
-    return tree_map(lambda leaf: copied(leaf, writeable=False), image)
 
 
 def _covector(vector: Any, domain: Space, index: int) -> Any:

@@ -155,6 +155,8 @@ def array_mismatch(
     found_shape, found_dtype = getattr(x, "shape", None), getattr(x, "dtype", None)
     if found_dtype is None or found_shape is None:
         advice = "Turn it into an array with np.asarray, of shape {shape} and dtype {dtype}."
+    elif isinstance(x, (np.matrix, np.ma.MaskedArray)):
+        advice = "It has products or masks of its own: take its plain numbers with np.asarray."
     elif tuple(found_shape) != shape:
         advice = "Its shape must be {shape}."
     elif found_dtype == dtype:
