@@ -23,9 +23,12 @@ from adjoint.calculus.planning.operations import (
 from adjoint.optimise import simplify
 from adjoint.primitives.contraction import CONTRACT
 from adjoint.primitives.declaration import PRIMITIVES
+from tests.capture import programs_learning, programs_numerics, programs_physics
+from tests.capture.programs import EXAMPLES
 from tests.transforms.test_random_programs import INDEX, N, programs
 from tests.transforms.test_random_programs import run as run_program
 
+assert all((programs_learning, programs_numerics, programs_physics))  # they fill EXAMPLES
 RNG = np.random.default_rng(17)
 MODES = list(ad.Mode)
 PLANNED = [ad.Mode.MIDDLE, ad.Mode.OPTIMAL, ad.Mode.AUTO]
@@ -422,3 +425,23 @@ def test_random_programs(program, seed):
             np.testing.assert_allclose(one, two, rtol=1e-11, atol=1e-12)
     for one, two in zip(found[ad.Mode.REVERSE], found[ad.Mode.FORWARD], strict=True):
         np.testing.assert_allclose(one, two, rtol=1e-11, atol=1e-12)
+
+
+REALS = [
+    each
+    for each in EXAMPLES
+    if each.refused is None
+    and all(leaf.dtype.kind == "f" for leaf in map(np.asarray, optree.tree_leaves(each.args)))
+]
+
+
+@pytest.mark.parametrize("example", REALS, ids=lambda example: example.function.__name__)
+def test_programs_of_scientists(example):
+    """Meeting in the middle pushes, pulls and multiplies."""
+    function, args, _ = example
+    places = tuple(range(len(args)))
+    expected = ad.jacobian(function, places, mode=ad.Mode.FORWARD)(*args)
+    found = ad.jacobian(function, places, mode=ad.Mode.MIDDLE)(*args)
+    for one, two in zip(optree.tree_leaves(found), optree.tree_leaves(expected), strict=True):
+        scale = np.max(np.abs(two), initial=1.0)
+        np.testing.assert_allclose(one, two, rtol=1e-8, atol=1e-9 * scale)

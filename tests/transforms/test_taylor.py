@@ -248,6 +248,36 @@ def test_sine_and_cosine_go_up_together() -> None:
     assert size(both, 8, 8) < 1.2 * size(program_of(np.sin, f8(3)), 8, 8)
 
 
+def test_a_linear_system_is_solved_once_an_order() -> None:
+    """A_0 x_k = b_k - sum_{j<k} A_{k-j} x_j, for an operator that moves in several places."""
+    rng = np.random.default_rng(3)
+    A = rng.normal(size=(4, 4)) + 4 * np.eye(4)
+    x, u, w = rng.normal(size=(3, 4))
+
+    def by_operator(x: Any) -> Any:
+        return ad.implicit.linear_solve(
+            lambda y: A @ y + x * x * y + np.sin(x) * (x @ y), np.cos(x)
+        )
+
+    def by_matrix(x: Any) -> Any:
+        return np.linalg.solve(A + np.diag(x * x) + np.outer(np.sin(x), x), np.cos(x))
+
+    found, expected = (ad.taylor(each, x, [u, w], 8) for each in (by_operator, by_matrix))
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+    for order in (8, 16):
+
+        def along(x: Any, order: int = order) -> Any:
+            return ad.taylor(by_operator, x, u, order)
+
+        program = ad.program(along, x).program
+        assert names(program).count("linear_solve") == order + 1
+        assert len(program) < 5 * order**2 + 20 * order
+    rates = ad.grad(lambda x: np.sum(ad.taylor(by_operator, x, u, 2)[2]))(x)
+    np.testing.assert_allclose(
+        rates, ad.grad(lambda x: np.sum(ad.taylor(by_matrix, x, u, 2)[2]))(x), rtol=1e-10
+    )
+
+
 def test_long_programs_do_not_recurse() -> None:
     """More equations than Python allows frames, also in the derivative of a single one."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +15,7 @@ from adjoint.calculus.representation import check_space, space_of
 from adjoint.maps import LinearMap
 from adjoint.spaces import Metric, Space, TangentBundle, opaque
 from adjoint.spaces.operator_weighted import OperatorWeighted
+from adjoint.spaces.values import describe
 
 # Of conjugate gradients, relative to the right-hand side.
 _TOLERANCE: Final = 1e-10
@@ -44,7 +46,7 @@ def pullback_metric(
             instead of with its Cholesky factor.
 
     Raises:
-        ArgumentError: the damping is negative.
+        ArgumentError: the damping is no number, or negative.
         NotPositiveDefiniteError: when it is used, and W(x) is singular.
         NotConvergedError: when it is used, and conjugate gradients do not converge.
 
@@ -65,8 +67,11 @@ def pullback_metric(
     for space, name in ((codomain, "codomain"), (domain, "domain")):
         if space is not None:
             check_space(space, name)
-    if not damping >= 0:
-        raise ArgumentError(f"The damping must not be negative. Got {damping!r}.")
+    if not (isinstance(damping, Real) and damping >= 0):
+        raise ArgumentError(
+            f"The damping must be a number that is not negative. Got {describe(damping)}. It is "
+            "multiplied with the inner product of the domain: other weights belong there."
+        )
     made = _by_gradients if matrix_free else _by_factor
 
     def at(x: Any) -> Space:

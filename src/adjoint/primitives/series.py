@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from adjoint.base.arrays import ArrayType
 from adjoint.primitives.declaration import Primitive
 from adjoint.primitives.expression import Expression
+from adjoint.program import Program
 
 
 class Series(Protocol):
@@ -21,6 +22,9 @@ class Series(Protocol):
 
     def apply(self, primitive: Primitive, **params: Any) -> Series:
         """The series of a primitive applied to this one."""
+
+    def run(self, program: Program, operands: Sequence[Any], k: int) -> Sequence[Any]:
+        """Coefficient k of a program's results; operands are series, or expressions that stand."""
 
     @property
     def constant(self) -> bool:

@@ -20,8 +20,9 @@ from adjoint.primitives.custom import Marks, Pushed, append
 from adjoint.primitives.declaration import FROM_DERIVATIVE, NONLINEAR, Joint, Primitive
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.samples import draw, sample
+from adjoint.primitives.series import difference
 from adjoint.primitives.structure import with_batch, zeros
-from adjoint.program import Builder
+from adjoint.program import Builder, Program
 
 # --- descriptions --------------------------------------------------------------------------------
 
@@ -34,7 +35,8 @@ class System:
     on. right, solution: the types of b and of x. evaluate: arrays of all operands -> x. transpose:
     hands over the system of the transposed A. derive: the derivative of A x with respect to the
     fixed operands marked, as a program (fixed operands, x, tangents of those that move) -> tangents
-    of A x. batch: the system over a batch, from which fixed operands are batched.
+    of A x. batch: the system over a batch, from which fixed operands are batched. program: (fixed
+    operands, x) -> A x.
     """
 
     key: Hashable
@@ -46,6 +48,7 @@ class System:
     transpose: Callable[[], System] = field(compare=False)
     derive: Callable[[Marks], Pushed] = field(compare=False)
     batch: Callable[[Marks, int], System] = field(compare=False)
+    program: Program = field(compare=False)
 
     def __str__(self) -> str:
         return self.name
@@ -133,6 +136,23 @@ def _solve_batch(operands: Any, batched: Marks, size: int, system: System) -> An
     return bind(LINEAR_SOLVE, *operands[:count], *right, system=over)
 
 
+def _solve_taylor(operands: Any, results: Any, k: int, system: System) -> Any:
+    """From A x = b: A_0 x_k = b_k - sum_{j<k} A_{k-j} x_j, with A_{k-j} x_j that of A(t) x_j."""
+    fixed, right = operands[: system.fixed], operands[system.fixed :]
+    rest = [b[k] for b in right]
+    moving = not all(each.constant for each in fixed)
+    for j in range(k if moving else 0):
+        x = [each[j] for each in results]
+        if any(each is not None for each in x):
+            whole = _filled(x, system.solution, results[0][0].builder)
+            images = results[0].run(system.program, [*fixed, *whole], k - j)
+            rest = list(map(difference, rest, images))
+    if all(each is None for each in rest):
+        return (None,) * len(results)
+    filled = _filled(rest, system.right, results[0][0].builder)
+    return bind(LINEAR_SOLVE, *(each[0] for each in fixed), *filled, system=system)
+
+
 def _upper(transposed: bool = False, lead: Shape = ()) -> System:
     """The sample: two equations with an upper triangular matrix."""
     matrix = np.array([[2.0, 1.0], [0.0, -3.0]])
@@ -155,6 +175,7 @@ def _upper(transposed: bool = False, lead: Shape = ()) -> System:
         lambda: _upper(not transposed, lead),
         derive,
         lambda batched, size: _upper(transposed, (size, *lead)),
+        Builder().build([]),
     )
 
 
@@ -166,7 +187,7 @@ LINEAR_SOLVE = Primitive(
     derivative=_solve_derivative,
     transpose=_solve_transpose,
     batch=_solve_batch,
-    taylor=FROM_DERIVATIVE,
+    taylor=_solve_taylor,
     samples=(sample(draw(2), system=_upper()),),
     multiple=True,
     opaque=True,

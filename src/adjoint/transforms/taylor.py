@@ -121,6 +121,10 @@ class _Series:
         """The series of a primitive applied to this one."""
         return self.work.node(operation(primitive, **params), (self,)).results[0]
 
+    def run(self, program: Program, operands: Sequence[Any], k: int) -> Coefficients:
+        """Coefficient k of a program's results on series, and on expressions that stand still."""
+        return self.work.run(program, operands, k)
+
 
 class _Source:
     """What computes the coefficients of series."""
@@ -168,7 +172,7 @@ class _Expansion:
         self.order = order
         self.nodes: dict[Any, _Node] = {}
         self.rates: dict[_Series, _Series] = {}
-        self.literals: dict[Any, _Series] = {}
+        self.still: dict[Any, _Series] = {}
         self.rules: dict[Any, DerivedRule] = {}
 
     def expand(
@@ -212,12 +216,28 @@ class _Expansion:
 
     def series(self, atom: Atom, names: Mapping[Any, _Series]) -> _Series:
         """The series of an atom."""
-        if isinstance(atom, Variable):
-            return names[atom]
-        found = self.literals.get(atom.key)
+        return names[atom] if isinstance(atom, Variable) else self.constant(atom)
+
+    def constant(self, atom: Atom) -> _Series:
+        """The series of an atom that stands still."""
+        key = atom if isinstance(atom, Variable) else atom.key
+        found = self.still.get(key)
         if found is None:
-            found = self.literals[atom.key] = _Series(self, atom.type, [atom])
+            found = self.still[key] = _Series(self, atom.type, [atom])
         return found
+
+    def run(self, program: Program, operands: Sequence[Any], k: int) -> Coefficients:
+        """Coefficient k of a program's results on series, and on expressions that stand still."""
+        names: dict[Any, _Series] = {
+            variable: each if isinstance(each, _Series) else self.constant(each.atom)
+            for variable, each in zip(program.inputs, operands, strict=True)
+        }
+        for equation in program.equations:
+            moving = tuple(self.series(atom, names) for atom in equation.inputs)
+            node = self.node(equation.operation, moving)
+            node.extend(k)  # in order, so that a long program is no deep recursion
+            names.update(zip(equation.outputs, node.results, strict=True))
+        return [self.series(atom, names)[k] for atom in program.outputs]
 
     def node(self, op: Operation, operands: tuple[_Series, ...]) -> _Node:
         """An operation on series, which stands once however often it is asked for."""

@@ -73,7 +73,9 @@ def test_a_solution_that_is_zero() -> None:
     assert np.isclose(ad.grad(nearly)(0.0), 1.0)
     around = implicit.root(lambda y: np.sin(y + np.pi), 0.1)  # sin(pi) is 1.2e-16
     assert abs(around) < 1e-15
-    mixture = implicit.root(lambda y, x: np.stack([y[0] - x, np.tanh(y[1]) * y[0]]), np.ones(2), 3.0)
+    mixture = implicit.root(
+        lambda y, x: np.stack([y[0] - x, np.tanh(y[1]) * y[0]]), np.ones(2), 3.0
+    )
     assert np.allclose(mixture, [3.0, 0.0], atol=1e-12)
 
 

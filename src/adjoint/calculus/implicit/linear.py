@@ -80,9 +80,7 @@ def linear_solve(
     if space is not None:
         check_space(space, "space")
     if _is_sparse(operator):
-        facts = Facts(
-            as_linear_solver(solver, "solver"), self_adjoint or positive, positive, space
-        )
+        facts = Facts(as_linear_solver(solver, "solver"), self_adjoint or positive, positive, space)
         return _solve_sparse(operator, right, facts)
     if isinstance(operator, LinearMap):
         like = operator.domain.zero() if like is None else like

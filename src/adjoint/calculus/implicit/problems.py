@@ -55,9 +55,9 @@ class Options:
     """How an equation is solved.
 
     facts: of the derivative with respect to y. tolerance: of the check of what a solver found; None
-    for eps^(1/2), or for none where one of our solvers was told its own tolerance. polish: Newton steps
-    after the solver. initial: whether y begins at the first operands. objective: whether the first
-    value of the program is what y minimises, and the others its gradient.
+    for eps^(1/2), or for no check where one of our solvers was told its own tolerance. polish:
+    Newton steps after the solver. initial: whether y begins at the first operands. objective:
+    whether the first value of the program is what y minimises, and the others its gradient.
     """
 
     solver: Solver

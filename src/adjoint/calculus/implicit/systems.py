@@ -135,6 +135,7 @@ class Core(ABC):
             lambda: self.transposed().system,
             self.derive,
             lambda batched, size: self.batch(batched, size).system,
+            self.program,
         )
 
 

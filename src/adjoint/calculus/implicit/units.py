@@ -74,6 +74,8 @@ class Units:
 
 def moduli(layout: Layout, vector: Rows) -> Rows:
     """The absolute value for each coordinate; that of the number for both of a complex one."""
+    if not any(type_.dtype.kind == "c" for type_ in layout.types):
+        return np.abs(vector)
     leaves = [np.asarray(np.abs(leaf)) for leaf in layout.leaves(vector)]
     pairs = zip(leaves, layout.types, strict=True)
     whole = [x + 1j * x if type_.dtype.kind == "c" else x for x, type_ in pairs]

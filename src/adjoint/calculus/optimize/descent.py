@@ -118,7 +118,7 @@ def descend(
         direction: a rule (iterate, iterate before) -> tangent at the iterate.
         tolerance: stop when the norm of the gradient, in the space, falls below this times that at
             the start,
-        absolute_tolerance: or below this.
+        absolute_tolerance: or below this, which a start that may be a minimum needs.
         max_iterations: stop after so many steps.
         callback: called with the `Iterate` at the start and after every step; it ends the descent
             by returning True.
