@@ -7,7 +7,6 @@ import pytest
 import adjoint
 from tests.architecture.documented import documentation_violations, public_names
 
-
 NAMES = ["", "spaces", "maps", "tensors", "manifolds", "optimize", "implicit", "testing", "errors"]
 
 

@@ -87,6 +87,6 @@ def test_every_picture_has_the_script_that_draws_it() -> None:
     orphans = [
         path.name
         for path in folder.glob("*.svg")
-        if not any(path.stem.startswith(name) or path.stem in text for name, text in scripts.items())
+        if not any(path.stem.startswith(name) or path.stem in scripts[name] for name in scripts)
     ]
     assert orphans == []

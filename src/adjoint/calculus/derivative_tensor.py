@@ -94,7 +94,8 @@ def derivative_tensor(
     plan = _plan(source.dimension, order)
     basis = [matching_leaves(x, each, "a basis vector") for each in source.basis()]
     treedef, value, found = _along(function, chosen, basis, plan.directions, order)
-    rows = [pytrees.unflatten(treedef, [leaf[n] for leaf in found]) for n in range(len(found[0]))]
+    numbers = range(len(plan.directions))
+    rows = [pytrees.unflatten(treedef, [leaf[n] for leaf in found]) for n in numbers]
     if codomain is not None:
         outputs: tuple[Space, ...] = (space_of(value, codomain, "the function's value"),)
     else:

@@ -14,7 +14,7 @@ from adjoint.calculus.derivative import derivative
 from adjoint.calculus.representation import check_space, space_of
 from adjoint.maps import LinearMap
 from adjoint.spaces import Metric, Space, TangentBundle, opaque
-from adjoint.spaces.operator_weighted import OperatorWeighted
+from adjoint.spaces.inner_products.operator_weighted import OperatorWeighted
 from adjoint.spaces.values import describe
 
 # Of conjugate gradients, relative to the right-hand side.

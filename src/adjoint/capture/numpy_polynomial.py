@@ -9,7 +9,7 @@ import numpy as np
 from numpy.polynomial import polynomial
 
 from adjoint.capture.table import as_array, as_operand, implements
-from adjoint.spaces.series import KINDS, recurrence
+from adjoint.spaces.polynomials.series import KINDS, recurrence
 
 
 def _rows(numbers: Any, points: Any, tensor: bool) -> Any:

@@ -16,7 +16,7 @@ from adjoint.capture.traced import Traced, apply, apply_one
 from adjoint.capture.views import copy_of
 from adjoint.primitives import UFUNCS
 from adjoint.primitives.conversion import PYTHON_NUMBER
-from adjoint.spaces.series import KINDS, Series, lifted
+from adjoint.spaces.polynomials.series import KINDS, Series, lifted
 
 _new = Traced.__new__
 

@@ -23,7 +23,7 @@ import numpy as np
 from adjoint.capture.code import CodeFacts, facts_of
 from adjoint.capture.shadows import BUILTINS, shadow_of
 from adjoint.capture.trace import current
-from adjoint.spaces.series import KINDS, lifted
+from adjoint.spaces.polynomials.series import KINDS, lifted
 
 _PLAIN = frozenset({np.ndarray, float, int, str, bool, tuple, list, dict, type(None), complex})
 _CLONES_LIMIT = 1024

@@ -26,7 +26,7 @@ from adjoint.capture.traced import Traced, apply, apply_one, concrete, from_arra
 from adjoint.capture.ufuncs import COMPOSED
 from adjoint.capture.views import copy_of
 from adjoint.primitives import UFUNCS
-from adjoint.spaces.series import SERIES
+from adjoint.spaces.polynomials.series import SERIES
 
 # --- numpy ----------------------------------------------------------------------------------------
 

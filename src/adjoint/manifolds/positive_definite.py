@@ -8,7 +8,7 @@ import numpy as np
 
 from adjoint.manifolds.manifold import ArrayManifold, point_key, require_real
 from adjoint.spaces import Euclidean, Space, Symmetric
-from adjoint.spaces.operator_weighted import OperatorWeighted
+from adjoint.spaces.inner_products.operator_weighted import OperatorWeighted
 
 
 @final

@@ -1,31 +1,34 @@
 """Inner-product spaces: what vectors and covectors are, and how an inner product joins them."""
 
 from adjoint.spaces.basis import Basis
-from adjoint.spaces.conjugate_gradient import ConjugateGradient
 from adjoint.spaces.covector import Covector
 from adjoint.spaces.dual_basis import dual_basis, reciprocal_basis
 from adjoint.spaces.euclidean import Euclidean
-from adjoint.spaces.functions import Functions
-from adjoint.spaces.grids import Boundary
+from adjoint.spaces.functions import Boundary, Functions
 from adjoint.spaces.inference import infer
+from adjoint.spaces.inner_products import (
+    ConjugateGradient,
+    Metric,
+    OrthonormalCoordinates,
+    TangentBundle,
+    Weighted,
+)
 from adjoint.spaces.matrices import (
     Diagonal,
     Hermitian,
     LowerTriangular,
+    MatrixSubspace,
+    Patterned,
     Skew,
     SkewHermitian,
+    Span,
     Symmetric,
     TraceFree,
     UpperTriangular,
 )
-from adjoint.spaces.metric import Metric, TangentBundle
-from adjoint.spaces.orthonormal import OrthonormalCoordinates
-from adjoint.spaces.patterned import MatrixSubspace, Patterned
 from adjoint.spaces.polynomials import PolynomialCoefficients, Polynomials
 from adjoint.spaces.product import Product
 from adjoint.spaces.space import Dual, Space
-from adjoint.spaces.subspaces import Span
-from adjoint.spaces.weighted import Weighted
 
 __all__ = [
     "Basis",

@@ -60,7 +60,7 @@ def root(
         linear_solver: for the systems with ∂_y f, as `solver` of `ad.implicit.linear_solve`.
         self_adjoint: whether ∂_y f is, likewise.
         positive: whether it is positive besides, likewise.
-        space: of y, in whose inner product Krylov methods run and residuals are measured.
+        space: of y, in whose inner product Krylov methods run and measure their residuals.
         tolerance: of the check after the solver. It allows each equation so much of what it changes
             by where y, and what else it reads, move by their own size; so units do not matter. If
             None, eps^(1/2); or what the solver was told to reach, if it was.

@@ -26,8 +26,8 @@ from adjoint.calculus.implicit.systems import (
     Bound,
     LinearSolver,
     Operator,
+    SolveRows,
 )
-from adjoint.calculus.implicit.systems import SolveRows as SolveRows
 from adjoint.capture import sealed
 from adjoint.maps import LinearMap
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from adjoint.base.errors import DTypeError, ShapeError, SingularError
 from adjoint.calculus.implicit.function import function
-from adjoint.calculus.implicit.linear_solvers import Direct, SolveRows
+from adjoint.calculus.implicit.linear_solvers import Direct
 from adjoint.calculus.implicit.quadratic_solver import (
     Problem,
     Solution,
@@ -22,7 +22,7 @@ from adjoint.calculus.implicit.quadratic_solver import (
     solve,
     tightness,
 )
-from adjoint.calculus.implicit.systems import Bound
+from adjoint.calculus.implicit.systems import Bound, SolveRows
 from adjoint.calculus.stopping import stop_gradient
 from adjoint.capture import Traced, current
 from adjoint.capture.table import as_array

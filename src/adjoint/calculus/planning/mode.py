@@ -14,10 +14,10 @@ class Mode(Enum):
     FORWARD: one JVP for each number in the arguments. REVERSE: one VJP for each number in the
         result. MIDDLE: forward mode up to where few numbers cross, reverse mode down to it, and the
         product of both. OPTIMAL: the cheapest order of all, by dynamic programming over the places
-        where few numbers cross. AUTO: the cheapest of these; forward or reverse mode, where it is
-        within a quarter of that, or the plan would hold four times as many numbers; and whichever
-        of the two takes fewer runs, where nowhere fewer numbers cross than go in and come out. A
-        mode that lacks a derivative rule of `ad.primitive` or `ad.linear` is not taken.
+        where few numbers cross. AUTO: where fewer numbers cross somewhere than go in and come out,
+        the cheapest of these, if it saves a quarter of the operations and holds no more than four
+        times the numbers of forward or reverse mode; else one of these two. A mode that lacks a
+        rule of a function by `ad.primitive` or `ad.linear` is not taken.
 
     Example:
         >>> import numpy as np

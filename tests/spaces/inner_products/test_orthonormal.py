@@ -9,7 +9,7 @@ import scipy.sparse as sparse
 from adjoint.base.errors import ArgumentError, MembershipError, NotPositiveDefiniteError
 from adjoint.maps import LinearMap
 from adjoint.spaces import Euclidean, OrthonormalCoordinates, Product, Symmetric, Weighted
-from adjoint.spaces.operator_weighted import OperatorWeighted
+from adjoint.spaces.inner_products.operator_weighted import OperatorWeighted
 from tests.spaces.strategies import positive_matrix
 
 

@@ -15,16 +15,16 @@ from adjoint.base.errors import (
     MissingPackageError,
     ShapeError,
 )
-from adjoint.spaces.discretisation import (
+from adjoint.spaces.euclidean import Euclidean, as_inexact_dtype
+from adjoint.spaces.functions.discretisation import (
     Discretisation,
     as_values,
     rounded,
     sealed_sparse,
     separate,
 )
-from adjoint.spaces.euclidean import Euclidean, as_inexact_dtype
+from adjoint.spaces.inner_products.weights import SparseWeight
 from adjoint.spaces.values import describe
-from adjoint.spaces.weights import SparseWeight
 
 
 @final

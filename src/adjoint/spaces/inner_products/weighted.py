@@ -15,11 +15,17 @@ from adjoint.base.errors import (
     SpaceMismatchError,
 )
 from adjoint.spaces import opaque
-from adjoint.spaces.conjugate_gradient import ConjugateGradient
 from adjoint.spaces.euclidean import Euclidean
+from adjoint.spaces.inner_products.conjugate_gradient import ConjugateGradient
+from adjoint.spaces.inner_products.weights import (
+    DenseWeight,
+    DiagonalWeight,
+    MapWeight,
+    SparseWeight,
+    Weight,
+)
 from adjoint.spaces.space import Dual, Mismatch, Space
 from adjoint.spaces.values import describe
-from adjoint.spaces.weights import DenseWeight, DiagonalWeight, MapWeight, SparseWeight, Weight
 
 
 class _Frame(Enum):

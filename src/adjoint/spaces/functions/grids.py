@@ -11,7 +11,8 @@ from typing import Any, Final, final
 import numpy as np
 
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
-from adjoint.spaces.discretisation import (
+from adjoint.spaces.euclidean import Euclidean, as_inexact_dtype
+from adjoint.spaces.functions.discretisation import (
     Discretisation,
     as_values,
     diagonal_matrix,
@@ -19,7 +20,6 @@ from adjoint.spaces.discretisation import (
     sealed_sparse,
     separate,
 )
-from adjoint.spaces.euclidean import Euclidean, as_inexact_dtype
 
 
 class Boundary(Enum):

@@ -16,7 +16,7 @@ from adjoint.base.errors import (
     MembershipError,
     NotPositiveDefiniteError,
 )
-from adjoint.spaces.series import KINDS, VANDERMONDE, rebuilt
+from adjoint.spaces.polynomials.series import KINDS, VANDERMONDE, rebuilt
 from adjoint.spaces.space import Mismatch, Space
 from adjoint.spaces.values import describe
 

@@ -8,7 +8,7 @@ import pytest
 import adjoint as ad
 from adjoint.base.errors import MembershipError
 from adjoint.spaces import Euclidean, Symmetric, Weighted
-from adjoint.spaces.operator_weighted import OperatorWeighted
+from adjoint.spaces.inner_products.operator_weighted import OperatorWeighted
 from tests.spaces.strategies import positive_matrix
 
 W = positive_matrix(3, 0)

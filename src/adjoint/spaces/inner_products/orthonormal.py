@@ -9,10 +9,10 @@ from typing import Any, Final, final
 import numpy as np
 
 from adjoint.base.errors import ArgumentError, NotPositiveDefiniteError
+from adjoint.spaces.inner_products.weighted import Weighted
+from adjoint.spaces.inner_products.weights import DiagonalWeight, SparseWeight
 from adjoint.spaces.product import Product
 from adjoint.spaces.space import Space
-from adjoint.spaces.weighted import Weighted
-from adjoint.spaces.weights import DiagonalWeight, SparseWeight
 
 # A dense Gram matrix of this size takes 200 MB.
 _LARGEST_DENSE: Final = 5000

@@ -8,7 +8,13 @@ from typing import Any, ClassVar, Final, final
 import numpy as np
 
 from adjoint.base.errors import ArgumentTypeError
-from adjoint.spaces.patterned import Layout, MatrixSubspace, Patterned, cast, complex_matrix
+from adjoint.spaces.matrices.patterned import (
+    Layout,
+    MatrixSubspace,
+    Patterned,
+    cast,
+    complex_matrix,
+)
 
 
 @final
