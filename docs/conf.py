@@ -1,4 +1,4 @@
-"""The manual as a site: `sphinx-build -W docs build/site`. Nothing is fetched, then or when read."""
+"""The manual as a site: `sphinx-build -W docs build/site`. Nothing is fetched, ever."""
 
 from typing import Any
 

@@ -200,8 +200,8 @@ def test_polynomials_of_the_closure_take_traced_points_and_numbers():
     with pytest.raises(TypeError):
         ad.grad(lambda a: (a < p) * a)(1.0)
     # What NumPy does with polynomials that nothing traced has met stays NumPy's.
-    found = ad.grad(lambda x: x * p.roots()[0] + x * (p // Legendre([0.0, 1.0]))(0.0))(0.3)
-    np.testing.assert_allclose(found, p.roots()[0] + (p // Legendre([0.0, 1.0]))(0.0))
+    found = ad.grad(lambda x: x * p.roots()[0].real + x * (p // Legendre([0.0, 1.0]))(0.0))(0.3)
+    np.testing.assert_allclose(found, p.roots()[0].real + (p // Legendre([0.0, 1.0]))(0.0))
     found = ad.grad(lambda x: x * (p % Legendre([0.0, 1.0]))(0.0) + x * p.trim().degree())(0.3)
     np.testing.assert_allclose(found, (p % Legendre([0.0, 1.0]))(0.0) + 2)
     found = ad.grad(lambda x: x * divmod(p, Legendre([0.0, 1.0]))[0](0.0) + x * (p / 2)(1.0))(0.3)

@@ -195,7 +195,7 @@ def _interior_point(problem: Problem, scales: Scales) -> Solution:
             "Quadratic programs with inequalities are solved by Clarabel, which is not installed: "
             "pip install 'adjoint[qp]'. With equations alone it is not needed."
         ) from None
-    from scipy.sparse import csc_array, triu  # late: slow to import
+    from scipy.sparse import csc_array  # late: slow to import
 
     equalities, inequalities = len(problem.b), len(problem.h)
     columns, each = scales.x, np.concatenate(scales[1:])
@@ -205,7 +205,7 @@ def _interior_point(problem: Problem, scales: Scales) -> Solution:
     settings.max_iter = 500
     settings.presolve_enable = False  # which leaves out what is larger than 1e20
     solver = clarabel.DefaultSolver(
-        csc_array(triu(columns[:, None] * problem.Q * columns)),
+        csc_array(np.triu(columns[:, None] * problem.Q * columns)),
         columns * problem.q,
         csc_array(each[:, None] * np.concatenate([problem.A, problem.G]) * columns),
         each * np.concatenate([problem.b, problem.h]),
