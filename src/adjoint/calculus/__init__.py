@@ -5,7 +5,7 @@ from adjoint.calculus.batching import vmap
 from adjoint.calculus.coordinates import Coordinates
 from adjoint.calculus.custom import linear, primitive
 from adjoint.calculus.derivative import derivative, jvp, linear_transpose, linearize, vjp
-from adjoint.calculus.derivative_tensor import derivative_tensor, higher_derivative
+from adjoint.calculus.derivative_tensor import derivative_tensor
 from adjoint.calculus.gradient import differential, grad, value_and_grad
 from adjoint.calculus.inspection import ProgramView, program
 from adjoint.calculus.jacobian import jacobian
@@ -41,7 +41,6 @@ __all__ = [
     "differential",
     "grad",
     "hessian",
-    "higher_derivative",
     "hvp",
     "implicit",
     "jacobian",

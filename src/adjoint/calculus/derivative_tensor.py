@@ -109,53 +109,6 @@ def derivative_tensor(
     return Tensor(np.moveaxis(whole, -1, 0) if outputs else whole, outputs, (source,) * order)
 
 
-def higher_derivative(function: Callable[[Any], Any], x: Any, directions: Sequence[Any]) -> Any:
-    """The k-th derivative in k directions, d^k f(x)[u_1, ..., u_k], without its tensor.
-
-    By polarisation it is the mean of e_2 ... e_k f_k(u_1 + e_2 u_2 + ... + e_k u_k) over all signs
-    e, where f_k(u) is the Taylor coefficient along u. All come from one run over a batch.
-
-    Args:
-        function: plain NumPy code of one argument.
-        x: the point, an array, a number or a pytree.
-        directions: a list or tuple of at least one direction, each with the structure of x.
-
-    Returns:
-        A result with the structure of the function's value. It is linear in each direction, and
-        does not depend on their order.
-
-    Raises:
-        ArgumentError: there is no direction. ArgumentTypeError, ShapeError, DTypeError: the
-            directions are no list or tuple, or one does not match the point.
-        NotDifferentiableError: the point or the value holds integers or booleans.
-
-    Example:
-        >>> import adjoint as ad
-        >>> import numpy as np
-        >>> u, v, w = np.eye(3)
-        >>> float(ad.higher_derivative(np.prod, np.ones(3), [u, v, w]))
-        1.0
-    """
-    check_callable(function, "higher_derivative")
-    if not isinstance(directions, (list, tuple)):
-        raise ArgumentTypeError(
-            "higher_derivative takes its directions as a list or tuple, one for each order, got a "
-            f"{type(directions).__name__}."
-        )
-    order = len(directions)
-    if not order:
-        raise ArgumentError("higher_derivative needs at least one direction, got none.")
-    chosen = Chosen(0, (x,), {})
-    vectors = [
-        matching_leaves(x, each, f"directions[{place}]") for place, each in enumerate(directions)
-    ]
-    signs = np.array(list(product((1.0,), *[(1.0, -1.0)] * (order - 1))))
-    treedef, _, found = _along(function, chosen, vectors, signs, order)
-    weights = np.prod(signs, axis=1) / len(signs)
-    leaves = [np.tensordot(weights.astype(leaf.dtype), leaf, 1) for leaf in found]
-    return pytrees.unflatten(treedef, leaves)
-
-
 def _along(
     function: Any, chosen: Chosen, vectors: Sequence[Any], combinations: Any, order: int
 ) -> tuple[Any, Any, list[Any]]:

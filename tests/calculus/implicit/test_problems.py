@@ -78,3 +78,21 @@ def test_a_derivative_that_is_applied_again_does_not_factorise_again() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(np.linalg, "inv", None)  # a second one would call it
         assert np.allclose(D(2 * x), 2 * found)
+
+
+def test_whose_tolerance_holds() -> None:
+    """The solver's own, if it was given one; and one that was given besides is checked."""
+    loose = implicit.Newton(tolerance=1e-2)
+
+    def cube(x: Any, **options: Any) -> Any:
+        return implicit.root(lambda y, x: y**3 + y - x, 1.7, x, solver=loose, **options)
+
+    assert np.isclose(cube(10.0), 2.0, rtol=1e-2)
+    with pytest.raises(NotConvergedError, match=r"1.00e-14 is allowed"):
+        implicit.root(
+            lambda y, x: np.exp(y) - x,
+            0.0,
+            10.0,
+            solver=implicit.Iteration(tolerance=0.9, limit=5),
+            tolerance=1e-14,
+        )

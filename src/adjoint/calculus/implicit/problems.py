@@ -375,10 +375,13 @@ class Problem:
     @cached_property
     def _units(self) -> Units:
         step = precision(self.layout.dtype, 0.5)
-        others = moved(self.operands, step)
-        return Units(
-            self.layout, self.values, self.residual, lambda z: self._residual(z, others), step
-        )
+        others: list[Any] = []  # made when first asked for
+
+        def beside(z: Rows) -> Rows:
+            others[:] = others or moved(self.operands, step)
+            return self._residual(z, others)
+
+        return Units(self.layout, self.values, self.residual, beside, step)
 
     def relative(self, z: Rows, residual: Rows, fixed: Sequence[Any]) -> float:
         """|f| relative to what f changes by where y and x move by their own size; the largest."""
@@ -413,13 +416,14 @@ class Problem:
 
     def check(self, z: Rows) -> None:
         """NotConvergedError unless f is zero there, as far as the tolerance goes."""
-        residual, fixed = self.linearised(z)
+        trusted = self.options.trusted
+        residual, fixed = (self.residual(z), []) if trusted else self.linearised(z)
         if not np.all(np.isfinite(z)) or not np.all(np.isfinite(residual)):
             raise NotConvergedError(
                 "The solver of an implicit function returned NaN or infinity, or a point where "
                 "its equation has that value. There is no derivative at such a point."
             )
-        if self.options.trusted:
+        if trusted:
             return
         tolerance = self.options.tolerance or precision(self.layout.dtype, 0.5)
         size = self.relative(z, residual, fixed)
