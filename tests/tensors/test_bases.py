@@ -98,7 +98,7 @@ def test_covectors_in_any_basis_are_evaluated_on():
     space = InBasis(Euclidean(2), np.array([[2.0, 1.0], [0.0, 1.0]]))
     tensor = Tensor(np.array([1.0, 2.0]), outputs=(space,))
     changed = tensor.change_of_basis(np.array([[1.0, 0.0], [3.0, 1.0]]))
-    for home in (space, space.space, changed.outputs[0]):
+    for home in (space, space.base, changed.outputs[0]):
         covector = home.riesz(np.array([1.0, -2.0]))
         value = covector(tensor())
         np.testing.assert_allclose(tensor.evaluate([covector]), value)

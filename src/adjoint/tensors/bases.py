@@ -9,12 +9,13 @@ import numpy as np
 
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, SpaceMismatchError
 from adjoint.spaces.covector import Covector
-from adjoint.spaces.space import Mismatch, Space
+from adjoint.spaces.same_elements import SameElements
+from adjoint.spaces.space import Space
 from adjoint.spaces.values import describe
 
 
 @final
-class InBasis(Space):
+class InBasis(SameElements):
     """The same vectors and the same inner product in another basis: e'_j = sum_i C_ij e_i (E.1.80).
 
     Args:
@@ -49,81 +50,30 @@ class InBasis(Space):
             )
         change = _checked(matrix, space)
         if isinstance(space, InBasis):
-            change, space = space.matrix @ change, space.space
-        self.space: Final[Space] = space
+            change, space = space.matrix @ change, space.base
+        self.base = space
         self.matrix: Final[Any] = change
         self._inverse: Final = np.linalg.inv(change)
         self.matrix.setflags(write=False)
         self._inverse.setflags(write=False)
 
-    @property
-    def dimension(self) -> int:
-        """The dimension over the reals."""
-        return self.space.dimension
-
-    @property
-    def ambient(self) -> Space:
-        """The ambient space, in its own basis."""
-        return self.space.ambient
-
-    @property
-    def _real_dtype(self) -> np.dtype[Any]:
-        return self.space._real_dtype
-
-    @property
-    def _complex(self) -> bool:
-        return self.space._complex
-
-    @property
-    def _orthonormal(self) -> bool:
-        return False
-
-    @property
-    def _full(self) -> bool:
-        return self.space._full
-
-    @property
-    def _component_space(self) -> Space:
-        return self.space._component_space
-
     def _key(self) -> tuple[Any, ...]:
-        return self.space, self.matrix.tobytes()
+        return self.base, self.matrix.tobytes()
 
     def __repr__(self) -> str:
-        return f"InBasis({self.space!r}, {self.matrix.tolist()!r})"
-
-    def _why_not(self, x: Any, deep: bool) -> Mismatch | None:
-        return self.space._why_not(x, deep)
-
-    def _zero(self) -> Any:
-        return self.space._zero()
-
-    def _zero_components(self) -> Any:
-        return self.space._zero_components()
-
-    def _pair(self, components: Any, x: Any) -> Any:
-        return self.space._pair(components, x)
-
-    def _riesz(self, x: Any) -> Any:
-        return self.space._riesz(x)
-
-    def _represent(self, components: Any) -> Any:
-        return self.space._represent(components)
-
-    def _restrict(self, components: Any) -> Any:
-        return self.space._restrict(components)
+        return f"InBasis({self.base!r}, {self.matrix.tolist()!r})"
 
     def _coordinates(self, x: Any) -> Any:
-        return self._inverse @ self.space._coordinates(x)
+        return self._inverse @ self.base._coordinates(x)
 
     def _from_coordinates(self, coordinates: Any) -> Any:
-        return self.space._from_coordinates(self.matrix @ coordinates)
+        return self.base._from_coordinates(self.matrix @ coordinates)
 
     def _component_coordinates(self, components: Any) -> Any:
-        return self.matrix.T @ self.space._component_coordinates(components)
+        return self.matrix.T @ self.base._component_coordinates(components)
 
     def _components_from_coordinates(self, coordinates: Any) -> Any:
-        return self.space._components_from_coordinates(self._inverse.T @ coordinates)
+        return self.base._components_from_coordinates(self._inverse.T @ coordinates)
 
 
 Change = tuple[Space, Any, Any]  # the space in its new basis, C, and C^-1
@@ -161,7 +111,7 @@ def own_basis(space: Space) -> Change | None:
     """The change that brings a space back to its own basis; None where it is in it."""
     if not isinstance(space, InBasis):
         return None
-    return space.space, space._inverse, space.matrix
+    return space.base, space._inverse, space.matrix
 
 
 def in_basis_of(space: Space, covector: Any) -> Any:
@@ -172,7 +122,7 @@ def in_basis_of(space: Space, covector: Any) -> Any:
 
 
 def _basis_free(space: Space) -> Space:
-    return space.space if isinstance(space, InBasis) else space
+    return space.base if isinstance(space, InBasis) else space
 
 
 def along(array: Any, matrix: Any, axis: int) -> Any:

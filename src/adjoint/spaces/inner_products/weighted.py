@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +24,8 @@ from adjoint.spaces.inner_products.weights import (
     SparseWeight,
     Weight,
 )
-from adjoint.spaces.space import Dual, Mismatch, Space
+from adjoint.spaces.same_elements import SameElements
+from adjoint.spaces.space import Dual, Space
 from adjoint.spaces.values import describe
 
 
@@ -36,7 +37,7 @@ class _Frame(Enum):
     COORDINATES = "the real coordinates"
 
 
-class Weighted(Space):
+class Weighted(SameElements):
     """The space `base` under <x, y> = x' W y (E.1.25), or Re x^H W y where it is complex.
 
     Args:
@@ -83,7 +84,7 @@ class Weighted(Space):
                 "Weighted takes a base whose basis is orthonormal, for x' W y to have one meaning. "
                 f"Got {base!r}. Give the one weight that is meant to the space without weights."
             )
-        self.base: Final = base
+        self.base = base
         self._frame, self._weight = _read_weight(base, weight)
         if isinstance(self._weight, MapWeight):
             self._try_map(self._weight)
@@ -93,56 +94,11 @@ class Weighted(Space):
         """The weight: a read-only array, a SciPy sparse array, or the map that was given."""
         return self._weight.given
 
-    @property
-    def dimension(self) -> int:
-        """The dimension over the reals."""
-        return self.base.dimension
-
-    @property
-    def ambient(self) -> Space:
-        """The ambient space of the base."""
-        return self.base.ambient
-
-    @property
-    def _real_dtype(self) -> np.dtype[Any]:
-        return self.base._real_dtype
-
-    @property
-    def _complex(self) -> bool:
-        return self.base._complex
-
-    @property
-    def _orthonormal(self) -> bool:
-        return False
-
-    @property
-    def _full(self) -> bool:
-        return self.base._full
-
-    @property
-    def _component_space(self) -> Space:
-        return self.base._component_space
-
     def _key(self) -> tuple[Any, ...]:
         return self.base, self._weight
 
     def __repr__(self) -> str:
         return f"Weighted({self.base!r}, {self._weight.describe()})"
-
-    def _why_not(self, x: Any, deep: bool) -> Mismatch | None:
-        found = self.base._why_not(x, deep)
-        if found is not None and not found.path:
-            return found._replace(expected=self)
-        return found
-
-    def _zero(self) -> Any:
-        return self.base._zero()
-
-    def _zero_components(self) -> Any:
-        return self.base._zero_components()
-
-    def _pair(self, components: Any, x: Any) -> Any:
-        return self.base._pair(components, x)
 
     # Both are self-adjoint where they are applied whole: after `_restrict`, which projects.
 
@@ -187,21 +143,6 @@ class Weighted(Space):
     def _shaped(self, flat: Any) -> Any:
         assert isinstance(self.base, Euclidean)
         return np.reshape(flat, self.base.shape) if self.base.shape else flat[0]
-
-    def _restrict(self, components: Any) -> Any:
-        return self.base._restrict(components)
-
-    def _coordinates(self, x: Any) -> Any:
-        return self.base._coordinates(x)
-
-    def _from_coordinates(self, coordinates: Any) -> Any:
-        return self.base._from_coordinates(coordinates)
-
-    def _component_coordinates(self, components: Any) -> Any:
-        return self.base._component_coordinates(components)
-
-    def _components_from_coordinates(self, coordinates: Any) -> Any:
-        return self.base._components_from_coordinates(coordinates)
 
     def _try_map(self, weight: MapWeight) -> None:
         """Check on two random elements what can be checked: symmetry, positivity, the inverse."""
