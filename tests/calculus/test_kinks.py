@@ -136,6 +136,8 @@ def test_rows(function, point, kind, left, right, used):
         (lambda x: np.maximum(x, x), (1.0,)),
         (lambda x: np.where(x == x, x, 0.0), (1.0,)),
         (lambda n: n * abs(2 - n), (2,)),
+        (np.sinc, (0.0,)),
+        (ad.grad(scipy.special.j1), (0.0,)),
     ],
 )
 def test_where_there_is_none(function, point):

@@ -60,6 +60,13 @@ KNOWN: list[tuple[Any, Callable[[Any], Any], float]] = [
     (special.gamma, mpmath.gamma, 1.7),
     (special.psi, lambda x: mpmath.psi(0, x), 1.7),
     (special.j1, lambda x: mpmath.besselj(1, x), 1.7),
+    # Where a quotient would cancel:
+    (special.j0, lambda x: mpmath.besselj(0, x), 1e-3),
+    (special.j1, lambda x: mpmath.besselj(1, x), 1e-3),
+    (special.i1, lambda x: mpmath.besseli(1, x), 1e-3),
+    (special.i1e, lambda x: mpmath.besseli(1, x) * mpmath.exp(-x), 1e-3),
+    (np.sinc, lambda x: mpmath.sinc(mpmath.pi * x), 1e-3),
+    (np.sinc, lambda x: mpmath.sinc(mpmath.pi * x), 0.0),
     (special.ndtri, lambda p: mpmath.sqrt(2) * mpmath.erfinv(2 * p - 1), 0.3),
 ]
 

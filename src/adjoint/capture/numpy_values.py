@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import factorial
 from typing import Any
 
 import numpy as np
@@ -106,8 +107,18 @@ def fix(x: Any) -> Any:
 @implements(np.sinc)
 def sinc(x: Any) -> Any:
     """Return the normalized sinc function."""
-    y = np.pi * np.where(x == 0, 1.0e-20, x)
-    return np.where(x == 0, 1 - np.square(np.pi * x) / 6, np.sin(y) / y)
+    # Near 0 its series, for the derivatives of sin(y) / y cancel there; ten terms are enough for
+    # derivatives of high order too.
+    y = np.pi * x
+    small: Any = True
+    for part in (y.real, y.imag) if y.dtype.kind == "c" else (y,):
+        small = small & (part > -1) & (part < 1)
+    square = np.square(np.where(small, y, 0))
+    series: Any = 0.0
+    for k in range(10, -1, -1):
+        series = (-1) ** k / factorial(2 * k + 1) + square * series
+    y = np.where(small, 1, y)
+    return np.where(small, series, np.sin(y) / y)
 
 
 @implements(np.angle)

@@ -60,10 +60,14 @@ _row("logit", lambda x, y: 1 / (x * (1 - x)), on=_UNIT)
 _row("log_expit", lambda x, y: call("expit", -x), on=_REAL)
 
 
+def _near_zero(x: Any) -> Any:
+    return np.less(x, 0.5) & np.greater(x, -0.5)  # |x| would be a kink of its own at 0
+
+
 def _exprel_slope(x: Any, y: Any) -> Any:
     # (exp(x) - exprel(x)) / x; near 0 that cancels, and its series sum_k x^k / (k! (k + 2)) is
     # summed.
-    small = np.less(np.absolute(x), 0.5)
+    small = _near_zero(x)
     series: Any = 0.0
     for k in range(18, -1, -1):  # enough for its derivatives too
         series = 1 / (math.factorial(k) * (k + 2)) + select(small, x, 0.0) * series
@@ -173,21 +177,35 @@ _row(
 )
 
 
-def _half_at_zero(x: Any, y: Any) -> Any:
-    """y / x where y ~ x / 2 near 0."""
-    return select(np.equal(x, 0), 0.5, y / select(np.equal(x, 0), 1.0, x))
+def _over_x(sign: int, x: Any, y: Any) -> Any:
+    """y / x where y is the Bessel function j1 (sign -1) or i1 (sign 1).
+
+    Near 0, where derivatives of a quotient cancel, sum_k (sign x^2 / 4)^k / (2 k! (k + 1)!).
+    """
+    small = _near_zero(x)
+    square = sign * 0.25 * np.square(select(small, x, 0.0))
+    series: Any = 0.0
+    for k in range(10, -1, -1):  # enough for its derivatives too
+        series = 0.5 / (math.factorial(k) * math.factorial(k + 1)) + square * series
+    return select(small, series, y / select(small, 1.0, x))
+
+
+def _i1e_over_x(x: Any, y: Any) -> Any:
+    small = _near_zero(x)
+    near = np.exp(-np.absolute(x)) * _over_x(1, select(small, x, 0.0), 0.0)
+    return select(small, near, y / select(small, 1.0, x))
 
 
 _row("j0", lambda x, y: -call("j1", x), on=_POSITIVE)
-_row("j1", lambda x, y: call("j0", x) - _half_at_zero(x, y), on=_POSITIVE)
+_row("j1", lambda x, y: call("j0", x) - _over_x(-1, x, y), on=_POSITIVE)
 _row("y0", lambda x, y: -call("y1", x), on=_POSITIVE)
 _row("y1", lambda x, y: call("y0", x) - y / x, on=_POSITIVE)
 _row("i0", lambda x, y: call("i1", x), on=_POSITIVE)
-_row("i1", lambda x, y: call("i0", x) - _half_at_zero(x, y), on=_POSITIVE)
+_row("i1", lambda x, y: call("i0", x) - _over_x(1, x, y), on=_POSITIVE)
 _row("i0e", lambda x, y: call("i1e", x) - np.sign(x) * y, on=_POSITIVE)
 _row(
     "i1e",
-    lambda x, y: call("i0e", x) - y * np.sign(x) - _half_at_zero(x, y),
+    lambda x, y: call("i0e", x) - y * np.sign(x) - _i1e_over_x(x, y),
     on=_POSITIVE,
 )
 _row("k0", lambda x, y: -call("k1", x), on=_POSITIVE)
