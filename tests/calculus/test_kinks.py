@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 
 import numpy as np
 import pytest
@@ -331,3 +332,9 @@ def test_the_kink_of_a_constant_operand_is_none():
     """0^y has no kink in y > 0, though x^y has one in x."""
     assert ad.kinks(lambda y: np.power(np.zeros(2), y), np.array([0.5, 0.7])) == []
     assert only(np.power, np.zeros(1), np.full(1, 0.5)).kind is STEEP
+
+
+def test_a_list_of_kinks_is_short_to_read():
+    found = ad.kinks(lambda x: np.abs(x).sum(), np.array([0.0, 1.0, 0.0]))
+    assert len(repr(found)) < 120
+    assert re.fullmatch(r"\[<Kink: absolute at .*test_kinks\.py:\d+, 2 entries>\]", repr(found))

@@ -17,7 +17,7 @@ from adjoint.program import Equation
 from adjoint.spaces.values import is_real_scalar
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Kink:
     """An operation that was applied at, or near, points where it is not differentiable.
 
@@ -56,17 +56,25 @@ class Kink:
     def __len__(self) -> int:
         return len(self.indices)
 
+    def __repr__(self) -> str:
+        place = f" at {self.line}" if self.line else ""
+        return f"<Kink: {self.operation}{place}, {len(self)} {_entries(len(self))}>"
+
     def __str__(self) -> str:
         place = f" at {self.line}" if self.line else ""
         text = f": {self.text}" if self.text else ""
         head = f"{self.operation}{place}{text}\n  {self.kind.value}, {len(self)} "
-        head += "entry" if len(self) == 1 else "entries"
+        head += _entries(len(self))
         rows = [_entry_text(self, number) for number in range(min(len(self), _SHOWN))]
         rest = [f"  and {len(self) - _SHOWN} more"] if len(self) > _SHOWN else []
         return "\n".join([head, *rows, *rest])
 
 
 _SHOWN = 4
+
+
+def _entries(count: int) -> str:
+    return "entry" if count == 1 else "entries"
 
 
 def _entry_text(kink: Kink, number: int) -> str:
