@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from pathlib import Path
 from typing import final
 
@@ -54,7 +53,7 @@ class Drawing:
             )
         if not target.parent.is_dir():
             raise FileNotFoundError(f"There is no directory {str(target.parent)!r} to save in.")
-        beside = target.with_name(f".{secrets.token_hex(8)}")
+        beside = target.with_name(f".{os.urandom(8).hex()}")
         try:
             beside.write_text(forms[suffix](), encoding="utf-8", newline="\n")
             beside.replace(target)

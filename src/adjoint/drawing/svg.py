@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from xml.sax.saxutils import escape, quoteattr
+from html import escape
 
 from adjoint.drawing.graph import Kind, Picture
 from adjoint.drawing.layout import Box, Edge, place
@@ -170,7 +170,7 @@ def _curve(points: Sequence[tuple[float, float]]) -> str:
 
 def _box_parts(picture: Picture, box: Box) -> list[str]:
     centre = box.x + box.width / 2
-    name = quoteattr(clean(picture.name))
+    name = f'"{escape(clean(picture.name))}"'
     parts = [
         f'<g class="node {picture.kind.value}" data-name={name}>',
         f"<title>{_safe(picture.tip)}</title>",
