@@ -9,6 +9,7 @@ solves with the mass matrix, the gradient is a function, and the mesh does not m
 
 The first of the three problems is the least: to find d itself, J(u) = ½‖u - d‖².
 
+    pip install 'adjoint[fem]'
     python examples/poisson_control.py
 
 After Schwedes, Ham, Funke, Piggott, "Mesh Dependence in PDE-Constrained Optimisation" (2017).

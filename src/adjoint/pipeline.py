@@ -393,10 +393,14 @@ def inline(program: Program, arguments: Sequence[Any]) -> list[Any]:
         return atom.value if isinstance(atom, Literal) else values[atom]
 
     for equation in program.equations:
-        if equation.inputs:
-            results = apply(equation.operation, [value(atom) for atom in equation.inputs])
-        else:
+        operands = [value(atom) for atom in equation.inputs]
+        if not operands:
             results = apply_beside(equation.operation, arguments)
+        elif equation.derived and all(map(is_known, operands)):  # computed here and now
+            with errstate(all="ignore"):
+                results = apply(equation.operation, operands)
+        else:
+            results = apply(equation.operation, operands)
         if not equation.primitive.multiple:
             results = (results,)
         if equation.derived:

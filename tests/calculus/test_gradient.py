@@ -384,6 +384,20 @@ def test_point_outside_the_space():
             take()
 
 
+def test_point_outside_the_space_is_found_before_the_function_runs():
+    def value(p):
+        return p(0.5) ** 2  # an array cannot be called
+
+    space, point = ad.spaces.Polynomials(3), np.ones(4)
+    for take in (
+        lambda: ad.grad(value, space=space)(point),
+        lambda: ad.value_and_grad(value, space=space)(point),
+        lambda: ad.hvp(value, point, point, space=space),
+    ):
+        with pytest.raises(ad.errors.MembershipError, match="elements are Legendre"):
+            take()
+
+
 @pytest.mark.parametrize("transform", [ad.grad, ad.value_and_grad])
 def test_a_space_that_is_none(transform):
     with pytest.raises(ad.errors.ArgumentTypeError, match="A space was expected for space"):

@@ -9,11 +9,12 @@ import adjoint as ad
 from adjoint.base.errors import (
     ArgumentError,
     ArgumentTypeError,
+    DroppedDerivativeError,
     NotConvergedError,
     NotPositiveDefiniteError,
 )
 from adjoint.manifolds import Sphere
-from adjoint.spaces import Euclidean, Metric, Symmetric, Weighted
+from adjoint.spaces import ConjugateGradient, Euclidean, Metric, Symmetric, Weighted
 from tests.spaces.strategies import positive_matrix
 
 RNG = np.random.default_rng(7)
@@ -215,3 +216,22 @@ def test_wrong_arguments():
     with pytest.raises(ArgumentTypeError, match="domain"):
         ad.pullback_metric(softmax, domain=np.eye(2))
     assert repr(ad.pullback_metric(softmax)) == "Metric(pulled back by softmax)"
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        lambda a: ad.pullback_metric(lambda y: a * y).at(np.ones(2)),
+        lambda a: Weighted(Euclidean(2), ConjugateGradient(Euclidean(2), lambda u: a * a * u)),
+    ],
+    ids=["pulled back", "conjugate gradients"],
+)
+def test_an_inner_product_that_reads_a_traced_number_is_refused(space):
+    """It is recorded whole, as a linear map of one vector: the derivative would be lost."""
+
+    def function(a):
+        return space(a).inner(a * np.ones(2), np.ones(2))
+
+    assert np.isclose(function(2.0), 16.0)
+    with pytest.raises(DroppedDerivativeError, match="The inner product of a space"):
+        ad.grad(function)(2.0)

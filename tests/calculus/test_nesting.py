@@ -311,3 +311,18 @@ def test_programs_with_riesz_maps_are_found_again():
     for scale in (1.0, 2.0):
         outer(scale * X)
     assert ad.cache_info().misses == before
+
+
+def test_what_an_inner_derivative_adds_is_quiet_at_a_known_point():
+    """It is computed while the outer function is captured: 1 / sqrt(0), which np.where leaves out.
+
+    Warnings are errors here.
+    """
+
+    def inner(y):
+        return np.where(y > 0, np.sqrt(np.maximum(y, 0)), y**2)
+
+    def directional(u):
+        return np.sum(ad.jvp(inner, (np.array([-1.0, 4.0]),), (u,))[1])
+
+    close(ad.grad(directional)(np.ones(2)), [-2.0, 0.25])

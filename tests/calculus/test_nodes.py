@@ -236,6 +236,17 @@ def test_nodes_follow_the_users_order_and_lines():
     assert int(number) == f.__code__.co_firstlineno + 1
 
 
+def test_the_line_of_a_transformed_function_is_not_one_of_this_package():
+    def f(x):
+        return np.sum(np.abs(x))
+
+    x = np.zeros((2, 3))
+    for nodes in (ad.nodes(ad.vmap(f), x), ad.nodes(ad.jit(f), x), ad.nodes(ad.grad(f), x[0])):
+        lines = [node.line for node in nodes.equations if node.line]
+        assert lines
+        assert all(line.rpartition(":")[0] == __file__ for line in lines)
+
+
 def test_values_operands_and_names_are_those_of_the_program():
     text = str(ad.program(graph, X, B))
     for node in ad.nodes(graph, X, B).equations:

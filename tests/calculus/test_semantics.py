@@ -83,6 +83,25 @@ def test_second_derivatives_of_branches_that_were_not_taken():
     assert ad.grad(ad.grad(lambda x: np.where(x > 0, np.sqrt(x), 0.0)))(0.0) == 0
 
 
+def test_zeros_are_strong_inside_of_rules():
+    """Where a rule of the user's takes a derivative, and another rule gives the transpose."""
+
+    def branch(x):
+        return np.where(x > 0, np.sqrt(np.maximum(x, 0)), x**2)
+
+    branched = ad.primitive(branch)
+    branched.vjp(lambda x: ad.vjp(branch, x))
+
+    @branched.jvp
+    def rule(primals, tangents):
+        value, pull = ad.vjp(branch, *primals)
+        return value, pull(tangents[0])[0]  # its derivative is symmetric
+
+    x = np.array([-1.0, 4.0])
+    np.testing.assert_array_equal(ad.jvp(branched, (x,), (np.ones(2),))[1], [-2, 0.25])
+    np.testing.assert_array_equal(ad.grad(lambda x: np.sum(branched(x)))(x), [-2, 0.25])
+
+
 def test_data_that_are_masked_may_be_nan():
     data = np.array([1.0, np.nan, 3.0])
     w = np.ones(3)

@@ -17,6 +17,7 @@ import numpy
 import numpy as np
 import numpy as xp
 import pytest
+import scipy.sparse
 from numpy import array, cos, zeros
 from numpy import float64 as double
 
@@ -402,6 +403,15 @@ def test_what_is_not_reached_is_right_or_refused(function: Any) -> None:
         return
     right_or_refused(function, 0.73)
     assert not OUTSIDE.any()
+
+
+def test_a_sparse_matrix_is_referred_to_linear() -> None:
+    matrix = scipy.sparse.eye_array(3).tocsr()
+    for product in (lambda x: matrix @ x, lambda x: matrix.dot(x)):
+        with pytest.raises(ad.errors.DroppedDerivativeError, match=r"ad\.linear, if it is linear"):
+            ad.grad(lambda x, product=product: np.sum(product(x)))(np.ones(3))
+    with pytest.raises(ad.errors.DTypeError, match=r"ad\.linear\(lambda x: m @ x"):
+        ad.grad(lambda x: np.sum(x @ matrix))(np.ones(3))
 
 
 def test_integer_arrays_take_no_floats() -> None:

@@ -47,6 +47,20 @@ def test_tangent_spaces_are_spaces(manifold):
 
 
 @each
+def test_a_tangent_space_stays_that_of_its_point(manifold):
+    """Whatever is written later into the array that it was asked at."""
+    x = manifold.random(0)
+    kept = manifold.tangent_space(x.copy())
+    space = manifold.tangent_space(x)
+    u = space.random(1)
+    x *= -2
+    assert space == kept
+    assert hash(space) == hash(kept)
+    assert space.inner(u, u) == kept.inner(u, u)
+    assert space.contains(u)
+
+
+@each
 def test_random_points_are_points_and_come_again(manifold):
     x = manifold.random(3)
     assert manifold.contains(x)

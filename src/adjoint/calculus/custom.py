@@ -32,6 +32,7 @@ from adjoint.maps import LinearMap
 from adjoint.primitives.calls import LINEAR_CALL, LinearFunction
 from adjoint.primitives.custom import CUSTOM_CALL
 from adjoint.program import operation
+from adjoint.spaces import opaque
 from adjoint.transforms import tangent_type
 
 Results = tuple[tuple[ArrayType, ...], Any]
@@ -413,3 +414,6 @@ class _Linear:
 
         back = None if self.backward is None else backward
         return LinearFunction(forward, back, types, outputs, self.name), output_tree
+
+
+opaque.LINEAR = _Linear

@@ -14,7 +14,7 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.base.errors import NotLinearError
-from adjoint.pipeline import Compiled, compile_program
+from adjoint.pipeline import Compiled, compile_program, watch_all
 from adjoint.primitives.custom import (
     CONSTANT,
     CUSTOM_CALL,
@@ -241,7 +241,8 @@ def linear_call(
 
     def evaluate(*arrays: Any) -> tuple[Any, ...]:
         if not compiled:
-            compiled.append(compile_program(forward()))
+            program = forward()
+            compiled.append(compile_program(program, watch_all(program)))
         return compiled[0](arrays)
 
     def derive(moving: Marks) -> Pushed:

@@ -159,7 +159,7 @@ class _Plan(NamedTuple):
     places: Any
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=8)  # few: they grow as the tensors do
 def _plan(dimension: int, order: int) -> _Plan:
     indices = list(combinations_with_replacement(range(dimension), order))
     numbers = {index: number for number, index in enumerate(indices)}

@@ -78,10 +78,9 @@ def _split_aux(treedef: Any) -> Any:
     return None if children[1].is_leaf() else children[1]
 
 
-def _finished(chosen: Chosen, cotangents: list[Any], space: Space | TangentBundle | None) -> Any:
-    if space is None:
-        return chosen.unflatten(cotangents)
-    return represent(space, chosen.unflatten(cotangents), chosen.point)
+def _home(chosen: Chosen, space: Space | TangentBundle | None) -> Space | None:
+    """The space at the point, found before the function runs: it may fail at what is not in it."""
+    return None if space is None else space_of(chosen.point, space, "the argument")
 
 
 def grad(
@@ -124,8 +123,9 @@ def grad(
 
     def gradient(*args: Any, **kwargs: Any) -> Any:
         chosen = Chosen(argnums, args, kwargs)
+        home = _home(chosen, space)
         _, cotangents, aux = _reverse(function, chosen, has_aux, False, "grad")
-        result = _finished(chosen, cotangents, space)
+        result = represent(home, chosen.unflatten(cotangents))
         return (result, aux) if has_aux else result
 
     return gradient
@@ -156,8 +156,9 @@ def value_and_grad(
 
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
         chosen = Chosen(argnums, args, kwargs)
+        home = _home(chosen, space)
         value, cotangents, aux = _reverse(function, chosen, has_aux, True, "value_and_grad")
-        result = _finished(chosen, cotangents, space)
+        result = represent(home, chosen.unflatten(cotangents))
         return ((value, aux) if has_aux else value, result)
 
     return value_and_gradient

@@ -98,9 +98,9 @@ def kinks(
     infinite slopes (sqrt at 0, arcsin at 1, ...), hypot at the origin, and comparisons of equals,
     by which `np.where` and Python's `if` choose a branch. Only where an operand depends on a
     floating-point argument. Not looked at are what capture does not enter (a custom primitive), the
-    order that `np.sort` finds, the interval that `np.interp` and `np.searchsorted` find, matrices
-    with repeated eigenvalues, cuts in the complex plane, and what leaves no operation behind: `if
-    x:` without a comparison, and `int(x)`.
+    equations of implicit functions, the order that `np.sort` finds, the interval that `np.interp`
+    and `np.searchsorted` find, matrices with repeated eigenvalues, cuts in the complex plane, and
+    what leaves no operation behind: `if x:` without a comparison, and `int(x)`.
 
     Args:
         function: plain NumPy code.

@@ -8,7 +8,7 @@ from typing import Any
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType
 from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
-from adjoint.capture import Traced, apply, is_known, traced_type, unwrap
+from adjoint.capture import Traced, apply, is_known, sealed, traced_type, unwrap
 from adjoint.primitives.calls import LINEAR_CALL, LinearFunction
 from adjoint.program import operation
 from adjoint.spaces import Metric, Space, TangentBundle, infer, opaque
@@ -35,10 +35,9 @@ def check_space(space: Any, argument: str) -> None:
         )
 
 
-def represent(space: Space | TangentBundle, components: Any, point: Any) -> Any:
-    """The Riesz representative of a covector given by ambient components."""
-    home = _resolved(space, point, "the argument")
-    return home._represent(home._restrict(components))
+def represent(home: Space | None, components: Any) -> Any:
+    """The Riesz representative of a covector given by components; without a space, those."""
+    return components if home is None else home._represent(home._restrict(components))
 
 
 def _resolved(space: Space | TangentBundle, point: Any, argument: str) -> Space:
@@ -70,7 +69,9 @@ def apply_whole(function: Any, tree: Any) -> Any:
 @lru_cache(maxsize=256)  # the same one again, so that programs that hold it are found again
 def _whole(function: Any, treedef: Any, types: tuple[ArrayType, ...]) -> LinearFunction:
     def on_leaves(*arrays: Any) -> tuple[Any, ...]:
-        return tuple(pytrees.leaves(function(pytrees.unflatten(treedef, arrays))))
+        with sealed("The inner product of a space"):
+            found = function(pytrees.unflatten(treedef, arrays))
+        return tuple(pytrees.leaves(found))
 
     return LinearFunction(on_leaves, on_leaves, types, types, "riesz")
 

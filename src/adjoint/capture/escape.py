@@ -31,10 +31,9 @@ _ADVICE = {
     "elsewhere.)",
     "complex": "Write x.astype(complex) instead.",
     "np.asarray": "An array was handed to code that capture does not enter. Write that part in "
-    "NumPy, give its derivative with "
-    "ad.primitive, or pass ad.stop_gradient(x) if the derivative is not wanted. To fill an array "
-    "in a loop, make it "
-    "inside the function: out = np.zeros(n).",
+    "NumPy, give its derivative with ad.primitive (with ad.linear, if it is linear, such as the "
+    "product with a sparse matrix), or pass ad.stop_gradient(x) if the derivative is not wanted. "
+    "To fill an array in a loop, make it inside the function: out = np.zeros(n).",
 }
 
 

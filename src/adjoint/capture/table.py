@@ -141,8 +141,8 @@ def as_operand(value: Any) -> Any:
         kind = type(value)
         raise DTypeError(
             f"A {kind.__module__}.{kind.__name__} was combined with a traced array; only arrays "
-            f"and "
-            "numbers can be. Make it an array first (a sparse matrix: m.toarray())."
+            "and numbers can be. Make it an array first. For a sparse matrix m there is "
+            "ad.linear(lambda x: m @ x, lambda w: m.T @ w), too."
         )
     return found
 

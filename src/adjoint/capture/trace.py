@@ -29,6 +29,7 @@ _SCALARS: Final = {
     complex: array_type((), np.dtype(complex), True),
     bool: array_type((), np.dtype(bool)),
 }
+_PACKAGE: Final = __file__.rpartition("capture")[0]
 _state = threading.local()
 
 
@@ -316,8 +317,9 @@ def user_line() -> str:
     """Where the user's code stands: the innermost frame outside this package and NumPy."""
     frame: Any = sys._getframe(1)
     while frame is not None:
-        name = frame.f_globals.get("__name__", "")
-        if not name.startswith(("adjoint.", "numpy.")):
-            return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        name = frame.f_globals.get("__name__", "")  # of clones there is none
+        file = frame.f_code.co_filename
+        if not (name.startswith(("adjoint.", "numpy.")) or file.startswith(_PACKAGE)):
+            return f"{file}:{frame.f_lineno}"
         frame = frame.f_back
     return ""

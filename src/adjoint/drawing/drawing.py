@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import final
 
 from adjoint.base.errors import ArgumentError
+from adjoint.base.files import write_whole
 from adjoint.drawing.page import html_text
 
 
@@ -51,15 +52,7 @@ class Drawing:
                 f"A drawing is saved as .svg or .html, got {str(target)!r}. Browsers and most "
                 "editors of pictures turn an SVG file into other forms."
             )
-        if not target.parent.is_dir():
-            raise FileNotFoundError(f"There is no directory {str(target.parent)!r} to save in.")
-        beside = target.with_name(f".{os.urandom(8).hex()}")
-        try:
-            beside.write_text(forms[suffix](), encoding="utf-8", newline="\n")
-            beside.replace(target)
-        except BaseException:
-            beside.unlink(missing_ok=True)
-            raise
+        write_whole(target, forms[suffix]())
 
     def _repr_svg_(self) -> str:
         return self._svg

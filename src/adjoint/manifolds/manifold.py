@@ -8,8 +8,9 @@ from typing import Any, NoReturn, final
 import numpy as np
 
 from adjoint.base.errors import ArgumentTypeError, MembershipError
+from adjoint.base.pytrees import tree_map
 from adjoint.spaces import Euclidean, Space, TangentBundle
-from adjoint.spaces.values import describe
+from adjoint.spaces.values import copied, describe
 
 # Deviations of a point from its manifold that a few dozen roundings can explain.
 ROUNDINGS = 256
@@ -100,7 +101,8 @@ class Manifold(TangentBundle):
     def at(self, x: Any, argument: str = "x") -> Space:
         """The tangent space at x, as `tangent_space`."""
         self.check(x, argument)
-        return self._tangent_space(x)
+        # The space is that of the point as it is now, whatever is written into the array later.
+        return self._tangent_space(tree_map(lambda leaf: copied(leaf, writeable=False), x))
 
     @final
     def retract(self, x: Any, u: Any) -> Any:

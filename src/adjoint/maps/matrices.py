@@ -8,7 +8,7 @@ import numpy as np
 
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.maps.linear_map import LinearMap, inverse_matrix, matrix_map
-from adjoint.spaces import Euclidean, Space, Weighted
+from adjoint.spaces import Euclidean, Space, Weighted, opaque
 from adjoint.spaces.values import describe
 
 
@@ -44,7 +44,8 @@ def from_matrix(matrix: Any, domain: Space, codomain: Space, name: str | None = 
         )
     is_complex, shape = held.dtype.kind == "c", tuple(held.shape)
     if shape == (codomain.dimension, domain.dimension) and not is_complex:
-        return matrix_map(held, domain, codomain, name)
+        found = matrix_map(held, domain, codomain, name)
+        return found if isinstance(held, np.ndarray) else _whole(found)
     sizes = (_entries(codomain), _entries(domain))
     if shape != sizes:
         raise ArgumentError(
@@ -57,7 +58,8 @@ def from_matrix(matrix: Any, domain: Space, codomain: Space, name: str | None = 
             f"A complex matrix or domain needs a complex codomain. Got {codomain!r}. "
             "Compose with the real part, or use a real matrix in coordinates."
         )
-    return _entry_map(held, domain, codomain, name)
+    found = _entry_map(held, domain, codomain, name)
+    return found if isinstance(held, np.ndarray) else _whole(found)
 
 
 def _entry_map(matrix: Any, domain: Space, codomain: Space, name: str | None) -> LinearMap:
@@ -123,13 +125,23 @@ def from_scipy(operator: Any, domain: Space, codomain: Space, name: str | None =
         found = operator.rmatvec(codomain._component_coordinates(components))
         return domain._components_from_coordinates(found)
 
-    return LinearMap(
+    found = LinearMap(
         domain,
         codomain,
         lambda u: codomain._from_coordinates(operator.matvec(domain._coordinates(u))),
         transpose if _has_transpose(operator, codomain) else None,
         name=name,
     )
+    return _whole(found)
+
+
+def _whole(found: LinearMap) -> LinearMap:
+    """The map as one operation on traced arrays, which SciPy's products do not take."""
+    name = found.name or "linear map"
+    apply, pull = found._apply, found._transpose
+    back = None if pull is None else opaque.LINEAR(pull, apply, name)
+    forward = opaque.LINEAR(apply, pull, name)
+    return LinearMap(found.domain, found.codomain, forward, back, name=found.name)
 
 
 def _has_transpose(operator: Any, codomain: Space) -> bool:

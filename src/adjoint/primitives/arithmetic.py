@@ -139,7 +139,7 @@ DIVIDE = elementwise(
         sample(draw(3, dtype=np.float32), python_float(low=0.5)),
     ),
 )
-RECIPROCAL = elementwise(
+elementwise(
     np.reciprocal,
     lambda x, result: -result * result,
     taylor=_reciprocal_taylor,

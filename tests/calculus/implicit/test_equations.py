@@ -419,12 +419,47 @@ def test_nothing_to_solve() -> None:
     assert ad.vmap(cube)(np.zeros(0)).shape == (0,)
 
 
+def test_a_program_seen_under_another_setting_of_kinks_leaves_its_equation_as_it_is() -> None:
+    def y(x: Any) -> Any:
+        return ad.implicit.root(lambda y, x: y - np.abs(x) - 1.0, 0.5, x)
+
+    with ad.config(kink=1.0):
+        view = ad.program(y, 0.0)
+    view.vjp()  # derives the same equation with a kink of 1/2
+    with ad.config(kink=1.0):
+        assert float(ad.grad(y)(0.0)) == 1.0
+    assert float(ad.grad(y)(0.0)) == 0.0
+
+
 def test_the_setting_of_kinks_reaches_the_equation() -> None:
     """y = 2 |x|, whose derivative at 0 is a setting, which tells programs apart."""
     derivative = ad.grad(lambda x: implicit.root(lambda y, x: y / 2 - np.abs(x), 0.0, x))
     for kink, expected in ((0.5, 0.0), (1.0, 2.0), (0.0, -2.0), (0.5, 0.0)):
         with ad.config(kink=kink):
             assert np.isclose(derivative(0.0), expected)
+
+
+@pytest.mark.parametrize("linear_solver", [None, implicit.Krylov()])
+def test_zeros_are_strong_in_equations(linear_solver: Any) -> None:
+    """Where np.where leaves a slope of infinity out, as in any other derivative."""
+    W, x = np.array([[2.0, 1.0], [1.0, 3.0]]), np.array([-1.0, -2.0])
+
+    def residual(y: Any, x: Any) -> Any:
+        return np.where(y > 0, np.sqrt(np.maximum(y, 0)), W @ y) - x
+
+    def objective(y: Any, x: Any) -> Any:
+        return np.sum(np.where(y > 0, np.sqrt(np.maximum(y, 0)), 0.0) + (y - x) ** 2)
+
+    def root(x: Any) -> Any:
+        return implicit.root(residual, -np.ones(2), x, linear_solver=linear_solver)
+
+    def least(x: Any) -> Any:
+        return implicit.argmin(objective, -np.ones(2), x, linear_solver=linear_solver)
+
+    assert np.allclose(root(x), np.linalg.solve(W, x))
+    assert np.allclose(ad.grad(lambda x: root(x)[0])(x), np.linalg.inv(W)[0])
+    assert np.allclose(least(x), x)
+    assert np.allclose(ad.jacobian(least)(x), np.eye(2))
 
 
 @pytest.mark.parametrize("solver", [implicit.Iteration(), implicit.Anderson(), implicit.Newton()])

@@ -21,7 +21,7 @@ from adjoint.calculus.implicit.systems import Facts, Operator
 from adjoint.calculus.representation import check_space
 from adjoint.capture import Captured, Traced, capture, is_known, traced_type, unwrap
 from adjoint.maps import LinearMap
-from adjoint.pipeline import prepare, run
+from adjoint.pipeline import prepare, run, watch_all
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.gathering import GATHER, GATHER_ADD
 from adjoint.primitives.solving import LINEAR_SOLVE
@@ -128,7 +128,8 @@ def _staged(
     pushed = linear_part(ordered, len(kept), (True,) * count, values, types, name, "unknowns")
     staged = stage(whole_program(pushed, types), len(kept), 0)
     require_square(staged.late.input_types[staged.residuals :], types, name)
-    return staged.early, (), Operator(staged.late, staged.residuals, facts)
+    core = Operator(staged.late, staged.residuals, facts)
+    return staged.early, watch_all(staged.early), core
 
 
 def require_square(unknowns: Sequence[ArrayType], values: Sequence[ArrayType], name: str) -> None:

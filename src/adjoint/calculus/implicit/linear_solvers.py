@@ -77,9 +77,9 @@ class Direct(LinearSolver):
 
     The operator is applied to a basis in one run over a batch. A batch of systems, and an operator
     that does to every entry what it does to the others, give as many small matrices: a million
-    independent scalar equations take a million numbers. The last inverse is kept, so that a
-    derivative that is applied again does not factorise again. Of a SciPy sparse matrix, the sparse
-    LU factorisation is taken.
+    independent scalar equations take a million numbers. The last inverse is kept unless it is
+    large, so that a derivative that is applied again does not factorise again. Of a SciPy sparse
+    matrix, the sparse LU factorisation is taken.
 
     Raises:
         SingularError: when solving, if the estimated condition number is beyond 1/eps.

@@ -15,7 +15,7 @@ import numpy as np
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.base.errors import ArgumentError, NotConvergedError, SingularError
-from adjoint.base.settings import settings
+from adjoint.base.settings import config, settings
 from adjoint.calculus.custom_arguments import fitting, matched
 from adjoint.calculus.implicit.layout import Layout, Rows
 from adjoint.calculus.implicit.linear_solvers import precision, require_positive
@@ -27,7 +27,7 @@ from adjoint.calculus.implicit.systems import (
     naming_example,
 )
 from adjoint.calculus.implicit.units import Units, largest_share, moduli, moved
-from adjoint.pipeline import Compiled, compile_program
+from adjoint.pipeline import Compiled, compile_program, watch_all
 from adjoint.primitives.custom import Marks, Pushed
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.solving import LINEAR_SOLVE, ImplicitFunction
@@ -88,7 +88,7 @@ class Core(ABC):
     outputs: tuple[ArrayType, ...]
 
     def __init__(self) -> None:
-        self._derived: dict[Marks, Pushed] = {}
+        self._derived: dict[tuple[Marks, float], Pushed] = {}
         self._lock = threading.RLock()
 
     @abstractmethod
@@ -101,10 +101,11 @@ class Core(ABC):
 
     def derive(self, moving: Marks) -> Pushed:
         """The derivative, made once: (operands, y, tangents that move) -> tangents of y."""
+        key = moving, settings().kink
         with self._lock:
-            if moving not in self._derived:
-                self._derived[moving] = self.push(moving)
-            return self._derived[moving]
+            if key not in self._derived:
+                self._derived[key] = self.push(moving)
+            return self._derived[key]
 
     @cached_property
     def function(self) -> ImplicitFunction:
@@ -139,7 +140,8 @@ class Implicit(Core):
         self.outputs = program.input_types[:unknowns]
         self.unknowns = unknowns
         self.inputs = program.input_types[0 if options.initial else unknowns :]
-        self.key = ("implicit", program, unknowns, options, lead, settings().kink)
+        self.kink = settings().kink
+        self.key = ("implicit", program, unknowns, options, lead, self.kink)
 
     # --- programs --------------------------------------------------------------------------------
 
@@ -147,7 +149,8 @@ class Implicit(Core):
     def _linearised(self) -> tuple[Program, Operator]:
         """(y, operands) -> (f, residuals); and ∂_y f, which depends on these residuals."""
         active = [number < self.unknowns for number in range(len(self.program.inputs))]
-        split = linearize(self.program, active)
+        with config(kink=self.kink):  # whatever is set where it is solved first
+            split = linearize(self.program, active)
         builder = Builder()
         inputs = [builder.input(variable.type) for variable in split.linear.inputs]
         found = iter(builder.inline(split.linear, inputs))
@@ -181,15 +184,17 @@ class Implicit(Core):
     @cached_property
     def values(self) -> Compiled:
         """(y, operands) -> the objective, if there is one, and f."""
-        return compile_program(self.whole)
+        return compile_program(self.whole, watch_all(self.whole))
 
     @cached_property
     def residuals(self) -> Compiled:
         """(y, operands) -> (f, what ∂_y f depends on), compiled."""
-        return compile_program(self.primal)
+        return compile_program(self.primal, watch_all(self.primal))
 
     def push(self, moving: Marks) -> Pushed:
         """(operands, y, tangents of those that move) -> tangents of y (E.1.72)."""
+        if settings().kink != self.kink:  # of a program that was captured under other settings
+            return Implicit(self.whole, self.unknowns, self.options, self.lead).push(moving)
         builder = Builder()
         operands = [builder.input(type_) for type_ in self.inputs]
         y = [builder.input(type_) for type_ in self.outputs]

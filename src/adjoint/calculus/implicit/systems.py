@@ -17,7 +17,7 @@ from adjoint.base.errors import NotConvergedError, SingularError
 from adjoint.base.settings import settings
 from adjoint.calculus.implicit.layout import Layout, Rows
 from adjoint.maps import LinearMap
-from adjoint.pipeline import Compiled, compile_program
+from adjoint.pipeline import Compiled, compile_program, watch_all
 from adjoint.primitives.custom import Marks, Pushed
 from adjoint.primitives.solving import System
 from adjoint.program import Program
@@ -30,7 +30,9 @@ Solve = Callable[[Sequence[Any]], list[Any]]
 SolveRows = Callable[[Rows], Rows]
 
 DENSE_LIMIT: Final = 512
-KEPT_LIMIT: Final = 1 << 22  # bytes of operands whose factorisation is kept
+# Bytes of operands whose factorisation is kept, and of what is kept for them.
+OPERANDS_LIMIT: Final = 1 << 22
+KEPT_LIMIT: Final = 1 << 26
 # Programs that do to every entry what they do to the others; besides those of NumPy's ufuncs.
 _ENTRYWISE: Final = frozenset({"scale", "cast", "conjugate", "real", "imag", "select"})
 
@@ -39,11 +41,10 @@ _ENTRYWISE: Final = frozenset({"scale", "cast", "conjugate", "real", "imag", "se
 class Facts:
     """What is known of an operator, and how its systems are to be solved.
 
-    self_adjoint, positive: in the inner
-    product of `space`. space: of x and of A x; None for the plain inner product of their entries.
-    dual: whether x is a covector on it, as in a transposed system. domain, codomain: the structures
-    of x and of A x. sparse: whether the fixed operands are the entries of a sparse matrix, their
-    rows and their columns.
+    self_adjoint, positive: in the inner product of `space`. space: of x and of A x; None for the
+    plain inner product of their entries. dual: whether x is a covector on it, as in a transposed
+    system. domain, codomain: the structures of x and of A x. sparse: whether the fixed operands are
+    the entries of a sparse matrix, their rows and their columns.
     """
 
     solver: LinearSolver
@@ -152,15 +153,15 @@ class Operator(Core):
         self.lead = lead
         self.key = ("operator", program, fixed, facts, lead, settings().kink)
         self._compiled: dict[int, Compiled] = {}
-        self._latest: tuple[list[Any], Any] | None = None
+        self._latest: tuple[list[Any], tuple[Rows, ...]] | None = None
 
-    def kept(self, fixed: Sequence[Any], make: Callable[[], Any]) -> Any:
+    def kept(self, fixed: Sequence[Any], make: Callable[[], tuple[Rows, ...]]) -> tuple[Rows, ...]:
         """What was made for these very fixed operands the last time, or is made now."""
         latest = self._latest
         if latest is not None and all(map(_same, latest[0], fixed)):
             return latest[1]
         made = make()
-        if sum(np.asarray(each).nbytes for each in fixed) <= KEPT_LIMIT:
+        if _bytes(fixed) <= OPERANDS_LIMIT and _bytes(made) <= KEPT_LIMIT:
             self._latest = [np.array(each) for each in fixed], made
         return made
 
@@ -190,7 +191,8 @@ class Operator(Core):
             if count:
                 marks = [number >= self.fixed for number in range(len(program.inputs))]
                 program = vmap_program(program, marks, count)
-            found = self._compiled.setdefault(count, compile_program(program))
+            made = compile_program(program, watch_all(program))
+            found = self._compiled.setdefault(count, made)
         return found
 
     @cached_property
@@ -225,6 +227,10 @@ class Operator(Core):
     def size(self) -> int:
         """The coordinates of one block."""
         return self.solution.size
+
+
+def _bytes(arrays: Sequence[Any]) -> int:
+    return sum(np.asarray(each).nbytes for each in arrays)
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from adjoint.base.errors import ArgumentError
+from adjoint.base.files import write_whole
 from adjoint.calculus.arguments import Argnums, Chosen, check_callable
 from adjoint.calculus.planning.chain import Order
 from adjoint.calculus.planning.jacobians import Differentiated, check_real
@@ -87,14 +88,16 @@ class JacobianPlan:
         return picture(self.sizes, self[mode].order)
 
     def save(self, path: str | Path, mode: Mode = Mode.AUTO) -> None:
-        """Write the picture to a file, whose name ends in .svg.
+        """Write the picture to a file, whose name ends in .svg; it is complete or not there.
 
         Raises:
             ArgumentError: it does not.
+            OSError: the directory does not exist, or the file cannot be written.
         """
-        if Path(path).suffix != ".svg":
+        target = Path(path)
+        if target.suffix.lower() != ".svg":
             raise ArgumentError(f"A plan is saved as a picture in SVG; name it .svg, got {path!s}.")
-        Path(path).write_text(self.svg(mode), encoding="utf-8")
+        write_whole(target, self.svg(mode))
 
 
 def plan(

@@ -92,13 +92,15 @@ def hvp(
     moving = matching_leaves(primal, direction, "direction")
     check_flat(space, "space")
     chosen = Chosen(0, (primal,), {})
+    if space is not None:
+        space.check(primal, "the argument")  # first, since the function may fail at what is not
     captured = chosen.capture(function)
     _check_real(captured, False, "hvp")
     compiled = prepare(
         ("hvp", len(moving), composition), captured, _derive_product, chosen.recapture, function
     )
     product = chosen.unflatten(run(compiled, [*chosen.leaves, *captured.constants, *moving]))
-    return product if space is None else represent(space, product, primal)
+    return represent(space, product)
 
 
 def _derive_product(program: Program, kind: Any) -> tuple[Program, tuple[int, ...], Any]:

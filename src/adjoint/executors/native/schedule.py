@@ -30,7 +30,6 @@ MOST_INSTANCES: Final = 4096  # instances at most, unless the program itself is 
 LONGEST_UNROLLED: Final = 16
 LONGEST_SUMMED: Final = 8  # of labels that are written out only because they are reduced
 LARGEST_CROSSED: Final = 8192  # numbers of an array that a reduction may walk across its rows
-INLINE_COST: Final = 2.0  # computed again rather than stored, in flops
 
 
 @dataclass(eq=False)
