@@ -8,7 +8,6 @@ order depends on the width of a bottleneck, and a plan. All are compiled with ad
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+from timing import seconds
 
 import adjoint as ad
 
@@ -32,7 +32,6 @@ CHAINS = (
     (20, 300, 4, 300, 20),
 )
 WIDTHS = (1, 3, 10, 30, 100, 300)
-SECONDS = 0.08  # spent on each figure
 
 
 def network(sizes: tuple[int, ...]) -> Callable[[Any], Any]:
@@ -64,22 +63,6 @@ def recurrence(x: Any) -> Any:
 def products(x: Any) -> Any:
     """Products of matrices."""
     return np.sum((x @ x.T) @ x)
-
-
-def seconds(function: Callable[..., Any], *args: Any) -> float:
-    """The least time of a call, over many."""
-    for _ in range(3):
-        function(*args)
-    start = time.perf_counter()
-    function(*args)
-    count = max(1, int(2e-3 / max(time.perf_counter() - start, 1e-7)))
-    best, end = np.inf, time.perf_counter() + SECONDS
-    while time.perf_counter() < end or best == np.inf:
-        start = time.perf_counter()
-        for _ in range(count):
-            function(*args)
-        best = min(best, (time.perf_counter() - start) / count)
-    return float(best)
 
 
 def differences(function: Callable[[Any], Any]) -> Callable[[Any], Any]:

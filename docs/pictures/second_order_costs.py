@@ -8,13 +8,13 @@ draws them. All are compiled with ad.jit, on one core.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+from timing import seconds
 
 import adjoint as ad
 
@@ -24,7 +24,6 @@ import matplotlib.pyplot as plt
 PRODUCT_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 HESSIAN_SIZES = (1, 2, 4, 8, 16, 32, 64)
 FOUR = [each for each in ad.Composition if each is not ad.Composition.AUTO]
-SECONDS = 0.06  # spent on each figure
 MOST_COLUMNS = 64  # beyond which forward on forward is left out
 
 
@@ -38,22 +37,6 @@ def network(size: int) -> Callable[[Any], Any]:
         return np.sum(x**2)
 
     return function
-
-
-def seconds(function: Callable[..., Any], *args: Any) -> float:
-    """The least time of a call, over many."""
-    for _ in range(3):
-        function(*args)
-    start = time.perf_counter()
-    function(*args)
-    count = max(1, int(2e-3 / max(time.perf_counter() - start, 1e-7)))
-    best, end = np.inf, time.perf_counter() + SECONDS
-    while time.perf_counter() < end or best == np.inf:
-        start = time.perf_counter()
-        for _ in range(count):
-            function(*args)
-        best = min(best, (time.perf_counter() - start) / count)
-    return float(best)
 
 
 def product_ratios(size: int) -> dict[ad.Composition, float]:

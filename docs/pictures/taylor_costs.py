@@ -9,13 +9,13 @@ All are compiled (ad.jit, jax.jit), on one core. JAX is left out where it cannot
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+from timing import seconds
 
 import adjoint as ad
 
@@ -36,7 +36,6 @@ ORDERS = (1, 2, 3, 4, 5, 6, 8, 10)
 NESTED_ORDERS = (1, 2, 3, 4, 5, 6)
 COUNTED_ORDERS = (1, 2, 4, 8, 16)
 SIZE = 2000
-SECONDS = 0.1  # spent on each figure
 X = np.linspace(0.1, 1.0, SIZE)
 U = np.linspace(1.0, -1.0, SIZE)
 
@@ -46,18 +45,6 @@ def function(x: Any, numpy: Any = np) -> Any:
     for _ in range(3):
         x = numpy.tanh(x * numpy.sin(x)) + numpy.exp(-x * x) / (1 + x * x)
     return x
-
-
-def seconds(run: Callable[[], Any]) -> float:
-    """The least time of a call, over many."""
-    for _ in range(3):
-        run()
-    best, end = np.inf, time.perf_counter() + SECONDS
-    while time.perf_counter() < end or best == np.inf:
-        start = time.perf_counter()
-        run()
-        best = min(best, time.perf_counter() - start)
-    return float(best)
 
 
 def by_taylor(order: int) -> Any:

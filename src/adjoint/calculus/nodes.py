@@ -158,11 +158,11 @@ class _Graph:
         covectors = {each: self._zero(each) for each in recording.varying}
         seeds: list[Any] = []
         for atom, cotangent in zip(recording.program.outputs, cotangents, strict=True):
-            varies = atom in recording.varying
-            seed = self.spaces[atom].covector(cotangent) if varies else None  # type: ignore[index]
+            seed = None
+            if isinstance(atom, Variable) and atom in recording.varying:
+                seed = self.spaces[atom].covector(cotangent)
+                covectors[atom] = covectors[atom] + seed
             seeds.append(seed)
-            if seed is not None:
-                covectors[atom] = covectors[atom] + seed  # type: ignore[index]
         self.seeds = tuple(seeds)
         for equation in reversed(recording.program.equations):
             sent: list[Covector | None] = []

@@ -308,7 +308,9 @@ class Krylov(LinearSolver):
             if facts.dual:
                 leaves = bound.solution.leaves(np.zeros(bound.size, bound.solution.dtype))
                 pull = linear_transpose(given, pytrees.unflatten(facts.domain, leaves))
-                function = lambda tree: pull(tree)[0]  # noqa: E731
+
+                def function(tree: Any) -> Any:
+                    return pull(tree)[0]
 
         def apply(r: Rows) -> Rows:
             tree = pytrees.unflatten(facts.codomain, bound.right.leaves(r))

@@ -39,6 +39,29 @@ def _not_converged(name: str, steps: int, size: float, tolerance: float, advice:
     )
 
 
+def _iterated(
+    problem: Problem,
+    solver: Iteration | Anderson,
+    name: str,
+    follow: Callable[[Rows, Rows], Rows],
+    advice: str,
+) -> Rows:
+    """Iterate z <- follow(z, f(z)) until f is as small as the solver was told."""
+    z, size, steps = problem.initial, 0.0, 0
+    tolerance = solver.tolerance or precision(z.dtype, 0.75)
+    with np.errstate(all="ignore"):
+        while steps < solver.limit:
+            steps += 1
+            residual = problem.residual(z)
+            size = problem.step_size(residual, z)
+            if size <= tolerance:
+                return z
+            if not np.isfinite(size):
+                break
+            z = follow(z, residual)
+    raise _not_converged(name, steps, size, tolerance, advice)
+
+
 @dataclass(frozen=True)
 class Iteration(Solver, LinearSolver):
     """Plain fixed-point iteration, y <- y - f(y, x), which is y <- g(x, y) for f = y - g (E.1.71).
@@ -71,21 +94,9 @@ class Iteration(Solver, LinearSolver):
 
     def find(self, problem: Problem) -> Rows:
         """Iterate."""
-        z, size = problem.initial, 0.0
-        tolerance = self.tolerance or precision(z.dtype, 0.75)
-        steps = 0
-        with np.errstate(all="ignore"):
-            while steps < self.limit:
-                steps += 1
-                residual = problem.residual(z)
-                size = problem.step_size(residual, z)
-                if size <= tolerance:
-                    return z
-                if not np.isfinite(size):
-                    break
-                z = z - residual
         advice = "Use ad.implicit.Anderson() or Newton(), or make the step a contraction."
-        raise _not_converged("Fixed-point iteration", steps, size, tolerance, advice)
+        name = "Fixed-point iteration"
+        return _iterated(problem, self, name, lambda z, residual: z - residual, advice)
 
     def takes_batches(self, operator: Operator) -> bool:
         """Their steps do not mix."""
@@ -143,25 +154,17 @@ class Anderson(Solver):
 
     def find(self, problem: Problem) -> Rows:
         """Iterate."""
-        z, size = problem.initial, 0.0
-        tolerance = self.tolerance or precision(z.dtype, 0.75)
         points: list[Rows] = []
         residuals: list[Rows] = []
-        steps = 0
-        with np.errstate(all="ignore"):
-            while steps < self.limit:
-                steps += 1
-                residual = problem.residual(z)
-                size = problem.step_size(residual, z)
-                if size <= tolerance:
-                    return z
-                if not np.isfinite(size):
-                    break
-                points = [*points[-self.memory :], z.reshape(problem.layout.blocks, -1)]
-                residuals = [*residuals[-self.memory :], residual.reshape(points[-1].shape)]
-                z = self._next(points, residuals).ravel()
+
+        def follow(z: Rows, residual: Rows) -> Rows:
+            points.append(z.reshape(problem.layout.blocks, -1))
+            residuals.append(residual.reshape(points[-1].shape))
+            del points[: -self.memory - 1], residuals[: -self.memory - 1]
+            return self._next(points, residuals).ravel()
+
         advice = "Use ad.implicit.Newton(), begin nearer, or make the step a contraction."
-        raise _not_converged("Anderson's iteration", steps, size, tolerance, advice)
+        return _iterated(problem, self, "Anderson's iteration", follow, advice)
 
     def takes_batches(self, operator: Operator) -> bool:
         """Each example has weights of its own."""
@@ -320,8 +323,11 @@ class SciPy(Solver):
         function: Any = problem.value
         given: dict[str, Any] = {"jac": True}
         if self.method in _WITHOUT_GRADIENT:
-            function = lambda z: problem.value(z)[0]  # noqa: E731
-            given = {}
+
+            def value_alone(z: Rows) -> float:
+                return problem.value(z)[0]
+
+            function, given = value_alone, {}
         elif self.method in _WITH_HESSIAN:
             given["hess"] = problem.matrix
         elif self.method in _WITH_PRODUCTS:
