@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,9 +38,8 @@ def run() -> list[Table]:
     candidates: dict[str, Thunk] = {}
     memory: dict[str, int] = {}
     for name, checkpoint in CHECKPOINTS.items():
-        gradient = ad.grad(lambda x, checkpoint=checkpoint: loss(x, checkpoint))
-        jitted = ad.jit(gradient)
-        candidates[name] = lambda jitted=jitted: jitted(x)
+        gradient = ad.grad(partial(loss, checkpoint=checkpoint))
+        candidates[name] = partial(ad.jit(gradient), x)
         report = ad.program(gradient, x).memory()
         memory[name] = report.workspace + report.stack + report.between
     candidates.update(_jax(x))
@@ -74,11 +74,10 @@ def _jax(x: Any) -> dict[str, Thunk]:
         return xp.sum(end**2)
 
     def checkpointed(x: Any) -> Any:
-        @jax.checkpoint
         def block(y: Any, _: Any) -> Any:
             return jax.lax.scan(once(x), y, None, length=STEPS // blocks)
 
-        end, _ = jax.lax.scan(block, xp.linspace(0.0, 3.0, N), None, length=blocks)
+        end, _ = jax.lax.scan(jax.checkpoint(block), xp.linspace(0.0, 3.0, N), None, length=blocks)
         return xp.sum(end**2)
 
     return {

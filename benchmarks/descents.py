@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -141,8 +142,8 @@ def _table(name: str, function: Any, start: Any, shape: tuple[int, ...]) -> Tabl
     mine = adjoints()
     candidates: dict[str, Thunk] = {}
     for modes, words in MODES.items():
-        jitted = ad.jit(lambda start, modes=modes: function(start, modes, mine))
-        candidates[f"adjoint with ad.jit, {words}"] = lambda jitted=jitted: jitted(start)
+        jitted = ad.jit(partial(function, modes=modes, tools=mine))
+        candidates[f"adjoint with ad.jit, {words}"] = partial(jitted, start)
     if installed("jax"):
         theirs = jaxs()
         candidates[FORWARD_TWICE] = jitted_by_jax(

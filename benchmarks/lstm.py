@@ -71,7 +71,8 @@ def by_scan(parameters: Any, characters: Any) -> Any:
     """The loss by `ad.scan`."""
 
     def body(state: Any, pair: Any) -> Any:
-        return character(parameters, state, *pair)
+        now, following = pair
+        return character(parameters, state, now, following)
 
     _, likelihoods = ad.scan(body, start(), (characters[:-1], characters[1:]))
     return -np.sum(likelihoods) / characters[1:].size
@@ -117,7 +118,8 @@ def _jax(parameters: Any, characters: Any) -> dict[str, Thunk]:
 
     def loss(parameters: Any, characters: Any) -> Any:
         def body(state: Any, pair: Any) -> Any:
-            return character(parameters, state, *pair, xp)
+            now, following = pair
+            return character(parameters, state, now, following, xp)
 
         pairs = (characters[:-1], characters[1:])
         initial = jax.tree.map(xp.asarray, start())

@@ -124,7 +124,7 @@ def cases(primitive: Primitive) -> list[Case]:
     found = []
     for number, sample in enumerate(primitive.samples):
         found.append(Case(primitive, number, sample))
-        single = in_single_precision(sample)
+        single = in_single_precision(sample) if sample.single else None
         if single is not None:
             found.append(Case(primitive, number, single, " in single precision"))
     return found

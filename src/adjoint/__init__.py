@@ -1,6 +1,6 @@
 """Automatic differentiation for plain NumPy code: derivatives as maps between spaces."""
 
-from adjoint import manifolds, maps, spaces, tensors, testing
+from adjoint import manifolds, maps, scipy, spaces, tensors, testing
 from adjoint.base import errors
 from adjoint.base.settings import config
 from adjoint.calculus import (
@@ -13,9 +13,12 @@ from adjoint.calculus import (
     Node,
     Nodes,
     ProgramView,
+    checkpoint,
+    cond,
     derivative,
     derivative_tensor,
     differential,
+    fori_loop,
     grad,
     hessian,
     hvp,
@@ -34,12 +37,15 @@ from adjoint.calculus import (
     primitive,
     program,
     pullback_metric,
+    scan,
     second_derivative,
     stop_gradient,
+    switch,
     taylor,
     value_and_grad,
     vjp,
     vmap,
+    while_loop,
 )
 from adjoint.drawing import Drawing, draw
 from adjoint.maps import LinearMap
@@ -64,12 +70,15 @@ __all__ = [
     "Space",
     "cache_clear",
     "cache_info",
+    "checkpoint",
+    "cond",
     "config",
     "derivative",
     "derivative_tensor",
     "differential",
     "draw",
     "errors",
+    "fori_loop",
     "grad",
     "hessian",
     "hvp",
@@ -90,13 +99,17 @@ __all__ = [
     "primitive",
     "program",
     "pullback_metric",
+    "scan",
+    "scipy",
     "second_derivative",
     "spaces",
     "stop_gradient",
+    "switch",
     "taylor",
     "tensors",
     "testing",
     "value_and_grad",
     "vjp",
     "vmap",
+    "while_loop",
 ]

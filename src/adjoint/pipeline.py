@@ -15,15 +15,22 @@ from typing import Any, Final, NamedTuple, cast
 
 from numpy import errstate, vdot
 
-from adjoint.base.errors import AdjointError, NativeExecutorWarning, NativeUnavailableError
+from adjoint.base.collection import collector_at_rest
+from adjoint.base.errors import (
+    AdjointError,
+    MissingRuleError,
+    NativeExecutorWarning,
+    NativeUnavailableError,
+    TapeOverflowError,
+)
 from adjoint.base.forking import hold_over_forks
 from adjoint.base.settings import Settings, settings
 from adjoint.capture import Captured, Traced, apply, apply_beside, hush, is_known, unwrap
 from adjoint.executors import NativeExecutable, NativeExecutor, NumpyExecutor
 from adjoint.executors.native.executor import Piece
 from adjoint.executors.numpy import NumpyExecutable
-from adjoint.optimise import simplify
-from adjoint.program import Literal, Program, Variable, check_program
+from adjoint.optimise import is_tape_length, lengthened, roll, simplify
+from adjoint.program import Literal, Program, Variable, all_equations, check_program
 
 CACHE_LIMIT: Final = 1024
 
@@ -88,13 +95,34 @@ class Compiled:
         way = self._way
         if way is None or way.piece is None or way.settings is not settings():
             return None
-        results = way.piece.function(*arguments)
+        try:
+            results = way.piece.function(*arguments)
+        except TapeOverflowError:
+            return None
         if results is not None and way.piece.misses:
             way.piece.misses -= 1
         return results
 
     def otherwise(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """The results for concrete arguments, after `quickly` had none."""
+        while True:
+            try:
+                return self._otherwise(arguments)
+            except TapeOverflowError as error:
+                if not is_tape_length(error.length):
+                    raise
+                self._lengthen(error.length)
+
+    def _lengthen(self, length: int) -> None:
+        """Give loops whose tapes are of this length longer ones, from now on."""
+        self.program = lengthened(self.program, length)
+        if hasattr(self.facts, "lengthened"):  # a program that goes on with the tape
+            self.facts = self.facts.lengthened(length)
+        self._fast = self._strong = None
+        self._natives = {}
+        self._way = None
+
+    def _otherwise(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         way = self._way
         chosen = settings()
         tried = way is not None and way.settings is chosen and way.piece is not None
@@ -208,10 +236,24 @@ def runs_on_numpy(program: Program) -> int:
     by MOST_RUNS times. The estimate depends on the program alone: so the same run of a script
     always gives the same results.
     """
-    numbers = sum(variable.type.size for each in program.equations for variable in each.outputs)
-    seconds = 0.7e-6 * len(program.equations) + 1e-9 * numbers
-    compiling = 2e-2 + 3e-4 * len(program.equations)
+    seconds, equations = _effort(program)
+    compiling = 2e-2 + 3e-4 * equations
     return int(min(max(compiling / 8 / max(seconds, 1e-9), FEWEST_RUNS), MOST_RUNS))
+
+
+def _effort(program: Program) -> tuple[float, int]:
+    """The seconds that NumPy takes, about, and the equations to be compiled, in bodies too."""
+    seconds, equations = 0.0, len(program.equations)
+    for each in program.equations:
+        numbers = sum(variable.type.size for variable in each.outputs)
+        seconds += 0.7e-6 + 1e-9 * numbers
+        for value in each.params.values():
+            for body in value if isinstance(value, tuple) else (value,):
+                if isinstance(body, Program):
+                    inner, count = _effort(body)
+                    seconds += inner * (each.params.get("length") or 1)
+                    equations += count
+    return seconds, equations
 
 
 def _machine_code(
@@ -328,16 +370,25 @@ def prepare(
         back with it).
     recapture: captures the function once more with the user's lines, to point at one in an error.
     """
-    key = (kind, settings().kink, captured.key)
+    rolls = settings().native is not False  # on NumPy alone, a loop is slower than its rounds
+    key = (kind, settings().kink, rolls, captured.key)
     found = _cache.get(key)
     if found is not None:
         return found
-    try:
-        program, watched, facts = derive(captured.program(), kind)
-    except AdjointError as error:
-        _point_at_line(error, recapture, function)
-        raise
-    return _cache.put(key, compile_program(program, watched, facts))
+    with collector_at_rest():
+        program = captured.program()
+        rolled = roll(program) if rolls else program
+        try:
+            try:
+                derived, watched, facts = derive(rolled, kind)
+            except MissingRuleError:  # a loop may lack what its equations have
+                if rolled is program:
+                    raise
+                derived, watched, facts = derive(program, kind)
+        except AdjointError as error:
+            _point_at_line(error, recapture, function)
+            raise
+        return _cache.put(key, compile_program(derived, watched, facts))
 
 
 def compile_program(program: Program, watched: tuple[int, ...] = (), facts: Any = None) -> Compiled:
@@ -352,7 +403,7 @@ def compile_program(program: Program, watched: tuple[int, ...] = (), facts: Any 
 
 def watch_all(program: Program) -> tuple[int, ...]:
     """All outputs of a program in which derivatives occur, and none otherwise."""
-    if any(equation.primitive.name == "scale" for equation in program.equations):
+    if any(equation.primitive.name == "scale" for equation in all_equations(program)):
         return tuple(range(len(program.outputs)))
     return ()
 
@@ -396,7 +447,11 @@ def inline(program: Program, arguments: Sequence[Any]) -> list[Any]:
         operands = [value(atom) for atom in equation.inputs]
         if not operands:
             results = apply_beside(equation.operation, arguments)
-        elif equation.derived and all(map(is_known, operands)):  # computed here and now
+        elif not all(map(is_known, operands)):  # literals stay what they are
+            whole = zip(equation.inputs, operands, strict=True)
+            operands = [atom if isinstance(atom, Literal) else x for atom, x in whole]
+            results = apply(equation.operation, operands)
+        elif equation.derived:  # computed here and now
             with errstate(all="ignore"):
                 results = apply(equation.operation, operands)
         else:

@@ -23,6 +23,8 @@ ROOMS: dict[str, tuple[int, int]] = {
     "calculus": (9, 0),
     "datasets": (10, 0),
     "drawing": (10, 0),
+    "numpy": (10, 0),
+    "scipy": (10, 0),
     "testing": (10, 0),
     # The front door `import adjoint as ad`. The rooms after it use the package as its users do.
     "": (10, 1),

@@ -111,6 +111,37 @@ def same_derivative(
         )
 
 
+def same_second_derivative(
+    function: Callable[..., Any], args: tuple[Any, ...], mode: str, step: float = 1e-5
+) -> None:
+    """The second derivative along two directions is the central difference of the first.
+
+    mode: how it is composed, the outer mode first: "fr" is forward over reverse.
+    """
+    places = [n for n, arg in enumerate(args) if all(map(is_inexact, pytrees.leaves(arg)))]
+    alone = function_of(function, args, places)
+    point = tuple(args[n] for n in places)
+    weights = direction(alone(*copied(point)), 3)
+    u, v = direction(point, 4), direction(point, 5)
+
+    def along(*some: Any) -> Any:
+        return ad.jvp(alone, some, v)[1]
+
+    def pulled(*some: Any) -> Any:
+        return ad.vjp(alone, *some)[1](weights)
+
+    inner, first = (along, weights) if mode[1] == "f" else (pulled, v)
+    if mode[0] == "f":
+        found = pair(ad.jvp(inner, copied(point), u)[1], first)
+    else:
+        found = pair(ad.vjp(inner, *copied(point))[1](first), u)
+    ahead = pytrees.tree_map(lambda x, t: x + step * t, point, u)
+    behind = pytrees.tree_map(lambda x, t: x - step * t, point, u)
+    difference = pair(along(*copied(ahead)), weights) - pair(along(*copied(behind)), weights)
+    expected = difference / (2 * step)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4 * max(1.0, abs(expected)))
+
+
 def function_of(
     function: Callable[..., Any], args: tuple[Any, ...], places: list[int]
 ) -> Callable[..., Any]:

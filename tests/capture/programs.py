@@ -12,22 +12,26 @@ from typing import Any, NamedTuple
 class Example(NamedTuple):
     """A program at a point.
 
-    Refused: the error that adjoint must raise where it does not support the program yet.
+    refused: the error that adjoint must raise where it does not support the program yet. twice:
+    whether the program has continuous second derivatives there, which are held against differences.
     """
 
     function: Callable[..., Any]
     args: tuple[Any, ...]
     refused: type[Exception] | None = None
+    twice: bool = False
 
 
 EXAMPLES: list[Example] = []
 
 
-def example(*args: Any, refused: type[Exception] | None = None) -> Callable[[Any], Any]:
+def example(
+    *args: Any, refused: type[Exception] | None = None, twice: bool = False
+) -> Callable[[Any], Any]:
     """Add a program to the list."""
 
     def add(function: Any) -> Any:
-        EXAMPLES.append(Example(function, args, refused))
+        EXAMPLES.append(Example(function, args, refused, twice))
         return function
 
     return add

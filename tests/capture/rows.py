@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tests.capture.rows_whole import WHOLE
+
 RNG = np.random.default_rng(11)
 ARGUMENTS = {
     "x": RNG.normal(size=(3, 4)),
@@ -217,4 +219,4 @@ x.max() > 0; np.float32(2) * x; x * np.float32(2); np.float64(2) * x; np.int64(2
 x + np.arange(4)
 """.replace("\n", ";").split(";")
 )
-ROWS = [row.strip() for row in ROWS if row.strip()]
+ROWS = [row.strip() for row in ROWS if row.strip()] + WHOLE

@@ -88,6 +88,17 @@ VIEWS = [
     lambda np, a, n: np.einsum("i...->i...", a),
     lambda np, a, n: a.sum(axis=()),
     lambda np, a, n: np.broadcast_to(a, a.shape).copy(),
+    lambda np, a, n: np.broadcast_to(a, a.shape),
+    lambda np, a, n: a.view(),
+    lambda np, a, n: a.flat[1:],
+    lambda np, a, n: a[None].squeeze(),
+    lambda np, a, n: np.rot90(np.atleast_2d(a)),
+    lambda np, a, n: np.atleast_2d(a).diagonal(),
+    lambda np, a, n: np.atleast_2d(a).mT,
+    lambda np, a, n: np.atleast_2d(a)[::-1, ::2],
+    lambda np, a, n: np.split(a, len(a))[n % len(a)],
+    lambda np, a, n: np.array(a, copy=False),
+    lambda np, a, n: a[True],
 ]
 
 
@@ -144,7 +155,92 @@ def rows_iterated(np: Any, a: Any, v: Any, n: int) -> None:
         row += v
 
 
+def flat_written(np: Any, a: Any, v: Any, n: int) -> None:
+    a.flat[n % a.size] = v
+    a.flat[::2] += v
+
+
+def put(np: Any, a: Any, v: Any, n: int) -> None:
+    np.put(a, [0, n, -1], [1.0, v] if np.ndim(v) == 0 else v, mode="wrap")
+
+
+def placed(np: Any, a: Any, v: Any, n: int) -> None:
+    np.place(a, a > 0.4, [v, 0.5] if np.ndim(v) == 0 else v)
+
+
+def put_masked(np: Any, a: Any, v: Any, n: int) -> None:
+    np.putmask(a, a < 0.6, v)
+
+
+def diagonal_filled(np: Any, a: Any, v: Any, n: int) -> None:
+    if a.ndim == 2:
+        np.fill_diagonal(a, v, wrap=bool(n % 2))
+
+
+def put_along(np: Any, a: Any, v: Any, n: int) -> None:
+    np.put_along_axis(a, np.zeros((1,) * a.ndim, int), v if np.ndim(v) == 0 else 0.25, 0)
+
+
+def sorted_(np: Any, a: Any, v: Any, n: int) -> None:
+    a.sort(axis=n % a.ndim)
+
+
+def at(np: Any, a: Any, v: Any, n: int) -> None:
+    np.add.at(a, [0, 0, -1], v if np.ndim(v) == 0 else 0.5)
+    np.multiply.at(a, (0, ...), 1.5)
+
+
+def rows_swapped(np: Any, a: Any, v: Any, n: int) -> None:
+    a[[0, -1]] = a[[-1, 0]]
+
+
+def overlapping(np: Any, a: Any, v: Any, n: int) -> None:
+    a[1:] = a[:-1]
+    a[:-1] += a[1:]
+
+
+def transpose_added(np: Any, a: Any, v: Any, n: int) -> None:
+    b = a.T
+    b += v if np.ndim(v) == 0 else 1.0
+
+
+def squares_added(np: Any, a: Any, v: Any, n: int) -> None:
+    if a.ndim == 2 and a.shape[0] == a.shape[1]:
+        a += a.T
+
+
+def summed_into(np: Any, a: Any, v: Any, n: int) -> None:
+    np.cumsum(a, axis=0, out=a)
+    np.multiply(a, v if np.ndim(v) == 0 else 2.0, out=a, where=a > 0.5)
+
+
+def names_swapped(np: Any, a: Any, v: Any, n: int) -> None:
+    b = a[::-1]
+    a, b = b, a
+    a[0] += 1.0
+    b[...] *= 2.0
+
+
+def masked_added(np: Any, a: Any, v: Any, n: int) -> None:
+    a[a > 0.3] += v if np.ndim(v) == 0 else 1.0
+
+
 WRITES = [
+    flat_written,
+    put,
+    placed,
+    put_masked,
+    diagonal_filled,
+    put_along,
+    sorted_,
+    at,
+    rows_swapped,
+    overlapping,
+    transpose_added,
+    squares_added,
+    summed_into,
+    names_swapped,
+    masked_added,
     added,
     scaled,
     row_written,
@@ -159,6 +255,9 @@ WRITES = [
     into,
     rows_iterated,
 ]
+
+# What a mask or an order decides may jump between two points that are close.
+JUMPS = (masked, masked_added, placed, put_masked, sorted_, summed_into)
 
 STEP = st.tuples(
     st.booleans(), st.integers(0, 63), st.integers(0, 7), st.integers(0, 9), st.integers(0, 7)
@@ -229,7 +328,7 @@ def test_random_programs(steps: Any, shape: Any, backwards: bool, reached: bool)
 @given(st.lists(STEP, min_size=1, max_size=7), st.sampled_from(SHAPES))
 def test_random_programs_have_right_derivatives(steps: Any, shape: Any) -> None:
     x = np.linspace(-1, 2, int(np.prod(shape))).reshape(shape) + 0.01
-    function = program([step for step in steps if WRITES[step[1] % len(WRITES)] is not masked])
+    function = program([step for step in steps if WRITES[step[1] % len(WRITES)] not in JUMPS])
     try:
         function(x.copy(), 0.7)
         ad.jit(function)(x.copy(), 0.7)
@@ -240,9 +339,13 @@ def test_random_programs_have_right_derivatives(steps: Any, shape: Any) -> None:
 
 @pytest.mark.parametrize("kind", range(len(VIEWS)))
 @pytest.mark.parametrize("write", WRITES, ids=lambda write: write.__name__)
-@pytest.mark.parametrize("place", [0, 1, 2])
-@pytest.mark.parametrize("reached", [True, False], ids=["reached", "unreached"])
-def test_each_view_with_each_write(kind: int, write: Any, place: int, reached: bool) -> None:
+def test_each_view_with_each_write(kind: int, write: Any) -> None:
+    number = WRITES.index(write)
+    check_view_and_write(kind, write, (kind + number) % 3, reached=(kind // 3 + number) % 2 == 0)
+
+
+def check_view_and_write(kind: int, write: Any, place: int, reached: bool) -> None:
+    """A view of one of the arrays of `start`, and writes into it and into its base."""
     x = np.linspace(-1, 2, 6).reshape(3, 2)
 
     def function(x: Any, scalar: Any) -> Any:
@@ -257,10 +360,18 @@ def test_each_view_with_each_write(kind: int, write: Any, place: int, reached: b
         return a, one
 
     try:
+        expected: Any = function(x.copy(), 0.7)
+    except (ValueError, IndexError, TypeError) as error:
+        expected = error
+    try:
         found = ad.jit(function)(x.copy(), 0.7)
     except ad.errors.AliasingError:
         return
-    except (ad.errors.AdjointError, ValueError):
-        assert not reached
+    except (ad.errors.AdjointError, ValueError, IndexError, TypeError) as error:
+        # NumPy lets ufunc.at write into a diagonal, which is read-only.
+        lax = write is at and "read-only" in str(error)
+        if reached and not lax and not isinstance(expected, Exception):
+            raise
         return
-    same_values(found, function(x.copy(), 0.7))
+    assert not isinstance(expected, Exception), expected
+    same_values(found, expected)

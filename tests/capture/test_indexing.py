@@ -258,19 +258,6 @@ def test_slices_and_tuples_of_integers_are_told_apart() -> None:
         same_values(captured_value(lambda x, index=index: x[index], cube), cube[index])
 
 
-@pytest.mark.parametrize(
-    "index",
-    [True, False, np.True_, (True, 0), (0, True), np.array(True), (slice(None), False)],
-    ids=repr,
-)
-def test_boolean_scalars_are_refused_or_right(index: Any) -> None:
-    found = outcome(lambda: captured_value(lambda x: x[index], X))
-    if isinstance(found, Exception):
-        assert isinstance(found, ad.errors.AdjointError)
-    else:
-        same_values(found, X[index])
-
-
 def test_an_index_that_is_computed() -> None:
     def function(x: Any) -> Any:
         place = np.argmax(x)
@@ -345,6 +332,21 @@ def test_where_nothing_is_indexed_nothing_is_out_of_bounds(shape: Any, index: An
 
     same_values(ad.jit(written)(x), written(x))
     np.testing.assert_array_equal(ad.vjp(written, x)[1](x)[0], 2 * x)
+
+
+@pytest.mark.parametrize(
+    ("shape", "mask"), [((1,), (0,)), ((2, 3), (0,)), ((2, 3), (0, 3)), ((2, 3), (2, 0))]
+)
+def test_an_axis_of_a_mask_of_length_0_fits_every_axis(shape: Any, mask: Any) -> None:
+    test_where_nothing_is_indexed_nothing_is_out_of_bounds(shape, np.zeros(mask, bool))
+
+
+@pytest.mark.parametrize(("shape", "mask"), [((0, 3), (1,)), ((3, 4), (0, 5)), ((3,), (0, 1))])
+def test_other_axes_of_such_a_mask_must_fit(shape: Any, mask: Any) -> None:
+    index = np.zeros(mask, bool)
+    for function in (lambda x: x[index], ad.jit(lambda x: (x * 1.0)[index])):
+        with pytest.raises(IndexError):
+            function(np.ones(shape))
 
 
 def test_plain_integers_are_checked_even_there() -> None:

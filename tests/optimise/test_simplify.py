@@ -12,9 +12,11 @@ from adjoint.base.arrays import array_type
 from adjoint.executors import NumpyExecutor
 from adjoint.optimise import simplify
 from adjoint.primitives.contraction import contract
+from adjoint.primitives.control_flow import SCAN
 from adjoint.primitives.elementwise import scale
 from adjoint.primitives.expression import bind
 from adjoint.primitives.selection import select
+from adjoint.primitives.slicing import SLICE, concatenate
 from adjoint.primitives.structure import TRANSPOSE, broadcast_to, permute, reshape, sum_axes
 from adjoint.program import Equation, Program, check_program
 from tests.building import f8, names, program_of
@@ -156,6 +158,31 @@ def test_what_the_user_wrote_keeps_its_warnings() -> None:
 def test_gradients_of_broadcasts_sum_first() -> None:
     program = program_of(lambda x, y: sum_axes(x * y, (0, 1)), M, ROW)
     assert names(simplify(program)) == ["multiply", "sum"]
+
+
+def test_a_loop_without_results_goes() -> None:
+    empty = program_of(lambda x: (), f8())
+    params = {"body": empty, "constants": 1, "carried": 0, "length": None, "reverse": False}
+
+    def function(count: Any, x: Any) -> Any:
+        assert bind(SCAN, count, x, **params) == ()
+        return x
+
+    program = program_of(function, array_type((), np.dtype(np.int64)), f8())
+    assert names(program) == ["scan"]
+    assert names(simplify(program)) == []
+
+
+def test_single_numbers_are_joined() -> None:
+    """A number without axes has no rows, though it may be sliced."""
+
+    def function(x: Any) -> Any:
+        one = reshape(bind(SLICE, x, index=()), (1,))
+        return concatenate([one, one], 0)
+
+    program = program_of(function, f8())
+    (found,) = NumpyExecutor().compile(check_program(simplify(program)), False)(np.array(2.0))
+    np.testing.assert_array_equal(found, [2.0, 2.0])
 
 
 def test_a_transpose_alone_stays() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -25,7 +27,7 @@ def broken_index(x):
 
 
 def unsupported(x):
-    return np.sum(np.linalg.eig(np.outer(x, x))[0])  # no such rule
+    return np.sum(scipy.linalg.schur(np.outer(x, x))[0])  # no such rule
 
 
 def not_linear(x):
@@ -34,15 +36,11 @@ def not_linear(x):
 
 
 def outside(x):
-    OUTSIDE[0] = x[0]  # into an array made elsewhere
-    return np.sum(OUTSIDE)
-
-
-OUTSIDE = np.zeros(3)
+    return x[0] * array("d", [x[0]])[0]  # into bytes
 
 
 def through_a_library(x):
-    return scipy.linalg.norm(x)  # in a library
+    return scipy.linalg.hessenberg(np.outer(x, x))[0, 0]  # in a library
 
 
 @pytest.mark.parametrize(
@@ -55,7 +53,7 @@ def through_a_library(x):
         (lambda: ad.grad(broken_index)(X), IndexError, "# the index"),
         (lambda: ad.grad(unsupported)(X), TypeError, "# no such rule"),
         (lambda: ad.linear_transpose(not_linear, X), ValueError, "# not linear"),
-        (lambda: ad.grad(outside)(X), TypeError, "# into an array made elsewhere"),
+        (lambda: ad.grad(outside)(X), TypeError, "# into bytes"),
         (lambda: ad.grad(through_a_library)(X), TypeError, "# in a library"),
     ],
 )

@@ -72,22 +72,43 @@ def test_an_argument_without_a_derivative_is_an_error_not_a_zero() -> None:
     inputs = [builder.input(type_), builder.input(type_)]
     program = builder.build(builder.emit(operation(PRIMITIVES["zeta"]), inputs))
     assert len(jvp(program, (False, True)).equations) > 1
-    with pytest.raises(MissingRuleError, match="'zeta' in its argument 0"):
+    with pytest.raises(MissingRuleError, match=r"'zeta' .+ in its argument 0"):
         jvp(program, (True, False))
+
+
+# What decides on clusters and zeros of a spectrum: constant where they are told apart.
+_DECIDING = frozenset({"cluster_mean", "singular_slope", "completed_basis"})
 
 
 def test_samples_that_exempt_an_operand_are_right_to() -> None:
     for primitive in PRIMITIVES.values():
+        if primitive.name in _DECIDING:
+            continue
         for sample in () if isinstance(primitive.samples, Reason) else primitive.samples:
             for place in sample.constant:
                 builder = Builder()
                 generator = np.random.default_rng(0)
                 arrays = [operand.array(generator) for operand in sample.operands]
-                inputs = [builder.input(array_type(a.shape, a.dtype)) for a in arrays]
+                inputs = [
+                    builder.input(array_type(np.shape(a), np.asarray(a).dtype)) for a in arrays
+                ]
                 op = operation(primitive, **sample.params)
                 program = builder.build(builder.emit(op, inputs))
                 with pytest.raises(MissingRuleError):
                     jvp(program, [number == place for number in range(len(inputs))])
+
+
+def test_results_have_memory_of_their_own_unless_they_are_declared_views() -> None:
+    """What dies is overwritten: nothing else may refer to it, and it must be writeable."""
+    generator = np.random.default_rng(0)
+    for primitive in PRIMITIVES.values():
+        for sample in () if isinstance(primitive.samples, Reason) else primitive.samples:
+            arrays = [operand.array(generator) for operand in sample.operands]
+            found = primitive.evaluate(*arrays, **sample.params)
+            for result in found if primitive.multiple else (found,):
+                if isinstance(result, np.ndarray) and result.ndim and not primitive.view:
+                    assert result.flags.writeable, primitive
+                    assert not any(np.may_share_memory(result, each) for each in arrays), primitive
 
 
 def test_where_a_primitive_is_linear() -> None:
@@ -104,4 +125,4 @@ def test_special_functions_are_found_by_the_ufunc() -> None:
     assert find_special(special.expit) is SPECIAL["expit"]
     assert UFUNCS[special.expit] is SPECIAL["expit"]
     assert find_special(np.sin) is None
-    assert find_special(special.jv) is None
+    assert find_special(np.frompyfunc(special.jv, 2, 1)) is None

@@ -82,8 +82,16 @@ class BoundsError(AdjointError, IndexError):
     """An index lies outside its axis, or has a form that NumPy would refuse."""
 
 
+class WeightsError(AdjointError, RuntimeError):
+    """Weights of observations do not fit the observations; a RuntimeError in NumPy."""
+
+
 class LinearAlgebraError(ShapeError, np.linalg.LinAlgError):
     """Linear algebra of matrices that are not square, or whose inverse is lost in rounding."""
+
+
+class DegenerateError(AdjointError, np.linalg.LinAlgError):
+    """Eigenvalues or singular values coincide, and their vectors have no derivative."""
 
 
 # --- capture -------------------------------------------------------------------------------------
@@ -150,6 +158,20 @@ class NativeUnavailableError(AdjointError, RuntimeError):
     """Machine code cannot be made here: LLVM is missing or failed, in the words of the message."""
 
 
+class TapeOverflowError(AdjointError, RuntimeError):
+    """A loop made more rounds than its tape has rows. Programs are run again with a longer one.
+
+    length: how many rows there were.
+    """
+
+    def __init__(self, length: int, advice: str = "") -> None:
+        super().__init__(
+            f"A loop made more rounds than the {length} that its tape has rows for"
+            f"{', ' + advice if advice else ''}."
+        )
+        self.length = length
+
+
 # --- checks --------------------------------------------------------------------------------------
 
 
@@ -162,3 +184,7 @@ class CheckFailedError(AdjointError, AssertionError):
 
 class NativeExecutorWarning(UserWarning):
     """Machine code could not be made; programs run on NumPy, which is slower and as right."""
+
+
+class ManyPathsWarning(UserWarning):
+    """`jit` has met more paths through a function than it keeps, and captures it at every call."""

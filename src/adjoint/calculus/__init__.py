@@ -2,6 +2,14 @@
 
 from adjoint.calculus import implicit, optimize
 from adjoint.calculus.batching import vmap
+from adjoint.calculus.control_flow import (
+    checkpoint,
+    cond,
+    fori_loop,
+    scan,
+    switch,
+    while_loop,
+)
 from adjoint.calculus.coordinates import Coordinates
 from adjoint.calculus.custom import linear, primitive
 from adjoint.calculus.derivative import derivative, jvp, linear_transpose, linearize, vjp
@@ -36,9 +44,12 @@ __all__ = [
     "Node",
     "Nodes",
     "ProgramView",
+    "checkpoint",
+    "cond",
     "derivative",
     "derivative_tensor",
     "differential",
+    "fori_loop",
     "grad",
     "hessian",
     "hvp",
@@ -57,10 +68,13 @@ __all__ = [
     "primitive",
     "program",
     "pullback_metric",
+    "scan",
     "second_derivative",
     "stop_gradient",
+    "switch",
     "taylor",
     "value_and_grad",
     "vjp",
     "vmap",
+    "while_loop",
 ]

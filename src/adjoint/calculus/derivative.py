@@ -22,6 +22,7 @@ from adjoint.calculus.leaves import matching_leaves
 from adjoint.calculus.representation import space_of
 from adjoint.capture import Captured, Traced
 from adjoint.maps import LinearMap
+from adjoint.optimise import lengthened
 from adjoint.pipeline import Compiled, compile_program, prepare, run
 from adjoint.program import Program, check_linear
 from adjoint.spaces import Space, TangentBundle, infer
@@ -47,6 +48,10 @@ class LinearPrograms:
         self._lock = threading.Lock()
         if settings().debug:
             check_linear(linear, linear.inputs[residuals:])
+
+    def lengthened(self, length: int) -> LinearPrograms:
+        """The same after a program whose tapes of this length were too short."""
+        return LinearPrograms(lengthened(self.linear, length), self.residuals, self.varying)
 
     def compiled(self, backwards: bool, batch: int | None = None) -> Compiled:
         """The map, or its transpose; over a batch of tangents at once if a size is given."""
@@ -78,6 +83,7 @@ class Linearisation:
 
         compiled = prepare(("linearize", count), captured, derive, chosen.recapture, function)
         results = run(compiled, chosen.leaves + captured.constants)
+        # After the run, which may have found its tapes too short.
         self.programs: LinearPrograms = compiled.facts
         outputs = len(captured.outputs)
         self.chosen = chosen

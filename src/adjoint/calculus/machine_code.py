@@ -158,6 +158,9 @@ class NativeView:
             return "it calls a function that is not looked into"
         if lowering().lowerable(equation, self._options[0]):
             return "it is too little for machine code by itself"
+        inner = lowering().hindrance(equation, self._options[0])
+        if inner is not None:
+            return f"it holds {_text(inner)}: {self._reason(inner)}"
         types = [atom.type for atom in (*equation.inputs, *equation.outputs)]
         if any(not type_.size for type_ in types):
             return "it has no numbers"
@@ -185,7 +188,9 @@ def _known(type_: ArrayType) -> bool:
 
 def _text(equation: Equation) -> str:
     operands = ", ".join(str(atom.type) for atom in equation.inputs)
-    return f"{equation.primitive.name}{parameter_text(equation.params)} of {operands or 'nothing'}"
+    name, params = equation.primitive.name, equation.params
+    text = "" if lowering().programs_within(equation) else parameter_text(params)
+    return f"{name}{text} of {operands or 'nothing'}"
 
 
 def _bytes(types: Iterable[ArrayType]) -> int:

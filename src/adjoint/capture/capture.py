@@ -13,7 +13,7 @@ from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, type_of
 from adjoint.base.errors import AdjointError, ArgumentTypeError, DroppedDerivativeError
 from adjoint.capture.rebinding import is_users_file, rebound, store_globals
-from adjoint.capture.trace import Trace, check_plain, enter, leave
+from adjoint.capture.trace import Trace, check_plain, current, enter, leave
 from adjoint.capture.traced import Traced, from_slot, settle, slot_in
 from adjoint.program import Program
 
@@ -33,8 +33,9 @@ class Captured:
         """The structure: equal for captures with the same program."""
         trace = self.trace
         types = tuple(trace.types[: trace.input_count])
-        if trace.quiet:
-            return (types, tuple(trace.records), self.outputs, tuple(sorted(trace.quiet)))
+        if trace.quiet or trace.failed:
+            special = (frozenset(trace.quiet), frozenset(trace.failed))
+            return (types, tuple(trace.records), self.outputs, special)
         return (types, tuple(trace.records), self.outputs)
 
     @property
@@ -69,26 +70,36 @@ def capture(
     *,
     lines: bool = False,
     frozen: bool = False,
+    guarded: bool = False,
+    meaning: str | None = None,
 ) -> Captured:
     """Run a function on traced inputs.
 
     call: how to call the function, rebound, with the traced inputs. values: the inputs' values; or
     a dict of some, by number, where the others stand for many. active: which inputs a derivative is
     asked for. lines: whether to note the user's line of every operation. frozen: whether the
-    constants are kept beyond the call, and so must be copies.
+    constants are kept beyond the call, and so must be copies. guarded: whether to note the values
+    that are asked for, as the program is kept for others. meaning: what an input that has no value
+    stands for, as an error about it says.
     """
     known = values if isinstance(values, dict) else dict(enumerate(values))
     trace = Trace(types, known, active)
+    trace.meaning = meaning or trace.meaning
     if lines:
         trace.lines = []
+    if guarded:
+        trace.guards = {}
     for value in trace.values.values():
         if type(value) is not np.ndarray and isinstance(value, np.ndarray):
             check_plain(value)
+    outer = current()
     enter(trace)
     try:
         made = rebound(function)
         trace.writes = made.writes or frozen
-        trace.numbers = {} if frozen else None
+        # What is captured within a program that is kept is kept with it.
+        kept = frozen or (outer is not None and outer.numbers is not None)
+        trace.numbers = {} if kept else None
         result = call(made.call, [from_slot(trace, slot) for slot in range(len(types))])
         if type(result) is Traced and result._trace is trace and result._state is None:
             outputs: tuple[int, ...] = (result._slot,)
@@ -96,6 +107,8 @@ def capture(
         else:
             leaves, treedef = pytrees.flatten(result)
             outputs = tuple([_output(trace, leaf) for leaf in leaves])
+        merged = trace.merge_numbers()
+        outputs = tuple([merged.get(slot, slot) for slot in outputs]) if merged else outputs
     except AdjointError as error:
         _point_at_user(error, error)
         raise

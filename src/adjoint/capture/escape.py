@@ -14,6 +14,7 @@ from typing import Any
 
 from adjoint.base.errors import DroppedDerivativeError, ValueNeededError
 from adjoint.capture import protocols
+from adjoint.capture.guards import TEXT
 from adjoint.capture.trace import Trace, depth
 from adjoint.capture.traced import Traced, concrete, is_known, settle, unwrap
 from adjoint.primitives.declaration import NO_DERIVATIVE
@@ -25,15 +26,16 @@ _REMAINDER = 6  # the argument of BINARY_OP for %
 _ADVICE = {
     "float": "Leave float() away, since NumPy scalars are numbers already; or write "
     "ad.stop_gradient(x) if the derivative is not "
-    "wanted. (float() in the function itself and in your modules' functions is understood; this "
-    "one was called "
-    "by code that capture does not enter, such as a method or an assignment into an array made "
-    "elsewhere.)",
+    "wanted. (float() in your own functions and methods is understood; this one was called by "
+    "code that capture does not enter, such as an installed package's, or by an assignment into an "
+    "array made elsewhere. There, `import adjoint.numpy as np` makes arrays of traced numbers.)",
     "complex": "Write x.astype(complex) instead.",
     "np.asarray": "An array was handed to code that capture does not enter. Write that part in "
     "NumPy, give its derivative with ad.primitive (with ad.linear, if it is linear, such as the "
     "product with a sparse matrix), or pass ad.stop_gradient(x) if the derivative is not wanted. "
-    "To fill an array in a loop, make it inside the function: out = np.zeros(n).",
+    "To fill an array in a loop, make it inside the function: out = np.zeros(n). In code that is "
+    "not entered, `import adjoint.numpy as np` makes arrays of traced numbers: np.array([x, y]). "
+    "For random draws write mean + deviation * rng.standard_normal(n).",
 }
 
 
@@ -50,9 +52,22 @@ def escape(value: Traced, what: str) -> Any:
     if carries_derivative(value) and not _formats():
         raise DroppedDerivativeError(
             f"{what}() was called on a traced {value.type}, which would silently drop its "
-            f"derivative. " + _ADVICE[what]
+            f"derivative. {_caller()}{_ADVICE[what]}"
         )
     return concrete(value)
+
+
+def _caller() -> str:
+    """A sentence that names the function of an installed package that asked, if it is one."""
+    frame: Any = sys._getframe(2)
+    while frame is not None:
+        home = frame.f_globals.get("__name__") or ""
+        if home.partition(".")[0] != "adjoint":
+            if protocols.IS_USERS_FILE(frame.f_code.co_filename):
+                return ""
+            return f"The caller is {home}.{frame.f_code.co_qualname}. "
+        frame = frame.f_back
+    return ""
 
 
 def _formats() -> bool:
@@ -96,7 +111,7 @@ def _active(trace: Trace, slot: int) -> bool:
 def show(value: Traced, form: Callable[[Any], str]) -> str:
     """A value as text: what NumPy would show, or its type where it stands for many values."""
     try:
-        return form(concrete(value))
+        return form(concrete(value, TEXT))
     except ValueNeededError:
         return f"<traced {value.type}>"
 

@@ -14,11 +14,13 @@ from adjoint.base.arrays import ArrayType, Shape
 from adjoint.base.errors import BoundsError, ShapeError
 from adjoint.capture import protocols
 from adjoint.capture.traced import Traced, apply, concrete, from_array, is_known, unwrap
+from adjoint.capture.truths import without_truths
 from adjoint.capture.views import (
     Slice,
     as_view,
     assign,
     check_storable,
+    copy_of,
     own_memory,
 )
 from adjoint.primitives.conversion import CAST
@@ -92,9 +94,6 @@ def parse(index: Any, shape: Shape) -> Parsed:
     return Parsed(tuple(basic), arrays, given, tuple(new_axes), front)
 
 
-_BOOLEAN_SCALAR = "A boolean scalar as an index is not supported; use np.where."
-
-
 def _entries(index: Any, shape: Shape) -> list[Any]:
     """The entries of an index.
 
@@ -105,8 +104,6 @@ def _entries(index: Any, shape: Shape) -> list[Any]:
     for number, entry in enumerate(given):
         if entry is None or entry is Ellipsis or isinstance(entry, slice):
             found.append(entry)
-        elif isinstance(entry, (bool, np.bool_)):
-            raise BoundsError(_BOOLEAN_SCALAR)
         elif isinstance(entry, (int, np.integer)):
             found.append(int(entry))
         else:
@@ -118,8 +115,6 @@ def _entries(index: Any, shape: Shape) -> list[Any]:
                 array = np.asarray(array)
                 if array.size == 0 and array.dtype.kind == "f":
                     array = array.astype(np.intp)
-            if array.dtype.kind == "b" and array.ndim == 0:
-                raise BoundsError(_BOOLEAN_SCALAR)
             if array.dtype.kind == "b":
                 found.extend(_mask_places(concrete(array), _axis_of(number, given, shape), shape))
             elif array.dtype.kind in "iu":
@@ -155,11 +150,15 @@ def _axis_of(number: int, entries: Any, shape: Shape) -> int:
 
 
 def _mask_places(mask: Any, start: int, shape: Shape) -> tuple[Any, ...]:
-    if mask.shape != shape[start : start + mask.ndim]:
+    axes = shape[start : start + mask.ndim]
+    # An axis of length 0 fits every other: nothing is chosen.
+    fits = len(axes) == mask.ndim and all(
+        length in (0, n) for length, n in zip(mask.shape, axes, strict=True)
+    )
+    if not fits:
         raise BoundsError(
             f"boolean index did not match indexed array: the mask has shape {mask.shape}, the "
-            f"axes it "
-            f"indexes {shape[start : start + mask.ndim]}."
+            f"axes it indexes {axes}."
         )
     return tuple(np.nonzero(mask))
 
@@ -281,6 +280,13 @@ def _slice_of(index: Any, type: ArrayType) -> Slice | None:
 
 def get(x: Traced, index: Any) -> Any:
     """x[index]."""
+    if x._state is not None and x._state.flat:  # parts of x.flat are copies
+        part = _part(x, index)
+        return copy_of(part) if type(part) is Traced and part.type.ndim else part
+    return _part(x, index)
+
+
+def _part(x: Traced, index: Any) -> Any:
     if is_known(x) and _is_concrete_index(index):
         array, plain = unwrap(x), _numpy_index(index)
         result = array[plain]
@@ -288,6 +294,9 @@ def get(x: Traced, index: Any) -> Any:
             return result
         if result.base is None or not np.may_share_memory(result, array):
             return from_array(result)
+    truths = without_truths(index)
+    if truths is not None:
+        return _part(_part(x, truths[0]), truths[1])
     view = _slice_of(index, x.type)
     if view is not None:
         return as_view(x, view.forward(x), view)
@@ -343,14 +352,34 @@ def reshape_plain(x: Any, shape: Shape) -> Any:
 
 def put(x: Traced, index: Any, value: Any) -> None:
     """x[index] = value."""
-    if type(value) is not Traced and not isinstance(value, (np.ndarray, float, int, np.generic)):
+    if type(value) is not Traced and not isinstance(
+        value, (np.ndarray, float, int, complex, np.generic)
+    ):
         value = protocols.FUNCTION(np.asarray, (value,), {})
     if is_known(x) and is_known(value) and _is_concrete_index(index):
         own_memory(x)[_numpy_index(index)] = unwrap(value)
         return
     check_storable(x, value, "The assignment x[...] = value")
-    if not _rewrites_itself(x, index, value):
+    if x._state is not None and x._state.flat:
+        value = _repeated(value, np.arange(x.size)[concrete_index(index)])
+    truths = without_truths(index)
+    if truths is not None:
+        put(_part(x, truths[0]), truths[1], value)
+    elif not _rewrites_itself(x, index, value):
         assign(x, _written(x, index, value))
+
+
+def concrete_index(index: Any) -> Any:
+    """An index whose traced parts are asked for their values."""
+    return tuple(map(concrete, index)) if isinstance(index, tuple) else concrete(index)
+
+
+def _repeated(value: Any, places: Any) -> Any:
+    """A value for so many places of x.flat, which begins again where it is too short."""
+    if np.ndim(value) == 0 or not np.size(value):
+        return value
+    flat = reshape_plain(value, (np.size(value),))
+    return flat[np.arange(np.size(places)).reshape(np.shape(places)) % np.size(value)]
 
 
 def _rewrites_itself(x: Traced, index: Any, value: Any) -> bool:

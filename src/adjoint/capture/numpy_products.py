@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from string import ascii_letters
+import operator
+import warnings
+from string import ascii_letters, ascii_lowercase, ascii_uppercase
 from typing import Any
 
 import numpy as np
 
-from adjoint.base.errors import ShapeError, UnsupportedFunctionError
+from adjoint.base.errors import ShapeError
 from adjoint.capture import protocols
 from adjoint.capture.indexing import permute_plain, reshape_plain
 from adjoint.capture.numpy_reduce import sum_
 from adjoint.capture.numpy_shape import broadcast_to, diagonal, moveaxis, ravelled, stack
-from adjoint.capture.table import as_operand, implements, normal_axis, strong
+from adjoint.capture.table import as_array, as_operand, implements, normal_axis, stored, strong
 from adjoint.capture.traced import Traced, apply
 from adjoint.capture.views import maybe_alias
 from adjoint.primitives.contraction import CONTRACT, canonical
@@ -94,13 +96,20 @@ def _batched_matmul(x: Any, y: Any) -> Any:
 
 
 @implements(np.dot)
-def dot(a: Any, b: Any) -> Any:
+def dot(a: Any, b: Any, out: Any = None) -> Any:
     """Dot product of two arrays."""
     a, b = strong(a), strong(b)
     if np.ndim(a) == 0 or np.ndim(b) == 0:
-        return a * b
-    axis = np.ndim(b) - 2 if np.ndim(b) > 1 else 0
-    return _over(a, b, (np.ndim(a) - 1,), (axis,), "dot")
+        result = a * b
+    else:
+        axis = np.ndim(b) - 2 if np.ndim(b) > 1 else 0
+        result = _over(a, b, (np.ndim(a) - 1,), (axis,), "dot")
+    if type(out) is Traced and out.dtype != result.dtype:
+        raise ValueError(
+            f"output array is not acceptable (must have the dtype {result.dtype}, and has "
+            f"{out.dtype})"
+        )
+    return stored("numpy.dot", result, out)
 
 
 @implements(np.inner)
@@ -130,27 +139,27 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     """Compute tensor dot product along specified axes."""
     a, b = as_operand(a), as_operand(b)
     if np.iterable(axes):
-        pairs = [list(np.atleast_1d(each)) for each in axes]
-        axes_a = [normal_axis(n, np.ndim(a)) for n in pairs[0]]
-        axes_b = [normal_axis(n, np.ndim(b)) for n in pairs[1]]
+        first, second = ([int(n) for n in np.atleast_1d(each)] for each in axes)
+        axes_a = [normal_axis(n, np.ndim(a)) for n in first]
+        axes_b = [normal_axis(n, np.ndim(b)) for n in second]
     else:
-        axes_a = list(range(np.ndim(a) - axes, np.ndim(a)))
-        axes_b = list(range(axes))
+        axes_a, axes_b = list(range(-axes, 0)), list(range(axes))
+    if len(axes_a) != len(axes_b):
+        raise ShapeError("tensordot: as many axes of the one as of the other, or shape-mismatch.")
+    for n, m in zip(axes_a, axes_b, strict=True):
+        if np.shape(a)[n] != np.shape(b)[m]:
+            raise ShapeError(f"tensordot: shapes {np.shape(a)} and {np.shape(b)} not aligned.")
+    axes_a = [n + np.ndim(a) if n < 0 else n for n in axes_a]
     if not axes_a:
         return reshape_plain(outer(a, b), (*np.shape(a), *np.shape(b)))
     return _over(a, b, axes_a, axes_b, "tensordot")
 
 
 @implements(np.outer)
-def outer(a: Any, b: Any) -> Any:
+def outer(a: Any, b: Any, out: Any = None) -> Any:
     """Compute the outer product of two vectors."""
-    return contract(ravelled(as_operand(a)), ravelled(as_operand(b)), "a,b->ab")
-
-
-@implements(np.linalg.outer)
-def linalg_outer(x1: Any, x2: Any, /) -> Any:
-    """Compute the outer product of two vectors."""
-    return outer(x1, x2)
+    result = contract(ravelled(as_operand(a)), ravelled(as_operand(b)), "a,b->ab")
+    return stored("numpy.outer", result, out, wide=True)
 
 
 @implements(np.vdot)
@@ -162,22 +171,38 @@ def vdot(a: Any, b: Any, /) -> Any:
     return contract(np.conjugate(a) if a.dtype.kind == "c" else a, b, "a,a->")
 
 
-@implements(np.vecdot, np.linalg.vecdot)
+@implements(np.vecdot)
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     """Vector dot product of two arrays."""
-    return sum_(np.conjugate(x1) * x2 if x1.dtype.kind == "c" else x1 * x2, axis)
+    x, y = as_array(x1), as_array(x2)
+    if axis != -1:
+        x, y = moveaxis(x, axis, -1), moveaxis(y, axis, -1)
+    if not x.ndim or not y.ndim or x.shape[-1] != y.shape[-1]:
+        raise ShapeError(
+            f"vecdot: shapes {x.shape} and {y.shape} do not fit: both have a last axis, of one "
+            "length."
+        )
+    product = (np.conjugate(x) if x.dtype.kind == "c" else x) * y
+    return sum_(product, -1, product.dtype)
 
 
-@implements(np.trace, np.linalg.trace)
-def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+@implements(np.trace)
+def trace(
+    a: Any,
+    offset: int = 0,
+    axis1: int = 0,
+    axis2: int = 1,
+    dtype: Any = None,
+    out: Any = None,
+) -> Any:
     """Return the sum along diagonals of the array."""
-    return sum_(diagonal(a, offset, axis1, axis2), -1)
+    return stored("numpy.trace", sum_(diagonal(a, offset, axis1, axis2), -1, dtype), out)
 
 
 @implements(np.kron)
 def kron(a: Any, b: Any) -> Any:
     """Kronecker product of two arrays."""
-    a, b = as_operand(a), as_operand(b)
+    a, b = as_array(a), as_array(b)
     rank = max(np.ndim(a), np.ndim(b))
     a = reshape_plain(a, (1,) * (rank - np.ndim(a)) + np.shape(a))
     b = reshape_plain(b, (1,) * (rank - np.ndim(b)) + np.shape(b))
@@ -188,28 +213,97 @@ def kron(a: Any, b: Any) -> Any:
     )
 
 
-@implements(np.cross, np.linalg.cross)
-def cross(a: Any, b: Any, axis: int = -1) -> Any:
+@implements(np.cross)
+def cross(
+    a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None
+) -> Any:
     """Return the cross product of two (arrays of) vectors."""
-    a, b = moveaxis(as_operand(a), axis, -1), moveaxis(as_operand(b), axis, -1)
-    if a.shape[-1] != 3 or b.shape[-1] != 3:
-        raise ShapeError("cross: both arrays must have length 3 along the axis.")
-    a1, a2, a3 = (a[..., place] for place in range(3))
-    b1, b2, b3 = (b[..., place] for place in range(3))
-    parts = (a2 * b3 - a3 * b2, a3 * b1 - a1 * b3, a1 * b2 - a2 * b1)
-    return moveaxis(stack(parts, -1), -1, axis)
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    a, b = (moveaxis(as_array(x), n, -1) for x, n in ((a, axisa), (b, axisb)))
+    lengths = {a.shape[-1], b.shape[-1]}
+    if not lengths <= {2, 3}:
+        raise ShapeError("incompatible dimensions for cross product\n(dimension must be 2 or 3)")
+    if 2 in lengths:
+        warnings.warn(
+            "Arrays of 2-dimensional vectors are deprecated. Use arrays of 3-dimensional vectors "
+            "instead. (deprecated in NumPy 2.0)",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+    dtype = np.promote_types(a.dtype, b.dtype)
+    a, b = a.astype(dtype), b.astype(dtype)
+    a1, a2, b1, b2 = a[..., 0], a[..., 1], b[..., 0], b[..., 1]
+    last = a1 * b2 - a2 * b1
+    if lengths == {2}:
+        return last
+    a3, b3 = (x[..., 2] if x.shape[-1] == 3 else dtype.type(0) for x in (a, b))
+    parts = (a2 * b3 - a3 * b2, a3 * b1 - a1 * b3, last)
+    return moveaxis(stack(parts, -1), -1, axisc)
 
 
 # --- einsum ---------------------------------------------------------------------------------------
 
 
 @implements(np.einsum)
-def einsum(*operands: Any, optimize: Any = False) -> Any:
+def einsum(
+    *operands: Any,
+    out: Any = None,
+    optimize: Any = False,
+    dtype: Any = None,
+    order: str = "K",
+    casting: str = "safe",
+) -> Any:
     """Evaluates the Einstein summation convention on the operands."""
-    if not isinstance(operands[0], str):
-        raise ShapeError("einsum on traced arrays takes its subscripts as a string first.")
-    subscripts, *arrays = operands
-    arrays = [as_operand(a) for a in arrays]
+    if order not in ("C", "F", "A", "K"):
+        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
+    subscripts, given = operands[0], list(operands[1:])
+    if not isinstance(subscripts, str):
+        subscripts, given = _spelled(operands)
+    arrays = [as_array(a) for a in given]
+    if len(arrays) == 1 and out is None and _is_view(subscripts, arrays[0]):
+        return _summed(subscripts, arrays)  # which NumPy makes without a look at the dtype
+    common = np.result_type(*(a.dtype for a in arrays)) if dtype is None else np.dtype(dtype)
+    if type(out) is Traced:
+        if dtype is None:
+            common = np.promote_types(common, out.dtype)
+        if not np.can_cast(common, out.dtype, casting):  # type: ignore[arg-type]
+            raise TypeError(
+                f"einsum: a result of dtype {common} cannot be cast to that of out, {out.dtype}, "
+                f"according to the rule {casting!r}"
+            )
+    for a in arrays:
+        if not np.can_cast(a.dtype, common, casting):  # type: ignore[arg-type]
+            raise TypeError(
+                f"Cannot cast array data from {a.dtype!r} to {common!r} according to the rule "
+                f"{casting!r}"
+            )
+    arrays = [a if a.dtype == common else a.astype(common) for a in arrays]
+    result = _summed(subscripts, arrays)
+    return result if out is None else stored("numpy.einsum", result, out)
+
+
+def _is_view(subscripts: str, a: Any) -> bool:
+    """Whether nothing is summed, so that NumPy gives a view of a lone operand."""
+    labels, result = _subscripts(subscripts, [a.ndim])
+    return set(labels[0]) == set(result)
+
+
+_LABELS = ascii_uppercase + ascii_lowercase
+
+
+def _spelled(operands: Any) -> tuple[str, list[Any]]:
+    """Operands that alternate with lists of numbers, as subscripts and operands."""
+
+    def spell(labels: Any) -> str:
+        return "".join("..." if n is Ellipsis else _LABELS[operator.index(n)] for n in labels)
+
+    arrays, lists = list(operands[: len(operands) // 2 * 2 : 2]), list(operands[1::2])
+    text = ",".join(map(spell, lists))
+    return (f"{text}->{spell(operands[-1])}" if len(operands) % 2 else text), arrays
+
+
+def _summed(subscripts: str, arrays: list[Any]) -> Any:
     labels, result = _subscripts(subscripts, [np.ndim(a) for a in arrays])
     terms = [_without_repeats(a, term) for a, term in zip(arrays, labels, strict=True)]
     while len(terms) > 1:
@@ -248,7 +342,7 @@ def _sum_lone(x: Any, labels: str, elsewhere: str) -> tuple[Any, str]:
     lone = tuple(place for place, label in enumerate(labels) if label not in elsewhere)
     if not lone:
         return x, labels
-    return sum_(x, lone), "".join(label for label in labels if label in elsewhere)
+    return sum_(x, lone, x.dtype), "".join(label for label in labels if label in elsewhere)
 
 
 def _without_repeats(x: Any, labels: str) -> tuple[Any, str]:
@@ -291,54 +385,15 @@ def _subscripts(text: str, ranks: list[int]) -> tuple[list[str], str]:
             raise ShapeError(f"einsum: the term {term!r} does not fit an operand of {rank} axes.")
         whole.append(term)
     if arrow:
-        return whole, result.replace("...", extra)
+        labels = result.replace("...", extra)
+        if len(set(labels)) < len(labels) or set(labels) - set("".join(whole)):
+            raise ShapeError(
+                f"einsum: the labels of the result in {text!r} must be some of those of the "
+                "operands, each once."
+            )
+        return whole, labels
     joined = "".join(terms).replace("...", "")
     return whole, extra + "".join(sorted(c for c in set(joined) if joined.count(c) == 1))
-
-
-@implements(np.linalg.multi_dot)
-def multi_dot(arrays: Any) -> Any:
-    """Compute the dot product of two or more arrays in a single function call."""
-    result = arrays[0]
-    for other in arrays[1:]:
-        result = dot(result, other)
-    return result
-
-
-@implements(np.linalg.norm, np.linalg.vector_norm)
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    """The Euclidean norm of a vector or matrix, and the usual vector norms.
-
-    Its gradient at 0 is 0.
-    """
-    x = as_operand(x)
-    matrix = (axis is None and x.ndim == 2 and ord is not None) or (
-        isinstance(axis, tuple) and len(axis) == 2
-    )
-    if ord in (None, 2, "fro") and not (matrix and ord == 2):
-        squares = np.square(x) if x.dtype.kind != "c" else np.square(x.real) + np.square(x.imag)
-        total = sum_(squares, axis, keepdims=keepdims)
-        # sqrt has no derivative at 0; there the norm is taken as the constant 0.
-        positive = total > 0
-        return np.where(positive, np.sqrt(np.where(positive, total, total.dtype.type(1))), total)
-    if matrix:
-        return _unsupported_norm(ord)
-    size = np.abs(x)
-    if ord == np.inf:
-        return protocols.FUNCTION(np.max, (size, axis), {"keepdims": keepdims})
-    if ord == -np.inf:
-        return protocols.FUNCTION(np.min, (size, axis), {"keepdims": keepdims})
-    if ord == 1:
-        return sum_(size, axis, keepdims=keepdims)
-    if isinstance(ord, (int, float)) and ord > 0:
-        return sum_(size**ord, axis, keepdims=keepdims) ** (1 / ord)
-    return _unsupported_norm(ord)
-
-
-def _unsupported_norm(ord: Any) -> Any:
-    raise UnsupportedFunctionError(
-        f"numpy.linalg.norm with ord={ord!r} is not supported on traced arrays yet."
-    )
 
 
 protocols.MATMUL = matmul

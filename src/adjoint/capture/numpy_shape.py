@@ -21,25 +21,28 @@ from adjoint.capture.table import (
     normal_axes,
     normal_axis,
     perform,
+    stored,
 )
 from adjoint.capture.traced import Traced, apply, from_array, is_known, unwrap
 from adjoint.capture.views import (
     View,
     as_view,
     copy_of,
+    depends_on_layout,
+    flat_of,
+    is_c_ordered,
     maybe_alias,
     permute,
     read_only,
     real_part,
     reshape,
 )
-from adjoint.primitives.selection import SELECT
 from adjoint.primitives.slicing import CONCATENATE
-from adjoint.primitives.structure import BROADCAST
+from adjoint.primitives.structure import BROADCAST, RESHAPE
 from adjoint.program import operation
 
 
-def _shape_of(shape: Any, size: int | None = None) -> tuple[int, ...]:
+def shape_of(shape: Any, size: int | None = None) -> tuple[int, ...]:
     """A shape argument as a tuple of integers, its -1 filled in."""
     found = tuple(map(operator.index, shape)) if np.iterable(shape) else (operator.index(shape),)
     if size is None or -1 not in found:
@@ -56,16 +59,12 @@ def _shape_of(shape: Any, size: int | None = None) -> tuple[int, ...]:
 def reshaped(a: Any, shape: Any = None, order: str = "C", *, copy: Any = None) -> Any:
     """Gives a new shape to an array without changing its data."""
     a = as_array(a)
-    shape = _shape_of(shape, a.size)
-    if order not in ("C", "F") and a.ndim > 1:
-        raise UnsupportedFunctionError(
-            f"numpy.reshape and ravel on traced arrays do not support order={order!r} yet."
-        )
+    shape = shape_of(shape, a.size)
+    if order == "K":
+        raise ValueError("order 'K' is not permitted for reshaping")
+    order = _plain_order(a, order, "reshape")
     if copy is False:
-        raise UnsupportedFunctionError(
-            "numpy.reshape on traced arrays does not support its argument 'copy' as False: whether "
-            "a copy is needed depends on the layout in memory. Leave it away."
-        )
+        _check_no_copy(a, shape, order)
     if order == "F" and (a.ndim > 1 or len(shape) > 1):
         backwards = permute_plain(a, tuple(reversed(range(a.ndim))))
         result = reshape_plain(backwards, tuple(reversed(shape)))
@@ -77,17 +76,66 @@ def reshaped(a: Any, shape: Any = None, order: str = "C", *, copy: Any = None) -
     return reshape(a, shape)
 
 
+def _plain_order(a: Any, order: Any, name: str) -> str:
+    """The order C or F that A or K mean for an array, where its layout in memory is known."""
+    if order not in ("C", "F", "A", "K"):
+        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
+    if order in ("C", "F") or a.ndim <= 1:
+        return "C" if a.ndim <= 1 and order != "F" else str(order)
+    if is_known(a):
+        flags = unwrap(a).flags
+        if flags.c_contiguous or (order == "A" and not flags.f_contiguous):
+            return "C"
+        if flags.f_contiguous:
+            return "F"
+    elif is_c_ordered(a):
+        depends_on_layout(a)
+        return "C"
+    raise UnsupportedFunctionError(
+        f"numpy.{name} on traced arrays does not support its argument order={order!r} here: what "
+        "it gives depends on the layout in memory, which is not known. Write order='C' or 'F'."
+    )
+
+
+def _check_no_copy(a: Any, shape: Any, order: str) -> None:
+    """Refuse copy=False where a copy is needed, or where that is not known."""
+    if is_known(a):
+        unwrap(a).reshape(shape, order=order, copy=False)
+    elif a.ndim > 1 or len(shape) > 1:
+        if order == "F" or not is_c_ordered(a):
+            raise UnsupportedFunctionError(
+                "numpy.reshape on traced arrays does not support its argument 'copy' as False "
+                "here: whether a copy is needed depends on the layout in memory. Leave it away."
+            )
+        depends_on_layout(a)
+
+
 @implements(np.ravel)
 def ravelled(a: Any, order: str = "C") -> Any:
     """Return a contiguous flattened array."""
     a = as_array(a)
+    if order in ("A", "K") and type(a) is Traced and is_known(a):
+        return from_array(unwrap(a).ravel(order)) if a.ndim > 1 else ravelled(a)
+    order = _plain_order(a, order, "ravel")
     if type(a) is Traced and is_known(a):
         # Unlike reshape, ravel never makes a view with gaps: what is not contiguous is copied.
         array = unwrap(a)
         contiguous = array.flags.f_contiguous if order == "F" else array.flags.c_contiguous
         if not contiguous and order in ("C", "F"):
             return from_array(array.ravel(order))
+    if order == "C" and type(a) is Traced and a.ndim and not (is_known(a) or is_c_ordered(a)):
+        # A view where there are no gaps, which is not known.
+        return maybe_alias(a, perform(RESHAPE, a, shape=(a.size,)))
     return reshaped(a, (-1,) if a.size else (0,), order)
+
+
+def along(a: Any, axis: Any) -> tuple[Any, int]:
+    """An array and one of its axes, as NumPy takes them: flat for None, and a number as a row."""
+    if axis is None:
+        return ravelled(a), 0
+    if not np.ndim(a) and operator.index(axis) in (0, -1):
+        return reshape_plain(as_array(a), (1,)), 0
+    return a, normal_axis(operator.index(axis), np.ndim(a))
 
 
 def flat(a: Traced) -> Any:
@@ -95,7 +143,7 @@ def flat(a: Traced) -> Any:
     if is_known(a) and not unwrap(a).flags.c_contiguous:
         # Reading is right; a write, to either, cannot be carried over and is an error.
         return maybe_alias(a, from_array(unwrap(a).flatten()))
-    return ravelled(a)
+    return flat_of(a)
 
 
 @implements(np.transpose, np.permute_dims)
@@ -151,7 +199,9 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     """Remove axes of length one from a."""
     a = as_array(a)
     shape = a.shape
-    if axis is None:
+    if isinstance(axis, list):
+        raise TypeError("'list' object cannot be interpreted as an integer")
+    if axis is None or (not shape and axis in (0, -1)):
         gone = tuple(n for n, length in enumerate(shape) if length == 1)
     else:
         gone = normal_axes(axis, a.ndim)
@@ -192,7 +242,7 @@ for _rank, _function in ((1, np.atleast_1d), (2, np.atleast_2d), (3, np.atleast_
 @implements(np.broadcast_to)
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     """Broadcast an array to a new shape."""
-    shape = _shape_of(shape)
+    shape = shape_of(shape)
     array = as_operand(array)
     if type(array) is not Traced:
         return np.broadcast_to(array, shape)
@@ -237,9 +287,18 @@ def imag(val: Any) -> Any:
 
 @implements(np.concatenate)
 def concatenate(
-    arrays: Any, axis: int | None = 0, *, dtype: Any = None, casting: Any = "same_kind"
+    arrays: Any,
+    axis: int | None = 0,
+    out: Any = None,
+    *,
+    dtype: Any = None,
+    casting: Any = "same_kind",
 ) -> Any:
     """Join a sequence of arrays along an existing axis."""
+    if out is not None:
+        if dtype is not None:
+            raise TypeError("concatenate() only takes `out` or `dtype` as an argument, not both.")
+        dtype = getattr(out, "dtype", None)
     operands = [as_operand(a) for a in arrays]
     if axis is None:
         operands, axis = [ravelled(a) for a in operands], 0
@@ -255,11 +314,11 @@ def concatenate(
                 f"Cannot cast array data from {each.dtype!r} to {target!r} according to the rule "
                 f"{casting!r}"
             )
-    return result if dtype is None else result.astype(target)
+    return stored("numpy.concatenate", result if dtype is None else result.astype(target), out)
 
 
 @implements(np.stack)
-def stack(arrays: Any, axis: int = 0, **kwargs: Any) -> Any:
+def stack(arrays: Any, axis: int = 0, out: Any = None, **kwargs: Any) -> Any:
     """Join a sequence of arrays along a new axis."""
     operands = [as_operand(a) for a in arrays]
     if not operands:
@@ -268,7 +327,7 @@ def stack(arrays: Any, axis: int = 0, **kwargs: Any) -> Any:
     if len(shapes) > 1:
         raise ShapeError("all input arrays must have the same shape")
     place = normal_axis(axis, len(shapes.pop()) + 1)
-    return concatenate([expand_dims(a, place) for a in operands], place, **kwargs)
+    return concatenate([expand_dims(a, place) for a in operands], place, out, **kwargs)
 
 
 @implements(np.hstack)
@@ -336,12 +395,16 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
 @implements(np.hsplit)
 def hsplit(ary: Any, indices_or_sections: Any) -> Any:
     """Split an array into multiple sub-arrays horizontally (column-wise)."""
-    return split(ary, indices_or_sections, 0 if ary.ndim == 1 else 1)
+    if not np.ndim(ary):
+        raise ValueError("hsplit only works on arrays of 1 or more dimensions")
+    return split(ary, indices_or_sections, 0 if np.ndim(ary) == 1 else 1)
 
 
 @implements(np.vsplit)
 def vsplit(ary: Any, indices_or_sections: Any) -> Any:
     """Split an array into multiple sub-arrays vertically (row-wise)."""
+    if np.ndim(ary) < 2:
+        raise ValueError("vsplit only works on arrays of 2 or more dimensions")
     return split(ary, indices_or_sections, 0)
 
 
@@ -351,81 +414,14 @@ def unstack(x: Any, /, *, axis: int = 0) -> Any:
     return tuple(moveaxis(x, axis, 0))
 
 
-@implements(np.flip)
-def flip(m: Any, axis: Any = None) -> Any:
-    """Reverse the order of elements in an array along the given axis."""
-    m = as_array(m)
-    axes = normal_axes(axis, m.ndim)
-    return m[tuple(slice(None, None, -1) if n in axes else slice(None) for n in range(m.ndim))]
-
-
-implements(np.flipud)(lambda m: flip(m, 0))
-implements(np.fliplr)(lambda m: flip(m, 1))
-
-
-@implements(np.roll)
-def roll(a: Any, shift: Any, axis: Any = None) -> Any:
-    """Roll array elements along a given axis."""
-    a = as_array(a)
-    if axis is None:
-        return reshape_plain(roll(reshape_plain(a, (a.size,)), shift, 0), a.shape)
-    pairs = zip(*np.broadcast_arrays(np.atleast_1d(shift), np.atleast_1d(axis)), strict=True)
-    for amount, place in pairs:
-        place = normal_axis(place, a.ndim)
-        cut = -int(amount) % a.shape[place] if a.shape[place] else 0
-        lead = (slice(None),) * place
-        a = concatenate([a[(*lead, slice(cut, None))], a[(*lead, slice(None, cut))]], place)
-    return a
-
-
-@implements(np.tile)
-def tile(A: Any, reps: Any) -> Any:
-    """Construct an array by repeating A the number of times given by reps."""
-    A = as_array(A)
-    reps = _shape_of(reps)
-    shape = (1,) * (len(reps) - A.ndim) + A.shape
-    reps = (1,) * (len(shape) - len(reps)) + reps
-    apart = tuple(n for pair in zip((1,) * len(shape), shape, strict=True) for n in pair)
-    wide = tuple(n for pair in zip(reps, shape, strict=True) for n in pair)
-    whole = tuple(r * n for r, n in zip(reps, shape, strict=True))
-    result = reshape_plain(spread(reshape_plain(A, apart), wide), whole)
-    return copy_of(result) if result is A else result
-
-
-@implements(np.repeat)
-def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
-    """Repeat each element of an array after itself."""
-    a = as_array(a)
-    if axis is None:
-        a, axis = ravelled(a), 0
-    axis = normal_axis(axis, a.ndim)
-    places = np.repeat(np.arange(a.shape[axis]), repeats)
-    return a[(*(slice(None),) * axis, places)]
-
-
-@implements(np.take)
-def take(
-    a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: str = "raise"
-) -> Any:
-    """Take elements from an array along an axis."""
-    if out is not None or mode != "raise":
-        name = "out" if out is not None else f"mode={mode!r}"
-        raise UnsupportedFunctionError(
-            f"numpy.take on traced arrays does not support its argument {name} yet."
-        )
-    a = as_array(a)
-    if axis is None:
-        a, axis = ravelled(a), 0
-    index = indices if type(indices) is Traced else np.asarray(indices)
-    return a[(*(slice(None),) * normal_axis(axis, a.ndim), index)]
-
-
-@implements(np.diagonal, np.linalg.diagonal)
+@implements(np.diagonal)
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """Return specified diagonals."""
     a = as_array(a)
     if a.ndim < 2:
         raise ValueError("diag requires an array of at least two dimensions")
+    if normal_axis(axis1, a.ndim) == normal_axis(axis2, a.ndim):
+        raise ValueError("axis1 and axis2 cannot be the same")
 
     def forward(base: Any) -> Any:
         if type(base) is Traced and is_known(base):
@@ -438,33 +434,3 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 
     # NumPy's diagonal is a view that cannot be written.
     return as_view(a, forward(a), View(forward, read_only)) if type(a) is Traced else forward(a)
-
-
-@implements(np.diag)
-def diag(v: Any, k: int = 0) -> Any:
-    """Extract a diagonal or construct a diagonal array."""
-    v = as_array(v)
-    if v.ndim == 2:
-        return diagonal(v, k)
-    n = v.shape[0] + abs(k)
-    places = np.arange(v.shape[0])
-    square = from_array(np.zeros((n, n), v.dtype))
-    square[places - min(k, 0), places + max(k, 0)] = v
-    return square
-
-
-def _masked(m: Any, kept: Any, k: int) -> Any:
-    m = as_array(m)
-    return perform(SELECT, kept(np.ones(m.shape[-2:], bool), k), m, m.dtype.type(0))
-
-
-@implements(np.triu)
-def triu(m: Any, k: int = 0) -> Any:
-    """Upper triangle of an array."""
-    return _masked(m, np.triu, k)
-
-
-@implements(np.tril)
-def tril(m: Any, k: int = 0) -> Any:
-    """Lower triangle of an array."""
-    return _masked(m, np.tril, k)

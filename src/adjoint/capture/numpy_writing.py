@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.base.errors import UnsupportedFunctionError
-from adjoint.capture.indexing import reshape_plain
-from adjoint.capture.numpy_shape import concatenate, moveaxis, ravelled, spread
-from adjoint.capture.table import as_array, as_operand, implements, normal_axis, perform
-from adjoint.capture.traced import Traced, concrete, from_array, is_known, unwrap
+from adjoint.base.errors import BoundsError, UnsupportedFunctionError
+from adjoint.capture.indexing import concrete_index, reshape_plain
+from adjoint.capture.numpy_reduce import computed_in
+from adjoint.capture.numpy_shape import along, concatenate, moveaxis, ravelled, spread
+from adjoint.capture.table import as_array, as_operand, implements, normal_axis, perform, stored
+from adjoint.capture.traced import Traced, concrete
 from adjoint.capture.views import assign, check_storable
 from adjoint.primitives.gathering import GATHER_ADD
 from adjoint.primitives.selection import SELECT
@@ -45,10 +46,12 @@ def add_at(ufunc: Any, a: Any, indices: Any, b: Any = None) -> None:
     if len(arrays) == 1 and arrays[0].dtype.kind == "b":
         arrays = list(np.nonzero(concrete(arrays[0])))
     if any(each.dtype.kind not in "iu" for each in arrays):
-        # Slices name no entry twice.
-        a[indices] += b
+        _add_at_places(a, np.arange(a.size).reshape(a.shape)[concrete_index(indices)], b)
         return
-    arrays = list(np.broadcast_arrays(*arrays))
+    try:
+        arrays = list(np.broadcast_arrays(*arrays))
+    except ValueError as error:
+        raise BoundsError(f"numpy.{name}: {error}") from None
     for axis, each in enumerate(arrays):
         if type(each) is not Traced and each.size:
             for extreme in (int(each.min()), int(each.max())):
@@ -61,6 +64,20 @@ def add_at(ufunc: Any, a: Any, indices: Any, b: Any = None) -> None:
     assign(a, perform(GATHER_ADD, a, spread(b, part), *arrays))
 
 
+def _add_at_places(a: Traced, places: Any, b: Any) -> None:
+    """Add at places of the flattened array, of which some may be the same."""
+    flat, shape = reshape_plain(a, (a.size,)), a.shape
+    values = reshape_plain(spread(b, places.shape), (places.size,))
+    assign(a, reshape_plain(perform(GATHER_ADD, flat, values, places.ravel()), shape))
+
+
+def _cycled(values: Any, count: int) -> Any:
+    """So many values, which begin again where there are fewer."""
+    if not np.ndim(values):
+        return values
+    return ravelled(values)[np.arange(count) % max(1, np.size(values))]
+
+
 # --- writing --------------------------------------------------------------------------------------
 
 
@@ -68,13 +85,17 @@ def add_at(ufunc: Any, a: Any, indices: Any, b: Any = None) -> None:
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     """Write into the diagonal of a matrix."""
     a = _target(a, "fill_diagonal")
-    if a.ndim != 2 or wrap:
-        raise UnsupportedFunctionError(
-            "numpy.fill_diagonal on traced arrays takes matrices, without 'wrap', so far."
-        )
-    places = np.arange(min(a.shape))
-    val = as_operand(val)
-    a[places, places] = ravelled(val)[: len(places)] if np.ndim(val) else val
+    shape = a.shape
+    if a.ndim < 2:
+        raise ValueError("array must be at least 2-d")
+    if a.ndim == 2:
+        step, end = shape[1] + 1, None if wrap else shape[1] ** 2
+    elif len(set(shape)) == 1:
+        step, end = 1 + int(np.cumprod(shape[:-1]).sum()), None
+    else:
+        raise ValueError("All dimensions of input must be of equal length")
+    places = np.arange(a.size)[:end:step]
+    a[np.unravel_index(places, shape)] = _cycled(as_operand(val), places.size)
 
 
 @implements(np.put_along_axis)
@@ -82,9 +103,9 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
     """Write at places along an axis."""
     arr = _target(arr, "put_along_axis")
     if axis is None:
-        raise UnsupportedFunctionError(
-            "numpy.put_along_axis on traced arrays does not support axis=None yet."
-        )
+        flat = np.arange(arr.size)[concrete(indices)]
+        arr[np.unravel_index(flat, arr.shape)] = values
+        return
     axis = normal_axis(axis, arr.ndim)
     places: list[Any] = []
     for n in range(arr.ndim):
@@ -95,26 +116,25 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
 
 @implements(np.putmask)
 def putmask(a: Any, mask: Any, values: Any) -> None:
-    """Write where a mask holds, from values of the array's shape."""
+    """Write where a mask holds, from values at the same places, which begin again if short."""
     a, values = _target(a, "putmask"), as_operand(values)
     if np.shape(values) not in ((), a.shape):
-        raise UnsupportedFunctionError(
-            "numpy.putmask on traced arrays takes a scalar or values of the array's shape."
-        )
-    a[...] = np.where(mask, values, a)
+        values = reshape_plain(_cycled(values, a.size), a.shape)
+    a[...] = np.where(reshape_plain(as_operand(mask), a.shape), values, a)
 
 
 @implements(np.put)
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     """Write at places of the flattened array."""
     a = _target(a, "put")
-    if mode != "raise":
-        raise UnsupportedFunctionError(
-            f"numpy.put on traced arrays does not support mode={mode!r} yet."
-        )
     flat = np.asarray(concrete(ind)).ravel()
-    v = as_operand(v)
-    values = ravelled(v)[np.arange(flat.size) % v.size] if np.ndim(v) else v
+    values = _cycled(as_operand(v), flat.size)
+    if mode == "wrap":
+        flat = flat % max(a.size, 1)
+    elif mode == "clip":
+        flat = np.clip(flat, 0, a.size - 1)
+    elif mode != "raise":
+        raise ValueError("clipmode must be one of 'clip', 'raise', or 'wrap'")
     if ((flat < -a.size) | (flat >= a.size)).any():
         raise IndexError(f"index is out of bounds for axis 0 with size {a.size}")
     a[np.unravel_index(flat % max(a.size, 1), a.shape)] = values
@@ -123,49 +143,10 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
 # --- putting together -----------------------------------------------------------------------------
 
 
-@implements(np.pad)
-def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> Any:
-    """An array with borders: constant, edge, wrap, reflect or symmetric."""
-    array = as_operand(array)
-    if isinstance(pad_width, dict):
-        pad_width = [pad_width.get(n, pad_width.get(n - array.ndim, 0)) for n in range(array.ndim)]
-        pad_width = [each if np.iterable(each) else (each, each) for each in pad_width]
-    widths = np.broadcast_to(np.asarray(pad_width), (array.ndim, 2)).astype(int)
-    if (widths < 0).any():
-        raise ValueError("index can't contain negative values")
-    if mode != "constant":
-        if kwargs or mode not in ("edge", "wrap", "reflect", "symmetric"):
-            raise UnsupportedFunctionError(
-                f"numpy.pad on traced arrays does not support mode={mode!r} with {sorted(kwargs)} "
-                f"yet."
-            )
-        for axis in range(array.ndim):
-            border: Any = (np.arange(array.shape[axis]), widths[axis], mode)
-            places = np.pad(*border)
-            array = array[(*(slice(None),) * axis, places)]
-        return array
-    value = kwargs.pop("constant_values", 0)
-    if kwargs:
-        raise UnsupportedFunctionError(
-            f"numpy.pad on traced arrays does not support its arguments {sorted(kwargs)} yet."
-        )
-    if np.ndim(value):
-        raise UnsupportedFunctionError(
-            "numpy.pad on traced arrays takes one constant value for all borders."
-        )
-    shape = tuple(n + a + b for n, (a, b) in zip(array.shape, widths.tolist(), strict=True))
-    whole = from_array(np.zeros(shape, array.dtype))
-    if type(value) is Traced or value != 0:
-        whole[...] = value
-    inner = tuple(slice(a, a + n) for n, (a, _) in zip(array.shape, widths.tolist(), strict=True))
-    whole[inner] = array
-    return whole
-
-
 @implements(np.delete)
 def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
     """An array without some of its rows."""
-    arr = as_operand(arr)
+    arr = as_array(arr)
     if axis is None:
         arr, axis = ravelled(arr), 0
     axis = normal_axis(axis, arr.ndim)
@@ -175,30 +156,45 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
 
 @implements(np.insert)
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
-    """An array with one entry or row put before a place."""
-    arr, values = as_operand(arr), as_array(values)
-    if axis is None:
-        arr, axis = ravelled(arr), 0
-    axis = normal_axis(axis, arr.ndim)
-    place = concrete(obj)
-    if not isinstance(place, (int, np.integer)):
-        raise UnsupportedFunctionError(
-            "numpy.insert on traced arrays takes one integer place so far."
-        )
-    n = arr.shape[axis]
-    place = normal_axis(place, n + 1) if place >= 0 else operator.index(place) + n
-    lead = (slice(None),) * axis
-    row = (*arr.shape[:axis], *arr.shape[axis + 1 :])
-    if np.ndim(values) <= len(row):
-        width, new = 1, spread(values, row)
-        new = reshape_plain(new, (*arr.shape[:axis], 1, *arr.shape[axis + 1 :]))
+    """An array with entries or rows put before places."""
+    arr = as_array(arr)
+    arr = ravelled(arr) if axis is None else arr
+    axis = normal_axis(-1 if axis is None else axis, arr.ndim)
+    n, values = arr.shape[axis], as_array(values)
+    places = _insertion_places(obj, n)
+    if values.dtype.kind == "c" and arr.dtype.kind in "iuf":
+        raise TypeError(f"Complex values cannot be inserted into an array of dtype {arr.dtype}.")
+    values = values.astype(arr.dtype)
+    if places.size == 1:
+        values = reshape_plain(values, (1,) * (arr.ndim - values.ndim) + values.shape)
+        if places.ndim == 0:
+            values = moveaxis(values, 0, axis)
+        places = np.full(values.shape[axis], places.item() + n * (places.item() < 0))
     else:
-        moved = moveaxis(values, 0, axis) if np.ndim(values) == arr.ndim and not axis else values
-        width = moved.shape[axis]
-        new = spread(moved, (*arr.shape[:axis], width, *arr.shape[axis + 1 :]))
-    new = new.astype(arr.dtype) if new.dtype != arr.dtype else new
-    before, after = arr[(*lead, slice(None, place))], arr[(*lead, slice(place, None))]
-    return concatenate([before, new, after], axis)
+        places = places + n * (places < 0)
+    new = spread(values, (*arr.shape[:axis], len(places), *arr.shape[axis + 1 :]))
+    order = np.argsort(np.concatenate([np.arange(n), places - 0.5]), kind="stable")
+    return concatenate([arr, new], axis)[(*(slice(None),) * axis, order)]
+
+
+def _insertion_places(obj: Any, n: int) -> Any:
+    """Where to insert: integers, one or several."""
+    if isinstance(obj, slice):
+        return np.arange(*obj.indices(n))
+    places = np.asarray(concrete(obj))
+    if places.dtype.kind == "b":
+        if places.ndim != 1:
+            raise ValueError("boolean array argument obj to insert must be one dimensional")
+        places = np.flatnonzero(places)
+    if places.ndim > 1:
+        raise ValueError("index array argument obj to insert must be one dimensional or scalar")
+    if not places.size:
+        places = places.astype(int)
+    if places.dtype.kind not in "iu":
+        raise IndexError("arrays used as indices must be of integer (or boolean) type")
+    if ((places < -n) | (places > n)).any():
+        raise IndexError(f"index {obj} is out of bounds for axis with size {n}")
+    return places
 
 
 @implements(np.select)
@@ -208,7 +204,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
         raise ValueError("list of cases must be same length as list of conditions")
     choices = [as_operand(each) for each in choicelist]
     dtype = np.result_type(*(_type_for_promotion(each) for each in (*choices, default)))
-    shape = np.broadcast_shapes(*map(np.shape, (*condlist, *choices)))
+    shape = np.broadcast_shapes(*map(np.shape, (*condlist, *choices, default)))
     result = spread(_as_dtype(as_operand(default), dtype), shape)
     for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
         result = perform(SELECT, as_operand(condition), _as_dtype(choice, dtype), result)
@@ -228,13 +224,14 @@ def _as_dtype(value: Any, dtype: Any) -> Any:
 
 
 @implements(np.compress)
-def compress(condition: Any, a: Any, axis: int | None = None) -> Any:
+def compress(condition: Any, a: Any, axis: int | None = None, out: Any = None) -> Any:
     """The rows where a condition holds."""
-    a = as_operand(a)
-    if axis is None:
-        a, axis = ravelled(a), 0
-    (places,) = np.nonzero(concrete(condition))
-    return a[(*(slice(None),) * normal_axis(axis, a.ndim), places)]
+    a, axis = along(as_array(a), axis)
+    held = np.asarray(concrete(condition))
+    if held.ndim != 1:
+        raise ValueError("condition must be a 1-d array")
+    result = a[(*(slice(None),) * axis, np.flatnonzero(held))]
+    return stored("numpy.compress", result, out, alike=True)
 
 
 @implements(np.extract)
@@ -243,33 +240,16 @@ def extract(condition: Any, arr: Any) -> Any:
     return ravelled(as_operand(arr))[np.nonzero(np.ravel(concrete(condition)))[0]]
 
 
-@implements(np.rot90)
-def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
-    """The array turned by quarters."""
-    m = as_operand(m)
-    first, second = (normal_axis(axis, m.ndim) for axis in axes)
-    order = list(range(m.ndim))
-    order[first], order[second] = order[second], order[first]
-
-    def flipped(a: Any, axis: int) -> Any:
-        return a[(*(slice(None),) * axis, slice(None, None, -1))]
-
-    turns = k % 4
-    if turns == 0:
-        return m[:]
-    if turns == 2:
-        return flipped(flipped(m, first), second)
-    if turns == 1:
-        return np.transpose(flipped(m, second), order)
-    return flipped(np.transpose(m, order), second)
-
-
 @implements(np.vander)
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     """The matrix of powers."""
-    x = as_operand(x)
+    x = as_array(x)
+    if x.ndim != 1:
+        raise ValueError("x must be a one-dimensional array or sequence.")
     x = x.astype(np.promote_types(x.dtype, int))
-    count = len(x) if N is None else N
+    count = x.shape[0] if N is None else operator.index(N)
+    if not count:
+        return np.zeros((x.shape[0], 0), x.dtype)
     powers = range(count) if increasing else range(count - 1, -1, -1)
     return np.stack([x**power for power in powers], 1)
 
@@ -300,41 +280,11 @@ def _rank(part: Any) -> int:
 @implements(np.cumprod)
 def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     """Running products, by doubling: no division, so zeros among the factors are no trouble."""
-    if out is not None:
-        raise UnsupportedFunctionError(
-            "numpy.cumprod on traced arrays does not support its argument 'out' yet."
-        )
-    a = as_operand(a)
-    if dtype is None and a.dtype.kind in "biu":
-        dtype = np.multiply.reduce(np.zeros(1, a.dtype)).dtype
-    a = a if dtype is None else a.astype(dtype)
-    if axis is None:
-        a, axis = ravelled(a), 0
-    axis = normal_axis(axis, a.ndim)
+    a, axis = along(computed_in(as_array(a), np.multiply, dtype, out), axis)
     lead, n, reach = (slice(None),) * axis, a.shape[axis], 1
     while reach < n:
         # Each entry holds the product of the last `reach` factors up to it.
         later = a[(*lead, slice(reach, None))] * a[(*lead, slice(None, -reach))]
         a = concatenate([a[(*lead, slice(None, reach))], later], axis)
         reach *= 2
-    return np.positive(a) if n <= 1 else a
-
-
-def constant_of(function: Any) -> Any:
-    """A function whose results are counts or choices: computed from the values so far."""
-
-    def ours(*args: Any, **kwargs: Any) -> Any:
-        plain = {name: _concrete_all(value) for name, value in kwargs.items()}
-        return function(*map(_concrete_all, args), **plain)
-
-    return ours
-
-
-def _concrete_all(value: Any) -> Any:
-    if isinstance(value, (list, tuple)):
-        return type(value)(map(_concrete_all, value))
-    return unwrap(value) if is_known(value) else concrete(value)
-
-
-for _function in (np.bincount, np.lexsort, np.argpartition, np.nanargmax, np.nanargmin, np.isin):
-    implements(_function)(constant_of(_function))
+    return stored("numpy.cumprod", a.astype(a.dtype) if n <= 1 else a, out)

@@ -52,11 +52,15 @@ def _binary(
     def slowly(self: Traced, other: Any) -> Any:
         if _refuses(other):
             return python(self, lifted(other)) if _is_numpys(other) else NotImplemented
+        if ufunc is np.multiply and protocols.IS_SPARSE(other):
+            return protocols.STAR(self, other)
         return as_python(apply(op, (self, other)), self, other)
 
     def reflected(self: Traced, other: Any) -> Any:
         if _refuses(other):
             return python(lifted(other), self) if _is_numpys(other) else NotImplemented
+        if ufunc is np.multiply and protocols.IS_SPARSE(other):
+            return protocols.STAR(other, self)
         return as_python(apply(op, (other, self)), other, self)
 
     return forward, reflected

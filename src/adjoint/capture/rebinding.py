@@ -3,9 +3,9 @@
 A function is cloned with a mapping for its globals in which names bound to numpy, math and a few
 builtins resolve to stand-ins, and the user's own functions to clones in turn. So what NumPy does
 not dispatch keeps its meaning under capture: `np.zeros(n)` that is filled in a loop, `np.array([t,
-1.0])`, `math.sin(t)`, `float(t)`, `isinstance(t, float)`. Methods found through instances, other
-packages' functions, and functions kept in containers are not reached: there NumPy's own dispatch
-does what it can, and errors say the rest.
+1.0])`, `math.sin(t)`, `float(t)`, `isinstance(t, float)`. What is found through objects and
+containers is asked for by the clone's code, see `interception.py`. Other packages' functions are
+not reached: there NumPy's own dispatch does what it can, and errors say the rest.
 """
 
 from __future__ import annotations
@@ -14,21 +14,28 @@ import builtins
 import functools
 import sys
 import sysconfig
+import threading
 import types
 import weakref
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from adjoint.capture import protocols
+from adjoint.capture.adopting import give_back
+from adjoint.capture.classes import BUILTINS, build_class, class_of
 from adjoint.capture.code import CodeFacts, facts_of
-from adjoint.capture.shadows import BUILTINS, shadow_of
+from adjoint.capture.memoised import Memoised, forget_values
+from adjoint.capture.numpy_mapping import Vectorize
+from adjoint.capture.shadows import shadow_of
 from adjoint.capture.trace import current
 from adjoint.spaces.polynomials.series import KINDS, lifted
 
 _PLAIN = frozenset({np.ndarray, float, int, str, bool, tuple, list, dict, type(None), complex})
 _CLONES_LIMIT = 1024
-_LIBRARIES = tuple(
-    {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+_LIBRARIES = (
+    *{sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")},
+    __file__.rpartition("capture")[0],  # stand-ins bear the names of what they stand for
 )
 
 
@@ -46,7 +53,7 @@ class Clone(NamedTuple):
 class Rebound(dict[str, Any]):
     """The globals of a module as a clone sees them.
 
-    Empty but for its builtins: every look-up comes to `__missing__`.
+    Empty but for its builtins and its name: every other look-up comes to `__missing__`.
     """
 
     __slots__ = ("__weakref__", "original", "replaced")
@@ -59,7 +66,10 @@ class Rebound(dict[str, Any]):
         self.replaced: dict[str, tuple[Any, Any, bool]] = {}
         plain = original.get("__builtins__", builtins)
         plain = plain if isinstance(plain, dict) else vars(plain)
-        dict.__setitem__(self, "__builtins__", {**plain, "__import__": _import})
+        own = {"__import__": _import, "__build_class__": build_class}
+        dict.__setitem__(self, "__builtins__", {**plain, **own})
+        # Looked up without asking us, for the `__module__` of functions and by warnings.
+        dict.__setitem__(self, "__name__", original.get("__name__", "builtins"))
 
     def __missing__(self, name: str) -> Any:
         known = self.replaced.get(name)
@@ -84,17 +94,24 @@ class Rebound(dict[str, Any]):
 
 
 _ABSENT = object()
+_OWN = frozenset({"__builtins__", "__name__"})
 _rebound: weakref.WeakValueDictionary[int, Rebound] = weakref.WeakValueDictionary()
 _storing: weakref.WeakSet[Rebound] = weakref.WeakSet()
 _clones: dict[int, tuple[Any, Clone]] = {}
+_codes: dict[int, tuple[types.CodeType, types.CodeType]] = {}
+_making: Any = threading.local()  # the clones whose closures are being filled
 
 
 def rebind(value: Any) -> tuple[Any, bool]:
     """What a name resolves to in a clone, and whether calling it may write into arrays."""
     if isinstance(value, types.FunctionType):
+        if type(value.__globals__) is Rebound:
+            return value, False  # made by a clone, whose facts are its facts too
         if is_users(value):
             made = clone(value)
             return made.call, made.writes
+        if value.__code__ is _DISPATCHING:
+            return _dispatching(value), True
     elif isinstance(value, types.ModuleType):
         shadow = shadow_of(value)
         if shadow is not None:
@@ -105,18 +122,42 @@ def rebind(value: Any) -> tuple[Any, bool]:
         return value, False
     elif isinstance(value, functools.partial):
         return _rebind_partial(value)
+    elif type(value) is np.vectorize:
+        inner, writes = rebind(value.pyfunc)
+        return Vectorize.like(value, inner), writes
     elif isinstance(value, KINDS):  # a polynomial that takes traced points and numbers
         return lifted(value), False
-    elif type(value) is _CACHED:  # a cache would keep traced values beyond the capture
-        return rebind(value.__wrapped__)
+    elif type(value) is _CACHED:
+        inner = value.__wrapped__
+        if type(inner) is types.FunctionType and type(inner.__globals__) is Rebound:
+            return value, True  # made in the capture, as is what it keeps
+        if type(inner) is types.FunctionType and is_users(inner):
+            made = clone(inner)
+            return Memoised(value, made.call), made.writes
+        return value, False
     elif type(value) is types.MethodType:
-        if not isinstance(value.__func__, types.FunctionType):
+        if not isinstance(value.__func__, types.FunctionType) or not is_users(value.__func__):
             return value, True
         made = clone(value.__func__)
         return types.MethodType(made.call, value.__self__), made.writes
     shadow = shadow_of(value)
     # The methods of a user's object are not reached, and may write into arrays.
     return (value, _is_users_object(value)) if shadow is None else (shadow, False)
+
+
+_DISPATCHING = functools.singledispatch(lambda _: None).__code__  # type: ignore[attr-defined]
+
+
+def _dispatching(generic: Any) -> Any:
+    """A function of `functools.singledispatch`, which asks for the class of its argument."""
+
+    @functools.wraps(generic)
+    def dispatch(*args: Any, **kwargs: Any) -> Any:
+        if not args:
+            return generic(**kwargs)  # which raises
+        return rebind(generic.dispatch(class_of(args[0])))[0](*args, **kwargs)
+
+    return dispatch
 
 
 def _rebind_partial(value: functools.partial[Any]) -> tuple[Any, bool]:
@@ -148,6 +189,7 @@ def _is_users_object(value: Any) -> bool:
 
 
 _CACHED = type(functools.lru_cache(lambda: None))
+_FUNCTIONS = frozenset({types.FunctionType, types.MethodType, functools.partial, _CACHED})
 
 
 class UserModule(types.ModuleType):
@@ -163,18 +205,33 @@ class UserModule(types.ModuleType):
             return self._names[name]
         return getattr(self._original, name)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._original, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self._original, name)
+
 
 def is_users(function: types.FunctionType) -> bool:
     """Whether a function is the user's own, and not of Python's or an installed package."""
-    if (function.__module__ or "").partition(".")[0] == "adjoint":
+    if is_ours(function) or (function.__module__ or "").partition(".")[0] == "adjoint":
         return False
     return is_users_file(function.__code__.co_filename)
+
+
+def is_ours(function: types.FunctionType) -> bool:
+    """Whether a function is one of this package's, also where it wraps one of the user's."""
+    home: str = function.__globals__.get("__name__") or ""
+    return home.partition(".")[0] == "adjoint"
 
 
 @functools.lru_cache(maxsize=4096)
 def is_users_file(path: str) -> bool:
     """Whether a file is neither of Python's library nor of an installed package."""
     return not path.startswith(_LIBRARIES)
+
+
+protocols.IS_USERS_FILE = is_users_file
 
 
 def _globals_of(original: dict[str, Any]) -> Rebound:
@@ -184,17 +241,29 @@ def _globals_of(original: dict[str, Any]) -> Rebound:
     return rebound
 
 
-def clone(function: types.FunctionType) -> Clone:
-    """The clone of a function.
-
-    The same one as long as what it closes over is bound to the same functions and modules.
-    """
+def known_clone(function: types.FunctionType) -> Clone | None:
+    """The clone that was made before, if what it closes over is still bound to the same."""
     known = _clones.get(id(function))
     if known is not None and known[0]() is function:
         made = known[1]
         if not made.cells or all([cell.cell_contents is content for cell, content in made.cells]):
             return made
-    made = _make_clone(function, facts_of(function.__code__))
+    return None
+
+
+def clone(function: types.FunctionType) -> Clone:
+    """The clone of a function.
+
+    The same one as long as what it closes over is bound to the same functions and modules.
+    """
+    known = known_clone(function)
+    if known is not None:
+        return known
+    facts = facts_of(function.__code__)
+    waiting = _making.__dict__.get(id(function))
+    if waiting is not None:  # functions that close over each other
+        return Clone(waiting, facts.writes, ())
+    made = _make_clone(function, facts)
     if len(_clones) >= _CLONES_LIMIT:
         _clones.clear()
     key = id(function)
@@ -210,47 +279,68 @@ def clone(function: types.FunctionType) -> Clone:
     return made
 
 
+def _code_of(function: types.FunctionType) -> types.CodeType:
+    """The code of a clone: rewritten, unless the function was made by one."""
+    code = function.__code__
+    if type(function.__globals__) is Rebound:
+        return code
+    known = _codes.get(id(code))
+    if known is None:
+        if len(_codes) >= _CLONES_LIMIT:
+            _codes.clear()
+        known = _codes[id(code)] = (code, protocols.REWRITTEN(code, function.__globals__))
+    return known[1]
+
+
 def _make_clone(function: types.FunctionType, facts: CodeFacts) -> Clone:
     names = _globals_of(function.__globals__)
     if facts.stores_globals:
         _storing.add(names)
     closure, replaced, writes = [], [], facts.writes
-    made = None
+    waiting: list[tuple[Any, Any]] = []
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         content = _content(cell)
-        if content is function:
-            made = types.CellType()  # recursion: filled in below
-            closure.append(made)
-            replaced.append((cell, content))
-            continue
+        own = cell
         if name in facts.stored_cells or type(content) in _PLAIN or content is _ABSENT:
-            closure.append(cell)
-            continue
-        new, inner_writes = rebind(content)
-        writes = writes or inner_writes
-        if new is content:
-            closure.append(cell)
+            pass
+        elif type(content) in _FUNCTIONS:
+            own = types.CellType()
+            waiting.append((own, content))
         else:
-            closure.append(types.CellType(new))
+            new, inner = rebind(content)
+            writes = writes or inner
+            own = cell if new is content else types.CellType(new)
+        closure.append(own)
+        if own is not cell:
             replaced.append((cell, content))
+    copy = types.FunctionType(_code_of(function), names, function.__name__, None, tuple(closure))
+    copy.__qualname__ = function.__qualname__
+    copy.__module__ = function.__module__
+    copy.__doc__ = function.__doc__
+    copy.__annotations__ = function.__annotations__
+    if hasattr(function, "__type_params__"):  # since 3.12
+        copy.__type_params__ = function.__type_params__  # type: ignore[attr-defined]
+    copy.__dict__.update(function.__dict__)
+    _making.__dict__[id(function)] = copy
+    try:
+        for own, content in waiting:
+            own.cell_contents, inner = rebind(content)
+            writes = writes or inner
+        writes = _add_defaults(copy, function) or writes
+    finally:
+        del _making.__dict__[id(function)]
+    return Clone(copy, writes, tuple(replaced))
+
+
+def _add_defaults(copy: types.FunctionType, function: types.FunctionType) -> bool:
+    """Give a clone its defaults; whether calling one of them may write into arrays."""
     defaults = [_rebind_argument(each) for each in function.__defaults__ or ()]
     keywords = {
         name: _rebind_argument(each) for name, each in (function.__kwdefaults__ or {}).items()
     }
-    writes = writes or any(each[1] for each in (*defaults, *keywords.values()))
-    copy = types.FunctionType(
-        function.__code__,
-        names,
-        function.__name__,
-        tuple(each[0] for each in defaults) or None,
-        tuple(closure),
-    )
+    copy.__defaults__ = tuple(each[0] for each in defaults) or None
     copy.__kwdefaults__ = {name: each[0] for name, each in keywords.items()} or None
-    copy.__qualname__ = function.__qualname__
-    copy.__module__ = function.__module__
-    if made is not None:
-        made.cell_contents = copy
-    return Clone(copy, writes, tuple(replaced))
+    return any(each[1] for each in (*defaults, *keywords.values()))
 
 
 def _content(cell: Any) -> Any:
@@ -262,8 +352,13 @@ def _content(cell: Any) -> Any:
 
 def rebound(function: Any) -> Clone:
     """Any callable with its names rebound as far as they can be reached."""
-    if isinstance(function, types.FunctionType):
-        return clone(function)
+    if type(function) is types.FunctionType:
+        known = known_clone(function)
+        if known is None and shadow_of(function) is None:
+            known = clone(function)
+        if known is not None:
+            # What wraps a function of the user's captures it itself, and is not to be changed.
+            return Clone(function, known.writes, ()) if is_ours(function) else known
     new, writes = rebind(function)
     if new is function and not isinstance(function, type):
         # An object with __call__: its method, on the same object.
@@ -285,9 +380,11 @@ def _import(name: str, *args: Any, **kwargs: Any) -> Any:
 
 def store_globals() -> None:
     """Carry what clones assigned with `global` over to the modules themselves."""
+    forget_values()
+    give_back()
     if not _storing:
         return
     for names in list(_storing):
-        if len(names) > 1:
-            for name in [key for key in dict.keys(names) if key != "__builtins__"]:
+        if len(names) > len(_OWN):
+            for name in [key for key in dict.keys(names) if key not in _OWN]:
                 names.original[name] = dict.pop(names, name)

@@ -7,7 +7,8 @@ for plain numbers.
 
 from __future__ import annotations
 
-import builtins
+import cmath
+import functools
 import math
 import types
 from collections.abc import Callable
@@ -15,53 +16,23 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.base.errors import DroppedDerivativeError
-from adjoint.capture import numpy_values
-from adjoint.capture.escape import carries_derivative
-from adjoint.capture.numpy_calculus import SCIPY
+from adjoint.capture import numpy_making, numpy_mapping, numpy_values
+from adjoint.capture.attempts import attempted, in_attempt
+from adjoint.capture.classes import refusing, stand_in
+from adjoint.capture.coverage import REFUSED
+from adjoint.capture.numpy_index_tricks import Joined
 from adjoint.capture.operators import python_number
+from adjoint.capture.scipy_table import is_scipy_module, scipy_object, scipy_stand_in
+from adjoint.capture.shadow_ufuncs import ShadowUfunc
 from adjoint.capture.table import FUNCTIONS, any_traced, call, unwrap_all
 from adjoint.capture.trace import current
-from adjoint.capture.traced import Traced, apply, apply_one, concrete, from_array, wrap
+from adjoint.capture.traced import Traced, concrete, from_array
 from adjoint.capture.ufuncs import COMPOSED
 from adjoint.capture.views import copy_of
 from adjoint.primitives import UFUNCS
 from adjoint.spaces.polynomials.series import SERIES
 
 # --- numpy ----------------------------------------------------------------------------------------
-
-
-class ShadowUfunc:
-    """A ufunc that spares traced arguments NumPy's dispatch.
-
-    Its methods and attributes are the original's.
-    """
-
-    __slots__ = ("__wrapped__", "_bare")
-
-    def __init__(self, original: Any) -> None:
-        self.__wrapped__ = original
-        primitive = UFUNCS.get(original)
-        self._bare = None if primitive is None or original in COMPOSED else primitive.bare
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The ufunc, called."""
-        bare = self._bare
-        if bare is not None and not kwargs:
-            if len(args) == 1:
-                (operand,) = args
-                if type(operand) is Traced:
-                    return apply_one(bare, operand)
-            elif len(args) == 2 and (type(args[0]) is Traced or type(args[1]) is Traced):
-                return apply(bare, args)
-        result = self.__wrapped__(*args, **kwargs)
-        return wrap(result) if current() is not None else result
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.__wrapped__, name)
-
-    def __repr__(self) -> str:
-        return repr(self.__wrapped__)
 
 
 def made(result: Any, args: Any) -> Any:
@@ -72,7 +43,7 @@ def made(result: Any, args: Any) -> Any:
     """
     if current() is None:
         return result
-    if type(result) is np.ndarray:
+    if type(result) is np.ndarray and result.dtype.kind in "biufc":
         if result.base is None and not any(result is each for each in args):
             return from_array(result)
         for each in args:
@@ -107,6 +78,16 @@ def _shadow_function(original: Callable[..., Any]) -> Callable[..., Any]:
     return shadow
 
 
+def _failing(shadow: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that may raise LinAlgError: at once, where that would be caught."""
+
+    @functools.wraps(shadow)
+    def ours(*args: Any, **kwargs: Any) -> Any:
+        return attempted(shadow, args, kwargs)
+
+    return ours
+
+
 def _maker(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
     """np.array and its like.
 
@@ -114,7 +95,8 @@ def _maker(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[.
     """
 
     def shadow(*args: Any, **kwargs: Any) -> Any:
-        if any_traced(args) or any_traced(kwargs.values()):
+        shared = args and type(args[0]) is Traced and not kwargs.get("copy", True)
+        if shared or any_traced(args) or any_traced(kwargs.values()):
             return ours(*args, **kwargs)
         plain = {name: unwrap_all(value) for name, value in kwargs.items()}
         return made(original(*map(unwrap_all, args), **plain), args)
@@ -134,7 +116,9 @@ def _alias(original: Callable[..., Any]) -> Callable[..., Any]:
     def shadow(a: Any, dtype: Any = None, order: Any = None, **kwargs: Any) -> Any:
         ordered = contiguous or order in ("C", "F")
         if any_traced((a,)) or type(a) is Traced:
-            result = numpy_values.asarray(a, dtype)
+            if contiguous:
+                return numpy_values.contiguous(a, dtype, **kwargs)
+            result = numpy_values.asarray(a, dtype, order, **kwargs)
             if type(result) is not Traced or result is not a:
                 return result
             if kwargs.pop("copy", None):
@@ -147,23 +131,17 @@ def _alias(original: Callable[..., Any]) -> Callable[..., Any]:
     return shadow
 
 
-def _numbers(original: Callable[..., Any]) -> Callable[..., Any]:
-    """np.arange: its arguments decide a shape, so traced ones are asked for their values."""
+def _within(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
+    """What is always ours in a capture: the functions that it takes may give traced values."""
 
     def shadow(*args: Any, **kwargs: Any) -> Any:
-        if any(carries_derivative(each) for each in (*args, *kwargs.values())):
-            raise DroppedDerivativeError(
-                f"numpy.{original.__name__} of a traced number would lose its derivative. "
-                "Write start + step * np.arange(n) instead."
-            )
-        plain = {name: concrete(value) for name, value in kwargs.items()}
-        return made(original(*map(concrete, args), **plain), ())
+        if current() is None:
+            return original(*args, **kwargs)
+        return made(ours(*args, **kwargs), args)
 
+    shadow.__name__ = original.__name__
+    shadow.__wrapped__ = original  # type: ignore[attr-defined]
     return shadow
-
-
-def _from_iterator(iterable: Any, dtype: Any, count: int = -1, **kwargs: Any) -> Any:
-    return numpy_values.array(list(iterable), dtype)
 
 
 _MAKERS: dict[Any, Callable[..., Any]] = {
@@ -172,8 +150,13 @@ _MAKERS: dict[Any, Callable[..., Any]] = {
     np.asarray: _alias(np.asarray),
     np.asanyarray: _alias(np.asanyarray),
     np.ascontiguousarray: _alias(np.ascontiguousarray),
-    np.arange: _numbers(np.arange),
-    np.fromiter: _maker(np.fromiter, _from_iterator),
+    np.arange: _within(np.arange, numpy_making.arange),
+    np.fromiter: _within(np.fromiter, numpy_making.fromiter),
+    np.apply_along_axis: _within(np.apply_along_axis, numpy_mapping.apply_along_axis),
+    np.apply_over_axes: _within(np.apply_over_axes, numpy_mapping.apply_over_axes),
+    np.piecewise: _within(np.piecewise, numpy_mapping.piecewise),
+    np.frompyfunc: _within(np.frompyfunc, numpy_mapping.from_python_function),
+    np.ndenumerate: _within(np.ndenumerate, numpy_mapping.Enumerated),
 }
 
 
@@ -207,6 +190,9 @@ class ShadowModule(types.ModuleType):
         super().__init__(original.__name__)
         self.__dict__["__wrapped__"] = original
 
+    def __dir__(self) -> list[str]:
+        return dir(self.__wrapped__)
+
     def __getattr__(self, name: str) -> Any:
         value = getattr(self.__wrapped__, name)
         shadow = shadow_of(value)
@@ -217,6 +203,9 @@ class ShadowModule(types.ModuleType):
 
 _shadows: dict[Any, Any] = {}
 _shadows[np.errstate] = ShadowErrstate
+_shadows[np.vectorize] = numpy_mapping.Vectorize
+_shadows[np.r_] = Joined(np.r_, columns=False)
+_shadows[np.c_] = Joined(np.c_, columns=True)
 _shadows.update(SERIES)
 _PARTS = (
     "numpy",
@@ -226,7 +215,6 @@ _PARTS = (
     "numpy.polynomial.polynomial",
     "numpy.polynomial.legendre",
     "numpy.polynomial.chebyshev",
-    "scipy.special",
 )
 
 
@@ -239,27 +227,24 @@ def shadow_of(value: Any) -> Any:
     if found is not None:
         return found
     if isinstance(value, types.ModuleType):
-        made: Any = ShadowModule(value) if value.__name__ in _PARTS else None
+        entered = value.__name__ in _PARTS or is_scipy_module(value)
+        made: Any = ShadowModule(value) if entered else None
     elif value in _MAKERS:
         made = _MAKERS[value]
     elif isinstance(value, np.ufunc):
         made = ShadowUfunc(value) if value in UFUNCS or value in COMPOSED else None
-    elif _is_scipys(value) or _is_numpys_function(value):
+    elif _is_numpys_function(value):
         made = _shadow_function(value)
+        if getattr(value, "__module__", "") == "numpy.linalg":
+            made = _failing(made)
     else:
-        made = None
+        made = scipy_stand_in(value)
+        if made is None:
+            return scipy_object(value)  # not kept: it would keep the object alive
+        _shadows[made] = made
     if made is not None:
         _shadows[value] = made
     return made
-
-
-def _is_scipys(value: Any) -> bool:
-    """Whether it is one of the functions of scipy.special that are no ufuncs and yet understood."""
-    ours = SCIPY.get(getattr(value, "__name__", ""))
-    if ours is None or not getattr(value, "__module__", "").startswith("scipy.special"):
-        return False
-    FUNCTIONS.update({value: ours})
-    return True
 
 
 def _is_numpys_function(value: Any) -> bool:
@@ -354,6 +339,8 @@ def _shadow_math(original: Callable[..., Any], ours: Callable[..., Any]) -> Call
         if args and isinstance(args[0], types.GeneratorType):
             args = (list(args[0]), *args[1:])
         if any_traced(args):
+            if in_attempt():
+                original(*map(concrete, args), **kwargs)  # a ValueError would be caught
             return _python_result(ours(*args, **kwargs))
         return original(*map(unwrap_all, args), **kwargs)
 
@@ -361,81 +348,52 @@ def _shadow_math(original: Callable[..., Any], ours: Callable[..., Any]) -> Call
     return shadow
 
 
-_math = types.ModuleType("math")
-vars(_math).update(vars(math))
-for _name, _ours in _MATH.items():
-    _original = getattr(math, _name, None)
-    if _original is not None:
-        _shadows[_original] = _shadow_math(_original, _ours)
-        setattr(_math, _name, _shadows[_original])
-_shadows[math] = _math
-
-# --- builtins and types that are called -----------------------------------------------------------
-
-
-class _Number(type):
-    """The type of stand-ins for float and its like.
-
-    Calls keep traced values, everything else is the original's.
-    """
-
-    original: type
-
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        if len(args) == 1 and type(args[0]) is Traced:
-            value = args[0]
-            if value.size != 1:
-                raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
-            dtype = np.dtype(cls.original)
-            value = value.reshape(()) if value.ndim else value
-            value = value if value.dtype == dtype else numpy_values.astype(value, dtype)
-            return value if issubclass(cls.original, np.generic) else python_number(value)
-        return cls.original(*args, **kwargs)
-
-    def __instancecheck__(cls, instance: Any) -> bool:
-        return _is_instance(instance, cls.original)
-
-    def __subclasscheck__(cls, subclass: type) -> bool:
-        return issubclass(original_type(subclass), cls.original)
-
-    def __eq__(cls, other: object) -> bool:
-        return original_type(other) is cls.original
-
-    def __hash__(cls) -> int:
-        return hash(cls.original)
-
-    def __getattr__(cls, name: str) -> Any:
-        return getattr(cls.original, name)
-
-    def __repr__(cls) -> str:
-        return repr(cls.original)
-
-
-def original_type(kind: Any) -> Any:
-    """The type that a stand-in stands for."""
-    return kind.original if type(kind) is _Number else kind
-
-
-def _stand_in(original: Any) -> Any:
-    # NumPy takes a class with a `dtype` for that dtype, so the stand-in can be used as one.
-    return _Number(original.__name__, (), {"original": original, "dtype": np.dtype(original)})
-
-
-def _is_instance(value: Any, kinds: Any) -> bool:
-    if isinstance(kinds, tuple):
-        return any(_is_instance(value, kind) for kind in kinds)
-    kind = original_type(kinds)
-    if type(value) is Traced and isinstance(kind, type):
-        state = value._state
-        scalar = value.ndim == 0 and not (state is not None and state.cell)
-        return issubclass(value.dtype.type if scalar else np.ndarray, kind)
-    return isinstance(value, kind)
-
-
-BUILTINS: dict[str, Any] = {
-    "float": _stand_in(builtins.float),
-    "complex": _stand_in(builtins.complex),
-    "isinstance": _is_instance,
+_COMPLEX: dict[str, Any] = {
+    **{name: getattr(np, name) for name in ["sin", "cos", "tan", "sinh", "cosh", "tanh"]},
+    **{name: getattr(np, name) for name in ["exp", "log10", "sqrt", "isfinite", "isnan", "isinf"]},
+    **{"asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "asinh": np.arcsinh},
+    **{"acosh": np.arccosh, "atanh": np.arctanh, "log": _traced_log},
 }
-for _kind in (np.float64, np.float32, np.complex128, np.complex64):
-    _shadows[_kind] = _stand_in(_kind)
+
+
+def _complex_function(ours: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *args: ours(*(numpy_values.asarray(each, complex) for each in args))
+
+
+def _polar(z: Any) -> Any:
+    return (np.abs(z), np.arctan2(np.imag(z), np.real(z)))
+
+
+_CMATH: dict[str, Any] = {
+    **{name: _complex_function(ours) for name, ours in _COMPLEX.items()},
+    "phase": lambda z: _polar(z)[1],
+    "polar": _polar,
+    "rect": lambda r, angle: r * (np.cos(angle) + 1j * np.sin(angle)),
+    "isclose": lambda *args, **kwargs: cmath.isclose(*map(concrete, args), **kwargs),
+}
+
+
+def _shadow_library(original: types.ModuleType, functions: dict[str, Any]) -> None:
+    """Let a module of Python's own be replaced by one whose functions understand traced numbers."""
+    ours = types.ModuleType(original.__name__)
+    vars(ours).update(vars(original))
+    for name, function in functions.items():
+        plain = getattr(original, name, None)
+        if plain is not None:
+            _shadows[plain] = _shadow_math(plain, function)
+            setattr(ours, name, _shadows[plain])
+    _shadows[original] = ours
+
+
+_shadow_library(math, _MATH)
+_shadow_library(cmath, _CMATH)
+
+# --- classes --------------------------------------------------------------------------------------
+
+for _code in "efdFDbhilqBHILQ?":
+    _kind = np.dtype(_code).type
+    _shadows[_kind] = stand_in(_kind)
+for _name in REFUSED:
+    _refused: Any = getattr(np, _name, None)
+    if isinstance(_refused, type) and _refused not in (np.character, np.flexible):
+        _shadows[_refused] = refusing(_refused)

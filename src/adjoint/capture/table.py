@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.base.errors import DTypeError, UnsupportedFunctionError
+from adjoint.base.errors import DTypeError, ShapeError, UnsupportedFunctionError
 from adjoint.capture import protocols
+from adjoint.capture.coverage import refusal
 from adjoint.capture.traced import Traced, apply, from_array, is_known, unwrap, wrap
-from adjoint.capture.views import maybe_alias, own_memory
+from adjoint.capture.views import is_cell, maybe_alias, overwrite, own_memory
 from adjoint.primitives.conversion import CAST
 from adjoint.program import operation
 
@@ -35,7 +36,10 @@ def any_traced(values: Any) -> bool:
         if type(value) is Traced:
             if not is_known(value):
                 return True
-        elif isinstance(value, (list, tuple)) and any_traced(value):
+        elif isinstance(value, (list, tuple)):
+            if any_traced(value):
+                return True
+        elif type(value) is np.poly1d and any_traced((value.coeffs,)):
             return True
     return False
 
@@ -57,11 +61,7 @@ def call(function: Any, args: Any, kwargs: Any) -> Any:
         return _call_known(function, args, kwargs)
     ours = FUNCTIONS.get(function)
     if ours is None:
-        raise UnsupportedFunctionError(
-            f"{full_name(function)} is not supported on traced arrays yet. Write it with "
-            f"functions that are, or give "
-            "its derivative with ad.primitive."
-        )
+        raise refused(function)
     try:
         return ours(*args, **kwargs)
     except TypeError as error:
@@ -72,6 +72,19 @@ def call(function: Any, args: Any, kwargs: Any) -> Any:
                 f"yet."
             ) from None
         raise
+
+
+def refused(function: Any) -> UnsupportedFunctionError:
+    """The error for a function that takes no traced arrays, with the reason where one is known."""
+    reason = refusal(function)
+    if reason is not None:
+        return UnsupportedFunctionError(
+            f"{full_name(function)} is not for traced arrays: {reason}."
+        )
+    return UnsupportedFunctionError(
+        f"{full_name(function)} is not supported on traced arrays yet. Write it with functions "
+        "that are, or give its derivative with ad.primitive."
+    )
 
 
 def _call_known(function: Any, args: Any, kwargs: Any) -> Any:
@@ -165,6 +178,38 @@ def strong(value: Any) -> Any:
     if type(value) is Traced:
         return perform(CAST, value, dtype=value.dtype) if value.type.weak else value
     return value if isinstance(value, (np.ndarray, np.generic)) else np.asarray(value)[()]
+
+
+def promoting(value: Any) -> Any:
+    """What a value counts as in promotions: its dtype, or a Python number, which is weak."""
+    if type(value) is Traced and value.type.weak:
+        return value.dtype.type(0).item()
+    return value if isinstance(value, (int, float, complex)) else as_operand(value).dtype
+
+
+def stored(name: str, result: Any, out: Any, *, alike: bool = False, wide: bool = False) -> Any:
+    """A result put where `out=` says, as NumPy does; the result itself where there is no out.
+
+    alike: whether NumPy asks that the output's dtype can be cast to the result's. wide: whether
+    the result may be broadcast.
+    """
+    if out is None:
+        return result
+    if type(out) is not Traced:
+        raise UnsupportedFunctionError(
+            f"{name} would write traced values into an array that was made outside of the function "
+            "(out=). Make it inside the function, or leave out= away."
+        )
+    if not out.ndim and not is_cell(out):
+        raise TypeError(f"{name}: out must be an array, and is a number.")
+    if alike and not np.can_cast(out.dtype, result.dtype, "safe"):
+        raise DTypeError(
+            f"{name}: Cannot cast array data from {out.dtype!r} to {result.dtype!r} according to "
+            "the rule 'safe'"
+        )
+    if out.shape != np.shape(result) and not wide:
+        raise ShapeError(f"{name}: output array has wrong shape {out.shape}, not {result.shape}.")
+    return overwrite(out, result, f"out= of {name}")
 
 
 def normal_axis(axis: Any, ndim: int) -> int:

@@ -18,11 +18,15 @@ import numpy as np
 from adjoint.base.arrays import ArrayType, array_type, type_of
 from adjoint.base.errors import DTypeError, ValueNeededError
 from adjoint.capture import protocols
-from adjoint.program import Builder, Operation, Program
+from adjoint.capture.guards import TEXT, WHOLE, Guard, guard_of
+from adjoint.program import Builder, Literal, Operation, Program
 
 _SMALL: Final = (
     1 << 15
 )  # bytes up to which a lifted array is always copied, so that later writes to it cannot be seen
+# Records from which equal ones are merged before anything is derived: what a recursion computes
+# again and again would be derived as often.
+_LONG: Final = 10_000
 _SCALARS: Final = {
     float: array_type((), np.dtype(float), True),
     int: array_type((), np.dtype(int), True),
@@ -33,6 +37,27 @@ _PACKAGE: Final = __file__.rpartition("capture")[0]
 _state = threading.local()
 
 
+_OF_A_BATCH: Final = (
+    "stands for a whole batch: inside vmap every example may differ. Choose with np.where, which "
+    "computes both sides, or with ad.cond."
+)
+
+
+class Written:
+    """A literal of a program that is recorded in a trace; equal to others of the same number."""
+
+    __slots__ = ("literal",)
+
+    def __init__(self, literal: Literal) -> None:
+        self.literal = literal
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Written) and self.literal.key == other.literal.key
+
+    def __hash__(self) -> int:
+        return hash(self.literal.key)
+
+
 class Trace:
     """One capture.
 
@@ -40,8 +65,12 @@ class Trace:
     values: what is known of slots, by slot; an input that stands for many (vmap) has none, and one
     may be traced by an outer capture. active: for each input, whether a derivative with respect to
     it was asked for. asked: whether a value was asked for, so that the records depend on values and
-    not on types alone. starts and owners: which slots belong to which record, filled in as needed.
-    quiet: the records, by number, that are not to warn.
+    not on types alone. guards: where the program is to be kept for other values, what was asked
+    for, by slot and kind of question (`asked` then says that something was that no guard can tell).
+    starts and owners: which slots belong to which record, filled in as needed. quiet: the records,
+    by number, that are not to warn. meaning: what an input without a value stands for, as an error
+    puts it. failed: those of a function that
+    raised an error, which the user's code caught: they are no part of the program.
     """
 
     __slots__ = (
@@ -49,12 +78,16 @@ class Trace:
         "arrays",
         "asked",
         "constants",
+        "failed",
+        "guards",
         "input_count",
         "level",
         "lines",
+        "meaning",
         "numbers",
         "open",
         "owners",
+        "placed",
         "quiet",
         "records",
         "starts",
@@ -76,14 +109,18 @@ class Trace:
         self.level = 0
         self.open = True
         self.asked = False
+        self.guards: dict[tuple[int, str], Guard] | None = None
         # Python's numbers by what they are, where the program is kept: equal ones are one input,
         # so that what is computed from them is computed once.
         self.numbers: dict[tuple[type, str], int] | None = None
+        self.placed: dict[Any, list[int]] = {}  # else, by the instructions that use them
         self.writes = False
         self.owners: list[int] = [-1] * self.input_count
         self.starts: list[int] = []
         self.lines: list[str] | None = None
+        self.meaning = _OF_A_BATCH
         self.quiet: set[int] = set()
+        self.failed: set[int] = set()
 
     # --- recording
     # ---------------------------------------------------------------------------------
@@ -108,21 +145,64 @@ class Trace:
         scalar = _SCALARS.get(kind)
         if scalar is not None:
             if self.numbers is None:
-                return self.constant(value, scalar)
+                return self._lift_number(value, scalar)
             key = (kind, repr(value))
             if key not in self.numbers:
                 self.numbers[key] = self.constant(value, scalar)
             return self.numbers[key]
+        if kind is Literal:
+            return self._written(value)
         if isinstance(value, np.generic):
             _check_numeric(value)
             return self.constant(value, type_of(value))
         if isinstance(value, (float, int, complex)):  # subclasses, which NumPy treats as scalars
-            return self.constant(value, type_of(np.asarray(value)))
+            plain = np.asarray(value)[()]
+            return self.constant(plain, type_of(plain))
         if isinstance(value, (list, tuple)):  # of traced values, maybe
             return protocols.LIFT_LIST(self, value)
         if isinstance(value, np.ndarray):
             check_plain(value)
         return self._lift_array(np.asarray(value))
+
+    def _lift_number(self, value: Any, type: ArrayType) -> int:
+        """The slot of a Python number. One object is one input; see `merge_numbers` for others."""
+        single = type.dtype.kind == "f"  # equal integers are one object anyway
+        if single:
+            known = self.arrays.get(id(value))
+            if known is not None:
+                return known[1]
+        slot = self.constant(value, type)
+        if single:
+            self.arrays[id(value)] = (value, slot)
+        place = (*user_place(), id(type))  # there is one type for each kind of number
+        slots = self.placed.get(place)
+        if slots is None:
+            self.placed[place] = [slot]
+        else:
+            slots.append(slot)
+        return slot
+
+    def merge_numbers(self) -> dict[int, int]:
+        """Let numbers that are equal in all rounds of a loop be one, and so the rounds alike.
+
+        That is, where one instruction of the user's code was given the same number each time.
+        Which of several are equal does not matter: data would change the program. Returns what the
+        slots that are no longer used are replaced by.
+        """
+        merged: dict[int, int] = {}
+        for slots in self.placed.values():
+            if len(slots) == 1:
+                continue
+            first, *others = slots
+            number = repr(self.values[first])
+            if all(repr(self.values[slot]) == number for slot in others):
+                merged.update(dict.fromkeys(others, first))
+        if merged:
+            find = merged.get
+            self.records = [
+                (head, *[find(slot, slot) for slot in slots]) for head, *slots in self.records
+            ]
+        return merged
 
     def _lift_array(self, value: np.ndarray[Any, Any]) -> int:
         place = id(value)
@@ -148,6 +228,16 @@ class Trace:
         self.constants.append(held)
         self.values[slot] = held
         self.arrays[place] = (value, slot)
+        if self.lines is not None:
+            self.lines.append("")
+        return slot
+
+    def _written(self, value: Literal) -> int:
+        """The slot of a number that a rule wrote into a program that is recorded here."""
+        slot = len(self.types)
+        self.types.append(value.type)
+        self.records.append((Written(value),))
+        self.values[slot] = value.value
         if self.lines is not None:
             self.lines.append("")
         return slot
@@ -183,6 +273,14 @@ class Trace:
 
     # --- values
     # ------------------------------------------------------------------------------------
+
+    def guard(self, place: int, slot: int, kind: str, value: Any) -> None:
+        """Note that the value of a slot was asked for, after so many records."""
+        assert self.guards is not None
+        if kind == TEXT or (kind == WHOLE and np.asarray(value).dtype.kind == "c"):
+            self.asked = True
+        elif (slot, kind) not in self.guards and (slot, WHOLE) not in self.guards:
+            self.guards[slot, kind] = guard_of(place, slot, kind, value, user_line())
 
     def value(self, slot: int, apply: Callable[[Operation, list[Any]], Any]) -> Any:
         """The value of a slot, computing just what it depends on and has not been computed before.
@@ -225,9 +323,7 @@ class Trace:
             if owner < 0:
                 raise ValueNeededError(
                     "The value of an array was asked for (by `if`, `while`, int(), float() or an "
-                    "index) where it "
-                    "stands for a whole batch: inside vmap every example may differ. "
-                    "Choose with np.where, which computes both sides."
+                    f"index) where it {self.meaning}"
                 )
             if owner not in needed:
                 needed.add(owner)
@@ -242,19 +338,31 @@ class Trace:
         builder = Builder()
         names: list[Any] = [builder.input(type_) for type_ in self.types[: self.input_count]]
         constants = [
-            builder.input(record[0])
-            for record in self.records
-            if not isinstance(record[0], Operation)
+            builder.input(record[0]) for record in self.records if isinstance(record[0], ArrayType)
         ]
         waiting = iter(constants)
+        repeats = len(self.records) > _LONG
+        known: dict[Any, Any] = {}
+        literals: dict[Any, Literal] = {}
         for number, record in enumerate(self.records):
             head = record[0]
-            if isinstance(head, Operation):
-                builder.origin = number
-                builder.derived = number in self.quiet
-                names.extend(builder.emit(head, [names[slot] for slot in record[1:]]))
+            if number in self.failed:
+                types = [self.types[slot] for slot in record[1:]]
+                names.extend([None] * len(head.infer(tuple(types))))
+            elif isinstance(head, Operation):
+                operands = [names[slot] for slot in record[1:]]
+                quiet = number in self.quiet
+                key = (head, quiet, *operands) if repeats else number
+                results = known.get(key)
+                if results is None:
+                    builder.origin, builder.derived = number, quiet
+                    results = builder.emit(head, operands)
+                    if repeats:
+                        known[key] = results
+                names.extend(results)
             else:
-                names.append(next(waiting))
+                literal = head.literal if isinstance(head, Written) else None
+                names.append(literals.setdefault(head, literal) if literal else next(waiting))
         return builder.build([names[slot] for slot in outputs])
 
 
@@ -311,6 +419,22 @@ def leave(trace: Trace) -> None:
     """End a capture."""
     trace.open = False
     _state.stack.pop()
+
+
+def user_place() -> tuple[int, int]:
+    """The instruction of the user's code that is being run: its code object, and where in it."""
+    frame: Any = sys._getframe(2)
+    while frame is not None:
+        code = frame.f_code
+        if id(code) not in _ours:
+            if not code.co_filename.startswith(_PACKAGE):
+                return id(code), frame.f_lasti
+            _ours[id(code)] = code
+        frame = frame.f_back
+    return 0, 0
+
+
+_ours: dict[int, Any] = {}  # the code of this package that was met, by identity
 
 
 def user_line() -> str:

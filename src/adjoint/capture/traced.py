@@ -10,6 +10,7 @@ traced value is written into them. Both are mutable as NumPy's arrays are; views
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,6 +19,7 @@ import numpy as np
 from adjoint.base.arrays import ArrayType, Shape, type_of
 from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture import protocols
+from adjoint.capture.guards import WHOLE
 from adjoint.capture.trace import Trace
 from adjoint.primitives import UFUNCS, find_special
 from adjoint.program import Operation
@@ -29,10 +31,14 @@ class Known:
     array: the concrete array, while known. lifted: whether a program holds it, so that its memory
     must not change. base, view, seen: what it is a view of, how, and the version of the base that
     it was taken from. version: counts changes. aliases: arrays that may or may not share its
-    memory. cell: whether a 0-d array can be written into (NumPy's scalars cannot).
+    memory. cell: whether a 0-d array can be written into (NumPy's scalars cannot). viewed: whether
+    it has views. flat: whether it is an x.flat, whose parts are copies.
     """
 
-    __slots__ = ("aliases", "array", "base", "cell", "lifted", "seen", "version", "view")
+    __slots__ = (
+        *("aliases", "array", "base", "cell", "flat", "lifted", "seen", "version", "view"),
+        "viewed",
+    )
 
     def __init__(self) -> None:
         self.array: np.ndarray[Any, Any] | None = None
@@ -43,6 +49,8 @@ class Known:
         self.version = 0
         self.aliases: list[Any] = []
         self.cell = False
+        self.viewed = False
+        self.flat = False
 
 
 class Traced:
@@ -76,9 +84,7 @@ class Traced:
 
     @shape.setter
     def shape(self, shape: Any) -> None:
-        raise UnsupportedFunctionError(
-            "Assigning to .shape is not supported on a traced array; write x = x.reshape(shape)."
-        )
+        protocols.SET_SHAPE(self, shape)
 
     @property
     def ndim(self) -> int:
@@ -135,6 +141,8 @@ class Traced:
         An error where that would lose a derivative. The array is read-only, and this one cannot be
         written while it lives: NumPy would let both share their memory.
         """
+        if protocols.DEFERS(sys._getframe(1)):
+            return np.array(None, object)  # a sparse matrix's product, which is left to us
         array = np.array(protocols.ESCAPE(self, "np.asarray"), dtype)
         if not copy and array.ndim:
             array.flags.writeable = False
@@ -145,10 +153,10 @@ class Traced:
     # -------------------------------------------------------------------
 
     def __bool__(self) -> bool:
-        return bool(concrete(self))
+        return bool(concrete(self, "bool"))
 
     def __int__(self) -> int:
-        return int(concrete(self))
+        return int(concrete(self, "int"))
 
     def __index__(self) -> int:
         return concrete(self).__index__()  # type: ignore[no-any-return]
@@ -160,17 +168,17 @@ class Traced:
         return complex(protocols.ESCAPE(self, "complex"))
 
     def __round__(self, digits: int | None = None) -> Any:
-        value = concrete(self)
+        value = concrete(self, WHOLE if digits else "round")
         return round(value) if digits is None else round(value, digits)
 
     def __trunc__(self) -> int:
-        return int(concrete(self))
+        return int(concrete(self, "int"))
 
     def __floor__(self) -> int:
-        return int(np.floor(concrete(self)))
+        return int(np.floor(concrete(self, "floor")))
 
     def __ceil__(self) -> int:
-        return int(np.ceil(concrete(self)))
+        return int(np.ceil(concrete(self, "ceil")))
 
     def __repr__(self) -> str:
         return protocols.SHOW(self, repr)
@@ -440,16 +448,26 @@ def peek(value: Any) -> Any:
     return unwrap(value)
 
 
-def concrete(value: Any) -> Any:
-    """The concrete value, computed from what has been recorded so far."""
+def concrete(value: Any, kind: str = WHOLE) -> Any:
+    """The concrete value, computed from what has been recorded so far.
+
+    kind: what of it is asked for, so that the program comes to depend on that alone (`guards.py`).
+    """
+    met: list[tuple[Trace, int, int]] = []
     while type(value) is Traced:
         if is_known(value):
-            return unwrap(value)
+            value = unwrap(value)
+            break
         trace = value._trace
         assert trace is not None
-        trace.asked = True
+        if trace.guards is not None and not trace.asked:
+            met.append((trace, len(trace.records), value._slot))
+        trace.asked = True  # for good if it cannot be computed
         with np.errstate(all="ignore"):  # the program will warn when it runs
             value = trace.value(value._slot, apply)
+    for trace, place, slot in met:
+        trace.asked = False
+        trace.guard(place, slot, kind, value)
     return value
 
 

@@ -15,7 +15,13 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, Shape
-from adjoint.base.errors import AliasingError, DroppedDerivativeError, DTypeError, ShapeError
+from adjoint.base.errors import (
+    AliasingError,
+    DroppedDerivativeError,
+    DTypeError,
+    ShapeError,
+    UnsupportedFunctionError,
+)
 from adjoint.capture import protocols
 from adjoint.capture.traced import (
     Traced,
@@ -66,8 +72,9 @@ def as_view(base: Traced, value: Any, view: View | Slice) -> Any:
         return value
     if value is base:
         value = from_array(unwrap(base)) if is_known(base) else twin(base)
-    state = state_of(value)
-    state.base, state.view, state.seen = base, view, state_of(base).version
+    state, source = state_of(value), state_of(base)
+    source.viewed = True
+    state.base, state.view, state.seen = base, view, source.version
     return value
 
 
@@ -136,7 +143,42 @@ def reshape(x: Any, shape: Shape) -> Any:
     result = as_cell(forward(x))
     if is_known(x) or is_c_ordered(x):
         return as_view(x, result, view)
+    if _without_ones(before) == _without_ones(shape) and x.size:
+        view.layout = False  # axes of length one are no matter of layout
+        return as_view(x, result, view)
     return maybe_alias(x, result)
+
+
+def _without_ones(shape: Shape) -> list[int]:
+    return [length for length in shape if length != 1]
+
+
+def flat_of(x: Traced) -> Any:
+    """x.flat: the entries in C order, written through however they lie in memory."""
+    before, shape = x.shape, (x.type.size,)
+    forward = _plain(operation(RESHAPE, shape=shape), lambda array: array.reshape(shape))
+    view = View(forward, lambda base, value: _reshape_plain(value, before))
+    result = as_view(x, forward(x), view)
+    state_of(result).flat = True
+    return result
+
+
+def set_shape(x: Traced, shape: Any) -> None:
+    """`x.shape = shape`: another shape for the same array, where nothing else looks into it."""
+    state = x._state
+    seen = state is not None and (state.viewed or state.aliases or state.base is not None)
+    if seen or not is_c_ordered(x):
+        raise UnsupportedFunctionError(
+            "Assigning to .shape is supported on a traced array that is contiguous and has no "
+            "views; write x = x.reshape(shape)."
+        )
+    depends_on_layout(x)
+    plain = np.broadcast_to(np.zeros((), x.dtype), x.shape).copy()
+    plain.shape = shape  # NumPy's errors
+    if state is not None and state.array is not None:
+        state.array = state.array.reshape(plain.shape)
+    else:
+        adopt(x, _reshape_plain(x, plain.shape))
 
 
 def copy_of(x: Traced) -> Traced:
@@ -387,3 +429,4 @@ def overwrite(x: Traced, result: Any, what: str) -> Traced:
 
 protocols.OVERWRITE = overwrite
 protocols.ALIAS = maybe_alias
+protocols.SET_SHAPE = set_shape

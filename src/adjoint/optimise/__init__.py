@@ -1,8 +1,22 @@
 """Floor 6: rewrites of programs, and the plan of an execution. Knows nothing of executors."""
 
+from adjoint.optimise.lengthening import is_tape_length, lengthened, reaches_all_rows
 from adjoint.optimise.plan import Plan, plan
+from adjoint.optimise.rolling import roll
 from adjoint.optimise.simplify import simplify
 from adjoint.optimise.workspace import Workspace, workspace
 from adjoint.optimise.zeros import band, completed_fills
 
-__all__ = ["Plan", "Workspace", "band", "completed_fills", "plan", "simplify", "workspace"]
+__all__ = [
+    "Plan",
+    "Workspace",
+    "band",
+    "completed_fills",
+    "is_tape_length",
+    "lengthened",
+    "plan",
+    "reaches_all_rows",
+    "roll",
+    "simplify",
+    "workspace",
+]

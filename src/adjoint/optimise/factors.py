@@ -214,7 +214,7 @@ def _with_factor_outside(mover: _Mover, source: Equation, axes: tuple[int, ...])
         whole = all(
             axis >= before and other.type.shape[axis - before] == lengths[axis] for axis in axes
         )
-        if varies or not whole:
+        if varies or not whole or other.type.dtype != source.outputs[0].type.dtype:
             continue
         kept = tuple(n for axis, n in enumerate(shape) if axis + lead not in axes)
         if kept != shape:

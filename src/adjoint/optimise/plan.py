@@ -31,22 +31,25 @@ class Plan:
     copied: frozenset[int]
 
 
-def plan(program: Program, as_written: bool = False) -> Plan:
+def plan(program: Program, as_written: bool = False, owned: Iterable[Variable] = ()) -> Plan:
     """Plan the execution of a program on one machine with memory that can be overwritten.
 
     as_written: keep the order of the equations, where each derivative stands beside what it is the
-        derivative of; else what the user wrote comes first, as far as it can.
+        derivative of; else what the user wrote comes first, as far as it can. owned: inputs whose
+        memory is the program's own, as is that of what a loop carries.
     """
+    ours = set(owned)
+    foreign = set(program.inputs) - ours
     equations = program.equations if as_written else _user_first(program)
     views = {equation.outputs[0] for equation in equations if _may_be_view(equation)}
-    detached = _detached(program, equations, _roots(program, equations, views))
+    detached = _detached(program, equations, _roots(program, equations, views), foreign)
     views -= detached
     roots = _roots(program, equations, views)
     last = _last_uses(program, equations, roots)
-    owned = {v for equation in equations for v in equation.outputs if v not in views}
+    ours |= {v for equation in equations for v in equation.outputs if v not in views}
     ending: dict[int, list[Variable]] = {}
     for root, number in last.items():
-        if number < len(equations) and root in owned:
+        if number < len(equations) and root in ours:
             ending.setdefault(number, []).append(root)
     takes = {}
     for number, equation in enumerate(equations):
@@ -55,7 +58,7 @@ def plan(program: Program, as_written: bool = False) -> Plan:
                 takes[number] = root
                 break
     dies = _dying_names(equations, roots, ending, takes)
-    copied = _copied(program, equations, roots, views)
+    copied = _copied(program, equations, roots, views, foreign)
     return Plan(equations, takes, dies, roots, detached, copied)
 
 
@@ -73,8 +76,9 @@ def _dying_names(
             names.setdefault(roots[variable], []).append(variable)
         taken = takes.get(number)
         if taken is not None:  # its memory lives on under the name of the result
-            names[equation.outputs[0]] += names.pop(taken)
-        gone = [v for root in ending.get(number, ()) if root is not taken for v in names.pop(root)]
+            names[equation.outputs[0]] += names.pop(taken, [])
+        roots_gone = [root for root in ending.get(number, ()) if root is not taken]
+        gone = [variable for root in roots_gone for variable in names.pop(root, ())]
         if gone:
             dies[number] = tuple(gone)
     return dies
@@ -106,7 +110,10 @@ def _may_be_view(equation: Equation) -> bool:
 
 
 def _detached(
-    program: Program, equations: Sequence[Equation], roots: dict[Variable, Variable]
+    program: Program,
+    equations: Sequence[Equation],
+    roots: dict[Variable, Variable],
+    foreign: Set[Variable],
 ) -> frozenset[Variable]:
     """The slices of an array that are still needed when the array is written to.
 
@@ -114,7 +121,7 @@ def _detached(
     """
     needed: dict[Variable, int] = dict.fromkeys(_variables(program.outputs), len(equations))
     written: dict[Variable, int] = {}
-    inputs, found = set(program.inputs), set()
+    found = set()
     for number in range(len(equations) - 1, -1, -1):
         equation = equations[number]
         result = equation.outputs[0]
@@ -130,7 +137,7 @@ def _detached(
             needed[variable] = max(needed.get(variable, -1), number, until)
         if equation.primitive.name in _OVERWRITES_FIRST:
             target = equation.inputs[0]
-            if isinstance(target, Variable) and roots[target] not in inputs:
+            if isinstance(target, Variable) and roots[target] not in foreign:
                 written[roots[target]] = number  # the first one, since we go backwards
     return frozenset(found)
 
@@ -189,8 +196,8 @@ def _copied(
     equations: Sequence[Equation],
     roots: dict[Variable, Variable],
     views: Set[Variable],
+    foreign: Set[Variable],
 ) -> frozenset[int]:
-    inputs = set(program.inputs)
     repeated: set[Atom] = set()
     for equation in equations:
         (result, *_) = equation.outputs
@@ -201,7 +208,7 @@ def _copied(
         if not isinstance(atom, Variable) or atom.type.ndim == 0:
             continue
         root = roots[atom]
-        if root in inputs or root in seen or atom in repeated:
+        if root in foreign or root in seen or atom in repeated:
             copied.add(number)
         seen.add(root)
     return frozenset(copied)

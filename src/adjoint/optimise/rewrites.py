@@ -12,9 +12,12 @@ from typing import Any
 
 from adjoint.base.arrays import ArrayType
 from adjoint.base.errors import DTypeError
+from adjoint.optimise.rolling.indices import affine, rows
 from adjoint.primitives.contraction import CONTRACT, canonical, split_spec
 from adjoint.primitives.conversion import PYTHON_NUMBER
 from adjoint.primitives.elementwise import SCALE
+from adjoint.primitives.gathering import LAST_WRITE
+from adjoint.primitives.slicing import CONCATENATE, SLICE
 from adjoint.primitives.structure import BROADCAST, RESHAPE, TRANSPOSE, inverse_permutation
 from adjoint.program import Atom, Equation, Literal, Operation, operation
 
@@ -114,8 +117,13 @@ def _broadcast(
 def _drop_units(
     op: Operation, inputs: tuple[Atom, ...], result: Any, definition: Definitions
 ) -> Rewritten:
-    """Multiplication by one, and double negation."""
+    """Multiplication by one, double negation, and the choice of what is written at one place."""
     name = op.primitive.name
+    if name == "select":
+        chosen = definition(inputs[0])
+        alone = chosen is not None and chosen.primitive is LAST_WRITE
+        if alone and not result.type.ndim and inputs[1].type is result.type:
+            return inputs[1]  # of one index, the last
     if name in ("multiply", "scale"):
         for one, other in (inputs, inputs[::-1]):
             if _is_literal(one, 1) and other.type is result.type:
@@ -179,7 +187,35 @@ def _contract(
     return None
 
 
+def _concatenate(
+    op: Operation, inputs: tuple[Atom, ...], result: Any, definition: Definitions
+) -> Rewritten:
+    """Rows of one array that are joined in order are a part of it."""
+    if op.params["axis"] or len(inputs) < 2:
+        return None
+    numbers: list[int] = []
+    known: tuple[Any, ...] = ()
+    for atom in inputs:
+        reshaped = definition(atom)
+        if reshaped is None or reshaped.primitive is not RESHAPE:
+            return None
+        row = definition(reshaped.inputs[0])
+        if row is None or row.primitive is not SLICE or not row.params["index"]:
+            return None
+        first, *rest = row.params["index"]
+        whole = atom.type.shape == (1, *row.outputs[0].type.shape)
+        if not whole or not isinstance(first, int) or (known and known != (row.inputs[0], rest)):
+            return None
+        known = (row.inputs[0], rest)
+        numbers.append(first)
+    step = affine(numbers)
+    if not step:
+        return None
+    return operation(SLICE, index=(rows(numbers, step), *known[1])), (known[0],)
+
+
 _RULES: dict[Any, Callable[..., Rewritten]] = {
+    CONCATENATE: _concatenate,
     TRANSPOSE: _transpose,
     RESHAPE: _reshape,
     CONTRACT: _contract,

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
+from adjoint.optimise.bodies import in_bodies, shortened_body, thinned
 from adjoint.optimise.factors import move_factors
 from adjoint.optimise.rewrites import New, rewrite
+from adjoint.optimise.tidying import tidy
+from adjoint.primitives import bodies
 from adjoint.program import Atom, Equation, Operation, Program, Variable
 
 _MOST_REWRITES = (
@@ -53,6 +57,8 @@ def local_rewrites(program: Program) -> Program:
         return equations[place].outputs[0]
 
     for equation in program.equations:
+        if not equation.outputs:  # a loop that carries nothing and stacks nothing
+            continue
         op, inputs = equation.operation, tuple(map(rename, equation.inputs))
         replaced: Atom | None = None
         for _ in range(_MOST_REWRITES):
@@ -92,6 +98,8 @@ def eliminate_dead_code(program: Program) -> Program:
     kept = []
     for equation in reversed(program.equations):
         if any(variable in live for variable in equation.outputs):
+            if equation.primitive.multiple:
+                equation = thinned(equation, live)
             live.update(atom for atom in equation.inputs if isinstance(atom, Variable))
             kept.append(equation)
     return Program(program.inputs, reversed(kept), program.outputs)
@@ -100,7 +108,18 @@ def eliminate_dead_code(program: Program) -> Program:
 PASSES: tuple[Callable[[Program], Program], ...] = (
     local_rewrites,
     eliminate_dead_code,
+    tidy,
+    in_bodies(simplify),
+    tidy,
     move_factors,
     local_rewrites,
     eliminate_dead_code,
 )
+
+
+@lru_cache(maxsize=256)
+def _shorter(body: Program) -> Program:
+    return shortened_body(simplify, body)
+
+
+bodies.SHORTEN = _shorter

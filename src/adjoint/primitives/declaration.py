@@ -29,6 +29,15 @@ divide by). The slot `taylor` holds one of
                 return (None if rest is None else solve(a[0], rest),)
 
         with strong zeros kept by products with `scale` (or `weigh`), as in derivatives.
+    `Whole`: a rule that gives all coefficients at once.
+
+What holds programs (a loop, a branch) has derivatives that are of its kind too. Its derivative is
+`Together`: results and tangents come out of one equation, that stands in for the first. Its slot
+`split` says how the equation is cut by what is known when:
+
+    split(late, operands, **params) -> a `Cut` (see `bodies.py`), or None if nothing is known early
+
+where `late` marks the operands that are known late, and operands are variables or literals.
 """
 
 from __future__ import annotations
@@ -84,8 +93,50 @@ class Into:
     add: Callable[[Any], Any]
 
 
-Linearity = Joint | Each | None
+@dataclass(frozen=True)
+class ByBody:
+    """Linear where the programs that are held are: `holds(marks, **params)`."""
+
+    holds: Callable[..., bool]
+
+
+@dataclass(frozen=True)
+class Shared:
+    """A result of a batching rule that is the same for all examples, and has no axis of them."""
+
+    value: Any
+
+
+Linearity = Joint | Each | ByBody | None
 Rule = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Together:
+    """A derivative that computes the results along with their tangents, in place of the equation.
+
+    rule: `(tangents, operands, **params)` -> (results, their tangents).
+    """
+
+    rule: Rule
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        """Apply the rule."""
+        return self.rule(*args, **params)
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A Taylor rule that computes all coefficients at once, the first included.
+
+    rule: `(operands, order, **params)` -> for each result, its coefficients 0, ..., order.
+    """
+
+    rule: Rule
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        """Apply the rule."""
+        return self.rule(*args, **params)
 
 
 @dataclass(frozen=True)
@@ -121,6 +172,7 @@ class Primitive:
         primitives.
     view: whether its result may share memory with its first operand.
     opaque: whether it calls code that is not ours, which may keep the arrays that it is given.
+    split: how an equation is cut in two, for what holds programs.
     """
 
     __slots__ = (
@@ -134,6 +186,7 @@ class Primitive:
         "name",
         "opaque",
         "samples",
+        "split",
         "taylor",
         "transpose",
         "ufunc",
@@ -147,15 +200,16 @@ class Primitive:
         infer: Rule,
         evaluate: Rule,
         linear: Linearity,
-        derivative: Rule | Reason | Itself,
+        derivative: Rule | Reason | Itself | Together,
         transpose: Rule | Reason,
         batch: Rule | Reason,
-        taylor: Rule | Reason | FromDerivative,
+        taylor: Rule | Reason | FromDerivative | Whole,
         samples: tuple[Any, ...] | Reason,
         ufunc: Any = None,
         view: bool = False,
         multiple: bool = False,
         opaque: bool = False,
+        split: Rule | None = None,
     ) -> None:
         if name in PRIMITIVES:
             raise ProgramError(f"A primitive called {name!r} exists already.")
@@ -174,6 +228,7 @@ class Primitive:
         self.view = view
         self.multiple = multiple
         self.opaque = opaque
+        self.split = split
         self.bare = operation(self)
         PRIMITIVES[name] = self
         if ufunc is not None:
@@ -186,6 +241,8 @@ class Primitive:
 
     def is_linear(self, linear: tuple[bool, ...], params: dict[str, Any]) -> bool:
         """Whether it is linear in the operands marked."""
+        if isinstance(self.linear, ByBody):
+            return self.linear.holds(linear, **params)
         return self.linear is not None and self.linear.allows(linear)
 
     def rule(self, slot: str) -> Rule:

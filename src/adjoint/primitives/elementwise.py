@@ -39,7 +39,7 @@ from adjoint.primitives.typing_rules import (
 
 def elementwise(
     ufunc: Any,
-    *partials: Callable[..., Any] | None,
+    *partials: Callable[..., Any] | Reason | None,
     samples: tuple[Sample, ...],
     name: str | None = None,
     linear: Linearity = None,
@@ -50,8 +50,8 @@ def elementwise(
 
     ufunc: its NumPy function, both its meaning and its front-end name; or a `LateUfunc`.
     partials: for each operand, the partial derivative as a function of the operands and the result,
-        `(x, ..., result)`, written with NumPy's functions; it may return a number. None where none
-        is known: asking for it is an error. No partials: no derivative at all.
+        `(x, ..., result)`, written with NumPy's functions; it may return a number. A reason, or
+        None, where none is known: asking for it is an error. No partials: no derivative at all.
     taylor: its Taylor rule, where it is not to follow from the partial derivatives.
     """
     name = name or ufunc.__name__
@@ -69,7 +69,16 @@ def elementwise(
     )
 
 
-def sum_of_partials(name: str, partials: tuple[Callable[..., Any] | None, ...]) -> Rule:
+def no_partial(name: str, place: int, reason: Reason | None) -> MissingRuleError:
+    """The error for a derivative in an argument that has none."""
+    text = "no closed form is known" if reason is None else reason.text
+    return MissingRuleError(
+        f"{name!r} has no derivative in its argument {place}: {text}. Hold that argument fixed "
+        "(stop_gradient), or give the derivative with ad.primitive."
+    )
+
+
+def sum_of_partials(name: str, partials: tuple[Callable[..., Any] | Reason | None, ...]) -> Rule:
     """The derivative rule of a function applied entry by entry, from its partial derivatives."""
 
     def derivative(tangents: Any, operands: Any, results: Any) -> Any:
@@ -77,11 +86,8 @@ def sum_of_partials(name: str, partials: tuple[Callable[..., Any] | None, ...]) 
         for place, (partial, tangent) in enumerate(zip(partials, tangents, strict=True)):
             if tangent is None:
                 continue
-            if partial is None:
-                raise MissingRuleError(
-                    f"The derivative of {name!r} in its argument {place} is not known in closed "
-                    "form. Hold that argument fixed (stop_gradient), or write its rule."
-                )
+            if not callable(partial):
+                raise no_partial(name, place, partial)
             slope = partial(*operands, results[0])
             if not _is_number(slope, 0):
                 term = weigh(slope, tangent, results[0].type)

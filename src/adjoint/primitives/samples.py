@@ -70,19 +70,25 @@ class Sample:
     order: up to which order derivatives exist here; all those that are checked by default: two
         compared with differences, and Taylor coefficients up to this order.
     constant: the operands, by place, that have no derivative: asking for one is an error.
+    single: whether it is tried in single precision too; not where parameters fix the types.
     """
 
     operands: tuple[Draw | Fixed, ...]
     params: dict[str, Any] = field(default_factory=dict)
     order: int = 4
     constant: tuple[int, ...] = ()
+    single: bool = True
 
 
 def sample(
-    *operands: Draw | Fixed, order: int = 4, constant: tuple[int, ...] = (), **params: Any
+    *operands: Draw | Fixed,
+    order: int = 4,
+    constant: tuple[int, ...] = (),
+    single: bool = True,
+    **params: Any,
 ) -> Sample:
     """A sample, written briefly."""
-    return Sample(operands, params, order, constant)
+    return Sample(operands, params, order, constant, single)
 
 
 def draw(*shape: int, low: float = -2.0, high: float = 2.0, dtype: Any = float) -> Draw:

@@ -69,10 +69,17 @@ elementwise(np.arctanh, lambda x, result: 1 / _one_minus_square(x), samples=_INS
 
 _PAIR = (sample(draw(3), draw(3)), sample(draw(2, 3, low=0.5), draw(3, low=0.5)))
 
+
+def _radius(y: Any, x: Any) -> Any:
+    """The distance from the origin, and infinity there: a point has no direction to turn in."""
+    radius = np.hypot(x, y)
+    return select(np.equal(radius, 0), np.inf, radius)
+
+
 elementwise(
     np.arctan2,
-    lambda y, x, result: x / (np.square(x) + np.square(y)),
-    lambda y, x, result: -y / (np.square(x) + np.square(y)),
+    lambda y, x, result: x / _radius(y, x) / _radius(y, x),
+    lambda y, x, result: -y / _radius(y, x) / _radius(y, x),
     samples=_PAIR,
 )
 elementwise(
@@ -82,16 +89,23 @@ elementwise(
     lambda x, y, result: y / select(np.equal(result, 0), 1.0, result),
     samples=_PAIR,
 )
+
+
+def _above_nothing(result: Any) -> Any:
+    """The logarithm of a sum, and 0 for that of 0, of which no term has a share."""
+    return select(np.equal(result, -np.inf), 0.0, result)
+
+
 elementwise(
     np.logaddexp,
-    lambda x, y, result: np.exp(x - result),
-    lambda x, y, result: np.exp(y - result),
+    lambda x, y, result: np.exp(x - _above_nothing(result)),
+    lambda x, y, result: np.exp(y - _above_nothing(result)),
     samples=_PAIR,
 )
 elementwise(
     np.logaddexp2,
-    lambda x, y, result: np.exp2(x - result),
-    lambda x, y, result: np.exp2(y - result),
+    lambda x, y, result: np.exp2(x - _above_nothing(result)),
+    lambda x, y, result: np.exp2(y - _above_nothing(result)),
     samples=_PAIR,
 )
 elementwise(np.deg2rad, lambda x, result: math.pi / 180, samples=_LINE)

@@ -1,212 +1,196 @@
-"""The common ufuncs of `scipy.special`; SciPy is imported when one of them is first met."""
+"""How the functions of `scipy.special` are declared; SciPy is imported when one is first met.
+
+The families stand in files of their own (`special_gamma.py`, ...). An argument in which no
+derivative is known in closed form has a reason in its place, which ends the error message.
+"""
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from adjoint.base.arrays import ArrayType, array_type
-from adjoint.primitives.declaration import FROM_DERIVATIVE, NONLINEAR, UFUNCS, Primitive
-from adjoint.primitives.elementwise import batch_aligned, elementwise, sum_of_partials
-from adjoint.primitives.expression import bind
-from adjoint.primitives.samples import Draw, draw, sample
-from adjoint.primitives.selection import select
-from adjoint.primitives.typing_rules import LateUfunc, broadcast_shape, promoted
+from adjoint.base.errors import MissingRuleError
+from adjoint.primitives.conversion import cast
+from adjoint.primitives.declaration import FROM_DERIVATIVE, NONLINEAR, UFUNCS, Primitive, Reason
+from adjoint.primitives.elementwise import batch_aligned, elementwise, no_partial, weigh
+from adjoint.primitives.expression import Expression, bind
+from adjoint.primitives.samples import Draw, Fixed, Sample, draw
+from adjoint.primitives.typing_rules import LateUfunc, resolve, ufunc_types
 from adjoint.program import Literal
 
 MODULE = "scipy.special"
 SPECIAL: dict[str, Primitive] = {}
+_SINGLE = (np.dtype(np.float32), np.dtype(np.complex64))
+ALIASES = {"psi": "digamma", "jv": "jn"}  # two ufuncs under one name
+
+Partial = Callable[..., Any] | Reason | None
+Operands = tuple[Draw | Fixed, ...]
 
 
 def find_special(ufunc: Any) -> Primitive | None:
     """The primitive of a SciPy ufunc, if there is one; from then on `UFUNCS` knows it too."""
-    primitive = SPECIAL.get(getattr(ufunc, "__name__", ""))
-    module = sys.modules.get(MODULE)
-    if primitive is None or getattr(module, ufunc.__name__, None) is not ufunc:
+    name = getattr(ufunc, "__name__", "")
+    primitive = SPECIAL.get(name)
+    modules = [sys.modules.get(module) for module in (MODULE, f"{MODULE}._ufuncs")]
+    names = (name, ALIASES.get(name, name))
+    homes = [getattr(module, each, None) for module in modules for each in names]
+    if primitive is None or not any(home is ufunc for home in homes):
         return None
     UFUNCS[ufunc] = primitive
     return primitive
 
 
 def call(name: str, *operands: Any) -> Any:
-    """Apply a special function within a rule."""
+    """Apply a special function within a rule.
+
+    SciPy prefers double precision where a Python float meets an array in single, so that numbers
+    are made single there.
+    """
+    dtypes = [x.dtype for x in operands if isinstance(x, Expression) and not x.type.weak]
+    if dtypes and all(dtype in _SINGLE for dtype in dtypes):
+        operands = tuple(np.float32(x) if isinstance(x, float) else x for x in operands)
     return bind(SPECIAL[name], *operands)
 
 
-def _row(name: str, *partials: Callable[..., Any] | None, on: tuple[Draw, ...]) -> None:
-    SPECIAL[name] = elementwise(LateUfunc(MODULE, name), *partials, samples=(sample(*on),))
+def row(
+    name: str,
+    *partials: Partial,
+    on: Operands,
+    also: tuple[Operands, ...] = (),
+    program_name: str | None = None,
+    module: str = MODULE,
+    order: int = 4,
+    double_only: bool = False,
+) -> None:
+    """Declare an elementwise function from its partial derivatives.
+
+    on, also: the operands of its samples. program_name: where NumPy has a ufunc of that name.
+    order: of the derivatives that samples try; fewer where formulas grow fast. double_only: where
+    SciPy gives NaN, or never ends, in single precision.
+    """
+    SPECIAL[name] = elementwise(
+        LateUfunc(module, name),
+        *partials,
+        samples=_samples(partials, on, also, double_only, order),
+        name=program_name,
+    )
 
 
-_REAL = (draw(4),)
-_POSITIVE = (draw(4, low=0.5, high=4),)
-_UNIT = (draw(4, low=0.1, high=0.9),)
-_TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
-_ROOT_TWO_PI = math.sqrt(2 * math.pi)
-_ROOT_TWO_OVER_PI = math.sqrt(2 / math.pi)
-_ROOT_HALF = math.sqrt(0.5)
+def several(
+    name: str,
+    slopes: Partial,
+    *partials: Partial,
+    on: Operands,
+    also: tuple[Operands, ...] = (),
+    double_only: bool = False,
+    order: int = 4,
+) -> None:
+    """Declare a function with several results, each partial derivative a tuple of all of them.
+
+    slopes: (operands, results) -> the slopes in the last operand, or a reason; partials: those for
+    the others. double_only, order: as in `row`.
+    """
+    rules = (*partials, slopes)
+    ufunc = LateUfunc(MODULE, name)
+
+    def derivative(tangents: Any, operands: Any, results: Any) -> Any:
+        totals: list[Any] = [None] * len(results)
+        for place, (rule, tangent) in enumerate(zip(rules, tangents, strict=True)):
+            if tangent is None:
+                continue
+            if not callable(rule):
+                raise no_partial(name, place, rule)
+            for number, slope in enumerate(rule(operands, results)):
+                term = weigh(slope, tangent, results[number].type)
+                total = totals[number]
+                totals[number] = term if total is None else total + term
+        return tuple(totals)
+
+    SPECIAL[name] = Primitive(
+        name,
+        infer=lambda *types: ufunc_types(resolve(ufunc), *types),
+        evaluate=ufunc,
+        linear=None,
+        derivative=derivative,
+        transpose=NONLINEAR,
+        batch=batch_aligned(name),
+        taylor=FROM_DERIVATIVE,
+        samples=_samples(rules, on, also, double_only, order),
+        multiple=True,
+    )
 
 
-def _normal_density(x: Any) -> Any:
-    return np.exp(-0.5 * np.square(x)) / _ROOT_TWO_PI
+def _samples(
+    partials: tuple[Partial, ...],
+    on: Operands,
+    also: tuple[Operands, ...],
+    double_only: bool = False,
+    order: int = 4,
+) -> tuple[Sample, ...]:
+    constant = tuple(place for place, each in enumerate(partials) if not callable(each))
+    return tuple(
+        Sample(operands, order=order, constant=constant, single=not double_only)
+        for operands in (on, *also)
+    )
 
 
-_row("expit", lambda x, y: y * (1 - y), on=_REAL)
-_row("logit", lambda x, y: 1 / (x * (1 - x)), on=_UNIT)
-_row("log_expit", lambda x, y: call("expit", -x), on=_REAL)
+# --- what samples and rules are written with ------------------------------------------------------
+
+REAL = (draw(4),)
+POSITIVE = (draw(4, low=0.5, high=4),)
+UNIT = (draw(4, low=0.1, high=0.9),)
+COMPLEX = (draw(2, low=0.4, high=1.5, dtype=complex),)
+ORDER = Reason("with respect to an order no closed form is known")
+COUNT = Reason("it counts something")
+PARAMETER = Reason("with respect to this parameter no closed form is known")
 
 
-def _near_zero(x: Any) -> Any:
+def between(low: float, high: float, *shape: int) -> Draw:
+    """A real operand of a sample; two numbers by default."""
+    return draw(*(shape or (2,)), low=low, high=high)
+
+
+def constant_number(value: float) -> Fixed:
+    """An operand of a sample that is one number."""
+    return Fixed(np.asarray(value))
+
+
+def near_zero(x: Any) -> Any:
+    """|x| < 1/2 for real x."""
     return np.less(x, 0.5) & np.greater(x, -0.5)  # |x| would be a kink of its own at 0
 
 
-def _exprel_slope(x: Any, y: Any) -> Any:
-    # (exp(x) - exprel(x)) / x; near 0 that cancels, and its series sum_k x^k / (k! (k + 2)) is
-    # summed.
-    small = _near_zero(x)
-    series: Any = 0.0
-    for k in range(18, -1, -1):  # enough for its derivatives too
-        series = 1 / (math.factorial(k) * (k + 2)) + select(small, x, 0.0) * series
-    return select(small, series, (np.exp(x) - y) / select(small, 1.0, x))
+def shifted(order: Any, by: int) -> Any:
+    """An order plus an integer: a Python number stays one, and nothing wraps around."""
+    if isinstance(order.atom, Literal):
+        number: Any = order.atom.value
+        return number + by
+    if order.dtype.kind in "bu":
+        order = cast(order, np.dtype(np.int64))
+    return order + by
 
 
-_row("exprel", _exprel_slope, on=_REAL)
-
-_row("erf", lambda x, y: _TWO_OVER_ROOT_PI * np.exp(-np.square(x)), on=_REAL)
-_row("erfc", lambda x, y: -_TWO_OVER_ROOT_PI * np.exp(-np.square(x)), on=_REAL)
-_row("erfcx", lambda x, y: 2 * x * y - _TWO_OVER_ROOT_PI, on=_REAL)
-_row("erfinv", lambda x, y: np.exp(np.square(y)) / _TWO_OVER_ROOT_PI, on=_UNIT)
-_row("erfcinv", lambda x, y: -np.exp(np.square(y)) / _TWO_OVER_ROOT_PI, on=_UNIT)
-_row("dawsn", lambda x, y: 1 - 2 * x * y, on=_REAL)
-_row("ndtr", lambda x, y: _normal_density(x), on=_REAL)
-# The density over the distribution, exp(-x^2 / 2 - y) / sqrt(2 pi), without the cancellation at
-# large -x.
-_row("log_ndtr", lambda x, y: _ROOT_TWO_OVER_PI / call("erfcx", x * -_ROOT_HALF), on=_REAL)
-_row("ndtri", lambda x, y: _ROOT_TWO_PI * np.exp(0.5 * np.square(y)), on=_UNIT)
-
-_row("gamma", lambda x, y: y * call("psi", x), on=_POSITIVE)
-_row("gammaln", lambda x, y: call("psi", x), on=_POSITIVE)
-_row("loggamma", lambda x, y: call("psi", x), on=_POSITIVE)
-_row("rgamma", lambda x, y: -y * call("psi", x), on=_POSITIVE)
-# psi' is the trigamma function, zeta(2, x); and d/dx zeta(s, x) = -s zeta(s + 1, x).
-_row("psi", lambda x, y: call("zeta", 2.0, x), on=_POSITIVE)
+def whole_order(order: Any) -> Any:
+    """An order as SciPy cuts it to an integer."""
+    number: Any = order.atom.value if isinstance(order.atom, Literal) else 0.5
+    return order if order.dtype.kind in "bui" or number == int(number) else np.trunc(order)
 
 
-def _zeta(s: Any, x: Any) -> Any:
-    # In SciPy this one is a function around two ufuncs, not a ufunc.
-    return import_module(MODULE).zeta(s, x)
+def polynomial(x: Any, coefficients: tuple[float, ...]) -> Any:
+    """c_0 + c_1 x + c_2 x^2 + ... by Horner's rule."""
+    total: Any = coefficients[-1]
+    for each in reversed(coefficients[:-1]):
+        total = each + x * total
+    return total
 
 
-def _zeta_type(s: ArrayType, x: ArrayType) -> ArrayType:
-    example = _zeta(np.full(1, 2, promoted(s, x)), np.ones(1, promoted(s, x)))
-    return array_type(broadcast_shape("zeta", s.shape, x.shape), example.dtype)
-
-
-def _zeta_slope(s: Any, x: Any, y: Any) -> Any:
-    if isinstance(s.atom, Literal):  # a Python number again, which does not widen x
-        s = s.atom.value
-    return -s * call("zeta", s + 1, x)
-
-
-SPECIAL["zeta"] = Primitive(
-    "zeta",
-    infer=_zeta_type,
-    evaluate=_zeta,
-    linear=None,
-    derivative=sum_of_partials("zeta", (None, _zeta_slope)),
-    transpose=NONLINEAR,
-    batch=batch_aligned("zeta"),
-    taylor=FROM_DERIVATIVE,
-    samples=(sample(draw(4, low=2, high=3), draw(4, low=0.5, high=2), constant=(0,)),),
-)
-_row(
-    "beta",
-    lambda a, b, y: y * (call("psi", a) - call("psi", a + b)),
-    lambda a, b, y: y * (call("psi", b) - call("psi", a + b)),
-    on=(draw(4, low=0.5, high=4), draw(4, low=0.5, high=4)),
-)
-_row(
-    "betaln",
-    lambda a, b, y: call("psi", a) - call("psi", a + b),
-    lambda a, b, y: call("psi", b) - call("psi", a + b),
-    on=(draw(4, low=0.5, high=4), draw(4, low=0.5, high=4)),
-)
-
-_PAIR = (draw(4, low=0.3, high=2), draw(4, low=0.3, high=2))
-
-
-def _zero_where_first_is(x: Any, value: Any) -> Any:
-    return select(np.equal(x, 0), 0.0, value)
-
-
-_row(
-    "xlogy",
-    lambda x, y, result: np.log(y),
-    lambda x, y, result: _zero_where_first_is(x, x / y),
-    on=_PAIR,
-)
-_row(
-    "xlog1py",
-    lambda x, y, result: np.log1p(y),
-    lambda x, y, result: _zero_where_first_is(x, x / (1 + y)),
-    on=_PAIR,
-)
-_row("entr", lambda x, y: -np.log(x) - 1, on=_POSITIVE)
-_row(
-    "rel_entr",
-    lambda x, y, result: np.log(x / y) + 1,
-    lambda x, y, result: -x / y,
-    on=_PAIR,
-)
-_row(
-    "kl_div",
-    lambda x, y, result: np.log(x / y),
-    lambda x, y, result: 1 - x / y,
-    on=_PAIR,
-)
-_row(
-    "huber",
-    # r^2 / 2 within delta of 0, and the line delta (|r| - delta / 2) beyond.
-    lambda delta, r, y: np.maximum(np.absolute(r) - delta, 0.0),
-    lambda delta, r, y: np.minimum(np.maximum(r, -delta), delta),
-    on=(draw(4, low=1.2, high=1.4), draw(4, low=-2, high=2)),
-)
-
-
-def _over_x(sign: int, x: Any, y: Any) -> Any:
-    """y / x where y is the Bessel function j1 (sign -1) or i1 (sign 1).
-
-    Near 0, where derivatives of a quotient cancel, sum_k (sign x^2 / 4)^k / (2 k! (k + 1)!).
-    """
-    small = _near_zero(x)
-    square = sign * 0.25 * np.square(select(small, x, 0.0))
-    series: Any = 0.0
-    for k in range(10, -1, -1):  # enough for its derivatives too
-        series = 0.5 / (math.factorial(k) * math.factorial(k + 1)) + square * series
-    return select(small, series, y / select(small, 1.0, x))
-
-
-def _i1e_over_x(x: Any, y: Any) -> Any:
-    small = _near_zero(x)
-    near = np.exp(-np.absolute(x)) * _over_x(1, select(small, x, 0.0), 0.0)
-    return select(small, near, y / select(small, 1.0, x))
-
-
-_row("j0", lambda x, y: -call("j1", x), on=_POSITIVE)
-_row("j1", lambda x, y: call("j0", x) - _over_x(-1, x, y), on=_POSITIVE)
-_row("y0", lambda x, y: -call("y1", x), on=_POSITIVE)
-_row("y1", lambda x, y: call("y0", x) - y / x, on=_POSITIVE)
-_row("i0", lambda x, y: call("i1", x), on=_POSITIVE)
-_row("i1", lambda x, y: call("i0", x) - _over_x(1, x, y), on=_POSITIVE)
-_row("i0e", lambda x, y: call("i1e", x) - np.sign(x) * y, on=_POSITIVE)
-_row(
-    "i1e",
-    lambda x, y: call("i0e", x) - y * np.sign(x) - _i1e_over_x(x, y),
-    on=_POSITIVE,
-)
-_row("k0", lambda x, y: -call("k1", x), on=_POSITIVE)
-_row("k1", lambda x, y: -call("k0", x) - y / x, on=_POSITIVE)
+def require_real(name: str, *operands: Expression) -> None:
+    """Refuse the derivative of a scaled function that is not analytic."""
+    if any(each.dtype.kind == "c" for each in operands):
+        raise MissingRuleError(
+            f"{name!r} is not analytic in a complex argument (it is scaled by an absolute value), "
+            "and has no derivative there. Use the function without the scale, or real arguments."
+        )

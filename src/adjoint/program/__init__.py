@@ -2,6 +2,7 @@
 
 from adjoint.program.builder import Builder, locating
 from adjoint.program.checker import check_linear, check_program
+from adjoint.program.nested import all_equations, held_programs
 from adjoint.program.operation import Operation, PrimitiveProtocol, operation
 from adjoint.program.program import Atom, Equation, Literal, Program, Variable
 
@@ -14,8 +15,10 @@ __all__ = [
     "PrimitiveProtocol",
     "Program",
     "Variable",
+    "all_equations",
     "check_linear",
     "check_program",
+    "held_programs",
     "locating",
     "operation",
 ]

@@ -71,5 +71,10 @@ def parameter_text(params: dict[str, Any]) -> str:
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, tuple) and value and hasattr(value[0], "equations"):
+        return f"({', '.join(map(_text, value))})"
+    if hasattr(value, "equations"):  # a program that a loop or a branch holds
+        count = len(value.equations)
+        return f"<{count} equation{'' if count == 1 else 's'}>"
     name = getattr(value, "__name__", None)
     return name if isinstance(name, str) else str(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from string import ascii_lowercase
 from typing import Any
 
@@ -18,8 +19,8 @@ def variable_name(number: int) -> str:
     return name
 
 
-def program_text(program: Any) -> str:
-    """The program as text, one line an equation.
+def program_text(program: Any, title: str = "program") -> str:
+    """The program as text, one line an equation; programs that it holds stand below theirs.
 
     Example of the form:
         program(a: f8[3], b: f8[3,3]) {
@@ -36,13 +37,32 @@ def program_text(program: Any) -> str:
     def use(atom: Any) -> str:
         return names[atom] if atom in names else repr(atom)
 
-    lines = [f"program({', '.join(declare(variable) for variable in program.inputs)}) {{"]
+    lines = [f"{title}({', '.join(declare(variable) for variable in program.inputs)}) {{"]
     for equation in program.equations:
         operands = "".join(" " + use(atom) for atom in equation.inputs)
         results = ", ".join(declare(variable) for variable in equation.outputs)
-        call = equation.primitive.name + parameter_text(equation.params)
-        lines.append(f"  {results} = {call}{operands}")
+        held = list(_held(equation.params))
+        plain = {name: value for name, value in equation.params.items() if not _is_held(value)}
+        call = equation.primitive.name + parameter_text(plain)
+        lines.append(f"  {results} = {call}{operands}{' {' if held else ''}")
+        for name, inner in held:
+            lines += [f"    {line}" for line in program_text(inner, name).splitlines()]
+        lines += ["  }"] if held else []
     lines.append(
         f"  return {', '.join(map(use, program.outputs))}" if program.outputs else "  return"
     )
     return "\n".join([*lines, "}"])
+
+
+def _is_held(value: Any) -> bool:
+    first = value[0] if isinstance(value, tuple) and value else value
+    return hasattr(first, "equations")
+
+
+def _held(params: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The programs among parameters, by name."""
+    for name, value in params.items():
+        if isinstance(value, tuple) and _is_held(value):
+            yield from ((f"{name}[{place}]", each) for place, each in enumerate(value))
+        elif _is_held(value):
+            yield name, value

@@ -87,7 +87,7 @@ class Program:
     `str(program)` is a stable text form.
     """
 
-    __slots__ = ("_key", "equations", "inputs", "outputs")
+    __slots__ = ("_hash", "_key", "equations", "inputs", "outputs")
 
     def __init__(
         self,
@@ -99,6 +99,7 @@ class Program:
         self.equations = tuple(equations)
         self.outputs = tuple(outputs)
         self._key: tuple[Any, ...] | None = None
+        self._hash: int | None = None
 
     @property
     def input_types(self) -> tuple[ArrayType, ...]:
@@ -131,10 +132,14 @@ class Program:
         return self._key
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Program) and self.key == other.key)
+        return self is other or (
+            isinstance(other, Program) and hash(self) == hash(other) and self.key == other.key
+        )
 
     def __hash__(self) -> int:
-        return hash(self.key)
+        if self._hash is None:
+            self._hash = hash(self.key)
+        return self._hash
 
     def __len__(self) -> int:
         return len(self.equations)

@@ -10,10 +10,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from adjoint.base.arrays import ArrayType, array_type
-from adjoint.primitives.declaration import NO_DERIVATIVE, Itself, Joint, Primitive
+from adjoint.primitives.bodies import present
+from adjoint.primitives.declaration import NO_DERIVATIVE, Itself, Joint, Primitive, Together
 from adjoint.primitives.expression import Expression, bind
+from adjoint.primitives.identities import SAME_AS
 from adjoint.primitives.structure import zeros
 from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable, locating
+from adjoint.transforms.recognition import recognised
 
 
 def tangent_type(type: ArrayType) -> ArrayType:
@@ -45,6 +48,7 @@ def push_forward(
     tangents: Sequence[Atom | None],
 ) -> tuple[list[Atom], list[Atom | None]]:
     """Append a program together with its derivative; returns its outputs and their tangents."""
+    program = recognised(program, push_forward)
     values: dict[Variable, Atom] = dict(zip(program.inputs, primals, strict=True))
     slopes: dict[Variable, Atom | None] = dict(zip(program.inputs, tangents, strict=True))
 
@@ -58,12 +62,21 @@ def push_forward(
         builder.origin = number if equation.origin is None else equation.origin
         builder.derived = equation.derived
         operands = [value(atom) for atom in equation.inputs]
-        results = builder.emit(equation.operation, operands)
-        values.update(zip(equation.outputs, results, strict=True))
-        builder.derived = True
         moving = [slope(atom) for atom in equation.inputs]
-        with locating(builder):
-            derivatives = _derive(builder, equation, operands, moving, results)
+        results: Sequence[Atom]
+        if isinstance(equation.primitive.derivative, Together) and any(present(moving)):
+            with locating(builder):
+                results, derivatives = _derive_together(builder, equation, operands, moving)
+            values.update(zip(equation.outputs, results, strict=True))
+        else:
+            if equation.primitive is SAME_AS:  # it has done its work once derivatives are taken
+                results = operands[:1]
+            else:
+                results = builder.emit(equation.operation, operands)
+            values.update(zip(equation.outputs, results, strict=True))
+            builder.derived = True
+            with locating(builder):
+                derivatives = _derive(builder, equation, operands, moving, results)
         slopes.update(zip(equation.outputs, derivatives, strict=True))
     builder.origin = None
     return [value(atom) for atom in program.outputs], [slope(atom) for atom in program.outputs]
@@ -74,7 +87,7 @@ def _derive(
     equation: Equation,
     operands: Sequence[Atom],
     tangents: Sequence[Atom | None],
-    results: Sequence[Variable],
+    results: Sequence[Atom],
 ) -> Sequence[Atom | None]:
     """The tangents of one equation's results."""
     primitive = equation.primitive
@@ -101,6 +114,24 @@ def _derive(
     return [
         None if tangent is None or not result.type.inexact else tangent.atom
         for tangent, result in zip(found, results, strict=True)
+    ]
+
+
+def _derive_together(
+    builder: Builder,
+    equation: Equation,
+    operands: Sequence[Atom],
+    tangents: Sequence[Atom | None],
+) -> tuple[Sequence[Atom], Sequence[Atom | None]]:
+    """The results of one equation, and their tangents, out of another that takes its place."""
+    values, slopes = equation.primitive.rule("derivative")(
+        tuple(None if atom is None else Expression(builder, atom) for atom in tangents),
+        tuple(Expression(builder, atom) for atom in operands),
+        **equation.params,
+    )
+    return [each.atom for each in values], [
+        None if slope is None or not value.type.inexact else slope.atom
+        for slope, value in zip(slopes, values, strict=True)
     ]
 
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from adjoint.primitives.bodies import Cut, chosen
 from adjoint.program import Atom, Builder, Equation, Program, Variable
+from adjoint.program.builder import lookup
 
 
 @dataclass(frozen=True)
@@ -29,30 +31,90 @@ class Staged:
 
 def stage(program: Program, early_inputs: int, early_outputs: int) -> Staged:
     """Cut a program after its first inputs, of which its first outputs must be functions."""
-    inputs = program.inputs[early_inputs:]
-    kept, outputs = program.outputs[:early_outputs], program.outputs[early_outputs:]
+    late_inputs = tuple(n >= early_inputs for n in range(len(program.inputs)))
+    late_outputs = tuple(n >= early_outputs for n in range(len(program.outputs)))
+    found = cut(program, late_inputs, late_outputs)
+    return Staged(found.early, found.late, len(found.early.outputs) - early_outputs)
+
+
+def cut(program: Program, late_inputs: Sequence[bool], late_outputs: Sequence[bool]) -> Cut:
+    """Cut a program in two. Outputs are late if they depend on late inputs, or are marked."""
+    inputs = chosen(program.inputs, late_inputs)
     fixed, moving = split_equations(program.equations, inputs)
+    known_late = {*inputs, *(variable for equation in moving for variable in equation.outputs)}
+    marks = tuple(
+        mark or atom in known_late for mark, atom in zip(late_outputs, program.outputs, strict=True)
+    )
+    kept, outputs = chosen(program.outputs, marks, False), chosen(program.outputs, marks)
     residuals = _residuals(moving, outputs, inputs)
-    early = Program(program.inputs[:early_inputs], fixed, [*kept, *residuals])
+    early = Program(chosen(program.inputs, late_inputs, False), fixed, [*kept, *residuals])
     # The residuals are assigned in the early program and are inputs of the late one: give them
     # names of their own there.
     late = _renamed(Program([*residuals, *inputs], moving, outputs))
-    return Staged(early, late, len(residuals))
+    return Cut(early, late, marks)
 
 
 def split_equations(
     equations: Sequence[Equation], late_inputs: Sequence[Variable]
 ) -> tuple[list[Equation], list[Equation]]:
-    """The equations that do not depend on these variables, and those that do."""
+    """The equations that do not depend on these variables, and those that do.
+
+    Loops and branches of which a part depends on them are cut in two.
+    """
     late = set(late_inputs)
-    fixed, moving = [], []
+    fixed: list[Equation] = []
+    moving: list[Equation] = []
     for equation in equations:
-        if any(isinstance(atom, Variable) and atom in late for atom in equation.inputs):
+        marks = tuple(isinstance(atom, Variable) and atom in late for atom in equation.inputs)
+        if not any(marks):
+            fixed.append(equation)
+            continue
+        split = equation.primitive.split
+        found = split and split(marks, equation.inputs, **equation.params)
+        if found is None:
             late.update(equation.outputs)
             moving.append(equation)
         else:
-            fixed.append(equation)
+            _insert(equation, marks, found, fixed, moving)
+            late.update(chosen(equation.outputs, found.late_outputs))
     return fixed, moving
+
+
+def _insert(
+    equation: Equation,
+    marks: Sequence[bool],
+    found: Cut,
+    fixed: list[Equation],
+    moving: list[Equation],
+) -> None:
+    """Put the two halves of an equation in its place."""
+    early = chosen(equation.outputs, found.late_outputs, False)
+    operands = chosen(equation.inputs, marks, False)
+    names = _place(found.early, operands, early, equation, equation.derived, fixed)
+    left = [lookup(names, atom) for atom in found.early.outputs[len(early) :]]
+    operands = [*left, *chosen(equation.inputs, marks)]
+    late = chosen(equation.outputs, found.late_outputs)
+    _place(found.late, operands, late, equation, True, moving)
+
+
+def _place(
+    program: Program,
+    operands: Sequence[Atom],
+    results: Sequence[Variable],
+    origin: Equation,
+    derived: bool,
+    target: list[Equation],
+) -> dict[Variable, Atom]:
+    """Append a program whose first outputs are to be these results."""
+    named = dict(zip(program.outputs, results, strict=False))
+    names: dict[Variable, Atom] = dict(zip(program.inputs, operands, strict=True))
+    for each in program.equations:
+        inputs = [lookup(names, atom) for atom in each.inputs]
+        outputs = [named.get(x) or Variable(x.type) for x in each.outputs]
+        quiet = derived or each.derived
+        target.append(Equation(each.operation, inputs, outputs, origin.origin, quiet))
+        names.update(zip(each.outputs, outputs, strict=True))
+    return names
 
 
 def _residuals(

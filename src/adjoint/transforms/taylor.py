@@ -18,14 +18,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from adjoint.base.arrays import ArrayType, real_dtype
+from adjoint.base.arrays import ArrayType
 from adjoint.primitives.arithmetic import DIVIDE, quotient_taylor
 from adjoint.primitives.conversion import cast
-from adjoint.primitives.declaration import NO_DERIVATIVE, Each, FromDerivative, Primitive
+from adjoint.primitives.declaration import NO_DERIVATIVE, Each, FromDerivative, Primitive, Whole
 from adjoint.primitives.elementwise import SCALE
 from adjoint.primitives.expression import Expression
+from adjoint.primitives.spectral import KNOWN
 from adjoint.primitives.structure import broadcast_to, zeros
 from adjoint.program import (
     Atom,
@@ -37,10 +36,10 @@ from adjoint.program import (
     locating,
     operation,
 )
+from adjoint.transforms.coefficients import Coefficients, Integral, narrow, present, total_of
 from adjoint.transforms.derived_rule import DerivedRule, Marks, derived_rule
-from adjoint.transforms.jvp import tangent_type
-
-Coefficients = Sequence[Expression | None]
+from adjoint.transforms.jvp import push_forward, tangent_type
+from adjoint.transforms.recognition import recognised
 
 
 def taylor(program: Program, order: int, given: Sequence[Marks]) -> Program:
@@ -52,23 +51,40 @@ def taylor(program: Program, order: int, given: Sequence[Marks]) -> Program:
     """
     builder = Builder()
     values = [builder.input(variable.type) for variable in program.inputs]
-    work = _Expansion(builder, order)
-    inputs: list[_Series] = []
-    for value, marks in zip(values, given, strict=True):
-        type_ = tangent_type(value.type)
-        known: list[Atom | None] = [builder.input(type_) if mark else None for mark in marks]
-        known = (known + [None] * order)[:order]
-        inputs.append(_Series(work, value.type, [value, *known]))
-    outputs, series = work.expand(program, values, inputs)
-    found: list[Atom] = []
-    for k in range(1, order + 1):
-        for atom, each in zip(program.outputs, series, strict=True):
-            if atom.type.inexact:
-                coefficient = each[k]
-                if coefficient is None:
-                    coefficient = zeros(builder, tangent_type(atom.type))
-                found.append(coefficient.atom)
+    known: list[list[Atom | None]] = [
+        [builder.input(tangent_type(value.type)) if mark else None for mark in marks]
+        for value, marks in zip(values, given, strict=True)
+    ]
+    outputs, series = expand(builder, program, values, known, order)
+    found = [
+        row[k] or zeros(builder, tangent_type(atom.type)).atom
+        for k in range(order)
+        for atom, row in zip(program.outputs, series, strict=True)
+        if atom.type.inexact
+    ]
     return builder.build([*outputs, *found])
+
+
+def expand(
+    builder: Builder,
+    program: Program,
+    values: Sequence[Atom],
+    known: Sequence[Sequence[Atom | None]],
+    order: int,
+) -> tuple[list[Atom], list[list[Atom | None]]]:
+    """Append a program and its coefficients; returns its outputs, and coefficients 1, ... of each.
+
+    known: coefficients 1, 2, ... of the inputs; all others are zero. None stands for zero.
+    """
+    if order < KNOWN:  # there are no more derivatives of functions of matrices
+        program = recognised(program, push_forward)
+    work = _Expansion(builder, order)
+    inputs = [
+        _Series(work, variable.type, [value, *([*row, *[None] * order][:order])])
+        for variable, value, row in zip(program.inputs, values, known, strict=True)
+    ]
+    outputs, series = work.expand(program, values, inputs)
+    return outputs, [[each.atom(k) for k in range(1, order + 1)] for each in series]
 
 
 class _Series:
@@ -186,12 +202,18 @@ class _Expansion:
             builder.origin = number if equation.origin is None else equation.origin
             builder.derived = equation.derived
             operands = [names[x] if isinstance(x, Variable) else x for x in equation.inputs]
-            results = builder.emit(equation.operation, operands)
-            names.update(zip(equation.outputs, results, strict=True))
-            builder.derived = True
             moving = tuple(self.series(atom, series) for atom in equation.inputs)
-            with locating(builder):
-                found = self.outer(equation.operation, moving, results)
+            whole = isinstance(equation.primitive.taylor, Whole)
+            if whole and not all(each.constant for each in moving):
+                with locating(builder):
+                    found = self.together(equation.operation, moving)
+                results = tuple(present(each.atom(0)) for each in found)
+            else:
+                results = builder.emit(equation.operation, operands)
+                builder.derived = True
+                with locating(builder):
+                    found = self.outer(equation.operation, moving, results)
+            names.update(zip(equation.outputs, results, strict=True))
             series.update(zip(equation.outputs, found, strict=True))
         builder.derived = True
         builder.origin = None
@@ -211,6 +233,12 @@ class _Expansion:
             if not series.known:
                 series.known.append(result)
         # All at once and in order, so that no chain of demands is as long as the program.
+        node.extend(self.order)
+        return node.results
+
+    def together(self, op: Operation, operands: tuple[_Series, ...]) -> Sequence[_Series]:
+        """The series of an equation of the program that computes values and coefficients."""
+        node = self.node(op, operands)
         node.extend(self.order)
         return node.results
 
@@ -330,8 +358,11 @@ class _Node(_Source):
 
     def extend(self, k: int) -> None:
         have = len(self.results[0].known)
+        if have <= k and isinstance(self.op.primitive.taylor, Whole):
+            self._all_at_once(k)
+            return
         if have == 0:
-            atoms = [_present(x.atom(0)) for x in self.operands]
+            atoms = [present(x.atom(0)) for x in self.operands]
             results = self.work.builder.emit(self.op, atoms)
             for series, result in zip(self.results, results, strict=True):
                 series.known.append(result)
@@ -340,6 +371,12 @@ class _Node(_Source):
             found = self.coefficients(j)
             for series, coefficient in zip(self.results, found, strict=True):
                 series.known.append(self._as_tangent(coefficient, series.type))
+
+    def _all_at_once(self, k: int) -> None:
+        found = self.op.primitive.rule("taylor")(self.operands, k, **self.op.params)
+        for series, row in zip(self.results, found, strict=True):
+            atoms = [row[0].atom, *(self._as_tangent(x, series.type) for x in row[1:])]
+            series.known += atoms[len(series.known) :]
 
     def _as_tangent(self, coefficient: Expression | None, type: ArrayType) -> Atom | None:
         if coefficient is None or not type.inexact:
@@ -373,10 +410,10 @@ class _Node(_Source):
 
     def _by_cauchy(self, k: int) -> Coefficients:
         """sum_j p(x_j, y_{k-j}): of a product, the derivative in one factor is the product."""
-        left, right = _present(self._factors())
+        left, right = present(self._factors())
         x, y = self.operands[left], self.operands[right]
-        values = [_present(each.atom(0)) for each in self.operands]
-        results = [_present(each.atom(0)) for each in self.results]
+        values = [present(each.atom(0)) for each in self.operands]
+        results = [present(each.atom(0)) for each in self.results]
         total: list[Expression | None] = [None] * len(results)
         for j in range(k + 1):
             one, other = x[j], y[k - j]
@@ -387,12 +424,12 @@ class _Node(_Source):
             else:
                 held, factor, moved, tangent = right, other, left, one
             if self.operands[held].type.weak:  # its coefficients are not, and would widen it
-                factor = cast(factor, _narrow(factor.dtype, self.results[0].type.dtype))
+                factor = cast(factor, narrow(factor.dtype, self.results[0].type.dtype))
             atoms = list(values)
             atoms[held] = factor.atom
             moving = [tangent if place == moved else None for place in range(len(atoms))]
             terms = self.work.push(self.op, atoms, results, moving)
-            total = [_sum(a, b) for a, b in zip(total, terms, strict=True)]
+            total = [total_of(a, b) for a, b in zip(total, terms, strict=True)]
         return total
 
     # --- a quotient times a tangent ---------------------------------------------------------------
@@ -448,7 +485,7 @@ class _Node(_Source):
             self.coefficients = self._by_tangents
         else:
             slopes = [None if x is None else work.series(x, names) for x in rule.slopes]
-            self.coefficients = _Integral(slopes, nodes)
+            self.coefficients = Integral(slopes, nodes)
         found: Coefficients = self.coefficients(k)
         return found
 
@@ -457,44 +494,6 @@ class _Node(_Source):
         moving = [x[k] for x in self.operands]
         if all(x is None for x in moving):
             return self._none(k)
-        values = [_present(each.atom(0)) for each in self.operands]
-        results = [_present(each.atom(0)) for each in self.results]
+        values = [present(each.atom(0)) for each in self.operands]
+        results = [present(each.atom(0)) for each in self.results]
         return self.work.push(self.op, values, results, moving)
-
-
-class _Integral:
-    """The coefficients of y from those of its derivative: y_k = (dy/dt)_{k-1} / k."""
-
-    def __init__(self, slopes: list[_Series | None], nodes: Sequence[_Node]) -> None:
-        self.slopes = slopes
-        needed = {slope for slope in slopes if slope is not None}
-        live = []
-        for node in reversed(nodes):
-            if not needed.isdisjoint(node.results):
-                needed.update(node.needs)
-                live.append(node)
-        self.live = live[::-1]
-
-    def __call__(self, k: int) -> Coefficients:
-        for node in self.live:  # in order, so that a long rule is no deep recursion
-            node.extend(k - 1)
-        found = [None if slope is None else slope[k - 1] for slope in self.slopes]
-        return [None if x is None else (x / k if k > 1 else x) for x in found]
-
-
-def _narrow(dtype: np.dtype[Any], result: np.dtype[Any]) -> np.dtype[Any]:
-    """A factor's dtype in a product of this dtype: complex only if it is."""
-    return result if dtype.kind == "c" else real_dtype(result)
-
-
-def _sum(x: Expression | None, y: Expression | None) -> Expression | None:
-    if x is None or y is None:
-        return x if y is None else y
-    total: Expression = x + y
-    return total
-
-
-def _present(value: Any) -> Any:
-    """A value that is there by construction."""
-    assert value is not None
-    return value

@@ -7,7 +7,7 @@ cotangent of a value is complete, summed over all its uses (E.1.68), before it i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adjoint.base.arrays import ArrayType, Shape
@@ -103,26 +103,27 @@ def pull_back(
     outputs: Sequence[Atom | None],
     cotangents: Sequence[Atom],
     linear_inputs: Sequence[Variable],
+    before: Mapping[Variable, Expression] | None = None,
 ) -> list[Atom | None]:
     """Append the transpose of linear equations; returns the cotangents of the linear inputs.
 
     names: what the variables that are not linear are called in the builder (their own name when
-        absent).
+        absent). before: cotangents that have been gathered elsewhere, to be added to.
     """
     linear = set(linear_inputs)
     for equation in equations:
         linear.update(equation.outputs)
-    gathered: dict[Variable, Any] = {}
+    gathered: dict[Variable, Any] = dict(before or {})
 
     def add(atom: Atom | None, cotangent: Any) -> None:
         if cotangent is None or not isinstance(atom, Variable) or atom not in linear:
             return
-        before = gathered.get(atom)
+        known = gathered.get(atom)
         if isinstance(cotangent, Into):
-            target = zeros(builder, tangent_type(atom.type)) if before is None else before
+            target = zeros(builder, tangent_type(atom.type)) if known is None else known
             gathered[atom] = cotangent.add(target)
         else:
-            gathered[atom] = cotangent if before is None else before + cotangent
+            gathered[atom] = cotangent if known is None else known + cotangent
 
     builder.derived = True
     for atom, cotangent in zip(outputs, cotangents, strict=True):

@@ -1,7 +1,8 @@
 """Random programs in memory between protected pages: a read or write outside ends the process.
 
 Run as `python -m tests.executors.native.fenced KIND FIRST LAST`; KIND is "values" or "indices", of
-which the latter has index arrays that point outside, so that machine code must give up.
+which the latter has index arrays that point outside, so that machine code must give up; or "loops"
+or "loop-indices", the same for the bodies of loops.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from typing import Any
 import numpy as np
 
 from adjoint.executors import NumpyExecutor
-from adjoint.executors.native import lower, storage
+from adjoint.executors.native import lower, planning, storage
 from adjoint.program import Program
 from tests.executors.native.comparing import compare, is_lowerable
+from tests.executors.native.loop_programs import random_loop
 from tests.executors.native.random_programs import random_program
 
 PAGE = mmap.PAGESIZE
@@ -116,9 +118,56 @@ def pointing_outside(
     return changed
 
 
+def loops(kind: str, first: int, last: int) -> int:
+    """The same for loops, of which nothing lies on the stack."""
+    lower.LENT, lower.STACK_LIMIT, storage.STACK_EACH = 1, 0, 0  # type: ignore[misc]
+    storage.BODY_EACH, planning.COPIED, planning.HELD = 0, 0, 0  # type: ignore[misc]
+    done = 0
+    for seed in range(first, last):
+        program, arguments = random_loop(seed)
+        if not is_lowerable(program):
+            continue
+        fence = Fence(at_end=bool(seed % 2))
+        if kind == "loops":
+            compare(program, arguments, True, fence.run)
+            done += 1
+        else:
+            done += outside(program, arguments, np.random.default_rng([seed, 4]), fence)
+        fence.free()
+    return done
+
+
+def outside(
+    program: Program, arguments: Sequence[Any], generator: np.random.Generator, fence: Fence
+) -> bool:
+    """Whether some integer of the arguments, far off, is an index out of bounds for NumPy."""
+    changed = list(arguments)
+    for place, value in enumerate(arguments[1:], 1):
+        array = np.array(value)
+        if array.dtype.kind not in "iu" or type(value) is int:
+            continue
+        info = np.iinfo(array.dtype)
+        far = [number for number in FAR if info.min <= number <= info.max]
+        if far:
+            number = far[int(generator.integers(len(far)))]
+            array.reshape(-1)[int(generator.integers(array.size))] = number
+            changed[place] = array if array.ndim else array[()]
+    try:
+        NumpyExecutor().compile(program, False)(*changed)
+    except IndexError:
+        assert fence.run(program, changed) is None, "it was not given up"
+        return True
+    except (OverflowError, FloatingPointError):
+        return False
+    fence.run(program, changed)
+    return False
+
+
 def main(kind: str, first: int, last: int) -> int:
     """How many programs ran; raises, or ends the process, where memory is not kept to."""
     faulthandler.enable()
+    if kind.startswith("loop"):
+        return loops(kind, first, last)
     lower.LENT, lower.STACK_LIMIT, storage.STACK_EACH = 1, 0, 0  # type: ignore[misc]
     storage.Allocator.take = _take_with_gap  # type: ignore[method-assign]
     done = 0

@@ -11,7 +11,10 @@ pytest.importorskip("llvmlite")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="pages are protected by the calls of Linux")
-@pytest.mark.parametrize(("kind", "last", "least"), [("values", 25, 16), ("indices", 70, 7)])
+@pytest.mark.parametrize(
+    ("kind", "last", "least"),
+    [("values", 25, 16), ("indices", 70, 7), ("loops", 40, 16), ("loop-indices", 60, 4)],
+)
 def test_nothing_outside_is_touched(kind: str, last: int, least: int) -> None:
     command = [sys.executable, "-m", "tests.executors.native.fenced", kind, "0", str(last)]
     result = subprocess.run(command, capture_output=True, text=True, timeout=300)

@@ -79,3 +79,11 @@ def test_operands_of_any_arrangement(seed: int) -> None:
         scale = max(float(np.max(np.abs(wanted))), 1.0)
         bound = (1e-13 if dtype == "f8" else 1e-5) * scale
         np.testing.assert_allclose(found, wanted, rtol=0, atol=bound)
+
+
+def test_two_large_arrays_that_are_walked_in_different_orders() -> None:
+    random = np.random.default_rng(1)
+    left, right = random.random((100, 130)), random.random((130, 100))
+    with ad.config(native=True):
+        found = ad.jit(lambda x, y: np.einsum("ij,ji->i", x, y))(left, right)
+    np.testing.assert_allclose(found, np.einsum("ij,ji->i", left, right), rtol=1e-13)

@@ -13,7 +13,6 @@ from math import prod
 
 from adjoint.executors.native.control import Control
 from adjoint.executors.native.elements import combine, identity
-from adjoint.executors.native.graph import Kind, Node
 from adjoint.executors.native.indices import Label, row_strides
 from adjoint.executors.native.memory import Memory
 from adjoint.executors.native.module import (
@@ -25,6 +24,7 @@ from adjoint.executors.native.module import (
     scalar_type,
     vector_type,
 )
+from adjoint.executors.native.nodes import Kind, Node
 from adjoint.executors.native.schedule import Loop
 from adjoint.executors.native.storage import ALIGNMENT, Place, rolled_axes
 from adjoint.executors.native.values import Values
@@ -220,7 +220,7 @@ class Accumulators:
         offset = scratch.offset
         place = Place("workspace", offset, axes, row_strides(shape), lanes, scratch.tag, 0)
         self.memory.places[own] = place
-        base = self.block.op(f"getelementptr i8, ptr %workspace, i64 {offset}")
+        base = self.block.op(f"getelementptr i8, ptr {self.memory.workspace}, i64 {offset}")
         if self.thread:
             step = self.block.op(f"mul i64 {self.thread}, {own_bytes(node, shape, lanes)}")
             base = self.block.op(f"getelementptr i8, ptr {base}, i64 {step}")
@@ -371,7 +371,8 @@ class Accumulators:
         bases = []
         for number in range(threads):
             offset = place.number + number * own_bytes(node, shape, place.lanes)
-            bases.append(self.block.op(f"getelementptr i8, ptr %workspace, i64 {offset}"))
+            start = self.memory.workspace
+            bases.append(self.block.op(f"getelementptr i8, ptr {start}, i64 {offset}"))
         self._move(node, gathering, bases)
 
     def _move(self, node: Node, gathering: Gathering, bases: Sequence[str]) -> None:

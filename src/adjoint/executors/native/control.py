@@ -11,22 +11,16 @@ from adjoint.executors.native.module import Block
 
 
 class Control:
-    """Writes loops; `label` is the basic block that is being written."""
+    """Writes loops."""
 
     def __init__(self, memory: Memory) -> None:
         self.memory = memory
         self.block: Block = memory.block
-        self.label = "entry"
 
     def least(self, one: str, other: str) -> str:
         """The smaller of two i64."""
         name = self.block.module.declare("llvm.smin.i64", "declare i64 @llvm.smin.i64(i64, i64)")
         return self.block.op(f"call i64 {name}(i64 {one}, i64 {other})")
-
-    def place(self, label: str) -> None:
-        """Begin a basic block."""
-        self.block.place(label)
-        self.label = label
 
     @contextmanager
     def counting(self, start: str, end: str, step: int) -> Iterator[str]:
@@ -35,28 +29,29 @@ class Control:
         head, after = block.new_label("loop"), block.new_label("done")
         counter, following = f"%{head}.i", f"%{head}.next"
         block.do(f"br label %{head}")
-        before = self.label
-        self.place(head)
+        before = block.label
+        block.place(head)
         here = len(block.lines)
         block.lines.append("")
         yield counter
         block.lines[here] = (
-            f"  {counter} = phi i64 [{start}, %{before}], [{following}, %{self.label}]"
+            f"  {counter} = phi i64 [{start}, %{before}], [{following}, %{block.label}]"
         )
         block.do(f"{following} = add nuw nsw i64 {counter}, {step}")
         more = block.op(f"icmp slt i64 {following}, {end}")
         block.do(f"br i1 {more}, label %{head}, label %{after}")
-        self.place(after)
+        block.place(after)
 
     @contextmanager
     def when(self, condition: str) -> Iterator[None]:
         """What is run only where a condition holds; values known within are unknown after it."""
-        held, after = self.block.new_label("held"), self.block.new_label("after")
-        self.block.do(f"br i1 {condition}, label %{held}, label %{after}")
-        self.place(held)
+        block = self.block
+        held, after = block.new_label("held"), block.new_label("after")
+        block.do(f"br i1 {condition}, label %{held}, label %{after}")
+        block.place(held)
         yield
-        self.block.do(f"br label %{after}")
-        self.place(after)
+        block.do(f"br label %{after}")
+        block.place(after)
 
     def nest(self, labels: Sequence[Label], body: Callable[[], None]) -> None:
         """The body for every value of some labels, one by one."""

@@ -10,43 +10,22 @@ from typing import Final
 import numpy as np
 
 from adjoint.executors.native.accumulation import Accumulators
+from adjoint.executors.native.carrying import copy
 from adjoint.executors.native.control import Control
 from adjoint.executors.native.elements import convert
-from adjoint.executors.native.graph import Kind, Node
 from adjoint.executors.native.indices import Label
+from adjoint.executors.native.layout import TURNS, Layout
 from adjoint.executors.native.memory import INDEX, Frame, Memory
 from adjoint.executors.native.module import Block, Module, Value, register_type, vector_type
+from adjoint.executors.native.nodes import Kind, Node
 from adjoint.executors.native.scattering import Scatters
-from adjoint.executors.native.schedule import Item, Loop, Path, Scheduler, instances
-from adjoint.executors.native.storage import Place, Storage
+from adjoint.executors.native.schedule import Item, Loop, instances
+from adjoint.executors.native.storage import Place
 from adjoint.executors.native.values import Values
 from adjoint.program import Variable
 
 SHORT: Final = 24  # instances of a body that is written several times
-TURNS: Final = 4
 ROUNDS: Final = 16  # of a loop between two compensated additions to a sum
-
-
-@dataclass(frozen=True)
-class Layout:
-    """All that is decided before anything is written.
-
-    products: for each product of matrices, the name of its function and where its operands start.
-    threads: for each outermost loop that several threads share, how many. contract: whether
-    products may be fused with sums. watched: arrays in which a NaN is a fault, looked for while
-    they are written. pauses: the items after which Python may see to its signals. timed: the first
-    entry of `@times` to which items add what they took; None if they do not.
-    """
-
-    scheduler: Scheduler
-    storage: Storage
-    ways: dict[int, Path]
-    products: dict[int, tuple[str, tuple[int, int]]]
-    threads: dict[Loop, int]
-    contract: bool
-    watched: frozenset[Variable] = frozenset()
-    pauses: frozenset[int] = frozenset()
-    timed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -61,10 +40,10 @@ class Range:
 class Writer:
     """Writes one function: the kernel, or the part of a loop that a thread runs."""
 
-    def __init__(self, module: Module, layout: Layout) -> None:
+    def __init__(self, module: Module, layout: Layout, block: Block | None = None) -> None:
         self.module = module
         self.layout = layout
-        self.block = Block(module)
+        self.block = Block(module) if block is None else block
         places = dict(layout.storage.places)
         self.memory = Memory(self.block, places)
         self.control = Control(self.memory)
@@ -73,6 +52,7 @@ class Writer:
         )
         self.accumulators = Accumulators(self.values, self.control)
         self.scatters = Scatters(self.values)
+        self.reserved: dict[int, str] = {}
 
     # --- where things are -------------------------------------------------------------------------
 
@@ -96,8 +76,10 @@ class Writer:
             self.memory.frame.registers[variable] = {(): value}
 
     def reserve(self, variable: Variable, place: Place) -> None:
-        """Memory on the stack."""
-        self.memory.bases[variable] = self.block.stack(f"[{max(place.bytes, 1)} x i8]")
+        """Memory on the stack; places of one tag are one place."""
+        if place.tag not in self.reserved:
+            self.reserved[place.tag] = self.block.stack(f"[{max(place.bytes, 1)} x i8]")
+        self.memory.bases[variable] = self.reserved[place.tag]
 
     def pointer_at(self, array: str, number: int) -> str:
         """A pointer out of an array of pointers."""
@@ -130,7 +112,7 @@ class Writer:
             arguments.append(f"ptr {base}")
         scratch = self.layout.storage.scratch.get(node.number)
         offset = scratch.offset if scratch is not None else 0
-        place = self.block.op(f"getelementptr i8, ptr %workspace, i64 {offset}")
+        place = self.block.op(f"getelementptr i8, ptr {self.memory.workspace}, i64 {offset}")
         self.block.do(f"call void @{name}({', '.join(arguments)}, ptr {place})")
 
     # --- loops ------------------------------------------------------------------------------------
@@ -300,6 +282,8 @@ class Writer:
 
     def _start_scatter(self, node: Node) -> None:
         """A copy of the array that is written into."""
+        if node.output in self.layout.storage.taken or self._copied(node):
+            return
         labels = [label.find() for label in node.labels if label is not None]
         held = {frame.label for frame in self.memory.frames}
         read = self.values.reader(node, node.accesses[0])
@@ -310,6 +294,20 @@ class Writer:
 
         self.control.nest([label for label in labels if label not in held], copy)
 
+    def _copied(self, node: Node) -> bool:
+        """Copy the array at once, if it lies in memory as it is."""
+        access, places = node.accesses[0], self.memory.places
+        source = access.source
+        if len(self.memory.frames) > 1 or access.terms != node.terms() or source not in places:
+            return False
+        assert isinstance(source, Variable)
+        home, place = places[source], places[node.output]
+        whole = home.strides == place.strides and len(home.axes) == source.type.ndim
+        if source.type.dtype != node.output.type.dtype or not whole or home.lanes or place.lanes:
+            return False
+        copy(self.block, self.memory.bases[node.output], self.memory.bases[source], place.bytes)
+        return True
+
     def _scatter(self, node: Node) -> None:
         """Write one value, or one for each lane, one after the other as NumPy does."""
         self.values.set_indices(node)
@@ -317,16 +315,18 @@ class Writer:
         given = self.values.operands(node)[1]()
         value = convert(self.block, self.values.faults, given, dtype)
         lane_frame = self.memory.lane_frame()
-        place = self.layout.storage.places[node.output]
+        place = self.memory.places[node.output]
         address = self.memory.address(node.output, place, node.target)
         one_by_one = lane_frame is not None and (
             place.lanes > 0 or address.stride != 0 or value.lanes > 0
         )
         lanes = lane_frame.lanes if one_by_one and lane_frame else 0
         fresh = lane_frame.fresh if one_by_one and lane_frame else None
-        if lane_frame is not None and lane_frame.label in {
-            loop.label for loop in self.values.home(node)
-        }:
+        if (
+            lane_frame is not None
+            and lane_frame.label in {loop.label for loop in self.values.home(node)}
+            and node.output not in self.layout.storage.taken
+        ):
             fresh = None  # the whole scatter is made again for the lanes that are computed again
         value = self.memory.splat(value, lanes)
         self.scatters.write(node, address, value, lanes, fresh)

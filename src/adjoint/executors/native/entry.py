@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base.arrays import ArrayType
-from adjoint.base.errors import ProgramError
+from adjoint.base.errors import ProgramError, TapeOverflowError
 from adjoint.executors.native.entry_checks import (
     ALIGNMENT,
     CheckWriter,
@@ -28,7 +28,7 @@ from adjoint.executors.native.entry_checks import (
     shape_constant,
 )
 from adjoint.executors.native.entry_status import emit_has_nan, emit_interrupted, emit_status
-from adjoint.executors.native.module import PLAIN, Block, Module
+from adjoint.executors.native.module import OVERFLOW, PLAIN, RAISED, Block, Module
 from adjoint.executors.native.python_api import (
     ARRAY_DATA,
     NUMBER_VALUE,
@@ -54,7 +54,8 @@ class EntrySpec:
     workspace_bytes: scratch of the kernel. workspace_given: it is a `uint8` array passed by the
         caller, of SPARE bytes more or aligned; else it lies on the stack.
     lent: outputs that the caller passes as arrays to be written, and that are returned.
-    release: let other threads of Python run meanwhile.
+    release: let other threads of Python run meanwhile. loops: whether the kernel may return
+        OVERFLOW.
     watched: outputs in which a NaN is a miss. bare: return the only output, not a tuple of it.
     """
 
@@ -64,6 +65,7 @@ class EntrySpec:
     workspace_given: bool = False
     lent: tuple[int, ...] = ()
     release: bool = False
+    loops: bool = False
     watched: tuple[int, ...] = ()
     bare: bool = False
 
@@ -269,8 +271,9 @@ class _Entry:
     def _run(self, inputs: str, outputs: str, workspace: str, data: list[str]) -> tuple[str, str]:
         """Run the kernel: its status, and whether its results stand."""
         block, spec = self.block, self.spec
-        # The state: the thread when it does not hold the interpreter, and errors seen so far.
-        state = block.stack("{ ptr, i32 }", 8)
+        # The state: the thread when it does not hold the interpreter, errors seen so far, and the
+        # length of a tape that was too short.
+        state = block.stack("{ ptr, i32, i64 }", 8)
         thread = self._call("ptr", "PyEval_SaveThread", "") if spec.release else "null"
         block.do(f"store ptr {thread}, ptr {state}")
         noted = block.op(f"getelementptr i8, ptr {state}, i64 8")
@@ -288,10 +291,20 @@ class _Entry:
         fine = block.op(f"icmp eq i32 {wrong}, 0")
         for place in spec.watched:
             fine = self._without_nan(fine, data[place], spec.outputs[place])
-        if spec.release:
-            thread = block.op(f"load ptr, ptr {state}")
-            self._call("void", "PyEval_RestoreThread", f"ptr {thread}")
+        self._take_back(state)
+        self.length = block.op(f"getelementptr i8, ptr {state}, i64 16")
         return status, fine
+
+    def _take_back(self, state: str) -> None:
+        """Hold the interpreter again, if that is not so."""
+        block = self.block
+        thread = block.op(f"load ptr, ptr {state}")
+        away, back = block.new_label("away"), block.new_label("back")
+        block.do(f"br i1 {block.op(f'icmp ne ptr {thread}, null')}, label %{away}, label %{back}")
+        block.place(away)
+        self._call("void", "PyEval_RestoreThread", f"ptr {thread}")
+        block.do(f"br label %{back}")
+        block.place(back)
 
     def _without_nan(self, fine: str, data: str, type_: ArrayType) -> str:
         """Whether all is fine and the numbers have no NaN among them; looked at only if fine."""
@@ -334,10 +347,26 @@ class _Entry:
         block.do(f"ret ptr {result}")
         block.place(unusual)
         block.do("call void @floating.clear()")
-        error = block.op(f"icmp eq i32 {status}, 2")
+        if spec.loops:
+            self._raise_overflow(status)
+        error = block.op(f"icmp eq i32 {status}, {RAISED}")
         block.do(f"br i1 {error}, label %{self.failed}, label %{self.miss}")
         self._leave(self.miss, pointer(id(None)))
         self._leave(self.failed, "null")
+
+    def _raise_overflow(self, status: str) -> None:
+        """An error where a tape was too short, with its length."""
+        block = self.block
+        fits = block.new_label("fits")
+        self._go_on(block.op(f"icmp eq i32 {status}, {OVERFLOW}"), fits)
+        length = block.op(f"load i64, ptr {self.length}")
+        number = self._call("ptr", "PyLong_FromLongLong", f"i64 {length}")
+        self._go_on(block.op(f"icmp ne ptr {number}, null"), self.failed)
+        error = pointer(id(TapeOverflowError))
+        self._call("void", "PyErr_SetObject", f"ptr {error}, ptr {number}")
+        self._call("void", "Py_DecRef", f"ptr {number}")
+        block.do(f"br label %{self.failed}")
+        block.place(fits)
 
     def _leave(self, label: str, result: str) -> None:
         """Let go of all that was made, and return the result."""

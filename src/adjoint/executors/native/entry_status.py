@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from adjoint.executors.native.module import Block, Module
+from adjoint.executors.native.module import RAISED, Block, Module
 from adjoint.executors.native.python_api import PythonApi, pointer
 
 _MXCSR_ERRORS: Final = 0x1 | 0x4 | 0x8  # invalid, division by zero, overflow
@@ -77,10 +77,11 @@ def emit_status(module: Module, api: PythonApi) -> None:
 
 
 def emit_interrupted(module: Module, api: PythonApi) -> None:
-    """Add `@interrupted`: runs the handlers of signals that came; not 0 if one has raised.
+    """Add `@interrupted`: runs the handlers of signals that came, and lets other threads run.
 
-    The state is the thread, null while it holds the interpreter, and floating-point errors seen so
-    far: they are noted before handlers, which are Python, can change the flags.
+    It returns RAISED if a handler has raised, else 0. The state is the thread, null while it holds
+    the interpreter, and floating-point errors seen so far: they are noted before handlers, which
+    are Python, can change the flags.
     """
     block = Block(module)
     noted = block.op("getelementptr i8, ptr %state, i64 8")
@@ -95,14 +96,13 @@ def emit_interrupted(module: Module, api: PythonApi) -> None:
     block.do("br label %ask")
     block.place("ask")
     answer = block.op(f"call i32 {pointer(api.functions['PyErr_CheckSignals'])}()")
-    block.do(f"br i1 {released}, label %release, label %done")
+    block.do("br label %release")
     block.place("release")
     again = block.op(f"call ptr {pointer(api.functions['PyEval_SaveThread'])}()")
     block.do(f"store ptr {again}, ptr %state")
-    block.do("br label %done")
-    block.place("done")
     block.do("call void @floating.clear()")
-    block.do(f"ret i32 {answer}")
+    raised = block.op(f"icmp ne i32 {answer}, 0")
+    block.do(f"ret i32 {block.op(f'select i1 {raised}, i32 {RAISED}, i32 0')}")
     module.functions.append(block.function("define internal i32 @interrupted(ptr %state) noinline"))
 
 

@@ -63,6 +63,12 @@ class Lowering(Protocol):
     def lowerable(self, equation: Equation, precise: bool) -> bool:
         """Whether an equation can become machine code."""
 
+    def programs_within(self, equation: Equation) -> tuple[Program, ...]:
+        """The bodies, tests and branches of an equation."""
+
+    def hindrance(self, equation: Equation, precise: bool) -> Equation | None:
+        """The first equation within a loop or branch that cannot become machine code."""
+
     def native(self, program: Program, options: Any) -> NativeFunction | None:
         """The program as machine code."""
 

@@ -13,9 +13,11 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.executors.native.elements import combine
-from adjoint.executors.native.emission import Layout, Range, Writer
-from adjoint.executors.native.graph import Kind, Node
+from adjoint.executors.native.emission import Range, Writer
+from adjoint.executors.native.layout import Layout
+from adjoint.executors.native.loops import BodyWriter
 from adjoint.executors.native.module import Block, Module, Value, memory_type, scalar_type
+from adjoint.executors.native.nodes import Kind, Node
 from adjoint.executors.native.schedule import Loop
 from adjoint.executors.native.storage import ALIGNMENT, Place
 from adjoint.program import Variable
@@ -26,7 +28,7 @@ _SLOT: Final = 16  # bytes of one result, or of one number that is handed over
 
 def emit_kernel(module: Module, layout: Layout, name: str) -> None:
     """Add the kernel as a function of this name."""
-    writer = Writer(module, layout)
+    writer = BodyWriter(module, layout)
     module.alias_tag(0)
     writer.bases("%inputs", "%outputs", "%workspace")
     for variable, place in layout.storage.places.items():
@@ -48,6 +50,8 @@ def emit_kernel(module: Module, layout: Layout, name: str) -> None:
         f"define internal i32 @{name}(ptr noalias %inputs, ptr noalias %outputs, "
         "ptr noalias %workspace, ptr %state)"
     )
+    if layout.constructs:  # whose bodies may take more of the stack than a page
+        header += ' "probe-stack"="inline-asm"'
     module.functions.append(writer.block.function(header))
 
 
@@ -69,13 +73,13 @@ def _add_time(writer: Writer, before: str, number: int) -> None:
 
 def _pause(writer: Writer) -> None:
     """Let Python see to its signals; an exception ends the run."""
-    error = writer.block.op("call i32 @interrupted(ptr %state)")
-    stop = writer.block.op(f"icmp ne i32 {error}, 0")
+    status = writer.block.op("call i32 @interrupted(ptr %state)")
+    stop = writer.block.op(f"icmp ne i32 {status}, 0")
     stopped, on = writer.block.new_label("stopped"), writer.block.new_label("on")
     writer.block.do(f"br i1 {stop}, label %{stopped}, label %{on}")
-    writer.control.place(stopped)
-    writer.block.do("ret i32 2")
-    writer.control.place(on)
+    writer.block.place(stopped)
+    writer.block.do(f"ret i32 {status}")
+    writer.block.place(on)
 
 
 class _Handed:

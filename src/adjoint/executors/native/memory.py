@@ -82,7 +82,8 @@ class Memory:
     """Writes the accesses to arrays of one function.
 
     bases: the pointer of each place. frames: the loops that are open, innermost last. unrolled:
-    the values of the labels that are written out. dynamic: the values of index arrays.
+    the values of the labels that are written out. dynamic: the values of index arrays. workspace:
+    where it begins.
     """
 
     def __init__(self, block: Block, places: dict[Variable, Place]) -> None:
@@ -92,6 +93,7 @@ class Memory:
         self.frames: list[Frame] = [Frame()]
         self.unrolled: dict[Label, int] = {}
         self.dynamic: dict[Dynamic, Value] = {}
+        self.workspace = "%workspace"
         self._forms: dict[Any, Form] = {}
 
     # --- loops ------------------------------------------------------------------------------------

@@ -34,6 +34,12 @@ class Value:
         return part
 
 
+# What functions that run programs return: 0 if all is well, MISSED where NumPy has to run the
+# program again, RAISED where a handler of signals has raised, OVERFLOW where a loop has more rounds
+# than its tape has rows, whose number is in the state then.
+MISSED: Final = 1
+RAISED: Final = 2
+OVERFLOW: Final = 3
 # The attribute of functions that are written as they should be: simplifying them finds nothing.
 PLAIN: Final = '"plain"'
 # The attributes of functions of numbers that live in a library. Nothing but their result matters:
@@ -68,13 +74,19 @@ def register_type(value: Value) -> str:
 
 @dataclass
 class Module:
-    """Functions and declarations; the text of the whole when asked."""
+    """Functions and declarations; the text of the whole when asked.
+
+    last_tag: the greatest number that stands for memory so far. stack_bytes: what bodies of loops
+    have of the stack so far.
+    """
 
     declarations: dict[str, str] = field(default_factory=dict)
     functions: list[str] = field(default_factory=list)
     attributes: list[str] = field(default_factory=list)
     count: int = 0
     tags: dict[int, str] = field(default_factory=dict)
+    last_tag: int = 0
+    stack_bytes: int = 0
 
     def declare(self, name: str, text: str) -> str:
         """Declare an external function or a global once; returns `@name`."""
@@ -105,14 +117,18 @@ class Module:
 
 
 class Block:
-    """Writes the instructions of one function, in order."""
+    """Writes the instructions of one function, in order.
 
-    __slots__ = ("_number", "lines", "module", "opening")
+    label: the basic block that is being written.
+    """
+
+    __slots__ = ("_number", "label", "lines", "module", "opening")
 
     def __init__(self, module: Module) -> None:
         self.module = module
         self.opening: list[str] = []  # stack memory, which belongs in the entry block
         self.lines: list[str] = []
+        self.label = "entry"
         self._number = 0
 
     def op(self, text: str) -> str:
@@ -141,6 +157,7 @@ class Block:
     def place(self, label: str) -> None:
         """Begin the basic block of this label; the one before must have been left by a branch."""
         self.lines.append(f"{label}:")
+        self.label = label
 
     def splat(self, value: Value, lanes: int) -> Value:
         """The value in every lane; itself when it has lanes already or none are wanted."""

@@ -48,6 +48,8 @@ _PYTHON_FUNCTIONS: Final = (
     "PyEval_SaveThread",
     "PyEval_RestoreThread",
     "PyErr_CheckSignals",
+    "PyErr_SetObject",
+    "PyLong_FromLongLong",
 )
 # Places in the tables of NumPy's C-API, which are the same in all of NumPy 2.
 _ABI_VERSION, _ARRAY_TYPE, _NEW_FROM_DESCR, _EQUIVALENT = 0, 2, 94, 182

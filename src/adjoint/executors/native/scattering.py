@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from adjoint.executors.native.elements import combine
-from adjoint.executors.native.graph import Node
 from adjoint.executors.native.memory import Address
 from adjoint.executors.native.module import Value, memory_type, register_type
+from adjoint.executors.native.nodes import Node
 from adjoint.executors.native.values import Values
 
 
@@ -20,7 +20,6 @@ class Scatters:
     def __init__(self, values: Values) -> None:
         self.memory = values.memory
         self.block = values.block
-        self.storage = values.storage
         self.select = values.select
 
     def write(
@@ -30,7 +29,7 @@ class Scatters:
         dtype = node.output.type.dtype
         scalar = memory_type(dtype)
         parts = len(value.parts)
-        home = self.storage.places[node.output]
+        home = self.memory.places[node.output]
         tag = self.memory.tag(home)
         width = max(home.lanes, 1)  # where each place has numbers for all lanes, one after another
         for lane in range(max(lanes, 1)):

@@ -7,13 +7,12 @@ loop computes and also uses then needs no memory of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, prod
 from typing import Final
 
 from adjoint.executors.native.elements import cost
-from adjoint.executors.native.graph import Graph, Kind, Node
 from adjoint.executors.native.indices import (
     Access,
     Dynamic,
@@ -23,6 +22,7 @@ from adjoint.executors.native.indices import (
     label_term,
     row_strides,
 )
+from adjoint.executors.native.nodes import Graph, Kind, Node
 from adjoint.program import Literal, Variable
 
 SMALL: Final = 1024  # instances of a whole program that are written out without any loop
@@ -30,6 +30,7 @@ MOST_INSTANCES: Final = 4096  # instances at most, unless the program itself is 
 LONGEST_UNROLLED: Final = 16
 LONGEST_SUMMED: Final = 8  # of labels that are written out only because they are reduced
 LARGEST_CROSSED: Final = 8192  # numbers of an array that a reduction may walk across its rows
+MOST_LANES: Final = 64
 
 
 @dataclass(eq=False)
@@ -54,8 +55,11 @@ def instances(node: Node) -> int:
     return prod(label.extent for label in node.iteration() if label.unrolled)
 
 
-def choose_unrolled(graph: Graph, lanes: int) -> None:
-    """Decide which labels are written out: all of a small program, else the short ones."""
+def choose_unrolled(graph: Graph, lanes: int, is_body: bool) -> None:
+    """Decide which labels are written out: all of a small program, else the short ones.
+
+    is_body: whether it is run many times, and so should have lanes however small it is.
+    """
     labels = list(dict.fromkeys(label.find() for label in graph.labels))
     nodes = [node for node in graph.nodes if node.kind is not Kind.PRODUCT]
     pieced = {
@@ -63,7 +67,8 @@ def choose_unrolled(graph: Graph, lanes: int) -> None:
     }
     for node in nodes:  # what is put together of pieces is known piece by piece when written out
         pieced |= {x for a in node.accesses for guard in a.guards for x in guard.term.labels()}
-    if sum(prod(label.extent for label in node.iteration()) for node in nodes) <= SMALL:
+    count = sum(prod(label.extent for label in node.iteration()) for node in nodes)
+    if count <= SMALL and not is_body:
         for label in labels:
             label.unrolled = True
         return
@@ -94,19 +99,25 @@ class Scheduler:
     """Arranges the nodes of a graph.
 
     lanes_of: how many lanes numbers of a node's dtype have. inlined: variables that are computed
-    where they are read.
+    where they are read. takes: results that are written over arrays, which others read before.
     """
 
     def __init__(
-        self, graph: Graph, lanes_of: Callable[[Sequence[Node]], int], inlined: frozenset[Variable]
+        self,
+        graph: Graph,
+        lanes_of: Callable[[Sequence[Node]], int],
+        inlined: frozenset[Variable],
+        takes: Mapping[Variable, Variable],
     ) -> None:
         self.graph = graph
         self.lanes_of = lanes_of
         self.inlined = inlined
+        self.takes = takes
         self._reads: dict[int, tuple[Access, ...]] = {}
         kept = [node for node in graph.nodes if node.output not in inlined]
         self.outside = _read_outside(graph)
         self.needs = {node.number: self._producers(node) for node in kept}
+        self.before = self._readers(kept)
         self.items = self._arrange(kept, ())
 
     def reads(self, node: Node) -> tuple[Access, ...]:
@@ -135,6 +146,24 @@ class Scheduler:
             if isinstance(access.source, Variable) and access.source in self.graph.producers
         ]
 
+    def _readers(self, kept: Sequence[Node]) -> dict[int, list[tuple[Node, Access]]]:
+        """For each node that writes over an array, those that read it before."""
+        if not self.takes:
+            return {}
+        takers = {source: self.graph.producers[result] for result, source in self.takes.items()}
+        found: dict[int, list[tuple[Node, Access]]] = {}
+        for node in kept:
+            for access in self.reads(node):
+                taker = takers.get(access.source)  # type: ignore[arg-type]
+                if taker is not None and node.number < taker.number:
+                    found.setdefault(taker.number, []).append((node, access))
+        return found
+
+    def _ready(self, node: Node, waiting: Mapping[int, Node]) -> bool:
+        """Whether nothing that has to come first is waiting."""
+        first = (*self.needs[node.number], *self.before.get(node.number, ()))
+        return not any(other.number in waiting for other, _ in first)
+
     def _arrange(self, nodes: list[Node], bound: Path) -> list[Item]:
         inside = {loop.label for loop in bound}
         rest = {n.number: [x for x in rolled(n) if x not in inside] for n in nodes}
@@ -145,7 +174,7 @@ class Scheduler:
                 if node.kind is Kind.PRODUCT and bound:
                     raise AssertionError("products stand outside of all loops")
                 free = node.kind is Kind.PRODUCT or not rest[node.number]
-                if free and not any(p.number in waiting for p, _ in self.needs[node.number]):
+                if free and self._ready(node, waiting):
                     found.append(node)
                     del waiting[node.number]
             if not waiting:
@@ -165,7 +194,7 @@ class Scheduler:
         """The label whose loop holds most of the work, the outer one where they hold the same."""
         candidates: dict[Label, None] = {}
         for node in waiting.values():
-            if not any(p.number in waiting for p, _ in self.needs[node.number]):
+            if self._ready(node, waiting):
                 candidates.update(dict.fromkeys(_open_to(node, rest[node.number])))
         best: tuple[float, float] | None = None
         for label in candidates:
@@ -186,14 +215,29 @@ class Scheduler:
                 continue
             if self._against_memory(node, label, rest[number]):
                 continue
-            for producer, access in self.needs[number]:
-                if producer.number not in waiting:
-                    continue
-                if producer.number not in chosen or not _same(producer, access, label, identity):
-                    break
-            else:
+            if all(
+                producer.number not in waiting
+                or (producer.number in chosen and self._same(producer, access, label, identity))
+                for producer, access in self.needs[number]
+            ) and all(
+                reader.number not in waiting
+                or (reader.number in chosen and apart(node, access, label))
+                for reader, access in self.before.get(number, ())
+            ):
                 chosen[number] = node
         return list(chosen.values())
+
+    def _same(self, producer: Node, access: Access, label: Label, identity: Term) -> bool:
+        """Whether what is read is what the producer has at the same value of the label.
+
+        What is written in place is read when all of it is there.
+        """
+        if producer.output in self.takes:
+            return False
+        for axis, own in enumerate(producer.walked()):
+            if own is not None and own.find() is label:
+                return access.terms[axis] == identity
+        return False
 
     def _against_memory(self, node: Node, label: Label, rest: list[Label]) -> bool:
         """Whether a reduction would walk a large array across its rows, were this its outer loop.
@@ -202,13 +246,16 @@ class Scheduler:
         """
         if node.kind is not Kind.REDUCE or len(rest) < 2:
             return False
+        crossed = False
         for access in node.reads():
             if access.source in self.graph.producers or isinstance(access.source, Literal):
                 continue
             order = [x for term in access.terms for x in term.labels() if x in rest]
-            if set(order) == set(rest) and order[0] is not label:
-                return prod(x.extent for x in order) > LARGEST_CROSSED
-        return False
+            if set(order) == set(rest):
+                if order[0] is label:  # of two in different orders, one is crossed in any case
+                    return False
+                crossed = crossed or prod(x.extent for x in order) > LARGEST_CROSSED
+        return crossed
 
     def _outermost(self, node: Node, label: Label, rest: list[Label]) -> float:
         """How much of what a node reads and writes has the label as its first loop."""
@@ -280,10 +327,10 @@ def _open_to(node: Node, rest: list[Label]) -> list[Label]:
 
 
 def _read_outside(graph: Graph) -> set[Variable]:
-    """Outputs, and what products read: they have memory."""
+    """Outputs, and what products, loops and branches read: they have memory."""
     found = set(graph.outputs)
     for node in graph.nodes:
-        if node.kind is Kind.PRODUCT:
+        if node.kind in (Kind.PRODUCT, Kind.CONTROL):
             found.update(a.source for a in node.accesses if isinstance(a.source, Variable))
     return found
 
@@ -293,14 +340,20 @@ def _starts(node: Node, label: Label, inside: set[Label]) -> bool:
     return label in reduced and reduced.isdisjoint(inside)
 
 
-def _same(producer: Node, access: Access, label: Label, identity: Term) -> bool:
-    """Whether the producer's value at the same value of the label is what is read."""
-    for axis, own in enumerate(producer.labels):
-        if own is not None and own.find() is label:
-            if producer.kind is Kind.SCATTER and axis < len(producer.bounds):
-                return False
-            return access.terms[axis] == identity
-    return False
+def apart(node: Node, access: Access, label: Label) -> bool:
+    """Whether what a scatter writes in one round of a loop is read in no other round of it.
+
+    Where the last round starts early, so that its lanes lie within the arrays, some are read again.
+    """
+    return label.extent % MOST_LANES == 0 and distinct(node, access, label)
+
+
+def distinct(node: Node, access: Access, label: Label) -> bool:
+    """Whether a scatter writes where another access reads at the same value of a label alone."""
+    pairs = zip(node.target, access.terms, strict=True)
+    return node.kind is Kind.SCATTER and any(
+        one == other and len(one.parts) == 1 and one.parts[0][0] is label for one, other in pairs
+    )
 
 
 def _work(node: Node) -> float:

@@ -6,13 +6,13 @@ read in other loops needs memory, but only for the axes whose loops are not shar
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Final
 
-from adjoint.executors.native.graph import Graph, Kind, Node
 from adjoint.executors.native.indices import Access, Label, label_term, row_strides
+from adjoint.executors.native.nodes import Graph, Kind, Node
 from adjoint.executors.native.schedule import (
     Item,
     Loop,
@@ -26,6 +26,8 @@ from adjoint.program import Variable
 ALIGNMENT: Final = 64
 STACK_EACH: Final = 8192  # bytes of one array on the stack, at most
 STACK: Final = 32768  # bytes of all arrays on the stack, at most
+BODY_EACH: Final = 1024  # the same for each program within another
+BODY_STACK: Final = 2048
 
 
 @dataclass(frozen=True)
@@ -60,17 +62,23 @@ class Storage:
     """The places of all variables that have memory, and how much is needed in all.
 
     scratch: that of products and reductions, by node. shared: the loops within which a variable is
-    computed and read.
+    computed and read. taken: results that lie where an array was that nobody reads any more, which
+    is named. last_tag: the greatest of the tags.
     """
 
     places: dict[Variable, Place] = field(default_factory=dict)
     workspace_bytes: int = 0
+    stack_bytes: int = 0
     scratch: dict[int, Scratch] = field(default_factory=dict)
     shared: dict[Variable, Path] = field(default_factory=dict)
+    taken: Mapping[Variable, Variable] = field(default_factory=dict)
+    last_tag: int = 0
 
 
 def in_registers(producer: Node, home: Path, access: Access, path: Path) -> bool:
     """Whether a reader finds the value of a producer in the registers of its loop."""
+    if producer.kind is Kind.CONTROL:
+        return not access.source.type.ndim
     if producer.kind in (Kind.PRODUCT, Kind.SCATTER) or path[: len(home)] != home:
         return False
     if not set(rolled_axes(producer).values()) <= {loop.label for loop in home}:
@@ -120,30 +128,37 @@ class Allocator:
 
 
 def allocate(
-    graph: Graph, scheduler: Scheduler, scratch: dict[int, int], threads: dict[Loop, int]
+    graph: Graph,
+    scheduler: Scheduler,
+    scratch: dict[int, int],
+    threads: dict[Loop, int],
+    taken: Mapping[Variable, Variable],
+    first_tag: int,
+    is_body: bool,
+    most: int,
 ) -> Storage:
     """Decide where everything lives.
 
     scratch: the bytes that products and reductions need beside their operands, by node. threads:
     how many share an outermost loop; each has its own memory for what lives within a round.
+    taken: results that lie where an array was. first_tag: the least that may be given. is_body:
+    whether the program stands within another, which gets its numbers in registers. most: bytes of
+    the stack.
     """
-    storage = Storage()
-    tag = 0
-    for number, variable in enumerate(graph.program.inputs):
-        if variable.type.ndim:
-            storage.places[variable] = _whole("input", number, variable, tag)
-    for number, variable in enumerate(graph.outputs):
-        tag += 1
-        storage.places[variable] = _whole("output", number, variable, tag)
-    ways = paths(scheduler.items)
-    wanted = _in_memory(graph, scheduler, ways)
+    storage = Storage(taken=taken)
+    _place_given(storage, graph, first_tag, is_body)
+    heads = _heads(storage)
+    wanted = _in_memory(graph, scheduler, paths(scheduler.items))
     allocator, stack = Allocator(), 0
+    largest = BODY_EACH if is_body else STACK_EACH
     first, last = _lifetimes(graph, scheduler)
+    for variable, head in heads.items():
+        last[head] = max(last.get(head, 0), last[variable])
     ends: dict[int, list[int]] = {}
-    base = tag + 1
+    base = first_tag + len(graph.outputs) + 1
     beginning: dict[int, list[Variable]] = {}
     for variable in wanted:
-        if variable not in storage.places:
+        if variable not in storage.places and variable not in heads:
             beginning.setdefault(first[variable], []).append(variable)
     for position, item in enumerate(scheduler.items):
         held = []
@@ -153,7 +168,7 @@ def allocate(
             size = prod(shape) * max(lanes, 1) * variable.type.dtype.itemsize
             strides = row_strides(shape)
             storage.shared[variable] = path
-            if size <= STACK_EACH and stack + size <= STACK:
+            if size <= largest and stack + size <= most:
                 stack += -(-size // ALIGNMENT) * ALIGNMENT
                 tag_number = base + len(graph.nodes) + len(storage.places)
                 place = Place("stack", 0, axes, strides, lanes, tag_number, size)
@@ -170,8 +185,41 @@ def allocate(
                 storage.scratch[node.number] = Scratch(allocator.slots[slot][0], base + slot)
                 held.append(slot)
         allocator.free += [*held, *ends.pop(position, [])]
-    storage.workspace_bytes = allocator.size
+    for variable, head in heads.items():
+        storage.places[variable] = storage.places[head]
+    storage.workspace_bytes, storage.stack_bytes = allocator.size, stack
+    tags = (place.tag for place in storage.places.values())
+    storage.last_tag = max(base + len(allocator.slots), *tags, base)
     return storage
+
+
+def _place_given(storage: Storage, graph: Graph, first_tag: int, is_body: bool) -> None:
+    """What comes from outside, and what goes there."""
+    for number, variable in enumerate(graph.program.inputs):
+        if variable.type.ndim:
+            storage.places[variable] = _whole("input", number, variable, first_tag)
+    for number, variable in enumerate(graph.outputs):
+        if variable in graph.producers and (variable.type.ndim or not is_body):
+            tag = first_tag + number + 1
+            storage.places[variable] = _whole("output", number, variable, tag)
+
+
+def _heads(storage: Storage) -> dict[Variable, Variable]:
+    """For each variable that shares its memory with others, the one that decides where it lies.
+
+    That is what came from outside, or the output, or else the first.
+    """
+    following = {source: result for result, source in storage.taken.items()}
+    found: dict[Variable, Variable] = {}
+    for first in following:
+        if first in storage.taken:
+            continue
+        chain = [first]
+        while chain[-1] in following:
+            chain.append(following[chain[-1]])
+        head = next((each for each in chain if each in storage.places), first)
+        found.update((each, head) for each in chain if each is not head)
+    return found
 
 
 def _whole(kind: str, number: int, variable: Variable, tag: int) -> Place:
@@ -189,15 +237,16 @@ def stored(graph: Graph, scheduler: Scheduler) -> dict[Variable, Path]:
             continue
         if node.kind in (Kind.PRODUCT, Kind.SCATTER) or _finished_later(node, ways):
             found.setdefault(node.output, result_path(node, ways[node.number]))
+        if node.kind is Kind.CONTROL:
+            found.update((variable, ()) for variable in node.outputs if variable.type.ndim)
         for access in scheduler.reads(node):
             source = access.source
             if not isinstance(source, Variable) or source not in graph.producers:
                 continue
             producer = graph.producers[source]
             home = result_path(producer, ways[producer.number])
-            if node.kind is Kind.PRODUCT or not in_registers(
-                producer, home, access, ways[node.number]
-            ):
+            whole = node.kind is Kind.PRODUCT or (node.kind is Kind.CONTROL and source.type.ndim)
+            if whole or not in_registers(producer, home, access, ways[node.number]):
                 found.setdefault(source, home)
     return found
 
@@ -215,12 +264,20 @@ def _in_memory(
         within = {loop.label for loop in path}
         axes = tuple(
             axis
-            for axis, label in enumerate(producer.labels)
+            for axis, label in enumerate(graph.axes[variable])
             if label is None or label.find() not in within
         )
         lanes = max((loop.lanes for loop in path), default=0)
         wanted[variable] = (axes, lanes, path)
     return wanted
+
+
+def whole_places(graph: Graph, scheduler: Scheduler) -> set[Variable]:
+    """The arrays that have memory of their own for all of their numbers."""
+    wanted = _in_memory(graph, scheduler, paths(scheduler.items))
+    found = {each for each in (*graph.program.inputs, *graph.outputs) if each.type.ndim}
+    found.update(each for each, (_, lanes, path) in wanted.items() if not lanes and not path)
+    return found
 
 
 def _finished_later(node: Node, ways: dict[int, Path]) -> bool:
@@ -249,12 +306,10 @@ def _shared(
     ways: dict[int, Path],
 ) -> Path:
     """The loops, from the outermost, within which a value is computed and read at one index."""
-    if producer.kind in (Kind.PRODUCT,):
+    if producer.kind in (Kind.PRODUCT, Kind.CONTROL):
         return ()
-    axes = {label: axis for axis, label in rolled_axes(producer).items()}
-    if producer.kind is Kind.SCATTER:
-        indexed = range(len(producer.bounds))
-        axes = {label: axis for label, axis in axes.items() if axis not in indexed}
+    walked = producer.walked()
+    axes = {label: axis for axis, label in rolled_axes(producer).items() if walked[axis]}
     depth = 0
     for depth, loop in enumerate(home, 1):
         if loop.label not in axes:
@@ -279,8 +334,9 @@ def _lifetimes(
     last: dict[Variable, int] = {}
     for position, item in enumerate(scheduler.items):
         for node in nodes_within(item):
-            first[node.output] = position
-            last.setdefault(node.output, position)
+            for variable in node.outputs:
+                first[variable] = position
+                last.setdefault(variable, position)
             for access in scheduler.reads(node):
                 if isinstance(access.source, Variable):
                     last[access.source] = position

@@ -16,6 +16,7 @@ from adjoint.executors.native.indices import (
     total,
 )
 from adjoint.primitives.slicing import Index
+from adjoint.program import Equation
 
 Terms = tuple[Term, ...]
 Map = Callable[[Terms], Terms]
@@ -94,6 +95,29 @@ def reshaped(operand: tuple[int, ...], shape: tuple[int, ...]) -> Movement:
         return tuple(found)
 
     return Movement(back, tuple(carried))
+
+
+def block_start(equation: Equation) -> int | None:
+    """Where the result lies in the operand's memory, if it is a block of it in the same order."""
+    shape = equation.inputs[0].type.shape
+    name = equation.primitive.name
+    if name == "transpose":
+        long = [axis for axis in equation.params["axes"] if shape[axis] != 1]
+        return 0 if long == sorted(long) else None
+    if name == "broadcast":
+        return 0 if equation.outputs[0].type.size == equation.inputs[0].type.size else None
+    if name != "slice":
+        return 0
+    start, cut = 0, False  # once an axis is cut, those before it must have one index
+    entries = list(zip(equation.params["index"], shape, row_strides(shape), strict=True))
+    for entry, length, stride in reversed(entries):
+        first, stop, step = (entry, entry + 1, 1) if isinstance(entry, int) else entry
+        count = len(range(first, stop, step))
+        if not count or (count > 1 and (cut or step != 1)):
+            return None
+        start += first * stride
+        cut = cut or count != length
+    return start
 
 
 def _groups(operand: tuple[int, ...], shape: tuple[int, ...]) -> list[tuple[list[int], list[int]]]:

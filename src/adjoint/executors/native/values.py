@@ -10,10 +10,10 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.executors.native.elements import Fault, convert, emit
-from adjoint.executors.native.graph import REDUCTIONS, Graph, Kind, Node
 from adjoint.executors.native.indices import Access, Dynamic, Label
 from adjoint.executors.native.memory import INDEX, Memory
 from adjoint.executors.native.module import Block, Value, constant, vector_type
+from adjoint.executors.native.nodes import REDUCTIONS, Graph, Kind, Node
 from adjoint.executors.native.schedule import Path, Scheduler, axis_values, result_path
 from adjoint.executors.native.storage import Storage, in_registers
 from adjoint.program import Literal, Variable
@@ -86,7 +86,8 @@ class Values:
         return lambda: self.memory.load(source, terms, mask())
 
     def _register(self, producer: Node, access: Access) -> Reader:
-        source = producer.output
+        source = access.source  # one of the results, where there are several
+        assert isinstance(source, Variable)
         axes = [
             axis
             for axis, label in enumerate(producer.labels)

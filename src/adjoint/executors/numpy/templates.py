@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from keyword import iskeyword
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ class Namespace:
 
     def name(self, wanted: str, value: Any) -> str:
         """A name for an object: the one wanted, or numbered where that is taken by another."""
+        wanted = f"{wanted}_" if iskeyword(wanted) else wanted
         candidate, number = wanted, 1
         while candidate in self.objects and self.objects[candidate] is not value:
             number += 1

@@ -1,0 +1,5 @@
+"""`jit`: programs that are kept, with guards for the values that the function asked for."""
+
+from adjoint.calculus.jit.function import jit
+
+__all__ = ["jit"]

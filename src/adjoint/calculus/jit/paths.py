@@ -1,0 +1,281 @@
+"""Paths: programs that hold where their guards do, and the tree in which one is looked for."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from adjoint.calculus.jit.stages import Cut, StageProgram
+from adjoint.capture.guards import Guard, answer_to
+from adjoint.optimise.simplify import eliminate_dead_code
+from adjoint.pipeline import Compiled, compile_program
+from adjoint.program import Program, Variable
+
+_MOST_NUMBERS: Final = 8  # answers to a question for all of a value, which seldom comes again
+
+
+class Difference(NamedTuple):
+    """The first guard of a path that does not hold, and the answer in its place."""
+
+    place: int
+    answer: Any
+
+
+class Stage:
+    """A stage ready to run, whatever the answers that its guards are to have.
+
+    compiled: its results, and how many guards hold. probe: the latter alone.
+    """
+
+    def __init__(self, made: StageProgram, compiled: Compiled) -> None:
+        self.made = made
+        self.compiled = compiled
+        self._probe: Compiled | None = None
+
+    def probe(self) -> Compiled:
+        """What tells how many guards hold, and does nothing else."""
+        if self._probe is None:
+            first = len(self.made.outputs)
+            whole = self.made.program
+            alone = eliminate_dead_code(
+                Program(whole.inputs, whole.equations, whole.outputs[first:])
+            )
+            watched = tuple(n - first for n in self.made.watched if n > first)
+            self._probe = compile_program(alone, watched)
+        return self._probe
+
+    def held(self, arguments: Sequence[Any], guards: Sequence[Guard]) -> int | Difference:
+        """How many guards hold, told without a trace: no warning, no error."""
+        try:
+            with np.errstate(all="ignore"):
+                return int(self.probe()(arguments)[0])
+        except Exception:  # beyond a guard that does not hold, anything may happen
+            return self.step(arguments, guards)
+
+    def step(self, arguments: Sequence[Any], guards: Sequence[Guard]) -> int | Difference:
+        """The same, one guard after another, and nothing that they do not need.
+
+        Guards may be the first few alone.
+        """
+        plain = self.made.plain
+        stepper = _Stepper(plain, arguments[: len(plain.inputs)])
+        with np.errstate(all="ignore"):
+            for place, (atom, guard) in enumerate(zip(plain.outputs, guards, strict=False)):
+                try:
+                    answer = answer_to(guard.kind, stepper.value(atom))
+                except Exception as error:
+                    answer = type(error)
+                if answer != guard.answer:
+                    return Difference(place, answer)
+        return len(guards)
+
+
+class _Stepper:
+    """Values of a program, each computed when it is asked for."""
+
+    def __init__(self, program: Program, arguments: Sequence[Any]) -> None:
+        self.values: dict[Any, Any] = dict(zip(program.inputs, arguments, strict=True))
+        self.makers = {x: each for each in program.equations for x in each.outputs}
+
+    def value(self, wanted: Any) -> Any:
+        """The value of an atom."""
+        if not isinstance(wanted, Variable):
+            return wanted.value
+        stack = [wanted]
+        while stack:
+            if stack[-1] in self.values:
+                stack.pop()
+                continue
+            equation = self.makers[stack[-1]]
+            needed = [x for x in equation.inputs if isinstance(x, Variable)]
+            missing = [x for x in needed if x not in self.values]
+            stack += missing
+            if not missing:
+                operands = [
+                    self.values[x] if isinstance(x, Variable) else x.value for x in equation.inputs
+                ]
+                results = equation.primitive.evaluate(*operands, **equation.params)
+                if not equation.primitive.multiple:
+                    results = (results,)
+                self.values.update(zip(equation.outputs, results, strict=True))
+        return self.values[wanted]
+
+
+class Staged:
+    """All stages of a program, whatever the answers; see `Cut`."""
+
+    def __init__(self, cut: Cut) -> None:
+        self.cut = cut
+        self.stages: list[Stage] = []
+
+    def ready(self, first: Compiled) -> Staged:
+        """Compile what is not yet."""
+        if not self.stages:
+            rest = [compile_program(each.program, each.watched) for each in self.cut.stages[1:]]
+            made = zip(self.cut.stages, [first, *rest], strict=True)
+            self.stages = [Stage(each, compiled) for each, compiled in made]
+        return self
+
+
+class Path:
+    """A captured program with its guards.
+
+    constants: of the closure, after the arguments. treedef: of the results. nodes: of the tree that
+    it is in. again: whether it was right more than once. quick: for the owner's use.
+    """
+
+    def __init__(
+        self, staged: Staged, guards: Sequence[Guard], constants: Sequence[Any], treedef: Any
+    ) -> None:
+        self.staged = staged
+        self.stages = staged.stages
+        self.guards = guards
+        self.constants = list(constants)
+        self.treedef = treedef
+        self.nodes: list[Node] = []
+        self.again = False
+        self.quick: Any = None
+
+    @property
+    def first(self) -> Compiled:
+        """The program of its first stage."""
+        return self.stages[0].compiled
+
+    def run(
+        self,
+        arguments: Sequence[Any],
+        held: int | None = None,
+        tried: bool = False,
+        sure: bool = False,
+    ) -> tuple[Any, ...] | Difference:
+        """The results, if all guards hold.
+
+        held: how many do, if a run of all has told already. tried: whether machine code has been
+        given these arguments, and had no results. sure: whether the guards are known to hold.
+        """
+        whole = [*arguments, *self.constants]
+        if len(self.stages) == 1:
+            return self._stage(0, [*whole, *self._expected(0)], held, tried, sure)
+        values: dict[Any, Any] = dict(zip(self.staged.cut.inputs, whole, strict=True))
+        for number, stage in enumerate(self.stages):
+            given = [values[each] for each in stage.made.inputs]
+            found = self._stage(number, [*given, *self._expected(number)], sure=sure)
+            if isinstance(found, Difference):
+                return found
+            values.update(zip(stage.made.outputs, found, strict=True))
+        return tuple([values[each] for each in self.staged.cut.results])
+
+    def bound(self) -> list[Any]:
+        """The last inputs of the only stage, which are the same at each run."""
+        return [*self.constants, *self._expected(0)]
+
+    def _expected(self, number: int) -> list[Any]:
+        return [self.guards[each].value for each in self.stages[number].made.expected]
+
+    def _stage(
+        self,
+        number: int,
+        arguments: Sequence[Any],
+        held: int | None = None,
+        tried: bool = False,
+        sure: bool = False,
+    ) -> tuple[Any, ...] | Difference:
+        stage = self.stages[number]
+        compiled, own, count = stage.compiled, stage.made.guards, len(stage.made.outputs)
+        if sure or not own:
+            return compiled(arguments)[:count]
+        results = None if tried or held is not None else compiled.quickly(arguments)
+        found: int | Difference
+        if results is not None:
+            found = int(results[count])
+        elif held is not None:
+            found = held
+        else:
+            found = stage.held(arguments, self.guards[own.start : own.stop])
+        if found == len(own):
+            if results is None:  # only now, and with the warnings and errors that belong to it
+                results = compiled.otherwise(arguments)
+            return results[:count]
+        if not isinstance(found, Difference):
+            found = self._difference(stage, arguments, found)
+        return Difference(own.start + found.place, found.answer)
+
+    def _difference(self, stage: Stage, arguments: Sequence[Any], held: int) -> Difference:
+        """The answer in the place of the first guard that does not hold."""
+        guards = self.guards[stage.made.guards.start : stage.made.guards.stop]
+        if guards[held].kind == "bool":
+            return Difference(held, not guards[held].answer)
+        found = stage.step(arguments, guards[: held + 1])
+        # Machine code may have rounded otherwise; then the function is captured once more.
+        return found if isinstance(found, Difference) else Difference(held, None)
+
+
+class Node:
+    """A question, and what comes after each answer that was met: a question, or the end of a path.
+
+    line: the user's. most: how many answers are kept at most. latest: a path through it.
+    """
+
+    __slots__ = ("children", "latest", "line", "most", "question")
+
+    def __init__(self, guard: Guard, path: Path) -> None:
+        self.question = guard.question
+        self.line = guard.line
+        self.most = _MOST_NUMBERS if isinstance(guard.answer, bytes) else None
+        self.children: dict[Any, Node | Path] = {}
+        self.latest = path
+
+
+class Tree:
+    """The paths of one signature."""
+
+    def __init__(self, path: Path) -> None:
+        self._lock = threading.Lock()
+        self._root = Node(path.guards[0], path)
+        self.count = 0
+        self.add(path)
+
+    def add(self, path: Path) -> bool:
+        """Add a path, the likeliest now wherever it passes; whether no question has too many."""
+        with self._lock:
+            node = self._root
+            path.nodes = [node]
+            for guard, following in pairwise(path.guards):
+                child = node.children.get(guard.answer)
+                if not isinstance(child, Node) or child.question != following.question:
+                    child = node.children[guard.answer] = Node(following, path)
+                path.nodes.append(child)
+                node = child
+            if node.children.get(path.guards[-1].answer) is None:
+                self.count += 1
+            node.children[path.guards[-1].answer] = path
+        turn_to(path)
+        return all(each.most is None or len(each.children) <= each.most for each in path.nodes)
+
+    def varying(self) -> str:
+        """The user's line whose answers differ most."""
+        found: Counter[str] = Counter()
+        stack: list[Node | Path] = [self._root]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, Node):
+                found[node.line] += len(node.children) - 1
+                stack += node.children.values()
+        return found.most_common(1)[0][0]
+
+
+def following(path: Path, difference: Difference) -> Path | None:
+    """The likeliest path where one has turned out wrong; None if there is none yet."""
+    child = path.nodes[difference.place].children.get(difference.answer)
+    return child.latest if isinstance(child, Node) else child
+
+
+def turn_to(path: Path) -> None:
+    """Let a path be the likeliest: it was right."""
+    for node in path.nodes:
+        node.latest = path

@@ -1,0 +1,15 @@
+"""`numpy.fft`, on traced arrays and NumPy's own: `import adjoint.numpy.fft`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adjoint.capture.array_api import NUMPY
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(NUMPY.fft, name)
+
+
+def __dir__() -> list[str]:
+    return dir(NUMPY.fft)

@@ -1,0 +1,205 @@
+"""Loops and branches made thinner: shorter bodies, and nothing carried that nobody wants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
+
+from adjoint.primitives.tapes import LENGTHS
+from adjoint.program import Atom, Equation, Program, Variable, operation
+
+Pass = Callable[[Program], Program]
+
+
+def in_bodies(simplify: Pass) -> Pass:
+    """The pass that simplifies the programs that equations hold."""
+
+    def shortened(value: Any) -> Any:
+        if isinstance(value, Program):
+            return shortened_body(simplify, value)
+        if isinstance(value, tuple) and value and isinstance(value[0], Program):
+            return tuple(map(shortened, value))
+        return value
+
+    def passed(program: Program) -> Program:
+        if not any(map(holds_programs, program.equations)):
+            return program
+        equations = [
+            _with(each, {name: shortened(value) for name, value in each.params.items()})
+            if holds_programs(each)
+            else each
+            for each in program.equations
+        ]
+        return Program(program.inputs, equations, program.outputs)
+
+    return passed
+
+
+def shortened_body(simplify: Pass, body: Program) -> Program:
+    """A body simplified, where that changes no type."""
+    found = simplify(body)
+    # A literal is a Python number, of another type than an array that is carried.
+    return found if found.output_types == body.output_types else body
+
+
+def holds_programs(equation: Equation) -> bool:
+    """Whether it is a loop, a branch or the like."""
+    return any(
+        isinstance(value, Program) or (isinstance(value, tuple) and _programs(value))
+        for value in equation.params.values()
+    )
+
+
+def _programs(value: tuple[Any, ...]) -> bool:
+    return bool(value) and isinstance(value[0], Program)
+
+
+def _with(
+    equation: Equation,
+    params: dict[str, Any],
+    inputs: Sequence[Atom] | None = None,
+    outputs: Sequence[Variable] | None = None,
+) -> Equation:
+    return Equation(
+        operation(equation.primitive, **params),
+        equation.inputs if inputs is None else inputs,
+        equation.outputs if outputs is None else outputs,
+        equation.origin,
+        equation.derived,
+    )
+
+
+def thinned(equation: Equation, live: Collection[Variable]) -> Equation:
+    """The equation without what only results that nobody needs take."""
+    name = equation.primitive.name
+    if name == "scan":
+        return _thin_scan(equation, live)
+    if name == "while":
+        return _thin_while(equation, live)
+    if name == "switch":
+        return _thin_switch(equation, live)
+    return equation
+
+
+def _thin_scan(equation: Equation, live: Collection[Variable]) -> Equation:
+    params = equation.params
+    constants, carried = params["constants"], params["carried"]
+    body: Program = params["body"]
+    states = body.inputs[constants : constants + carried]
+    kept_rows = [
+        place for place in range(carried, len(body.outputs)) if equation.outputs[place] in live
+    ]
+    wanted = {place for place in range(carried) if equation.outputs[place] in live}
+    wanted = _needed(body, states, wanted, kept_rows)
+    kept = [*sorted(wanted), *kept_rows]
+    given = [*range(constants), *(constants + place for place in sorted(wanted))]
+    given += range(constants + carried, len(body.inputs))
+    short, used = _narrowed(body, kept, given, lambda n: constants <= n < constants + carried)
+    if len(kept) == len(body.outputs) and len(used) == len(body.inputs):
+        return equation
+    rows = kept_rows or any(n >= constants + carried for n in used)
+    changed = {
+        **params,
+        "body": short,
+        "constants": sum(n < constants for n in used),
+        "carried": len(wanted),
+        # A length that was guessed for a tape is no bound of the rounds, once there is no tape.
+        "length": None if not rows and params["length"] in LENGTHS else params["length"],
+    }
+    inputs = [equation.inputs[0], *(equation.inputs[1 + n] for n in used)]
+    return _with(equation, changed, inputs, [equation.outputs[place] for place in kept])
+
+
+def _thin_while(equation: Equation, live: Collection[Variable]) -> Equation:
+    params = equation.params
+    constants, carried = params["constants"], params["carried"]
+    body: Program = params["body"]
+    test: Program = params["test"]
+    states = body.inputs[constants:]
+    kept_rows = [
+        place for place in range(carried, len(body.outputs)) if equation.outputs[1 + place] in live
+    ]
+    wanted = {place for place in range(carried) if equation.outputs[1 + place] in live}
+    asked = _reached(test, test.outputs)
+    wanted |= {place for place in range(carried) if test.inputs[constants + place] in asked}
+    wanted = _needed(body, states, wanted, kept_rows)
+    kept = [*sorted(wanted), *kept_rows]
+    if len(kept) == len(body.outputs):
+        return equation
+    given = [*range(constants), *(constants + place for place in sorted(wanted))]
+    short = Program(
+        [body.inputs[n] for n in given],
+        _needed_equations(body, kept),
+        [body.outputs[n] for n in kept],
+    )
+    asking = Program([test.inputs[n] for n in given], test.equations, test.outputs)
+    changed = {
+        **params,
+        "test": asking,
+        "body": short,
+        "carried": len(wanted),
+        "length": params["length"] if kept_rows else None,
+    }
+    outputs = [equation.outputs[0], *(equation.outputs[1 + place] for place in kept)]
+    return _with(equation, changed, [equation.inputs[n] for n in given], outputs)
+
+
+def _thin_switch(equation: Equation, live: Collection[Variable]) -> Equation:
+    branches: tuple[Program, ...] = equation.params["branches"]
+    kept = [place for place, each in enumerate(equation.outputs) if each in live]
+    short = [
+        Program(each.inputs, _needed_equations(each, kept), [each.outputs[n] for n in kept])
+        for each in branches
+    ]
+    read = [_reached(each, each.outputs) for each in short]
+    used = [
+        n
+        for n in range(len(branches[0].inputs))
+        if any(each.inputs[n] in found for each, found in zip(short, read, strict=True))
+    ]
+    if len(kept) == len(equation.outputs) and len(used) == len(branches[0].inputs):
+        return equation
+    narrow = tuple(
+        Program([each.inputs[n] for n in used], each.equations, each.outputs) for each in short
+    )
+    inputs = [equation.inputs[0], *(equation.inputs[1 + n] for n in used)]
+    outputs = [equation.outputs[place] for place in kept]
+    return _with(equation, {**equation.params, "branches": narrow}, inputs, outputs)
+
+
+def _needed(
+    body: Program, states: Sequence[Variable], wanted: set[int], rows: Iterable[int]
+) -> set[int]:
+    """What must be carried for some of what is carried, and for some rows."""
+    rows = list(rows)
+    while True:
+        found = _reached(body, [body.outputs[n] for n in (*wanted, *rows)])
+        grown = wanted | {place for place, state in enumerate(states) if state in found}
+        if grown == wanted:
+            return wanted
+        wanted = grown
+
+
+def _reached(program: Program, outputs: Iterable[Atom]) -> set[Atom]:
+    """All that some outputs depend on."""
+    found: set[Atom] = set(outputs)
+    for equation in reversed(program.equations):
+        if not found.isdisjoint(equation.outputs):
+            found.update(equation.inputs)
+    return found
+
+
+def _needed_equations(program: Program, kept: Iterable[int]) -> list[Equation]:
+    found = _reached(program, [program.outputs[n] for n in kept])
+    return [each for each in program.equations if not found.isdisjoint(each.outputs)]
+
+
+def _narrowed(
+    body: Program, kept: Sequence[int], given: Iterable[int], always: Callable[[int], bool]
+) -> tuple[Program, list[int]]:
+    """The body with some of its outputs, and the inputs that it then reads, by number."""
+    outputs = [body.outputs[n] for n in kept]
+    equations = _needed_equations(body, kept)
+    read = _reached(body, outputs)
+    used = [n for n in given if always(n) or body.inputs[n] in read]
+    return Program([body.inputs[n] for n in used], equations, outputs), used

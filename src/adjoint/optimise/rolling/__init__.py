@@ -1,0 +1,6 @@
+"""Rolling: equations that repeat, because Python unrolled a loop, become a loop again."""
+
+from adjoint.optimise.rolling.rolled import roll
+from adjoint.optimise.rolling.runs import Run, codes, runs
+
+__all__ = ["Run", "codes", "roll", "runs"]

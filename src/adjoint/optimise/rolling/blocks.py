@@ -1,0 +1,235 @@
+"""What repeats in a run, and what differs from round to round."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from adjoint.optimise.rolling.runs import INDEXED, Run
+from adjoint.program import Atom, Equation, Literal, Program, Variable
+
+_DEEPEST: Final = 8  # rounds that a value is looked back for
+_ATTEMPTS: Final = 8  # ways to leave out rounds at either end
+_CALLS: Final = frozenset({"custom_call", "custom_linear", "while"})
+_SPARED: Final = 3  # rounds left out at the end, at most, as they may be no rounds of the loop
+
+
+class Within(NamedTuple):
+    """An operand made in the same round: by which equation of the block, as which result."""
+
+    place: int
+    result: int
+
+
+class Before(NamedTuple):
+    """An operand made in an earlier round; begin holds it for the first rounds, as many as lag."""
+
+    place: int
+    result: int
+    lag: int
+    begin: tuple[Atom, ...]
+
+
+class Fixed(NamedTuple):
+    """An operand from outside, the same in all rounds."""
+
+    atom: Atom
+
+
+class Varying(NamedTuple):
+    """An operand from outside, another in each round."""
+
+    atoms: tuple[Variable, ...]
+
+
+class Numbers(NamedTuple):
+    """An integer that is another one in each round."""
+
+    values: tuple[int, ...]
+
+
+Source = Within | Before | Fixed | Varying | Numbers
+
+
+@dataclass
+class Block:
+    """A block of equations that is repeated.
+
+    equations: of one round. start, rounds: where in the program, and how often. sources: of each
+    operand of each equation. indices: of an equation whose index differs from round to round, the
+    numbers in it that do, by place (axis); the starts of slices. uses: of the whole program. used:
+    the rounds whose results are used outside, by (place, result).
+    """
+
+    start: int
+    rounds: int
+    equations: tuple[Equation, ...]
+    sources: list[list[Source]]
+    indices: dict[int, dict[int, tuple[int, ...]]]
+    uses: Uses
+    used: dict[tuple[int, int], list[int]] = field(default_factory=dict)
+
+    @property
+    def period(self) -> int:
+        """How many equations there are in a round."""
+        return len(self.equations)
+
+    @property
+    def stop(self) -> int:
+        """The first equation after it."""
+        return self.start + self.rounds * self.period
+
+    def output(self, k: int, place: int, result: int) -> Variable:
+        """A result of a round, as the program names it."""
+        number = self.start + k * self.period + place
+        return self.uses.equations[number].outputs[result]
+
+
+class Uses:
+    """Where variables of a program are made, and used last."""
+
+    def __init__(self, program: Program) -> None:
+        self.equations = program.equations
+        self.maker: dict[Variable, tuple[int, int]] = {}
+        self.users: dict[Variable, list[int]] = {}
+        for number, equation in enumerate(program.equations):
+            for atom in equation.inputs:
+                if isinstance(atom, Variable):
+                    self.users.setdefault(atom, []).append(number)
+            for place, variable in enumerate(equation.outputs):
+                self.maker[variable] = (number, place)
+        for atom in program.outputs:
+            if isinstance(atom, Variable):
+                self.users.setdefault(atom, []).append(len(program.equations))
+
+
+class _Broken(Exception):
+    """The dataflow does not repeat. first, last: rounds to be left out for another attempt."""
+
+    def __init__(self, first: int, last: int) -> None:
+        super().__init__()
+        self.first = first
+        self.last = last
+
+
+def block_of(uses: Uses, run: Run, fewest: int) -> Block | None:
+    """The block of a run whose dataflow repeats too; rounds at the ends may be left out.
+
+    None for what calls the user's functions, or runs for an unknown time: guards look at those.
+    """
+    whole = uses.equations[run.start : run.stop]
+    if any(each.primitive.opaque or each.primitive.name in _CALLS for each in whole):
+        return None
+    for spared in range(_SPARED):
+        start, rounds = run.start, run.rounds - spared
+        for _ in range(_ATTEMPTS):
+            if rounds < fewest:
+                break
+            try:
+                return block_at(uses, start, rounds, run.period)
+            except _Broken as broken:
+                start += broken.first * run.period
+                rounds -= broken.first + broken.last
+    return None
+
+
+def block_at(uses: Uses, start: int, rounds: int, period: int) -> Block:
+    """The block of so many rounds."""
+    equations = uses.equations
+    sources: list[list[Source]] = []
+    indices: dict[int, dict[int, tuple[int, ...]]] = {}
+    for place in range(period):
+        own = equations[start + place : start + rounds * period : period]
+        sources.append(
+            [
+                _source(uses, [each.inputs[number] for each in own], start, place, period)
+                for number in range(len(own[0].inputs))
+            ]
+        )
+        if own[0].primitive.name in INDEXED:
+            found = _index_of(own)
+            if found:
+                indices[place] = found
+    last = equations[start + (rounds - 1) * period : start + rounds * period]
+    block = Block(start, rounds, tuple(last), sources, indices, uses)
+    _find_used(uses, block)
+    return block
+
+
+def _source(uses: Uses, atoms: Sequence[Atom], start: int, place: int, period: int) -> Source:
+    """What an operand is in all rounds."""
+    final = atoms[-1]
+    if isinstance(final, Literal):
+        return _of_literals(atoms)
+    made = uses.maker.get(final)
+    number = start + place + (len(atoms) - 1) * period
+    if made is None or made[0] < start:
+        return _from_outside(uses, atoms, start)
+    delta, result = number - made[0], made[1]
+    lag, inner = divmod(place - delta, period)
+    lag = -lag
+    if lag > _DEEPEST:
+        raise _Broken(len(atoms), 0)
+    for k in range(len(atoms) - 1, lag - 1, -1):
+        atom = atoms[k]
+        assert isinstance(atom, Variable)
+        if uses.maker.get(atom) != (start + place + k * period - delta, result):
+            raise _Broken(k + 1 - lag, 0)
+    if not lag:
+        return Within(inner, result)
+    return Before(inner, result, lag, tuple(atoms[:lag]))
+
+
+def _of_literals(atoms: Sequence[Atom]) -> Source:
+    literals = [atom for atom in atoms if isinstance(atom, Literal)]
+    if len(literals) < len(atoms):  # variables in the first rounds
+        first = max(k for k, atom in enumerate(atoms) if not isinstance(atom, Literal))
+        raise _Broken(first + 1, 0)
+    if all(literal.key == literals[0].key for literal in literals):
+        return Fixed(literals[0])
+    if literals[0].type.dtype.kind != "i" or literals[0].type.weak:
+        raise _Broken(len(atoms), 0)
+    return Numbers(tuple([int(np.asarray(literal.value)) for literal in literals]))
+
+
+def _from_outside(uses: Uses, atoms: Sequence[Atom], start: int) -> Source:
+    final = atoms[-1]
+    if all(atom is final for atom in atoms):
+        return Fixed(final)
+    same = 0
+    while atoms[-1 - same] is final:
+        same += 1
+    if 2 * same > len(atoms):  # other ones in the first rounds alone
+        raise _Broken(len(atoms) - same, 0)
+    for k in range(len(atoms) - 1, -1, -1):
+        atom = atoms[k]
+        made = uses.maker.get(atom) if isinstance(atom, Variable) else None
+        if not isinstance(atom, Variable) or (made is not None and made[0] >= start):
+            raise _Broken(k + 1, 0) if 2 * (k + 1) < len(atoms) else _Broken(0, len(atoms) - k)
+    return Varying(tuple(atoms))  # type: ignore[arg-type]
+
+
+def _index_of(own: Sequence[Equation]) -> dict[int, tuple[int, ...]]:
+    """The numbers of an index that differ, by axis."""
+    found = {}
+    rows = [each.params["index"] for each in own]
+    for axis, first in enumerate(rows[0]):
+        whole = isinstance(first, int)
+        numbers = tuple([row[axis] if whole else row[axis][0] for row in rows])
+        if any(number != numbers[0] for number in numbers):
+            found[axis] = numbers
+    return found
+
+
+def _find_used(uses: Uses, block: Block) -> None:
+    """Find the results that are used after the block."""
+    for k in range(block.rounds):
+        begin = block.start + k * block.period
+        for place in range(block.period):
+            for result, variable in enumerate(uses.equations[begin + place].outputs):
+                users = uses.users.get(variable)
+                if users and users[-1] >= block.stop:
+                    block.used.setdefault((place, result), []).append(k)

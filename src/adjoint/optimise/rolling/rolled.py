@@ -1,0 +1,208 @@
+"""Rolling a program: what is repeated often enough becomes a loop."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from adjoint.optimise.rolling.blocks import Before, Block, Uses, block_at, block_of
+from adjoint.optimise.rolling.runs import Run, codes, runs
+from adjoint.optimise.rolling.writing import Loop, Refused, Stacks, part
+from adjoint.primitives.control_flow import SCAN
+from adjoint.primitives.expression import Expression
+from adjoint.primitives.slicing import concatenate, take
+from adjoint.primitives.structure import permute, reshape
+from adjoint.program import Atom, Builder, Equation, Program, Variable
+
+FEWEST_ROUNDS: Final = 8
+# Of all rounds together. Shorter runs are compiled soon enough as they are, and machine code keeps
+# what one round hands to the next in registers.
+FEWEST_EQUATIONS: Final = 1200
+_DEEPEST: Final = 3  # loops within one another
+
+
+def roll(program: Program) -> Program:
+    """The program with loops in the place of what is repeated, or the program itself.
+
+    Loops within loops come of rolling what is rolled. Every number is computed by the same
+    operations in the same order.
+    """
+    for _ in range(_DEEPEST):
+        if _size(program.equations) < FEWEST_EQUATIONS:
+            break
+        equations = program.equations
+        found = [
+            run
+            for run in runs(codes(equations))
+            if _pays(equations, run.start, run.rounds, run.period)
+        ]
+        rolled = _Rolled(program).rolled(found) if found else program
+        if rolled is program:
+            break
+        program = rolled
+    return program
+
+
+def _pays(equations: Sequence[Equation], start: int, rounds: int, period: int) -> bool:
+    if rounds < FEWEST_ROUNDS:
+        return False
+    return rounds * _size(equations[start : start + period]) >= FEWEST_EQUATIONS
+
+
+def _size(equations: Sequence[Equation]) -> int:
+    """How many equations there are, with those of loops."""
+    loops = (each.params["body"] for each in equations if each.primitive is SCAN)
+    return len(equations) + sum(len(body.equations) for body in loops)
+
+
+class _Rolled:
+    """Writes the rolled program."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.uses = Uses(program)
+        self.builder = Builder()
+        self.builder.inputs = list(program.inputs)
+        self.stacks = Stacks()
+        self.names: dict[Variable, Atom] = {}
+        self.reshaped: dict[Variable, Equation] = {}  # rows in another shape, if they are needed
+
+    def rolled(self, found: Sequence[Run]) -> Program:
+        """The whole program."""
+        equations = self.program.equations
+        done = 0
+        blocks = self._blocks(found)
+        alike = Counter(block.period for block in blocks)
+        for block in blocks:
+            self._copy(equations[done : block.start])
+            done = block.start
+            length, known = len(self.builder.equations), len(self.names)
+            many = alike[block.period] >= FEWEST_ROUNDS
+            try:
+                loop = Loop(self.builder, block, self._rename, self.stacks, open=many)
+                self.names.update(loop.write())
+            except Refused:
+                del self.builder.equations[length:]
+                for name in list(self.names)[known:]:
+                    del self.names[name]
+                continue
+            done = block.stop
+        if not done:
+            return self.program
+        self._copy(equations[done:])
+        outputs = [self._rename(atom) for atom in self.program.outputs]
+        return Program(self.program.inputs, self.builder.equations, outputs)
+
+    def _blocks(self, found: Sequence[Run]) -> list[Block]:
+        """Blocks that do not overlap, in order; inner loops before those around them."""
+        chosen: list[Block] = []
+        for run in found:
+            if all(run.stop <= each.start or each.stop <= run.start for each in chosen):
+                block = self._block(run)
+                if block is not None:
+                    chosen.append(block)
+        return sorted(chosen, key=lambda block: block.start)
+
+    def _block(self, run: Run) -> Block | None:
+        """The block, without its last round if more of that is used than is carried anyway."""
+        block = block_of(self.uses, run, FEWEST_ROUNDS)
+        if block is None or not _pays(
+            self.program.equations, block.start, block.rounds, block.period
+        ):
+            return None
+        carried = {
+            (source.place, source.result)
+            for sources in block.sources
+            for source in sources
+            if isinstance(source, Before)
+        }
+        last = [block.rounds - 1]
+        if any(used == last and key not in carried for key, used in block.used.items()):
+            return block_at(self.uses, block.start, block.rounds - 1, block.period)
+        return block
+
+    def _rename(self, atom: Atom) -> Atom:
+        if not isinstance(atom, Variable):
+            return atom
+        if atom in self.names:
+            return self.names[atom]
+        maker = self.reshaped.get(atom)
+        if maker is not None:
+            source = Expression(self.builder, self._rename(maker.inputs[0]))
+            self.names[atom] = reshape(source, atom.type.shape).atom
+            return self.names[atom]
+        row = self.stacks.rows.get(atom)
+        if row is None:
+            return atom
+        array, place = row
+        whole = tuple((0, size, 1) for size in array.type.shape[1:])
+        self.names[atom] = take(Expression(self.builder, array), (place, *whole)).atom
+        return self.names[atom]
+
+    def _is_row(self, equation: Equation) -> bool:
+        """Whether it reshapes a row that a loop has stacked, to be joined with others perhaps."""
+        return equation.primitive.name == "reshape" and equation.inputs[0] in self.stacks.rows
+
+    def _join(self, equation: Equation) -> bool:
+        """Join rows that a loop has stacked, if there are many: they lie in one array already."""
+        axis = equation.params["axis"]
+        parts: list[Expression] = []
+        passed = 0
+        while passed < len(equation.inputs):
+            found = self._stretch(equation.inputs[passed:], axis)
+            if found is None:
+                atom = self._rename(equation.inputs[passed])
+                parts.append(Expression(self.builder, atom))
+                passed += 1
+            else:
+                parts.append(found[0])
+                passed += found[1]
+        if len(parts) == len(equation.inputs):
+            return False
+        whole = concatenate(parts, axis) if len(parts) > 1 else parts[0]
+        self.names[equation.outputs[0]] = whole.atom
+        return True
+
+    def _stretch(self, atoms: Sequence[Atom], axis: int) -> tuple[Expression, int] | None:
+        """The longest beginning of these that are rows in order, joined, and how many they are."""
+        rows: list[Atom] = []
+        for atom in atoms:
+            maker = self.reshaped.get(atom) if isinstance(atom, Variable) else None
+            row = atom if maker is None else maker.inputs[0]
+            alike = atom.type is atoms[0].type and row.type is (rows[0] if rows else row).type
+            if not alike or row not in self.stacks.rows:
+                break
+            rows.append(row)
+            if len(rows) > 1 and self.stacks.progression(rows[-2:]) is None:
+                rows.pop()
+                break
+        while len(rows) > 2 and self.stacks.progression(rows) is None:
+            rows.pop()
+        found = self.stacks.progression(rows) if len(rows) > 1 else None
+        if found is None:
+            return None
+        shape = atoms[0].type.shape
+        x = reshape(part(self.builder, *found), (len(rows), *shape))
+        order = (*range(1, axis + 1), 0, *range(axis + 1, len(shape) + 1))
+        joined = (*shape[:axis], len(rows) * shape[axis], *shape[axis + 1 :])
+        return reshape(permute(x, order), joined), len(rows)
+
+    def _copy(self, equations: Sequence[Equation]) -> None:
+        for equation in equations:
+            self.builder.origin, self.builder.derived = equation.origin, equation.derived
+            if self._is_row(equation):
+                self.reshaped[equation.outputs[0]] = equation
+                continue
+            if equation.primitive.name == "concatenate" and self._join(equation):
+                continue
+            inputs = tuple(map(self._rename, equation.inputs))
+            if inputs != equation.inputs:
+                equation = Equation(
+                    equation.operation,
+                    inputs,
+                    equation.outputs,
+                    equation.origin,
+                    equation.derived,
+                )
+            self.builder.equations.append(equation)

@@ -1,0 +1,388 @@
+"""Writes the loop for a block that is repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from adjoint.base.arrays import ArrayType, array_type
+from adjoint.optimise.rolling.blocks import (
+    Before,
+    Block,
+    Fixed,
+    Numbers,
+    Source,
+    Varying,
+    Within,
+)
+from adjoint.optimise.rolling.chains import Chain, chains_of
+from adjoint.optimise.rolling.indices import affine, read, rows, write
+from adjoint.primitives.control_flow import SCAN
+from adjoint.primitives.conversion import cast
+from adjoint.primitives.custom import CONSTANT, Constant
+from adjoint.primitives.expression import Expression, bind
+from adjoint.primitives.gathering import GATHER
+from adjoint.primitives.slicing import concatenate, take
+from adjoint.primitives.structure import reshape
+from adjoint.primitives.typing_rules import promoted
+from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable, operation
+
+MOST_BYTES: Final = 1 << 20  # of rows that are stacked though few of them are wanted, or copied
+_WRITES: Final = frozenset({"update", "increment"})
+
+
+class Refused(Exception):
+    """The block cannot be rolled, or had better not."""
+
+
+class Stacks:
+    """Rows of arrays that loops have stacked, as the variables that they replace."""
+
+    def __init__(self) -> None:
+        self.rows: dict[Variable, tuple[Variable, int]] = {}
+
+    def progression(self, atoms: Sequence[Atom]) -> tuple[Variable, tuple[int, int, int]] | None:
+        """The array, and which rows of it these are, in order."""
+        found = [self.rows.get(atom) for atom in atoms if isinstance(atom, Variable)]
+        if len(found) != len(atoms) or None in found:
+            return None
+        places = [place for _, place in found]  # type: ignore[misc]
+        array = found[0][0]  # type: ignore[index]
+        step = affine(places)
+        if not step or any(other is not array for other, _ in found):  # type: ignore[misc]
+            return None
+        return array, rows(places, step)
+
+
+class Loop:
+    """One loop under construction.
+
+    outer: of the program that the loop is part of. rename: what an atom is called there. open:
+    whether the numbers of indices are operands of the loop, so that it may be one of many in an
+    outer loop.
+    """
+
+    def __init__(
+        self,
+        outer: Builder,
+        block: Block,
+        rename: Callable[[Atom], Atom],
+        stacks: Stacks,
+        open: bool = False,
+    ) -> None:
+        self.open = open
+        self.hoisted: dict[int, tuple[Variable, ...]] = {}
+        self.outer = outer
+        self.block = block
+        self.rename = rename
+        self.stacks = stacks
+        self.body = Builder()
+        self.constants: dict[Atom, Variable] = {}
+        self.scanned: list[tuple[Atom, Variable]] = []
+        self.tables: dict[Any, Expression] = {}
+        self.varying: dict[Varying, Variable] = {}
+        self.values: list[tuple[Variable, ...]] = []
+        self.counter: Variable | None = None
+        self.chains, self.chain_of = chains_of(block)
+        for chain in self.chains:
+            chain.inputs = [_strong(atom.type) for atom in chain.begin]
+
+    def write(self) -> dict[Variable, Atom]:
+        """Append the loop; returns what its results replace."""
+        self._hoist()
+        for place, equation in enumerate(self.block.equations):
+            if place in self.hoisted:
+                self.values.append(())
+                continue
+            self.body.origin, self.body.derived = equation.origin, equation.derived
+            self.values.append(self._equation(place, equation))
+        stacked = self._stacked()
+        carried = [x for chain in self.chains for x in chain.inputs]
+        following = [
+            self._following(chain, n) for chain in self.chains for n in range(len(chain.inputs))
+        ]
+        begin = [self.rename(atom) for chain in self.chains for atom in chain.begin]
+        if not carried and not stacked:
+            return {}  # nobody wants any of it
+        if self.counter is not None:
+            self.body.origin, self.body.derived = None, True
+            carried.append(self.counter)
+            begin.append(Literal(np.int64(0)))
+            following.append((Expression(self.body, self.counter) + 1).atom)
+        rounds = self.block.rounds
+        inputs = [*self.constants.values(), *carried, *(row for _, row in self.scanned)]
+        made = [self.values[place][result] for place, result in stacked]
+        body = Program(inputs, self.body.equations, [*following, *made])
+        op = operation(
+            SCAN,
+            body=body,
+            constants=len(self.constants),
+            carried=len(carried),
+            length=rounds if stacked or self.scanned else None,
+            reverse=False,
+        )
+        self.outer.origin = self.block.equations[0].origin
+        self.outer.derived = all(each.derived for each in self.block.equations)
+        operands = [Literal(np.int64(rounds)), *self.constants, *begin]
+        results = self.outer.emit(op, [*operands, *(array for array, _ in self.scanned)])
+        return self._replaced(results, stacked, len(carried))
+
+    def _hoist(self) -> None:
+        """Compute once, before the loop, what is the same in all rounds."""
+        carried = {chain.place for chain in self.chains}
+        for place, equation in enumerate(self.block.equations):
+            sources = self.block.sources[place]
+            if place in carried or place in self.block.indices:
+                continue
+            operands = [
+                self.rename(each.atom)
+                if isinstance(each, Fixed)
+                else self.hoisted[each.place][each.result]
+                for each in sources
+                if isinstance(each, Fixed)
+                or (isinstance(each, Within) and each.place in self.hoisted)
+            ]
+            if len(operands) == len(sources):
+                self.outer.origin, self.outer.derived = equation.origin, equation.derived
+                self.hoisted[place] = self.outer.emit(equation.operation, operands)
+
+    # --- results ---------------------------------------------------------------------------------
+
+    def _following(self, chain: Chain, number: int) -> Variable:
+        return chain.inputs[number - 1] if number else self.values[chain.place][chain.result]
+
+    def _stacked(self) -> list[tuple[int, int]]:
+        """The results of which all rounds are kept, as some but the last are used."""
+        found = []
+        rounds = self.block.rounds
+        for (place, result), used in self.block.used.items():
+            deep = max(
+                (len(c.inputs) for c in self.chains if (c.place, c.result) == (place, result)),
+                default=0,
+            )
+            if used[0] >= rounds - deep or place in self.hoisted:
+                continue
+            type_ = self.block.equations[place].outputs[result].type
+            if type_.weak or (2 * len(used) < rounds and _bytes(type_) * rounds > MOST_BYTES):
+                raise Refused
+            found.append((place, result))
+        return found
+
+    def _replaced(
+        self, results: Sequence[Variable], stacked: Sequence[tuple[int, int]], carried: int
+    ) -> dict[Variable, Atom]:
+        found: dict[Variable, Atom] = {}
+        passed = 0
+        finals: dict[tuple[int, int, int], Atom] = {}
+        for chain in self.chains:
+            for number in range(len(chain.inputs)):
+                round_ = self.block.rounds - 1 - number
+                finals.setdefault((chain.place, chain.result, round_), results[passed])
+                passed += 1
+        arrays = dict(zip(stacked, results[carried:], strict=True))
+        for (place, result), used in self.block.used.items():
+            for k in used:
+                variable = self.block.output(k, place, result)
+                final = finals.get((place, result, k))
+                if place in self.hoisted:
+                    final = self.hoisted[place][result]
+                if final is not None:
+                    found[variable] = final
+                if (place, result) in arrays:
+                    self.stacks.rows[variable] = (arrays[place, result], k)
+        return found
+
+    # --- equations -------------------------------------------------------------------------------
+
+    def _equation(self, place: int, equation: Equation) -> tuple[Variable, ...]:
+        sources = self.block.sources[place]
+        moving = self.block.indices.get(place)
+        results: tuple[Variable, ...]
+        if moving is not None:
+            results = (self._indexed(equation, sources, moving),)
+        else:
+            operands = [
+                self._operand(source, equation, number) for number, source in enumerate(sources)
+            ]
+            results = self.body.emit(equation.operation, operands)
+        if any(a.type is not b.type for a, b in zip(results, equation.outputs, strict=True)):
+            raise Refused
+        return results
+
+    def _operand(self, source: Source, equation: Equation, number: int) -> Atom:
+        if isinstance(source, Within):
+            if source.place in self.hoisted:
+                return self._constant(self.hoisted[source.place][source.result])
+            return self.values[source.place][source.result]
+        if isinstance(source, Numbers):
+            return self._number(source.values).atom
+        if isinstance(source, Before):
+            return self.chain_of[source].inputs[source.lag - 1]
+        if isinstance(source, Fixed):
+            return self._constant(source.atom)
+        row = self._row(source)
+        weak = source.atoms[0].type
+        if not weak.weak:
+            return row
+        if equation.primitive.ufunc is None and equation.primitive.name not in _WRITES:
+            raise Refused
+        # A Python number takes the type of what it is combined with.
+        types = [atom.type for place, atom in enumerate(equation.inputs) if place != number]
+        dtype = promoted(*types, weak)
+        if dtype.kind in "iu" and dtype != row.type.dtype:
+            raise Refused  # where NumPy would refuse a number that is too large
+        return cast(Expression(self.body, row), dtype).atom
+
+    def _constant(self, atom: Atom) -> Atom:
+        if isinstance(atom, Literal):
+            return atom
+        named = self.rename(atom)
+        if isinstance(named, Literal):
+            return named
+        if named not in self.constants:
+            self.constants[named] = Variable(named.type)
+        return self.constants[named]
+
+    # --- rows ------------------------------------------------------------------------------------
+
+    def _scan(self, array: Expression | Atom) -> Variable:
+        atom = array.atom if isinstance(array, Expression) else array
+        for known, row in self.scanned:
+            if known is atom:
+                return row
+        row = Variable(array_type(atom.type.shape[1:], atom.type.dtype))
+        self.scanned.append((atom, row))
+        return row
+
+    def _row(self, source: Varying) -> Variable:
+        if source not in self.varying:
+            self.varying[source] = self._scan(self._joined(source.atoms))
+        return self.varying[source]
+
+    def _joined(self, atoms: Sequence[Variable]) -> Expression:
+        """One array of what differs from round to round."""
+        known = self.stacks.progression(atoms)
+        if known is not None:
+            array, entry = known
+            return part(self.outer, array, entry)
+        sliced = self._sliced(atoms)
+        if sliced is not None:
+            return sliced
+        if _bytes(atoms[0].type) * len(atoms) > MOST_BYTES:
+            raise Refused
+        return joined(self.outer, [self.rename(atom) for atom in atoms])
+
+    def _sliced(self, atoms: Sequence[Variable]) -> Expression | None:
+        """Entries of one array that were read before the loop, as its rows."""
+        makers = [self.block.uses.maker.get(atom) for atom in atoms]
+        equations = [self.block.uses.equations[made[0]] for made in makers if made is not None]
+        if len(equations) < len(atoms) or {e.primitive.name for e in equations} != {"slice"}:
+            return None
+        first = equations[0]
+        indices = [each.params["index"] for each in equations]
+        if not indices[0] or any(
+            each.inputs[0] is not first.inputs[0]
+            or not isinstance(index[0], int)
+            or index[1:] != indices[0][1:]
+            for each, index in zip(equations, indices, strict=True)
+        ):
+            return None
+        return self._rows(first.inputs[0], indices[0], tuple(index[0] for index in indices))
+
+    # --- indices ---------------------------------------------------------------------------------
+
+    def _indexed(
+        self, equation: Equation, sources: Sequence[Source], moving: dict[int, tuple[int, ...]]
+    ) -> Variable:
+        index = equation.params["index"]
+        if equation.primitive.name == "slice":
+            source = sources[0]
+            if isinstance(source, Fixed) and list(moving) == [0] and isinstance(index[0], int):
+                return self._scan(self._rows(source.atom, index, moving[0]))
+            x = Expression(self.body, self._operand(source, equation, 0))
+            found = read(x, index, lambda axis: self._entry(index[axis], moving.get(axis)))
+        else:
+            x, value = (
+                Expression(self.body, self._operand(source, equation, number))
+                for number, source in enumerate(sources)
+            )
+            name = equation.primitive.name
+            found = write(
+                name, x, value, index, lambda axis: self._entry(index[axis], moving.get(axis))
+            )
+        atom = found.atom
+        assert isinstance(atom, Variable)
+        return atom
+
+    def _rows(self, atom: Atom, index: Any, numbers: tuple[int, ...]) -> Expression:
+        """The rows of an array that does not change, in the order of the rounds."""
+        x = Expression(self.outer, self.rename(atom))
+        step = affine(numbers)
+        if step:
+            return take(x, (rows(numbers, step), *index[1:]))
+        found: Expression = bind(GATHER, x, self._table(numbers))
+        return take(found, ((0, len(numbers), 1), *index[1:])) if _parts(index, x) else found
+
+    def _entry(self, entry: Any, numbers: tuple[int, ...] | None) -> Expression | None:
+        """The number of an entry of an index, where it is not written into the program."""
+        if numbers is not None:
+            return self._number(numbers)
+        return self._given(entry) if self.open and isinstance(entry, int) else None
+
+    def _given(self, number: int) -> Expression:
+        """A number that is an operand of the loop; equal ones are so by chance."""
+        literal = Literal(np.int64(number))
+        self.constants[literal] = Variable(literal.type)
+        return Expression(self.body, self.constants[literal])
+
+    def _number(self, numbers: tuple[int, ...]) -> Expression:
+        """The number in this round."""
+        base, step = numbers[0], affine(numbers)
+        key = step or tuple([number - base for number in numbers])
+        if key not in self.tables:
+            if step:
+                if self.counter is None:
+                    self.counter = Variable(array_type((), np.dtype(np.int64)))
+                counter = Expression(self.body, self.counter)
+                self.tables[key] = counter if step == 1 else counter * step
+            else:
+                row = self._scan(self._table([number - base for number in numbers]))
+                self.tables[key] = Expression(self.body, row)
+        if not base and not self.open:
+            return self.tables[key]
+        found: Expression = self.tables[key] + (self._given(base) if self.open else base)
+        return found
+
+    def _table(self, numbers: Sequence[int]) -> Expression:
+        table = Constant(np.array(numbers, np.int64))
+        found: Expression = bind(CONSTANT, builder=self.outer, array=table)
+        return found
+
+
+def part(builder: Builder, array: Atom, entry: tuple[int, int, int]) -> Expression:
+    """Some rows of an array."""
+    whole = tuple((0, size, 1) for size in array.type.shape)
+    x = Expression(builder, array)
+    return x if entry == whole[0] else take(x, (entry, *whole[1:]))
+
+
+def joined(builder: Builder, atoms: Sequence[Atom]) -> Expression:
+    """Arrays of one type as the rows of one."""
+    whole = [Expression(builder, atom) for atom in atoms]
+    return concatenate([reshape(x, (1, *x.shape)) for x in whole], 0)
+
+
+def _parts(index: Any, x: Expression) -> bool:
+    return any(e != (0, n, 1) for e, n in zip(index[1:], x.shape[1:], strict=True))
+
+
+def _strong(type_: ArrayType) -> Variable:
+    if type_.weak:
+        raise Refused
+    return Variable(type_)
+
+
+def _bytes(type_: ArrayType) -> int:
+    return type_.size * type_.dtype.itemsize

@@ -1,0 +1,155 @@
+"""Loops in Taylor mode: one loop that carries the coefficients of all that it carries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from adjoint.primitives import bodies
+from adjoint.primitives.bodies import Marks, chosen, flat, parts
+from adjoint.primitives.declaration import PRIMITIVES
+from adjoint.primitives.expression import Expression, bind
+from adjoint.primitives.loops import Layout
+from adjoint.primitives.structure import zeros
+from adjoint.program import Builder, Program, Variable
+
+Coefficients = list[Any]
+
+
+class _Expanded(NamedTuple):
+    """A loop's body on series; which coefficients the carried values and the rows have."""
+
+    body: Program
+    layout: Layout
+    carried: list[Marks]
+    rows: list[Marks]
+
+
+def coefficients(series: Any, order: int) -> list[Any]:
+    """Coefficients 1, ..., order of a series; None where one is structurally zero."""
+    return [series[k] for k in range(1, order + 1)]
+
+
+def there(found: Sequence[Any]) -> Marks:
+    """Which coefficients are not structurally zero."""
+    return tuple(each is not None for each in found)
+
+
+def collected(found: Sequence[Any], marks: Sequence[Marks]) -> list[Coefficients]:
+    """(values, coefficients value by value) -> for each value all of its coefficients."""
+    rest = iter(found[len(marks) :])
+    return [
+        [value, *(next(rest) if mark else None for mark in row)]
+        for value, row in zip(found, marks, strict=False)
+    ]
+
+
+def _expand(body: Program, layout: Layout, order: int, given: Sequence[Marks]) -> _Expanded:
+    fixed, carried, scanned = parts(given, *layout)
+    still = [(False,) * order] * (len(body.outputs) - layout.carried)
+    while True:
+        program, marks = bodies.EXPAND(
+            body, order, tuple(flat(fixed, carried, scanned)), tuple(carried + still)
+        )
+        grown, rows = parts(marks, layout.carried)
+        if grown == carried:
+            break
+        carried = grown
+    sizes = [sum(map(sum, each)) for each in (fixed, carried)]
+    c, x, s, rest = parts(program.inputs, *layout, len(scanned))
+    dc, dx, ds = parts(rest, *sizes)
+    y, r, rest = parts(program.outputs, layout.carried, len(rows))
+    dy, dr = parts(rest, sizes[1])
+    expanded = Program(flat(c, dc, x, dx, s, ds), program.equations, flat(y, dy, r, dr))
+    return _Expanded(expanded, Layout(len(c) + len(dc), len(x) + len(dx)), carried, rows)
+
+
+def _series_operands(
+    operands: Sequence[Any], layout: Layout, order: int, found: _Expanded, builder: Builder
+) -> list[Expression]:
+    """The operands of the loop that carries coefficients."""
+    c, x, s = parts(operands, *layout)
+    begun = [
+        zeros(builder, each.type) if each[k] is None else each[k]
+        for each, marks in zip(x, found.carried, strict=True)
+        for k in range(1, order + 1)
+        if marks[k - 1]
+    ]
+
+    def all_of(items: Sequence[Any]) -> list[Any]:
+        return [
+            each for series in items for each in coefficients(series, order) if each is not None
+        ]
+
+    values = [[series[0] for series in each] for each in (c, x, s)]
+    return flat(values[0], all_of(c), values[1], begun, values[2], all_of(s))
+
+
+def _loop_results(results: Sequence[Any], found: _Expanded) -> list[Coefficients]:
+    count = found.layout.carried
+    return [
+        *collected(results[:count], found.carried),
+        *collected(results[count:], found.rows),
+    ]
+
+
+def scan_taylor(
+    operands: Any, order: int, body: Program, constants: int, carried: int, **params: Any
+) -> list[Coefficients]:
+    """A scan of series."""
+    layout = Layout(constants, carried)
+    given = [there(coefficients(each, order)) for each in operands[1:]]
+    found = _expand(body, layout, order, given)
+    count = operands[0][0]
+    moving = _series_operands(operands[1:], layout, order, found, count.builder)
+    results = bind(
+        PRIMITIVES["scan"],
+        count,
+        *moving,
+        body=found.body,
+        constants=found.layout.constants,
+        carried=found.layout.carried,
+        **params,
+    )
+    return _loop_results(results, found)
+
+
+def while_taylor(
+    operands: Any,
+    order: int,
+    test: Program,
+    body: Program,
+    constants: int,
+    carried: int,
+    length: int | None,
+) -> list[Coefficients]:
+    """A loop of series, whose test looks at the values."""
+    layout = Layout(constants, carried)
+    given = [there(coefficients(each, order)) for each in operands]
+    found = _expand(body, layout, order, given)
+    builder = operands[0][0].builder
+    moving = _series_operands(operands, layout, order, found, builder)
+    c, x = parts(test.inputs, constants)
+    dc, _, dx, _ = parts(
+        [Variable(type_) for type_ in found.body.input_types[constants:]],
+        found.layout.constants - constants,
+        carried,
+        found.layout.carried - carried,
+    )
+    results = bind(
+        PRIMITIVES["while"],
+        *moving,
+        test=Program(flat(c, dc, x, dx), test.equations, test.outputs),
+        body=found.body,
+        constants=found.layout.constants,
+        carried=found.layout.carried,
+        length=length,
+    )
+    return [[results[0], *[None] * order], *_loop_results(results[1:], found)]
+
+
+def moving_operands(operands: Sequence[Any], order: int) -> list[Any]:
+    """The values of series, then the coefficients that are there."""
+    rows = [coefficients(each, order) for each in operands]
+    found = [each for row in rows for each in chosen(row, there(row))]
+    return [*(each[0] for each in operands), *found]

@@ -1,0 +1,171 @@
+"""`scipy.special`: logistic functions, exponentials and powers, degrees, convex functions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from adjoint.primitives.samples import draw
+from adjoint.primitives.selection import select
+from adjoint.primitives.special import (
+    COMPLEX,
+    POSITIVE,
+    REAL,
+    UNIT,
+    between,
+    call,
+    constant_number,
+    near_zero,
+    row,
+)
+
+_PAIR = (draw(4, low=0.3, high=2), draw(4, low=0.3, high=2))
+_DEGREE = math.pi / 180
+
+row("expit", lambda x, y: y * (1 - y), on=REAL)
+row("logit", lambda x, y: 1 / (x * (1 - x)), on=UNIT)
+row("log_expit", lambda x, y: call("expit", -x), on=REAL)
+
+
+def _exprel_slope(x: Any, y: Any) -> Any:
+    """The derivative (exp(x) - y) / x of y = exprel(x) = (exp(x) - 1) / x.
+
+    Near 0 that cancels, and its series sum_k x^k / (k! (k + 2)) is summed.
+    """
+    small = near_zero(x)
+    series: Any = 0.0
+    for k in range(18, -1, -1):  # enough for its derivatives too
+        series = 1 / (math.factorial(k) * (k + 2)) + select(small, x, 0.0) * series
+    return select(small, series, (np.exp(x) - y) / select(small, 1.0, x))
+
+
+row("exprel", _exprel_slope, on=REAL)
+row("exp2", lambda x, y: math.log(2) * y, on=REAL, program_name="special_exp2")
+row("exp10", lambda x, y: math.log(10) * y, on=REAL)
+row("expm1", lambda x, y: np.exp(x), on=REAL, also=(COMPLEX,), program_name="special_expm1")
+row("log1p", lambda x, y: 1 / (1 + x), on=UNIT, also=(COMPLEX,), program_name="special_log1p")
+row("cbrt", lambda x, y: 1 / (3 * np.square(y)), on=POSITIVE, program_name="special_cbrt")
+row("cosm1", lambda x, y: -np.sin(x), on=REAL)
+row("round", lambda x, y: 0, on=REAL)
+row("powm1", lambda x, y, r: y * x ** (y - 1), lambda x, y, r: _log_times(r + 1, x), on=_PAIR)
+row("sindg", lambda x, y: _DEGREE * call("cosdg", x), on=REAL)
+row("cosdg", lambda x, y: -_DEGREE * call("sindg", x), on=REAL)
+row("tandg", lambda x, y: _DEGREE * (1 + np.square(y)), on=REAL)
+row("cotdg", lambda x, y: -_DEGREE * (1 + np.square(y)), on=(between(20.0, 60.0),))
+row(
+    "radian",
+    lambda d, m, s, y: _DEGREE,
+    lambda d, m, s, y: _DEGREE / 60,
+    lambda d, m, s, y: _DEGREE / 3600,
+    on=(between(0.0, 0.01), between(0.0, 0.5), between(1.0, 9.0)),
+)
+
+
+def _log_times(power: Any, x: Any) -> Any:
+    """power * log(x), and 0 where the power of x is."""
+    return select(np.equal(power, 0), 0.0, power * np.log(x))
+
+
+# --- the transformation of Box and Cox: (x^p - 1) / p = log(x) exprel(p log(x)) -------------------
+
+
+def boxcox_slope(log_x: Any, p: Any) -> Any:
+    """Its derivative with respect to p, where exprel' is 1F1(2; 3; x) / 2."""
+    return 0.5 * np.square(log_x) * call("hyp1f1", 2.0, 3.0, p * log_x)
+
+
+def _boxcox_in_power(x: Any, p: Any) -> Any:
+    """At x = 0 its value is -1 / p."""
+    zero = np.equal(x, 0) & np.greater(p, 0)
+    inner = boxcox_slope(np.log(select(zero, 1.0, x)), p)
+    return select(zero, 1 / np.square(select(zero, p, 1.0)), inner)
+
+
+row(
+    "boxcox",
+    lambda x, p, y: x ** (p - 1),
+    lambda x, p, y: _boxcox_in_power(x, p),
+    on=_PAIR,
+    also=((between(0.5, 2.0), between(-0.1, 0.1)),),
+)
+row(
+    "boxcox1p",
+    lambda x, p, y: (1 + x) ** (p - 1),
+    lambda x, p, y: boxcox_slope(np.log1p(x), p),
+    on=_PAIR,
+)
+row(
+    "inv_boxcox",
+    lambda y, p, x: x ** (1 - p),
+    lambda y, p, x: -(x ** (1 - p)) * boxcox_slope(np.log(x), p),
+    on=_PAIR,
+)
+row(
+    "inv_boxcox1p",
+    lambda y, p, x: (1 + x) ** (1 - p),
+    lambda y, p, x: -((1 + x) ** (1 - p)) * boxcox_slope(np.log1p(x), p),
+    on=_PAIR,
+)
+
+# --- entropies and losses -------------------------------------------------------------------------
+
+
+def _zero_where_first_is(x: Any, value: Any) -> Any:
+    return select(np.equal(x, 0), 0.0, value)
+
+
+_COMPLEX_PAIR = (COMPLEX[0], COMPLEX[0])
+row(
+    "xlogy",
+    lambda x, y, result: np.log(y),
+    lambda x, y, result: _zero_where_first_is(x, x / y),
+    on=_PAIR,
+    also=(_COMPLEX_PAIR,),
+)
+row(
+    "xlog1py",
+    lambda x, y, result: np.log1p(y),
+    lambda x, y, result: _zero_where_first_is(x, x / (1 + y)),
+    on=_PAIR,
+    also=(_COMPLEX_PAIR,),
+)
+row("entr", lambda x, y: -np.log(x) - 1, on=POSITIVE)
+row(
+    "rel_entr",
+    lambda x, y, result: np.log(x / y) + 1,
+    lambda x, y, result: -x / y,
+    on=_PAIR,
+)
+row(
+    "kl_div",
+    lambda x, y, result: np.log(x / y),
+    lambda x, y, result: 1 - x / y,
+    on=_PAIR,
+)
+row(
+    "huber",
+    # r^2 / 2 within delta of 0, and the line delta (|r| - delta / 2) beyond.
+    lambda delta, r, y: np.maximum(np.absolute(r) - delta, 0.0),
+    lambda delta, r, y: np.minimum(np.maximum(r, -delta), delta),
+    on=(draw(4, low=1.2, high=1.4), draw(4, low=-2, high=2)),
+)
+
+
+def _pseudo_huber_root(delta: Any, r: Any) -> Any:
+    return np.sqrt(1 + np.square(r / delta))
+
+
+def _pseudo_huber_in_delta(delta: Any, r: Any, y: Any) -> Any:
+    root = _pseudo_huber_root(delta, r)
+    return delta * np.square(root - 1) / root
+
+
+row(
+    "pseudo_huber",  # delta^2 (sqrt(1 + (r / delta)^2) - 1)
+    _pseudo_huber_in_delta,
+    lambda delta, r, y: r / _pseudo_huber_root(delta, r),
+    on=(between(1.2, 1.4), between(-2.0, 2.0)),
+    also=((constant_number(1.5), constant_number(0.25)),),
+)

@@ -1,0 +1,35 @@
+"""Programs inside programs: what loops and branches hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from adjoint.program.operation import Operation
+from adjoint.program.program import Equation, Program
+
+
+def held_programs(op: Operation) -> Iterator[Program]:
+    """The programs among an operation's parameters."""
+    for value in op.params.values():
+        if isinstance(value, Program):
+            yield value
+        elif isinstance(value, tuple):
+            yield from (each for each in value if isinstance(each, Program))
+
+
+def all_equations(program: Program) -> Iterator[Equation]:
+    """The equations of a program, and of those that they hold."""
+    for equation in program.equations:
+        yield equation
+        for held in held_programs(equation.operation):
+            yield from all_equations(held)
+
+
+def arranged(program: Program, inputs: Any, outputs: Any) -> Program:
+    """The same equations with inputs and outputs chosen by number, in this order."""
+    return Program(
+        [program.inputs[place] for place in inputs],
+        program.equations,
+        [program.outputs[place] for place in outputs],
+    )

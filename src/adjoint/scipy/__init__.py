@@ -1,0 +1,52 @@
+"""Floor 10: SciPy's functions on traced arrays, under SciPy's names.
+
+`import adjoint.scipy as sp` is a drop-in for the parts of SciPy that stand here. In captured code
+the names of SciPy mean these functions anyway, so that `from scipy.linalg import expm` works as it
+stands; code that capture does not enter imports them from here. On plain arrays they are SciPy's.
+"""
+
+from adjoint.scipy import (
+    b_splines,
+    equations,
+    initial_value,
+    integrate,
+    interpolate,
+    interpolation,
+    linalg,
+    linear_systems,
+    matrix_functions,
+    optimize,
+    piecewise,
+    quadrature,
+    signal,
+    signals,
+    sparse,
+    sparse_matrices,
+    special,
+    special_functions,
+    splines,
+    structured_matrices,
+)
+
+__all__ = [
+    "b_splines",
+    "equations",
+    "initial_value",
+    "integrate",
+    "interpolate",
+    "interpolation",
+    "linalg",
+    "linear_systems",
+    "matrix_functions",
+    "optimize",
+    "piecewise",
+    "quadrature",
+    "signal",
+    "signals",
+    "sparse",
+    "sparse_matrices",
+    "special",
+    "special_functions",
+    "splines",
+    "structured_matrices",
+]

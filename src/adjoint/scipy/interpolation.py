@@ -1,0 +1,246 @@
+"""`scipy.interpolate`: linear interpolation, and interpolants that SciPy made outside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from adjoint.base.errors import UnsupportedFunctionError, ValueNeededError
+from adjoint.capture.scipy_table import SCIPY_OBJECTS, implements_scipy, is_traced, refuses_scipy
+from adjoint.capture.table import as_array, unwrap_all
+from adjoint.capture.traced import Traced, concrete, is_known
+from adjoint.scipy.b_splines import Spline, interpolating_spline
+from adjoint.scipy.piecewise import PiecewisePolynomial, at_places, column, interval, placed
+
+# --- linear interpolation, in one and more dimensions ---------------------------------------------
+
+
+def _check_inside(name: str, x: Any, low: Any, high: Any) -> None:
+    """SciPy's error where a point lies outside; where no value is known, NaN says it later."""
+    if isinstance(x, Traced) and not is_known(x):
+        try:
+            x = concrete(x)
+        except ValueNeededError:
+            return
+    if np.any(np.asarray(x) < low) or np.any(np.asarray(x) > high):
+        raise ValueError(f"A value in x_new is outside the interpolation range ({name}).")
+
+
+@implements_scipy("interpolate", "interp1d")
+def interp1d(
+    x: Any,
+    y: Any,
+    kind: Any = "linear",
+    axis: int = -1,
+    copy: bool = True,
+    bounds_error: Any = None,
+    fill_value: Any = np.nan,
+    assume_sorted: bool = False,
+) -> Callable[[Any], Any]:
+    """The function that interpolates."""
+    if kind not in ("linear", "cubic", "quadratic", "slinear", "nearest", "previous", "next"):
+        raise UnsupportedFunctionError(
+            f"scipy.interpolate.interp1d of traced values does not take kind={kind!r}."
+        )
+    points, values = as_array(x) * 1.0, as_array(y) * 1.0
+    axis = axis % values.ndim
+    values = np.moveaxis(values, axis, 0)
+    if not assume_sorted:
+        order = np.argsort(points)
+        points, values = points[order], values[order]
+    further = isinstance(fill_value, str) and fill_value == "extrapolate"
+    strict = not further and ((np.ndim(fill_value) == 0 and bounds_error is None) or bounds_error)
+
+    def function(x_new: Any) -> Any:
+        where = as_array(x_new) * 1.0
+        if strict and np.all(np.isnan(np.asarray(concrete(fill_value)))):
+            low, high = concrete(points[0]), concrete(points[-1])
+            _check_inside("interp1d", where, low, high)
+        found = _interpolated(kind, points, values, where)
+        if not further:
+            ends = fill_value if isinstance(fill_value, tuple) else (fill_value, fill_value)
+            below, above = (column(each, found) for each in (where < points[0], where > points[-1]))
+            found = np.where(below, ends[0], np.where(above, ends[1], found))
+        return placed(found, np.ndim(where), axis)
+
+    return function
+
+
+def _interpolated(kind: str, points: Any, values: Any, x: Any) -> Any:
+    if kind in ("cubic", "quadratic"):
+        return interpolating_spline(points, values, 3 if kind == "cubic" else 2)(x)
+    place = interval(points, x)
+    if kind in ("nearest", "previous", "next"):
+        last = np.shape(points)[0] - 1
+        if kind == "nearest":
+            chosen = np.searchsorted((points[1:] + points[:-1]) / 2.0, x, side="left")
+        else:
+            side: Any = "right" if kind == "previous" else "left"
+            shift = 1 if kind == "previous" else 0
+            chosen = np.searchsorted(points, x, side=side) - shift
+        return at_places(values, np.clip(chosen, 0, last))
+    low, high = at_places(points, place), at_places(points, place + 1)
+    below, above = at_places(values, place), at_places(values, place + 1)
+    share = column((x - low) / (high - low), below)
+    return below * (1 - share) + above * share
+
+
+@implements_scipy("interpolate", "RegularGridInterpolator")
+def grid_interpolator(
+    points: Any,
+    values: Any,
+    method: str = "linear",
+    bounds_error: bool = True,
+    fill_value: Any = np.nan,
+    **options: Any,
+) -> Callable[..., Any]:
+    """Multilinear interpolation on a grid, or the value at the nearest point."""
+    axes = [as_array(each) * 1.0 for each in points]
+    table = as_array(values) * 1.0
+
+    def function(xi: Any, method: str = method, **more: Any) -> Any:
+        xi = as_array(_joined(xi)) * 1.0
+        if xi.shape[-1] != len(axes):
+            raise ValueError(
+                f"The requested sample points xi have dimension {xi.shape[-1]} but this "
+                f"RegularGridInterpolator has dimension {len(axes)}"
+            )
+        if method not in ("linear", "nearest"):
+            raise UnsupportedFunctionError(
+                "scipy.interpolate.RegularGridInterpolator of traced values interpolates "
+                f"'linear' or 'nearest'; got {method!r}."
+            )
+        return _on_grid(axes, table, xi, method, bounds_error, fill_value)
+
+    return function
+
+
+def _joined(xi: Any) -> Any:
+    if isinstance(xi, tuple):
+        return np.stack(np.broadcast_arrays(*map(as_array, xi)), axis=-1)
+    return xi
+
+
+def _on_grid(
+    axes: Any, table: Any, xi: Any, method: str, bounds_error: bool, fill_value: Any
+) -> Any:
+    if bounds_error:
+        low = np.array([concrete(each[0]) for each in axes])
+        high = np.array([concrete(each[-1]) for each in axes])
+        _check_inside("RegularGridInterpolator", xi, low, high)
+    corners: list[tuple[tuple[Any, ...], Any]] = [((), 1.0)]
+    inside: Any = True
+    for number, axis in enumerate(axes):
+        x = xi[..., number]
+        place = interval(axis, x)
+        low = at_places(axis, place)
+        share = (x - low) / (at_places(axis, place + 1) - low)
+        inside = inside & (x >= axis[0]) & (x <= axis[-1])
+        if method == "nearest":
+            corners = [((*at, place + np.where(share <= 0.5, 0, 1)), w) for at, w in corners]
+            continue
+        corners = [
+            ((*at, place + step), w * part)
+            for at, w in corners
+            for step, part in ((0, 1 - share), (1, share))
+        ]
+    total: Any = 0.0
+    lengths = table.shape[: len(axes)]
+    flat = np.reshape(table, (-1, *table.shape[len(axes) :]))
+    for at, weight in corners:
+        flat_place: Any = 0
+        for place, length in zip(at, lengths, strict=True):
+            flat_place = flat_place * length + place
+        value = at_places(flat, flat_place)
+        total = total + (value if method == "nearest" else value * column(weight, value))
+    if fill_value is not None:
+        total = np.where(column(inside, total), total, fill_value)
+    return total if np.ndim(xi) > 1 else np.reshape(total, (1, *np.shape(total)))
+
+
+@implements_scipy("interpolate", "interpn")
+def interpn(
+    points: Any,
+    values: Any,
+    xi: Any,
+    method: str = "linear",
+    bounds_error: bool = True,
+    fill_value: Any = np.nan,
+) -> Any:
+    """Interpolation on a grid."""
+    return grid_interpolator(points, values, method, bounds_error, fill_value)(xi)
+
+
+# --- interpolants that SciPy made -----------------------------------------------------------------
+
+
+class Interpolant:
+    """Stands in for an interpolant of SciPy's: ours where a traced point comes.
+
+    `derivative()` and the like of it stand in for what SciPy makes in turn.
+    """
+
+    def __init__(self, original: Any, ours: Callable[[Any], Any]) -> None:
+        self._original, self._ours = original, ours
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Its value: SciPy's, or ours at traced points."""
+        if is_traced(*args, *kwargs.values()):
+            return self._ours(self._original)(*args, **kwargs)
+        plain = {name: unwrap_all(each) for name, each in kwargs.items()}
+        return self._original(*map(unwrap_all, args), **plain)
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._original, name)
+        if not callable(value):
+            return value
+
+        def method(*args: Any, **kwargs: Any) -> Any:
+            if is_traced(*args, *kwargs.values()):
+                return getattr(self._ours(self._original), name)(*args, **kwargs)
+            found = value(*args, **kwargs)
+            made = [SCIPY_OBJECTS.get(kind.__name__) for kind in type(found).__mro__]
+            return next((each(found) for each in made if each is not None), found)
+
+        return method
+
+
+def _stands_in(ours: Callable[[Any], Any], *names: str) -> None:
+    for name in names:
+        SCIPY_OBJECTS[name] = lambda value: Interpolant(value, ours)
+
+
+def _from_univariate(spline: Any) -> Spline:
+    t, c, k = spline._eval_args  # SciPy has no public access to the knots with their ends
+    return Spline(t, c[: len(t) - k - 1], k)
+
+
+def _from_interp1d(function: Any) -> Any:
+    kind = getattr(function, "_kind", "linear")
+    ends = function.fill_value
+    return interp1d(
+        function.x, function.y, kind, function.axis, True, function.bounds_error, ends, True
+    )
+
+
+_stands_in(lambda each: PiecewisePolynomial(each.c, each.x, each.extrapolate, each.axis), "PPoly")
+_stands_in(lambda each: Spline(each.t, each.c, each.k, each.extrapolate, each.axis), "BSpline")
+_stands_in(_from_univariate, "UnivariateSpline")
+_stands_in(_from_interp1d, "interp1d")
+_stands_in(
+    lambda each: grid_interpolator(
+        each.grid, each.values, each.method, each.bounds_error, each.fill_value
+    ),
+    "RegularGridInterpolator",
+)
+
+refuses_scipy(
+    "interpolate",
+    "splines that choose their knots by smoothing, and scattered data, are not differentiated "
+    "with respect to the data; splines made outside of the function are, with respect to points",
+    *("UnivariateSpline", "InterpolatedUnivariateSpline", "LSQUnivariateSpline", "splrep"),
+    *("make_smoothing_spline", "make_lsq_spline", "griddata", "RBFInterpolator", "splprep"),
+    *("LinearNDInterpolator", "CloughTocher2DInterpolator", "RectBivariateSpline", "bisplrep"),
+)

@@ -1,0 +1,382 @@
+"""`scipy.linalg`: linear systems and factorisations, made of NumPy's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from adjoint.base.errors import LinearAlgebraError, UnsupportedFunctionError
+from adjoint.capture.scipy_table import implements_scipy
+from adjoint.capture.table import as_operand
+from adjoint.capture.traced import concrete
+
+
+def _columns(solve: Any, right: Any) -> Any:
+    """Solve for vectors as for matrices with one column."""
+    right = as_operand(right)
+    if right.ndim == 1:
+        return solve(right[:, None])[:, 0]
+    return solve(right)
+
+
+def _adjoint(a: Any) -> Any:
+    return np.conjugate(np.swapaxes(a, -1, -2))
+
+
+def _turned(a: Any, trans: Any) -> Any:
+    if trans in (0, "N"):
+        return a
+    if trans in (1, "T"):
+        return np.swapaxes(a, -1, -2)
+    if trans in (2, "C"):
+        return _adjoint(a)
+    raise ValueError("trans must be 0, 1, 2, 'N', 'T' or 'C'")
+
+
+def _symmetric(a: Any, lower: bool, hermitian: bool) -> Any:
+    """The matrix of which one triangle is read."""
+    strict = np.tril(a, -1) if lower else np.triu(a, 1)
+    unit = np.eye(a.shape[-1], dtype=a.real.dtype)
+    if hermitian:
+        return strict + _adjoint(strict) + a.real * unit
+    return strict + np.swapaxes(strict, -1, -2) + a * unit
+
+
+@implements_scipy("linalg")
+def solve(
+    a: Any,
+    b: Any,
+    lower: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+    assume_a: str | None = None,
+    transposed: bool = False,
+) -> Any:
+    """a x = b; of a symmetric, Hermitian, positive or triangular matrix one triangle is read."""
+    a = as_operand(a)
+    kind = {"symmetric": "sym", "hermitian": "her", "positive definite": "pos"}.get(
+        str(assume_a), assume_a
+    )
+    if kind in ("sym", "her", "pos"):
+        a = _symmetric(a, lower, hermitian=kind != "sym")
+    elif kind in ("lower triangular", "upper triangular"):
+        a = np.tril(a) if kind.startswith("lower") else np.triu(a)
+    elif kind == "diagonal":
+        a = a * np.eye(a.shape[-1])
+    elif kind not in (None, "gen", "general"):
+        raise UnsupportedFunctionError(
+            f"scipy.linalg.solve of traced arrays does not take assume_a={assume_a!r}. Leave it "
+            "away: the solution is the same."
+        )
+    if transposed:
+        a = np.swapaxes(a, -1, -2)
+    return _columns(lambda right: np.linalg.solve(a, right), b)
+
+
+@implements_scipy("linalg")
+def solve_triangular(
+    a: Any,
+    b: Any,
+    trans: Any = 0,
+    lower: bool = False,
+    unit_diagonal: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """a x = b with the lower or the upper triangle of a."""
+    a = as_operand(a)
+    if unit_diagonal:
+        a = (np.tril(a, -1) if lower else np.triu(a, 1)) + np.eye(a.shape[-1])
+    else:
+        a = np.tril(a) if lower else np.triu(a)
+    return _columns(lambda right: np.linalg.solve(_turned(a, trans), right), b)
+
+
+@implements_scipy("linalg")
+def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True, **structure: Any) -> Any:
+    """The inverse."""
+    return np.linalg.inv(a)
+
+
+@implements_scipy("linalg")
+def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """The determinant."""
+    return np.linalg.det(a)
+
+
+@implements_scipy("linalg")
+def pinv(a: Any, *, atol: Any = None, rtol: Any = None, check_finite: bool = True) -> Any:
+    """The pseudo-inverse."""
+    if atol is not None:
+        raise UnsupportedFunctionError("scipy.linalg.pinv of traced arrays takes rtol, not atol.")
+    return np.linalg.pinv(a) if rtol is None else np.linalg.pinv(a, rcond=rtol)
+
+
+@implements_scipy("linalg")
+def norm(
+    a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: bool = True
+) -> Any:
+    """Norms of matrices and vectors."""
+    return np.linalg.norm(a, ord, axis, keepdims)
+
+
+@implements_scipy("linalg")
+def lstsq(
+    a: Any,
+    b: Any,
+    cond: Any = None,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+    lapack_driver: Any = None,
+) -> Any:
+    """Least squares; the residual of one right-hand side is a number."""
+    a, b = as_operand(a), as_operand(b)
+    kind = np.result_type(a.dtype, b.dtype, np.float32)
+    rcond = float(np.finfo(kind).eps) if cond is None else cond
+    x, residuals, rank, values = np.linalg.lstsq(a, b, rcond=rcond)
+    if b.ndim == 1 and residuals.shape == (1,):
+        residuals = residuals[0]
+    return x, residuals, rank, values
+
+
+# --- factorisations -------------------------------------------------------------------------------
+
+
+@implements_scipy("linalg")
+def cholesky(
+    a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> Any:
+    """The triangular factor; the lower or the upper triangle of a is read."""
+    if lower:
+        return np.linalg.cholesky(a)
+    return _adjoint(np.linalg.cholesky(_adjoint(as_operand(a))))
+
+
+@implements_scipy("linalg")
+def cho_factor(
+    a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> Any:
+    """The factor and which triangle it is; SciPy leaves numbers of a in the other one."""
+    return cholesky(a, lower), lower
+
+
+@implements_scipy("linalg")
+def cho_solve(
+    c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True
+) -> Any:
+    """Solve with a factor of `cho_factor`."""
+    c, lower = c_and_lower
+    c = np.tril(c) if lower else _adjoint(np.triu(c))
+    first = _columns(lambda right: np.linalg.solve(c, right), b)
+    return _columns(lambda right: np.linalg.solve(_adjoint(c), right), first)
+
+
+def _eliminated(a: Any) -> tuple[Any, Any, Any, Any]:
+    """SciPy's pivots and the order of rows that they make at this value; L and U of those rows."""
+    from scipy import linalg  # slow to import, and here already
+
+    if a.ndim != 2 or a.shape[0] != a.shape[1]:
+        raise LinearAlgebraError(
+            f"scipy.linalg.lu of traced arrays takes one square matrix; got shape {a.shape}."
+        )
+    pivots = linalg.lu_factor(np.asarray(concrete(a)))[1]
+    order, size = _order(pivots), a.shape[0]
+    upper, columns = a[order], []
+    for k in range(size):
+        below = np.arange(size) > k
+        factor = np.where(below, upper[:, k] / upper[k, k], 0.0)
+        columns.append(factor)
+        upper = upper - np.outer(factor, upper[k])
+    lower = np.stack(columns, axis=1) + np.eye(size, dtype=a.dtype)
+    return pivots, order, lower, np.triu(upper)
+
+
+def _order(pivots: Any) -> Any:
+    """The order of rows after they were swapped one by one."""
+    order = np.arange(len(pivots))
+    for place, other in enumerate(pivots):
+        order[[place, other]] = order[[other, place]]
+    return order
+
+
+@implements_scipy("linalg")
+def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
+    """L and U in one matrix, and the pivots, which are constants."""
+    pivots, _, lower, upper = _eliminated(as_operand(a))
+    return np.tril(lower, -1) + upper, pivots
+
+
+@implements_scipy("linalg")
+def lu(
+    a: Any,
+    permute_l: bool = False,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    p_indices: bool = False,
+) -> Any:
+    """P, L and U with a = P L U; P is constant."""
+    _, order, lower, upper = _eliminated(as_operand(a))
+    back = np.argsort(order)
+    if permute_l:
+        return lower[back], upper
+    return (back if p_indices else np.eye(len(order))[back]), lower, upper
+
+
+@implements_scipy("linalg")
+def lu_solve(
+    lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True
+) -> Any:
+    """Solve with the factors of `lu_factor`."""
+    packed, pivots = lu_and_piv
+    packed = as_operand(packed)
+    order = _order(np.asarray(concrete(pivots)))
+    lower = np.tril(packed, -1) + np.eye(packed.shape[0], dtype=packed.dtype)
+    upper = np.triu(packed)
+    if trans == 0:
+        half = _columns(lambda right: np.linalg.solve(lower, right[order]), b)
+        return _columns(lambda right: np.linalg.solve(upper, right), half)
+    half = _columns(lambda right: np.linalg.solve(_turned(upper, trans), right), b)
+    back = np.argsort(order)
+    return _columns(lambda right: np.linalg.solve(_turned(lower, trans), right)[back], half)
+
+
+@implements_scipy("linalg")
+def svdvals(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """The singular values."""
+    return np.linalg.svd(a, compute_uv=False)
+
+
+@implements_scipy("linalg")
+def svd(
+    a: Any,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    lapack_driver: Any = None,
+) -> Any:
+    """The singular value decomposition."""
+    found: Any = np.linalg.svd(a, full_matrices, compute_uv)  # type: ignore[call-overload]
+    return tuple(found) if compute_uv else found
+
+
+@implements_scipy("linalg")
+def qr(
+    a: Any,
+    overwrite_a: bool = False,
+    lwork: Any = None,
+    mode: str = "full",
+    pivoting: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """The QR factorisation without pivoting."""
+    modes: dict[str, Any] = {"full": "complete", "economic": "reduced", "r": "r"}
+    if pivoting or mode not in modes:
+        raise UnsupportedFunctionError(
+            "scipy.linalg.qr of traced arrays takes mode 'full', 'economic' or 'r', and does not "
+            "pivot."
+        )
+    found = np.linalg.qr(a, modes[mode])
+    return (found,) if mode == "r" else tuple(found)
+
+
+@implements_scipy("linalg")
+def eigh(
+    a: Any,
+    b: Any = None,
+    *,
+    lower: bool = True,
+    eigvals_only: bool = False,
+    subset_by_index: Any = None,
+    type: int = 1,
+    **options: Any,
+) -> Any:
+    """Eigenvalues and eigenvectors, of a v = w b v too (type 1)."""
+    if type != 1 or options.pop("subset_by_value", None) is not None:
+        raise UnsupportedFunctionError(
+            "scipy.linalg.eigh of traced arrays solves a v = w b v (type=1), and does not take "
+            "subset_by_value."
+        )
+    a = _symmetric(as_operand(a), lower, hermitian=True)
+    factor = None
+    if b is not None:  # L^-1 a L^-H, with b = L L^H
+        factor = np.linalg.cholesky(_symmetric(as_operand(b), lower, hermitian=True))
+        half = np.linalg.solve(factor, a)
+        a = _adjoint(np.linalg.solve(factor, _adjoint(half)))
+    first, last = (0, a.shape[-1] - 1) if subset_by_index is None else subset_by_index
+    part = slice(first, last + 1)
+    if eigvals_only:
+        return np.linalg.eigvalsh(a)[..., part]
+    values, vectors = np.linalg.eigh(a)
+    if factor is not None:
+        vectors = np.linalg.solve(_adjoint(factor), vectors)
+    return values[..., part], vectors[..., part]
+
+
+@implements_scipy("linalg")
+def eigvalsh(a: Any, b: Any = None, *, lower: bool = True, **options: Any) -> Any:
+    """Eigenvalues of Hermitian matrices."""
+    return eigh(a, b, lower=lower, eigvals_only=True, **options)
+
+
+@implements_scipy("linalg")
+def eigvals(
+    a: Any,
+    b: Any = None,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    homogeneous_eigvals: bool = False,
+) -> Any:
+    """Eigenvalues; of a v = w b v those of b^-1 a."""
+    if homogeneous_eigvals:
+        raise UnsupportedFunctionError(
+            "scipy.linalg.eigvals of traced arrays does not take homogeneous_eigvals."
+        )
+    return np.linalg.eigvals(a if b is None else np.linalg.solve(b, a)) + 0j
+
+
+# --- banded systems -------------------------------------------------------------------------------
+
+
+def banded(ab: Any, below: int, above: int) -> Any:
+    """The matrix whose diagonals stand in the rows of ab."""
+    size = ab.shape[-1]
+    rows, columns = np.indices((size, size))
+    place = above + rows - columns
+    inside = (place >= 0) & (place <= below + above)
+    return np.where(inside, ab[np.where(inside, place, 0), columns], 0.0)
+
+
+@implements_scipy("linalg")
+def solve_banded(
+    l_and_u: Any,
+    ab: Any,
+    b: Any,
+    overwrite_ab: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """A banded system, solved densely."""
+    below, above = l_and_u
+    matrix = banded(as_operand(ab), int(below), int(above))
+    return _columns(lambda right: np.linalg.solve(matrix, right), b)
+
+
+@implements_scipy("linalg")
+def solveh_banded(
+    ab: Any,
+    b: Any,
+    overwrite_ab: bool = False,
+    overwrite_b: bool = False,
+    lower: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """A Hermitian banded system, solved densely."""
+    ab = as_operand(ab)
+    width = ab.shape[0] - 1
+    half = banded(ab, width, 0) if lower else banded(ab, 0, width)
+    matrix = _symmetric(half, lower, hermitian=True)
+    return _columns(lambda right: np.linalg.solve(matrix, right), b)

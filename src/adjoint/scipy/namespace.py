@@ -1,0 +1,22 @@
+"""What `adjoint.scipy.linalg` and the like hold: SciPy's own names, on traced arrays too."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from adjoint.capture.shadows import shadow_of
+
+
+def member(part: str, name: str) -> Any:
+    """A function or class of `scipy.part`: its stand-in, or what it is in SciPy."""
+    if name.startswith("__"):
+        raise AttributeError(f"module 'adjoint.scipy.{part}' has no attribute {name!r}")
+    value = getattr(import_module(f"scipy.{part}"), name)
+    found = shadow_of(value)
+    return value if found is None else found
+
+
+def members(part: str) -> list[str]:
+    """The names of `scipy.part`."""
+    return dir(import_module(f"scipy.{part}"))

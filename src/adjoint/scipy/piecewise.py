@@ -1,0 +1,105 @@
+"""Piecewise polynomials: their values, derivatives and integrals at traced points."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from adjoint.base.errors import UnsupportedFunctionError
+from adjoint.capture.table import as_array
+from adjoint.capture.traced import Traced, from_array
+
+# --- evaluation -----------------------------------------------------------------------------------
+
+
+def interval(breaks: Any, x: Any) -> Any:
+    """The number of the interval that each x lies in; the outer ones reach to infinity."""
+    last = np.shape(breaks)[0] - 2
+    return np.clip(np.searchsorted(breaks, x, side="right") - 1, 0, last)
+
+
+def at_places(values: Any, place: Any, axis: int = 0) -> Any:
+    """The entries at places that may be traced."""
+    # NumPy's own arrays ask an index for its value, and known ones record it.
+    whole = values if isinstance(values, Traced) else from_array(np.asarray(values))
+    return whole[(*(slice(None),) * axis, place)]
+
+
+def column(x: Any, like: Any) -> Any:
+    """With axes at the end for the axes of values."""
+    return np.reshape(x, (*np.shape(x), *(1,) * (like.ndim - np.ndim(x))))
+
+
+class PiecewisePolynomial:
+    """sum_m c[m, i] (x - breaks[i])^(k - m) on the interval i; the axis of x goes to `axis`."""
+
+    def __init__(self, c: Any, breaks: Any, extrapolate: Any = True, axis: int = 0) -> None:
+        self.c, self.x, self.extrapolate, self.axis = (
+            as_array(c),
+            as_array(breaks),
+            extrapolate,
+            axis,
+        )
+
+    def __call__(self, x: Any, nu: int = 0, extrapolate: Any = None) -> Any:
+        """Its value, or a derivative of it, at any array of points."""
+        c = _differentiated(self.c, nu)
+        x, breaks = as_array(x) * 1.0, self.x
+        outside = self.extrapolate if extrapolate is None else extrapolate
+        if outside == "periodic":
+            x = breaks[0] + np.mod(x - breaks[0], breaks[-1] - breaks[0])
+        place = interval(breaks, x)
+        parts = at_places(c, place, 1)
+        step = column(x - at_places(breaks, place), parts[0])
+        total: Any = parts[0]
+        for m in range(1, c.shape[0]):
+            total = total * step + parts[m]
+        if not outside:
+            inside = (x >= breaks[0]) & (x <= breaks[-1])
+            total = np.where(column(inside, total), total, np.nan)
+        return placed(total, np.ndim(x), self.axis)
+
+    def derivative(self, nu: int = 1) -> PiecewisePolynomial:
+        """The piecewise polynomial of a derivative."""
+        return PiecewisePolynomial(_differentiated(self.c, nu), self.x, self.extrapolate, self.axis)
+
+    def antiderivative(self, nu: int = 1) -> PiecewisePolynomial:
+        """One of an integral, 0 at the first break."""
+        if nu == 0:
+            return self
+        order, rest = self.c.shape[0], self.c.shape[2:]
+        weights = np.reshape(1.0 / np.arange(order, 0, -1), (-1, 1, *(1,) * len(rest)))
+        higher = self.c * weights
+        width = self.x[1:] - self.x[:-1]
+        areas: Any = 0.0
+        for m in range(order):
+            areas = areas + higher[m] * column(width ** (order - m), higher[m])
+        start = np.concatenate([np.zeros((1, *rest)), np.cumsum(areas, axis=0)[:-1]], axis=0)
+        c = np.concatenate([higher, start[None]], axis=0)
+        made = PiecewisePolynomial(c, self.x, self.extrapolate, self.axis)
+        return made.antiderivative(nu - 1)
+
+    def integrate(self, a: Any, b: Any, extrapolate: Any = None) -> Any:
+        """The integral from a to b."""
+        whole = self.antiderivative()
+        return whole(b) - whole(a)
+
+
+def _differentiated(c: Any, nu: int) -> Any:
+    if nu < 0:
+        raise UnsupportedFunctionError("Use antiderivative() instead of a negative nu.")
+    for _ in range(nu):
+        order = c.shape[0] - 1
+        if order == 0:
+            return 0.0 * c
+        factors = np.reshape(np.arange(order, 0, -1.0), (-1, *(1,) * (c.ndim - 1)))
+        c = c[:-1] * factors
+    return c
+
+
+def placed(values: Any, count: int, axis: int) -> Any:
+    """Values with the axes of the points first: those axes moved to where the axis was."""
+    if not axis:
+        return values
+    return np.moveaxis(values, tuple(range(count)), tuple(range(axis, axis + count)))

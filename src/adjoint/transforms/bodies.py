@@ -1,0 +1,146 @@
+"""What transforms do to the programs that loops and branches hold.
+
+Fills in the seam in `primitives/bodies.py`. The rules of loops ask for the same thing over and
+over, at every order of a derivative: answers are remembered, by structure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache, wraps
+from typing import Any, TypeVar
+
+from adjoint.base.errors import AdjointError
+from adjoint.base.settings import settings
+from adjoint.primitives import bodies
+from adjoint.primitives.bodies import Cut, Marked, Marks, chosen, spread
+from adjoint.primitives.conversion import cast
+from adjoint.primitives.expression import Expression
+from adjoint.primitives.structure import broadcast_to, zeros
+from adjoint.program import Atom, Builder, Program, Variable
+from adjoint.transforms.jvp import push_forward, tangent_type
+from adjoint.transforms.staging import cut, split_equations
+from adjoint.transforms.taylor import expand
+from adjoint.transforms.transpose import pull_back
+from adjoint.transforms.vmap import over_batch
+
+_REMEMBERED = 1024
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _remembered(function: F) -> F:
+    """A function that remembers, apart for each way of treating kinks."""
+
+    @lru_cache(_REMEMBERED)
+    def at(kink: Any, *arguments: Any) -> Any:
+        return function(*arguments)
+
+    @wraps(function)
+    def ask(*arguments: Any) -> Any:
+        try:
+            return at(settings().kink, *arguments)
+        except AdjointError as error:
+            error.origin = None  # the number of an operation of the body; the loop's own is wanted
+            raise
+
+    return ask  # type: ignore[return-value]
+
+
+def _tangent(builder: Builder, found: Atom | None, atom: Atom) -> Atom:
+    """A tangent of an output, written out where it is zero, and of the type that is promised."""
+    type_ = tangent_type(atom.type)
+    if found is None:
+        return zeros(builder, type_).atom
+    return broadcast_to(cast(Expression(builder, found), type_.dtype), type_.shape).atom
+
+
+@_remembered
+def push(program: Program, active: Marks, filled: Marks) -> Marked:
+    """(inputs, tangents of the active ones) -> (outputs, tangents of those that vary)."""
+    builder = Builder()
+    primals = [builder.input(variable.type) for variable in program.inputs]
+    tangents = [
+        builder.input(tangent_type(variable.type)) if mark else None
+        for variable, mark in zip(program.inputs, active, strict=True)
+    ]
+    outputs, slopes = push_forward(builder, program, primals, tangents)
+    builder.derived = True
+    marks = tuple(
+        fill or (slope is not None and atom.type.inexact)
+        for slope, fill, atom in zip(slopes, filled, program.outputs, strict=True)
+    )
+    wanted = chosen(zip(slopes, program.outputs, strict=True), marks)
+    return Marked(builder.build([*outputs, *(_tangent(builder, *each) for each in wanted)]), marks)
+
+
+@_remembered
+def cut_body(program: Program, late: Marks, forced: Marks) -> Cut:
+    """The program cut in two by which inputs are late."""
+    return cut(program, late, forced)
+
+
+@_remembered
+def pull(program: Program, linear: Marks, seeded: Marks, gathering: Marks, filled: Marks) -> Marked:
+    """(other inputs, gathered so far, cotangents of seeded outputs) -> cotangents of inputs."""
+    builder = Builder()
+    inputs = program.inputs
+    names: dict[Variable, Atom] = {
+        variable: builder.input(variable.type) for variable in chosen(inputs, linear, False)
+    }
+    gathered = {
+        variable: Expression(builder, builder.input(variable.type))
+        for variable in chosen(inputs, gathering)
+    }
+    cotangents = [
+        builder.input(tangent_type(atom.type)) for atom in chosen(program.outputs, seeded)
+    ]
+    moving = chosen(inputs, linear)
+    fixed, late = split_equations(program.equations, moving)
+    builder.copy_equations(fixed, names)
+    seeds = chosen(program.outputs, seeded)
+    found = pull_back(builder, late, names, seeds, cotangents, moving, gathered)
+    builder.derived = True
+    marks = tuple(fill or each is not None for each, fill in zip(found, filled, strict=True))
+    wanted = chosen(zip(found, moving, strict=True), marks)
+    return Marked(builder.build([_tangent(builder, *each) for each in wanted]), marks)
+
+
+@_remembered
+def batch(program: Program, batched: Marks, size: int, filled: Marks) -> Marked:
+    """The program over a batch; outputs that are the same for all examples have no axis of them."""
+    return Marked(*over_batch(program, batched, size, filled))
+
+
+@_remembered
+def expand_body(
+    program: Program, order: int, given: tuple[Marks, ...], filled: tuple[Marks, ...]
+) -> tuple[Program, tuple[Marks, ...]]:
+    """(inputs, given coefficients) -> (outputs, their coefficients), input by input."""
+    builder = Builder()
+    values = [builder.input(variable.type) for variable in program.inputs]
+    known = [
+        spread([builder.input(tangent_type(x.type)) for _ in range(sum(marks))], marks)
+        for x, marks in zip(program.inputs, given, strict=True)
+    ]
+    outputs, series = expand(builder, program, values, known, order)
+    builder.derived = True
+    marks = tuple(
+        tuple(
+            fill or (x is not None and atom.type.inexact)
+            for x, fill in zip(row, fills, strict=True)
+        )
+        for row, fills, atom in zip(series, filled, program.outputs, strict=True)
+    )
+    found = [
+        _tangent(builder, each, atom)
+        for row, fills, atom in zip(series, marks, program.outputs, strict=True)
+        for each in chosen(row, fills)
+    ]
+    return builder.build([*outputs, *found]), marks
+
+
+bodies.PUSH = push
+bodies.CUT = cut_body
+bodies.PULL = pull
+bodies.BATCH = batch
+bodies.EXPAND = expand_body

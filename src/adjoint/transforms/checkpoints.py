@@ -1,0 +1,244 @@
+"""Loops in loops, of which a derivative keeps few states and computes the rounds in between again.
+
+n rounds in blocks of blocks: m levels of about n^(1/m) blocks each keep m n^(1/m) states, and each
+level computes the rounds once more (Griewank and Walther, Evaluating Derivatives, 2008, chapter 12,
+have the optimal schedules, of which this is the simplest). With m = 2 the states are some sqrt(n);
+with m that grows as log n, a multiple of log n.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from adjoint.base.arrays import ArrayType, array_type
+from adjoint.primitives import bodies
+from adjoint.primitives.bodies import as_atoms, express, flat, needed, parts
+from adjoint.primitives.control_flow import CHECKPOINT, SCAN, WHILE
+from adjoint.primitives.conversion import cast
+from adjoint.primitives.expression import Expression, bind
+from adjoint.primitives.loops import INDEX, row_type
+from adjoint.primitives.slicing import SLICE, UPDATE
+from adjoint.primitives.structure import reshape, zeros
+from adjoint.primitives.tapes import LENGTHS
+from adjoint.program import Atom, Builder, Equation, Program, Variable
+from adjoint.program.builder import lookup
+
+_BRANCHING = 16  # at most so many blocks a level, where the number of rounds is known
+_LEVELS = 4  # where it is not
+
+
+def scheduled(program: Program, schedule: str) -> Program:
+    """The program with its loops in blocks; only loops that stand in it themselves."""
+    builder = Builder()
+    names: dict[Variable, Atom] = {
+        variable: builder.input(variable.type) for variable in program.inputs
+    }
+    for equation in program.equations:
+        builder.origin, builder.derived = equation.origin, equation.derived
+        operands = [lookup(names, atom) for atom in equation.inputs]
+        results = as_atoms(_in_blocks(builder, equation, express(builder, operands), schedule))
+        names.update(zip(equation.outputs, results, strict=True))
+    return builder.build([lookup(names, atom) for atom in program.outputs])
+
+
+def _in_blocks(
+    builder: Builder, equation: Equation, operands: list[Expression], schedule: str
+) -> Sequence[Expression]:
+    params = equation.params
+    if equation.primitive is SCAN:
+        return _scan(operands, schedule, **params)
+    if equation.primitive is WHILE and params["length"] is None:
+        rounds = _count(operands, params["test"], params["body"], params["constants"])
+        loop = {name: params[name] for name in ("body", "constants", "carried", "length")}
+        return [rounds, *_scan([rounds, *operands], schedule, reverse=False, **loop)]
+    atoms = [operand.atom for operand in operands]
+    return express(builder, builder.emit(equation.operation, atoms))
+
+
+def _count(operands: list[Expression], test: Program, body: Program, constants: int) -> Expression:
+    """The number of rounds, by a loop that carries no more than its test depends on."""
+    places = range(len(body.outputs))
+    wanted: set[int] = set()
+    asked = _read(test, test.outputs)
+    grown = {place for place in places if test.inputs[constants + place] in asked}
+    while grown != wanted:
+        wanted = grown
+        read = _read(body, [body.outputs[place] for place in wanted])
+        grown = wanted | {place for place in places if body.inputs[constants + place] in read}
+    kept = sorted(wanted)
+    given = [*range(constants), *(constants + place for place in kept)]
+    outputs = [body.outputs[place] for place in kept]
+    found = bind(
+        WHILE,
+        *(operands[place] for place in given),
+        test=Program([test.inputs[n] for n in given], test.equations, test.outputs),
+        body=Program([body.inputs[n] for n in given], needed(body.equations, outputs), outputs),
+        constants=constants,
+        carried=len(kept),
+        length=None,
+    )
+    return found[0]  # type: ignore[no-any-return]
+
+
+def _read(program: Program, outputs: Sequence[Atom]) -> set[Atom]:
+    """All that these outputs depend on."""
+    equations = needed(program.equations, outputs)
+    return {*outputs, *(atom for each in equations for atom in each.inputs)}
+
+
+# --- blocks ---------------------------------------------------------------------------------------
+
+
+class _Loop(NamedTuple):
+    """A scan, as its blocks see it. radices: blocks a level, if known; else how many levels."""
+
+    body: Program
+    constants: int
+    carried: int
+    reverse: bool
+    radices: tuple[int, ...] | None
+    levels: int
+
+    def length(self, level: int) -> int:
+        """A bound of the blocks on a level; where that is not known, a short tape, which grows."""
+        if self.radices is None:
+            return LENGTHS[0 if self.levels > 2 else 1]
+        return self.radices[level]
+
+
+def _radices(length: int, levels: int) -> tuple[int, ...]:
+    """Numbers whose product is the length, or a little more."""
+    found = []
+    for level in range(levels, 0, -1):
+        radix = max(math.ceil(round(length ** (1 / level), 9)), 1)
+        found.append(radix)
+        length = -(-length // radix)
+    return tuple(found)
+
+
+def _scan(
+    operands: list[Expression],
+    schedule: str,
+    body: Program,
+    constants: int,
+    carried: int,
+    length: int | None,
+    reverse: bool,
+) -> Sequence[Expression]:
+    """A scan in blocks."""
+    levels = 2 if schedule == "sqrt" else _LEVELS
+    if length is not None and schedule == "log":
+        levels = max(2, math.ceil(math.log(max(length, 2), _BRANCHING)))
+    radices = None if length is None else _radices(length, levels)
+    loop = _Loop(body, constants, carried, reverse, radices, levels)
+    count: Any = operands[0]
+    rest, builder = operands[1:], operands[0].builder
+    c, x, s = parts(rest, constants, carried)
+    count = np.maximum(_integer(count), 0)
+    if radices is None:
+        whole: Any = cast(count, np.dtype(float))
+        root: Any = cast(np.ceil(whole ** (1 / levels)), INDEX.dtype)
+        sizes = _powers(np.maximum(root, 1), levels)
+    else:
+        sizes = []
+        s = [_cut_up(each, radices) for each in s]
+    program = _level(loop, 0, [each.type for each in flat([count], sizes, c, x, s)], len(sizes))
+    atoms = [each.atom for each in flat([count], sizes, c, x, s)]
+    found = express(builder, builder.inline(program, atoms))
+    return [*found[:carried], *(_put_together(each, radices, length) for each in found[carried:])]
+
+
+def _integer(count: Expression) -> Any:
+    return cast(count, INDEX.dtype)
+
+
+def _powers(root: Expression, levels: int) -> list[Expression]:
+    """The sizes of the blocks of each level but the last: root^(levels - 1), ..., root."""
+    found = [root]
+    for _ in range(levels - 2):
+        found.append(found[-1] * root)
+    return found[::-1]
+
+
+def _cut_up(rows: Expression, radices: tuple[int, ...]) -> Expression:
+    """Rows in blocks of blocks, filled up with zeros."""
+    length, total = rows.shape[0], math.prod(radices)
+    shape = rows.shape[1:]
+    if total != length:
+        whole = zeros(rows.builder, array_type((total, *shape), rows.dtype))
+        index = ((0, length, 1), *((0, n, 1) for n in shape))
+        rows = bind(UPDATE, whole, rows, index=index)
+    return reshape(rows, (*radices, *shape))
+
+
+def _put_together(
+    blocks: Expression, radices: tuple[int, ...] | None, length: int | None
+) -> Expression:
+    """Blocks of blocks as rows."""
+    assert radices is not None
+    assert length is not None
+    shape = blocks.shape[len(radices) :]
+    rows = reshape(blocks, (math.prod(radices), *shape))
+    index = ((0, length, 1), *((0, n, 1) for n in shape))
+    return rows if rows.shape[0] == length else bind(SLICE, rows, index=index)
+
+
+def _level(loop: _Loop, level: int, types: Sequence[ArrayType], sizes: int) -> Program:
+    """(rounds, sizes of blocks, constants, carried, rows in blocks) -> (carried, new rows)."""
+    builder = Builder()
+    inputs = [Expression(builder, builder.input(type_)) for type_ in types]
+    (count,), given, c, x, s = parts(inputs, 1, sizes, loop.constants, loop.carried)
+    if level == loop.levels - 1:
+        found = bind(
+            SCAN,
+            *(count, *c, *x, *s),
+            body=loop.body,
+            constants=loop.constants,
+            carried=loop.carried,
+            length=loop.length(level),
+            reverse=loop.reverse,
+        )
+        return builder.build(as_atoms(found))
+    rows = [row_type(each.type) for each in s]
+    fixed = [count, *given, *c]
+    body = _block(loop, level, [[each.type for each in part] for part in (given, c, x)], rows)
+    size: Any = math.prod(loop.radices[level + 1 :]) if loop.radices else given[0]
+    blocks = np.floor_divide(count + (size - 1), size)
+    first = blocks - 1 if loop.reverse else zeros(builder, INDEX)
+    found = bind(
+        SCAN,
+        *(blocks, *fixed, first, *x, *s),
+        body=body,
+        constants=len(fixed),
+        carried=1 + len(x),
+        length=loop.length(level),
+        reverse=loop.reverse,
+    )
+    return builder.build(as_atoms(found[1:]))
+
+
+def _block(
+    loop: _Loop, level: int, types: Sequence[Sequence[ArrayType]], rows: Sequence[ArrayType]
+) -> Program:
+    """(rounds, sizes, constants; number of the block, carried; its rows) -> (..., its new rows)."""
+    sizes, c, x = types
+    builder = Builder()
+    row = flat([INDEX], sizes, c, [INDEX], x, rows)
+    inputs = [Expression(builder, builder.input(type_)) for type_ in row]
+    (count,), given, fixed, (number,), state, blocks = parts(
+        inputs, 1, len(sizes), len(c), 1, len(x)
+    )
+    size: Any = math.prod(loop.radices[level + 1 :]) if loop.radices else given[0]
+    inside = np.minimum(count - number * size, size)
+    moved = [inside, *given[1:], *fixed, *state, *blocks]
+    body = _level(loop, level + 1, [each.type for each in moved], max(len(given) - 1, 0))
+    found = bind(CHECKPOINT, *moved, body=body, schedule=None)
+    after = number - 1 if loop.reverse else number + 1
+    return builder.build([after.atom, *as_atoms(found)])
+
+
+bodies.SCHEDULE = scheduled

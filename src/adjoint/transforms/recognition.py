@@ -1,0 +1,366 @@
+"""What is recognised before a program is differentiated, since step by step it would go wrong.
+
+- The square of a square root has the derivatives of what is under it, also at 0; so have those of
+  an absolute value and of a hypotenuse.
+- V diag(g(l)) V^H, with the eigenvalues and eigenvectors of a Hermitian matrix A, is the function
+  g(A), whose derivatives exist where eigenvalues coincide, and are not those of V and l there. So
+  are products with it, and U diag(g(s)) V^H of singular values.
+- Which eigenvectors are used otherwise: `rotation` refuses those of equal eigenvalues.
+
+Values stay the same to the last bit; only derivatives are taken by another way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from adjoint.base.arrays import array_type
+from adjoint.primitives.contraction import contract
+from adjoint.primitives.conversion import IMAG, REAL, STOP_GRADIENT, cast, conjugate
+from adjoint.primitives.dilation import DILATED_BASIS, ZERO_WEIGHTS
+from adjoint.primitives.expression import Expression, bind
+from adjoint.primitives.identities import same_as
+from adjoint.primitives.linear_algebra import adjoint, multiply
+from adjoint.primitives.slicing import concatenate, take, update
+from adjoint.primitives.spectral import KNOWN, SPECTRAL
+from adjoint.primitives.structure import (
+    FILL,
+    broadcast_to,
+    inverse_permutation,
+    permute,
+    reshape,
+    sum_axes,
+    zeros,
+)
+from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable, operation
+from adjoint.program.builder import lookup
+from adjoint.transforms.columns import VALUE, Reader, Scale
+from adjoint.transforms.entrywise import SLOPES
+from adjoint.transforms.matching import Match, Operand, matches, used_vectors
+
+PushForward = Callable[..., tuple[Sequence[Atom], Sequence[Atom | None]]]
+
+
+def recognised(program: Program, push_forward: PushForward) -> Program:
+    """The program with what is recognised in it, ready to be differentiated."""
+    names = {equation.primitive.name for equation in program.equations}
+    spectral = not names.isdisjoint(("eigh", "svd"))
+    roots = not names.isdisjoint(_ROOTS) and not names.isdisjoint(
+        ("multiply", "square", "integer_power")
+    )
+    if not spectral and not roots:
+        return program
+    reader = Reader(program)
+    functions = matches(reader) if spectral else {}
+    squares = _squares(reader) if roots else {}
+    if not spectral and not squares:
+        return program
+    return _Writer(program, functions, squares, push_forward).program()
+
+
+# --- squares of roots -----------------------------------------------------------------------------
+
+
+_ROOTS = ("sqrt", "absolute", "hypot")
+
+
+def _squares(reader: Reader) -> dict[Equation, Equation]:
+    """For each equation that squares a square root, the equation that takes the root."""
+    numbers = _numbered(reader.program)
+    found = {}
+    for equation in reader.program.equations:
+        name, inputs = equation.primitive.name, equation.inputs
+        once = name == "square" or (name == "integer_power" and equation.params["exponent"] == 2)
+        twice = name == "multiply" and numbers.get(inputs[0]) == numbers.get(inputs[1], -1)
+        root, _ = reader.maker(inputs[0]) if once or twice else (None, 0)
+        if root is not None and root.primitive.name in _ROOTS:
+            result = root.outputs[0].type
+            if result.dtype.kind == "f" and result.shape == equation.outputs[0].type.shape:
+                found[equation] = root
+    return found
+
+
+def _under(name: str, operands: list[Expression]) -> Expression:
+    """What is under a root, as an expression of the root's operands."""
+    if name == "sqrt":
+        return operands[0]
+    parts = operands
+    if name == "absolute" and operands[0].dtype.kind == "c":
+        parts = [bind(REAL, operands[0]), bind(IMAG, operands[0])]
+    first, *others = (np.square(part) for part in parts)
+    total: Expression = sum(others, first)
+    return total
+
+
+def _numbered(program: Program) -> dict[Any, int]:
+    """A number for each value, the same for those that are computed in the same way."""
+    numbers: dict[Any, int] = {variable: n for n, variable in enumerate(program.inputs)}
+    known: dict[Any, int] = {}
+    for equation in program.equations:
+        given = tuple(
+            numbers[a] if isinstance(a, Variable) else ("literal", a.key) for a in equation.inputs
+        )
+        for place, variable in enumerate(equation.outputs):
+            key = (equation.operation, given, place)
+            numbers[variable] = known.setdefault(key, len(program.inputs) + len(known))
+    return numbers
+
+
+# --- the function of the values -------------------------------------------------------------------
+
+
+def _function_of_values(match: Match) -> Program:
+    """(values, leaves) -> h, the product of all scales: stacks of columns.
+
+    The values come as often as the program has them: to the last bit they may differ, and a
+    comparison with their maximum may not see it.
+    """
+    builder = Builder()
+    kind = match.values[0].type
+    names: dict[Variable, Atom] = {}
+    for variable in match.values:
+        names[variable] = builder.input(variable.type)
+    for leaf in match.leaves:
+        names[leaf] = builder.input(leaf.type)
+    for equation in match.chain:
+        if equation.primitive.name in SLOPES:
+            names[equation.outputs[0]] = lookup(names, equation.inputs[1])
+        else:
+            builder.copy_equations((equation,), names)
+    picked = match.left.basis.picked
+    count = kind.shape[-1] if picked is None else len(range(*picked))
+    shape = (*kind.shape[:-1], count)
+    h: Any = bind(FILL, builder=builder, shape=shape, dtype=kind.dtype, value=1)
+    for scale in match.scales:
+        atom = lookup(names, scale.atom)
+        if isinstance(atom, Literal):
+            h = h * atom.value
+            continue
+        factor = _as_column(Expression(builder, atom), scale, len(shape))
+        h = h / factor if scale.inverted else h * factor
+    return _quiet(builder.build([broadcast_to(h, shape).atom]))
+
+
+def _as_column(x: Expression, scale: Scale, ndim: int) -> Expression:
+    """A factor with its axes in the order of a stack of columns."""
+    places = {label: n for n, label in enumerate(scale.labels) if label is not None}
+    wanted = [*range(ndim - 1), VALUE]
+    there = [places[label] for label in wanted if label in places]
+    rest = [n for n in range(len(scale.labels)) if n not in there]
+    shape = tuple(x.shape[places[label]] if label in places else 1 for label in wanted)
+    moved = reshape(permute(x, (*rest, *there)), shape)
+    return conjugate(moved) if scale.conjugated else moved
+
+
+def _quiet(program: Program) -> Program:
+    """The program with all equations marked as written by a transform."""
+    equations = [
+        Equation(e.operation, e.inputs, e.outputs, e.origin, True) for e in program.equations
+    ]
+    return Program(program.inputs, equations, program.outputs)
+
+
+def _with_derivatives(match: Match, push_forward: PushForward) -> list[Program]:
+    """The function of the values, and its derivatives in them, entry by entry."""
+    program = _function_of_values(match)
+    found = [program]
+    result = program.outputs[0].type
+    for _ in range(KNOWN - 1):
+        builder = Builder()
+        inputs = [builder.input(variable.type) for variable in program.inputs]
+        kind = inputs[0].type
+        ones = bind(FILL, builder=builder, shape=kind.shape, dtype=kind.dtype, value=1)
+        tangents = [ones.atom if n < len(match.values) else None for n in range(len(inputs))]
+        _, (slope,) = push_forward(builder, found[-1], inputs, tangents)
+        last = zeros(builder, result) if slope is None else Expression(builder, slope)
+        found.append(_quiet(builder.build([cast(last, result.dtype).atom])))
+    return found
+
+
+# --- the program that comes of it -----------------------------------------------------------------
+
+
+class _Writer:
+    """Writes a program again, with what was recognised in it."""
+
+    def __init__(
+        self,
+        program: Program,
+        functions: dict[Equation, Match],
+        squares: dict[Equation, Equation],
+        push_forward: PushForward,
+    ) -> None:
+        self.old = program
+        self.functions = functions
+        self.squares = squares
+        self.push_forward = push_forward
+        self.builder = Builder()
+        self.builder.inputs = list(program.inputs)
+        self.names: dict[Variable, Atom] = {variable: variable for variable in program.inputs}
+
+    def program(self) -> Program:
+        """The new program."""
+        loose = self._loose()
+        for number, equation in enumerate(self.old.equations):
+            self.builder.origin = number if equation.origin is None else equation.origin
+            self.builder.derived = equation.derived
+            op = equation.operation
+            if equation.primitive.name == "eigh":
+                used = used_vectors(self.old, loose, equation)
+                op = operation(equation.primitive, **{**equation.params, "used": used})
+            operands = [lookup(self.names, atom) for atom in equation.inputs]
+            results = self.builder.emit(op, operands)
+            self.names.update(zip(equation.outputs, results, strict=True))
+            self.builder.derived = True
+            if equation in self.squares:
+                root = self.squares[equation]
+                under = _under(root.primitive.name, [*map(self._expression, root.inputs)])
+                found = same_as(self._expression(equation.outputs[0]), under)
+                self.names[equation.outputs[0]] = found.atom
+            elif equation in self.functions:
+                found = self._function(equation, self.functions[equation])
+                self.names[equation.outputs[0]] = found.atom
+        self.builder.origin, self.builder.derived = None, False
+        return self.builder.build([lookup(self.names, atom) for atom in self.old.outputs])
+
+    def _expression(self, atom: Atom) -> Expression:
+        return Expression(self.builder, lookup(self.names, atom))
+
+    def _loose(self) -> list[Equation]:
+        """The equations that outputs depend on, otherwise than through functions of matrices."""
+        needed = {atom for atom in self.old.outputs if isinstance(atom, Variable)}
+        found = []
+        for equation in reversed(self.old.equations):
+            if not any(variable in needed for variable in equation.outputs):
+                continue
+            inputs: Sequence[Atom] = equation.inputs
+            match = self.functions.get(equation)
+            if match is None:
+                found.append(equation)
+            else:
+                others = [each.basis.against for each in (match.left, match.right)]
+                known = [each.atom for each in others if each is not None]
+                inputs = (match.source.inputs[0], *match.leaves, *known)
+                needed.update(v for v in match.source.outputs)
+            needed.update(atom for atom in inputs if isinstance(atom, Variable))
+        return found
+
+    # --- functions of matrices -------------------------------------------------------------------
+
+    def _function(self, equation: Equation, match: Match) -> Expression:
+        """The result of an equation, with the derivatives of the function of a matrix."""
+        value = self._expression(equation.outputs[0])
+        leaves = [lookup(self.names, leaf) for leaf in match.leaves]
+        fixed = [bind(STOP_GRADIENT, self._expression(each)) for each in match.source.outputs]
+        values = [bind(STOP_GRADIENT, self._expression(each)) for each in match.values]
+        g = []
+        for each in _with_derivatives(match, self.push_forward):
+            origin = self.builder.origin
+            (h,) = self.builder.inline(each, [*(x.atom for x in values), *leaves])
+            self.builder.origin, self.builder.derived = origin, True
+            g.append(self._whole(match, Expression(self.builder, h), values[0].shape))
+        if match.plain:
+            wanted = match.stack + match.left.row + match.right.row
+            order = tuple(match.result.index(letter) for letter in wanted)
+            found = self._spectral(match, permute(value, order), fixed, g)
+            return permute(found, inverse_permutation(order))
+        matrix = self._spectral(match, _matrix(match, fixed, g[0]), fixed, g)
+        found = self._contracted(match, matrix)
+        return same_as(value, found)  # type: ignore[no-any-return]
+
+    def _whole(self, match: Match, h: Expression, shape: tuple[int, ...]) -> Expression:
+        """A function on some of the values, which is zero on the others."""
+        picked = match.left.basis.picked
+        if picked is None:
+            return h
+        index = (*((0, n, 1) for n in shape[:-1]), picked)
+        return update(zeros(self.builder, array_type(shape, h.dtype)), h, index)
+
+    def _spectral(
+        self, match: Match, value: Expression, fixed: list[Any], g: list[Expression]
+    ) -> Expression:
+        a = self._expression(match.source.inputs[0])
+        if match.source.primitive.name == "svd":
+            sides = match.left.basis.side + match.right.basis.side
+            return _dilated(sides, value, a, fixed, g)
+        lower = match.source.params["lower"]
+        values, vectors = fixed
+        found: Expression = bind(SPECTRAL, value, values, vectors, a, *g, lower=lower)
+        return found
+
+    def _contracted(self, match: Match, matrix: Expression) -> Expression:
+        """The products of the function of a matrix with what the vectors were multiplied with."""
+        letters = match.stack + match.left.row + match.right.row
+        right = match.right
+        later = ["" if right.basis.against is None else right.letters + right.row, ""]
+        for operand, still in zip((match.left, match.right), later, strict=True):
+            if operand.basis.against is None:
+                continue
+            x = self._expression(operand.basis.against.atom)
+            x = conjugate(x) if operand.basis.against.conjugated else x
+            kept = set(match.result) | set(still)
+            result = "".join(c for c in dict.fromkeys(letters + operand.letters) if c in kept)
+            matrix = contract(matrix, x, f"{letters},{operand.letters}->{result}")
+            letters = result
+        return permute(matrix, tuple(letters.index(letter) for letter in match.result))
+
+
+def _vectors(operand: Operand, fixed: list[Any]) -> Expression:
+    """The vectors of an operand as columns, not conjugated."""
+    if operand.basis.source.primitive.name == "eigh":
+        return fixed[1]  # type: ignore[no-any-return]
+    u, s, vh, _ = fixed
+    return _first_columns(u if operand.basis.side == "u" else adjoint(vh), s.shape[-1])
+
+
+def _matrix(match: Match, fixed: list[Any], h: Any) -> Expression:
+    """V diag(h) V^H."""
+    left, right = _vectors(match.left, fixed), _vectors(match.right, fixed)
+    row = reshape(h, (*h.shape[:-1], 1, h.shape[-1]))
+    return multiply(left * row, adjoint(right))
+
+
+def _dilated(
+    sides: str, value: Expression, a: Expression, fixed: list[Any], g: list[Expression]
+) -> Expression:
+    """A function of singular values, as a block of a function of a Hermitian matrix."""
+    u, s, vh, _ = fixed
+    (*lead, rows, columns), count = a.shape, s.shape[-1]
+    size, rest = rows + columns, rows + columns - 2 * count
+    ranges = {"u": (0, rows, 1), "v": (rows, size, 1)}
+    stack = tuple((0, n, 1) for n in lead)
+    block = (*stack, ranges[sides[0]], ranges[sides[1]])
+    square = array_type((*lead, size, size), value.dtype)
+    whole = update(zeros(a.builder, square), value, block)
+    given = array_type(square.shape, u.dtype)
+    lower = (*stack, ranges["v"], ranges["u"])
+    big = update(zeros(a.builder, given), adjoint(cast(a, u.dtype)), lower)
+    none = zeros(a.builder, array_type((*lead, rest), s.dtype))
+    values = concatenate([s, -s, none] if rest else [s, -s], s.ndim - 1)
+    first = _first_columns(u, count), adjoint(_first_columns(adjoint(vh), count))
+    vectors = bind(DILATED_BASIS, *first)
+    # Vectors that complete the basis lie on the longer side.
+    filled = sides != ("uu" if rows > columns else "vv")
+    sign = 1 if sides[0] == sides[1] else -1
+    extended = []
+    for number, h in enumerate(g):
+        parts = [h, h if sign > 0 else -h]
+        if rest:
+            at_zero: Any = sum_axes(bind(ZERO_WEIGHTS, s) * h, (h.ndim - 1,))
+            if sign < 0 or (number == 0 and not filled):
+                at_zero = at_zero * 0.0
+            parts.append(broadcast_to(reshape(at_zero, (*lead, 1)), (*lead, rest)))
+        extended.append(concatenate(parts, h.ndim - 1))
+        sign = -sign
+    found = bind(SPECTRAL, whole, values, vectors, big, *extended, lower=True)
+    return take(found, block)
+
+
+def _first_columns(x: Expression, count: int) -> Expression:
+    """The first columns."""
+    if x.shape[-1] == count:
+        return x
+    return take(x, (*((0, n, 1) for n in x.shape[:-1]), (0, count, 1)))

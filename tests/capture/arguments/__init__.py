@@ -1,0 +1,1 @@
+"""A sweep over the arguments of NumPy's functions on traced arrays."""

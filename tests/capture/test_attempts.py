@@ -1,0 +1,82 @@
+"""Where the user's code catches an error, its cause is computed, and the values decide."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import adjoint as ad
+from tests.capture.comparing import same_derivative, same_values
+
+GOOD = np.array([[2.0, 0.5], [0.5, 1.0]])
+BAD = np.array([[1.0, 2.0], [2.0, 1.0]])
+
+
+def factor(K: Any) -> Any:
+    jitter = 0.0
+    while True:
+        try:
+            return np.linalg.cholesky(K + jitter * np.eye(len(K)))
+        except np.linalg.LinAlgError:
+            jitter = 2 * jitter + 0.7
+
+
+def guarded_root(x: Any) -> Any:
+    try:
+        return math.sqrt(x[0]) * x[1]
+    except ValueError:
+        return x[0] ** 2
+
+
+def guarded_solve(K: Any) -> Any:
+    try:
+        return np.linalg.solve(K, K[0])
+    except np.linalg.LinAlgError:
+        return K.sum(axis=0)
+    finally:
+        K = None
+
+
+@pytest.mark.parametrize("K", [GOOD, BAD], ids=["good", "bad"])
+def test_a_factorisation_is_tried_again(K: Any) -> None:
+    same_values(ad.vjp(factor, K)[0], factor(K))
+    same_values(ad.jit(factor)(K), factor(K))
+    same_derivative(factor, (K,))
+
+
+def test_one_compiled_function_takes_both_ways() -> None:
+    jitted = ad.jit(factor)
+    for K in (GOOD, BAD, GOOD, BAD):
+        same_values(jitted(K), factor(K))
+
+
+@pytest.mark.parametrize("x", [np.array([4.0, 3.0]), np.array([-4.0, 3.0])])
+def test_domain_errors_of_math(x: Any) -> None:
+    same_derivative(guarded_root, (x,))
+
+
+@pytest.mark.parametrize("K", [GOOD, np.ones((2, 2))], ids=["good", "singular"])
+def test_a_singular_matrix(K: Any) -> None:
+    same_values(ad.vjp(guarded_solve, K)[0], guarded_solve(K))
+
+
+def test_outside_of_a_try_nothing_is_computed() -> None:
+    def function(K: Any) -> Any:
+        try:
+            n = int("3")
+        except ValueError:
+            n = 0
+        return np.linalg.cholesky(K) * n
+
+    assert ad.jit(function)(GOOD).shape == (2, 2)
+    with pytest.raises(np.linalg.LinAlgError):
+        ad.jit(function)(BAD)
+
+
+def test_in_a_batch_the_run_decides() -> None:
+    assert ad.vmap(factor)(np.stack([GOOD, 2 * GOOD])).shape == (2, 2, 2)
+    with pytest.raises(np.linalg.LinAlgError):
+        ad.vmap(factor)(np.stack([GOOD, BAD]))

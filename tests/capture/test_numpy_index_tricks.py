@@ -1,0 +1,55 @@
+"""np.r_ and np.c_ with traced parts join what NumPy joins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy import c_ as columns
+
+import adjoint as ad
+
+X = np.array([0.5, -1.0, 2.0])
+FORMS: dict[str, Callable[[Any], Any]] = {
+    "numbers and arrays": lambda x: np.r_[0.0, x, x[0], 1:4],
+    "one part": lambda x: np.r_[x],
+    "lists": lambda x: np.r_[[x[0], 1.0], x],
+    "matrices": lambda x: np.r_[np.outer(x, x), np.ones((1, 3))],
+    "linspace": lambda x: np.r_[x[1] : x[2] : 4j, 0],
+    "range": lambda x: np.r_[x[1] : x[2] : 0.7],
+    "columns": lambda x: np.c_[x, [1, 2, 3], x**2],
+    "columns of matrices": lambda x: np.c_[np.outer(x, x), x],
+    "columns of numbers": lambda x: np.c_[x[0], 2.0],
+    "by name": lambda x: columns[x, x],
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_joins_as_numpy_does(form: str) -> None:
+    function = FORMS[form]
+    expected = np.asarray(function(X))
+    value, tangent = ad.jvp(function, (X,), (np.ones(3),))
+    assert np.shape(value) == expected.shape
+    assert value.dtype == expected.dtype
+    np.testing.assert_array_equal(value, expected)
+    moved = (function(X + 1e-6) - function(X - 1e-6)) / 2e-6
+    np.testing.assert_allclose(tangent, moved, atol=1e-8)
+    weights = np.cos(np.arange(expected.size)).reshape(expected.shape)
+    gradient = ad.grad(lambda x: np.sum(weights * function(x)))(X)
+    assert gradient.sum() == pytest.approx(np.sum(weights * tangent))
+
+
+def test_what_is_known_can_be_written_into() -> None:
+    def function(x: Any) -> Any:
+        a = np.r_[0.0, 1:3]
+        a[0] = x
+        return a.sum()
+
+    assert ad.grad(function)(2.0) == 1.0
+
+
+def test_strings_are_refused() -> None:
+    with pytest.raises(ad.errors.UnsupportedFunctionError, match=r"np\.r_\['0,2', \.\.\.\]"):
+        ad.grad(lambda x: np.r_["0,2", x, x].sum())(X)

@@ -1,0 +1,56 @@
+"""The examples of whole programs: what they find, and that all ways to their derivatives agree."""
+
+from __future__ import annotations
+
+import runpy
+from typing import Any
+
+import numpy as np
+import pytest
+
+import adjoint as ad
+from tests.architecture.modules import ROOT
+
+
+def example(name: str) -> dict[str, Any]:
+    return runpy.run_path(str(ROOT / "examples" / f"{name}.py"))
+
+
+def slope(function: Any, x: Any, direction: Any, step: float = 1e-5) -> Any:
+    return (function(x + step * direction) - function(x - step * direction)) / (2 * step)
+
+
+def test_an_epidemic_of_a_class_with_state() -> None:
+    names = example("epidemic")
+    loss, (point,) = names["epidemic"], names["inputs"]
+    direction = np.array([0.3, -1.0, 0.5])
+    value, gradient = ad.value_and_grad(loss)(point)
+    assert value == pytest.approx(loss(point))
+    assert gradient @ direction == pytest.approx(slope(loss, point, direction), rel=1e-6)
+    truth = np.log([0.4, 0.1, 0.001])
+    assert loss(truth) < 2 * 0.03**2 < value
+
+
+def test_a_particle_in_all_four_modes() -> None:
+    names = example("particle")
+    particle, forward = names["particle"], names["forward"]
+    found = [
+        outer(lambda w, inner=inner: particle(w, inner))(0.3)
+        for outer in (forward, ad.grad)
+        for inner in (forward, ad.grad)
+    ]
+    np.testing.assert_allclose(found, slope(particle, 0.3, 1.0), rtol=1e-6)
+    assert np.ptp(found) < 1e-12 * abs(found[0])
+
+
+def test_the_gradient_of_an_alignment_is_a_flow_from_corner_to_corner() -> None:
+    names = example("alignment")
+    distances = np.subtract.outer(names["SHORT"][::4], names["LONG"][::4]) ** 2
+    gradient = ad.jit(ad.grad(names["cost"]))
+    flow = gradient(distances)
+    direction = np.cos(np.arange(distances.size)).reshape(distances.shape)
+    assert np.vdot(flow, direction) == pytest.approx(slope(names["cost"], distances, direction))
+    assert flow[0, 0] == pytest.approx(1.0)
+    assert flow[-1, -1] == pytest.approx(1.0)
+    assert np.all(flow > 0)
+    assert np.all(flow.sum(axis=0) >= 1 - 1e-12)  # every column is passed

@@ -1,0 +1,115 @@
+"""Loops and branches made thinner."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import adjoint as ad
+from adjoint.base.arrays import array_type, type_of
+from adjoint.optimise import simplify
+from adjoint.primitives import UFUNCS
+from adjoint.primitives.bodies import interpreted
+from adjoint.primitives.control_flow import SCAN, SWITCH, WHILE
+from adjoint.program import Builder, Equation, Literal, Program, check_program, operation
+
+NUMBER = type_of(np.float64(1.0))
+ROWS = array_type((4,), np.dtype(float))
+
+
+def emit(builder: Builder, ufunc: Any, *operands: Any) -> Any:
+    return builder.emit(UFUNCS[ufunc].bare, operands)[0]
+
+
+def only(program: Program, name: str) -> Equation:
+    (found,) = (each for each in program.equations if each.primitive.name == name)
+    return found
+
+
+def thinner(program: Program, *values: Any) -> Program:
+    """The simplified program, which computes the same."""
+    made = check_program(simplify(program))
+    for one, other in zip(interpreted(program)(*values), interpreted(made)(*values), strict=True):
+        np.testing.assert_array_equal(one, other)
+    return made
+
+
+def scan(wanted: tuple[int, ...]) -> Program:
+    """A scan that carries y (which needs z), z, and an idle w, and stacks y and z + w."""
+    body = Builder()
+    factor, idle, y, z, w, row, other = (body.input(NUMBER) for _ in range(7))
+    following = [emit(body, np.add, y, z), emit(body, np.multiply, z, factor)]
+    following += [emit(body, np.add, w, idle), emit(body, np.sin, y)]
+    following.append(emit(body, np.add, emit(body, np.multiply, other, row), w))
+    outer = Builder()
+    inputs = [outer.input(NUMBER) for _ in range(5)] + [outer.input(ROWS) for _ in range(2)]
+    op = operation(
+        SCAN, body=body.build(following), constants=2, carried=3, length=4, reverse=False
+    )
+    results = outer.emit(op, [Literal(np.int64(4)), *inputs])
+    return outer.build([results[place] for place in wanted])
+
+
+VALUES = (0.5, 2.0, 1.0, 3.0, -1.0, np.arange(4.0), np.ones(4))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "constants", "carried", "scanned"),
+    [((0,), 1, 2, 0), ((1,), 1, 1, 0), ((3,), 1, 2, 0), ((4,), 1, 1, 2), ((0, 4), 2, 3, 2)],
+)
+def test_a_scan_carries_what_is_wanted(
+    wanted: tuple[int, ...], constants: int, carried: int, scanned: int
+) -> None:
+    found = only(thinner(scan(wanted), *VALUES), "scan")
+    assert found.params["constants"] == constants
+    assert found.params["carried"] == carried
+    assert len(found.inputs) == 1 + constants + carried + scanned
+
+
+def test_a_loop_carries_what_its_test_asks_for() -> None:
+    test, body, outer = Builder(), Builder(), Builder()
+    y, _, _ = (test.input(NUMBER) for _ in range(3))
+    asked = test.build([emit(test, np.less, y, Literal(np.float64(10.0)))])
+    y, z, w = (body.input(NUMBER) for _ in range(3))
+    one = Literal(np.float64(1.0))
+    following = [emit(body, np.add, y, one), emit(body, np.multiply, z, z), emit(body, np.sin, w)]
+    op = operation(
+        WHILE, test=asked, body=body.build(following), constants=0, carried=3, length=None
+    )
+    inputs = [outer.input(NUMBER) for _ in range(3)]
+    results = outer.emit(op, inputs)
+    found = only(thinner(outer.build([results[2]]), 0.0, 1.5, 2.0), "while")
+    assert found.params["carried"] == 2
+    assert len(found.outputs) == 3
+
+
+def test_branches_return_what_is_wanted() -> None:
+    branches = []
+    for ufunc in (np.sin, np.cos):
+        branch = Builder()
+        x, y = branch.input(NUMBER), branch.input(NUMBER)
+        branches.append(branch.build([emit(branch, ufunc, x), emit(branch, np.exp, y)]))
+    outer = Builder()
+    index = outer.input(type_of(np.int64(0)))
+    inputs = [outer.input(NUMBER) for _ in range(2)]
+    results = outer.emit(operation(SWITCH, branches=tuple(branches)), [index, *inputs])
+    found = only(thinner(outer.build([results[0]]), np.int64(1), 0.5, 2.0), "switch")
+    assert len(found.inputs) == 2
+    assert len(found.outputs) == 1
+
+
+def test_bodies_are_simplified() -> None:
+    def function(x: Any) -> Any:
+        return ad.fori_loop(0, 5, lambda k, y: np.sin(y) * np.sin(y) + k, x)
+
+    body = only(simplify(ad.program(function, 0.5).program), "scan").params["body"]
+    assert [each.primitive.name for each in body.equations].count("sin") == 1
+
+
+def test_rows_that_are_joined_in_order_are_a_part() -> None:
+    x = np.arange(12.0).reshape(6, 2)
+    for places, kept in ((range(1, 5), 1), (range(5, 0, -2), 1), ((0, 1, 3), 7)):
+        program = ad.program(lambda x, places=places: np.stack([x[k] for k in places]), x).program
+        assert len(thinner(program, x)) == kept

@@ -1,0 +1,161 @@
+"""`scipy.interpolate` under capture: with respect to points, data and abscissae."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import interpolate
+
+import adjoint as ad
+from tests.scipy.comparing import agrees, agrees_in_all_modes
+
+RNG = np.random.default_rng(0)
+X = np.cumsum(RNG.random(7) + 0.2)
+Y, YY = RNG.standard_normal(7), RNG.standard_normal((2, 7))
+T = np.linspace(X[0] + 0.1, X[-1] - 0.1, 5)
+TT = np.reshape(T, (5, 1)) * np.ones(2)
+GRID = (np.array([0.0, 1, 2.5]), np.array([0.0, 0.5, 2, 3]))
+VALUES = RNG.standard_normal((3, 4))
+POINTS = np.array([[0.3, 0.7], [1.4, 2.2], [2.0, 0.1]])
+
+ENDS: dict[str, Any] = {
+    "not-a-knot": "not-a-knot",
+    "natural": "natural",
+    "clamped": "clamped",
+    "slopes": ((1, 0.3), (2, 0.7)),
+    "bends": ((2, 0.1), (1, -0.4)),
+    "mixed": ("natural", "not-a-knot"),
+}
+Cases = dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]
+SPLINES: Cases = {
+    f"cubic {name} {nu}": (
+        lambda x, y, t, ends=ends, nu=nu: interpolate.CubicSpline(x, y, bc_type=ends)(t, nu),
+        (X, Y, T),
+    )
+    for name, ends in ENDS.items()
+    for nu in (0, 2)
+}
+OTHERS: Cases = {
+    "cubic rows": (lambda x, y: interpolate.CubicSpline(x, y, axis=1)(TT), (X, YY)),
+    "periodic": (
+        lambda x, y, t: interpolate.CubicSpline(
+            x, np.concatenate([y[:-1], y[:1]]), bc_type="periodic"
+        )(t),
+        (X, Y, T + 3.0),
+    ),
+    "two points": (lambda x, y: interpolate.CubicSpline(x, y)(x[:1] + 0.1), (X[:2], Y[:2])),
+    "three points": (lambda x, y: interpolate.CubicSpline(x, y)(x[:1] + 0.1), (X[:3], Y[:3])),
+    "integrate": (lambda x, y: interpolate.CubicSpline(x, y).integrate(x[0] + 0.1, x[3]), (X, Y)),
+    "derivative": (lambda x, y: interpolate.CubicSpline(x, y).derivative()(T), (X, Y)),
+    "antiderivative": (lambda x, y: interpolate.CubicSpline(x, y).antiderivative()(T), (X, Y)),
+    "hermite": (lambda x, y, d, t: interpolate.CubicHermiteSpline(x, y, d)(t), (X, Y, Y**2, T)),
+    "pchip": (lambda x, y, t: interpolate.PchipInterpolator(x, y)(t), (X, Y, T)),
+    "pchip rows": (lambda x, y: interpolate.PchipInterpolator(x, y, axis=1)(T, 1), (X, YY)),
+    "akima": (lambda x, y, t: interpolate.Akima1DInterpolator(x, y)(t), (X, Y, T)),
+    "makima": (
+        lambda x, y, t: interpolate.Akima1DInterpolator(x, y, method="makima")(t),
+        (X, Y, T),
+    ),
+    **{
+        f"make_interp_spline {k}": (
+            lambda y, t, k=k: interpolate.make_interp_spline(X, y, k, axis=1)(t, 1),
+            (YY, T),
+        )
+        for k in (1, 2, 3, 5)
+    },
+    "splev": (lambda c, t: interpolate.splev(t, (KNOTS, c, 3), 1), (Y, T)),
+    "BSpline": (lambda s, c, t: interpolate.BSpline(KNOTS * s, c, 3)(t), (1.0, Y, T)),
+    **{
+        f"interp1d {kind}": (lambda y, t, kind=kind: interpolate.interp1d(X, y, kind)(t), (Y, T))
+        for kind in ("linear", "cubic", "quadratic", "nearest", "previous", "next")
+    },
+    "interp1d data": (lambda x, y, t: interpolate.interp1d(x, y)(t), (X, YY, T)),
+    "interp1d beyond": (
+        lambda x, y, t: interpolate.interp1d(x, y, fill_value="extrapolate")(t),
+        (X, YY, T + 3.0),
+    ),
+    "interp1d filled": (
+        lambda y, t: interpolate.interp1d(X, y, bounds_error=False, fill_value=(1.0, 2.0))(t),
+        (Y, T + 1.0),
+    ),
+    **{
+        f"grid {method}": (
+            lambda v, p, method=method: interpolate.RegularGridInterpolator(GRID, v, method)(p),
+            (VALUES, POINTS),
+        )
+        for method in ("linear", "nearest")
+    },
+    "interpn": (lambda v, p: interpolate.interpn(GRID, v, p), (VALUES, POINTS)),
+    "grid beyond": (
+        lambda v, p: interpolate.RegularGridInterpolator(
+            GRID, v, bounds_error=False, fill_value=None
+        )(p),
+        (VALUES, POINTS + 1.0),
+    ),
+}
+KNOTS = interpolate.make_interp_spline(X, Y).t
+CASES: Cases = {**SPLINES, **OTHERS}
+
+CUBIC = interpolate.CubicSpline(X, Y)
+MADE: dict[str, Any] = {
+    "CubicSpline": CUBIC,
+    "its derivative": CUBIC.derivative(),
+    "Pchip": interpolate.PchipInterpolator(X, YY, axis=1),
+    "BSpline": interpolate.make_interp_spline(X, Y),
+    "UnivariateSpline": interpolate.UnivariateSpline(X, Y, s=0.1),
+    "interp1d": interpolate.interp1d(X, Y),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_value_and_derivatives(name: str) -> None:
+    function, args = CASES[name]
+    agrees(function, *args)
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_interpolants_that_scipy_made_outside(name: str) -> None:
+    interpolant = MADE[name]
+    agrees(lambda t: interpolant(t), T)
+    agrees(interpolant, T)
+
+
+def test_methods_of_interpolants_made_outside() -> None:
+    agrees(lambda t: CUBIC.derivative()(t) + CUBIC(t, 2), T)
+    agrees(lambda a: CUBIC.integrate(a, 3.0), X[1])
+
+
+class Table:
+    """A spline kept in an object."""
+
+    def __init__(self) -> None:
+        self.spline = CUBIC
+
+    def squared(self, t: Any) -> Any:
+        return self.spline(t) ** 2
+
+
+def test_an_interpolant_in_an_object() -> None:
+    agrees(Table().squared, T)
+
+
+def test_all_modes() -> None:
+    agrees_in_all_modes(lambda t: np.sum(CUBIC(t) ** 2), T)
+    agrees_in_all_modes(lambda y: np.sum(interpolate.CubicSpline(X, y)(T) ** 3), Y)
+    agrees_in_all_modes(
+        lambda p: np.sum(interpolate.interpn(GRID, VALUES, p) ** 2), POINTS, tolerance=1e-5
+    )
+
+
+def test_what_is_outside_and_what_is_refused() -> None:
+    with pytest.raises(ValueError, match="outside the interpolation range"):
+        ad.grad(lambda t: interpolate.interp1d(X, Y)(t))(X[-1] + 1.0)
+    with pytest.raises(ad.errors.UnsupportedFunctionError, match="Use CubicSpline"):
+        ad.grad(lambda x: interpolate.make_interp_spline(x, Y)(T).sum())(X)
+    with pytest.raises(ad.errors.UnsupportedFunctionError, match="kind='cubik'"):
+        ad.grad(lambda y: interpolate.interp1d(X, y, "cubik")(T).sum())(Y)
+    with pytest.raises(ad.errors.ShapeError, match="as many values"):
+        ad.grad(lambda y: interpolate.CubicSpline(X[:-1], y)(T).sum())(Y)

@@ -1,0 +1,154 @@
+"""`scipy.linalg` under capture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import linalg
+
+import adjoint as ad
+from tests.scipy.comparing import agrees, agrees_in_all_modes
+
+RNG = np.random.default_rng(1)
+A = RNG.standard_normal((3, 3)) + 3 * np.eye(3)
+S = A @ A.T
+b, B, c, r = (RNG.standard_normal(shape) for shape in (3, (3, 2), 4, 3))
+W = np.array([[2.0, 0.3], [0.1, 1.5]])
+V = np.array([[1.0, 0.2], [0.4, 3.0]])
+BAND = RNG.standard_normal((3, 4)) + np.array([[0.0], [4.0], [0.0]])
+HALF = RNG.standard_normal((2, 4)) + np.array([[0.0], [4.0]])
+LONG = c + np.array([4.0, 0.0, 0.0, 0.0])
+
+
+def sym(a: Any) -> Any:
+    return a + a.T
+
+
+MATRIX_FUNCTIONS = ("expm", "sinm", "cosm", "tanm", "sinhm", "coshm", "tanhm", "logm", "sqrtm")
+
+CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    **{name: (getattr(linalg, name), (W,)) for name in MATRIX_FUNCTIONS},
+    "polar": (linalg.polar, (W,)),
+    "polar left": (lambda a: linalg.polar(a, side="left"), (W,)),
+    "expm_frechet": (linalg.expm_frechet, (W, V)),
+    "fractional_matrix_power that is whole": (
+        lambda a: linalg.fractional_matrix_power(a, 2.0),
+        (-W,),
+    ),
+    "lstsq of a vector": (lambda a: linalg.lstsq(a, np.ones(3))[:2], (A[:, :2],)),
+    "fractional_matrix_power": (lambda a: linalg.fractional_matrix_power(a, 0.3), (W,)),
+    "solve_sylvester": (linalg.solve_sylvester, (W, V, V)),
+    "solve_continuous_lyapunov": (linalg.solve_continuous_lyapunov, (W, V)),
+    "solve_discrete_lyapunov": (linalg.solve_discrete_lyapunov, (W / 4, V)),
+    "solve": (linalg.solve, (A, b)),
+    "solve pos": (lambda a, b: linalg.solve(sym(a), b, assume_a="pos"), (S, B)),
+    "solve sym lower": (lambda a, b: linalg.solve(sym(a), b, assume_a="sym", lower=True), (S, b)),
+    "solve transposed": (lambda a, b: linalg.solve(a, b, transposed=True), (A, b)),
+    "solve_triangular": (lambda a, b: linalg.solve_triangular(a, b, lower=True), (A, B)),
+    "solve_triangular T": (lambda a, b: linalg.solve_triangular(a, b, trans="T"), (A, b)),
+    "solve_triangular unit": (
+        lambda a, b: linalg.solve_triangular(a, b, unit_diagonal=True),
+        (A, b),
+    ),
+    **{
+        name: (getattr(linalg, name), (A,))
+        for name in ["inv", "det", "pinv", "norm", "svdvals", "lu", "lu_factor"]
+        if name != "lu_factor"
+    },
+    "cholesky": (lambda a: linalg.cholesky(sym(a)), (S,)),
+    "cholesky lower": (lambda a: linalg.cholesky(sym(a), lower=True), (S,)),
+    "cho_solve": (lambda a, b: linalg.cho_solve(linalg.cho_factor(sym(a)), b), (S, b)),
+    "cho_solve lower": (
+        lambda a, b: linalg.cho_solve(linalg.cho_factor(sym(a), lower=True), b),
+        (S, B),
+    ),
+    "lu permuted": (lambda a: linalg.lu(a, permute_l=True), (A[::-1],)),
+    "lu_solve": (lambda a, b: linalg.lu_solve(linalg.lu_factor(a), b), (A[::-1], B)),
+    "lu_solve T": (lambda a, b: linalg.lu_solve(linalg.lu_factor(a), b, trans=1), (A[::-1], b)),
+    "eigh values": (lambda a: linalg.eigh(sym(a), eigvals_only=True), (A,)),
+    "eigh general": (lambda a, b: linalg.eigh(sym(a), sym(b))[0], (A, S)),
+    "eigh vectors": (lambda a, b: np.abs(linalg.eigh(sym(a), sym(b))[1]), (A, S)),
+    "eigvals": (lambda a: linalg.eigvals(a).real, (S,)),
+    "qr": (lambda a: linalg.qr(a, mode="economic"), (A,)),
+    "block_diag": (linalg.block_diag, (A, B)),
+    "toeplitz": (linalg.toeplitz, (c,)),
+    "toeplitz two": (linalg.toeplitz, (c, r)),
+    "circulant": (linalg.circulant, (c,)),
+    "hankel": (linalg.hankel, (c,)),
+    "hankel two": (linalg.hankel, (c, LONG)),
+    "companion": (linalg.companion, (LONG,)),
+    "khatri_rao": (linalg.khatri_rao, (A, S)),
+    "solve_banded": (lambda ab, b: linalg.solve_banded((1, 1), ab, b), (BAND, c)),
+    "solveh_banded": (linalg.solveh_banded, (HALF, c)),
+    "solve_toeplitz": (linalg.solve_toeplitz, (LONG, c)),
+    "solve_circulant": (linalg.solve_circulant, (LONG, c)),
+    "matmul_toeplitz": (lambda c, x: linalg.matmul_toeplitz((c, c), x), (LONG, c)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_value_and_derivatives(name: str) -> None:
+    function, args = CASES[name]
+    agrees(function, *args)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a: np.sum(linalg.expm(0.3 * a) ** 2),
+        lambda a: np.sum(linalg.sqrtm(a) * a),
+        lambda a: np.sum(linalg.solve_sylvester(a, a.T, a @ a) ** 2),
+        lambda a: np.sum(linalg.solve_triangular(a, a[:, 0], lower=True) ** 2),
+        lambda a: np.sum(linalg.toeplitz(a[0]) @ a),
+    ],
+    ids=["expm", "sqrtm", "sylvester", "triangular", "toeplitz"],
+)
+def test_all_modes(function: Any) -> None:
+    agrees_in_all_modes(function, W)
+
+
+def test_in_single_precision_and_complex() -> None:
+    single = W.astype(np.float32)
+    value, slope = ad.jvp(linalg.expm, (single,), (single,))
+    assert value.dtype == slope.dtype == np.float32
+    z = W + 0.2j * V
+    direction = V + 0.1j * W
+    _, slope = ad.jvp(linalg.logm, (z,), (direction,))
+    step = 1e-6
+    difference = linalg.logm(z + step * direction) - linalg.logm(z - step * direction)
+    np.testing.assert_allclose(slope, difference / (2 * step), rtol=1e-6)
+    gradient = ad.grad(lambda z: np.sum(np.abs(linalg.expm(z)) ** 2))(z)
+    ahead, behind = (np.sum(np.abs(linalg.expm(z + s * direction)) ** 2) for s in (step, -step))
+    slope = np.sum((np.conj(gradient) * direction).real)
+    np.testing.assert_allclose(slope, (ahead - behind) / (2 * step), rtol=1e-6)
+
+
+def test_a_real_matrix_without_a_real_root_is_refused() -> None:
+    with pytest.raises(ad.errors.LinearAlgebraError, match="Pass a complex array"):
+        ad.jvp(linalg.sqrtm, (np.diag([-1.0, 2.0]),), (np.eye(2),))
+
+
+def test_what_is_refused_says_why() -> None:
+    with pytest.raises(ad.errors.UnsupportedFunctionError, match=r"scipy.linalg.schur.*no rule"):
+        ad.grad(lambda a: linalg.schur(a)[0].sum())(A)
+    with pytest.raises(ad.errors.UnsupportedFunctionError, match="assume_a"):
+        ad.grad(lambda a: linalg.solve(a, b, assume_a="banded").sum())(A)
+    with pytest.raises(ad.errors.UnsupportedFunctionError, match="does not pivot"):
+        ad.grad(lambda a: linalg.qr(a, pivoting=True)[0].sum())(A)
+    with pytest.raises(ad.errors.UnsupportedFunctionError, match="type=1"):
+        ad.grad(lambda a: linalg.eigh(a, S, type=2)[0].sum())(A)
+
+
+def test_the_diagonal_of_a_hermitian_matrix_is_read_as_real() -> None:
+    skew = np.diag([0.3j, -1.0j, 2.0j])
+    b = np.array([1.0, 2.0, 3.0])
+
+    def solution(a: Any) -> Any:
+        return linalg.solve(a, b, assume_a="her")
+
+    value, slope = ad.jvp(solution, (S + skew,), (skew,))
+    np.testing.assert_allclose(value, solution(S + skew), rtol=1e-12)
+    np.testing.assert_array_equal(slope, 0)
