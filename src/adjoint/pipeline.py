@@ -33,6 +33,7 @@ from adjoint.optimise import is_tape_length, lengthened, roll, simplify
 from adjoint.program import Literal, Program, Variable, all_equations, check_program
 
 CACHE_LIMIT: Final = 1024
+_REPETITIVE: Final = 5_000  # equations without loops from which repeated work is merged first
 
 
 _Key = tuple[bool, int | None, bool]
@@ -378,6 +379,8 @@ def prepare(
     with collector_at_rest():
         program = captured.program()
         rolled = roll(program) if rolls else program
+        if rolled is program and len(program) > _REPETITIVE:
+            program = rolled = simplify(program)
         try:
             try:
                 derived, watched, facts = derive(rolled, kind)

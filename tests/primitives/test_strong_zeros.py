@@ -39,7 +39,6 @@ ROWS: dict[str, tuple[Callable[..., Any], tuple[Any, ...], list[float]]] = {
     "multiply": (guarded(np.multiply), (X, INFINITE), [0, 2]),
     "log of log": (guarded(lambda x: np.log(np.log(x + 1.0))), (X,), [0, 0.2 / np.log(5)]),
     "norm": (lambda x: np.sqrt(sum_axes(np.square(x), (0,))), (np.zeros(2),), [0, 0]),
-    "arctan2": (guarded(lambda x: np.arctan2(x, x)), (X,), [0, 0]),
 }
 
 

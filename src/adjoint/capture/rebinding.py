@@ -221,8 +221,7 @@ def is_users(function: types.FunctionType) -> bool:
 
 def is_ours(function: types.FunctionType) -> bool:
     """Whether a function is one of this package's, also where it wraps one of the user's."""
-    home: str = function.__globals__.get("__name__") or ""
-    return home.partition(".")[0] == "adjoint"
+    return function.__code__.co_filename.startswith(_PACKAGE)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -231,6 +230,7 @@ def is_users_file(path: str) -> bool:
     return not path.startswith(_LIBRARIES)
 
 
+_PACKAGE = __file__.rpartition("capture")[0]
 protocols.IS_USERS_FILE = is_users_file
 
 
@@ -293,8 +293,10 @@ def _code_of(function: types.FunctionType) -> types.CodeType:
 
 
 def _make_clone(function: types.FunctionType, facts: CodeFacts) -> Clone:
-    names = _globals_of(function.__globals__)
-    if facts.stores_globals:
+    # In what this package wraps around a function of the user's, that function alone is rebound.
+    ours = is_ours(function)
+    names: Any = function.__globals__ if ours else _globals_of(function.__globals__)
+    if facts.stores_globals and not ours:
         _storing.add(names)
     closure, replaced, writes = [], [], facts.writes
     waiting: list[tuple[Any, Any]] = []
@@ -313,7 +315,8 @@ def _make_clone(function: types.FunctionType, facts: CodeFacts) -> Clone:
         closure.append(own)
         if own is not cell:
             replaced.append((cell, content))
-    copy = types.FunctionType(_code_of(function), names, function.__name__, None, tuple(closure))
+    code = function.__code__ if ours else _code_of(function)
+    copy = types.FunctionType(code, names, function.__name__, None, tuple(closure))
     copy.__qualname__ = function.__qualname__
     copy.__module__ = function.__module__
     copy.__doc__ = function.__doc__
@@ -357,8 +360,7 @@ def rebound(function: Any) -> Clone:
         if known is None and shadow_of(function) is None:
             known = clone(function)
         if known is not None:
-            # What wraps a function of the user's captures it itself, and is not to be changed.
-            return Clone(function, known.writes, ()) if is_ours(function) else known
+            return known
     new, writes = rebind(function)
     if new is function and not isinstance(function, type):
         # An object with __call__: its method, on the same object.

@@ -26,7 +26,7 @@ _SMALL: Final = (
 )  # bytes up to which a lifted array is always copied, so that later writes to it cannot be seen
 # Records from which equal ones are merged before anything is derived: what a recursion computes
 # again and again would be derived as often.
-_LONG: Final = 10_000
+_LONG: Final = 200_000
 _SCALARS: Final = {
     float: array_type((), np.dtype(float), True),
     int: array_type((), np.dtype(int), True),

@@ -16,7 +16,7 @@ from adjoint.base.arrays import ArrayType
 from adjoint.base.errors import NativeUnavailableError
 from adjoint.calculus import machine_code
 from adjoint.executors import NumpyExecutor
-from adjoint.executors.native import executor
+from adjoint.executors.native import executor, lower
 from adjoint.program import Equation, Program
 
 _PYTHON = {"f": float, "c": complex, "i": int}
@@ -130,6 +130,12 @@ class FakeLowering:
     refuses: bool = False
     made: list[FakeFunction] = field(default_factory=list)
     Options: Callable[..., Options] = Options
+
+    def programs_within(self, equation: Equation) -> tuple[Program, ...]:
+        return lower.programs_within(equation)
+
+    def hindrance(self, equation: Equation, precise: bool) -> Equation | None:
+        return lower.hindrance(equation, precise)
 
     def lowerable(self, equation: Equation, precise: bool) -> bool:
         return equation.primitive.name not in self.cannot
