@@ -246,3 +246,15 @@ def test_a_comprehension_puts_back_a_name_that_was_not_bound() -> None:
         return found[0] + found[1]
 
     check(values)
+
+
+def test_an_array_of_no_axes_is_an_array() -> None:
+    def f(x: Any) -> Any:
+        t = np.array(x)
+        assert isinstance(t, np.ndarray)
+        assert not isinstance(t * 1.0, np.ndarray)
+        t[...] += 1.0
+        return t * x
+
+    assert ad.grad(f)(np.float64(3.0)) == 7.0
+    assert ad.grad(f)(3.0) == 7.0

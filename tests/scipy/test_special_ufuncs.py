@@ -273,3 +273,19 @@ def test_scaled_functions_are_analytic_nowhere() -> None:
     z = np.array([0.3 + 0.2j])
     with pytest.raises(ad.errors.MissingRuleError, match="not analytic"):
         ad.jvp(lambda z: special.jve(1.0, z), (z,), (z,))
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [("pdtrik", (0.9, 0.05)), ("stdtridf", (0.1, 2.0)), ("chndtrinc", (0.39, 0.4, 0.9))],
+)
+def test_the_end_of_the_range_where_there_is_no_solution_does_not_move(
+    name: str, arguments: tuple[float, ...]
+) -> None:
+    inverse = getattr(special, name)
+    for place in (0, len(arguments) - 1):
+
+        def along(t: Any, place: int = place) -> Any:
+            return inverse(*arguments[:place], t, *arguments[place + 1 :])
+
+        assert ad.jvp(along, (arguments[place],), (1.0,))[1] == 0.0

@@ -21,7 +21,7 @@ from adjoint.capture.table import (
     stored,
 )
 from adjoint.capture.traced import Traced, concrete, from_array, is_known, unwrap
-from adjoint.capture.views import copy_of, maybe_alias, overwrite
+from adjoint.capture.views import as_cell, copy_of, maybe_alias, overwrite
 from adjoint.primitives.conversion import CAST
 from adjoint.primitives.selection import SELECT
 from adjoint.primitives.sorting import ARGSORT
@@ -338,6 +338,8 @@ def array(a: Any, dtype: Any = None, *, copy: Any = True, ndmin: int = 0, **_: A
     result = asarray(a, dtype)
     if copy and type(result) is Traced and result is a:
         result = _copy(result)
+    if result is not a and type(result) is Traced and not result.ndim:
+        result = as_cell(result)  # an array of no axes, which is no scalar
     missing = ndmin - np.ndim(result)
     return np.reshape(result, (1,) * missing + result.shape) if missing > 0 else result
 

@@ -136,11 +136,20 @@ row(
     on=(_PART, _SHAPES, between(0.5, 2.0)),
 )
 row("chndtridf", _INVERSE, _INVERSE, _INVERSE, on=(between(1.0, 5.0), _PART, _SHAPES))
+
+
+def _solved(slope: Any, found: Any, wanted: Any) -> Any:
+    """The slope of a solution; zero where SciPy has none, and gives an end of the range."""
+    return select(np.less(np.absolute(found - wanted), _SOLVED), slope, 0.0)
+
+
 row(
     "chndtrinc",
-    lambda x, df, p, nc: _noncentral_chi(df, 0, nc, x) / _noncentral_chi(df, 2, nc, x),
+    lambda x, df, p, nc: _solved(
+        _noncentral_chi(df, 0, nc, x) / _noncentral_chi(df, 2, nc, x), call("chndtr", x, df, nc), p
+    ),
     _DEGREES,
-    lambda x, df, p, nc: -1 / _noncentral_chi(df, 2, nc, x),
+    lambda x, df, p, nc: _solved(-1 / _noncentral_chi(df, 2, nc, x), call("chndtr", x, df, nc), p),
     on=(between(4.0, 5.0), _SHAPE, between(0.3, 0.5)),
 )
 
@@ -155,11 +164,6 @@ _K = constant_number(2.0)
 row("pdtr", COUNT, lambda k, m, y: -_poisson(k, m), on=(_K, _LINE))
 row("pdtrc", COUNT, lambda k, m, y: _poisson(k, m), on=(_K, _LINE))
 row("pdtri", COUNT, lambda k, y, m: -1 / _poisson(k, m), on=(constant_number(2), _PART))
-
-
-def _solved(slope: Any, found: Any, wanted: Any) -> Any:
-    """The slope of a solution; zero where SciPy has none, and gives an end of the range."""
-    return select(np.less(np.absolute(found - wanted), _SOLVED), slope, 0.0)
 
 
 row(
