@@ -1,4 +1,4 @@
-"""Sample calls for the tables of `adjoint.capture.coverage`, where `rows.py` has none that fits.
+"""Sample calls for the tables of `adjoint.capture.numpy.coverage`, where `rows.py` has none.
 
 Differentiable: functions of x (2, 3), positive, v (3,), z complex (3,), s a scalar. Constant: of
 the same. Refused: calls that hand a traced array over.

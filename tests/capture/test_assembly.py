@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from adjoint.capture.assembly import depths, put_together, taken_apart
-from adjoint.capture.interception import rewritten
+from adjoint.capture.bytecode.assembly import depths, put_together, taken_apart
+from adjoint.capture.clones.interception import rewritten
 
 MODULES = [argparse, collections, inspect, textwrap, dis]
 

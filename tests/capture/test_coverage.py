@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import adjoint as ad
-from adjoint.capture.coverage import CONSTANT, DIFFERENTIABLE, REFUSED, as_markdown
+from adjoint.capture.numpy.coverage import CONSTANT, DIFFERENTIABLE, REFUSED, as_markdown
 from tests.capture.comparing import (
     direction,
     is_inexact,

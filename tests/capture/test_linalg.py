@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import adjoint as ad
-from adjoint.capture.table import FUNCTIONS
+from adjoint.capture.numpy.table import FUNCTIONS
 from adjoint.spaces import Symmetric
 
 linalg = np.linalg

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import adjoint as ad
-from adjoint.capture.table import FUNCTIONS
+from adjoint.capture.numpy.table import FUNCTIONS
 from tests.capture.comparing import captured_value, is_inexact, leaves, same_derivative, same_values
 from tests.capture.coverage_samples import CONSTANTS, SAMPLES
 from tests.capture.rows import ARGUMENTS, ROWS

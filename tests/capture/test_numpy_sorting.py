@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import adjoint as ad
-from adjoint.capture.numpy_sorting import METHODS
+from adjoint.capture.numpy.reducing.sorting import METHODS
 
 X = np.array([0.5, 2.0, -1.0, 3.0])
 MANY = np.random.default_rng(2).normal(size=(3, 5))

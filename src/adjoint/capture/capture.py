@@ -12,9 +12,9 @@ import numpy as np
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, type_of
 from adjoint.base.errors import AdjointError, ArgumentTypeError, DroppedDerivativeError
-from adjoint.capture.rebinding import is_users_file, rebound, store_globals
-from adjoint.capture.trace import Trace, check_plain, current, enter, leave
-from adjoint.capture.traced import Traced, from_slot, settle, slot_in
+from adjoint.capture.clones.rebinding import is_users_file, rebound, store_globals
+from adjoint.capture.recording.trace import Trace, check_plain, current, enter, leave
+from adjoint.capture.recording.traced import Traced, from_slot, settle, slot_in
 from adjoint.program import Program
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from adjoint.capture.array_api import NUMPY
+from adjoint.capture.numpy.array_api import NUMPY
 
 
 def __getattr__(name: str) -> Any:

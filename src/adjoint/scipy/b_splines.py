@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.errors import UnsupportedFunctionError
-from adjoint.capture.scipy_table import implements_scipy, is_traced
-from adjoint.capture.table import as_array
-from adjoint.capture.traced import concrete
+from adjoint.capture.numpy.table import as_array
+from adjoint.capture.recording.traced import concrete
+from adjoint.capture.scipy.table import implements_scipy, is_traced
 from adjoint.scipy.piecewise import at_places, column, placed
 
 # --- splines of any degree ------------------------------------------------------------------------

@@ -18,9 +18,9 @@ from adjoint.calculus.implicit.layout import Rows
 from adjoint.calculus.implicit.problems import Problem, Solver
 from adjoint.calculus.jacobian import jacobian
 from adjoint.capture import sealed
-from adjoint.capture.scipy_table import implements_scipy, refuses_scipy
-from adjoint.capture.table import as_array
-from adjoint.capture.traced import concrete
+from adjoint.capture.numpy.table import as_array
+from adjoint.capture.recording.traced import concrete
+from adjoint.capture.scipy.table import implements_scipy, refuses_scipy
 
 
 def _as_tuple(args: Any) -> tuple[Any, ...]:

@@ -18,9 +18,9 @@ from adjoint.base.errors import NotConvergedError, UnsupportedFunctionError, Val
 from adjoint.calculus.control_flow import scan
 from adjoint.calculus.control_flow.bodies import capture_body
 from adjoint.calculus.implicit.recording import apply_or_run
-from adjoint.capture.scipy_table import implements_scipy
-from adjoint.capture.table import as_array
-from adjoint.capture.traced import concrete, from_array, peek
+from adjoint.capture.numpy.table import as_array
+from adjoint.capture.recording.traced import concrete, from_array, peek
+from adjoint.capture.scipy.table import implements_scipy
 from adjoint.pipeline import compile_program
 from adjoint.primitives.custom import Marks
 from adjoint.primitives.initial_value import STEPS, Steps

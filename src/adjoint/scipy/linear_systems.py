@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.errors import LinearAlgebraError, UnsupportedFunctionError
-from adjoint.capture.scipy_table import implements_scipy
-from adjoint.capture.table import as_operand
-from adjoint.capture.traced import concrete
+from adjoint.capture.numpy.table import as_operand
+from adjoint.capture.recording.traced import concrete
+from adjoint.capture.scipy.table import implements_scipy
 
 
 def _columns(solve: Any, right: Any) -> Any:

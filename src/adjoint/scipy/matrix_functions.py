@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.errors import UnsupportedFunctionError
-from adjoint.capture.scipy_table import implements_scipy, refuses_scipy
-from adjoint.capture.table import as_operand, perform
+from adjoint.capture.numpy.table import as_operand, perform
+from adjoint.capture.scipy.table import implements_scipy, refuses_scipy
 from adjoint.primitives.matrix_functions import MATRIX_FUNCTION, SYLVESTER
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from adjoint.capture.shadows import shadow_of
+from adjoint.capture.clones.shadows import shadow_of
 
 
 def member(part: str, name: str) -> Any:

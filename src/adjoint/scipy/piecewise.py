@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.errors import UnsupportedFunctionError
-from adjoint.capture.table import as_array
-from adjoint.capture.traced import Traced, from_array
+from adjoint.capture.numpy.table import as_array
+from adjoint.capture.recording.traced import Traced, from_array
 
 # --- evaluation -----------------------------------------------------------------------------------
 

@@ -17,8 +17,8 @@ from adjoint.base.arrays import array_type
 from adjoint.base.errors import UnsupportedFunctionError, ValueNeededError
 from adjoint.calculus.control_flow.bodies import capture_body
 from adjoint.calculus.implicit.recording import apply_or_run
-from adjoint.capture.scipy_table import implements_scipy, refuses_scipy
-from adjoint.capture.table import as_array, as_operand
+from adjoint.capture.numpy.table import as_array, as_operand
+from adjoint.capture.scipy.table import implements_scipy, refuses_scipy
 from adjoint.pipeline import Compiled, compile_program, watch_all
 from adjoint.primitives.custom import Marks
 from adjoint.primitives.integrals import INTEGRAL, Integral

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.errors import UnsupportedFunctionError
-from adjoint.capture.scipy_table import implements_scipy, refuses_scipy
-from adjoint.capture.sparse import SparseTraced, entries_of, is_sparse
-from adjoint.capture.table import as_array, perform
-from adjoint.capture.traced import concrete
+from adjoint.capture.numpy.table import as_array, perform
+from adjoint.capture.recording.traced import concrete
+from adjoint.capture.scipy.sparse import SparseTraced, entries_of, is_sparse
+from adjoint.capture.scipy.table import implements_scipy, refuses_scipy
 from adjoint.primitives.sparse import SPARSE_SOLVE
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.errors import ShapeError
-from adjoint.capture.scipy_table import implements_scipy
-from adjoint.capture.table import as_array
+from adjoint.capture.numpy.table import as_array
+from adjoint.capture.scipy.table import implements_scipy
 from adjoint.scipy.piecewise import PiecewisePolynomial, column
 
 # --- cubic interpolation --------------------------------------------------------------------------

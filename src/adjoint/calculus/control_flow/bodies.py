@@ -8,16 +8,7 @@ from typing import Any, Final, NamedTuple
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, array_type, is_numeric
 from adjoint.base.errors import ArgumentTypeError, DTypeError, ShapeError
-from adjoint.capture import (
-    Captured,
-    Traced,
-    apply,
-    capture,
-    current,
-    is_known,
-    traced_type,
-    wrap,
-)
+from adjoint.capture import Captured, Traced, apply, capture, current, is_known, traced_type, wrap
 from adjoint.pipeline import prepare, run, watch_all
 from adjoint.primitives.conversion import cast
 from adjoint.primitives.expression import Expression

@@ -25,7 +25,7 @@ from adjoint.calculus.implicit.quadratic_solver import (
 from adjoint.calculus.implicit.systems import Bound, SolveRows
 from adjoint.calculus.stopping import stop_gradient
 from adjoint.capture import Traced, current
-from adjoint.capture.table import as_array
+from adjoint.capture.numpy.table import as_array
 
 
 def quadratic_program(

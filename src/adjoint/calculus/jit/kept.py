@@ -18,8 +18,8 @@ from adjoint.base.unpacking import is_flat, unpacking
 from adjoint.calculus.jit.paths import Difference, Path, Staged, Tree, following, turn_to
 from adjoint.calculus.jit.stages import cut
 from adjoint.capture import Captured, Traced, capture, current, is_known, traced_type, unwrap
-from adjoint.capture.guards import Guard
-from adjoint.capture.trace import check_plain
+from adjoint.capture.recording.guards import Guard
+from adjoint.capture.recording.trace import check_plain
 from adjoint.executors.native.executor import Piece
 from adjoint.pipeline import prepare, run
 from adjoint.program import Program

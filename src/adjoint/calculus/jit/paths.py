@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from adjoint.calculus.jit.stages import Cut, StageProgram
-from adjoint.capture.guards import Guard, answer_to
+from adjoint.capture.recording.guards import Guard, answer_to
 from adjoint.optimise.simplify import eliminate_dead_code
 from adjoint.pipeline import Compiled, compile_program
 from adjoint.program import Program, Variable

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjoint.base.arrays import type_of
-from adjoint.capture.guards import DONE, WHOLE, Guard
+from adjoint.capture.recording.guards import DONE, WHOLE, Guard
 from adjoint.pipeline import watch_all
 from adjoint.primitives import PRIMITIVES, UFUNCS
 from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable

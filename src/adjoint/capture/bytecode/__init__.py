@@ -1,0 +1,1 @@
+"""Floor 4, bytecode: what is known of CPython's instructions."""

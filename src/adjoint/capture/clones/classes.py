@@ -1,0 +1,188 @@
+"""Stand-ins for classes that are called and asked about: `float(t)`, `type(t) is float`.
+
+A traced array is none of NumPy's classes; it answers as the one that NumPy would have there.
+"""
+
+from __future__ import annotations
+
+import builtins
+import types
+from typing import Any, Final
+
+import numpy as np
+
+from adjoint.capture.clones.shadow_ufuncs import ShadowUfunc
+from adjoint.capture.numpy.making import values as numpy_values
+from adjoint.capture.numpy.operators import python_number
+from adjoint.capture.numpy.table import any_traced, refused
+from adjoint.capture.recording.traced import Traced
+
+# Looked up on the stand-in itself, and not on what it stands for.
+_OWN: Final = frozenset(
+    {
+        *("__class__", "__delattr__", "__dict__", "__dir__", "__getattribute__", "__init__"),
+        *("__init_subclass__", "__setattr__", "__slots__", "__subclasshook__", "__weakref__"),
+    }
+)
+_stand_ins: dict[type, Any] = {}
+
+
+class _Number(type):
+    """The type of stand-ins for float and its like.
+
+    Calls keep traced values, everything else is the original's.
+    """
+
+    original: type
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and issubclass(cls.original, np.generic):
+            (value,) = args
+            if any_traced(args) or type(value) is Traced:
+                return numpy_values.asarray(value, np.dtype(cls.original))
+        if len(args) == 1 and type(args[0]) is Traced:
+            value = args[0]
+            if value.size != 1:
+                raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
+            dtype = np.dtype(cls.original)
+            value = value.reshape(()) if value.ndim else value
+            value = value if value.dtype == dtype else numpy_values.astype(value, dtype)
+            return value if issubclass(cls.original, np.generic) else python_number(value)
+        if cls.original is complex and any_traced(args):
+            real, imaginary = args
+            return real + 1j * imaginary
+        return cls.original(*args, **kwargs)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return is_instance(instance, cls.original)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(original_type(subclass), cls.original)
+
+    def __eq__(cls, other: object) -> Any:
+        # A dtype on the other side knows whether it is this one's.
+        return True if original_type(other) is cls.original else NotImplemented
+
+    def __hash__(cls) -> int:
+        return hash(cls.original)
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(cls.original, name)
+
+    def __repr__(cls) -> str:
+        return repr(cls.original)
+
+
+def original_type(kind: Any) -> Any:
+    """The type that a stand-in stands for."""
+    return kind.original if issubclass(type(kind), _Number) else kind
+
+
+def _members(original: type) -> dict[str, Any]:
+    members = {name: getattr(original, name) for name in dir(original) if name not in _OWN}
+    members["original"] = original
+    if issubclass(original, float):
+        members["__match_args__"] = ("real",)  # `case float(v)` is the number itself
+    return members
+
+
+def stand_in(original: Any) -> Any:
+    """The stand-in of a class of numbers, which can be used as a dtype too."""
+    # NumPy takes a class with a `dtype` for that dtype.
+    members = {**_members(original), "dtype": np.dtype(original)}
+    made = _stand_ins[original] = _Number(original.__name__, (), members)
+    return made
+
+
+class _Refused(_Number):
+    """The type of stand-ins for NumPy's classes that are not made of traced values."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if any_traced(args) or any_traced(kwargs.values()):
+            raise refused(cls.original)
+        return cls.original(*args, **kwargs)
+
+
+def refusing(original: Any) -> Any:
+    """The stand-in of a class that takes no traced values."""
+    members = {"original": original}
+    if issubclass(original, np.generic):
+        members["dtype"] = np.dtype(original)
+    made = _stand_ins[original] = _Refused(original.__name__, (), members)
+    return made
+
+
+def class_of(value: Any) -> type:
+    """The class of a value; of a traced one, that which NumPy would have in its place."""
+    if type(value) is not Traced:
+        return type(value)
+    if value.type.weak:
+        return _PYTHON[value.type.dtype.kind]
+    state = value._state
+    scalar = value.ndim == 0 and not (state is not None and state.cell)
+    return value.dtype.type if scalar else np.ndarray
+
+
+_PYTHON: Final[dict[str, type]] = {"f": float, "c": complex, "i": int, "b": bool}
+
+
+def type_of_value(*args: Any, **kwargs: Any) -> Any:
+    """`type(x)` in a clone."""
+    if len(args) == 1:
+        return class_of(*args)
+    name, bases, members = args
+    return type(name, tuple(map(original_type, bases)), members, **kwargs)
+
+
+def called_class(kind: type) -> Any:
+    """What makes a value of a class in a clone: its stand-in, if there is one."""
+    return type_of_value if kind is type else _stand_ins.get(kind, kind)
+
+
+class Same:
+    """`asker @ (a, b)` is `a is b`, where a stand-in is what it stands for."""
+
+    __slots__ = ("inverted",)
+
+    def __init__(self, inverted: bool) -> None:
+        self.inverted = inverted
+
+    def __matmul__(self, pair: tuple[Any, Any]) -> bool:
+        one, other = pair
+        if one is not other and isinstance(one, type) and isinstance(other, type):
+            one, other = original_type(one), original_type(other)
+        return (one is other) is not self.inverted
+
+
+def build_class(body: Any, name: str, *bases: Any, **keywords: Any) -> Any:
+    """`class name(*bases)` in a clone."""
+    return builtins.__build_class__(body, name, *map(original_type, bases), **keywords)
+
+
+def is_instance(value: Any, kinds: Any) -> bool:
+    """`isinstance` in a clone."""
+    if isinstance(kinds, tuple):
+        return any(is_instance(value, kind) for kind in kinds)
+    if isinstance(kinds, types.UnionType):
+        return any(is_instance(value, kind) for kind in kinds.__args__)
+    kind = original_type(kinds)
+    if type(value) is Traced and isinstance(kind, type):
+        return issubclass(class_of(value), kind)
+    return isinstance(value.__wrapped__ if type(value) is ShadowUfunc else value, kind)
+
+
+def is_subclass(one: Any, kinds: Any) -> bool:
+    """`issubclass` in a clone."""
+    if isinstance(kinds, tuple):
+        return any(is_subclass(one, kind) for kind in kinds)
+    if isinstance(kinds, types.UnionType):
+        return any(is_subclass(one, kind) for kind in kinds.__args__)
+    return issubclass(original_type(one), original_type(kinds))
+
+
+BUILTINS: dict[str, Any] = {
+    "float": stand_in(builtins.float),
+    "complex": stand_in(builtins.complex),
+    "isinstance": is_instance,
+    "issubclass": is_subclass,
+}

@@ -1,0 +1,287 @@
+"""The code of a clone: what Python looks up through an object is looked up by us.
+
+Names are rebound by the clone's globals, but methods are found through classes and functions
+through containers. So in a clone's code each `x.name` asks `Attribute("name")`, and what is called
+asks `CALLEE`; where classes of the user's overload operators, those ask too. Objects, classes and
+their functions stay as they are: only the clone's code differs. Code that cannot be changed (of a
+Python that is not known) runs as it is, and errors say the rest.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import sys
+import types
+from typing import Any
+
+import numpy as np
+
+from adjoint.capture.bytecode.assembly import Instruction, depths, put_together, taken_apart
+from adjoint.capture.bytecode.writing import Writing
+from adjoint.capture.clones.adopting import NAMED
+from adjoint.capture.clones.attempts import note_attempts
+from adjoint.capture.clones.overloads import OPERATORS, families_of
+from adjoint.capture.clones.reaching import (
+    CALLEE,
+    Above,
+    Attribute,
+    BodyName,
+    ClassOf,
+    DeletedName,
+    Method,
+    StoredName,
+    Written,
+    WrittenName,
+)
+from adjoint.capture.clones.rebinding import is_users_file
+from adjoint.capture.recording import protocols
+
+_KNOWN = (3, 11) <= sys.version_info[:2] <= (3, 13)
+_NULL_LAST = sys.version_info >= (3, 13)  # PUSH_NULL comes after what is called
+_METHOD_FLAG = sys.version_info >= (3, 12)  # of LOAD_ATTR, where 3.11 has LOAD_METHOD
+_OPCODES: Any = dis.opmap
+_MATRIX_PRODUCT = 4  # the argument of BINARY_OP for @
+_DEPTH = 3  # how much more of the stack the instructions use that are put in
+
+
+class _Constants:
+    """The constants of code, to which others are added."""
+
+    def __init__(self, code: types.CodeType) -> None:
+        self.values = list(code.co_consts)
+        self.added: dict[int, int] = {}
+
+    def place(self, value: Any) -> int:
+        """Where a constant stands."""
+        if id(value) not in self.added:
+            self.added[id(value)] = len(self.values)
+            self.values.append(value)
+        return self.added[id(value)]
+
+
+class _Rewriting:
+    """One code object being rewritten.
+
+    plain: names whose attributes, and which when called, need no asking: modules and builtins.
+    families: which operators are asked for.
+    """
+
+    def __init__(
+        self, code: types.CodeType, plain: frozenset[str], families: frozenset[str]
+    ) -> None:
+        self.code = code
+        self.plain = plain
+        self.families = families
+        self.constants = _Constants(code)
+        self.instructions = taken_apart(code)
+        found = depths(self.instructions, code)
+        self.depths: list[int] = [] if found is None else found
+        self.last: dict[int, Instruction] = {}  # what was put last at each height of the stack
+        self.found: set[Instruction] = set()  # those that look up what is in a module
+        self.writing = Writing(code, self.instructions, self.depths)
+
+    def build(self) -> types.CodeType | None:
+        """The new code; None where it cannot be made."""
+        if not self.depths:
+            return None
+        for number, constant in enumerate(self.constants.values):
+            if isinstance(constant, types.CodeType):
+                inner = _Rewriting(constant, self.plain, self.families).build()
+                if inner is None:
+                    return None
+                self.constants.values[number] = inner
+        groups = [self._group(number) for number in range(len(self.instructions))]
+        places = [each.place for each in self.instructions]
+        values = tuple(self.constants.values)
+        made = put_together(self.code, places, groups, values, _DEPTH)
+        note_attempts(made)
+        return made
+
+    def _made(self, instruction: Instruction, name: str, argument: int = 0) -> Instruction:
+        return Instruction(_OPCODES[name], argument, instruction.positions)
+
+    def _asked(self, instruction: Instruction, asker: Any) -> list[Instruction]:
+        """What replaces the top of the stack by `asker @ top`."""
+        return [
+            self._made(instruction, "LOAD_CONST", self.constants.place(asker)),
+            self._made(instruction, "SWAP", 2),
+            self._made(instruction, "BINARY_OP", _MATRIX_PRODUCT),
+        ]
+
+    def _null(self, instruction: Instruction) -> list[Instruction]:
+        """What marks the top of the stack as something to be called."""
+        null = [self._made(instruction, "PUSH_NULL")]
+        return null if _NULL_LAST else [*null, self._made(instruction, "SWAP", 2)]
+
+    def _group(self, number: int) -> list[Instruction]:
+        instruction, depth = self.instructions[number], self.depths[number]
+        if depth < 0:
+            return [instruction]  # never reached
+        name = instruction.name
+        if name == "LOAD_METHOD" or name == "LOAD_ATTR":
+            group = self._attribute(number)
+        elif name == "LOAD_SUPER_ATTR":
+            group = self._super(instruction)
+        elif name == "LOAD_GLOBAL":
+            group = self._global(number)
+        elif name == "PUSH_NULL" and _NULL_LAST:
+            known = self._is_plain(self.instructions[number - 1])
+            group = [*([] if known else self._asked(instruction, CALLEE)), instruction]
+        elif not _NULL_LAST and name in _CALLS:
+            group = self._call(number, depth)
+        elif name == "LOAD_NAME":
+            asker = BodyName.of(self.code.co_names[instruction.argument])
+            nothing = self._made(instruction, "LOAD_CONST", self.constants.place(None))
+            group = [nothing, *self._asked(instruction, asker)]
+        elif name in ("STORE_GLOBAL", "DELETE_GLOBAL"):
+            group = self._global_bound(instruction)
+        elif name in OPERATORS:
+            group = self._operator(number)
+        elif name.startswith("STORE_"):
+            group = self._store(instruction)
+        else:
+            group = [instruction]
+        self._note(instruction, number)
+        return group
+
+    def _note(self, instruction: Instruction, number: int) -> None:
+        """Keep what is put on the stack, from which a call tells that it is one of a function."""
+        if number + 1 < len(self.depths) and self.depths[number + 1] > 0:
+            top = self.depths[number + 1] - 1
+            self.last[top] = instruction
+            if instruction.name == "LOAD_GLOBAL" and instruction.argument & 1:
+                self.last[top - 1] = instruction
+
+    def _attribute(self, number: int) -> list[Instruction]:
+        instruction = self.instructions[number]
+        method, place = instruction.name == "LOAD_METHOD", instruction.argument
+        if _METHOD_FLAG:
+            method, place = bool(place & 1), place >> 1
+        owner = self.instructions[number - 1]
+        if self._is_plain(owner):
+            argument = place << 1 if _METHOD_FLAG else place
+            group = [self._made(instruction, "LOAD_ATTR", argument)]
+            self.found.add(instruction)
+        else:
+            kind = Method if method else Written if self.writing.into(number) else Attribute
+            name = self.code.co_names[place]
+            kind = ClassOf if name == "__class__" else kind
+            group = self._asked(instruction, kind.of(name))
+        return [*group, *self._null(instruction)] if method else group
+
+    def _is_plain(self, owner: Instruction) -> bool:
+        """Whether an instruction looks up the name of a module or builtin, or what is in one."""
+        if owner in self.found:
+            return True
+        if owner.name != "LOAD_GLOBAL":
+            return False
+        return self.code.co_names[owner.argument >> 1] in self.plain
+
+    def _super(self, instruction: Instruction) -> list[Instruction]:
+        """`super().name`, from 3.12 on one instruction."""
+        method, name = instruction.argument & 1, self.code.co_names[instruction.argument >> 2]
+        group = [self._made(instruction, "BUILD_TUPLE", 3)]
+        group += self._asked(instruction, Above.of(name))
+        return [*group, *self._null(instruction)] if method else group
+
+    def _global(self, number: int) -> list[Instruction]:
+        """A name that is looked up to be called, from 3.13 on, or to be written into."""
+        instruction = self.instructions[number]
+        called = instruction.argument & 1
+        if not called and self.writing.into(number):
+            name = self.code.co_names[instruction.argument >> 1]
+            nothing = self._made(instruction, "LOAD_CONST", self.constants.place(None))
+            asked = self._asked(instruction, WrittenName.of(name))
+            return [nothing, *asked, self._made(instruction, "POP_TOP"), instruction]
+        if not _NULL_LAST or not called or self._is_plain(instruction):
+            return [instruction]
+        load = self._made(instruction, "LOAD_GLOBAL", instruction.argument & ~1)
+        return [load, *self._asked(instruction, CALLEE), *self._null(instruction)]
+
+    def _call(self, number: int, depth: int) -> list[Instruction]:
+        """A call, before 3.13: what is called lies below its arguments, above a mark."""
+        instruction = self.instructions[number]
+        if instruction.name == "CALL_FUNCTION_EX":
+            above = 1 + (instruction.argument & 1)
+        elif self.instructions[number - 1].name in ("PRECALL", "KW_NAMES"):
+            return [instruction]  # asked there already
+        else:
+            counted = self.instructions[number + (instruction.name == "KW_NAMES")]
+            above = counted.argument
+        place = depth - above - 2
+        mark, called = self.last.get(place), self.last.get(place + 1)
+        if mark is None or called is None or not _is_mark(mark) or self._is_plain(called):
+            return [instruction]
+        swap, again = (
+            [self._made(instruction, "SWAP", above + 1)] if above else [] for _ in range(2)
+        )
+        return [*swap, *self._asked(instruction, CALLEE), *again, instruction]
+
+    def _store(self, instruction: Instruction) -> list[Instruction]:
+        """What is bound to a name under which it is written into."""
+        group = []
+        for below in self.writing.names(instruction):
+            swap = [self._made(instruction, "SWAP", 2)] if below else []
+            group += [*swap, *self._asked(instruction, NAMED), *swap]
+        return [*group, instruction]
+
+    def _global_bound(self, instruction: Instruction) -> list[Instruction]:
+        """A global that is assigned or deleted: that of the module, and at once."""
+        name = self.code.co_names[instruction.argument]
+        end = self._made(instruction, "POP_TOP")
+        if instruction.name == "STORE_GLOBAL":
+            return [*self._asked(instruction, StoredName.of(name)), end]
+        nothing = self._made(instruction, "LOAD_CONST", self.constants.place(None))
+        return [nothing, *self._asked(instruction, DeletedName.of(name)), end]
+
+    def _operator(self, number: int) -> list[Instruction]:
+        instruction, before = self.instructions[number], self.instructions[number - 1]
+        family, count, asker = OPERATORS[instruction.name]
+        if family not in self.families or (family == "identity" and before.name == "LOAD_CONST"):
+            return [instruction]
+        pack = [self._made(instruction, "BUILD_TUPLE", count)] if count > 1 else []
+        return [*pack, *self._asked(instruction, asker(instruction.argument))]
+
+
+def _is_mark(instruction: Instruction) -> bool:
+    """Whether an instruction marks what comes next as something to be called."""
+    name = instruction.name
+    return name == "PUSH_NULL" or (name == "LOAD_GLOBAL" and bool(instruction.argument & 1))
+
+
+_CALLS = frozenset({"CALL", "PRECALL", "KW_NAMES", "CALL_FUNCTION_EX"})
+# What needs no asking: its attributes are not the user's, and by name it is rebound already.
+_PLAIN = (
+    *(types.ModuleType, types.FunctionType, types.BuiltinFunctionType),
+    *(np.ufunc, type(np.sum)),
+)
+
+
+def rewritten(code: types.CodeType, names: dict[str, Any]) -> types.CodeType:
+    """The code of a clone. names: the globals of the original."""
+    if not _KNOWN:
+        return code
+    plain = frozenset(name for name in _names_of(code) if _is_plain(name, names))
+    made = _Rewriting(code, plain, families_of(names)).build()
+    return code if made is None else made
+
+
+def _names_of(code: types.CodeType) -> set[str]:
+    found = set(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            found |= _names_of(constant)
+    return found
+
+
+def _is_plain(name: str, names: dict[str, Any]) -> bool:
+    if name not in names:
+        return name != "type" and hasattr(builtins, name)
+    value = names[name]
+    if isinstance(value, types.ModuleType) and is_users_file(getattr(value, "__file__", "") or ""):
+        return getattr(value, "__file__", None) is None  # a builtin module, such as math
+    return isinstance(value, _PLAIN)
+
+
+protocols.REWRITTEN = rewritten

@@ -1,0 +1,259 @@
+"""Operators of the user's classes: `a + b`, `a[k]`, `for x in a`, with clones of their methods.
+
+Each asker does what Python does for the operator, in the same order of calls; see
+`interception.py`.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import types
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from adjoint.base.errors import ValueNeededError
+from adjoint.capture.clones.classes import BUILTINS, Same
+from adjoint.capture.clones.reaching import is_reached, is_users_class, is_users_kind, noted
+from adjoint.capture.clones.rebinding import clone
+from adjoint.capture.recording.traced import Traced, from_array
+
+
+def special(owner: Any, name: str) -> Any:
+    """A special method of an object, bound: a clone if it is the user's; None if there is none.
+
+    As Python, look it up in the classes alone, and not in their metaclass.
+    """
+    kind = type(owner)
+    for each in kind.__mro__:
+        if name in each.__dict__:
+            found: Any = each.__dict__[name]
+            if is_reached(found):
+                return types.MethodType(noted(clone(found)), owner)
+            bind: Any = getattr(type(found), "__get__", None)
+            return found if bind is None else bind(found, owner, kind)
+    return None
+
+
+class _Binary:
+    """`asker @ (a, b)` is `a + b` or the like, with the order of calls that Python has."""
+
+    __slots__ = ("names", "plain", "symbol")
+
+    def __init__(self, name: str, symbol: str, in_place: bool) -> None:
+        bare = name.strip("_")
+        self.symbol = symbol + "=" * in_place
+        self.plain: Callable[[Any, Any], Any] = getattr(operator, f"__{'i' * in_place}{bare}__")
+        self.names = (f"__i{bare}__" if in_place else "", f"__{bare}__", f"__r{bare}__")
+
+    def __matmul__(self, operands: tuple[Any, Any]) -> Any:
+        one, other = operands
+        first, second = type(one), type(other)
+        if not is_users_kind(first) and not is_users_kind(second):
+            if first is str and self.symbol == "%":
+                return one % other  # written out, as `float` looks for it: see `escape.py`
+            return self.plain(one, other)
+        in_place, forward, reflected = self.names
+        joins = _is_sequence(first)  # which comes last, as Python has it
+        calls = [] if joins else [(one, forward, other)]
+        if first is not second:
+            first_asked = _goes_first(first, second, reflected) or _is_scalar(one)
+            calls.insert(0 if first_asked else len(calls), (other, reflected, one))
+        if in_place and not joins:
+            calls.insert(0, (one, in_place, other))
+        for owner, name, argument in calls:
+            method = special(owner, name)
+            if method is not None:
+                result = method(argument)
+                if result is not NotImplemented:
+                    return result
+        if joins:
+            join = getattr(one, in_place, None) or getattr(one, forward)
+            return join(other)
+        if forward == "__mul__" and _is_sequence(second) and hasattr(first, "__index__"):
+            return other * operator.index(one)
+        symbol = "** or pow()" if self.symbol == "**" else self.symbol
+        raise TypeError(
+            f"unsupported operand type(s) for {symbol}: "
+            f"'{_type_name(one)}' and '{_type_name(other)}'"
+        )
+
+
+def _goes_first(first: type, second: type, reflected: str) -> bool:
+    """Whether the right operand is asked first: its class refines the method of the left one's."""
+    if second in first.__mro__ or first not in second.__mro__:
+        return False
+    own = getattr(second, reflected, None)
+    return own is not None and own is not getattr(first, reflected, None)
+
+
+def _is_sequence(kind: type) -> bool:
+    """Whether it joins and repeats as lists do: that has no reflected form."""
+    return hasattr(kind, "__add__") and not hasattr(kind, "__radd__") and _is_builtin(kind.__add__)
+
+
+def _is_builtin(method: Any) -> bool:
+    return type(method) is types.WrapperDescriptorType
+
+
+def _type_name(value: Any) -> str:
+    if type(value) is not Traced:
+        return type(value).__name__
+    if value.type.weak:
+        return type(value.dtype.type(0).item()).__name__
+    return "numpy.ndarray" if value.ndim else f"numpy.{value.dtype}"
+
+
+def _is_scalar(value: Any) -> bool:
+    """Whether it is a scalar of NumPy's, which leaves operators to an object's reflected ones."""
+    return isinstance(value, np.generic) or (type(value) is Traced and value.ndim == 0)
+
+
+class _Negative:
+    """`asker @ a` is `-a`."""
+
+    __slots__ = ()
+
+    def __matmul__(self, operand: Any) -> Any:
+        if is_users_kind(type(operand)):
+            method = special(operand, "__neg__")
+            if method is not None:
+                return method()
+        return -operand
+
+
+class _Iterator:
+    """`asker @ a` is what a loop over `a` asks for the next value."""
+
+    __slots__ = ()
+
+    def __matmul__(self, operand: Any) -> Any:
+        made = _iter(operand)
+        return _Steps(made) if is_users_kind(type(made)) else made
+
+
+def _iter(operand: Any, *sentinel: Any) -> Any:
+    """`iter` in a clone."""
+    method = special(operand, "__iter__") if is_users_kind(type(operand)) else None
+    if method is None or sentinel:
+        return iter(operand, *sentinel)
+    made = method()
+    kind = type(made)
+    if not hasattr(kind, "__next__"):  # on which the interpreter would crash
+        raise TypeError(f"iter() returned non-iterator of type '{kind.__name__}'")
+    return made
+
+
+class _Steps:
+    """An iterator of the user's in a loop, whose `__next__` runs as a clone."""
+
+    __slots__ = ("iterator",)
+
+    def __init__(self, iterator: Any) -> None:
+        self.iterator = iterator
+
+    def __iter__(self) -> _Steps:
+        return self
+
+    def __next__(self) -> Any:
+        return _next(self.iterator)
+
+
+def _next(iterator: Any, *default: Any) -> Any:
+    """`next` in a clone."""
+    method = special(iterator, "__next__") if is_users_kind(type(iterator)) else None
+    if method is None:
+        return next(iterator, *default)
+    if not default:
+        return method()
+    try:
+        return method()
+    except StopIteration:
+        return default[0]
+
+
+class _Item:
+    """`asker @ (a, key)` is `a[key]`."""
+
+    __slots__ = ()
+
+    def __matmul__(self, operands: tuple[Any, Any]) -> Any:
+        owner, key = operands
+        if is_users_kind(type(owner)):
+            method = special(owner, "__getitem__")
+            if method is not None:
+                return method(key)
+        try:
+            return owner[key]
+        except ValueNeededError:
+            # An array of the user's, at a place that is known in a round of a loop alone.
+            if type(owner) is not np.ndarray:
+                raise
+            return from_array(owner)[key]
+
+
+_BINARY: Final = {  # in the order of the argument of BINARY_OP
+    **{"add": "+", "and": "&", "floordiv": "//", "lshift": "<<", "matmul": "@", "mul": "*"},
+    **{"mod": "%", "or": "|", "pow": "**", "rshift": ">>", "sub": "-", "truediv": "/", "xor": "^"},
+}
+_BINARIES: Final = [
+    *(_Binary(name, symbol, False) for name, symbol in _BINARY.items()),
+    *(_Binary(name, symbol, True) for name, symbol in _BINARY.items()),
+]
+_NEGATIVE: Final = _Negative()
+_ITERATOR: Final = _Iterator()
+_ITEM: Final = _Item()
+# By instruction: the family that it belongs to, how many operands it has, and who is asked.
+OPERATORS: Final[dict[str, tuple[str, int, Callable[[int], Any]]]] = {
+    "BINARY_OP": ("arithmetic", 2, _BINARIES.__getitem__),
+    "UNARY_NEGATIVE": ("arithmetic", 1, lambda _: _NEGATIVE),
+    "BINARY_SUBSCR": ("items", 2, lambda _: _ITEM),
+    "GET_ITER": ("iteration", 1, lambda _: _ITERATOR),
+    "IS_OP": ("identity", 2, (Same(False), Same(True)).__getitem__),
+}
+
+
+def _over(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A builtin that iterates over its first argument, which may be an object of the user's."""
+
+    @functools.wraps(function)
+    def stand_in(*args: Any, **kwargs: Any) -> Any:
+        if args and is_users_kind(type(args[0])):
+            args = (_ITERATOR @ args[0], *args[1:])
+        return function(*args, **kwargs)
+
+    return stand_in
+
+
+def _sum(iterable: Any, /, start: Any = 0) -> Any:
+    values = list(_ITERATOR @ iterable)
+    if not any(is_users_kind(type(value)) for value in (start, *values)):
+        return sum(values, start)
+    return functools.reduce(lambda one, other: _BINARIES[0] @ (one, other), values, start)
+
+
+BUILTINS.update(
+    {
+        "sum": functools.wraps(sum)(_sum),
+        "iter": functools.wraps(iter)(_iter),
+        "next": functools.wraps(next)(_next),
+        **{each.__name__: _over(each) for each in (sorted, min, max, any, all)},
+    }
+)
+_FAMILIES: Final = {
+    **{f"__{prefix}{name}__": "arithmetic" for name in _BINARY for prefix in ("", "r", "i")},
+    **{"__neg__": "arithmetic", "__getitem__": "items", "__iter__": "iteration"},
+}
+
+
+def families_of(names: dict[str, Any]) -> frozenset[str]:
+    """Which operators are asked for: items, and what the user's classes among names overload."""
+    found = {"items", "identity"}
+    for value in list(names.values()):
+        if isinstance(value, type) and is_users_kind(value):
+            for kind in value.__mro__:
+                if is_users_class(kind):
+                    found.update(_FAMILIES[name] for name in vars(kind) if name in _FAMILIES)
+    return frozenset(found)

@@ -1,0 +1,419 @@
+"""What a clone finds through objects: attributes, and what it calls.
+
+Each is looked up as Python does, through the object's own class, and what is found there of the
+user's functions runs as a clone. `asker @ object` is how a clone's code asks: that is the shortest
+which all versions of the interpreter have alike; see `interception.py`.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+import weakref
+from typing import Any, Final
+
+import numpy as np
+
+from adjoint.capture.clones.adopting import adopt_attribute, adopt_name
+from adjoint.capture.clones.classes import BUILTINS, called_class, class_of
+from adjoint.capture.clones.rebinding import (
+    Clone,
+    Rebound,
+    clone,
+    is_users,
+    is_users_file,
+    known_clone,
+    rebind,
+)
+from adjoint.capture.clones.shadow_ufuncs import ShadowUfunc
+from adjoint.capture.clones.shadows import ShadowModule
+from adjoint.capture.recording.trace import current
+from adjoint.capture.recording.traced import Traced
+from adjoint.spaces.polynomials.series import KINDS
+
+# Whose attributes are never the user's functions, so that they are looked up at once.
+_DIRECT: Final = frozenset(
+    {
+        *(Traced, ShadowModule, ShadowUfunc, np.ndarray, np.float64, np.random.Generator),
+        *(list, dict, str, tuple, set, float, int, complex, type(None)),
+    }
+)
+# What is never called, or is called as it is.
+_INERT: Final = frozenset(
+    {
+        *_DIRECT,
+        *(bool, np.float32, np.int64, np.bool_, np.complex128, range, bytes),
+    }
+)
+_ABSENT: Final = object()
+_foreign: set[type] = {*_INERT}
+_users: dict[int, weakref.ref[type]] = {}  # by identity: no class is kept alive
+_LIMIT: Final = 4096
+_MADE_IN_PYTHON: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE
+
+
+def is_users_kind(kind: type) -> bool:
+    """Whether a class, or one that it inherits from, is written by the user."""
+    if kind in _foreign:
+        return False
+    place = id(kind)
+    if place in _users:
+        return True
+    if any(map(is_users_class, kind.__mro__)):
+        _users[place] = weakref.ref(kind, lambda _: _users.pop(place, None))
+        return True
+    if len(_foreign) < _LIMIT:
+        _foreign.add(kind)
+    return False
+
+
+def is_users_class(kind: type) -> bool:
+    """Whether a class itself is written by the user, whatever it inherits from."""
+    name = getattr(kind, "__module__", None) or ""
+    if name == "builtins":  # that of classes too that are made without a `__name__` around them
+        return bool(kind.__flags__ & _MADE_IN_PYTHON)
+    if name.partition(".")[0] in ("adjoint", "numpy"):
+        return False
+    if name == "__main__":
+        return True
+    module = sys.modules.get(name)
+    file = getattr(module, "__file__", None)
+    # Without a file: an interactive session, or code that was compiled from a string.
+    if file is None:
+        return name not in sys.builtin_module_names
+    return is_users_file(file)
+
+
+def noted(made: Clone) -> Any:
+    """A clone about to be called: note that it may write into arrays that it did not make."""
+    if made.writes:
+        trace = current()
+        if trace is not None:
+            trace.expect_writes()
+    return made.call
+
+
+def is_reached(function: Any) -> bool:
+    """Whether a function is one of the user's that is no clone yet."""
+    return (
+        type(function) is types.FunctionType
+        and type(function.__globals__) is not Rebound
+        and is_users(function)
+    )
+
+
+def clone_of(function: types.FunctionType) -> Clone | None:
+    """The clone of a function, if it is the user's and no clone yet."""
+    made = known_clone(function)
+    if made is None and is_reached(function):
+        made = clone(function)
+    return made
+
+
+def reached(value: Any) -> Any:
+    """What was found through an object: a clone if it is a function of the user's."""
+    kind = type(value)
+    if kind in _INERT:
+        return value
+    if kind is types.FunctionType and not is_reached(value):
+        return rebind(value)[0]
+    if kind is types.MethodType:
+        if is_reached(value.__func__):
+            return types.MethodType(noted(clone(value.__func__)), value.__self__)
+        return value
+    if kind in _REBOUND:
+        new, writes = rebind(value)
+        return noted(Clone(new, writes, ()))
+    if kind.__module__.startswith("scipy."):  # an interpolant, say
+        return rebind(value)[0]
+    return value
+
+
+_CACHED: Final = type(functools.lru_cache(lambda: None))
+_REBOUND: Final = frozenset(
+    {
+        types.FunctionType,
+        types.BuiltinFunctionType,
+        types.ModuleType,
+        functools.partial,
+        np.ufunc,
+        np.vectorize,
+        _CACHED,
+        type(np.sum),
+        *KINDS,
+    }
+)
+
+
+# --- attributes -----------------------------------------------------------------------------------
+
+
+class Attribute:
+    """`Attribute("name") @ object` is `object.name`, reached."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @classmethod
+    @functools.lru_cache(maxsize=4096)
+    def of(cls, name: str) -> Attribute:
+        """One for a name, the same while it is kept."""
+        return cls(name)
+
+    def __matmul__(self, owner: Any) -> Any:
+        kind = type(owner)
+        if kind in _DIRECT:
+            return getattr(owner, self.name)
+        if is_users_kind(kind):
+            return _look_up(owner, self.name)
+        if kind is super:
+            return _look_up_above(owner, self.name)
+        return reached(getattr(owner, self.name))
+
+
+class Above(Attribute):
+    """`Above("name") @ (super, kind, object)` is `super(kind, object).name`, reached."""
+
+    __slots__ = ()
+
+    def __matmul__(self, parts: tuple[Any, Any, Any]) -> Any:
+        made, kind, owner = parts
+        above = made(kind, owner)
+        if type(above) is super:
+            return _look_up_above(above, self.name)
+        return reached(getattr(above, self.name))
+
+
+class Written(Attribute):
+    """`Written("name") @ object` is `object.name`, which is about to be written into."""
+
+    __slots__ = ()
+
+    def __matmul__(self, owner: Any) -> Any:
+        if type(owner) not in _DIRECT:
+            adopt_attribute(owner, self.name)
+        return super().__matmul__(owner)
+
+
+class WrittenName(Attribute):
+    """`WrittenName("name") @ None` says that a module's array is about to be written into."""
+
+    __slots__ = ()
+
+    def __matmul__(self, _: Any) -> None:
+        names = sys._getframe(1).f_globals
+        if type(names) is Rebound:
+            adopt_name(names.original, names.replaced, self.name)
+
+
+class BodyName(Attribute):
+    """`BodyName("name") @ None` is a name in the body of a class.
+
+    The interpreter looks there without asking the mapping of globals.
+    """
+
+    __slots__ = ()
+
+    def __matmul__(self, _: Any) -> Any:
+        frame = sys._getframe(1)
+        for names in (frame.f_locals, frame.f_globals):
+            try:
+                return names[self.name]
+            except KeyError:
+                pass
+        raise NameError(f"name '{self.name}' is not defined", name=self.name)
+
+
+class StoredName(Attribute):
+    """`StoredName("name") @ value` is `name = value` for a global."""
+
+    __slots__ = ()
+
+    def __matmul__(self, value: Any) -> None:
+        sys._getframe(1).f_globals.original[self.name] = value  # type: ignore[attr-defined]
+
+
+class DeletedName(Attribute):
+    """`DeletedName("name") @ None` is `del name` for a global."""
+
+    __slots__ = ()
+
+    def __matmul__(self, _: Any) -> None:
+        names: Any = sys._getframe(1).f_globals
+        if self.name not in names.original:
+            raise NameError(f"name '{self.name}' is not defined")
+        del names.original[self.name]
+
+
+class ClassOf(Attribute):
+    """`ClassOf("__class__") @ object` is `object.__class__`."""
+
+    __slots__ = ()
+
+    def __matmul__(self, owner: Any) -> Any:
+        return class_of(owner) if type(owner) is Traced else owner.__class__
+
+
+class Method(Attribute):
+    """`Method("name") @ object` is what a clone calls for `object.name`."""
+
+    __slots__ = ()
+
+    def __matmul__(self, owner: Any) -> Any:
+        if type(owner) in _DIRECT:
+            return getattr(owner, self.name)
+        found = super().__matmul__(owner)
+        return found if type(found) is types.MethodType else CALLEE @ found
+
+
+def _look_up(owner: Any, name: str) -> Any:
+    """`owner.name` as `object.__getattribute__` finds it."""
+    kind = type(owner)
+    found: Any = _ABSENT
+    for each in kind.__mro__:
+        if name in each.__dict__:
+            found = each.__dict__[name]
+            break
+    what = type(found)
+    plain: Any = object.__getattribute__
+    if kind.__getattribute__ is not plain:  # a class with a metaclass is one too
+        return reached(getattr(owner, name))
+    if what in _DESCRIPTORS:
+        return _described(owner, name, found, what)
+    if found is _ABSENT and name not in _inside(owner):
+        fallback: Any = getattr(kind, "__getattr__", None)
+        if is_reached(fallback):
+            return reached(noted(clone(fallback))(owner, name))
+    return reached(getattr(owner, name))
+
+
+_DESCRIPTORS: Final = frozenset(
+    {
+        *(types.FunctionType, property, functools.cached_property, _CACHED),
+        functools.singledispatchmethod,
+    }
+)
+
+
+def _inside(owner: Any) -> dict[str, Any]:
+    return getattr(owner, "__dict__", {})
+
+
+def _described(owner: Any, name: str, found: Any, what: type) -> Any:
+    """What a method or a property in a class is for an object."""
+    if what is property:
+        if not is_reached(found.fget):
+            return reached(getattr(owner, name))
+        try:
+            return reached(noted(clone(found.fget))(owner))
+        except AttributeError:
+            fallback = getattr(type(owner), "__getattr__", None)
+            if not is_reached(fallback):
+                raise
+            return reached(noted(clone(fallback))(owner, name))  # type: ignore[arg-type]
+    if name not in _inside(owner):
+        if what is types.FunctionType:
+            made = clone_of(found)
+            return types.MethodType(found if made is None else noted(made), owner)
+        if what is functools.cached_property and is_reached(found.func):
+            value = owner.__dict__[name] = noted(clone(found.func))(owner)
+            return reached(value)
+        if what is _CACHED and is_reached(found.__wrapped__):
+            return functools.partial(reached(found), owner)
+        if what is functools.singledispatchmethod:
+            return functools.wraps(found.func)(functools.partial(_dispatched, found, owner))
+    return reached(getattr(owner, name))
+
+
+def _dispatched(generic: Any, owner: Any, *args: Any, **kwargs: Any) -> Any:
+    """Call a method of `functools.singledispatchmethod`, by the class of its argument."""
+    if not args:
+        return generic.__get__(owner)(**kwargs)  # which raises
+    method = generic.dispatcher.dispatch(class_of(args[0]))
+    return (CALLEE @ method.__get__(owner, type(owner)))(*args, **kwargs)
+
+
+def _look_up_above(owner: Any, name: str) -> Any:
+    """`super().name`: what the classes above define."""
+    classes = getattr(owner.__self_class__, "__mro__", (owner.__thisclass__,))
+    for each in classes[classes.index(owner.__thisclass__) + 1 :]:
+        found: Any = each.__dict__.get(name, _ABSENT)
+        if found is not _ABSENT:
+            getter: Any = found.fget if type(found) is property else None
+            if is_reached(getter):
+                return reached(noted(clone(getter))(owner.__self__))
+            break
+    return reached(getattr(owner, name))
+
+
+def attribute(owner: Any, name: str, *default: Any) -> Any:
+    """`getattr` in a clone."""
+    try:
+        return Attribute.of(name) @ owner
+    except AttributeError:
+        if default:
+            return default[0]
+        raise
+
+
+def _globals() -> Any:
+    """`globals` in a clone: the names of the module itself."""
+    names = sys._getframe(1).f_globals
+    return names.original if type(names) is Rebound else names
+
+
+BUILTINS.update(getattr=attribute, globals=_globals)
+
+
+# --- calls ----------------------------------------------------------------------------------------
+
+
+class _Callee:
+    """`CALLEE @ function` is what a clone calls for it."""
+
+    __slots__ = ()
+
+    def __matmul__(self, called: Any) -> Any:
+        kind = type(called)
+        if kind in _INERT:
+            return called
+        if kind is types.FunctionType or kind in _REBOUND or kind is types.MethodType:
+            return reached(called)
+        if isinstance(called, type):
+            return _constructor(called)
+        if is_users_kind(kind):
+            method = getattr(kind, "__call__", None)  # noqa: B004  # the method itself
+            if is_reached(method):
+                return types.MethodType(noted(clone(method)), called)  # type: ignore[arg-type]
+            return called
+        return reached(called)
+
+
+CALLEE: Final = _Callee()
+
+
+def _constructor(kind: Any) -> Any:
+    """What makes an instance of a class: as `type.__call__` does, with clones of its methods."""
+    if not is_users_kind(kind):
+        return called_class(kind)
+    if type(kind).__call__ is not type.__call__:
+        return kind
+    new, start = kind.__new__, kind.__init__
+    makes = is_reached(new) and not new.__module__.startswith("namedtuple_")
+    if not makes and not is_reached(start):
+        return kind
+
+    def construct(*args: Any, **kwargs: Any) -> Any:
+        made = (noted(clone(new)) if makes else new)(kind, *args, **kwargs)
+        if kind in type(made).__mro__:
+            begin = type(made).__init__
+            result = (noted(clone(begin)) if is_reached(begin) else begin)(made, *args, **kwargs)
+            if result is not None:
+                found = type(result).__name__
+                raise TypeError(f"__init__() should return None, not '{found}'")
+        return made
+
+    return construct

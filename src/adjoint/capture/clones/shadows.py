@@ -1,0 +1,401 @@
+"""Stand-ins for numpy, math and a few builtins, which a captured function's names are bound to.
+
+A stand-in does what the original does; in a capture, arrays that it makes are known arrays, into
+which traced values can be written, and traced arguments are understood where the original would ask
+for plain numbers.
+"""
+
+from __future__ import annotations
+
+import cmath
+import functools
+import math
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from adjoint.capture.clones.attempts import attempted, in_attempt
+from adjoint.capture.clones.classes import refusing, stand_in
+from adjoint.capture.clones.shadow_ufuncs import ShadowUfunc
+from adjoint.capture.numpy.coverage import REFUSED
+from adjoint.capture.numpy.indexing.index_tricks import Joined
+from adjoint.capture.numpy.making import making as numpy_making
+from adjoint.capture.numpy.making import mapping as numpy_mapping
+from adjoint.capture.numpy.making import values as numpy_values
+from adjoint.capture.numpy.operators import python_number
+from adjoint.capture.numpy.table import FUNCTIONS, any_traced, call, unwrap_all
+from adjoint.capture.numpy.ufuncs import COMPOSED
+from adjoint.capture.recording.trace import current
+from adjoint.capture.recording.traced import Traced, concrete, from_array
+from adjoint.capture.recording.views import copy_of
+from adjoint.capture.scipy.table import is_scipy_module, scipy_object, scipy_stand_in
+from adjoint.primitives import UFUNCS
+from adjoint.spaces.polynomials.series import SERIES
+
+# --- numpy ----------------------------------------------------------------------------------------
+
+
+def made(result: Any, args: Any) -> Any:
+    """What NumPy made in a capture, as known arrays; but no views of arrays made elsewhere.
+
+    Those stay NumPy's, so that writing a traced value into one is an error: the array that it
+    looks into would not change.
+    """
+    if current() is None:
+        return result
+    if type(result) is np.ndarray and result.dtype.kind in "biufc":
+        if result.base is None and not any(result is each for each in args):
+            return from_array(result)
+        for each in args:
+            if isinstance(each, np.ndarray) and np.may_share_memory(result, each):
+                return result
+        return from_array(result)
+    if type(result) in (list, tuple):
+        return type(result)([made(each, args) for each in result])
+    return result
+
+
+def _order(order: Any) -> dict[str, Any]:
+    return {} if order is None else {"order": order}
+
+
+def _shadow_function(original: Callable[..., Any]) -> Callable[..., Any]:
+    ours = FUNCTIONS.get(original)
+
+    def shadow(*args: Any, **kwargs: Any) -> Any:
+        for each in args:
+            if type(each) is Traced:
+                if each._state is None and ours is not None and not kwargs:
+                    return ours(*args)
+                return call(original, args, kwargs)
+        if (kwargs and any_traced(kwargs.values())) or any_traced(args):
+            return call(original, args, kwargs)
+        result = original(*map(unwrap_all, args), **kwargs)
+        return made(result, args)
+
+    shadow.__name__ = getattr(original, "__name__", "function")
+    shadow.__wrapped__ = original  # type: ignore[attr-defined]
+    return shadow
+
+
+def _failing(shadow: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that may raise LinAlgError: at once, where that would be caught."""
+
+    @functools.wraps(shadow)
+    def ours(*args: Any, **kwargs: Any) -> Any:
+        return attempted(shadow, args, kwargs)
+
+    return ours
+
+
+def _maker(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
+    """np.array and its like.
+
+    Ours where traced values are among the arguments, NumPy's otherwise.
+    """
+
+    def shadow(*args: Any, **kwargs: Any) -> Any:
+        shared = args and type(args[0]) is Traced and not kwargs.get("copy", True)
+        if shared or any_traced(args) or any_traced(kwargs.values()):
+            return ours(*args, **kwargs)
+        plain = {name: unwrap_all(value) for name, value in kwargs.items()}
+        return made(original(*map(unwrap_all, args), **plain), args)
+
+    shadow.__name__ = original.__name__
+    shadow.__wrapped__ = original  # type: ignore[attr-defined]
+    return shadow
+
+
+def _alias(original: Callable[..., Any]) -> Callable[..., Any]:
+    """np.asarray of an array is that array.
+
+    A known array must stay the same object, so that writes are seen.
+    """
+    contiguous = original is np.ascontiguousarray
+
+    def shadow(a: Any, dtype: Any = None, order: Any = None, **kwargs: Any) -> Any:
+        ordered = contiguous or order in ("C", "F")
+        if any_traced((a,)) or type(a) is Traced:
+            if contiguous:
+                return numpy_values.contiguous(a, dtype, **kwargs)
+            result = numpy_values.asarray(a, dtype, order, **kwargs)
+            if type(result) is not Traced or result is not a:
+                return result
+            if kwargs.pop("copy", None):
+                return copy_of(a)
+            return numpy_values.laid_out(a) if ordered else a
+        return made(original(unwrap_all(a), dtype, **_order(order), **kwargs), (a,))
+
+    shadow.__name__ = original.__name__
+    shadow.__wrapped__ = original  # type: ignore[attr-defined]
+    return shadow
+
+
+def _within(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
+    """What is always ours in a capture: the functions that it takes may give traced values."""
+
+    def shadow(*args: Any, **kwargs: Any) -> Any:
+        if current() is None:
+            return original(*args, **kwargs)
+        return made(ours(*args, **kwargs), args)
+
+    shadow.__name__ = original.__name__
+    shadow.__wrapped__ = original  # type: ignore[attr-defined]
+    return shadow
+
+
+_MAKERS: dict[Any, Callable[..., Any]] = {
+    np.array: _maker(np.array, numpy_values.array),
+    np.full: _maker(np.full, numpy_values.full),
+    np.asarray: _alias(np.asarray),
+    np.asanyarray: _alias(np.asanyarray),
+    np.ascontiguousarray: _alias(np.ascontiguousarray),
+    np.arange: _within(np.arange, numpy_making.arange),
+    np.fromiter: _within(np.fromiter, numpy_making.fromiter),
+    np.apply_along_axis: _within(np.apply_along_axis, numpy_mapping.apply_along_axis),
+    np.apply_over_axes: _within(np.apply_over_axes, numpy_mapping.apply_over_axes),
+    np.piecewise: _within(np.piecewise, numpy_mapping.piecewise),
+    np.frompyfunc: _within(np.frompyfunc, numpy_mapping.from_python_function),
+    np.ndenumerate: _within(np.ndenumerate, numpy_mapping.Enumerated),
+}
+
+
+class ShadowErrstate(np.errstate):
+    """np.errstate.
+
+    What is recorded while some warning is to be ignored will warn of nothing when it runs.
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._ignores = "ignore" in kwargs.values()
+        self._trace: Any = None
+        self._first = 0
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self._trace = current()
+        self._first = 0 if self._trace is None else len(self._trace.records)
+
+    def __exit__(self, *error: Any) -> None:
+        if self._trace is not None and self._ignores:
+            self._trace.quiet.update(range(self._first, len(self._trace.records)))
+        super().__exit__(*error)
+
+
+class ShadowModule(types.ModuleType):
+    """Stands in for numpy or one of its parts; attributes are wrapped when first asked for."""
+
+    def __init__(self, original: types.ModuleType) -> None:
+        super().__init__(original.__name__)
+        self.__dict__["__wrapped__"] = original
+
+    def __dir__(self) -> list[str]:
+        return dir(self.__wrapped__)
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self.__wrapped__, name)
+        shadow = shadow_of(value)
+        found = value if shadow is None else shadow
+        self.__dict__[name] = found
+        return found
+
+
+_shadows: dict[Any, Any] = {}
+_shadows[np.errstate] = ShadowErrstate
+_shadows[np.vectorize] = numpy_mapping.Vectorize
+_shadows[np.r_] = Joined(np.r_, columns=False)
+_shadows[np.c_] = Joined(np.c_, columns=True)
+_shadows.update(SERIES)
+_PARTS = (
+    "numpy",
+    "numpy.linalg",
+    "numpy.fft",
+    "numpy.polynomial",
+    "numpy.polynomial.polynomial",
+    "numpy.polynomial.legendre",
+    "numpy.polynomial.chebyshev",
+)
+
+
+def shadow_of(value: Any) -> Any:
+    """The stand-in of a module or function of NumPy's or math's, or None."""
+    try:
+        found = _shadows.get(value)
+    except TypeError:  # unhashable: no function or module
+        return None
+    if found is not None:
+        return found
+    if isinstance(value, types.ModuleType):
+        entered = value.__name__ in _PARTS or is_scipy_module(value)
+        made: Any = ShadowModule(value) if entered else None
+    elif value in _MAKERS:
+        made = _MAKERS[value]
+    elif isinstance(value, np.ufunc):
+        made = ShadowUfunc(value) if value in UFUNCS or value in COMPOSED else None
+    elif _is_numpys_function(value):
+        made = _shadow_function(value)
+        if getattr(value, "__module__", "") == "numpy.linalg":
+            made = _failing(made)
+    else:
+        made = scipy_stand_in(value)
+        if made is None:
+            return scipy_object(value)  # not kept: it would keep the object alive
+        _shadows[made] = made
+    if made is not None:
+        _shadows[value] = made
+    return made
+
+
+def _is_numpys_function(value: Any) -> bool:
+    if isinstance(value, type) or not callable(value):
+        return False
+    module = getattr(value, "__module__", None)
+    if module not in _PARTS:
+        return False
+    home: Any = np
+    for part in module.split(".")[1:]:
+        home = getattr(home, part)
+    return getattr(home, getattr(value, "__name__", ""), None) is value
+
+
+# --- math -----------------------------------------------------------------------------------------
+
+
+def _traced_log(x: Any, base: Any = None) -> Any:
+    return np.log(x) if base is None else np.log(x) / np.log(base)
+
+
+def _hypot(*coordinates: Any) -> Any:
+    return np.linalg.norm(numpy_values.asarray(list(coordinates)))
+
+
+def _special(name: str) -> Callable[..., Any]:
+    def function(x: Any) -> Any:
+        from scipy import special  # loaded when first needed: importing adjoint must stay quick
+
+        return getattr(special, name)(x)
+
+    return function
+
+
+_MATH: dict[str, Any] = {
+    **{
+        name: getattr(np, name)
+        for name in [
+            "sin",
+            "cos",
+            "tan",
+            "sinh",
+            "cosh",
+            "tanh",
+            "exp",
+            "expm1",
+            "exp2",
+            "log2",
+            "log10",
+            "log1p",
+            "sqrt",
+            "cbrt",
+            "fabs",
+        ]
+    },
+    **{
+        name: getattr(np, name)
+        for name in ["copysign", "fmod", "isnan", "isinf", "isfinite", "degrees", "radians"]
+    },
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "atan2": np.arctan2,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+    "pow": np.power,
+    "log": _traced_log,
+    "hypot": _hypot,
+    "erf": _special("erf"),
+    "erfc": _special("erfc"),
+    "gamma": _special("gamma"),
+    "lgamma": _special("gammaln"),
+    "isclose": lambda *args, **kwargs: math.isclose(*map(concrete, args), **kwargs),
+    "modf": np.modf,
+    "ldexp": lambda x, power: x * 2.0 ** concrete(power),
+    "remainder": lambda x, y: x - y * np.rint(x / y),
+    "fsum": lambda values: numpy_values.asarray(list(values)).sum(),
+    "dist": lambda p, q: np.linalg.norm(numpy_values.asarray(p) - numpy_values.asarray(q)),
+}
+
+
+def _python_result(value: Any) -> Any:
+    """What math returns are Python's own floats."""
+    if isinstance(value, tuple):
+        return tuple(map(_python_result, value))
+    return python_number(value) if type(value) is Traced and value.ndim == 0 else value
+
+
+def _shadow_math(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
+    def shadow(*args: Any, **kwargs: Any) -> Any:
+        if args and isinstance(args[0], types.GeneratorType):
+            args = (list(args[0]), *args[1:])
+        if any_traced(args):
+            if in_attempt():
+                original(*map(concrete, args), **kwargs)  # a ValueError would be caught
+            return _python_result(ours(*args, **kwargs))
+        return original(*map(unwrap_all, args), **kwargs)
+
+    shadow.__name__ = original.__name__
+    return shadow
+
+
+_COMPLEX: dict[str, Any] = {
+    **{name: getattr(np, name) for name in ["sin", "cos", "tan", "sinh", "cosh", "tanh"]},
+    **{name: getattr(np, name) for name in ["exp", "log10", "sqrt", "isfinite", "isnan", "isinf"]},
+    **{"asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "asinh": np.arcsinh},
+    **{"acosh": np.arccosh, "atanh": np.arctanh, "log": _traced_log},
+}
+
+
+def _complex_function(ours: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *args: ours(*(numpy_values.asarray(each, complex) for each in args))
+
+
+def _polar(z: Any) -> Any:
+    return (np.abs(z), np.arctan2(np.imag(z), np.real(z)))
+
+
+_CMATH: dict[str, Any] = {
+    **{name: _complex_function(ours) for name, ours in _COMPLEX.items()},
+    "phase": lambda z: _polar(z)[1],
+    "polar": _polar,
+    "rect": lambda r, angle: r * (np.cos(angle) + 1j * np.sin(angle)),
+    "isclose": lambda *args, **kwargs: cmath.isclose(*map(concrete, args), **kwargs),
+}
+
+
+def _shadow_library(original: types.ModuleType, functions: dict[str, Any]) -> None:
+    """Let a module of Python's own be replaced by one whose functions understand traced numbers."""
+    ours = types.ModuleType(original.__name__)
+    vars(ours).update(vars(original))
+    for name, function in functions.items():
+        plain = getattr(original, name, None)
+        if plain is not None:
+            _shadows[plain] = _shadow_math(plain, function)
+            setattr(ours, name, _shadows[plain])
+    _shadows[original] = ours
+
+
+_shadow_library(math, _MATH)
+_shadow_library(cmath, _CMATH)
+
+# --- classes --------------------------------------------------------------------------------------
+
+for _code in "efdFDbhilqBHILQ?":
+    _kind = np.dtype(_code).type
+    _shadows[_kind] = stand_in(_kind)
+for _name in REFUSED:
+    _refused: Any = getattr(np, _name, None)
+    if isinstance(_refused, type) and _refused not in (np.character, np.flexible):
+        _shadows[_refused] = refusing(_refused)

@@ -1,0 +1,1 @@
+"""Floor 4, NumPy's operators, ufuncs and functions on traced arrays."""

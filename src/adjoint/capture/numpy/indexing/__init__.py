@@ -1,0 +1,1 @@
+"""Indexing, and writing by index."""

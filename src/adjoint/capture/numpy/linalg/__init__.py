@@ -1,0 +1,1 @@
+"""Products, linear algebra and transforms."""

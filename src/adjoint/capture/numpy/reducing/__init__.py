@@ -1,0 +1,1 @@
+"""Reductions, sorting, and what is computed of whole arrays."""

@@ -1,0 +1,152 @@
+"""NumPy's functions that turn, repeat and pick out parts of arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from adjoint.capture.numpy.indexing.indexing import reshape_plain
+from adjoint.capture.numpy.shaping.shape import along, concatenate, diagonal, shape_of, spread
+from adjoint.capture.numpy.table import (
+    as_array,
+    implements,
+    normal_axes,
+    normal_axis,
+    perform,
+    stored,
+    strong,
+)
+from adjoint.capture.recording.traced import Traced, from_array, is_known
+from adjoint.capture.recording.views import copy_of
+from adjoint.primitives import PRIMITIVES
+from adjoint.primitives.selection import SELECT
+
+
+@implements(np.flip)
+def flip(m: Any, axis: Any = None) -> Any:
+    """Reverse the order of elements in an array along the given axis."""
+    m = as_array(m)
+    axes = normal_axes(axis, m.ndim)
+    if not m.ndim:
+        return strong(m)
+    return m[tuple(slice(None, None, -1) if n in axes else slice(None) for n in range(m.ndim))]
+
+
+implements(np.flipud)(lambda m: flip(m, 0))
+implements(np.fliplr)(lambda m: flip(m, 1))
+
+
+@implements(np.roll)
+def roll(a: Any, shift: Any, axis: Any = None) -> Any:
+    """Roll array elements along a given axis."""
+    a = as_array(a)
+    if axis is None:
+        return reshape_plain(roll(reshape_plain(a, (a.size,)), shift, 0), a.shape)
+    pairs = zip(*np.broadcast_arrays(np.atleast_1d(shift), np.atleast_1d(axis)), strict=True)
+    for amount, place in pairs:
+        place = normal_axis(place, a.ndim)
+        cut = -int(amount) % a.shape[place] if a.shape[place] else 0
+        lead = (slice(None),) * place
+        a = concatenate([a[(*lead, slice(cut, None))], a[(*lead, slice(None, cut))]], place)
+    return a
+
+
+@implements(np.rot90)
+def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
+    """The array turned by quarters."""
+    m = as_array(m)
+    if len(axes) != 2:
+        raise ValueError("len(axes) must be 2.")
+    first, second = (normal_axis(axis, m.ndim) for axis in axes)
+    if first == second:
+        raise ValueError("Axes must be different.")
+    order = list(range(m.ndim))
+    order[first], order[second] = order[second], order[first]
+
+    def flipped(a: Any, axis: int) -> Any:
+        return a[(*(slice(None),) * axis, slice(None, None, -1))]
+
+    turns = k % 4
+    if turns == 0:
+        return m[:]
+    if turns == 2:
+        return flipped(flipped(m, first), second)
+    if turns == 1:
+        return np.transpose(flipped(m, second), order)
+    return flipped(np.transpose(m, order), second)
+
+
+@implements(np.tile)
+def tile(A: Any, reps: Any) -> Any:
+    """Construct an array by repeating A the number of times given by reps."""
+    A = as_array(A)
+    reps = shape_of(reps)
+    shape = (1,) * (len(reps) - A.ndim) + A.shape
+    reps = (1,) * (len(shape) - len(reps)) + reps
+    apart = tuple(n for pair in zip((1,) * len(shape), shape, strict=True) for n in pair)
+    wide = tuple(n for pair in zip(reps, shape, strict=True) for n in pair)
+    whole = tuple(r * n for r, n in zip(reps, shape, strict=True))
+    result = reshape_plain(spread(reshape_plain(A, apart), wide), whole)
+    return copy_of(result) if result is A else result
+
+
+@implements(np.repeat)
+def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
+    """Repeat each element of an array after itself."""
+    a, axis = along(as_array(a), axis)
+    places = np.repeat(np.arange(a.shape[axis]), repeats)
+    return a[(*(slice(None),) * axis, places)]
+
+
+@implements(np.take)
+def take(
+    a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: str = "raise"
+) -> Any:
+    """Take elements from an array along an axis."""
+    if mode not in ("raise", "wrap", "clip"):
+        raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
+    a, axis = along(as_array(a), axis)
+    index = int(indices) if type(indices) is float else as_array(indices)
+    n = a.shape[axis]
+    if mode != "raise":
+        if not n and np.size(index):
+            raise IndexError("cannot do a non-empty take from an empty axes.")
+        if type(index) is not Traced:
+            index = np.asarray(index, None if np.size(index) else int)
+        index = index % max(n, 1) if mode == "wrap" else np.clip(index, 0, max(n - 1, 0))
+    return stored("numpy.take", a[(*(slice(None),) * axis, index)], out, alike=True)
+
+
+@implements(np.diag)
+def diag(v: Any, k: int = 0) -> Any:
+    """Extract a diagonal or construct a diagonal array."""
+    v = as_array(v)
+    if v.ndim == 2:
+        return diagonal(v, k)
+    if v.ndim != 1:
+        raise ValueError("Input must be 1- or 2-d.")
+    if k == 0 and not is_known(v):
+        return perform(PRIMITIVES["diagonal_matrix"], v)
+    n = v.shape[0] + abs(k)
+    places = np.arange(v.shape[0])
+    square = from_array(np.zeros((n, n), v.dtype))
+    square[places - min(k, 0), places + max(k, 0)] = v
+    return square
+
+
+def _masked(m: Any, kept: Any, k: int) -> Any:
+    m = as_array(m)
+    return perform(SELECT, kept(np.ones(m.shape[-2:], bool), k), m, m.dtype.type(0))
+
+
+@implements(np.triu)
+def triu(m: Any, k: int = 0) -> Any:
+    """Upper triangle of an array."""
+    return _masked(m, np.triu, k)
+
+
+@implements(np.tril)
+def tril(m: Any, k: int = 0) -> Any:
+    """Lower triangle of an array."""
+    return _masked(m, np.tril, k)

@@ -1,0 +1,233 @@
+"""The table of NumPy functions that work on traced arrays, and what all of them share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from adjoint.base.errors import DTypeError, ShapeError, UnsupportedFunctionError
+from adjoint.capture.numpy.coverage import refusal
+from adjoint.capture.recording import protocols
+from adjoint.capture.recording.traced import Traced, apply, from_array, is_known, unwrap, wrap
+from adjoint.capture.recording.views import is_cell, maybe_alias, overwrite, own_memory
+from adjoint.primitives.conversion import CAST
+from adjoint.program import operation
+
+FUNCTIONS: dict[Any, Callable[..., Any]] = {}
+WRITERS = frozenset({"copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"})
+
+
+def implements(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare what a NumPy function does on traced arrays."""
+
+    def declare(function: Callable[..., Any]) -> Callable[..., Any]:
+        for each in functions:
+            FUNCTIONS[each] = function
+        return function
+
+    return declare
+
+
+def any_traced(values: Any) -> bool:
+    """Whether an unknown traced value lies among arguments, or in lists and tuples among them."""
+    for value in values:
+        if type(value) is Traced:
+            if not is_known(value):
+                return True
+        elif isinstance(value, (list, tuple)):
+            if any_traced(value):
+                return True
+        elif type(value) is np.poly1d and any_traced((value.coeffs,)):
+            return True
+    return False
+
+
+def unwrap_all(value: Any) -> Any:
+    """Arguments with known arrays replaced by NumPy's."""
+    if type(value) is Traced:
+        return unwrap(value)
+    if isinstance(value, list):
+        return [unwrap_all(each) for each in value]
+    if type(value) is tuple:
+        return tuple(unwrap_all(each) for each in value)
+    return value
+
+
+def call(function: Any, args: Any, kwargs: Any) -> Any:
+    """A NumPy function on arguments of which some are traced."""
+    if not any_traced(args) and not any_traced(kwargs.values()):
+        return _call_known(function, args, kwargs)
+    ours = FUNCTIONS.get(function)
+    if ours is None:
+        raise refused(function)
+    try:
+        return ours(*args, **kwargs)
+    except TypeError as error:
+        if "unexpected keyword argument" in str(error) and ours.__name__ in str(error):
+            argument = str(error).rsplit(" ", 1)[-1]
+            raise UnsupportedFunctionError(
+                f"{full_name(function)} on traced arrays does not support its argument {argument} "
+                f"yet."
+            ) from None
+        raise
+
+
+def refused(function: Any) -> UnsupportedFunctionError:
+    """The error for a function that takes no traced arrays, with the reason where one is known."""
+    reason = refusal(function)
+    if reason is not None:
+        return UnsupportedFunctionError(
+            f"{full_name(function)} is not for traced arrays: {reason}."
+        )
+    return UnsupportedFunctionError(
+        f"{full_name(function)} is not supported on traced arrays yet. Write it with functions "
+        "that are, or give its derivative with ad.primitive."
+    )
+
+
+def _call_known(function: Any, args: Any, kwargs: Any) -> Any:
+    """A NumPy function on arrays that are all known: NumPy's own, but for views of them."""
+    if getattr(function, "__name__", "") in WRITERS and args:
+        own_memory(args[0]) if type(args[0]) is Traced else None
+    arrays = [array for array in _known_arrays((*args, *kwargs.values()))]
+    plain = {name: unwrap_all(value) for name, value in kwargs.items()}
+    result = function(*map(unwrap_all, args), **plain)
+    results = result if isinstance(result, (list, tuple)) else (result,)
+    for one in results:
+        if type(one) is np.ndarray:
+            for array in arrays:
+                if np.may_share_memory(one, unwrap(array)):
+                    return _views(function, args, kwargs, result, arrays)
+    return wrap_list(result)
+
+
+def _views(function: Any, args: Any, kwargs: Any, result: Any, arrays: list[Traced]) -> Any:
+    """What shares memory with a known array: ours, which makes views; NumPy's where it has none."""
+    ours = FUNCTIONS.get(function)
+    if ours is not None:
+        return ours(*args, **kwargs)
+    if type(result) is not np.ndarray:
+        return wrap_list(result)
+    wrapped = from_array(result)
+    for array in arrays:
+        if np.may_share_memory(result, unwrap(array)):
+            maybe_alias(array, wrapped)
+    return wrapped
+
+
+def _known_arrays(values: Any) -> Iterator[Traced]:
+    for value in values:
+        if type(value) is Traced:
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from _known_arrays(value)
+
+
+def wrap_list(value: Any) -> Any:
+    """Results made known arrays, in lists too."""
+    return [wrap(each) for each in value] if isinstance(value, list) else wrap(value)
+
+
+def full_name(function: Any) -> str:
+    """`numpy.linalg.eigh`, as a user would write it."""
+    module = getattr(function, "__module__", None) or "numpy"
+    return f"{module}.{getattr(function, '__name__', function)}"
+
+
+def perform(primitive: Any, *operands: Any, **params: Any) -> Any:
+    """Apply a primitive with parameters to traced and concrete operands."""
+    return apply(operation(primitive, **params), operands)
+
+
+def as_operand(value: Any) -> Any:
+    """An argument as an array: lists become arrays, of traced values too."""
+    if (
+        type(value) is Traced
+        or type(value) is np.ndarray
+        or isinstance(value, (np.ndarray, np.generic, float, int, complex))
+    ):
+        return value
+    found = protocols.FUNCTION(np.asarray, (value,), {})
+    if found.dtype.kind not in "biufc":
+        kind = type(value)
+        raise DTypeError(
+            f"A {kind.__module__}.{kind.__name__} was combined with a traced array; only arrays "
+            "and numbers can be. Make it an array first. For a sparse matrix m there is "
+            "ad.linear(lambda x: m @ x, lambda w: m.T @ w), too."
+        )
+    return found
+
+
+def as_array(value: Any) -> Any:
+    """An argument as something with a shape.
+
+    Python's numbers become arrays, as NumPy makes them.
+    """
+    value = as_operand(value)
+    return np.asarray(value) if isinstance(value, (float, int, complex)) else value
+
+
+def strong(value: Any) -> Any:
+    """A number whose dtype counts in promotions.
+
+    Where NumPy makes arrays of its arguments first.
+    """
+    value = as_operand(value)
+    if type(value) is Traced:
+        return perform(CAST, value, dtype=value.dtype) if value.type.weak else value
+    return value if isinstance(value, (np.ndarray, np.generic)) else np.asarray(value)[()]
+
+
+def promoting(value: Any) -> Any:
+    """What a value counts as in promotions: its dtype, or a Python number, which is weak."""
+    if type(value) is Traced and value.type.weak:
+        return value.dtype.type(0).item()
+    return value if isinstance(value, (int, float, complex)) else as_operand(value).dtype
+
+
+def stored(name: str, result: Any, out: Any, *, alike: bool = False, wide: bool = False) -> Any:
+    """A result put where `out=` says, as NumPy does; the result itself where there is no out.
+
+    alike: whether NumPy asks that the output's dtype can be cast to the result's. wide: whether
+    the result may be broadcast.
+    """
+    if out is None:
+        return result
+    if type(out) is not Traced:
+        raise UnsupportedFunctionError(
+            f"{name} would write traced values into an array that was made outside of the function "
+            "(out=). Make it inside the function, or leave out= away."
+        )
+    if not out.ndim and not is_cell(out):
+        raise TypeError(f"{name}: out must be an array, and is a number.")
+    if alike and not np.can_cast(out.dtype, result.dtype, "safe"):
+        raise DTypeError(
+            f"{name}: Cannot cast array data from {out.dtype!r} to {result.dtype!r} according to "
+            "the rule 'safe'"
+        )
+    if out.shape != np.shape(result) and not wide:
+        raise ShapeError(f"{name}: output array has wrong shape {out.shape}, not {result.shape}.")
+    return overwrite(out, result, f"out= of {name}")
+
+
+def normal_axis(axis: Any, ndim: int) -> int:
+    """An axis counted from the first; NumPy's AxisError when it is none."""
+    return int(np.lib.array_utils.normalize_axis_index(int(axis), ndim))
+
+
+def normal_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    """Axes as a sorted tuple; all of them for None."""
+    if axis is None:
+        return tuple(range(ndim))
+    if not isinstance(axis, (tuple, list)):
+        return (normal_axis(axis, ndim),)
+    axes = tuple(sorted(normal_axis(each, ndim) for each in axis))
+    if len(set(axes)) != len(axes):
+        raise ValueError("duplicate value in 'axis'")
+    return axes
+
+
+protocols.FUNCTION = call
+protocols.AS_OPERAND = as_operand

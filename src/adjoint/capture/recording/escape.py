@@ -1,0 +1,159 @@
+"""Where values leave capture.
+
+Printing is always right, and a conversion that would lose a derivative is an error.
+"""
+
+from __future__ import annotations
+
+import dis
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from adjoint.base.errors import DroppedDerivativeError, ValueNeededError
+from adjoint.capture.recording import protocols
+from adjoint.capture.recording.guards import TEXT
+from adjoint.capture.recording.trace import Trace, depth
+from adjoint.capture.recording.traced import Traced, concrete, is_known, settle, unwrap
+from adjoint.primitives.declaration import NO_DERIVATIVE
+from adjoint.program import Operation
+
+_STEPS = frozenset({"sign", "floor", "ceil", "trunc", "rint", "floor_divide"})
+_REMAINDER = 6  # the argument of BINARY_OP for %
+
+_ADVICE = {
+    "float": "Leave float() away, since NumPy scalars are numbers already; or write "
+    "ad.stop_gradient(x) if the derivative is not "
+    "wanted. (float() in your own functions and methods is understood; this one was called by "
+    "code that capture does not enter, such as an installed package's, or by an assignment into an "
+    "array made elsewhere. There, `import adjoint.numpy as np` makes arrays of traced numbers.)",
+    "complex": "Write x.astype(complex) instead.",
+    "np.asarray": "An array was handed to code that capture does not enter. Write that part in "
+    "NumPy, give its derivative with ad.primitive (with ad.linear, if it is linear, such as the "
+    "product with a sparse matrix), or pass ad.stop_gradient(x) if the derivative is not wanted. "
+    "To fill an array in a loop, make it inside the function: out = np.zeros(n). In code that is "
+    "not entered, `import adjoint.numpy as np` makes arrays of traced numbers: np.array([x, y]). "
+    "For random draws write mean + deviation * rng.standard_normal(n).",
+}
+
+
+def escape(value: Traced, what: str) -> Any:
+    """The concrete value, for code that cannot keep a derivative.
+
+    DroppedDerivativeError where there is one to lose.
+    """
+    value = settle(
+        value
+    )  # after its capture, a value is a plain number, or one of an outer capture
+    if is_known(value):
+        return unwrap(value)
+    if carries_derivative(value) and not _formats():
+        raise DroppedDerivativeError(
+            f"{what}() was called on a traced {value.type}, which would silently drop its "
+            f"derivative. {_caller()}{_ADVICE[what]}"
+        )
+    return concrete(value)
+
+
+def _caller() -> str:
+    """A sentence that names the function of an installed package that asked, if it is one."""
+    frame: Any = sys._getframe(2)
+    while frame is not None:
+        home = frame.f_globals.get("__name__") or ""
+        if home.partition(".")[0] != "adjoint":
+            if protocols.IS_USERS_FILE(frame.f_code.co_filename):
+                return ""
+            return f"The caller is {home}.{frame.f_code.co_qualname}. "
+        frame = frame.f_back
+    return ""
+
+
+def _formats() -> bool:
+    """Whether the conversion is for '%f' % x, which only shows the value."""
+    frame: Any = sys._getframe(3)
+    code, place = frame.f_code.co_code, frame.f_lasti
+    return bool(dis.opname[code[place]] == "BINARY_OP" and code[place + 1] == _REMAINDER)
+
+
+def carries_derivative(value: Any) -> bool:
+    """Whether a value depends differentiably on an input that a derivative was asked for."""
+    if type(value) is not Traced or is_known(value) or not value.type.inexact:
+        return False
+    trace = value._trace
+    assert trace is not None
+    return _active(trace, value._slot)
+
+
+def _active(trace: Trace, slot: int) -> bool:
+    trace._find_owners()
+    stack, seen = [slot], set()
+    while stack:
+        place = stack.pop()
+        if place in seen:
+            continue
+        seen.add(place)
+        owner = trace.owners[place]
+        if owner < 0:
+            if trace.active[place] or carries_derivative(trace.values.get(place)):
+                return True
+            continue
+        head, *operands = trace.records[owner]
+        if not isinstance(head, Operation):
+            if carries_derivative(trace.values[place]):
+                return True
+        elif head.primitive.derivative is not NO_DERIVATIVE and head.primitive.name not in _STEPS:
+            stack.extend(operands)
+    return False
+
+
+def show(value: Traced, form: Callable[[Any], str]) -> str:
+    """A value as text: what NumPy would show, or its type where it stands for many values."""
+    try:
+        return form(concrete(value, TEXT))
+    except ValueNeededError:
+        return f"<traced {value.type}>"
+
+
+# --- rules of custom primitives -------------------------------------------------------------------
+
+_sealed = threading.local()
+
+
+@contextmanager
+def sealed(what: str) -> Iterator[None]:
+    """While a rule is captured, after the function it belongs to: values of that function are over.
+
+    what: the rule, as an error names it. Reading such a value would turn it into a constant, and
+    drop its derivative.
+    """
+    outer = getattr(_sealed, "current", None)
+    _sealed.current = (what, depth() + 1)
+    try:
+        yield
+    finally:
+        _sealed.current = outer
+
+
+def settled(value: Traced) -> None:
+    """Raise if a value of a finished capture comes into a rule.
+
+    Whatever it depends on: the program that comes of the rule is kept for other values too.
+    """
+    current = getattr(_sealed, "current", None)
+    if current is not None and value._trace is not None and value._trace.level <= current[1]:
+        raise DroppedDerivativeError(closes_over(current[0], value))
+
+
+def closes_over(what: str, value: Traced) -> str:
+    """What to say of a rule, or a function not to be entered, that reads traced values."""
+    return (
+        f"{what} reads a traced {value.type} that is not among its arguments, so the derivative "
+        "with respect to it would be lost. Pass it as an argument."
+    )
+
+
+protocols.SETTLED = settled
+protocols.ESCAPE = escape
+protocols.SHOW = show

@@ -1,0 +1,449 @@
+"""The trace: what capture writes down while a user's function runs.
+
+Nothing is computed. A record is a tuple `(operation, operand slots...)`; slots number the inputs,
+the lifted constants and the results in the order in which they came, so the tuple of all records is
+the structure of the function, and the key under which its compiled program is found. A constant is
+recorded by its type alone: its value is an input of the program.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from adjoint.base.arrays import ArrayType, array_type, type_of
+from adjoint.base.errors import DTypeError, ValueNeededError
+from adjoint.capture.recording import protocols
+from adjoint.capture.recording.guards import TEXT, WHOLE, Guard, guard_of
+from adjoint.program import Builder, Literal, Operation, Program
+
+_SMALL: Final = (
+    1 << 15
+)  # bytes up to which a lifted array is always copied, so that later writes to it cannot be seen
+# Records from which equal ones are merged before anything is derived: what a recursion computes
+# again and again would be derived as often.
+_LONG: Final = 200_000
+_SCALARS: Final = {
+    float: array_type((), np.dtype(float), True),
+    int: array_type((), np.dtype(int), True),
+    complex: array_type((), np.dtype(complex), True),
+    bool: array_type((), np.dtype(bool)),
+}
+_PACKAGE: Final = __file__.rpartition("capture")[0]
+_state = threading.local()
+
+
+_OF_A_BATCH: Final = (
+    "stands for a whole batch: inside vmap every example may differ. Choose with np.where, which "
+    "computes both sides, or with ad.cond."
+)
+
+
+class Written:
+    """A literal of a program that is recorded in a trace; equal to others of the same number."""
+
+    __slots__ = ("literal",)
+
+    def __init__(self, literal: Literal) -> None:
+        self.literal = literal
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Written) and self.literal.key == other.literal.key
+
+    def __hash__(self) -> int:
+        return hash(self.literal.key)
+
+
+class Trace:
+    """One capture.
+
+    types: of every slot. records: see the module. level: how many captures surround this one.
+    values: what is known of slots, by slot; an input that stands for many (vmap) has none, and one
+    may be traced by an outer capture. active: for each input, whether a derivative with respect to
+    it was asked for. asked: whether a value was asked for, so that the records depend on values and
+    not on types alone. guards: where the program is to be kept for other values, what was asked
+    for, by slot and kind of question (`asked` then says that something was that no guard can tell).
+    starts and owners: which slots belong to which record, filled in as needed. quiet: the records,
+    by number, that are not to warn. meaning: what an input without a value stands for, as an error
+    puts it. failed: those of a function that
+    raised an error, which the user's code caught: they are no part of the program.
+    """
+
+    __slots__ = (
+        "active",
+        "arrays",
+        "asked",
+        "constants",
+        "failed",
+        "guards",
+        "input_count",
+        "level",
+        "lines",
+        "meaning",
+        "numbers",
+        "open",
+        "owners",
+        "placed",
+        "quiet",
+        "records",
+        "starts",
+        "types",
+        "values",
+        "writes",
+    )
+
+    def __init__(
+        self, types: Sequence[ArrayType], values: dict[int, Any], active: Sequence[bool]
+    ) -> None:
+        self.types: list[ArrayType] = list(types)
+        self.active = active
+        self.records: list[tuple[Any, ...]] = []
+        self.constants: list[Any] = []
+        self.arrays: dict[int, tuple[Any, int]] = {}
+        self.values: dict[int, Any] = values
+        self.input_count = len(types)
+        self.level = 0
+        self.open = True
+        self.asked = False
+        self.guards: dict[tuple[int, str], Guard] | None = None
+        # Python's numbers by what they are, where the program is kept: equal ones are one input,
+        # so that what is computed from them is computed once.
+        self.numbers: dict[tuple[type, str], int] | None = None
+        self.placed: dict[Any, list[int]] = {}  # else, by the instructions that use them
+        self.writes = False
+        self.owners: list[int] = [-1] * self.input_count
+        self.starts: list[int] = []
+        self.lines: list[str] | None = None
+        self.meaning = _OF_A_BATCH
+        self.quiet: set[int] = set()
+        self.failed: set[int] = set()
+
+    # --- recording
+    # ---------------------------------------------------------------------------------
+
+    def record(self, op: Operation, slots: tuple[int, ...]) -> int:
+        """Append an operation; returns the slot of its (first) result."""
+        types = self.types
+        key = tuple([types[slot] for slot in slots])
+        found = op._inferred.get(key) or op.infer(key)
+        slot = len(types)
+        types.extend(found)
+        self.records.append((op, *slots))
+        if self.lines is not None:
+            self.lines.append(user_line())
+        return slot
+
+    def lift(self, value: Any) -> int:
+        """The slot of a concrete array or scalar, which becomes an input of the program."""
+        kind = type(value)
+        if kind is np.ndarray:
+            return self._lift_array(value)
+        scalar = _SCALARS.get(kind)
+        if scalar is not None:
+            if self.numbers is None:
+                return self._lift_number(value, scalar)
+            key = (kind, repr(value))
+            if key not in self.numbers:
+                self.numbers[key] = self.constant(value, scalar)
+            return self.numbers[key]
+        if kind is Literal:
+            return self._written(value)
+        if isinstance(value, np.generic):
+            _check_numeric(value)
+            return self.constant(value, type_of(value))
+        if isinstance(value, (float, int, complex)):  # subclasses, which NumPy treats as scalars
+            plain = np.asarray(value)[()]
+            return self.constant(plain, type_of(plain))
+        if isinstance(value, (list, tuple)):  # of traced values, maybe
+            return protocols.LIFT_LIST(self, value)
+        if isinstance(value, np.ndarray):
+            check_plain(value)
+        return self._lift_array(np.asarray(value))
+
+    def _lift_number(self, value: Any, type: ArrayType) -> int:
+        """The slot of a Python number. One object is one input; see `merge_numbers` for others."""
+        single = type.dtype.kind == "f"  # equal integers are one object anyway
+        if single:
+            known = self.arrays.get(id(value))
+            if known is not None:
+                return known[1]
+        slot = self.constant(value, type)
+        if single:
+            self.arrays[id(value)] = (value, slot)
+        place = (*user_place(), id(type))  # there is one type for each kind of number
+        slots = self.placed.get(place)
+        if slots is None:
+            self.placed[place] = [slot]
+        else:
+            slots.append(slot)
+        return slot
+
+    def merge_numbers(self) -> dict[int, int]:
+        """Let numbers that are equal in all rounds of a loop be one, and so the rounds alike.
+
+        That is, where one instruction of the user's code was given the same number each time.
+        Which of several are equal does not matter: data would change the program. Returns what the
+        slots that are no longer used are replaced by.
+        """
+        merged: dict[int, int] = {}
+        for slots in self.placed.values():
+            if len(slots) == 1:
+                continue
+            first, *others = slots
+            number = repr(self.values[first])
+            if all(repr(self.values[slot]) == number for slot in others):
+                merged.update(dict.fromkeys(others, first))
+        if merged:
+            find = merged.get
+            self.records = [
+                (head, *[find(slot, slot) for slot in slots]) for head, *slots in self.records
+            ]
+        return merged
+
+    def _lift_array(self, value: np.ndarray[Any, Any]) -> int:
+        place = id(value)
+        known = self.arrays.get(place)
+        small = value.nbytes <= _SMALL
+        if known is not None:
+            # Code that capture does not see may have written into it since.
+            if small:
+                if self.values[known[1]].tobytes() == value.tobytes():
+                    return known[1]
+            elif not self.writes or same_bits(self.values[known[1]], value):
+                return known[1]
+        dtype = value.dtype
+        if dtype.kind not in "biufc":
+            _check_numeric(value)
+        held = value.copy() if small or self.writes else value
+        type_ = array_type(value.shape, dtype)
+        # As `constant` does, without the call: every array of a closure comes by here.
+        types = self.types
+        slot = len(types)
+        types.append(type_)
+        self.records.append((type_,))
+        self.constants.append(held)
+        self.values[slot] = held
+        self.arrays[place] = (value, slot)
+        if self.lines is not None:
+            self.lines.append("")
+        return slot
+
+    def _written(self, value: Literal) -> int:
+        """The slot of a number that a rule wrote into a program that is recorded here."""
+        slot = len(self.types)
+        self.types.append(value.type)
+        self.records.append((Written(value),))
+        self.values[slot] = value.value
+        if self.lines is not None:
+            self.lines.append("")
+        return slot
+
+    def constant(self, value: Any, type: ArrayType) -> int:
+        """A new slot for a constant."""
+        types = self.types
+        slot = len(types)
+        types.append(type)
+        self.records.append((type,))
+        self.constants.append(value)
+        self.values[slot] = value
+        if self.lines is not None:
+            self.lines.append("")
+        return slot
+
+    def expect_writes(self) -> None:
+        """From here on, code may write to arrays that it did not make.
+
+        Hold copies of all that were lifted.
+        """
+        if self.writes:
+            return
+        self.writes = True
+        for number, value in enumerate(self.constants):
+            if isinstance(value, np.ndarray):
+                self.constants[number] = value.copy()
+        self._find_owners()
+        replaced = iter(self.constants)
+        for number, record in enumerate(self.records):
+            if isinstance(record[0], ArrayType):
+                self.values[self.starts[number]] = next(replaced)
+
+    # --- values
+    # ------------------------------------------------------------------------------------
+
+    def guard(self, place: int, slot: int, kind: str, value: Any) -> None:
+        """Note that the value of a slot was asked for, after so many records."""
+        assert self.guards is not None
+        if kind == TEXT or (kind == WHOLE and np.asarray(value).dtype.kind == "c"):
+            self.asked = True
+        elif (slot, kind) not in self.guards and (slot, WHOLE) not in self.guards:
+            self.guards[slot, kind] = guard_of(place, slot, kind, value, user_line())
+
+    def value(self, slot: int, apply: Callable[[Operation, list[Any]], Any]) -> Any:
+        """The value of a slot, computing just what it depends on and has not been computed before.
+
+        apply: how an operation is applied to values, which may be traced by an outer capture.
+        """
+        self._find_owners()
+        for number in self._missing(slot):
+            op, *operands = self.records[number]
+            first = self.starts[number]
+            results = apply(op, [self.values[operand] for operand in operands])
+            if not op.primitive.multiple:
+                results = (results,)
+            for place, result in enumerate(results):
+                self.values[first + place] = result
+        return self.values[slot]
+
+    def _find_owners(self) -> None:
+        """Extend the table of which record made which slot."""
+        known = self.owners
+        while len(known) < len(self.types):
+            number = len(self.starts)
+            record = self.records[number]
+            head = record[0]
+            count = 1
+            if isinstance(head, Operation):
+                count = len(head.infer(tuple([self.types[slot] for slot in record[1:]])))
+            self.starts.append(len(known))
+            known.extend([number] * count)
+
+    def _missing(self, slot: int) -> list[int]:
+        """The records to run, in order, for a slot to have a value."""
+        needed: set[int] = set()
+        stack = [slot]
+        while stack:
+            current = stack.pop()
+            if current in self.values:
+                continue
+            owner = self.owners[current]
+            if owner < 0:
+                raise ValueNeededError(
+                    "The value of an array was asked for (by `if`, `while`, int(), float() or an "
+                    f"index) where it {self.meaning}"
+                )
+            if owner not in needed:
+                needed.add(owner)
+                stack.extend(self.records[owner][1:])
+        return sorted(needed)
+
+    # --- programs
+    # ----------------------------------------------------------------------------------
+
+    def program(self, outputs: Sequence[int]) -> Program:
+        """The program: inputs, then constants, in the order in which they were lifted."""
+        builder = Builder()
+        names: list[Any] = [builder.input(type_) for type_ in self.types[: self.input_count]]
+        constants = [
+            builder.input(record[0]) for record in self.records if isinstance(record[0], ArrayType)
+        ]
+        waiting = iter(constants)
+        repeats = len(self.records) > _LONG
+        known: dict[Any, Any] = {}
+        literals: dict[Any, Literal] = {}
+        for number, record in enumerate(self.records):
+            head = record[0]
+            if number in self.failed:
+                types = [self.types[slot] for slot in record[1:]]
+                names.extend([None] * len(head.infer(tuple(types))))
+            elif isinstance(head, Operation):
+                operands = [names[slot] for slot in record[1:]]
+                quiet = number in self.quiet
+                key = (head, quiet, *operands) if repeats else number
+                results = known.get(key)
+                if results is None:
+                    builder.origin, builder.derived = number, quiet
+                    results = builder.emit(head, operands)
+                    if repeats:
+                        known[key] = results
+                names.extend(results)
+            else:
+                literal = head.literal if isinstance(head, Written) else None
+                names.append(literals.setdefault(head, literal) if literal else next(waiting))
+        return builder.build([names[slot] for slot in outputs])
+
+
+def _check_numeric(value: Any) -> None:
+    if value.dtype.kind not in "biufc":
+        raise DTypeError(
+            f"An array of dtype {value.dtype} was combined with a traced array; "
+            "only booleans, integers, floats and complex numbers can be."
+        )
+
+
+def check_plain(value: Any) -> None:
+    """Refuse subclasses of arrays with a meaning of their own: it would be lost."""
+    kind = type(value)
+    if isinstance(value, (np.matrix, np.ma.MaskedArray)) or (
+        kind.__array_ufunc__ is not np.ndarray.__array_ufunc__
+        or kind.__array_function__ is not np.ndarray.__array_function__
+    ):
+        raise DTypeError(
+            f"A {kind.__module__}.{kind.__name__} has rules of its own, which traced arrays do not "
+            "follow. Pass its plain numbers: np.asarray(x), or x.filled(0.0) and a mask."
+        )
+
+
+def same_bits(one: Any, other: np.ndarray[Any, Any]) -> bool:
+    """Whether two arrays hold the same values, NaNs included."""
+    return bool(np.array_equal(one, other, equal_nan=one.dtype.kind in "fc"))
+
+
+# --- the captures under way in this thread --------------------------------------------------------
+
+
+def current() -> Trace | None:
+    """The innermost capture under way, if any."""
+    stack = getattr(_state, "stack", None)
+    return stack[-1] if stack else None
+
+
+def depth() -> int:
+    """How many captures are under way."""
+    return len(getattr(_state, "stack", ()))
+
+
+def enter(trace: Trace) -> None:
+    """Begin a capture."""
+    stack = getattr(_state, "stack", None)
+    if stack is None:
+        stack = _state.stack = []
+    trace.level = len(stack) + 1
+    stack.append(trace)
+
+
+def leave(trace: Trace) -> None:
+    """End a capture."""
+    trace.open = False
+    _state.stack.pop()
+
+
+def user_place() -> tuple[int, int]:
+    """The instruction of the user's code that is being run: its code object, and where in it."""
+    frame: Any = sys._getframe(2)
+    while frame is not None:
+        code = frame.f_code
+        if id(code) not in _ours:
+            if not code.co_filename.startswith(_PACKAGE):
+                return id(code), frame.f_lasti
+            _ours[id(code)] = code
+        frame = frame.f_back
+    return 0, 0
+
+
+_ours: dict[int, Any] = {}  # the code of this package that was met, by identity
+
+
+def user_line() -> str:
+    """Where the user's code stands: the innermost frame outside this package and NumPy."""
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_globals.get("__name__", "")  # of clones there is none
+        file = frame.f_code.co_filename
+        if not (name.startswith(("adjoint.", "numpy.")) or file.startswith(_PACKAGE)):
+            return f"{file}:{frame.f_lineno}"
+        frame = frame.f_back
+    return ""

@@ -1,0 +1,432 @@
+"""Views and in-place writes, with NumPy's aliasing.
+
+A view remembers its base and how it was taken. Writing into a view writes into its base; every
+array counts its changes, and a view that finds its base changed is taken anew when next used. Where
+NumPy may or may not share memory (a reshape of an array whose layout is not known), a write to
+either side is an error rather than a guess.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from adjoint.base.arrays import ArrayType, Shape
+from adjoint.base.errors import (
+    AliasingError,
+    DroppedDerivativeError,
+    DTypeError,
+    ShapeError,
+    UnsupportedFunctionError,
+)
+from adjoint.capture.recording import protocols
+from adjoint.capture.recording.traced import (
+    Traced,
+    adopt,
+    apply,
+    apply_one,
+    from_array,
+    from_slot,
+    is_known,
+    state_of,
+    unwrap,
+)
+from adjoint.primitives.conversion import CAST, IMAG, PYTHON_NUMBER, REAL
+from adjoint.primitives.slicing import SLICE, UPDATE, Index
+from adjoint.primitives.structure import RESHAPE, TRANSPOSE, inverse_permutation
+from adjoint.program import operation
+
+_DEPTH = 64  # how far back the layout of an array is followed
+_KEEPS_LAYOUT = frozenset({"reshape", "update", "increment", "gather_set", "gather_add", "cast"})
+_MAKES_C_ORDER = frozenset({"fill", "iota", "cumulative_sum"})
+
+
+class View:
+    """How a view is taken from its base, and how its base changes when it is written.
+
+    layout: whether it is a view only because of how its base lies in memory.
+    """
+
+    __slots__ = ("forward", "layout", "put")
+
+    def __init__(
+        self,
+        forward: Callable[[Traced], Any],
+        put: Callable[[Traced, Traced], Traced],
+        layout: bool = False,
+    ) -> None:
+        self.forward = forward
+        self.put = put
+        self.layout = layout
+
+
+def as_view(base: Traced, value: Any, view: View | Slice) -> Any:
+    """Mark a value as a view of a base. Scalars are copies in NumPy, and stay so.
+
+    A 0-d array (x[0, ...], x.squeeze()) is no scalar: it is a view like others, and can be written.
+    """
+    if type(value) is not Traced or (value.type.ndim == 0 and not is_cell(value)):
+        return value
+    if value is base:
+        value = from_array(unwrap(base)) if is_known(base) else twin(base)
+    state, source = state_of(value), state_of(base)
+    source.viewed = True
+    state.base, state.view, state.seen = base, view, source.version
+    return value
+
+
+def twin(x: Traced) -> Traced:
+    """Another name for the value that an array has now."""
+    assert x._trace is not None
+    return from_slot(x._trace, x._slot)
+
+
+def is_cell(value: Traced) -> bool:
+    """Whether a 0-d value is an array, and not one of NumPy's immutable scalars."""
+    return value._state is not None and value._state.cell
+
+
+def as_cell(value: Any) -> Any:
+    """Make a 0-d value an array that can be written into."""
+    if type(value) is Traced and value.type.ndim == 0:
+        state_of(value).cell = True
+    return value
+
+
+def read_only(base: Traced, value: Traced) -> Traced:
+    """How a view changes its base that NumPy does not let anyone write into."""
+    raise ValueError("assignment destination is read-only")
+
+
+def root_of(x: Traced) -> Traced:
+    """The array whose memory a view looks into; itself for others."""
+    while x._state is not None and x._state.base is not None:
+        x = x._state.base
+    return x
+
+
+# --- the kinds of views ---------------------------------------------------------------------------
+
+
+def _plain(operation_: Any, known: Callable[[Any], Any]) -> Callable[[Traced], Any]:
+    """How to take a view.
+
+    NumPy's own where the base is known, so that memory is truly shared, else recorded.
+    """
+
+    def forward(base: Traced) -> Any:
+        if is_known(base):
+            result = known(unwrap(base))
+            return from_array(result) if type(result) is np.ndarray else result
+        return apply(operation_, (base,))
+
+    return forward
+
+
+def reshape(x: Any, shape: Shape) -> Any:
+    """The same numbers under another shape: a view where NumPy makes one."""
+    if type(x) is not Traced:
+        return np.reshape(x, shape)
+    if is_known(x):
+        array = unwrap(x)
+        result = array.reshape(shape)
+        if not np.may_share_memory(result, array):
+            return from_array(result)
+    elif x.shape == shape and x.type.ndim == 0 and not is_cell(x):
+        return as_cell(copy_of(x))
+    forward = _plain(operation(RESHAPE, shape=shape), lambda array: array.reshape(shape))
+    before = x.shape
+    view = View(forward, lambda base, value: _reshape_plain(value, before), layout=x.ndim > 1)
+    result = as_cell(forward(x))
+    if is_known(x) or is_c_ordered(x):
+        return as_view(x, result, view)
+    if _without_ones(before) == _without_ones(shape) and x.size:
+        view.layout = False  # axes of length one are no matter of layout
+        return as_view(x, result, view)
+    return maybe_alias(x, result)
+
+
+def _without_ones(shape: Shape) -> list[int]:
+    return [length for length in shape if length != 1]
+
+
+def flat_of(x: Traced) -> Any:
+    """x.flat: the entries in C order, written through however they lie in memory."""
+    before, shape = x.shape, (x.type.size,)
+    forward = _plain(operation(RESHAPE, shape=shape), lambda array: array.reshape(shape))
+    view = View(forward, lambda base, value: _reshape_plain(value, before))
+    result = as_view(x, forward(x), view)
+    state_of(result).flat = True
+    return result
+
+
+def set_shape(x: Traced, shape: Any) -> None:
+    """`x.shape = shape`: another shape for the same array, where nothing else looks into it."""
+    state = x._state
+    seen = state is not None and (state.viewed or state.aliases or state.base is not None)
+    if seen or not is_c_ordered(x):
+        raise UnsupportedFunctionError(
+            "Assigning to .shape is supported on a traced array that is contiguous and has no "
+            "views; write x = x.reshape(shape)."
+        )
+    depends_on_layout(x)
+    plain = np.broadcast_to(np.zeros((), x.dtype), x.shape).copy()
+    plain.shape = shape  # NumPy's errors
+    if state is not None and state.array is not None:
+        state.array = state.array.reshape(plain.shape)
+    else:
+        adopt(x, _reshape_plain(x, plain.shape))
+
+
+def copy_of(x: Traced) -> Traced:
+    """The same value under a name of its own, with memory of its own."""
+    if is_known(x):
+        return from_array(unwrap(x).copy())
+    # Recorded, so that the executor knows that both may be alive.
+    return apply(operation(CAST, dtype=x.dtype), (x,))  # type: ignore[no-any-return]
+
+
+def _reshape_plain(x: Traced, shape: Shape) -> Traced:
+    return apply(operation(RESHAPE, shape=shape), (x,))  # type: ignore[no-any-return]
+
+
+def permute(x: Any, axes: tuple[int, ...]) -> Any:
+    """The axes in another order: always a view."""
+    if type(x) is not Traced:
+        return np.transpose(x, axes)
+    back = operation(TRANSPOSE, axes=inverse_permutation(axes))
+    forward = _plain(operation(TRANSPOSE, axes=axes), lambda array: array.transpose(axes))
+    return as_view(x, forward(x), View(forward, lambda base, value: apply(back, (value,))))
+
+
+def _plain_entry(entry: Any) -> Any:
+    return entry if entry is Ellipsis else None
+
+
+class Slice:
+    """A view that a basic index names, under a shape that may have new axes.
+
+    It is not tied to a base: one serves all of a shape.
+
+    known: the index as the user wrote it, for bases that are known.
+    """
+
+    __slots__ = ("cell", "known", "part", "put_operation", "shape", "take")
+    layout = False
+
+    def __init__(
+        self, type: ArrayType, index: Index, new_axes: tuple[int, ...], known: Any
+    ) -> None:
+        self.take = operation(SLICE, index=index)
+        self.put_operation = operation(UPDATE, index=index)
+        self.part = self.take.infer((type,))[0].shape
+        shape = list(self.part)
+        for place in new_axes:
+            shape.insert(place, 1)
+        self.shape = tuple(shape)
+        self.known = known
+        # x[0, ...] is an array of no axes, and not a scalar.
+        self.cell = not shape and isinstance(known, tuple) and Ellipsis in map(_plain_entry, known)
+
+    def forward(self, base: Traced) -> Any:
+        """The part of a base; a scalar where the index leaves no axes."""
+        if is_known(base):
+            result = unwrap(base)[self.known]
+            return from_array(result) if type(result) is np.ndarray else result
+        part = apply_one(self.take, base)
+        if self.cell:
+            return as_cell(part)
+        return part if self.part == self.shape else _reshape_plain(part, self.shape)
+
+    def put(self, base: Traced, value: Traced) -> Traced:
+        """The base with the part replaced."""
+        value = value if value.type.shape == self.part else _reshape_plain(value, self.part)
+        return apply(self.put_operation, (base, value))  # type: ignore[no-any-return]
+
+
+def real_part(x: Any, imaginary: bool) -> Any:
+    """x.real or x.imag: the array itself where it is real, else a view of half of it."""
+    if type(x) is not Traced:
+        return np.imag(x) if imaginary else np.real(x)
+    if x.dtype.kind != "c" and not imaginary:
+        return x
+    if x.type.weak:  # a Python number: so is its part, of which there is no view
+        if x.dtype.kind != "c":
+            number: Any = x
+            return number * 0
+        return apply_one(PYTHON_NUMBER.bare, apply_one((IMAG if imaginary else REAL).bare, x))
+    if x.dtype.kind != "c":
+        return from_array(np.zeros(x.shape, x.dtype)) if x.ndim else np.multiply(x, 0)
+    forward = _plain((IMAG if imaginary else REAL).bare, np.imag if imaginary else np.real)
+
+    def put(base: Traced, value: Traced) -> Traced:
+        other = forward_other(base)
+        above, right = (value, other) if imaginary else (other, value)
+        whole: Any = np.add(right, np.multiply(1j, above))
+        return whole  # type: ignore[no-any-return]
+
+    forward_other = _plain((REAL if imaginary else IMAG).bare, np.real if imaginary else np.imag)
+    return as_view(x, forward(x), View(forward, put))
+
+
+# --- layout and uncertain aliases -----------------------------------------------------------------
+
+
+def is_c_ordered(x: Traced, depth: int = _DEPTH) -> bool:
+    """Whether NumPy's array would surely be contiguous in C order.
+
+    False where that is not known.
+    """
+    if is_known(x):
+        return bool(unwrap(x).flags.c_contiguous)
+    state = x._state
+    if state is not None and state.base is not None:
+        return False
+    assert x._trace is not None
+    return _slot_is_c_ordered(x._trace, x._slot, depth)
+
+
+def _slot_is_c_ordered(trace: Any, slot: int, depth: int) -> bool:
+    trace._find_owners()
+    owner = trace.owners[slot]
+    value = trace.values.get(slot)
+    if isinstance(value, np.ndarray):
+        return bool(value.flags.c_contiguous)
+    type_ = trace.types[slot]
+    if owner < 0:
+        return bool(type_.ndim == 0)
+    head, *operands = trace.records[owner]
+    if not hasattr(head, "primitive") or head.primitive.view:
+        return False
+    name = head.primitive.name
+    if type_.ndim <= 1 or name in _MAKES_C_ORDER:
+        return True
+    if depth == 0:
+        return False
+    if name in _KEEPS_LAYOUT:
+        return _slot_is_c_ordered(trace, operands[0], depth - 1)
+    if head.primitive.ufunc is None:
+        return False
+    # Elementwise results are laid out as their operands are; those that are broadcast do not
+    # decide.
+    return all(
+        _slot_is_c_ordered(trace, operand, depth - 1)
+        for operand in operands
+        if trace.types[operand].ndim > 1
+    )
+
+
+def maybe_alias(x: Traced, result: Any) -> Any:
+    """Remember that two arrays may share memory. All that may share one memory keep one list."""
+    root = root_of(x)
+    state = state_of(root)
+    state.aliases[:] = [each for each in state.aliases if each() is not None]
+    if not any(each() is root for each in state.aliases):
+        state.aliases.append(weakref.ref(root))
+    state.aliases.append(weakref.ref(result))
+    if type(result) is Traced:
+        state_of(result).aliases = state.aliases
+    return result
+
+
+def _check_aliases(x: Traced) -> None:
+    x = root_of(x)
+    if x._state is None or not x._state.aliases:
+        return
+    if any(each() is not None and each() is not x for each in x._state.aliases):
+        raise AliasingError(
+            "An array is written to that may share memory with a reshaped or flattened one: "
+            "whether NumPy makes a "
+            "view or a copy there depends on the layout in memory, which is not known while a "
+            "function is captured. "
+            "Say which is meant: write .copy() after the reshape, or write before reshaping."
+        )
+
+
+# --- writing --------------------------------------------------------------------------------------
+
+
+def assign(x: Traced, value: Traced) -> None:
+    """Let the whole of an array be replaced, with all that shares its memory."""
+    _check_aliases(x)
+    state = x._state
+    if state is None:
+        plain = value._state
+        if plain is None:
+            x._trace, x._slot = value._trace, value._slot
+            return
+        state = state_of(x)
+    if state.base is not None:
+        if state.view.layout:
+            depends_on_layout(state.base)
+        assign(state.base, state.view.put(state.base, value))
+        adopt(x, value)
+        state.seen = state_of(state.base).version
+    else:
+        adopt(x, value)
+    state.version += 1
+
+
+def depends_on_layout(x: Traced) -> None:
+    """The records depend on how an input lies in memory, and not on its type alone."""
+    if x._trace is not None:
+        x._trace.asked = True
+
+
+def own_memory(x: Traced) -> Any:
+    """The memory of a known array, made its own first if a program holds it."""
+    _check_aliases(x)
+    state = state_of(root_of(x))
+    if state.lifted:
+        assert state.array is not None
+        state.array = state.array.copy()
+        state.lifted = False
+        state.version += 1
+    return unwrap(x)
+
+
+def check_storable(x: Traced, value: Any, what: str) -> None:
+    """Refuse to write numbers into an array whose dtype would lose their derivative."""
+    from_, to = np.dtype(getattr(value, "dtype", type(value))), x.dtype
+    if to.kind in "biu" and from_.kind in "fc":
+        raise DroppedDerivativeError(
+            f"{what} would put numbers of dtype {from_} into an array of dtype {to}, which "
+            f"truncates them and loses "
+            "their derivative. Make the array with a floating-point dtype, as in np.zeros(n)."
+        )
+    if to.kind == "f" and from_.kind == "c":
+        raise DTypeError(
+            f"{what} would put complex numbers into an array of dtype {to}, which drops the "
+            f"imaginary part. "
+            "Make the array complex, as in np.zeros(n, complex), or write the .real part."
+        )
+
+
+def overwrite(x: Traced, result: Any, what: str) -> Traced:
+    """`x += y` and the like: put a result into an array's own memory."""
+    shape = getattr(result, "shape", ())
+    if shape != x.shape and np.broadcast_shapes(shape, x.shape) != x.shape:
+        raise ShapeError(
+            f"non-broadcastable output operand with shape {x.shape} doesn't match the broadcast "
+            f"shape {shape}"
+        )
+    if is_known(x) and is_known(result):
+        np.copyto(own_memory(x), unwrap(result), casting="same_kind")
+        return x
+    check_storable(x, result, what)
+    if shape != x.shape:
+        result = protocols.FUNCTION(np.broadcast_to, (result, x.shape), {})
+    if result.dtype != x.dtype:
+        result = apply(operation(CAST, dtype=x.dtype), (result,))
+    if type(result) is not Traced:
+        result = from_array(np.asarray(result))
+    assign(x, result)
+    return x
+
+
+protocols.OVERWRITE = overwrite
+protocols.ALIAS = maybe_alias
+protocols.SET_SHAPE = set_shape

@@ -1,0 +1,1 @@
+"""Floor 4, SciPy's names in captured code."""

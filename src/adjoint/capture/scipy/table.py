@@ -1,0 +1,163 @@
+"""The table of SciPy's functions that are no ufuncs, and work on traced arrays.
+
+It is filled by `adjoint.scipy`. A function is known by its part of SciPy and its name, so that
+nothing of SciPy is imported before a user does.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+from adjoint.base.errors import DroppedDerivativeError, UnsupportedFunctionError
+from adjoint.capture.numpy.table import any_traced, unwrap_all, wrap_list
+from adjoint.capture.recording.trace import current
+from adjoint.capture.scipy.sparse import SparseTraced
+
+_INNER = "scipy.sparse.linalg"
+
+SCIPY_FUNCTIONS: dict[tuple[str, str], Callable[..., Any]] = {}
+SCIPY_OBJECTS: dict[str, Callable[[Any], Any]] = {}
+REFUSED: dict[tuple[str, str], str] = {}
+
+
+def implements_scipy(part: str, *names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare what a function or class of `scipy.part` does on traced arrays."""
+
+    def declare(function: Callable[..., Any]) -> Callable[..., Any]:
+        for name in names or (function.__name__.strip("_"),):
+            SCIPY_FUNCTIONS[part, name] = function
+        return function
+
+    return declare
+
+
+def refuses_scipy(part: str, reason: str, *names: str) -> None:
+    """Say why functions of `scipy.part` have no derivative here."""
+    REFUSED.update({(part, name): reason for name in names})
+
+
+def scipy_object(value: Any) -> Any:
+    """The stand-in of an object that SciPy made, such as a spline; None for others."""
+    for kind in type(value).__mro__[:-1]:
+        home = kind.__module__
+        made = SCIPY_OBJECTS.get(kind.__name__) if home.startswith("scipy.") else None
+        if made is not None:
+            return made(value)
+    return None
+
+
+def is_scipy_module(module: types.ModuleType) -> bool:
+    """Whether functions of it may have stand-ins: scipy itself, and its public parts."""
+    names = module.__name__.split(".")
+    return names[0] == "scipy" and not any(name.startswith("_") for name in names)
+
+
+def scipy_place(value: Any) -> tuple[str, str] | None:
+    """The part of SciPy and the name of a public function or class, or None."""
+    names = (getattr(value, "__module__", None) or "").split(".")
+    name = getattr(value, "__name__", None)
+    if names[0] != "scipy" or len(names) < 2 or not isinstance(name, str):
+        return None
+    part = "sparse.linalg" if value.__module__.startswith(_INNER) else names[1]
+    for public in (part, ".".join(names[1:])):
+        if getattr(sys.modules.get(f"scipy.{public}"), name, None) is value:
+            return public, name
+    return None
+
+
+def scipy_stand_in(value: Any) -> Callable[..., Any] | None:
+    """The stand-in of a function of SciPy's, or of a class that is understood; None for others."""
+    place = scipy_place(value)
+    if place is None:
+        return None
+    ours = SCIPY_FUNCTIONS.get(place)
+    if ours is None and not isinstance(value, types.FunctionType):
+        return None
+    return _stand_in(value, ours, place)
+
+
+def _stand_in(
+    original: Callable[..., Any], ours: Callable[..., Any] | None, place: tuple[str, str]
+) -> Callable[..., Any]:
+    def stand_in(*args: Any, **kwargs: Any) -> Any:
+        if ours is not None and is_traced(*args, *kwargs.values()):
+            return _called(ours, place, args, kwargs)
+        watch = _Watch()
+        try:
+            result = original(
+                *map(watch.over, args), **{name: watch.over(each) for name, each in kwargs.items()}
+            )
+        except (Exception, _TracedFound) as error:
+            sparse = any(isinstance(value, SparseTraced) for value in (*args, *kwargs.values()))
+            if not watch.found and not sparse and not isinstance(error, DroppedDerivativeError):
+                raise
+            if ours is None:
+                raise _refusal(place, error) from error
+            watch.found = True
+        if watch.found and ours is not None:
+            return _called(ours, place, args, kwargs)
+        return result if current() is None else wrap_list(result)
+
+    stand_in.__name__ = place[1]
+    stand_in.__doc__ = original.__doc__
+    stand_in.__wrapped__ = original  # type: ignore[attr-defined]
+    return stand_in
+
+
+class _TracedFound(BaseException):
+    """Leaves SciPy, which cannot go on with a traced value."""
+
+
+class _Watch:
+    """Whether functions that SciPy is given return traced values, from their closures."""
+
+    def __init__(self) -> None:
+        self.found = False
+
+    def over(self, value: Any) -> Any:
+        """An argument as SciPy takes it: known arrays are NumPy's, and functions are watched."""
+        if not isinstance(value, (types.FunctionType, types.MethodType)) or current() is None:
+            return unwrap_all(value)
+
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            result = value(*args, **kwargs)
+            if any_traced((result,)):
+                self.found = True
+                raise _TracedFound
+            return unwrap_all(result)
+
+        return watched
+
+
+def _called(
+    ours: Callable[..., Any], place: tuple[str, str], args: Any, kwargs: dict[str, Any]
+) -> Any:
+    try:
+        return ours(*args, **kwargs)
+    except TypeError as error:
+        if "unexpected keyword argument" in str(error) and ours.__name__ in str(error):
+            argument = str(error).rsplit(" ", 1)[-1]
+            raise UnsupportedFunctionError(
+                f"scipy.{'.'.join(place)} on traced arrays does not support its argument "
+                f"{argument}."
+            ) from None
+        raise
+
+
+def _refusal(place: tuple[str, str], error: BaseException) -> UnsupportedFunctionError:
+    name = ".".join(("scipy", *place))
+    reason = REFUSED.get(place, "it is not among the functions of adjoint.scipy")
+    found = f" ({error})" if str(error) else ""
+    return UnsupportedFunctionError(
+        f"{name} was given traced values, and has no derivative here: {reason}. Write it with "
+        f"functions that have one, give its derivative with ad.primitive, or cut it off with "
+        f"ad.stop_gradient.{found}"
+    )
+
+
+def is_traced(*values: Any) -> bool:
+    """Whether one of these is traced, or holds what is (lists, matrices with traced entries)."""
+    return any_traced(values) or any(isinstance(value, SparseTraced) for value in values)
