@@ -13,8 +13,18 @@ from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, type_of
 from adjoint.base.errors import AdjointError, ArgumentTypeError, DroppedDerivativeError
 from adjoint.capture.clones.rebinding import is_users_file, rebound, store_globals
-from adjoint.capture.recording.trace import Trace, check_plain, current, enter, leave
-from adjoint.capture.recording.traced import Traced, from_slot, settle, slot_in
+from adjoint.capture.recording.applying import settle, slot_in
+from adjoint.capture.recording.trace import (
+    Trace,
+    check_plain,
+    current,
+    enter,
+    inside,
+    leave,
+    set_inside,
+)
+from adjoint.capture.recording.traced import Traced, from_slot
+from adjoint.capture.recording.valued import value_of
 from adjoint.program import Program
 
 
@@ -92,21 +102,30 @@ def capture(
     for value in trace.values.values():
         if type(value) is not np.ndarray and isinstance(value, np.ndarray):
             check_plain(value)
-    outer = current()
+    outer, was_inside = current(), inside()
     enter(trace)
+    set_inside(False)
     try:
         made = rebound(function)
         trace.writes = made.writes or frozen
         # What is captured within a program that is kept is kept with it.
         kept = frozen or (outer is not None and outer.numbers is not None)
         trace.numbers = {} if kept else None
-        result = call(made.call, [from_slot(trace, slot) for slot in range(len(types))])
+        inputs = [
+            from_slot(trace, slot, own_copy(_value(trace.values.get(slot))))
+            for slot in range(len(types))
+        ]
+        trace.valued = all([each._value is not None for each in inputs])
+        trace.nested = any([type(each) is Traced for each in trace.values.values()])
+        result = call(made.call, inputs)
         if type(result) is Traced and result._trace is trace and result._state is None:
             outputs: tuple[int, ...] = (result._slot,)
             treedef = None
         else:
             leaves, treedef = pytrees.flatten(result)
             outputs = tuple([_output(trace, leaf) for leaf in leaves])
+        if trace.refusal is not None:  # the user's code caught it, and went on
+            raise trace.refusal
         merged = trace.merge_numbers()
         outputs = tuple([merged.get(slot, slot) for slot in outputs]) if merged else outputs
     except AdjointError as error:
@@ -121,8 +140,29 @@ def capture(
         raise hidden from None
     finally:
         leave(trace)
+        set_inside(was_inside)
         store_globals()
     return Captured(trace, outputs, treedef)
+
+
+def _value(given: Any) -> Any:
+    """NumPy's value of an input, which may be traced by an outer capture; None without one."""
+    return value_of(given) if type(given) is Traced else given
+
+
+def own_copy(array: Any) -> Any:
+    """A copy that lies in memory as an array does: the user's code may write into it."""
+    if not isinstance(array, np.ndarray):
+        return array
+    copy = array.copy(order="K")
+    if copy.strides != array.strides and array.size:
+        low, high = np.lib.array_utils.byte_bounds(array)
+        start = array.__array_interface__["data"][0] - low
+        memory = np.empty(high - low, np.uint8)
+        copy = np.ndarray(array.shape, array.dtype, memory, start, array.strides)
+        np.copyto(copy, array)
+    copy.flags.writeable = array.flags.writeable
+    return copy
 
 
 def _output(trace: Trace, leaf: Any) -> int:

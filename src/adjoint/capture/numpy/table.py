@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -10,8 +12,10 @@ import numpy as np
 from adjoint.base.errors import DTypeError, ShapeError, UnsupportedFunctionError
 from adjoint.capture.numpy.coverage import refusal
 from adjoint.capture.recording import protocols
-from adjoint.capture.recording.traced import Traced, apply, from_array, is_known, unwrap, wrap
-from adjoint.capture.recording.views import is_cell, maybe_alias, overwrite, own_memory
+from adjoint.capture.recording.applying import apply
+from adjoint.capture.recording.traced import Traced, from_array, is_cell, is_known, unwrap, wrap
+from adjoint.capture.recording.valued import beside, refuse, writing
+from adjoint.capture.recording.views import maybe_alias, overwrite, own_memory
 from adjoint.primitives.conversion import CAST
 from adjoint.program import operation
 
@@ -61,7 +65,29 @@ def call(function: Any, args: Any, kwargs: Any) -> Any:
         return _call_known(function, args, kwargs)
     ours = FUNCTIONS.get(function)
     if ours is None:
-        raise refused(function)
+        refusal_ = refused(function)
+        refuse(refusal_)
+        raise refusal_
+    if function in USER_LEVEL:
+        return _ours(function, ours, args, kwargs)
+    recorded = partial(_ours, function, ours)
+
+    def both(*args: Any, **kwargs: Any) -> Any:
+        return recorded(args, kwargs)
+
+    targets = _targets(function, args, kwargs)
+    if targets:
+        return writing(targets, function, both, args, kwargs)
+    return beside(function, both, args, kwargs)
+
+
+# Functions that call the user's code: what it does has values of its own, and is not done twice.
+USER_LEVEL: set[Any] = {
+    *(np.apply_along_axis, np.apply_over_axes, np.piecewise, np.fromiter, np.fromfunction),
+}
+
+
+def _ours(function: Any, ours: Any, args: Any, kwargs: Any) -> Any:
     try:
         return ours(*args, **kwargs)
     except TypeError as error:
@@ -72,6 +98,27 @@ def call(function: Any, args: Any, kwargs: Any) -> Any:
                 f"yet."
             ) from None
         raise
+
+
+def _targets(function: Any, args: Any, kwargs: Any) -> list[Traced]:
+    """The traced arrays that a function writes into."""
+    place = place_of_out(function)
+    given = [args[0]] if args and getattr(function, "__name__", "") in WRITERS else []
+    if place is not None and place < len(args):
+        given.append(args[place])
+    out = kwargs.get("out")
+    given += out if isinstance(out, tuple) else [out]
+    return [each for each in given if type(each) is Traced]
+
+
+@lru_cache(maxsize=1024)
+def place_of_out(function: Any) -> int | None:
+    """Where `out` stands among the positional arguments of a function."""
+    try:
+        names = list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return None
+    return names.index("out") if "out" in names else None
 
 
 def refused(function: Any) -> UnsupportedFunctionError:

@@ -70,13 +70,17 @@ class Trace:
     starts and owners: which slots belong to which record, filled in as needed. quiet: the records,
     by number, that are not to warn. meaning: what an input without a value stands for, as an error
     puts it. failed: those of a function that
-    raised an error, which the user's code caught: they are no part of the program.
+    raised an error, which the user's code caught: they are no part of the program. valued: whether
+    all inputs have values, so that NumPy computes each result beside its record. nested: whether
+    it depends on values that an outer capture traces. calls: the arguments of the functions that
+    are being recorded. refusal: the first error of ours that the user's code met.
     """
 
     __slots__ = (
         "active",
         "arrays",
         "asked",
+        "calls",
         "constants",
         "failed",
         "guards",
@@ -84,14 +88,17 @@ class Trace:
         "level",
         "lines",
         "meaning",
+        "nested",
         "numbers",
         "open",
         "owners",
         "placed",
         "quiet",
         "records",
+        "refusal",
         "starts",
         "types",
+        "valued",
         "values",
         "writes",
     )
@@ -106,6 +113,10 @@ class Trace:
         self.arrays: dict[int, tuple[Any, int]] = {}
         self.values: dict[int, Any] = values
         self.input_count = len(types)
+        self.valued = False
+        self.nested = False
+        self.calls: list[Any] = []
+        self.refusal: Exception | None = None
         self.level = 0
         self.open = True
         self.asked = False
@@ -207,18 +218,13 @@ class Trace:
     def _lift_array(self, value: np.ndarray[Any, Any]) -> int:
         place = id(value)
         known = self.arrays.get(place)
-        small = value.nbytes <= _SMALL
-        if known is not None:
-            # Code that capture does not see may have written into it since.
-            if small:
-                if self.values[known[1]].tobytes() == value.tobytes():
-                    return known[1]
-            elif not self.writes or same_bits(self.values[known[1]], value):
-                return known[1]
+        # It may have been written into since.
+        if known is not None and same_bits(self.values[known[1]], value):
+            return known[1]
         dtype = value.dtype
         if dtype.kind not in "biufc":
             _check_numeric(value)
-        held = value.copy() if small or self.writes else value
+        held = value.copy()  # what is written into it later is not what was recorded
         type_ = array_type(value.shape, dtype)
         # As `constant` does, without the call: every array of a closure comes by here.
         types = self.types
@@ -401,9 +407,27 @@ def current() -> Trace | None:
     return stack[-1] if stack else None
 
 
+def captures() -> list[Trace]:
+    """The captures under way, the innermost last."""
+    return getattr(_state, "stack", _NONE)
+
+
+_NONE: list[Trace] = []
+
+
 def depth() -> int:
     """How many captures are under way."""
     return len(getattr(_state, "stack", ()))
+
+
+def inside() -> bool:
+    """Whether it is this package that calls NumPy's functions, and not the user's code."""
+    return getattr(_state, "inside", False)
+
+
+def set_inside(value: bool) -> None:
+    """Say that it is, or is not."""
+    _state.inside = value
 
 
 def enter(trace: Trace) -> None:

@@ -11,8 +11,9 @@ from adjoint.base.errors import DroppedDerivativeError
 from adjoint.capture.numpy.making.values import array, astype
 from adjoint.capture.numpy.table import as_array, as_operand, implements, perform, strong
 from adjoint.capture.numpy.ufuncs import COMPOSED
+from adjoint.capture.recording.applying import concrete
 from adjoint.capture.recording.escape import carries_derivative
-from adjoint.capture.recording.traced import Traced, concrete
+from adjoint.capture.recording.traced import Traced
 from adjoint.primitives import find_special
 from adjoint.primitives.floating import EXPONENT
 

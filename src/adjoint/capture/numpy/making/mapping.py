@@ -16,8 +16,9 @@ from adjoint.base.errors import AdjointError, UnsupportedFunctionError
 from adjoint.capture.numpy.making.values import astype
 from adjoint.capture.numpy.shaping.shape import broadcast_to, expand_dims, moveaxis, reshaped, stack
 from adjoint.capture.numpy.table import any_traced, as_array, implements, normal_axis, unwrap_all
+from adjoint.capture.recording.applying import concrete
 from adjoint.capture.recording.trace import current
-from adjoint.capture.recording.traced import Traced, concrete, from_array, is_known, unwrap
+from adjoint.capture.recording.traced import Traced, from_array, is_known, unwrap
 from adjoint.primitives import UFUNCS
 from adjoint.primitives.arithmetic import INTEGER_POWER
 from adjoint.primitives.conversion import CAST, IMAG, PYTHON_NUMBER, REAL, STOP_GRADIENT
