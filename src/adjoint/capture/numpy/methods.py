@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from adjoint.capture.numpy.shaping import shape as numpy_shape
 from adjoint.capture.numpy.table import place_of_out
 from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import concrete
+from adjoint.capture.recording.trace import inside
 from adjoint.capture.recording.traced import Traced, is_known
 from adjoint.capture.recording.valued import any_slot, beside, refuse, value_of, writing
 from adjoint.capture.recording.views import depends_on_layout, overwrite
@@ -136,6 +137,8 @@ def attribute(self: Traced, name: str) -> Any:
     foreign = protocols.METHODS.get(name)
     if foreign is not None:
         return foreign(self)
+    if inside() and name in METHODS:  # ours calls it, of numbers of Python's too
+        return partial(METHODS[name], self)
     value = value_of(self)
     if value is None:
         value = np.empty((0,) * self.ndim, self.dtype) if self.ndim else self.dtype.type(0)
