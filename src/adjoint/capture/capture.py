@@ -19,9 +19,7 @@ from adjoint.capture.recording.trace import (
     check_plain,
     current,
     enter,
-    inside,
     leave,
-    set_inside,
 )
 from adjoint.capture.recording.traced import Traced, from_slot
 from adjoint.capture.recording.valued import value_of
@@ -102,9 +100,8 @@ def capture(
     for value in trace.values.values():
         if type(value) is not np.ndarray and isinstance(value, np.ndarray):
             check_plain(value)
-    outer, was_inside = current(), inside()
+    outer = current()
     enter(trace)
-    set_inside(False)
     try:
         made = rebound(function)
         trace.writes = made.writes or frozen
@@ -140,7 +137,6 @@ def capture(
         raise hidden from None
     finally:
         leave(trace)
-        set_inside(was_inside)
         store_globals()
     return Captured(trace, outputs, treedef)
 

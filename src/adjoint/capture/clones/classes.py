@@ -104,7 +104,7 @@ class _Refused(_Number):
         return cls.original(*args, **kwargs)
 
 
-def refusing(original: Any) -> Any:
+def refused_class(original: Any) -> Any:
     """The stand-in of a class that takes no traced values."""
     members = {"original": original}
     if issubclass(original, np.generic):

@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.base.errors import AdjointError
 from adjoint.capture.clones.attempts import attempted
-from adjoint.capture.clones.classes import refusing, stand_in
+from adjoint.capture.clones.classes import refused_class, stand_in
 from adjoint.capture.clones.shadow_ufuncs import ShadowUfunc
 from adjoint.capture.numpy.coverage import REFUSED
 from adjoint.capture.numpy.indexing.index_tricks import Joined
@@ -30,7 +31,7 @@ from adjoint.capture.numpy.ufuncs import COMPOSED
 from adjoint.capture.recording.applying import concrete
 from adjoint.capture.recording.trace import current
 from adjoint.capture.recording.traced import Traced, from_array
-from adjoint.capture.recording.valued import beside
+from adjoint.capture.recording.valued import beside, recording_for, refusing
 from adjoint.capture.recording.views import copy_of
 from adjoint.capture.scipy.table import is_scipy_module, scipy_object, scipy_stand_in
 from adjoint.primitives import UFUNCS
@@ -144,7 +145,8 @@ def _within(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[
     def shadow(*args: Any, **kwargs: Any) -> Any:
         if current() is None:
             return original(*args, **kwargs)
-        return made(ours(*args, **kwargs), args)
+        with refusing(AdjointError), recording_for(args, kwargs):
+            return made(ours(*args, **kwargs), args)
 
     shadow.__name__ = original.__name__
     shadow.__wrapped__ = original  # type: ignore[attr-defined]
@@ -422,4 +424,4 @@ for _code in "efdFDbhilqBHILQ?":
 for _name in REFUSED:
     _refused: Any = getattr(np, _name, None)
     if isinstance(_refused, type) and _refused not in (np.character, np.flexible):
-        _shadows[_refused] = refusing(_refused)
+        _shadows[_refused] = refused_class(_refused)

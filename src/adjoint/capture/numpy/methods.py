@@ -126,9 +126,7 @@ METHODS: dict[str, Callable[..., Any]] = {}
 # Methods that write into their array.
 _WRITING = frozenset({"fill", "itemset", "partition", "put", "resize", "sort"})
 # Of Python's and NumPy's numbers and arrays: what they give is no number with a derivative.
-_QUESTIONS = frozenset(
-    {"as_integer_ratio", "bit_count", "bit_length", "dump", "dumps", "hex", "tobytes", "tofile"}
-)
+_QUESTIONS = frozenset({"as_integer_ratio", "bit_count", "bit_length", "hex", "tobytes"})
 _LAYOUT = frozenset({"flags", "strides"})
 
 

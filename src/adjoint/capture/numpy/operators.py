@@ -48,7 +48,7 @@ def _binary(
             return slowly(self, other)
         if value is not None:
             # NumPy's errors come before anything is recorded.
-            value = None if known is None or trace.calls else python(value, known)
+            value = None if known is None or trace.inside else python(value, known)
         if place < 0:
             place = trace.lift(other)
         types = trace.types  # as in `apply`
@@ -226,7 +226,7 @@ def _matmul(self: Traced, other: Any) -> Any:
         if op is not None:
             value = self._value
             if value is not None:
-                value = None if known is None or trace.calls else value @ known
+                value = None if known is None or trace.inside else value @ known
             place = trace.lift(other) if place < 0 else place
             pair = (types[self._slot], types[place])
             found = op._inferred.get(pair) or op.infer(pair)

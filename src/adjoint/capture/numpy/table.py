@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.base.errors import DTypeError, ShapeError, UnsupportedFunctionError
+from adjoint.base.errors import AdjointError, DTypeError, ShapeError, UnsupportedFunctionError
 from adjoint.capture.numpy.coverage import refusal
 from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import apply
 from adjoint.capture.recording.traced import Traced, from_array, is_cell, is_known, unwrap, wrap
-from adjoint.capture.recording.valued import beside, refuse, writing
+from adjoint.capture.recording.valued import beside, recording_for, refuse, refusing, writing
 from adjoint.capture.recording.views import maybe_alias, overwrite, own_memory
 from adjoint.primitives.conversion import CAST
 from adjoint.program import operation
@@ -69,19 +69,23 @@ def call(function: Any, args: Any, kwargs: Any) -> Any:
         refuse(refusal_)
         raise refusal_
     if function in USER_LEVEL:
-        return _ours(function, ours, args, kwargs)
+        with refusing(AdjointError), recording_for(args, kwargs):
+            return _ours(function, ours, args, kwargs)
     recorded = partial(_ours, function, ours)
 
     def both(*args: Any, **kwargs: Any) -> Any:
         return recorded(args, kwargs)
 
     targets = _targets(function, args, kwargs)
+    if any(isinstance(each, np.ndarray) for each in targets):
+        with refusing(), recording_for(args, kwargs):
+            return both(*args, **kwargs)  # refused, before NumPy has written
     if targets:
         return writing(targets, function, both, args, kwargs)
     return beside(function, both, args, kwargs)
 
 
-# Functions that call the user's code: what it does has values of its own, and is not done twice.
+# Functions that call the user's code, which is not done twice: what it gives has values of its own.
 USER_LEVEL: set[Any] = {
     *(np.apply_along_axis, np.apply_over_axes, np.piecewise, np.fromiter, np.fromfunction),
 }
@@ -100,15 +104,15 @@ def _ours(function: Any, ours: Any, args: Any, kwargs: Any) -> Any:
         raise
 
 
-def _targets(function: Any, args: Any, kwargs: Any) -> list[Traced]:
-    """The traced arrays that a function writes into."""
+def _targets(function: Any, args: Any, kwargs: Any) -> list[Any]:
+    """The arrays that a function writes into."""
     place = place_of_out(function)
     given = [args[0]] if args and getattr(function, "__name__", "") in WRITERS else []
     if place is not None and place < len(args):
         given.append(args[place])
     out = kwargs.get("out")
     given += out if isinstance(out, tuple) else [out]
-    return [each for each in given if type(each) is Traced]
+    return [each for each in given if isinstance(each, (Traced, np.ndarray))]
 
 
 @lru_cache(maxsize=1024)

@@ -30,7 +30,7 @@ from adjoint.capture.numpy.table import (
 from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import apply, apply_one
 from adjoint.capture.recording.traced import Traced, is_cell
-from adjoint.capture.recording.valued import beside, writing
+from adjoint.capture.recording.valued import beside, recording_for, refusing, writing
 from adjoint.capture.recording.views import as_cell, overwrite, own_memory
 from adjoint.primitives import UFUNCS, find_special
 from adjoint.primitives.arithmetic import INTEGER_POWER, POWER, SQUARE
@@ -128,6 +128,9 @@ def ufunc(function: Any, method: str, inputs: Any, kwargs: dict[str, Any]) -> An
     if outputs is not None:
         kwargs["out"] = outputs
     theirs = _theirs(function, method, kwargs)
+    if any(isinstance(each, np.ndarray) for each in targets):
+        with refusing(), recording_for(inputs, kwargs):
+            return ours(*inputs, **kwargs)  # refused, before NumPy has written
     if written:
         return writing(written, theirs, ours, inputs, kwargs)
     return beside(theirs, ours, inputs, kwargs)

@@ -72,8 +72,9 @@ class Trace:
     puts it. failed: those of a function that
     raised an error, which the user's code caught: they are no part of the program. valued: whether
     all inputs have values, so that NumPy computes each result beside its record. nested: whether
-    it depends on values that an outer capture traces. calls: the arguments of the functions that
-    are being recorded. refusal: the first error of ours that the user's code met.
+    it depends on values that an outer capture traces. inside: whether a function of NumPy's is
+    being recorded, and it is this package that computes. calls: the arguments of such functions.
+    refusal: the first error of ours that the user's code met.
     """
 
     __slots__ = (
@@ -85,6 +86,7 @@ class Trace:
         "failed",
         "guards",
         "input_count",
+        "inside",
         "level",
         "lines",
         "meaning",
@@ -115,6 +117,7 @@ class Trace:
         self.input_count = len(types)
         self.valued = False
         self.nested = False
+        self.inside = False
         self.calls: list[Any] = []
         self.refusal: Exception | None = None
         self.level = 0
@@ -422,12 +425,8 @@ def depth() -> int:
 
 def inside() -> bool:
     """Whether it is this package that calls NumPy's functions, and not the user's code."""
-    return getattr(_state, "inside", False)
-
-
-def set_inside(value: bool) -> None:
-    """Say that it is, or is not."""
-    _state.inside = value
+    stack = getattr(_state, "stack", None)
+    return bool(stack) and stack[-1].inside
 
 
 def enter(trace: Trace) -> None:

@@ -10,6 +10,7 @@ kept. A refusal is remembered, so that the capture ends with it even if the user
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
@@ -19,7 +20,7 @@ import numpy as np
 from adjoint.base.errors import AdjointError, UnsupportedFunctionError, ValueNeededError
 from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import apply_one, computed
-from adjoint.capture.recording.trace import captures, inside, set_inside
+from adjoint.capture.recording.trace import captures, inside
 from adjoint.capture.recording.traced import (
     Traced,
     from_slot,
@@ -56,7 +57,7 @@ def value_of(x: Traced) -> Any:
         whole = value_of(state.base)
         if whole is None:
             return None
-        x._value = state.view.values(whole)
+        x._value = state.view.values(np.asarray(whole))
     else:
         try:
             x._value = computed(trace, x._slot)
@@ -73,6 +74,8 @@ def plain(argument: Any) -> Any:
         if value is None:
             raise Unvalued
         return value
+    if kind is np.poly1d:
+        return np.poly1d(plain(argument.coeffs))
     if kind is list:
         return [plain(each) for each in argument]
     if kind is tuple:
@@ -95,11 +98,13 @@ def beside(theirs: Function, ours: Function, args: Sequence[Any], kwargs: dict[s
         values = [plain(each) for each in args]
         named = {name: plain(each) for name, each in kwargs.items()} if kwargs else kwargs
     except Unvalued:
-        with refusing():
+        with refusing(), recording_for(args, kwargs):
             return ours(*args, **kwargs)
     expected = theirs(*values, **named)
-    with recording_for(args, kwargs):
-        return agreed(expected, ours(*args, **kwargs), args)
+    with refusing():
+        with recording_for(args, kwargs):
+            result = ours(*args, **kwargs)
+        return agreed(expected, result, args)
 
 
 def writing(
@@ -119,7 +124,7 @@ def writing(
         values = [plain(each) for each in args]
         named = {name: plain(each) for name, each in kwargs.items()} if kwargs else kwargs
     except Unvalued:
-        with refusing():
+        with refusing(), recording_for(args, kwargs):
             return ours(*args, **kwargs)
     if not any_slot(args) and not any_slot(kwargs):
         return ours(*args, **kwargs)  # all is known: NumPy's own writing
@@ -128,22 +133,39 @@ def writing(
         for target in targets
         for each in _chain(target)
     ]
+
+    def undo() -> None:
+        for each, trace, slot, value in before:
+            each._trace, each._slot, each._value = trace, slot, value
+            state_of(each).version += 1
+
     try:
         with recording_for(args, kwargs):
             result = ours(*args, **kwargs)
-    finally:
-        for each, _, _, value in before:
-            each._value = value
+    except Exception as error:
+        undo()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            theirs(*map(apart, values), **{name: apart(each) for name, each in named.items()})
+        refuse(error)  # for NumPy would have done it
+        raise
+    if all(map(is_known, targets)):  # a question was asked, and NumPy has written
+        return result
+    for each, _, _, value in before:
+        each._value = value
     try:
         expected = theirs(*values, **named)
     except Exception:
-        for each, trace, slot, _ in before:
-            each._trace, each._slot = trace, slot
-            state_of(each).version += 1
+        undo()
         raise
-    for each, _, _, value in before:
-        each._value = value
     return agreed(expected, result, args)
+
+
+def apart(value: Any) -> Any:
+    """A copy of what could be written into."""
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    return tuple(map(apart, value)) if type(value) is tuple else value
 
 
 def any_slot(argument: Any) -> bool:
@@ -173,25 +195,40 @@ def synchronise_any(x: Traced) -> None:
 @contextmanager
 def recording_for(args: Sequence[Any], kwargs: dict[str, Any]) -> Iterator[None]:
     """While ours runs for a call with these arguments, whose values ours may ask for."""
-    trace = captures()[-1] if captures() else None
-    set_inside(True)
-    if trace is not None:
+    before = [(trace, trace.inside) for trace in captures()]
+    for trace, _ in before:
+        trace.inside = True
         trace.calls.append((args, kwargs))
     try:
-        with refusing():
-            yield
+        yield
     finally:
-        set_inside(False)
-        if trace is not None:
+        for trace, was in before:
+            trace.inside = was
             trace.calls.pop()
 
 
 @contextmanager
-def refusing() -> Iterator[None]:
-    """What is raised here is a refusal of ours, and outlives an `except` of the user's."""
+def users_code() -> Iterator[None]:
+    """While a function of the user's runs that one of NumPy's was given."""
+    before = [(trace, trace.inside) for trace in captures()]
+    for trace, _ in before:
+        trace.inside = False
     try:
         yield
-    except Exception as error:
+    finally:
+        for trace, was in before:
+            trace.inside = was
+
+
+@contextmanager
+def refusing(kind: type[Exception] = Exception) -> Iterator[None]:
+    """What is raised here is a refusal of ours, and outlives an `except` of the user's.
+
+    kind: of the errors that are ours alone, where code of the user's may raise others.
+    """
+    try:
+        yield
+    except kind as error:
         refuse(error)
         raise
 
