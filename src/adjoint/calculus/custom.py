@@ -28,6 +28,7 @@ from adjoint.calculus.custom_arguments import (
 )
 from adjoint.calculus.custom_rules import Rules, Signature, capture_rule, peek_all
 from adjoint.capture import Traced, apply, current, is_known, traced_type, unwrap, wrap
+from adjoint.capture.recording.valued import attempting
 from adjoint.maps import LinearMap
 from adjoint.primitives.calls import LINEAR_CALL, LinearFunction
 from adjoint.primitives.custom import CUSTOM_CALL
@@ -320,7 +321,8 @@ def apply_map(linear_map: LinearMap, tangent: Any) -> Any:
     """A map on traced tangents: through its code if capture can enter it, else as it is."""
     linear_map.domain.check(tangent, "the tangent")
     try:
-        return linear_map(tangent)
+        with attempting():
+            return linear_map(tangent)
     except (AdjointError, TypeError, ValueError, AttributeError):
         known = _opaque.get(linear_map)
         if known is None:

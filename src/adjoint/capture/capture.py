@@ -14,6 +14,7 @@ from adjoint.base.arrays import ArrayType, type_of
 from adjoint.base.errors import AdjointError, ArgumentTypeError, DroppedDerivativeError
 from adjoint.capture.clones.rebinding import is_users_file, rebound, store_globals
 from adjoint.capture.recording.applying import settle, slot_in
+from adjoint.capture.recording.floating_point import spoken
 from adjoint.capture.recording.trace import (
     Trace,
     check_plain,
@@ -53,6 +54,11 @@ class Captured:
         Which are the program's inputs after the arguments.
         """
         return self.trace.constants
+
+    @property
+    def said(self) -> set[str]:
+        """What NumPy has warned of in the capture."""
+        return self.trace.said
 
     @property
     def output_types(self) -> list[ArrayType]:
@@ -114,7 +120,8 @@ def capture(
         ]
         trace.valued = all([each._value is not None for each in inputs])
         trace.nested = any([type(each) is Traced for each in trace.values.values()])
-        result = call(made.call, inputs)
+        with spoken(trace.said):
+            result = call(made.call, inputs)
         if type(result) is Traced and result._trace is trace and result._state is None:
             outputs: tuple[int, ...] = (result._slot,)
             treedef = None
@@ -128,10 +135,12 @@ def capture(
     except AdjointError as error:
         _point_at_user(error, error)
         raise
-    except (TypeError, ValueError) as error:
+    except Exception as error:
         # NumPy hides ours behind its own when a traced value is written into an array of its own.
         hidden = error.__cause__ or error.__context__
         if not isinstance(hidden, DroppedDerivativeError):
+            if _is_numpys(error):
+                _point_at_user(error, error)
             raise
         _point_at_user(hidden, error)
         raise hidden from None
@@ -173,7 +182,15 @@ def _output(trace: Trace, leaf: Any) -> int:
         ) from None
 
 
-def _point_at_user(error: AdjointError, raised: BaseException) -> None:
+def _is_numpys(error: BaseException) -> bool:
+    """Whether an error was raised by a function that we called, and not by the user's code."""
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    return last is not None and not is_users_file(last.tb_frame.f_code.co_filename)
+
+
+def _point_at_user(error: BaseException, raised: BaseException) -> None:
     """Add the user's own line to an error, unless it has one."""
     if getattr(error, "__notes__", None):
         return

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any
@@ -141,6 +142,8 @@ def attribute(self: Traced, name: str) -> Any:
     if value is None:
         value = np.empty((0,) * self.ndim, self.dtype) if self.ndim else self.dtype.type(0)
     if name.startswith("__") or not hasattr(value, name):
+        if name in METHODS and _called_by_us():
+            return partial(METHODS[name], self)
         raise AttributeError(f"{type(value).__name__!r} object has no attribute {name!r}")
     if name in METHODS:
         return _Bound(self, name)
@@ -156,6 +159,13 @@ def attribute(self: Traced, name: str) -> Any:
     )
     refuse(refusal)
     raise refusal
+
+
+def _called_by_us() -> bool:
+    """Whether it is code of this package that looks an attribute up, and not a clone for a user."""
+    frame: Any = sys._getframe(3)
+    name = frame.f_globals.get("__name__") or ""
+    return name.startswith("adjoint.") and not name.startswith("adjoint.capture.clones.")
 
 
 class _Bound:

@@ -74,7 +74,7 @@ class Trace:
     all inputs have values, so that NumPy computes each result beside its record. nested: whether
     it depends on values that an outer capture traces. inside: whether a function of NumPy's is
     being recorded, and it is this package that computes. calls: the arguments of such functions.
-    refusal: the first error of ours that the user's code met.
+    refusal: the first error of ours that the user's code met. said: what NumPy has warned of.
     """
 
     __slots__ = (
@@ -98,6 +98,7 @@ class Trace:
         "quiet",
         "records",
         "refusal",
+        "said",
         "starts",
         "types",
         "valued",
@@ -120,6 +121,7 @@ class Trace:
         self.inside = False
         self.calls: list[Any] = []
         self.refusal: Exception | None = None
+        self.said: set[str] = set()
         self.level = 0
         self.open = True
         self.asked = False

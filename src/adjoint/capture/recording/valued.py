@@ -76,9 +76,9 @@ def plain(argument: Any) -> Any:
         return value
     if kind is np.poly1d:
         return np.poly1d(plain(argument.coeffs))
-    if kind is list:
+    if isinstance(argument, list):
         return [plain(each) for each in argument]
-    if kind is tuple:
+    if isinstance(argument, tuple):
         return tuple([plain(each) for each in argument])
     if kind is dict:
         return {name: plain(each) for name, each in argument.items()}
@@ -230,6 +230,18 @@ def refusing(kind: type[Exception] = Exception) -> Iterator[None]:
         yield
     except kind as error:
         refuse(error)
+        raise
+
+
+@contextmanager
+def attempting() -> Iterator[None]:
+    """What fails here is tried in another way, and is no refusal."""
+    before = [(trace, trace.refusal) for trace in captures()]
+    try:
+        yield
+    except Exception:
+        for trace, refusal in before:
+            trace.refusal = refusal
         raise
 
 
