@@ -17,7 +17,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from adjoint.base.errors import AdjointError, UnsupportedFunctionError, ValueNeededError
+from adjoint.base.errors import (
+    AdjointError,
+    DroppedDerivativeError,
+    UnsupportedFunctionError,
+    ValueNeededError,
+)
 from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import apply_one, computed
 from adjoint.capture.recording.trace import captures, inside
@@ -60,8 +65,9 @@ def value_of(x: Traced) -> Any:
         x._value = state.view.values(np.asarray(whole))
     else:
         try:
-            x._value = computed(trace, x._slot)
-        except ValueNeededError:
+            with attempting():
+                x._value = computed(trace, x._slot)
+        except (DroppedDerivativeError, ValueNeededError):
             return None
     return x._value
 
