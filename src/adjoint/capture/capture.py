@@ -13,6 +13,7 @@ from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, type_of
 from adjoint.base.errors import AdjointError, ArgumentTypeError, DroppedDerivativeError
 from adjoint.capture.clones.rebinding import is_users_file, rebound, store_globals
+from adjoint.capture.clones.shadows import forget_changed
 from adjoint.capture.recording.trace import Trace, check_plain, current, enter, leave
 from adjoint.capture.recording.traced import Traced, from_slot, settle, slot_in
 from adjoint.program import Program
@@ -78,7 +79,7 @@ def capture(
     call: how to call the function, rebound, with the traced inputs. values: the inputs' values; or
     a dict of some, by number, where the others stand for many. active: which inputs a derivative is
     asked for. lines: whether to note the user's line of every operation. frozen: whether the
-    constants are kept beyond the call, and so must be copies. guarded: whether to note the values
+    program is kept beyond the call, so that equal numbers are to be one input. guarded: whether to note the values
     that are asked for, as the program is kept for others. meaning: what an input that has no value
     stands for, as an error about it says.
     """
@@ -93,10 +94,11 @@ def capture(
         if type(value) is not np.ndarray and isinstance(value, np.ndarray):
             check_plain(value)
     outer = current()
+    if outer is None:
+        forget_changed()
     enter(trace)
     try:
         made = rebound(function)
-        trace.writes = made.writes or frozen
         # What is captured within a program that is kept is kept with it.
         kept = frozen or (outer is not None and outer.numbers is not None)
         trace.numbers = {} if kept else None

@@ -33,6 +33,7 @@ IS_SPARSE: Callable[[Any], bool] = _unset
 DEFERS: Callable[[Any], bool] = _unset
 SETTLED: Callable[..., None] = _unset
 SET_SHAPE: Callable[..., None] = _unset
+REBIND: Callable[[Any], Any] = _unset
 REWRITTEN: Callable[..., Any] = _unset
 IS_USERS_FILE: Callable[[str], bool] = _unset
 PRODUCTS: dict[tuple[int, int], Any] = {}
