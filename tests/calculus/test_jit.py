@@ -7,19 +7,9 @@ import pytest
 
 import adjoint as ad
 from adjoint.spaces import Euclidean, Weighted
+from tests.counting import counting
 
 X = np.array([0.5, -1.0, 2.0])
-
-
-def counting(function):
-    """A function and a list with one entry for each time that it ran."""
-    calls = []
-
-    def counted(*args, **kwargs):
-        calls.append(1)
-        return function(*args, **kwargs)
-
-    return counted, calls
 
 
 # --- jit ------------------------------------------------------------------------------------------

@@ -33,13 +33,15 @@ class CodeFacts(NamedTuple):
 class CodeReads(NamedTuple):
     """What a function's code, and all code nested in it, may look up.
 
-    names: of globals, also those that it assigns. chains: names with the attributes that are asked
+    names: of globals, also those that it assigns. bare: those of which something else is done than
+    to ask for an attribute. chains: names with the attributes that are asked
     of them at once, as ('np', 'linalg', 'solve'). attributes: all attributes' names. imports: the
     modules that are imported. whole: whether it may look at objects as wholes (`vars`, `getattr`).
     texts: whether it may make text of objects. codes: the code and all code nested in it.
     """
 
     names: frozenset[str]
+    bare: frozenset[str]
     chains: frozenset[tuple[str, ...]]
     attributes: frozenset[str]
     imports: frozenset[str]
@@ -70,6 +72,7 @@ def facts_of(code: types.CodeType) -> CodeFacts:
 def reads_of(code: types.CodeType) -> CodeReads:
     """What a function's code and all code nested in it may look up."""
     names: set[str] = set()
+    bare: set[str] = set()
     chains: set[tuple[str, ...]] = set()
     imports: set[str] = set()
     attributes = set(code.co_names)
@@ -77,6 +80,8 @@ def reads_of(code: types.CodeType) -> CodeReads:
     chain: tuple[str, ...] = ()
     for instruction in dis.get_instructions(code):
         name = instruction.opname
+        if len(chain) == 1 and name not in _ATTRIBUTE:
+            bare.add(chain[0])
         if name in _LOOKS_UP:
             names.add(instruction.argval)
             chain = (instruction.argval,)
@@ -100,6 +105,7 @@ def reads_of(code: types.CodeType) -> CodeReads:
         if isinstance(constant, types.CodeType):
             inner = reads_of(constant)
             names |= inner.names
+            bare |= inner.bare
             chains |= inner.chains
             attributes |= inner.attributes
             imports |= inner.imports
@@ -107,6 +113,7 @@ def reads_of(code: types.CodeType) -> CodeReads:
             codes += inner.codes
     return CodeReads(
         frozenset(names),
+        frozenset(bare),
         frozenset(chains),
         frozenset(attributes),
         frozenset(imports),

@@ -20,7 +20,7 @@ from adjoint.base.arrays import ArrayType, Shape, type_of
 from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.recording import protocols
 from adjoint.capture.recording.guards import WHOLE
-from adjoint.capture.recording.trace import Trace
+from adjoint.capture.recording.trace import Trace, note_effect
 from adjoint.primitives import UFUNCS, find_special
 from adjoint.program import Operation
 
@@ -270,6 +270,7 @@ def synchronise(traced: Traced) -> None:
     if source.version != state.seen:
         if state.view.layout and state.base._trace is not None:
             state.base._trace.asked = True  # another layout of an input would have made a copy
+            note_effect("it depends on the order in memory of an array that is an argument")
         adopt(traced, state.view.forward(state.base))
         state.seen = source.version
         state.version += 1

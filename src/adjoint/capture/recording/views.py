@@ -23,6 +23,7 @@ from adjoint.base.errors import (
     UnsupportedFunctionError,
 )
 from adjoint.capture.recording import protocols
+from adjoint.capture.recording.trace import note_effect
 from adjoint.capture.recording.traced import (
     Traced,
     adopt,
@@ -374,6 +375,7 @@ def depends_on_layout(x: Traced) -> None:
     """The records depend on how an input lies in memory, and not on its type alone."""
     if x._trace is not None:
         x._trace.asked = True
+        note_effect("it depends on the order in memory of an array that is an argument")
 
 
 def own_memory(x: Traced) -> Any:
