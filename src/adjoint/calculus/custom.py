@@ -27,6 +27,7 @@ from adjoint.calculus.custom_arguments import (
     run_function,
 )
 from adjoint.calculus.custom_rules import Rules, Signature, capture_rule, peek_all
+from adjoint.capture.facts.kinds import IDENTICAL
 from adjoint.capture import Traced, apply, current, is_known, traced_type, unwrap, wrap
 from adjoint.maps import LinearMap
 from adjoint.primitives.calls import LINEAR_CALL, LinearFunction
@@ -417,3 +418,6 @@ class _Linear:
 
 
 opaque.LINEAR = _Linear
+
+
+IDENTICAL[CustomFunction] = ("_rules",)

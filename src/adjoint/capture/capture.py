@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import sys
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,8 +15,9 @@ from adjoint.base.arrays import ArrayType, type_of
 from adjoint.base.errors import AdjointError, ArgumentTypeError, DroppedDerivativeError
 from adjoint.capture.clones.rebinding import is_users_file, rebound, store_globals
 from adjoint.capture.clones.shadows import forget_changed
+from adjoint.capture.facts.remains import give_values
 from adjoint.capture.recording.trace import Trace, check_plain, current, enter, leave
-from adjoint.capture.recording.traced import Traced, from_slot, settle, slot_in
+from adjoint.capture.recording.traced import Traced, count_known, from_slot, settle, slot_in
 from adjoint.program import Program
 
 
@@ -96,19 +98,13 @@ def capture(
     outer = current()
     if outer is None:
         forget_changed()
+    living = count_known()
     enter(trace)
     try:
-        made = rebound(function)
-        # What is captured within a program that is kept is kept with it.
         kept = frozen or (outer is not None and outer.numbers is not None)
+        # What is captured within a program that is kept is kept with it.
         trace.numbers = {} if kept else None
-        result = call(made.call, [from_slot(trace, slot) for slot in range(len(types))])
-        if type(result) is Traced and result._trace is trace and result._state is None:
-            outputs: tuple[int, ...] = (result._slot,)
-            treedef = None
-        else:
-            leaves, treedef = pytrees.flatten(result)
-            outputs = tuple([_output(trace, leaf) for leaf in leaves])
+        outputs, treedef = _run(trace, function, call)
         merged = trace.merge_numbers()
         outputs = tuple([merged.get(slot, slot) for slot in outputs]) if merged else outputs
     except AdjointError as error:
@@ -124,7 +120,28 @@ def capture(
     finally:
         leave(trace)
         store_globals()
+        survivors = sys.getrefcount(trace) > _ALONE or count_known() > living or trace.survivors
+        if survivors and outer is not None:
+            outer.survivors = True
+        elif survivors and give_values((function, *_arguments(call)), trace):
+            trace.effects.append(("it keeps values that it computed, in what was there before", ""))
     return Captured(trace, outputs, treedef)
+
+
+def _arguments(call: Any) -> tuple[Any, ...]:
+    """What a function is called with, as those keep it who call it."""
+    owner = getattr(call, "__self__", None)
+    return getattr(owner, "args", ()), getattr(owner, "kwargs", {})
+
+
+def _run(trace: Trace, function: Any, call: Any) -> tuple[tuple[int, ...], Any]:
+    """The slots of a function's results, and their structure."""
+    made = rebound(function)
+    result = call(made.call, [from_slot(trace, slot) for slot in range(trace.input_count)])
+    if type(result) is Traced and result._trace is trace and result._state is None:
+        return (result._slot,), None
+    leaves, treedef = pytrees.flatten(result)
+    return tuple([_output(trace, leaf) for leaf in leaves]), treedef
 
 
 def _output(trace: Trace, leaf: Any) -> int:
@@ -132,6 +149,8 @@ def _output(trace: Trace, leaf: Any) -> int:
         return slot_in(trace, settle(leaf))
     try:
         return trace.lift(leaf)
+    except DroppedDerivativeError:
+        raise
     except AdjointError:
         raise ArgumentTypeError(
             f"The function returned a {type(leaf).__name__}; a derivative needs arrays or "
@@ -151,3 +170,4 @@ def _point_at_user(error: AdjointError, raised: BaseException) -> None:
 
 
 _PACKAGE = __file__.rpartition("/capture/")[0]
+_ALONE = 2  # what getrefcount sees of a trace that no traced value refers to

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import is_numeric
@@ -63,23 +63,40 @@ class Call:
             positional[place] = value
         return target(*positional, **self.kwargs)
 
+    @property
+    def form(self) -> Form:
+        """How the inputs lie in the arguments."""
+        row = len(self.args) == 1 and pytrees.row(self.args[0]) is not None
+        whole = len(self.arrays) == len(self.leaves)
+        return Form(self.places, self.treedef, whole, len(self.args) == 1, row)
+
+
+class Form(NamedTuple):
+    """How the inputs of a call lie in its arguments.
+
+    whole: whether nothing else is among them. single: whether there is one positional argument.
+    row: whether that is a list or tuple of arrays.
+    """
+
+    places: tuple[int, ...] | None
+    treedef: Any
+    whole: bool
+    single: bool
+    row: bool
+
     def binding(self, call: Callable[..., Any]) -> tuple[bool, Callable[..., Any]] | None:
         """Machine code that takes the arguments as they come; None where some are no inputs.
 
         With whether it takes them one by one, and not as `(args, kwargs)`.
         """
-        if self.places is None:
-            if len(self.arrays) != len(self.leaves):
-                return None
-            assert self.treedef is not None
-            return (True, call) if is_flat(self.treedef) else (False, unpacking(call, self.treedef))
-        if len(self.arrays) != len(self.leaves):
+        if not self.whole:
             return None
-        if len(self.args) == 1 and self.treedef is not None:
-            if self.treedef.children()[0].is_leaf():
-                return True, call
-            if pytrees.row(self.args[0]) is not None:
-                return False, lambda args, kwargs: call(*args[0])
+        if self.places is None:
+            return (True, call) if is_flat(self.treedef) else (False, unpacking(call, self.treedef))
+        if self.single and self.treedef.children()[0].is_leaf():
+            return True, call
+        if self.single and self.row:
+            return False, lambda args, kwargs: call(*args[0])
         return False, _places(call, self.places, self.treedef)
 
 

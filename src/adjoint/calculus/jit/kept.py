@@ -128,7 +128,8 @@ class Entry:
         self.mode = _mode()
         self.useful = False
         self.exploded = False
-        self._binding = call.binding
+        self.places = call.places
+        self._form = call.form
         self._lock = threading.Lock()
 
     def call(self, target: Any, call: Call, missed: Quick | None, held: int | None) -> Any:
@@ -211,7 +212,7 @@ class Entry:
             return None
         quick: Quick | None = path.quick
         if quick is None or quick.piece is not native.piece or quick.chosen is not chosen:
-            bound = self._binding(native.piece.bound(path.bound()))
+            bound = self._form.binding(native.piece.bound(path.bound()))
             if bound is None:
                 return None
             count = len(path.stages[0].made.outputs)

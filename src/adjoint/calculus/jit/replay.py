@@ -156,6 +156,8 @@ def _slowly(
     bucket = shelf.bucket
     entry = bucket.find(call)
     if entry is not None:
+        if entry.places != call.places:
+            call = Call(root, args, kwargs, entry.places)
         results = entry.call(compute, call, missed, held)
     elif bucket.is_due():
         call = _widened(bucket, call)

@@ -12,6 +12,7 @@ import marshal
 import operator
 import re
 import types
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Final
@@ -32,6 +33,8 @@ _BUFFERED: Final = "biufc"
 _ROOMS: Final = ("spaces", "maps", "tensors", "manifolds")
 # Which attributes of objects of this package are facts, where not all are or none.
 PARTS: dict[type, tuple[str, ...]] = {}
+# Of others, which attributes must be the same objects.
+IDENTICAL: dict[type, tuple[str, ...]] = {}
 
 
 class Surveying(ABC):
@@ -86,6 +89,17 @@ class Surveying(ABC):
         if not own or not _is_own(content):
             self.visit(content, f"{expression}.cell_contents", where)
 
+    def _own_object(self, value: Any, expression: str, where: str) -> None:
+        """An object of this package's, which is not kept alive."""
+        try:
+            reference = self.writer.constant(weakref.ref(value))
+        except TypeError:
+            self.exactly(value, expression, where)
+            return
+        self.writer.demand(f"{expression} is not {reference}()", where, "identity")
+        for name in IDENTICAL.get(type(value), ()):
+            self.exactly(getattr(value, name), f"{expression}.{name}", where, name.strip("_"))
+
     def other(self, value: Any, expression: str, where: str, traced: bool) -> None:
         """A value of a kind that is not in the table."""
         kind = type(value)
@@ -94,7 +108,7 @@ class Surveying(ABC):
             for name in PARTS[kind]:
                 self.visit(getattr(value, name), f"{expression}.{name}", where)
         elif room is not None and room not in _ROOMS:
-            self.exactly(value, expression, where)
+            self._own_object(value, expression, where)
         elif isinstance(value, enum.Enum):
             self.exactly(value, expression, where, "member")
             self.class_facts(kind)

@@ -145,6 +145,8 @@ class Trace:
     def lift(self, value: Any) -> int:
         """The slot of a concrete array or scalar, which becomes an input of the program."""
         kind = type(value)
+        if protocols.STALE and id(value) in protocols.STALE:
+            protocols.WARN_OF_STALE(value)
         if kind is np.ndarray:
             return self._lift_array(value)
         scalar = _SCALARS.get(kind)
@@ -388,6 +390,12 @@ def current() -> Trace | None:
     """The innermost capture under way, if any."""
     stack = getattr(_state, "stack", None)
     return stack[-1] if stack else None
+
+
+def outermost() -> Trace | None:
+    """The outermost capture under way, if any."""
+    stack = getattr(_state, "stack", None)
+    return stack[0] if stack else None
 
 
 def depth() -> int:

@@ -25,19 +25,27 @@ from adjoint.primitives import UFUNCS, find_special
 from adjoint.program import Operation
 
 
+_LIVING = object()  # all known arrays refer to it, so that it tells how many there are
+
+
+def count_known() -> int:
+    """A number that grows with the known arrays, views and arrays with views that there are."""
+    return sys.getrefcount(_LIVING)
+
+
 class Known:
     """What is remembered of an array that is known, or is a view, or has views.
 
     array: the concrete array, while known. lifted: whether a program holds it, so that its memory
     must not change. base, view, seen: what it is a view of, how, and the version of the base that
     it was taken from. version: counts changes. aliases: arrays that may or may not share its
-    memory. cell: whether a 0-d array can be written into (NumPy's scalars cannot). viewed: whether
+    memory. living: see `count_known`. cell: whether a 0-d array can be written into (NumPy's scalars cannot). viewed: whether
     it has views. flat: whether it is an x.flat, whose parts are copies.
     """
 
     __slots__ = (
-        *("aliases", "array", "base", "cell", "flat", "lifted", "seen", "version", "view"),
-        "viewed",
+        *("aliases", "array", "base", "cell", "flat", "lifted", "living", "seen", "version"),
+        *("view", "viewed"),
     )
 
     def __init__(self) -> None:
@@ -51,6 +59,7 @@ class Known:
         self.cell = False
         self.viewed = False
         self.flat = False
+        self.living = _LIVING
 
 
 class Traced:
