@@ -239,7 +239,7 @@ def _name(function: Any) -> str:
 class Outcome(NamedTuple):
     """What came of a capture.
 
-    results: of this call. path, survey: to keep, unless there are hindrances.
+    results: of this call. path: to keep, unless there are hindrances. survey: the facts.
     """
 
     results: Any
@@ -263,7 +263,7 @@ def capture_call(target: Any, call: Call, *, keep: bool, at_once: bool) -> Outco
     captured = capture(
         target, call.apply, call.types, call.arrays, active, frozen=True, guarded=guarded
     )
-    hindrances = [] if survey is None else (survey.hindrances or _hindrances(survey, captured, call))
+    hindrances = [] if survey is None else _hindrances(survey, captured, call)
     kept = survey is not None and not hindrances
     guards = tuple(captured.trace.guards.values()) if kept and captured.trace.guards else ()
     staged = _staged(captured, guards)
@@ -277,13 +277,14 @@ def capture_call(target: Any, call: Call, *, keep: bool, at_once: bool) -> Outco
     else:
         results = run(path.first, [*call.arrays, *captured.constants])
     results = pytrees.unflatten(captured.treedef, results)
-    return Outcome(results, path if kept else None, survey if kept else None, hindrances)
+    return Outcome(results, path if kept else None, survey, hindrances)
 
 
 def _hindrances(survey: Survey, captured: Captured, call: Call) -> list[Hindrance]:
     """Why a capture cannot stand for later calls, now that it has been made."""
     trace = captured.trace
     found = [Hindrance(text, line) for text, line in dict.fromkeys(trace.effects)]
+    found += survey.hindrances
     unknown = [code for place, code in trace.entered.items() if place not in survey.codes]
     for code in unknown:
         line = f"{code.co_filename}:{code.co_firstlineno}"

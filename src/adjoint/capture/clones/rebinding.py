@@ -46,7 +46,7 @@ class Clone(NamedTuple):
     """A function under new names.
 
     What to call, the cells whose contents were replaced, and the code and the defaults that the
-    function had.
+    function had. inner: functions that it closes over, with their clones.
     """
 
     call: Any
@@ -54,6 +54,7 @@ class Clone(NamedTuple):
     code: types.CodeType | None = None
     defaults: tuple[Any, ...] | None = None
     keywords: tuple[Any, ...] | None = None
+    inner: tuple[tuple[Any, Any], ...] = ()
 
     def fits(self, function: types.FunctionType) -> bool:
         """Whether the function is still what it was when it was cloned."""
@@ -65,7 +66,9 @@ class Clone(NamedTuple):
                 return False
             if any(map(operator.is_not, keywords, self.keywords)):
                 return False
-        return not self.cells or all([_content(cell) is content for cell, content in self.cells])
+        if self.cells and not all([_content(cell) is content for cell, content in self.cells]):
+            return False
+        return not self.inner or all([made.fits(function) for function, made in self.inner])
 
 
 class Rebound(dict[str, Any]):
@@ -74,16 +77,17 @@ class Rebound(dict[str, Any]):
     Empty but for its builtins and its name: every other look-up comes to `__missing__`.
     """
 
-    __slots__ = ("__weakref__", "original", "replaced")
+    __slots__ = ("__weakref__", "builtins", "original", "replaced")
     __hash__ = object.__hash__  # type: ignore[assignment]  # one for each module, by identity
     __eq__ = object.__eq__
 
     def __init__(self, original: dict[str, Any]) -> None:
         super().__init__()
         self.original = original
+        self.builtins: dict[str, Any]
         self.replaced: dict[str, Stand] = {}
         plain = original.get("__builtins__", builtins)
-        plain = plain if isinstance(plain, dict) else vars(plain)
+        plain = self.builtins = plain if isinstance(plain, dict) else vars(plain)
         own = {"__import__": _import, "__build_class__": build_class}
         dict.__setitem__(self, "__builtins__", {**plain, **own})
         # Looked up without asking us, for the `__module__` of functions and by warnings.
@@ -103,18 +107,23 @@ class Rebound(dict[str, Any]):
             or known.value is not value
             or (known.made is not None and not known.made.fits(value))
         ):
-            known = self.replaced[name] = stand_for(value)
+            known = stand_for(value)
+            if type(value) not in _WRAPPING:
+                self.replaced[name] = known
         if known.effect is not None:
             note_effect(known.effect)
         return known.shown
 
     def _builtin(self, name: str) -> Any:
-        value = BUILTINS.get(name, _ABSENT)
-        if value is _ABSENT:
-            value = dict.__getitem__(self, "__builtins__")[name]
+        value = self.builtins[name]
         if name in IMPURE_BUILTINS:
             note_effect(builtin_effect(name))
-        return value
+        if value is not _BUILTINS.get(name):  # replaced by somebody
+            return rebind(value)
+        return BUILTINS.get(name, value)
+
+
+_BUILTINS = dict(vars(builtins))
 
 
 def stand_for(value: Any) -> Stand:
@@ -234,6 +243,8 @@ FOREIGN = frozenset(
         *(_CACHED, np.ufunc, type(np.sum)),
     }
 )
+# What holds functions that may change without it: made anew at each look-up.
+_WRAPPING = frozenset({types.MethodType, functools.partial, _CACHED, np.vectorize})
 _FUNCTIONS = frozenset({types.FunctionType, types.MethodType, functools.partial, _CACHED})
 
 
@@ -379,7 +390,16 @@ def _make_clone(function: types.FunctionType, facts: CodeFacts) -> Clone:
     finally:
         del _making.__dict__[id(function)]
     defaults, keywords = function.__defaults__, _keywords(function)
-    return Clone(copy, tuple(replaced), function.__code__, defaults, keywords)
+    held = (*(content for _, content in replaced), *(defaults or ()), *(keywords or ()))
+    inner = tuple([(each, made) for each in held if (made := _finished(each)) is not None])
+    return Clone(copy, tuple(replaced), function.__code__, defaults, keywords, inner)
+
+
+def _finished(value: Any) -> Clone | None:
+    """The clone of a function that is not itself being cloned."""
+    if type(value) is not types.FunctionType or id(value) in _making.__dict__:
+        return None
+    return known_clone(value)
 
 
 def _keywords(function: types.FunctionType) -> tuple[Any, ...] | None:

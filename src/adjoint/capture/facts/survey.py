@@ -89,6 +89,8 @@ class Survey(Surveying):
         except (TooManyFactsError, RecursionError):
             self.hinder("it reaches too many objects to compare at every call")
         self.check: Check = self.writer.check() if not self.hindrances else _never
+        # What was looked at is let go of: arrays that one name alone refers to may be written into.
+        self.seen, self._holders = {}, []
 
     @property
     def facts(self) -> list[Any]:
@@ -216,7 +218,10 @@ class Survey(Surveying):
         names = value.__code__.co_freevars
         for number, (free, cell) in enumerate(zip(names, value.__closure__ or (), strict=True)):
             if free not in stored:
-                self.cell(cell, f"{closure}[{number}]", where, own=True)
+                content = content_of(cell)
+                users = type(content) is types.FunctionType and not is_ours(content)
+                place = content.__qualname__ if users else f"{where} ({free})"
+                self.cell(cell, f"{closure}[{number}]", place, own=True)
 
     def _wrapped(self, value: Any, name: str, where: str) -> None:
         """The user's functions within one of a library, as `contextmanager` makes them."""
