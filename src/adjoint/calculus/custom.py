@@ -28,6 +28,7 @@ from adjoint.calculus.custom_arguments import (
 )
 from adjoint.calculus.custom_rules import Rules, Signature, capture_rule, peek_all
 from adjoint.capture import Traced, apply, current, is_known, traced_type, unwrap, wrap
+from adjoint.capture.facts.kinds import IDENTICAL
 from adjoint.capture.recording.valued import attempting, value_of
 from adjoint.maps import LinearMap
 from adjoint.primitives.calls import LINEAR_CALL, LinearFunction
@@ -436,3 +437,6 @@ class _Linear:
 
 
 opaque.LINEAR = _Linear
+
+
+IDENTICAL[CustomFunction] = ("_rules",)

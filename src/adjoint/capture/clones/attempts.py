@@ -18,7 +18,7 @@ from adjoint.base.errors import ValueNeededError
 from adjoint.capture.bytecode.assembly import Instruction, taken_apart
 from adjoint.capture.recording.applying import concrete
 from adjoint.capture.recording.guards import DONE
-from adjoint.capture.recording.trace import current
+from adjoint.capture.recording.trace import current, note_effect
 from adjoint.capture.recording.traced import Traced, is_known
 from adjoint.program import Operation
 
@@ -49,6 +49,7 @@ def attempted(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         made = range(start, len(trace.records))
         trace.failed.update(n for n in made if isinstance(trace.records[n][0], Operation))
         trace.asked = True
+        note_effect("it handles an error that depends on values")
         raise
     return result
 

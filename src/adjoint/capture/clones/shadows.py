@@ -20,6 +20,7 @@ from adjoint.base.errors import AdjointError
 from adjoint.capture.clones.attempts import attempted
 from adjoint.capture.clones.classes import refused_class, stand_in
 from adjoint.capture.clones.shadow_ufuncs import ShadowUfunc
+from adjoint.capture.facts.purity import member_effect
 from adjoint.capture.numpy.coverage import REFUSED
 from adjoint.capture.numpy.indexing.index_tricks import Joined
 from adjoint.capture.numpy.making import making as numpy_making
@@ -28,8 +29,9 @@ from adjoint.capture.numpy.making import values as numpy_values
 from adjoint.capture.numpy.operators import python_number
 from adjoint.capture.numpy.table import any_traced, call, unwrap_all
 from adjoint.capture.numpy.ufuncs import COMPOSED
+from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import concrete
-from adjoint.capture.recording.trace import current
+from adjoint.capture.recording.trace import current, note_effect
 from adjoint.capture.recording.traced import Traced, from_array
 from adjoint.capture.recording.valued import beside, recording_for, refusing
 from adjoint.capture.recording.views import copy_of
@@ -203,11 +205,30 @@ class ShadowModule(types.ModuleType):
         return dir(self.__wrapped__)
 
     def __getattr__(self, name: str) -> Any:
-        value = getattr(self.__wrapped__, name)
-        shadow = shadow_of(value)
-        found = value if shadow is None else shadow
-        self.__dict__[name] = found
+        original = self.__wrapped__
+        value = getattr(original, name)
+        found = protocols.REBIND(value)
+        effect = member_effect(original.__name__, name)
+        if effect is not None:
+            note_effect(effect)
+        elif vars(original).get(name, _ABSENT) is value:
+            self.__dict__[name] = found
+            _kept.append((self.__dict__, vars(original), name, value))
         return found
+
+
+_ABSENT = object()
+# What stand-ins for modules keep: under which name, and what it was made of.
+_kept: list[tuple[dict[str, Any], dict[str, Any], str, Any]] = []
+
+
+def forget_changed() -> None:
+    """Let go of what was made of members of modules that are others by now."""
+    if [name for _, names, name, value in _kept if names.get(name, _ABSENT) is not value]:
+        for own, names, name, value in list(_kept):
+            if names.get(name, _ABSENT) is not value:
+                own.pop(name, None)
+        _kept[:] = [each for each in _kept if each[2] in each[0]]
 
 
 _shadows: dict[Any, Any] = {}
@@ -403,14 +424,11 @@ _CMATH: dict[str, Any] = {
 
 def _shadow_library(original: types.ModuleType, functions: dict[str, Any]) -> None:
     """Let a module of Python's own be replaced by one whose functions understand traced numbers."""
-    ours = types.ModuleType(original.__name__)
-    vars(ours).update(vars(original))
     for name, function in functions.items():
         plain = getattr(original, name, None)
         if plain is not None:
             _shadows[plain] = _shadow_math(plain, function)
-            setattr(ours, name, _shadows[plain])
-    _shadows[original] = ours
+    _shadows[original] = ShadowModule(original)
 
 
 _shadow_library(math, _MATH)

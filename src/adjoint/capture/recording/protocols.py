@@ -34,7 +34,11 @@ IS_SPARSE: Callable[[Any], bool] = _unset
 DEFERS: Callable[[Any], bool] = _unset
 SETTLED: Callable[..., None] = _unset
 SET_SHAPE: Callable[..., None] = _unset
+REBIND: Callable[[Any], Any] = _unset
 REWRITTEN: Callable[..., Any] = _unset
 IS_USERS_FILE: Callable[[str], bool] = _unset
 PRODUCTS: dict[tuple[int, int], Any] = {}
+# Values that earlier captures derived from their arguments, by identity.
+STALE: dict[int, tuple[Any, list[bytes]]] = {}
+WARN_OF_STALE: Callable[[Any], None] = _unset
 METHODS: dict[str, Callable[..., Any]] = {}

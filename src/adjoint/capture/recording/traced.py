@@ -22,7 +22,14 @@ import numpy as np
 from adjoint.base.arrays import ArrayType, Shape, type_of
 from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.recording import protocols
-from adjoint.capture.recording.trace import Trace
+from adjoint.capture.recording.trace import Trace, note_effect
+
+_LIVING = object()  # all known arrays refer to it, so that it tells how many there are
+
+
+def count_known() -> int:
+    """A number that grows with the known arrays, views and arrays with views that there are."""
+    return sys.getrefcount(_LIVING)
 
 
 class Known:
@@ -31,10 +38,12 @@ class Known:
     base, view, seen: what it is a view of, how, and the version of the base that it was taken from.
     version: counts changes. aliases: arrays that may or may not share its memory. cell: whether a
     0-d array without a value can be written into (NumPy's scalars cannot). viewed: whether it has
-    views. flat: whether it is an x.flat, whose parts are copies.
+    views. flat: whether it is an x.flat, whose parts are copies. living: see `count_known`.
     """
 
-    __slots__ = ("aliases", "base", "cell", "flat", "seen", "version", "view", "viewed")
+    __slots__ = (
+        *("aliases", "base", "cell", "flat", "living", "seen", "version", "view", "viewed"),
+    )
 
     def __init__(self) -> None:
         self.base: Traced | None = None
@@ -45,6 +54,7 @@ class Known:
         self.cell = False
         self.viewed = False
         self.flat = False
+        self.living = _LIVING
 
 
 class Traced:
@@ -183,7 +193,7 @@ def from_array(array: np.ndarray[Any, Any]) -> Traced:
     traced = new_traced(Traced)
     traced._trace = None
     traced._slot = -1
-    traced._state = None
+    traced._state = Known()
     traced._value = array
     return traced
 
@@ -208,6 +218,7 @@ def synchronise(traced: Traced) -> None:
     if source.version != state.seen:
         if state.view.layout and base._trace is not None:
             base._trace.asked = True  # another layout of an input would have made a copy
+            note_effect("it depends on the order in memory of an array that is an argument")
         adopt(traced, state.view.forward(base))
         state.seen = source.version
         state.version += 1

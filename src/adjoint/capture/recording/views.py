@@ -24,6 +24,7 @@ from adjoint.base.errors import (
 )
 from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import apply, apply_one
+from adjoint.capture.recording.trace import note_effect
 from adjoint.capture.recording.traced import (
     Traced,
     adopt,
@@ -396,6 +397,7 @@ def depends_on_layout(x: Traced) -> None:
     """The records depend on how an input lies in memory, and not on its type alone."""
     if x._trace is not None:
         x._trace.asked = True
+        note_effect("it depends on the order in memory of an array that is an argument")
 
 
 def own_memory(x: Traced) -> Any:
