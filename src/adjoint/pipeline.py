@@ -27,6 +27,7 @@ from adjoint.base.forking import hold_over_forks
 from adjoint.base.settings import Settings, settings
 from adjoint.capture import Captured, Traced, apply, apply_beside, hush, is_known, unwrap
 from adjoint.capture.recording.floating_point import spoken
+from adjoint.capture.recording.valued import value_of
 from adjoint.executors import NativeExecutable, NativeExecutor, NumpyExecutor
 from adjoint.executors.native.executor import Piece
 from adjoint.executors.numpy import NumpyExecutable
@@ -449,8 +450,18 @@ def run(compiled: Compiled, arguments: Sequence[Any], tried: bool = False) -> Se
     if Traced in map(type, arguments):
         if all(map(is_known, arguments)):
             return compiled([unwrap(each) for each in arguments])
-        return inline(compiled.program, arguments)
+        return _with_values(inline(compiled.program, arguments), compiled, arguments)
     return compiled.otherwise(arguments)
+
+
+def _with_values(results: list[Any], compiled: Compiled, arguments: Sequence[Any]) -> list[Any]:
+    """Recorded results, with what they are at the values of the arguments."""
+    values = [value_of(each) if type(each) is Traced else each for each in arguments]
+    if not any(value is None for value in values):
+        for each, value in zip(results, compiled(values), strict=True):
+            if type(each) is Traced and each._value is None:
+                each._value = value
+    return results
 
 
 def inline(program: Program, arguments: Sequence[Any]) -> list[Any]:

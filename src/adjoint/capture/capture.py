@@ -18,7 +18,7 @@ from adjoint.capture.clones.shadows import forget_changed
 from adjoint.capture.facts.remains import give_values
 from adjoint.capture.recording.applying import settle, slot_in
 from adjoint.capture.recording.floating_point import spoken
-from adjoint.capture.recording.trace import Trace, check_plain, current, enter, leave
+from adjoint.capture.recording.trace import Trace, captures, check_plain, current, enter, leave
 from adjoint.capture.recording.traced import Traced, count_known, from_slot
 from adjoint.capture.recording.valued import value_of
 from adjoint.program import Program
@@ -175,6 +175,8 @@ def _run(trace: Trace, function: Any, call: Any) -> tuple[tuple[int, ...], Any]:
     trace.nested = any([type(each) is Traced for each in trace.values.values()])
     with spoken(trace.said):
         result = call(made.call, inputs)
+    for outer in captures():
+        outer.said |= trace.said
     if trace.refusal is not None:  # the user's code caught it, and went on
         raise trace.refusal
     if type(result) is Traced and result._trace is trace and result._state is None:

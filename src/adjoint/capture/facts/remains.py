@@ -174,6 +174,11 @@ class _Search:
             return known[1]
         active = carries_derivative(traced) and not _is_input(traced)
         value = traced._value
+        given: Any = traced
+        while type(given) is Traced and _is_input(given):
+            given = given._trace.values.get(given._slot)  # type: ignore[union-attr]
+        if type(given) is not Traced and given is not None:
+            value = given  # the very array of the caller's
         if value is None:
             value = _computed(traced)
             if value is None:

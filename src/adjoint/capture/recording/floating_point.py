@@ -52,7 +52,9 @@ class _Speaker:
 def spoken(said: set[str], known: frozenset[str] = frozenset()) -> Iterator[None]:
     """Let what NumPy warns of be said at the user's line, and noted; but nothing that is known."""
     before = np.geterr()
-    ours: Any = {kind: "log" for kind, mode in before.items() if mode == "warn"}
+    nested = isinstance(np.geterrcall(), _Speaker)
+    heard = ("warn", "log") if nested else ("warn",)
+    ours: Any = {kind: "log" for kind, mode in before.items() if mode in heard}
     if not ours:
         yield
         return

@@ -17,14 +17,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from adjoint.base.errors import (
-    AdjointError,
-    DroppedDerivativeError,
-    UnsupportedFunctionError,
-    ValueNeededError,
-)
+from adjoint.base.errors import AdjointError, UnsupportedFunctionError
 from adjoint.capture.recording import protocols
-from adjoint.capture.recording.applying import apply_one, computed
+from adjoint.capture.recording.applying import apply_one
 from adjoint.capture.recording.trace import captures, inside
 from adjoint.capture.recording.traced import (
     Traced,
@@ -41,34 +36,26 @@ Function = Callable[..., Any]
 
 
 class Unvalued(Exception):
-    """An argument stands for many, and has no value."""
+    """An argument has no value."""
 
 
 # --- values ---------------------------------------------------------------------------------------
 
 
 def value_of(x: Traced) -> Any:
-    """NumPy's value of a traced array, computed now if it was not needed before; None without."""
+    """NumPy's value of a traced array; None if it stands for many, or is not computed yet.
+
+    What a loop of ours gives, and what follows from it, has a value when somebody asks for it.
+    """
     if x._state is not None:
         synchronise(x)
     if x._value is not None:
         return x._value
-    trace = x._trace
-    assert trace is not None
-    if not trace.valued:
-        return None
     state = x._state
     if state is not None and state.base is not None:
         whole = value_of(state.base)
-        if whole is None:
-            return None
-        x._value = state.view.values(np.asarray(whole))
-    else:
-        try:
-            with attempting():
-                x._value = computed(trace, x._slot)
-        except (DroppedDerivativeError, ValueNeededError):
-            return None
+        if whole is not None:
+            x._value = state.view.values(np.asarray(whole))
     return x._value
 
 
