@@ -23,10 +23,34 @@ WRONG = _by_way(
         (
             "grad jvp jit jit_grad vmap nested",
             """
-            hashing.sum_of_a_set hashing.number_of_different_entries hashing.set_of_floats
-            hashing.set_of_items hashing.set_of_a_list hashing.frozenset_of_an_array
-            hashing.counter_of_entries hashing.most_common_entry hashing.looked_up_by_an_entry
-            hashing.setdefault_by_an_entry hashing.grouped_by_entry hashing.unique_by_a_seen_set
+            checks.digitize_of_traced_unsorted_bins checks.caught_digitize_of_traced_unsorted_bins
+            checks.histogram_of_nan checks.caught_histogram_of_nan
+            checks.quantile_at_a_traced_place checks.caught_quantile_at_a_traced_place
+            checks.average_with_weights_that_cancel checks.caught_average_with_weights_that_cancel
+            checks.indefinite_solveh_banded checks.caught_indefinite_solveh_banded
+            checks.caught_indefinite_scipy_cholesky checks.scipy_solve_of_nan
+            checks.caught_scipy_solve_of_nan checks.caught_singular_triangular_system
+            checks.cubic_spline_of_falling_places checks.caught_cubic_spline_of_falling_places
+            checks.cubic_spline_of_equal_places checks.caught_cubic_spline_of_equal_places
+            checks.cubic_spline_of_traced_falling_places
+            checks.caught_cubic_spline_of_traced_falling_places checks.simpson_of_other_lengths
+            checks.caught_simpson_of_other_lengths checks.caught_write_into_a_frozen_array
+            errors_of_arithmetic.logarithm_that_raises_is_caught
+            errors_of_arithmetic.logarithm_that_raises
+            errors_of_arithmetic.division_that_raises_is_caught
+            errors_of_arithmetic.overflow_that_raises_is_caught
+            errors_of_arithmetic.underflow_that_raises_is_caught
+            errors_of_arithmetic.seterr_and_back errors_of_arithmetic.a_handler_is_called
+            errors_of_arithmetic.errstate_nested
+            errors_of_arithmetic.warnings_as_errors_are_caught
+            errors_of_arithmetic.warnings_as_errors errors_of_arithmetic.warnings_are_counted
+            errors_of_arithmetic.the_text_of_a_warning_is_read
+            errors_of_arithmetic.scalar_division_raises_is_caught
+            errors_of_arithmetic.overflow_in_single_precision_is_caught hashing.sum_of_a_set
+            hashing.number_of_different_entries hashing.set_of_floats hashing.set_of_items
+            hashing.set_of_a_list hashing.frozenset_of_an_array hashing.counter_of_entries
+            hashing.most_common_entry hashing.looked_up_by_an_entry hashing.setdefault_by_an_entry
+            hashing.grouped_by_entry hashing.unique_by_a_seen_set
             hashing.unique_in_order_by_fromkeys hashing.tuples_as_keys hashing.pairs_in_a_set
             hashing.frozen_pairs hashing.looked_up_by_argmin hashing.looked_up_by_argsort
             hashing.looked_up_by_searchsorted hashing.looked_up_by_digitize
@@ -40,11 +64,73 @@ WRONG = _by_way(
             scalars.alias_of_a_zero_dimensional_array scalars.asarray_of_a_number_is_an_array
             scalars.isscalar_of_an_array_of_no_axes scalars.ellipsis_of_an_array_of_no_axes
             scalars.writing_into_a_scalar_raises scalars.where_of_scalars_is_an_array
+            writing.outside_add_long writing.buffer_add_long writing.outside_add_by_stars_long
+            writing.outside_flat_long writing.outside_clip_long writing.buffer_clip_long
+            writing.constant_cumsum writing.outside_cumsum_long
+            writing.outside_copyto_by_another_name_long writing.outside_fill_by_methodcaller_long
+            writing.constant_fill_unbound_long writing.constant_fill_by_map
+            writing.traced_fill_by_map writing.outside_imul_by_reduce_long
+            writing.buffer_imul_by_reduce_long writing.outside_dunder_setitem_long
+            writing.buffer_setitem_function_long writing.constant_bytes_long
+            writing.constant_random_fill_long writing.traced_random_fill
+            writing.constant_blas_scaled writing.outside_blas_scaled_long
+            writing.buffer_blas_scaled_long writing.constant_nditer_long
+            """,
+        ),
+        (
+            "jit jit_grad nested",
+            """
+            writing.buffer_add_into_a_tuple_long writing.buffer_copyto_long
+            writing.outside_fill_long writing.buffer_fill_long writing.buffer_fill_unbound_long
+            writing.outside_fill_by_map_long writing.outside_augmented_long
+            writing.outside_entry_long writing.buffer_entry_long writing.outside_everything_long
+            writing.buffer_mask_long writing.outside_fancy_long writing.outside_view_long
+            writing.buffer_view_long writing.outside_reversed_long writing.buffer_reshaped_long
+            writing.outside_raveled_long writing.outside_new_axis_long
+            writing.buffer_new_axis_long writing.outside_asarray_long writing.buffer_bytes_long
+            writing.outside_put_long writing.outside_putmask_long writing.buffer_putmask_long
+            writing.outside_add_at_long writing.buffer_multiply_at_long writing.outside_sort_long
+            writing.outside_where_out_long writing.buffer_where_out_long
+            writing.outside_reduce_into_an_entry_long writing.buffer_accumulate_into_long
+            writing.outside_einsum_into_long writing.buffer_einsum_into_long
+            writing.outside_shuffle_long writing.outside_nan_to_num_long
+            writing.outside_byteswapped_twice_long writing.outside_ndenumerate_long
+            writing.buffer_ndenumerate_long writing.outside_starred_long
+            writing.buffer_for_target_long writing.outside_shifted_onto_itself_long
+            writing.outside_apply_long writing.buffer_apply_long writing.outside_partial_long
+            writing.buffer_in_a_list_long writing.outside_frompyfunc_out_long
+            writing.buffer_frompyfunc_out_long writing.outside_matmul_out_long
+            writing.buffer_float_flags_long
+            """,
+        ),
+        (
+            "jit jit_grad",
+            """
+            errors_of_arithmetic.a_warning_of_ones_own
+            errors_of_arithmetic.a_deprecation_of_ones_own
+            errors_of_arithmetic.an_ill_conditioned_fit_warns
+            errors_of_arithmetic.warn_once_by_hand hashing.a_counter_made_outside
+            memoisation.scaling_of_the_first_call writing.outside_add_by_keyword
+            writing.outside_add_into_a_tuple writing.outside_flat_entry
+            writing.outside_clip_function writing.outside_copyto writing.outside_copyto_where
+            writing.outside_fill_by_getattr writing.outside_fill_unbound writing.outside_iadd
+            writing.outside_dunder_iadd writing.outside_setitem_function
+            writing.outside_augmented_slice writing.outside_entry_from_the_end
+            writing.outside_mask writing.outside_swap writing.outside_view_of_a_view
+            writing.outside_reshaped writing.outside_transposed writing.outside_view_method
+            writing.outside_bytes writing.outside_put_method writing.outside_place
+            writing.outside_multiply_at writing.outside_partition writing.outside_unary_out
+            writing.outside_accumulate_into writing.outside_random_fill
+            writing.outside_fill_diagonal writing.outside_resized writing.outside_nditer
+            writing.outside_unpacked writing.outside_for_target writing.outside_real_part
+            writing.outside_lambda writing.outside_in_a_list writing.outside_exec
+            writing.outside_modf_out writing.outside_float_flags
             """,
         ),
         (
             "grad jvp jit jit_grad",
             """
+            checks.factor_of_a_complex_kind checks.caught_factor_of_a_complex_kind
             memoisation.last_key_and_value_left_behind memoisation.dictionary_of_floats
             memoisation.dictionary_of_tuples memoisation.cached_property_of_an_object_outside
             memoisation.lazily_made_matrix memoisation.a_flag_says_what_is_stale
@@ -53,44 +139,64 @@ WRONG = _by_way(
             memoisation.warm_start_of_an_iteration memoisation.a_weak_dictionary
             memoisation.previous_point_is_compared_by_allclose
             memoisation.factors_kept_for_the_gradient memoisation.the_first_value_is_kept
-            memoisation.the_largest_value_so_far
+            memoisation.the_largest_value_so_far writing.constant_shuffle writing.traced_shuffle
             """,
         ),
         (
             "grad jvp jit jit_grad nested",
             """
+            errors_of_arithmetic.mean_of_nothing_is_nan
+            errors_of_arithmetic.variance_with_too_few_degrees_warns
+            errors_of_arithmetic.python_division_raises_is_caught
+            errors_of_arithmetic.python_division_raises
+            errors_of_arithmetic.discarding_the_imaginary_part_warns
             hashing.dispatch_table_of_functions memoisation.a_table_by_the_number_itself
             scalars.in_place_on_an_array_of_no_axes scalars.array_protocol_is_looked_for
             """,
         ),
         (
-            "jit jit_grad",
+            "vmap",
             """
-            hashing.a_counter_made_outside memoisation.scaling_of_the_first_call
+            checks.caught_singular_matrix_inverted checks.caught_singular_system
+            checks.caught_indefinite_cholesky checks.caught_eigenvalues_of_nan
+            checks.caught_argmax_of_nothing checks.caught_place_of_nothing hashing.formatted_key
+            """,
+        ),
+        (
+            "jit",
+            """
+            errors_of_arithmetic.overflow_that_warns errors_of_arithmetic.errstate_as_a_decorator
+            errors_of_arithmetic.warnings_are_ignored
             """,
         ),
         (
             "grad jvp",
             """
-            memoisation.last_key_and_value
+            errors_of_arithmetic.scalar_division_warns memoisation.last_key_and_value
             """,
         ),
         (
-            "vmap",
+            "grad jvp nested",
             """
-            hashing.formatted_key
+            errors_of_arithmetic.overflow_of_a_product_is_tested
+            """,
+        ),
+        (
+            "jit_grad nested",
+            """
+            writing.constant_clip_function_long
             """,
         ),
     )
 )
 
 REFUSED: dict[str, int] = {
-    "grad": 3,
-    "jvp": 3,
-    "jit": 3,
-    "jit_grad": 3,
-    "vmap": 30,
-    "nested": 3,
+    "grad": 12,
+    "jvp": 12,
+    "jit": 12,
+    "jit_grad": 12,
+    "vmap": 50,
+    "nested": 12,
     "kept": 0,
     "anew": 0,
     "forward": 0,
