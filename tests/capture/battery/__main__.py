@@ -8,7 +8,6 @@ import time
 from collections import defaultdict
 
 import adjoint as ad
-from tests.capture.battery.differences import RoughError
 from tests.capture.battery.everything import TABLES
 from tests.capture.battery.known import WRONG
 from tests.capture.battery.observing import Outcome, wrong
@@ -31,7 +30,7 @@ def main() -> int:
                 for name in names:
                     try:
                         verdict = module.outcome(name, mode)
-                    except RoughError as error:
+                    except AssertionError as error:
                         verdict = wrong(f"the program itself: {error}")
                     found[verdict.outcome].append((name, verdict.reason))
             counts = ", ".join(f"{len(found[each])} {each.value}" for each in Outcome)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -125,6 +125,15 @@ def size(arrays: Sequence[Any]) -> float:
     return max([1.0, *(float(np.max(np.abs(a), initial=0)) for a in arrays)])
 
 
-def total(arrays: Sequence[Any]) -> float:
-    """The real parts of all entries, added up."""
-    return float(sum(np.sum(np.real(a)) for a in arrays))
+def total(arrays: Iterable[Any]) -> float:
+    """The real parts of all entries, added up, without a builtin that a program may replace."""
+    result = 0.0
+    for each in arrays:
+        result += float(np.sum(np.real(each)))
+    return result
+
+
+def paired(back: Any, tangents: Any) -> float:
+    """Gradients along a direction: the real parts of their products, added up."""
+    parts = zip(inexact_leaves(back), inexact_leaves(tangents), strict=True)
+    return total(np.conj(g) * u for g, u in parts)

@@ -78,6 +78,36 @@ WRONG = _by_way(
             """,
         ),
         (
+            "jitted",
+            """
+            closures.a_cell closures.a_cell_by_nonlocal closures.a_cell_by_its_contents
+            closures.a_cell_of_a_cell closures.an_array_in_a_cell_written
+            closures.an_array_in_a_cell_bound_anew closures.a_mutable_default
+            closures.a_mutable_default_that_remembers closures.an_array_as_default
+            closures.an_attribute_of_the_function closures.a_counter_in_a_cell
+            closures.partial_with_other_keywords closures.a_function_in_a_cell
+            closures.a_function_in_a_list closures.a_method_in_a_cell
+            closures.wrapped_function_bound_anew closures.recursion_through_a_cell
+            closures.recursion_that_is_bound_anew closures.an_unbound_cell
+            closures.one_code_in_two_globals closures.an_itemgetter_and_its_place
+            closures.a_generator_in_a_cell closures.an_iterator_that_ends
+            closures.a_memo_that_is_filled_by_the_function
+            closures.the_closure_of_an_inner_function closures.a_comprehension_over_a_cell
+            closures.star_arguments_in_a_cell globals.a_float_in_one_function
+            globals.a_float_of_a_helper globals.an_exponent globals.a_flag globals.a_word
+            globals.an_entry_of_a_dictionary globals.a_dictionary_bound_anew
+            globals.an_array_bound_anew globals.an_array_written_in_place
+            globals.dtypes_of_a_global_array globals.a_function_bound_anew
+            globals.a_class_attribute globals.a_nested_name_space globals.a_list_that_grows
+            globals.a_tuple globals.everything_by_turns globals.a_global_that_is_deleted
+            globals.a_global_that_hides_a_builtin globals.a_module_made_by_hand
+            globals.a_module_whose_function_changes globals.a_module_that_runs_again
+            globals.another_meaning_of_np globals.a_global_generator_of_numbers
+            globals.a_global_that_the_function_changes globals.a_global_that_a_helper_changes
+            globals.infinities_and_nans globals.zeros_of_both_signs globals.types_of_equal_numbers
+            """,
+        ),
+        (
             "jit jit_grad nested",
             """
             writing.buffer_add_into_a_tuple_long writing.buffer_copyto_long
@@ -140,6 +170,20 @@ WRONG = _by_way(
             memoisation.previous_point_is_compared_by_allclose
             memoisation.factors_kept_for_the_gradient memoisation.the_first_value_is_kept
             memoisation.the_largest_value_so_far writing.constant_shuffle writing.traced_shuffle
+            """,
+        ),
+        (
+            "kept anew forward jitted",
+            """
+            closures.a_default closures.a_default_of_the_function_itself
+            closures.a_keyword_default closures.a_keyword_default_in_place
+            closures.defaults_that_go closures.the_code_of_a_helper
+            closures.the_code_of_the_function_itself closures.a_constant_of_the_code
+            closures.an_attribute_of_a_helper closures.counters_of_calls
+            closures.a_cache_that_is_cleared globals.a_builtin_that_is_replaced
+            globals.a_sum_that_is_replaced globals.a_constant_of_math
+            globals.a_function_of_math_that_is_patched globals.a_function_of_numpy_that_is_patched
+            globals.a_function_added_to_numpy globals.a_special_function_that_is_patched
             """,
         ),
         (

@@ -36,8 +36,9 @@ class Program:
 class Sequence:
     """A generator function, which yields a program and its arguments, step by step.
 
-    What stands between two of its `yield` changes something. native: whether it may become
-    machine code.
+    What stands between two of its `yield` changes something. smooth: whether all its steps have
+    derivatives. native: whether it may become machine code. single: whether anything is in single
+    precision.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Sequence:
     steps: Callable[[], Iterator[tuple[Any, ...]]]
     smooth: bool
     native: bool
+    single: bool
 
     @property
     def full_name(self) -> str:
@@ -101,11 +103,13 @@ def sequence(
     *,
     smooth: bool = True,
     native: bool = False,
+    single: bool = False,
 ) -> Any:
     """Add a generator function, whose steps are programs with their arguments."""
 
     def add(each: Callable[[], Iterator[tuple[Any, ...]]]) -> Any:
-        _put(SEQUENCES, Sequence(each.__name__, _theme(each), each, smooth, native))
+        name, theme = each.__name__, _theme(each)
+        _put(SEQUENCES, Sequence(name, theme, each, smooth, native, single))
         return each
 
     return add if steps is None else add(steps)

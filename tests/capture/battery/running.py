@@ -23,6 +23,7 @@ from tests.capture.battery.differences import (
     inexact_leaves,
     is_single,
     like,
+    paired,
     places,
     size,
     total,
@@ -184,8 +185,7 @@ class Sum:
 
 def _paired(subject: Subject, back: Any) -> Sum:
     """Gradients, along the direction."""
-    parts = zip(inexact_leaves(back), inexact_leaves(subject.tangents), strict=True)
-    return Sum(float(sum(np.sum((np.conj(g) * u).real) for g, u in parts)))
+    return Sum(paired(back, subject.tangents))
 
 
 def _reverse(subject: Subject, function: Any, jitted: bool = False) -> Callable[..., Any]:
