@@ -46,7 +46,9 @@ def division_that_is_ignored(x):
 
 @program(MIXED)
 def logarithm_that_warns(x):
-    return np.sum(np.where(x > 0, np.log(np.abs(x)), np.sqrt(x)) * [1, 0]) if x[0] < 0 else x[0] ** 2
+    return (
+        np.sum(np.where(x > 0, np.log(np.abs(x)), np.sqrt(x)) * [1, 0]) if x[0] < 0 else x[0] ** 2
+    )
 
 
 @program(MIXED, smooth=0)

@@ -8,10 +8,10 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable
-from numpy import copyto as put_into
 
 import numpy as np
 import scipy.linalg.blas
+from numpy import copyto as put_into
 
 from tests.capture.battery.registry import fresh
 
@@ -309,7 +309,7 @@ def _starred(W):
 
 
 def _for_target(W):
-    for W[0] in (3.0, 4.0):  # noqa: B007
+    for W[0] in (3.0, 4.0):
         pass
 
 

@@ -1,21 +1,24 @@
 """Programs, and changes between their calls: each call must give what NumPy gives at that moment.
 
-A sequence is run from its beginning for every way, and for each end of the differences, so that
-one run cannot disturb another.
+A sequence is run from its beginning for every way, and for each end of the differences of each
+step, so that one run cannot disturb another.
 """
 
 from __future__ import annotations
 
 import contextlib
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 import adjoint as ad
 from tests.capture.battery.differences import (
+    JUMP,
     SINGLE,
     RoughError,
     direction,
@@ -49,12 +52,12 @@ Runner = Callable[[Any, tuple[Any, ...]], Any]
 """Calls a function at a point: gives a value and a slope."""
 
 
-def _steps(sequence: Sequence, run: Runner) -> list[Seen]:
-    """All calls of a sequence."""
+def _steps(sequence: Sequence, run: Runner, count: int | None = None) -> list[Seen]:
+    """The calls of a sequence: all, or the first ones."""
     seen = []
-    with warnings.catch_warnings(record=True) as log, contextlib.closing(_open(sequence)) as steps:
+    with warnings.catch_warnings(record=True) as log, _opened(sequence) as steps:
         warnings.simplefilter("always")
-        for function, *args in steps:
+        for function, *args in islice(steps, count):
             before = copied(tuple(args))
             each = watched(lambda f=function, a=tuple(args): run(f, a), log)  # type: ignore[misc]
             if each.error is None:
@@ -64,16 +67,34 @@ def _steps(sequence: Sequence, run: Runner) -> list[Seen]:
     return seen
 
 
-def _open(sequence: Sequence) -> Any:
-    return sequence.steps()
+@contextlib.contextmanager
+def _opened(sequence: Sequence) -> Iterator[Any]:
+    """The steps; the globals of their file are bound as before when they end."""
+    names = vars(sys.modules[sequence.steps.__module__])
+    before = dict(names)
+    try:
+        with contextlib.closing(sequence.steps()) as steps:  # type: ignore[type-var]
+            yield steps
+    finally:
+        for name in [name for name in names if name not in before]:
+            del names[name]
+        for name, value in before.items():
+            if name not in names or names[name] is not value:
+                names[name] = value
 
 
-def _plain(step: float) -> Runner:
-    """NumPy itself, a step away from the point; arguments are not to be seen to change."""
+def _plain(function: Any, args: tuple[Any, ...]) -> Any:
+    """NumPy itself; arguments are not to be seen to change."""
+    return function(*copied(args)), None
+
+
+def _moved_at_last(number: int, step: float) -> Runner:
+    """NumPy itself, where the call of this number is a step away from its point."""
+    calls = iter(range(number + 1))
 
     def run(function: Any, args: tuple[Any, ...]) -> Any:
         here = copied(args)
-        if step:
+        if next(calls) == number:
             here = moved(here, direction(args, None), step)
         return function(*here), None
 
@@ -84,20 +105,27 @@ def _plain(step: float) -> Runner:
 def wanted(name: str) -> list[Seen]:
     """The values of plain NumPy, with the slopes of the sums of their entries."""
     sequence = SEQUENCES[name]
-    seen = _steps(sequence, _plain(0.0))
-    if not sequence.smooth:
-        return seen
+    seen = _steps(sequence, _plain)
+    if sequence.smooth:
+        for number, each in enumerate(seen):
+            if each.error is None:
+                each.slope = _difference(sequence, number, total(inexact_leaves(each.value)))
+    return seen
+
+
+def _difference(sequence: Sequence, number: int, here: float) -> float:
+    """The slope of a call, whose calls before are at their points."""
     step = WIDE if sequence.single else STEP
     rough = SINGLE if sequence.single else ROUGH
-    ends = [_steps(sequence, _plain(each)) for each in (step, -step, step / 2, -step / 2)]
-    for each, *around in zip(seen, *ends, strict=True):
-        if each.error is None:
-            sums = [total(inexact_leaves(end.value)) for end in around]
-            wide, narrow = (sums[0] - sums[1]) / (2 * step), (sums[2] - sums[3]) / step
-            if not abs(wide - narrow) <= rough * size([np.asarray(wide)]):
-                raise RoughError(f"{name}: {wide} and {narrow} by two steps")
-            each.slope = (4 * narrow - wide) / 3
-    return seen
+    ends = []
+    for each in (step, -step, step / 2, -step / 2):
+        last = _steps(sequence, _moved_at_last(number, each), number + 1)[-1]
+        ends.append(total(inexact_leaves(last.value)))
+    wide, narrow = (ends[0] - ends[1]) / (2 * step), (ends[2] - ends[3]) / step
+    jump = abs(ends[2] - 2 * here + ends[3])
+    if not (abs(wide - narrow) <= rough * size([np.asarray(wide)]) and jump <= JUMP * max(1, here)):
+        raise RoughError(f"{sequence.name}, step {number + 1}: {here} between {ends}")
+    return (4 * narrow - wide) / 3
 
 
 # --- the ways -------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from tests.capture.battery.known import REFUSED, WRONG
 from tests.capture.battery.observing import Outcome
 from tests.capture.battery.registry import PROGRAMS, SEQUENCES
 
-LEAST = {"program": 100, "sequence": 0}
+LEAST = {"program": 600, "sequence": 300}
 
 
 def cases(kind: str) -> list[Any]:
