@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections
 from decimal import Decimal
 from fractions import Fraction
-from typing import NamedTuple
 
 import numpy as np
 
@@ -287,10 +286,3 @@ def trees_of_other_structure():
 
     for p in ({"a": 0.7}, (0.7, 1.3), [0.7, 1.3], [0.7, 1.3, 2.0], (0.7, 1.3), [0.7], {"a": 0.7}):
         yield f, p
-
-
-class Pair(NamedTuple):
-    """A tuple with names."""
-
-    first: float
-    second: float

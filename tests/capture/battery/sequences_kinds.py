@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import types
+from typing import NamedTuple
 
 import numpy as np
 
 from tests.capture.battery.registry import sequence
 
 ROW = np.array([0.7, 1.3])
+
+
+class Pair(NamedTuple):
+    """A tuple with names."""
+
+    first: float
+    second: float
 
 
 @sequence
