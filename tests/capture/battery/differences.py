@@ -12,7 +12,7 @@ from adjoint.base import pytrees
 STEP = {1: 1e-4, 2: 2e-3}  # of the first and second derivative
 ROUGH = {1: 1e-4, 2: 1e-3}  # differences of two steps that differ by more have no limit
 WITHIN = {1: 1e-7, 2: 2e-4}  # what a derivative may differ from its differences
-JUMP = 5e-2  # no continuous function moves by so much in a step
+KINK = 0.2  # slopes to the left and to the right differ by less
 SINGLE = 2e-2  # the same, for programs in single precision, whose steps are larger
 
 
@@ -107,8 +107,8 @@ def difference(
         behind = inexact_leaves(run(*moved(args, tangents, -distance)))
         rows = list(zip(ahead, there, behind, strict=True))
         if order == 1:
-            if any(np.any(np.abs(a - 2 * c + b) > JUMP * size([c])) for a, c, b in rows):
-                raise RoughError(f"there is a jump at {there}, to {ahead} and {behind}")
+            if any(np.any(np.abs(a - 2 * c + b) > KINK * distance * size([c])) for a, c, b in rows):
+                raise RoughError(f"a jump or a kink at {there}, to {ahead} and {behind}")
             return [(a - b) / (2 * distance) for a, _, b in rows]
         return [(a - 2 * c + b) / distance**2 for a, c, b in rows]
 

@@ -16,7 +16,8 @@ class Program:
 
     along: the direction of the derivative, one for each floating-point argument; without it, one
     for numbers and random entries for arrays. It matters where entries are equal and are to stay
-    so. smooth: how many derivatives the program has at the point (0, 1 or 2).
+    so. smooth: how many derivatives the program has at the point (0, 1 or 2). native: whether it
+    may become machine code.
     """
 
     name: str
@@ -25,6 +26,7 @@ class Program:
     args: tuple[Any, ...]
     along: tuple[Any, ...] | None
     smooth: int
+    native: bool
 
     @property
     def full_name(self) -> str:
@@ -69,7 +71,9 @@ def _put(table: dict[str, Any], entry: Any) -> None:
     table[entry.full_name] = entry
 
 
-def program(*args: Any, along: tuple[Any, ...] | None = None, smooth: int = 2) -> Any:
+def program(
+    *args: Any, along: tuple[Any, ...] | None = None, smooth: int = 2, native: bool = False
+) -> Any:
     """Add a function, which has no state, at this point."""
 
     def add(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -77,13 +81,15 @@ def program(*args: Any, along: tuple[Any, ...] | None = None, smooth: int = 2) -
             return function, _no_state
 
         name, theme = function.__name__, _theme(function)
-        _put(PROGRAMS, Program(name, theme, make, args, along, smooth))
+        _put(PROGRAMS, Program(name, theme, make, args, along, smooth, native))
         return function
 
     return add
 
 
-def fresh(*args: Any, along: tuple[Any, ...] | None = None, smooth: int = 2) -> Any:
+def fresh(
+    *args: Any, along: tuple[Any, ...] | None = None, smooth: int = 2, native: bool = False
+) -> Any:
     """Add what a function makes: a program, or a program and a function that tells its state."""
 
     def add(factory: Callable[[], Any]) -> Callable[[], Any]:
@@ -92,7 +98,7 @@ def fresh(*args: Any, along: tuple[Any, ...] | None = None, smooth: int = 2) -> 
             return made if isinstance(made, tuple) else (made, _no_state)
 
         name, theme = factory.__name__, _theme(factory)
-        _put(PROGRAMS, Program(name, theme, make, args, along, smooth))
+        _put(PROGRAMS, Program(name, theme, make, args, along, smooth, native))
         return factory
 
     return add

@@ -7,6 +7,7 @@ program, which is brought to the same state first.
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Callable
 from functools import cache, cached_property
@@ -347,4 +348,6 @@ def subject_of(name: str) -> Subject:
 @cache
 def outcome(name: str, mode: str) -> Verdict:
     """What a way to run a program came to."""
-    return MODES[mode](subject_of(name))
+    subject = subject_of(name)
+    with ad.config(native=None) if subject.program.native else contextlib.nullcontext():
+        return MODES[mode](subject)

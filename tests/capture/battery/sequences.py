@@ -18,7 +18,7 @@ import numpy as np
 
 import adjoint as ad
 from tests.capture.battery.differences import (
-    JUMP,
+    KINK,
     SINGLE,
     RoughError,
     direction,
@@ -123,7 +123,7 @@ def _difference(sequence: Sequence, number: int, here: float) -> float:
         ends.append(total(inexact_leaves(last.value)))
     wide, narrow = (ends[0] - ends[1]) / (2 * step), (ends[2] - ends[3]) / step
     jump = abs(ends[2] - 2 * here + ends[3])
-    if not (abs(wide - narrow) <= rough * size([np.asarray(wide)]) and jump <= JUMP * max(1, here)):
+    if not (abs(wide - narrow) <= rough * size([np.asarray(wide)]) and jump <= KINK * step * max(1, abs(here))):
         raise RoughError(f"{sequence.name}, step {number + 1}: {here} between {ends}")
     return (4 * narrow - wide) / 3
 
@@ -194,7 +194,7 @@ def outcome(name: str, mode: str) -> Verdict:
     """What a way to run a sequence came to: the worst of its calls."""
     sequence = SEQUENCES[name]
     expected = wanted(name)
-    with native_too() if sequence.native else contextlib.nullcontext():
+    with ad.config(native=None) if sequence.native else contextlib.nullcontext():
         found = _steps(sequence, MODES[mode]())
     if len(found) != len(expected):
         return wrong(f"{len(found)} steps, not {len(expected)}")
@@ -209,11 +209,3 @@ def outcome(name: str, mode: str) -> Verdict:
     return worst
 
 
-def native_too() -> Any:
-    """What comes by often becomes machine code."""
-    return ad.config(native=None)
-
-
-def names() -> Iterator[str]:
-    """All sequences."""
-    return iter(SEQUENCES)
