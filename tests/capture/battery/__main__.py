@@ -26,6 +26,8 @@ def main() -> int:
             if options.mode not in ("", mode):
                 continue
             found = defaultdict(list)
+            if kind == "program":
+                names = [n for n in table if options.only in n and mode in table[n].ways]
             with ad.config(native=False, debug=True):
                 for name in names:
                     try:

@@ -17,7 +17,7 @@ class Program:
     along: the direction of the derivative, one for each floating-point argument; without it, one
     for numbers and random entries for arrays. It matters where entries are equal and are to stay
     so. smooth: how many derivatives the program has at the point (0, 1 or 2). native: whether it
-    may become machine code.
+    may become machine code. ways: in which it is run; all, where nothing is said.
     """
 
     name: str
@@ -27,6 +27,7 @@ class Program:
     along: tuple[Any, ...] | None
     smooth: int
     native: bool
+    ways: tuple[str, ...]
 
     @property
     def full_name(self) -> str:
@@ -56,6 +57,8 @@ class Sequence:
         return f"{self.theme}.{self.name}"
 
 
+WAYS = ("grad", "jvp", "jit", "jit_grad", "vmap", "nested")
+
 PROGRAMS: dict[str, Program] = {}
 SEQUENCES: dict[str, Sequence] = {}
 
@@ -72,7 +75,11 @@ def _put(table: dict[str, Any], entry: Any) -> None:
 
 
 def program(
-    *args: Any, along: tuple[Any, ...] | None = None, smooth: int = 2, native: bool = False
+    *args: Any,
+    along: tuple[Any, ...] | None = None,
+    smooth: int = 2,
+    native: bool = False,
+    ways: tuple[str, ...] = WAYS,
 ) -> Any:
     """Add a function, which has no state, at this point."""
 
@@ -81,7 +88,7 @@ def program(
             return function, _no_state
 
         name, theme = function.__name__, _theme(function)
-        _put(PROGRAMS, Program(name, theme, make, args, along, smooth, native))
+        _put(PROGRAMS, Program(name, theme, make, args, along, smooth, native, ways))
         return function
 
     return add
@@ -98,7 +105,7 @@ def fresh(
             return made if isinstance(made, tuple) else (made, _no_state)
 
         name, theme = factory.__name__, _theme(factory)
-        _put(PROGRAMS, Program(name, theme, make, args, along, smooth, native))
+        _put(PROGRAMS, Program(name, theme, make, args, along, smooth, native, WAYS))
         return factory
 
     return add

@@ -123,7 +123,8 @@ def _difference(sequence: Sequence, number: int, here: float) -> float:
         ends.append(total(inexact_leaves(last.value)))
     wide, narrow = (ends[0] - ends[1]) / (2 * step), (ends[2] - ends[3]) / step
     jump = abs(ends[2] - 2 * here + ends[3])
-    if not (abs(wide - narrow) <= rough * size([np.asarray(wide)]) and jump <= KINK * step * max(1, abs(here))):
+    smooth = abs(wide - narrow) <= rough * size([np.asarray(wide)])
+    if not (smooth and jump <= KINK * step * max(1, abs(here))):
         raise RoughError(f"{sequence.name}, step {number + 1}: {here} between {ends}")
     return (4 * narrow - wide) / 3
 
@@ -207,5 +208,3 @@ def outcome(name: str, mode: str) -> Verdict:
         if verdict.outcome is Outcome.REFUSED and worst is RIGHT:
             worst = Verdict(Outcome.REFUSED, reason)
     return worst
-
-
