@@ -10,7 +10,7 @@ import contextlib
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from itertools import islice
 from typing import Any
 
@@ -101,10 +101,9 @@ def _moved_at_last(number: int, step: float) -> Runner:
     return run
 
 
-@cache
-def wanted(name: str) -> list[Seen]:
+@lru_cache(maxsize=1024)
+def wanted(sequence: Sequence) -> list[Seen]:
     """The values of plain NumPy, with the slopes of the sums of their entries."""
-    sequence = SEQUENCES[name]
     seen = _steps(sequence, _plain)
     if sequence.smooth:
         for number, each in enumerate(seen):
@@ -190,11 +189,9 @@ def _held(expected: Seen, found: Seen, within: float) -> Verdict:
     return refused("said: " + reason) if found.says_so else wrong(reason)
 
 
-@cache
-def outcome(name: str, mode: str) -> Verdict:
+def verdict_of(sequence: Sequence, mode: str) -> Verdict:
     """What a way to run a sequence came to: the worst of its calls."""
-    sequence = SEQUENCES[name]
-    expected = wanted(name)
+    expected = wanted(sequence)
     with ad.config(native=None) if sequence.native else contextlib.nullcontext():
         found = _steps(sequence, MODES[mode]())
     if len(found) != len(expected):
@@ -208,3 +205,9 @@ def outcome(name: str, mode: str) -> Verdict:
         if verdict.outcome is Outcome.REFUSED and worst is RIGHT:
             worst = Verdict(Outcome.REFUSED, reason)
     return worst
+
+
+@cache
+def outcome(name: str, mode: str) -> Verdict:
+    """The same, by name."""
+    return verdict_of(SEQUENCES[name], mode)
