@@ -35,6 +35,7 @@ from adjoint.capture.clones.shadows import ShadowModule
 from adjoint.capture.facts.purity import attribute_effect, effect_of, kind_effect
 from adjoint.capture.recording.trace import note_effect, note_entered
 from adjoint.capture.recording.traced import Traced
+from adjoint.capture.recording.valued import value_of
 from adjoint.spaces.polynomials.series import KINDS
 
 # Whose attributes are never the user's functions, so that they are looked up at once.
@@ -374,13 +375,25 @@ def attribute(owner: Any, name: str, *default: Any) -> Any:
         raise
 
 
+def has_attribute(owner: Any, name: str) -> bool:
+    """`hasattr` in a clone: a traced value has what NumPy's or Python's has."""
+    if type(owner) is Traced:
+        value = value_of(owner)
+        return hasattr(owner if value is None else value, name)
+    try:
+        Attribute.of(name) @ owner
+    except AttributeError:
+        return False
+    return True
+
+
 def _globals() -> Any:
     """`globals` in a clone: the names of the module itself."""
     names = sys._getframe(1).f_globals
     return names.original if type(names) is Rebound else names
 
 
-BUILTINS.update(getattr=attribute, globals=_globals)
+BUILTINS.update(getattr=attribute, hasattr=has_attribute, globals=_globals)
 
 
 # --- calls ----------------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ from adjoint.capture.numpy.table import any_traced, call, unwrap_all
 from adjoint.capture.numpy.ufuncs import COMPOSED
 from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import concrete
+from adjoint.capture.recording.floating_point import as_set
 from adjoint.capture.recording.trace import current, note_effect
 from adjoint.capture.recording.traced import Traced, from_array
 from adjoint.capture.recording.valued import beside, recording_for, refusing
@@ -233,6 +234,7 @@ def forget_changed() -> None:
 
 _shadows: dict[Any, Any] = {}
 _shadows[np.errstate] = ShadowErrstate
+_shadows[np.geterr] = lambda: as_set(np.geterr())
 _shadows[np.vectorize] = numpy_mapping.Vectorize
 _shadows[np.r_] = Joined(np.r_, columns=False)
 _shadows[np.c_] = Joined(np.c_, columns=True)

@@ -145,6 +145,9 @@ def _call_known(function: Any, args: Any, kwargs: Any) -> Any:
     arrays = [array for array in _known_arrays((*args, *kwargs.values()))]
     plain = {name: unwrap_all(value) for name, value in kwargs.items()}
     result = function(*map(unwrap_all, args), **plain)
+    for array in arrays:
+        if result is array._value:  # what was written into, or given back
+            return array
     results = result if isinstance(result, (list, tuple)) else (result,)
     for one in results:
         if type(one) is np.ndarray:

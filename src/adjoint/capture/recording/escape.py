@@ -31,6 +31,8 @@ _ADVICE = {
     "code that capture does not enter, such as an installed package's, or by an assignment into an "
     "array made elsewhere. There, `import adjoint.numpy as np` makes arrays of traced numbers.)",
     "complex": "Write x.astype(complex) instead.",
+    "pickle": "What is pickled and loaded again has no derivative. Keep the array itself, or write "
+    "ad.stop_gradient(x) if the derivative is not wanted.",
     "np.asarray": "An array was handed to code that capture does not enter. Write that part in "
     "NumPy, give its derivative with ad.primitive (with ad.linear, if it is linear, such as the "
     "product with a sparse matrix), or pass ad.stop_gradient(x) if the derivative is not wanted. "

@@ -48,6 +48,12 @@ class _Speaker:
         )
 
 
+def as_set(modes: dict[str, str]) -> dict[str, str]:
+    """The modes that `np.geterr` gives, as the user has set them."""
+    ours = isinstance(np.geterrcall(), _Speaker)
+    return {kind: "warn" if ours and mode == "log" else mode for kind, mode in modes.items()}
+
+
 @contextmanager
 def spoken(said: set[str], known: frozenset[str] = frozenset()) -> Iterator[None]:
     """Let what NumPy warns of be said at the user's line, and noted; but nothing that is known."""

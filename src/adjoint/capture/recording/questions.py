@@ -7,6 +7,7 @@ refused (`escape.py`).
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from adjoint.capture.recording import protocols
@@ -22,7 +23,7 @@ def _round(self: Traced, digits: Any = None) -> Any:
 
 
 def _index(self: Traced) -> int:
-    return concrete(self).__index__()  # type: ignore[no-any-return]
+    return operator.index(concrete(self))
 
 
 for _name, _method in {

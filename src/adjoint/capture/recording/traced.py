@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, Shape, type_of
-from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.recording import protocols
 from adjoint.capture.recording.trace import Trace, note_effect
 
@@ -142,6 +141,8 @@ class Traced:
         """
         if protocols.DEFERS(sys._getframe(1)):
             return np.array(None, object)  # a sparse matrix's product, which is left to us
+        if is_known(self):
+            return np.asarray(self._value, dtype, copy=copy)
         array = np.array(protocols.ESCAPE(self, "np.asarray"), dtype)
         if not copy and array.ndim:
             array.flags.writeable = False
@@ -155,9 +156,7 @@ class Traced:
         return self.copy()
 
     def __reduce__(self) -> Any:
-        raise UnsupportedFunctionError(
-            "A traced array cannot be pickled: it stands for a value while a function is captured."
-        )
+        return protocols.ESCAPE(self, "pickle").__reduce__()
 
     # --- indexing
     # ------------------------------------------------------------------------------------

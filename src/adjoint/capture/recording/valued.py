@@ -157,7 +157,9 @@ def writing(
 def apart(value: Any) -> Any:
     """A copy of what could be written into."""
     if isinstance(value, np.ndarray):
-        return value.copy()
+        copy = value.copy()
+        copy.flags.writeable = value.flags.writeable
+        return copy
     return tuple(map(apart, value)) if type(value) is tuple else value
 
 

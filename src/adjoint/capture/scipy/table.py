@@ -13,7 +13,8 @@ from typing import Any
 
 from adjoint.base.errors import DroppedDerivativeError, UnsupportedFunctionError
 from adjoint.capture.numpy.table import any_traced, unwrap_all, wrap_list
-from adjoint.capture.recording.trace import current
+from adjoint.capture.recording.trace import current, inside
+from adjoint.capture.recording.valued import beside
 from adjoint.capture.scipy.sparse import SparseTraced
 
 _INNER = "scipy.sparse.linalg"
@@ -84,7 +85,13 @@ def _stand_in(
 ) -> Callable[..., Any]:
     def stand_in(*args: Any, **kwargs: Any) -> Any:
         if ours is not None and is_traced(*args, *kwargs.values()):
-            return _called(ours, place, args, kwargs)
+            if inside() or any(map(callable, (*args, *kwargs.values()))):
+                return _called(ours, place, args, kwargs)  # it calls the user's code: once
+
+            def recorded(*args: Any, **kwargs: Any) -> Any:
+                return _called(ours, place, args, kwargs)
+
+            return beside(original, recorded, args, kwargs)
         watch = _Watch()
         try:
             result = original(
