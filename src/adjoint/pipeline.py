@@ -11,6 +11,7 @@ import linecache
 import threading
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any, Final, NamedTuple, cast
 
 from numpy import errstate, vdot
@@ -399,6 +400,11 @@ def prepare(
         return made
 
 
+def not_again(said: set[str]) -> Any:
+    """A context in which NumPy warns of nothing that was said in a capture."""
+    return spoken(set(), frozenset(said)) if said else nullcontext()
+
+
 # What capture has warned of, with the program that will compute the same again in this thread.
 _said: Any = threading.local()
 
@@ -442,7 +448,7 @@ def run(compiled: Compiled, arguments: Sequence[Any], tried: bool = False) -> Se
     if said is not None:
         _said.of = None
         if said[0] is compiled:
-            with spoken(set(), frozenset(said[1])):
+            with not_again(said[1]):
                 return run(compiled, arguments, tried)
     results = None if tried else compiled.quickly(arguments)
     if results is not None:

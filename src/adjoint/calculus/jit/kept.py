@@ -23,7 +23,7 @@ from adjoint.capture.facts.survey import Hindrance, Survey, with_text
 from adjoint.capture.facts.writing import Check
 from adjoint.capture.recording.guards import Guard
 from adjoint.executors.native.executor import Piece
-from adjoint.pipeline import prepare, run
+from adjoint.pipeline import not_again, prepare, run
 from adjoint.program import Program
 
 _LIMIT: Final = 32  # entries in a bucket
@@ -268,7 +268,8 @@ def capture_call(target: Any, call: Call, *, keep: bool, at_once: bool) -> Outco
     if kept and at_once:
         path.first.at_once()
     if guards:
-        results: Any = path.run([unwrap(leaf) for leaf in call.arrays], sure=True)
+        with not_again(captured.said):
+            results: Any = path.run([unwrap(leaf) for leaf in call.arrays], sure=True)
     else:
         results = run(path.first, [*call.arrays, *captured.constants])
     results = pytrees.unflatten(captured.treedef, results)

@@ -131,6 +131,17 @@ def reached(value: Any) -> Any:
     return value
 
 
+def _of_any_array(method: Any) -> Any:
+    """`np.ndarray.fill`, say, for traced arrays too."""
+
+    def unbound(array: Any, *args: Any, **kwargs: Any) -> Any:
+        if type(array) is Traced:
+            return getattr(array, method.__name__)(*args, **kwargs)
+        return method(array, *args, **kwargs)
+
+    return unbound
+
+
 _CACHED: Final = type(functools.lru_cache(lambda: None))
 _REBOUND: Final = frozenset(
     {

@@ -232,6 +232,8 @@ def forget_changed() -> None:
         _kept[:] = [each for each in _kept if each[2] in each[0]]
 
 
+# Python's exact numbers have no derivative.
+_EXACT = frozenset({("fractions", "Fraction"), ("decimal", "Decimal")})
 _shadows: dict[Any, Any] = {}
 _shadows[np.errstate] = ShadowErrstate
 _shadows[np.geterr] = lambda: as_set(np.geterr())
@@ -265,6 +267,8 @@ def shadow_of(value: Any) -> Any:
         made: Any = ShadowModule(value) if entered else None
     elif value in _MAKERS:
         made = _MAKERS[value]
+    elif isinstance(value, type) and (value.__module__, value.__name__) in _EXACT:
+        made = refused_class(value)
     elif isinstance(value, np.ufunc):
         made = ShadowUfunc(value) if value in UFUNCS or value in COMPOSED else None
     elif _is_numpys_function(value):

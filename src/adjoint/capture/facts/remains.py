@@ -111,11 +111,15 @@ class _Search:
 
     def _mapping(self, value: dict[Any, Any]) -> None:
         keys = list(value)
-        if any(type(key) is Traced for key in keys):
-            items = [(self._new(key), self._new(each)) for key, each in value.items()]
-            value.clear()
-            value.update(items)
-            return
+        if any(type(key) is Traced or isinstance(key, tuple) for key in keys):
+            names = [self._new(key) for key in keys]
+            if any(map(_differ, names, keys)):
+                items = [
+                    (name, self._new(value[key])) for name, key in zip(names, keys, strict=True)
+                ]
+                value.clear()
+                value.update(items)
+                return
         for key in keys:
             new = self._new(value[key])
             if new is not value[key]:

@@ -235,6 +235,7 @@ def concrete(value: Any, kind: str = WHOLE) -> Any:
 def _concrete_in_all(value: Any, kind: str) -> Any:
     """The same where the value depends on outer captures too, each of which notes the question."""
     met: list[tuple[Trace, int, int]] = []
+    answer = value._value
     while type(value) is Traced:
         if is_known(value):
             value = unwrap(value)
@@ -252,4 +253,4 @@ def _concrete_in_all(value: Any, kind: str) -> Any:
     for trace, place, slot in met:
         trace.asked = False
         trace.guard(place, slot, kind, value)
-    return value
+    return value if answer is None else answer

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -49,9 +48,6 @@ def _has_entries(name: str, a: Any) -> None:
 def qr(a: Any, mode: str = "reduced") -> Any:
     """Compute the qr factorization of a matrix."""
     if mode in ("f", "full"):
-        warnings.warn(
-            "The 'full' option is deprecated in favor of 'reduced'.", DeprecationWarning, 3
-        )
         mode = "reduced"
     if mode in ("raw", "e", "economic"):
         raise UnsupportedFunctionError(

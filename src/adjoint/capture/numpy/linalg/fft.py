@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -112,12 +111,6 @@ def _lengths(a: Any, s: Any, axes: Any, real_result: bool = False) -> tuple[list
         s = [a.shape[normal_axis(axis, a.ndim)] for axis in places]
     s = list(s)
     if axes is None:
-        if not whole:
-            warnings.warn(
-                "`axes` should not be `None` if `s` is not `None` (Deprecated in NumPy 2.0).",
-                DeprecationWarning,
-                stacklevel=3,
-            )
         axes = range(-len(s), 0)
     axes = [normal_axis(axis, a.ndim) for axis in axes]
     if len(s) != len(axes):

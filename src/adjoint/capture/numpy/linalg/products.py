@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import warnings
 from string import ascii_letters, ascii_lowercase, ascii_uppercase
 from typing import Any
 
@@ -232,13 +231,6 @@ def cross(
     lengths = {a.shape[-1], b.shape[-1]}
     if not lengths <= {2, 3}:
         raise ShapeError("incompatible dimensions for cross product\n(dimension must be 2 or 3)")
-    if 2 in lengths:
-        warnings.warn(
-            "Arrays of 2-dimensional vectors are deprecated. Use arrays of 3-dimensional vectors "
-            "instead. (deprecated in NumPy 2.0)",
-            DeprecationWarning,
-            stacklevel=2,
-        )
     dtype = np.promote_types(a.dtype, b.dtype)
     a, b = a.astype(dtype), b.astype(dtype)
     a1, a2, b1, b2 = a[..., 0], a[..., 1], b[..., 0], b[..., 1]

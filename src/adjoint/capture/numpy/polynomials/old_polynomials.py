@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -197,8 +196,6 @@ def polyfit(
     powers = powers / scale
     found, residuals, rank, singular = np.linalg.lstsq(powers, targets, rcond)
     found = (found.T / scale).T
-    if not full and concrete(rank) != order:
-        warnings.warn("Polyfit may be poorly conditioned", np.exceptions.RankWarning, stacklevel=2)
     if full:
         return found, residuals, rank, singular, rcond
     if not cov:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -101,7 +100,6 @@ def cov(
     if not is_known(factor):
         inverse: Any = np.where(factor > 0, 1 / factor, np.inf)
     elif unwrap(factor) <= 0:
-        warnings.warn("Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=2)
         inverse = np.inf
     else:
         inverse = 1 / factor
