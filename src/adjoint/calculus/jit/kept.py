@@ -89,6 +89,13 @@ class Bucket:
                 return entry
         return None
 
+    def rests(self) -> bool:
+        """Whether there is nothing to look for at this call, and nothing to find."""
+        if self._wait and not self.entries:
+            self._wait -= 1
+            return True
+        return False
+
     def is_due(self) -> bool:
         """Whether facts are to be looked for at this call: the seldomer, the less comes of it."""
         if any(entry.useful for entry in self.entries):

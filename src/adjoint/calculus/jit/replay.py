@@ -150,10 +150,12 @@ def _slowly(
     if shelf.count < FEWEST_CALLS:
         shelf.count += 1
         return compute(*args, **kwargs)
+    bucket = shelf.bucket
+    if bucket.rests():  # soon, for what is captured at every call
+        return compute(*args, **kwargs)
     call = _call(way, root, args, kwargs)
     if call is None or call.traced:
         return compute(*args, **kwargs)
-    bucket = shelf.bucket
     entry = bucket.find(call)
     if entry is not None:
         if entry.places != call.places:

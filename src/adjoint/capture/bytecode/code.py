@@ -68,6 +68,11 @@ def facts_of(code: types.CodeType) -> CodeFacts:
     return CodeFacts(stores_globals, frozenset(cells))
 
 
+def _is_name(constant: object) -> bool:
+    """Whether a constant may be the name of an attribute, as `getattr` takes it."""
+    return isinstance(constant, str) and constant.isidentifier()
+
+
 @lru_cache(maxsize=4096)
 def reads_of(code: types.CodeType) -> CodeReads:
     """What a function's code and all code nested in it may look up."""
@@ -75,7 +80,7 @@ def reads_of(code: types.CodeType) -> CodeReads:
     bare: set[str] = set()
     chains: set[tuple[str, ...]] = set()
     imports: set[str] = set()
-    attributes = set(code.co_names)
+    attributes = {*code.co_names, *filter(_is_name, code.co_consts)}
     whole = texts = False
     chain: tuple[str, ...] = ()
     for instruction in dis.get_instructions(code):

@@ -20,7 +20,7 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base.errors import AdjointError
-from adjoint.capture.clones.reaching import is_users_kind
+from adjoint.capture.clones.reaching import is_users_class, is_users_kind
 from adjoint.capture.facts.purity import is_pure_module
 from adjoint.capture.facts.writing import Absent, Writer
 from adjoint.capture.recording.traced import Traced
@@ -30,6 +30,7 @@ _ATOMS: Final = frozenset({type(None), bool, int, float, complex, str})
 _MOST_ATOMS: Final = 100_000
 _MADE_IN_PYTHON: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 _BUFFERED: Final = "biufc"
+_BARE: Final = frozenset({"abc", "typing", "enum", "builtins", "typing_extensions"})
 _ROOMS: Final = ("spaces", "maps", "tensors", "manifolds")
 # Which attributes of objects of this package are facts, where not all are or none.
 PARTS: dict[type, tuple[str, ...]] = {}
@@ -347,12 +348,22 @@ def _inside(
     if not (ours and kept):
         keys = writer.constant(frozenset(inside))
         writer.demand(f"{name}.keys() != {keys}", where, "which attributes there are")
-    if is_users_kind(kind) and not traced:
+    if is_users_kind(kind) and not traced and not _inherits_code(kind):
         survey.hold(value, inside, name, where)
         return
     for each in inside:
         if not (ours and each in kept):
             survey.visit(inside[each], f"{name}[{each!r}]", f"{where}.{each}", traced)
+
+
+def _inherits_code(kind: type) -> bool:
+    """Whether methods that are not the user's may ask an object for any attribute."""
+    return any(
+        type(member) is types.FunctionType
+        for each in kind.__mro__
+        if not is_users_class(each) and each.__module__ not in _BARE
+        for member in each.__dict__.values()
+    )
 
 
 def _of_class(kind: type, name: str) -> Any:
@@ -407,6 +418,11 @@ def _is_machine_code(value: Any) -> bool:
     return (getattr(value, "__module__", None) or "").startswith("adjoint.")
 
 
+def _getter(survey: Surveying, value: Any, expression: str, where: str, _: bool) -> None:
+    survey.whole = True  # it may ask for any attribute
+    survey.exactly(value, expression, where)
+
+
 def _not_comparable(survey: Surveying, value: Any, expression: str, where: str, _: bool) -> None:
     survey.hinder(f"a {type(value).__name__} cannot be compared", where)
 
@@ -419,7 +435,7 @@ KINDS_OF_VALUE: Final[dict[type, Look]] = {
     **dict.fromkeys((type(None), bool, type(Ellipsis), type(NotImplemented)), _single),
     **dict.fromkeys((int, float, complex, str, bytes, slice, range), _immutable),
     **dict.fromkeys((fractions.Fraction, decimal.Decimal, datetime.date), _immutable),
-    **dict.fromkeys((datetime.datetime, datetime.timedelta), _immutable),
+    datetime.timedelta: _immutable,
     **dict.fromkeys((np.float64, np.float32, np.int64, np.bool_, np.complex128), _immutable),
     np.ndarray: _array,
     **dict.fromkeys((list, tuple, set, frozenset, collections.deque), _row),
@@ -435,7 +451,8 @@ KINDS_OF_VALUE: Final[dict[type, Look]] = {
     **dict.fromkeys((classmethod, staticmethod), _parts("__func__")),
     functools.cached_property: _parts("func"),
     functools.partialmethod: _parts("func", "args", "keywords"),
-    **dict.fromkeys((operator.itemgetter, operator.attrgetter), _identical),
+    operator.itemgetter: _identical,
+    operator.attrgetter: _getter,
     operator.methodcaller: _not_comparable,
     types.GeneratorType: _not_comparable,
     Traced: _traced,

@@ -29,7 +29,7 @@ _IMPURE_MODULES: Final = (
 )
 _IMPURE_NAMES: Final = frozenset(
     {
-        *("DataSource", "errstate", "fromfile", "fromregex", "genfromtxt", "get_printoptions"),
+        *("DataSource", "fromfile", "fromregex", "genfromtxt", "get_printoptions"),
         *("getbufsize", "geterr", "geterrcall", "info", "load", "loadtxt", "memmap", "random"),
         *("open_memmap", "printoptions", "save", "savetxt", "savez", "savez_compressed"),
         *("set_printoptions", "setbufsize", "seterr", "seterrcall", "show_config", "show_runtime"),

@@ -178,6 +178,8 @@ class Survey(Surveying):
         ours = is_ours(value)
         if not (ours or is_users(value)):
             writer.demand(f"{name} is not {writer.constant(value)}", where, "function")
+            if hasattr(value, "registry"):
+                self.hinder("functions of singledispatch are not compared", where)
             if "__wrapped__" in value.__dict__ or value.__closure__:
                 self._wrapped(value, name, where)
             return
@@ -351,6 +353,8 @@ class Survey(Surveying):
     def _wanted(self, holder: Holder) -> list[str]:
         inside = holder.inside
         if isinstance(holder.value, types.ModuleType):
+            if self.whole and is_users_module(holder.value):
+                return sorted(name for name in inside if not name.startswith("__"))
             return sorted(self.attributes.intersection(inside))
         if not holder.shared:
             return [name for name in inside if self.whole or name in self.attributes]

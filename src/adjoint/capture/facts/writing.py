@@ -6,6 +6,7 @@ program. The text of the function is our own; the values stand beside it.
 
 from __future__ import annotations
 
+import decimal
 import struct
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
@@ -99,6 +100,8 @@ def same(one: Any, other: Any) -> bool:
         return one.dtype == other.dtype and one.tobytes() == other.tobytes()
     if isinstance(one, (tuple, frozenset)):
         return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, decimal.Decimal):
+        return one.as_tuple() == other.as_tuple()
     if isinstance(one, slice):
         return same((one.start, one.stop, one.step), (other.start, other.stop, other.step))
     return bool(one == other)
