@@ -324,6 +324,8 @@ def _contents(survey: Surveying, value: Any, name: str, where: str, traced: bool
     ]
     if not bases:
         return True
+    if isinstance(value, types.SimpleNamespace):
+        return True
     if isinstance(value, dict):
         _items(survey, value, name, where, traced)
     elif isinstance(value, (list, tuple, set, frozenset, collections.deque)):
@@ -348,7 +350,8 @@ def _inside(
     if not (ours and kept):
         keys = writer.constant(frozenset(inside))
         writer.demand(f"{name}.keys() != {keys}", where, "which attributes there are")
-    if is_users_kind(kind) and not traced and not _inherits_code(kind):
+    named = is_users_kind(kind) or kind is types.SimpleNamespace
+    if named and not traced and not _inherits_code(kind):
         survey.hold(value, inside, name, where)
         return
     for each in inside:
@@ -455,5 +458,6 @@ KINDS_OF_VALUE: Final[dict[type, Look]] = {
     operator.attrgetter: _getter,
     operator.methodcaller: _not_comparable,
     types.GeneratorType: _not_comparable,
+    types.SimpleNamespace: _instance,
     Traced: _traced,
 }
