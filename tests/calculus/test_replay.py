@@ -120,6 +120,17 @@ def test_derivatives_that_are_replayed(derive: Callable[..., Any]) -> None:
             np.testing.assert_allclose(one, other, rtol=1e-13)
 
 
+def test_settings_of_inner_derivatives_are_told_apart() -> None:
+    def function(x: Any, y: Any = 3.0) -> Any:
+        return np.sum(x**3) * y
+
+    for _ in range(5):
+        for argnums, expected in ((0, 9.0), (1, 1.0)):
+            inner = ad.grad(function, argnums=argnums)
+            assert ad.jvp(lambda x, inner=inner: inner(x, 3.0), (1.0,), (1.0,))[0] == expected
+            assert ad.grad(ad.jit(inner))(1.0, 3.0) == (18.0 if argnums == 0 else 3.0)
+
+
 def test_machine_code_is_replayed() -> None:
     function, calls = counting(lambda x: np.sum(np.exp(x) * x) if x[0] > 0 else np.sum(x))
     with ad.config(native=True, debug=False):
@@ -434,13 +445,13 @@ def test_random_numbers_are_drawn_anew() -> None:
 
 def test_seeds() -> None:
     def function(x: Any) -> Any:
-        return np.sum(x * np.random.random(3))  # noqa: NPY002  # the old functions, too
+        return np.sum(x * np.random.random(3))  # the old functions, too
 
     for seed in (1, 1, 1, 2, 2, 3):
-        np.random.seed(seed)  # noqa: NPY002
+        np.random.seed(seed)
         found = ad.grad(function)(X)
-        np.random.seed(seed)  # noqa: NPY002
-        np.testing.assert_array_equal(found, np.random.random(3))  # noqa: NPY002
+        np.random.seed(seed)
+        np.testing.assert_array_equal(found, np.random.random(3))
 
 
 def test_what_is_printed_is_printed_each_time(capsys: pytest.CaptureFixture[str]) -> None:
@@ -699,7 +710,9 @@ def test_strict_jit_refuses_with_a_reason() -> None:
         print("x")
         return x
 
-    with pytest.raises(ad.errors.NotReplayableError, match=r"it prints .*test_replay.py:\d+: print"):
+    with pytest.raises(
+        ad.errors.NotReplayableError, match=r"it prints .*test_replay.py:\d+: print"
+    ):
         ad.jit(shows, strict=True)(1.0)
     assert ad.jit(lambda x: x + scale, strict=True)(1.0) == 3.0
 

@@ -27,8 +27,8 @@ from adjoint.calculus.custom_arguments import (
     run_function,
 )
 from adjoint.calculus.custom_rules import Rules, Signature, capture_rule, peek_all
-from adjoint.capture.facts.kinds import IDENTICAL
 from adjoint.capture import Traced, apply, current, is_known, traced_type, unwrap, wrap
+from adjoint.capture.facts.kinds import IDENTICAL
 from adjoint.maps import LinearMap
 from adjoint.primitives.calls import LINEAR_CALL, LinearFunction
 from adjoint.primitives.custom import CUSTOM_CALL

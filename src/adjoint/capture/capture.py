@@ -81,9 +81,9 @@ def capture(
     call: how to call the function, rebound, with the traced inputs. values: the inputs' values; or
     a dict of some, by number, where the others stand for many. active: which inputs a derivative is
     asked for. lines: whether to note the user's line of every operation. frozen: whether the
-    program is kept beyond the call, so that equal numbers are to be one input. guarded: whether to note the values
-    that are asked for, as the program is kept for others. meaning: what an input that has no value
-    stands for, as an error about it says.
+    program is kept beyond the call, so that equal numbers are to be one input. guarded:
+    whether to note the values that are asked for, as the program is kept for others. meaning: what
+    an input that has no value stands for, as an error about it says.
     """
     known = values if isinstance(values, dict) else dict(enumerate(values))
     trace = Trace(types, known, active)

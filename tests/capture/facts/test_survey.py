@@ -105,19 +105,16 @@ VALUES: list[tuple[Any, Any]] = [
 
 @pytest.mark.parametrize(("value", "other"), VALUES, ids=[repr(one)[:20] for one, _ in VALUES])
 def test_values_are_told_apart(value: Any, other: Any) -> None:
-    for first, second in ((value, other), (other, value)):
-        held = first
+    box = [value]
+    notices(lambda: box, lambda: box.__setitem__(0, other))
+    notices(lambda: box, lambda: box.__setitem__(0, value))
+    for one, another in ((value, other), (other, value)):
+        found = survey(attribute, one)
+        assert found.check(attribute, (another,), {}) is not None
 
-        def function() -> Any:
-            return held.a
 
-        def change(new: Any = second) -> None:
-            nonlocal held
-            held = new
-
-        notices(function, change)
-        found = survey(lambda x: x.a, first)
-        assert found.check(function, (second,), {}) is not None
+def attribute(x: Any) -> Any:
+    return x.a
 
 
 def test_equal_contents_are_as_good() -> None:

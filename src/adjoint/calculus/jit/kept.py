@@ -81,10 +81,7 @@ class Bucket:
         """The entry whose facts hold."""
         mode = _mode()
         for entry in self.entries:
-            if (
-                entry.mode == mode
-                and entry.check(call.function, call.args, call.kwargs) is None
-            ):
+            if entry.mode == mode and entry.check(call.function, call.args, call.kwargs) is None:
                 entry.useful = True
                 return entry
         return None
@@ -154,9 +151,7 @@ class Entry:
         results = run(self.path.first, values, tried=mine)
         return pytrees.unflatten(self.path.treedef, results)
 
-    def _guarded(
-        self, target: Any, tree: Tree, call: Call, held: int | None, tried: bool
-    ) -> Any:
+    def _guarded(self, target: Any, tree: Tree, call: Call, held: int | None, tried: bool) -> Any:
         arrays = [unwrap(leaf) for leaf in call.arrays]
         path, reached = self.path, -1
         while True:

@@ -38,7 +38,7 @@ class Way:
     argnums: which positional arguments are inputs. shelves: by what functions are known by.
     """
 
-    __slots__ = ("argnums", "shelves")
+    __slots__ = ("__weakref__", "argnums", "shelves")
 
     def __init__(self, argnums: Any) -> None:
         self.argnums = argnums
@@ -126,10 +126,7 @@ def replay(
 
 def _run(quick: Quick, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     try:
-        if quick.flat:
-            results = quick.call(*args)
-        else:
-            results = quick.call(args, kwargs)
+        results = quick.call(*args) if quick.flat else quick.call(args, kwargs)
     except TapeOverflowError:  # the long way makes the tape longer
         return None
     if results is not None and quick.piece.misses:
@@ -191,9 +188,7 @@ def _widened(bucket: Bucket, call: Call) -> Call:
     if len(call.places or ()) == len(places) or not bucket.entries:
         return call
     varying = [
-        place
-        for place in places
-        if place in (call.places or ()) or _holds_data(call.args[place])
+        place for place in places if place in (call.places or ()) or _holds_data(call.args[place])
     ]
     return Call(call.function, call.args, call.kwargs, tuple(varying))
 
@@ -202,7 +197,7 @@ def _holds_data(value: Any) -> bool:
     """Whether an argument is floating-point numbers, in containers or alone."""
     leaves, _ = pytrees.flatten(value)
     return bool(leaves) and all(
-        is_numeric(leaf) and getattr(leaf, "dtype", None) is not None and leaf.dtype.kind in "fc"
+        (is_numeric(leaf) and getattr(leaf, "dtype", None) is not None and leaf.dtype.kind in "fc")
         or type(leaf) in (float, complex)
         for leaf in leaves
     )

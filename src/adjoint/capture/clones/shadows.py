@@ -19,6 +19,7 @@ import numpy as np
 from adjoint.capture.clones.attempts import attempted, in_attempt
 from adjoint.capture.clones.classes import refusing, stand_in
 from adjoint.capture.clones.shadow_ufuncs import ShadowUfunc
+from adjoint.capture.facts.purity import member_effect
 from adjoint.capture.numpy.coverage import REFUSED
 from adjoint.capture.numpy.indexing.index_tricks import Joined
 from adjoint.capture.numpy.making import making as numpy_making
@@ -27,7 +28,6 @@ from adjoint.capture.numpy.making import values as numpy_values
 from adjoint.capture.numpy.operators import python_number
 from adjoint.capture.numpy.table import FUNCTIONS, any_traced, call, unwrap_all
 from adjoint.capture.numpy.ufuncs import COMPOSED
-from adjoint.capture.facts.purity import member_effect
 from adjoint.capture.recording import protocols
 from adjoint.capture.recording.trace import current, note_effect
 from adjoint.capture.recording.traced import Traced, concrete, from_array

@@ -79,7 +79,7 @@ class Surveying(ABC):
         """It must be this very object."""
         self.writer.demand(f"{expression} is not {self.writer.constant(value)}", where, what)
 
-    def cell(self, cell: Any, expression: str, where: str, own: bool = False) -> None:
+    def cell(self, cell: Any, expression: str, where: str) -> None:
         """What a cell of a closure holds."""
         try:
             content = cell.cell_contents
@@ -87,8 +87,7 @@ class Surveying(ABC):
             self.writer.demand(f"not unbound({expression})", where, "not bound yet")
             self.writer.values["unbound"] = _is_unbound
             return
-        if not own or not _is_own(content):
-            self.visit(content, f"{expression}.cell_contents", where)
+        self.visit(content, f"{expression}.cell_contents", where)
 
     def _own_object(self, value: Any, expression: str, where: str) -> None:
         """An object of this package's, which is not kept alive."""
@@ -108,11 +107,11 @@ class Surveying(ABC):
         if kind in PARTS:
             for name in PARTS[kind]:
                 self.visit(getattr(value, name), f"{expression}.{name}", where)
-        elif room is not None and room not in _ROOMS:
-            self._own_object(value, expression, where)
         elif isinstance(value, enum.Enum):
             self.exactly(value, expression, where, "member")
             self.class_facts(kind)
+        elif room is not None and room not in _ROOMS:
+            self._own_object(value, expression, where)
         elif isinstance(value, (np.generic, np.dtype)):
             _immutable(self, value, expression, where, traced)
         elif isinstance(value, np.ndarray):
@@ -132,12 +131,6 @@ def _room(kind: type) -> str | None:
     if first != "adjoint" or issubclass(kind, AdjointError):
         return None
     return rest.partition(".")[0]
-
-
-def _is_own(value: Any) -> bool:
-    """Whether something is this package's own, and no space or map."""
-    room = _room(type(value))
-    return room is not None and room not in _ROOMS and type(value) not in PARTS
 
 
 def _is_unbound(cell: Any) -> bool:
@@ -332,7 +325,7 @@ def _contents(survey: Surveying, value: Any, name: str, where: str, traced: bool
         survey.writer.demand(f"len({name}) != {len(value)}", where, f"{len(value)} entries")
         _entries(survey, value, name, where, traced)
     elif isinstance(value, (int, float, complex, str)):
-        plain = next(each for each in (int, float, complex, str) if isinstance(value, each))
+        plain: Any = next(each for each in (int, float, complex, str) if isinstance(value, each))
         survey.writer.values[plain.__name__] = plain
         survey.visit(plain(value), f"{plain.__name__}({name})", where)
     else:

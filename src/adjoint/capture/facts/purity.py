@@ -85,7 +85,6 @@ def effect_of(value: Any) -> str | None:
     return kind_effect(kind)
 
 
-@functools.lru_cache(maxsize=4096)
 def kind_effect(kind: type) -> str | None:
     """Why objects of a class are not known to be pure."""
     if kind.__module__ == "builtins" or issubclass(kind, types.ModuleType):

@@ -18,8 +18,8 @@ import numpy as np
 
 from adjoint.base.errors import DroppedDerivativeError, StaleValueWarning
 from adjoint.capture.bytecode.code import reads_of
-from adjoint.capture.clones.rebinding import Rebound, is_users_module
 from adjoint.capture.clones.reaching import is_users_kind
+from adjoint.capture.clones.rebinding import Rebound, is_users_module
 from adjoint.capture.recording import protocols
 from adjoint.capture.recording.escape import carries_derivative
 from adjoint.capture.recording.trace import Trace, outermost, user_line
@@ -158,8 +158,8 @@ class _Search:
             new = tuple([self._new(each) for each in value])
             return new if any(map(_differ, new, value)) else value
         if isinstance(value, tuple) and hasattr(kind, "_make"):
-            new = [self._new(each) for each in value]
-            return kind._make(new) if any(map(_differ, new, value)) else value
+            parts = [self._new(each) for each in value]
+            return kind._make(parts) if any(map(_differ, parts, value)) else value
         if kind is np.ndarray and value.dtype.hasobject:
             for place, each in enumerate(value.flat):
                 value.flat[place] = self._new(each)

@@ -23,8 +23,8 @@ import numpy as np
 
 from adjoint.base.arrays import is_numeric
 from adjoint.capture.bytecode.code import facts_of, reads_of
-from adjoint.capture.clones.rebinding import Rebound, is_ours, is_users, is_users_module
 from adjoint.capture.clones.reaching import is_users_class
+from adjoint.capture.clones.rebinding import Rebound, is_ours, is_users, is_users_module
 from adjoint.capture.facts.kinds import KINDS_OF_VALUE, Surveying
 from adjoint.capture.facts.purity import is_pure_module
 from adjoint.capture.facts.writing import Absent, Check, TooManyFactsError, Writer
@@ -56,8 +56,8 @@ class With(NamedTuple):
 class Survey(Surveying):
     """The facts of a function and its arguments.
 
-    function: the user's, or `With` something else. traced: which positional arguments hold arrays and
-    numbers that are inputs; None for all arguments.
+    function: the user's, or `With` something else. traced: which positional arguments hold arrays
+    and numbers that are inputs; None for all arguments.
     """
 
     def __init__(
@@ -223,7 +223,7 @@ class Survey(Surveying):
                 content = content_of(cell)
                 users = type(content) is types.FunctionType and not is_ours(content)
                 place = content.__qualname__ if users else f"{where} ({free})"
-                self.cell(cell, f"{closure}[{number}]", place, own=True)
+                self.cell(cell, f"{closure}[{number}]", place)
 
     def _wrapped(self, value: Any, name: str, where: str) -> None:
         """The user's functions within one of a library, as `contextmanager` makes them."""
@@ -289,7 +289,9 @@ class Survey(Surveying):
         if users or is_users_module_dict(inside):
             self.visit(value, expression, where)
         else:
-            self.writer.demand(f"{expression} is not {self.writer.constant(value)}", where, "member")
+            self.writer.demand(
+                f"{expression} is not {self.writer.constant(value)}", where, "member"
+            )
 
     def _imported(self, name: str) -> None:
         module = sys.modules.get(name)
@@ -303,7 +305,9 @@ class Survey(Surveying):
 
     def _module(self, value: Any, expression: str, where: str) -> None:
         self.writer.demand(f"{expression} is not {self.writer.constant(value)}", where, "module")
-        if id(value) not in self._held and (is_users_module(value) or is_pure_module(value.__name__)):
+        if id(value) not in self._held and (
+            is_users_module(value) or is_pure_module(value.__name__)
+        ):
             self._held.add(id(value))
             self._holders.append(Holder(value, vars(value), "", where, True))
 
@@ -429,9 +433,9 @@ class Holder:
         self.done: set[str] = set()
 
 
-_FLOATING_POINT: Final[Any] = getattr(
-    getattr(np._core.umath, "_extobj_contextvar", None), "get", np.geterr
-)
+# What NumPy keeps the settings in, where that can be had in less time than `np.geterr` takes.
+_umath: Any = sys.modules.get("numpy._core.umath")
+_FLOATING_POINT: Final[Any] = getattr(getattr(_umath, "_extobj_contextvar", None), "get", np.geterr)
 _CODE: Final = frozenset({types.FunctionType, property, classmethod, staticmethod})
 _SLOTS: Final = frozenset(
     {types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType}

@@ -97,11 +97,11 @@ def same(one: Any, other: Any) -> bool:
     if isinstance(one, complex):
         return same(one.real, other.real) and same(one.imag, other.imag)
     if isinstance(one, np.generic):
-        return one.dtype == other.dtype and one.tobytes() == other.tobytes()
+        return bool(one.dtype == other.dtype and one.tobytes() == other.tobytes())
     if isinstance(one, (tuple, frozenset)):
         return len(one) == len(other) and all(map(same, one, other))
     if isinstance(one, decimal.Decimal):
-        return one.as_tuple() == other.as_tuple()
+        return bool(one.as_tuple() == other.as_tuple())
     if isinstance(one, slice):
         return same((one.start, one.stop, one.step), (other.start, other.stop, other.step))
     return bool(one == other)

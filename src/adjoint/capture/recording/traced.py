@@ -24,7 +24,6 @@ from adjoint.capture.recording.trace import Trace, note_effect
 from adjoint.primitives import UFUNCS, find_special
 from adjoint.program import Operation
 
-
 _LIVING = object()  # all known arrays refer to it, so that it tells how many there are
 
 
@@ -39,8 +38,9 @@ class Known:
     array: the concrete array, while known. lifted: whether a program holds it, so that its memory
     must not change. base, view, seen: what it is a view of, how, and the version of the base that
     it was taken from. version: counts changes. aliases: arrays that may or may not share its
-    memory. living: see `count_known`. cell: whether a 0-d array can be written into (NumPy's scalars cannot). viewed: whether
-    it has views. flat: whether it is an x.flat, whose parts are copies.
+    memory. living: see `count_known`. cell: whether a 0-d array can be written into (NumPy's
+    scalars cannot). viewed: whether it has views. flat: whether it is an x.flat, whose parts are
+    copies.
     """
 
     __slots__ = (
