@@ -129,6 +129,8 @@ class Entry:
         self.tree = Tree(path) if path.guards else None
         self.check = survey.check
         self.facts = survey.facts
+        self._survey = survey
+        self._short: Check | None = None
         self.mode = _mode()
         self.useful = False
         self.exploded = False
@@ -217,9 +219,11 @@ class Entry:
             bound = self._form.binding(native.piece.bound(path.bound()))
             if bound is None:
                 return None
+            if self._short is None:  # machine code looks at the types of arrays itself
+                self._short = self._survey.check_but_types()
             count = len(path.stages[0].made.outputs)
             quick = path.quick = Quick(
-                *(chosen, self.check, *bound, native.piece, path.treedef),
+                *(chosen, self._short, *bound, native.piece, path.treedef),
                 *(len(path.guards), count, path, self),
             )
         return quick

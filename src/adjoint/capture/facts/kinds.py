@@ -43,7 +43,7 @@ class Surveying(ABC):
 
     writer: Writer
     seen: dict[int, tuple[Any, str]]
-    changing: list[str]
+    changing: list[tuple[str, bool]]
     bytes: int
     whole: bool
 
@@ -63,16 +63,21 @@ class Surveying(ABC):
     def class_facts(self, value: type) -> None:
         """What the user's classes among a class and those above it define."""
 
-    def once(self, value: Any, expression: str, where: str, changing: bool = False) -> str | None:
-        """A name for an object; None where it was met before, and must be the same one."""
+    def once(
+        self, value: Any, expression: str, where: str, changing: bool | None = None
+    ) -> str | None:
+        """A name for an object; None where it was met before, and must be the same one.
+
+        changing: for what can change, whether it may be told from its equals without `is`.
+        """
         known = self.seen.get(id(value))
         if known is not None:
             self.writer.demand(f"{expression} is not {known[1]}", where, "the same object")
             return None
         name = self.writer.let(expression)
         self.seen[id(value)] = (value, name)
-        if changing:
-            self.changing.append(name)
+        if changing is not None:
+            self.changing.append((name, changing))
         return name
 
     def exactly(self, value: Any, expression: str, where: str, what: str = "identity") -> None:
@@ -176,7 +181,7 @@ def _short(value: Any) -> str:
 
 
 def _array(survey: Surveying, value: Any, expression: str, where: str, _: bool) -> None:
-    name = survey.once(value, expression, where, changing=True)
+    name = survey.once(value, expression, where, changing=False)
     if name is None:
         return
     survey.bytes += value.nbytes
@@ -189,14 +194,13 @@ def _array(survey: Surveying, value: Any, expression: str, where: str, _: bool) 
     writer, flags = survey.writer, value.flags
     dtype = writer.constant(value.dtype)
     unlike = (
-        f"type({name}) is not ndarray or {name}.flags.num != {flags.num} "
-        f"or ({name}.dtype is not {dtype} and {name}.dtype != {dtype}) "
+        f"type({name}) is not ndarray or ({name}.dtype is not {dtype} and {name}.dtype != {dtype}) "
         f"or {name}.shape != {value.shape}"
     )
-    if not (flags.c_contiguous or flags.f_contiguous):
+    buffered = value.dtype.kind in _BUFFERED
+    if not (flags.c_contiguous and buffered):  # as the comparison of buffers asks for
         unlike += f" or {name}.strides != {value.strides}"
     writer.demand(unlike, where, f"an array {value.dtype}{list(value.shape)}")
-    buffered = value.dtype.kind in _BUFFERED
     if flags.c_contiguous and buffered:  # the bytes are compared where they are
         kept = writer.constant(bytearray(value.tobytes()))
         writer.demand(f"{kept} != {name}", where, "its contents")
@@ -213,7 +217,8 @@ def _array(survey: Surveying, value: Any, expression: str, where: str, _: bool) 
 
 def _row(survey: Surveying, value: Any, expression: str, where: str, traced: bool) -> None:
     """A list, a tuple, a set or the like: its entries in their order."""
-    name = survey.once(value, expression, where, changing=not isinstance(value, tuple))
+    changing = None if isinstance(value, tuple) else False
+    name = survey.once(value, expression, where, changing)
     if name is None:
         return
     writer, kind = survey.writer, type(value)
@@ -250,7 +255,7 @@ def _atoms(survey: Surveying, entries: list[Any], expression: str, where: str) -
 
 
 def _mapping(survey: Surveying, value: Any, expression: str, where: str, traced: bool) -> None:
-    name = survey.once(value, expression, where, changing=True)
+    name = survey.once(value, expression, where, changing=False)
     if name is None:
         return
     kind = survey.writer.constant(type(value))

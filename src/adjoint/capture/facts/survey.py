@@ -71,10 +71,11 @@ class Survey(Surveying):
         self.hindrances: list[Hindrance] = []
         self.codes: dict[int, types.CodeType] = {}
         self.attributes: set[str] = set()
-        self.whole = self.texts = False
+        self.whole = self.texts = self.identities = self.fails = False
+        self._plain_functions: list[tuple[str, str]] = []  # that have no attributes, in the check
         self.bytes = 0
         self.seen: dict[int, tuple[Any, str]] = {}
-        self.changing: list[str] = []
+        self.changing: list[tuple[str, bool]] = []
         self._entered: set[tuple[int, int]] = set()
         self._names: set[tuple[int, str]] = set()
         self._builtins: dict[int, tuple[Any, dict[str, None]]] = {}
@@ -91,6 +92,10 @@ class Survey(Surveying):
         self.check: Check = self.writer.check() if not self.hindrances else _never
         # What was looked at is let go of: arrays that one name alone refers to may be written into.
         self.seen, self._holders = {}, []
+
+    def check_but_types(self) -> Check:
+        """The check without the types of arrays that are inputs, for who checks them as well."""
+        return self.writer.check(typed=False)
 
     @property
     def facts(self) -> list[Any]:
@@ -153,6 +158,7 @@ class Survey(Surveying):
         writer = self.writer
         kind = type(value)
         if kind is np.ndarray:
+            start = len(writer.lines)
             name = writer.let(expression)
             dtype, shape = writer.constant(value.dtype), value.shape
             unlike = f"type({name}) is not ndarray or {name}.shape != {shape}"
@@ -161,6 +167,8 @@ class Survey(Surveying):
                 where,
                 f"type {value.dtype}{list(shape)}",
             )
+            if shape:
+                writer.typed.update(range(start, len(writer.lines)))
         else:
             unlike = f"type({expression}) is not {writer.constant(kind)}"
             writer.demand(unlike, where, f"type {kind.__name__}")
@@ -209,7 +217,7 @@ class Survey(Surveying):
             keys = self.writer.constant(frozenset(value.__dict__))
             self.writer.demand(f"{writer_name}.keys() != {keys}", where, "attributes")
         else:
-            self.writer.demand(f"{name}.__dict__", where, "attributes")
+            self._plain_functions.append((name, where))
 
     def _own_cells(self, value: Any, closure: str, where: str) -> None:
         """What one of this package's functions closes over: the user's functions and plain data.
@@ -242,6 +250,8 @@ class Survey(Surveying):
         self.codes.update({id(each): each for each in reads.codes})
         self.attributes |= reads.attributes
         self.whole, self.texts = self.whole or reads.whole, self.texts or reads.texts
+        self.identities = self.identities or reads.identities
+        self.fails = self.fails or reads.fails
         for name in sorted(reads.names):
             self._name(names, name, name in reads.bare)
         for chain in sorted(reads.chains, key=len):
@@ -410,8 +420,12 @@ class Survey(Surveying):
         unlike = f"{current}() is not {errors} and geterr() != {writer.constant(np.geterr())}"
         writer.values["geterr"] = np.geterr
         writer.demand(unlike, "np.errstate", "what is done about floating-point errors")
-        if len(self.changing) > 1:
-            unlike = f"not distinct({', '.join(self.changing)})"
+        if self.whole or self.fails:  # else an attribute that is not there would be an error
+            for name, where in self._plain_functions:
+                writer.demand(f"{name}.__dict__", where, "no attributes")
+        objects = [name for name, thing in self.changing if thing or self.identities]
+        if len(objects) > 1:
+            unlike = f"not distinct({', '.join(objects)})"
             writer.demand(unlike, "objects", "that no two are one")
 
 

@@ -43,6 +43,7 @@ class Writer:
             "Absent": Absent,
             "distinct": distinct,
         }
+        self.typed: set[int] = set()  # lines that are about types of arrays that are inputs
         self._names: dict[int, str] = {}
         self._count = 0
 
@@ -70,9 +71,10 @@ class Writer:
         self.lines.append(f"if {unlike}: return {len(self.facts)}")
         self.facts.append(Fact(where, what))
 
-    def check(self) -> Check:
-        """The function."""
-        body = "\n".join(f"        {line}" for line in self.lines) or "        pass"
+    def check(self, typed: bool = True) -> Check:
+        """The function; without the types of arrays that are inputs if not `typed`."""
+        lines = [x for n, x in enumerate(self.lines) if typed or n not in self.typed]
+        body = "\n".join(f"        {line}" for line in lines) or "        pass"
         text = (
             f"def check(function, args, kwargs):\n    try:\n{body}\n"
             "    except (AttributeError, IndexError, KeyError, TypeError, ValueError):\n"
@@ -80,7 +82,7 @@ class Writer:
             "    return None\n"
         )
         exec(compile(text, "<adjoint facts>", "exec"), self.values)  # our own text
-        made: Check = self.values["check"]
+        made: Check = self.values.pop("check")
         return made
 
 
