@@ -16,8 +16,9 @@ from adjoint.base.errors import AdjointError, ArgumentTypeError, DroppedDerivati
 from adjoint.capture.clones.rebinding import is_users_file, rebound, store_globals
 from adjoint.capture.clones.shadows import forget_changed
 from adjoint.capture.facts.remains import give_values
+from adjoint.capture.recording.living import count_known
 from adjoint.capture.recording.trace import Trace, check_plain, current, enter, leave
-from adjoint.capture.recording.traced import Traced, count_known, from_slot, settle, slot_in
+from adjoint.capture.recording.traced import Traced, from_slot, settle, slot_in
 from adjoint.program import Program
 
 

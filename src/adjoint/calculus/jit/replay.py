@@ -25,6 +25,7 @@ from adjoint.calculus.jit.kept import Bucket, Quick
 from adjoint.capture.clones.rebinding import is_ours
 from adjoint.capture.facts.survey import With
 from adjoint.capture.recording.trace import current
+from adjoint.pipeline import CLEARED_TOO
 from adjoint.spaces import Space
 
 FEWEST_CALLS: Final = 2  # calls of the same code that are captured, and nothing kept of
@@ -96,7 +97,8 @@ def replay(
 
     extra: what it depends on besides, such as a space.
     """
-    if way is None or current() is not None:
+    chosen = settings()
+    if way is None or not chosen.replay or current() is not None:
         return compute(*args, **kwargs)
     kind = type(function)
     code = function.__code__ if kind is types.FunctionType else None
@@ -108,7 +110,7 @@ def replay(
     quick: Quick | None = shelf.latest
     held = None
     if quick is not None:
-        if quick.chosen is settings() and quick.check(root, args, kwargs) is None:
+        if quick.chosen is chosen and quick.check(root, args, kwargs) is None:
             results = _run(quick, args, kwargs)
             if results is not None:
                 treedef, guards = quick.treedef, quick.guards
@@ -247,6 +249,9 @@ def forget_all() -> None:
         for way, identity in _shelves:
             way.shelves.pop(identity, None)
         _shelves.clear()
+
+
+CLEARED_TOO.append(forget_all)
 
 
 def replays(space: Any) -> bool:

@@ -20,17 +20,10 @@ from adjoint.base.arrays import ArrayType, Shape, type_of
 from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.recording import protocols
 from adjoint.capture.recording.guards import WHOLE
+from adjoint.capture.recording.living import LIVING
 from adjoint.capture.recording.trace import Trace, note_effect
 from adjoint.primitives import UFUNCS, find_special
 from adjoint.program import Operation
-
-_LIVING = object()  # all known arrays refer to it, so that it tells how many there are
-
-
-def count_known() -> int:
-    """A number that grows with the known arrays, views and arrays with views that there are."""
-    return sys.getrefcount(_LIVING)
-
 
 class Known:
     """What is remembered of an array that is known, or is a view, or has views.
@@ -38,7 +31,7 @@ class Known:
     array: the concrete array, while known. lifted: whether a program holds it, so that its memory
     must not change. base, view, seen: what it is a view of, how, and the version of the base that
     it was taken from. version: counts changes. aliases: arrays that may or may not share its
-    memory. living: see `count_known`. cell: whether a 0-d array can be written into (NumPy's
+    memory. living: see there. cell: whether a 0-d array can be written into (NumPy's
     scalars cannot). viewed: whether it has views. flat: whether it is an x.flat, whose parts are
     copies.
     """
@@ -59,7 +52,7 @@ class Known:
         self.cell = False
         self.viewed = False
         self.flat = False
-        self.living = _LIVING
+        self.living = LIVING
 
 
 class Traced:
