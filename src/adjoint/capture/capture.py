@@ -16,9 +16,11 @@ from adjoint.base.errors import AdjointError, ArgumentTypeError, DroppedDerivati
 from adjoint.capture.clones.rebinding import is_users_file, rebound, store_globals
 from adjoint.capture.clones.shadows import forget_changed
 from adjoint.capture.facts.remains import give_values
-from adjoint.capture.recording.living import count_known
-from adjoint.capture.recording.trace import Trace, check_plain, current, enter, leave
-from adjoint.capture.recording.traced import Traced, from_slot, settle, slot_in
+from adjoint.capture.recording.applying import settle, slot_in
+from adjoint.capture.recording.floating_point import spoken
+from adjoint.capture.recording.trace import Trace, captures, check_plain, current, enter, leave
+from adjoint.capture.recording.traced import Traced, count_known, from_slot
+from adjoint.capture.recording.valued import value_of
 from adjoint.program import Program
 
 
@@ -49,6 +51,11 @@ class Captured:
         Which are the program's inputs after the arguments.
         """
         return self.trace.constants
+
+    @property
+    def said(self) -> set[str]:
+        """What NumPy has warned of in the capture."""
+        return self.trace.said
 
     @property
     def output_types(self) -> list[ArrayType]:
@@ -111,10 +118,12 @@ def capture(
     except AdjointError as error:
         _point_at_user(error, error)
         raise
-    except (TypeError, ValueError) as error:
+    except Exception as error:
         # NumPy hides ours behind its own when a traced value is written into an array of its own.
         hidden = error.__cause__ or error.__context__
         if not isinstance(hidden, DroppedDerivativeError):
+            if _is_numpys(error):
+                _point_at_user(error, error)
             raise
         _point_at_user(hidden, error)
         raise hidden from None
@@ -129,6 +138,26 @@ def capture(
     return Captured(trace, outputs, treedef)
 
 
+def _value(given: Any) -> Any:
+    """NumPy's value of an input, which may be traced by an outer capture; None without one."""
+    return value_of(given) if type(given) is Traced else given
+
+
+def own_copy(array: Any) -> Any:
+    """A copy that lies in memory as an array does: the user's code may write into it."""
+    if not isinstance(array, np.ndarray):
+        return array
+    copy = array.copy(order="K")
+    if copy.strides != array.strides and array.size:
+        low, high = np.lib.array_utils.byte_bounds(array)
+        start = array.__array_interface__["data"][0] - low
+        memory = np.empty(high - low, np.uint8)
+        copy = np.ndarray(array.shape, array.dtype, memory, start, array.strides)
+        np.copyto(copy, array)
+    copy.flags.writeable = array.flags.writeable
+    return copy
+
+
 def _arguments(call: Any) -> tuple[Any, ...]:
     """What a function is called with, as those keep it who call it."""
     owner = getattr(call, "__self__", None)
@@ -138,7 +167,18 @@ def _arguments(call: Any) -> tuple[Any, ...]:
 def _run(trace: Trace, function: Any, call: Any) -> tuple[tuple[int, ...], Any]:
     """The slots of a function's results, and their structure."""
     made = rebound(function)
-    result = call(made.call, [from_slot(trace, slot) for slot in range(trace.input_count)])
+    inputs = [
+        from_slot(trace, slot, own_copy(_value(trace.values.get(slot))))
+        for slot in range(trace.input_count)
+    ]
+    trace.valued = all([each._value is not None for each in inputs])
+    trace.nested = any([type(each) is Traced for each in trace.values.values()])
+    with spoken(trace.said):
+        result = call(made.call, inputs)
+    for outer in captures():
+        outer.said |= trace.said
+    if trace.refusal is not None:  # the user's code caught it, and went on
+        raise trace.refusal
     if type(result) is Traced and result._trace is trace and result._state is None:
         return (result._slot,), None
     leaves, treedef = pytrees.flatten(result)
@@ -159,7 +199,15 @@ def _output(trace: Trace, leaf: Any) -> int:
         ) from None
 
 
-def _point_at_user(error: AdjointError, raised: BaseException) -> None:
+def _is_numpys(error: BaseException) -> bool:
+    """Whether an error was raised by a function that we called, and not by the user's code."""
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    return last is not None and not is_users_file(last.tb_frame.f_code.co_filename)
+
+
+def _point_at_user(error: BaseException, raised: BaseException) -> None:
     """Add the user's own line to an error, unless it has one."""
     if getattr(error, "__notes__", None):
         return

@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjoint.capture.clones.standing import Stand
+from adjoint.capture.recording.applying import apply
 from adjoint.capture.recording.trace import Trace, current, note_effect
-from adjoint.capture.recording.traced import Traced, apply, from_array, from_slot, is_known, unwrap
+from adjoint.capture.recording.traced import Traced, from_array, from_slot, is_known, unwrap
 
 
 class Adopted(NamedTuple):
@@ -149,6 +150,8 @@ def _restore(adopted: Adopted) -> None:
 def _value_of(traced: Traced) -> Any:
     trace = traced._trace
     assert trace is not None
+    if traced._value is not None and not trace.nested:
+        return traced._value
     with np.errstate(all="ignore"):  # the program will warn when it runs
         value = trace.value(traced._slot, apply)
     return value if type(value) is Traced and not is_known(value) else unwrap(value)

@@ -21,9 +21,10 @@ from adjoint.capture.bytecode.code import reads_of
 from adjoint.capture.clones.reaching import is_users_kind
 from adjoint.capture.clones.rebinding import Rebound, is_users_module
 from adjoint.capture.recording import protocols
+from adjoint.capture.recording.applying import peek
 from adjoint.capture.recording.escape import carries_derivative
 from adjoint.capture.recording.trace import Trace, outermost, user_line
-from adjoint.capture.recording.traced import Traced, is_known, peek, unwrap
+from adjoint.capture.recording.traced import Traced, is_cell, unwrap
 
 _MOST: Final = 50_000  # objects that are looked through
 _REMEMBERED: Final = 4096
@@ -172,21 +173,34 @@ class _Search:
         if known is not None:
             return known[1]
         active = carries_derivative(traced) and not _is_input(traced)
-        try:
-            value = unwrap(traced) if is_known(traced) else peek(traced)
-        except Exception:  # it stands for many, or cannot be computed
-            return traced
-        type_ = traced.type
-        if type_.weak and not isinstance(value, _PYTHON[type_.dtype.kind]):
-            value = _PYTHON[type_.dtype.kind](value)
-        elif type_.weak is False and type(value) is np.ndarray and not value.ndim:
-            state = traced._state
-            value = value if state is not None and state.cell else value[()]
+        value = traced._value
+        given: Any = traced
+        while type(given) is Traced and _is_input(given):
+            given = given._trace.values.get(given._slot)  # type: ignore[union-attr]
+        if type(given) is not Traced and given is not None:
+            value = given  # the very array of the caller's
+        if value is None:
+            value = _computed(traced)
+            if value is None:
+                return traced
         self.values[id(traced)] = (traced, value)
         self.count += 1
         if active:
             remember(value, self.trace)
         return value
+
+
+def _computed(traced: Traced) -> Any:
+    """The value of a traced array that had none; None for one that stands for many, or fails."""
+    try:
+        value = peek(traced)
+    except Exception:
+        return None
+    type_ = traced.type
+    if type_.weak:
+        return _PYTHON[type_.dtype.kind](value)
+    scalar = type(value) is np.ndarray and not value.ndim and not is_cell(traced)
+    return value[()] if scalar else value
 
 
 def _differ(one: Any, other: Any) -> bool:

@@ -69,33 +69,44 @@ class Trace:
     starts and owners: which slots belong to which record, filled in as needed. quiet: the records,
     by number, that are not to warn. meaning: what an input without a value stands for, as an error
     puts it. failed: those of a function that
-    raised an error, which the user's code caught: they are no part of the program. effects: why
-    the capture cannot stand for a later call, each with the user's line. entered: the code that was
-    entered through objects. survivors: whether traced values outlived a capture within this one.
+    raised an error, which the user's code caught: they are no part of the program. valued: whether
+    all inputs have values, so that NumPy computes each result beside its record. nested: whether
+    it depends on values that an outer capture traces. inside: whether a function of NumPy's is
+    being recorded, and it is this package that computes. calls: the arguments of such functions.
+    refusal: the first error of ours that the user's code met. said: what NumPy has warned of.
+    effects: why the capture cannot stand for a later call, each with the user's line. entered: the
+    code that was entered through objects. survivors: whether traced values outlived a capture
+    within this one.
     """
 
     __slots__ = (
         "active",
         "arrays",
         "asked",
+        "calls",
         "constants",
         "effects",
         "entered",
         "failed",
         "guards",
         "input_count",
+        "inside",
         "level",
         "lines",
         "meaning",
+        "nested",
         "numbers",
         "open",
         "owners",
         "placed",
         "quiet",
         "records",
+        "refusal",
+        "said",
         "starts",
         "survivors",
         "types",
+        "valued",
         "values",
     )
 
@@ -109,6 +120,12 @@ class Trace:
         self.arrays: dict[int, tuple[Any, int]] = {}
         self.values: dict[int, Any] = values
         self.input_count = len(types)
+        self.valued = False
+        self.nested = False
+        self.inside = False
+        self.calls: list[Any] = []
+        self.refusal: Exception | None = None
+        self.said: set[str] = set()
         self.level = 0
         self.open = True
         self.asked = False
@@ -392,6 +409,14 @@ def current() -> Trace | None:
     return stack[-1] if stack else None
 
 
+def captures() -> list[Trace]:
+    """The captures under way, the innermost last."""
+    return getattr(_state, "stack", _NONE)
+
+
+_NONE: list[Trace] = []
+
+
 def outermost() -> Trace | None:
     """The outermost capture under way, if any."""
     stack = getattr(_state, "stack", None)
@@ -401,6 +426,12 @@ def outermost() -> Trace | None:
 def depth() -> int:
     """How many captures are under way."""
     return len(getattr(_state, "stack", ()))
+
+
+def inside() -> bool:
+    """Whether it is this package that calls NumPy's functions, and not the user's code."""
+    stack = getattr(_state, "stack", None)
+    return bool(stack) and stack[-1].inside
 
 
 def note_effect(effect: str) -> None:
