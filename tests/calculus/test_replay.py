@@ -158,6 +158,52 @@ def test_data_that_differ_from_call_to_call_become_inputs() -> None:
     assert len(calls) == replay.FEWEST_CALLS + 2
 
 
+def test_data_in_the_closure_that_differ_from_call_to_call_become_inputs() -> None:
+    tick, calls = counting(lambda: None)
+    rng = np.random.default_rng(0)
+
+    def gradient(x: Any, rate: float) -> Any:
+        def loss(w: Any) -> Any:
+            tick()
+            return rate * np.sum((x @ w) ** 2) + helper(w)
+
+        def helper(w: Any) -> Any:
+            return np.sum(w) * len(x)
+
+        return ad.grad(loss)(X)
+
+    for length in (4, 4, 4, 4, 4, 4, 4, 5, 5, 5, 5, 4, 4):
+        x, rate = rng.normal(size=(length, 3)), float(rng.uniform())
+        np.testing.assert_allclose(gradient(x, rate), 2 * rate * x.T @ (x @ X) + length)
+    assert len(calls) == 13  # the helper reads the batch too, and it is not the function's own
+
+
+def test_a_batch_in_the_closure_is_replayed() -> None:
+    tick, calls = counting(lambda: None)
+    rng = np.random.default_rng(0)
+
+    def over(x: Any, rate: float) -> Any:
+        return ad.grad(lambda w: tick() or rate * np.sum((x @ w) ** 2))(X)
+
+    for native in (False, True):
+        with ad.config(native=native, debug=not native):
+            for _ in range(10):
+                x, rate = rng.normal(size=(4, 3)), float(rng.uniform())
+                np.testing.assert_allclose(over(x, rate), 2 * rate * x.T @ (x @ X))
+    assert len(calls) == replay.FEWEST_CALLS + 2 + 1  # once more for machine code
+
+
+def test_a_recursion_reads_its_own_closure() -> None:
+    def gradient(rate: float) -> Any:
+        def power(x: Any, n: int = 3) -> Any:
+            return rate * np.sum(x) if n == 0 else rate * power(x, n - 1)
+
+        return ad.grad(power)(X)
+
+    for rate in (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0):
+        np.testing.assert_allclose(gradient(rate), rate**4)
+
+
 def test_results_are_the_callers_own() -> None:
     gradient = ad.grad(lambda x: np.sum(x * np.array([1.0, 2.0, 3.0])))
     for _ in range(5):

@@ -161,7 +161,7 @@ def own_copy(array: Any) -> Any:
 def _arguments(call: Any) -> tuple[Any, ...]:
     """What a function is called with, as those keep it who call it."""
     owner = getattr(call, "__self__", None)
-    return getattr(owner, "args", ()), getattr(owner, "kwargs", {})
+    return tuple(getattr(owner, name, None) for name in ("args", "kwargs", "function"))
 
 
 def _run(trace: Trace, function: Any, call: Any) -> tuple[tuple[int, ...], Any]:

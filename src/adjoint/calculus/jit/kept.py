@@ -134,7 +134,7 @@ class Entry:
         self.mode = _mode()
         self.useful = False
         self.exploded = False
-        self.places = call.places
+        self.places, self.cells = call.places, call.cells
         self._form = call.form
         self._lock = threading.Lock()
 
@@ -263,7 +263,7 @@ def capture_call(target: Any, call: Call, *, keep: bool, at_once: bool) -> Outco
     survey = None
     if keep and not call.traced:
         places = None if call.places is None else frozenset(call.places)
-        survey = Survey(call.function, call.args, call.kwargs, places)
+        survey = Survey(call.function, call.args, call.kwargs, places, frozenset(call.cells))
     guarded = survey is not None and not survey.hindrances
     active = tuple(type(leaf) is Traced and not is_known(leaf) for leaf in call.arrays)
     captured = capture(

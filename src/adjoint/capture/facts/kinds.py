@@ -84,7 +84,7 @@ class Surveying(ABC):
         """It must be this very object."""
         self.writer.demand(f"{expression} is not {self.writer.constant(value)}", where, what)
 
-    def cell(self, cell: Any, expression: str, where: str) -> None:
+    def cell(self, cell: Any, expression: str, where: str, traced: bool = False) -> None:
         """What a cell of a closure holds."""
         try:
             content = cell.cell_contents
@@ -92,7 +92,7 @@ class Surveying(ABC):
             self.writer.demand(f"not unbound({expression})", where, "not bound yet")
             self.writer.values["unbound"] = _is_unbound
             return
-        self.visit(content, f"{expression}.cell_contents", where)
+        self.visit(content, f"{expression}.cell_contents", where, traced)
 
     def _own_object(self, value: Any, expression: str, where: str) -> None:
         """An object of this package's, which is not kept alive."""

@@ -57,7 +57,8 @@ class Survey(Surveying):
     """The facts of a function and its arguments.
 
     function: the user's, or `With` something else. traced: which positional arguments hold arrays
-    and numbers that are inputs; None for all arguments.
+    and numbers that are inputs; None for all arguments. cells: names in the function's closure whose
+    contents are inputs.
     """
 
     def __init__(
@@ -66,8 +67,11 @@ class Survey(Surveying):
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         traced: frozenset[int] | None,
+        cells: frozenset[str] = frozenset(),
     ) -> None:
         self.writer = Writer()
+        self._inputs = cells  # until the function has been looked at, which is first
+        self._own_input: Any = None
         self.hindrances: list[Hindrance] = []
         self.codes: dict[int, types.CodeType] = {}
         self.attributes: set[str] = set()
@@ -176,6 +180,8 @@ class Survey(Surveying):
     # --- functions -------------------------------------------------------------------------------
 
     def _function(self, value: Any, expression: str, where: str) -> None:
+        if value is self._own_input:
+            self.hinder("it refers to itself, and to data that change from call to call", where)
         name = self.once(value, expression, where)
         if name is None:
             return
@@ -202,8 +208,10 @@ class Survey(Surveying):
         unlike = f"{name}.__globals__ is not {writer.constant(value.__globals__)}"
         writer.demand(unlike, where, "module")
         self._defaults(value, name, where)
+        inputs, self._inputs = self._inputs, frozenset()
+        self._own_input = value if inputs else self._own_input
         for number, (free, cell) in enumerate(zip(value.__code__.co_freevars, cells, strict=True)):
-            self.cell(cell, f"{closure}[{number}]", free)
+            self.cell(cell, f"{closure}[{number}]", free, free in inputs)
         self._attributes_of_function(value, name, where)
         self._enter(value.__code__, value.__globals__)
 
