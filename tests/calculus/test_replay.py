@@ -662,6 +662,22 @@ def test_what_outlives_a_capture_is_numpys() -> None:
         assert model.x is x
 
 
+def test_objects_of_classes_that_are_containers() -> None:
+    class Log(dict[str, Any]):
+        last: Any = None
+
+    log = Log()
+
+    def function(x: Any) -> Any:
+        log["loss"] = np.sum(x)
+        log.last = (np.sum(x), {"x": x * 2})
+        return np.sum(x**2)
+
+    ad.grad(function)(X)
+    assert type(log["loss"]) is type(log.last[0]) is np.float64
+    assert type(log.last[1]["x"]) is np.ndarray
+
+
 def test_after_a_failure_too() -> None:
     model = types.SimpleNamespace()
 

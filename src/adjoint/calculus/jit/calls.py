@@ -113,8 +113,8 @@ class Form(NamedTuple):
     def binding(self, call: Callable[..., Any]) -> tuple[bool, Callable[..., Any]] | None:
         """Machine code that takes the arguments as they come; None where some are no inputs.
 
-        With whether it takes them one by one, and not as `(args, kwargs)`; where there are cells, the
-        function comes third.
+        With whether it takes them one by one, and not as `(args, kwargs)`; where there are cells,
+        the function comes third.
         """
         if not self.whole:
             return None

@@ -17,7 +17,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from adjoint.base import pytrees
 from adjoint.base.arrays import is_numeric
 from adjoint.base.errors import TapeOverflowError
 from adjoint.base.forking import hold_over_forks

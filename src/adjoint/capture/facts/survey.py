@@ -57,8 +57,8 @@ class Survey(Surveying):
     """The facts of a function and its arguments.
 
     function: the user's, or `With` something else. traced: which positional arguments hold arrays
-    and numbers that are inputs; None for all arguments. cells: names in the function's closure whose
-    contents are inputs.
+    and numbers that are inputs; None for all arguments. cells: names in the function's closure
+    whose contents are inputs.
     """
 
     def __init__(
