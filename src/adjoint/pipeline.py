@@ -328,6 +328,7 @@ class _Cache:
 
 
 _cache = _Cache()
+CLEARED_TOO: Final[list[Callable[[], None]]] = []  # what else is kept, by the floors above
 hold_over_forks(_cache.lock)
 
 
@@ -354,6 +355,8 @@ def cache_clear() -> None:
     with _cache.lock:
         _cache.entries = {}
         _cache.hits = _cache.misses = 0
+    for clear in CLEARED_TOO:
+        clear()
 
 
 # --- preparing and running ------------------------------------------------------------------------

@@ -120,6 +120,17 @@ def test_derivatives_that_are_replayed(derive: Callable[..., Any]) -> None:
             np.testing.assert_allclose(one, other, rtol=1e-13)
 
 
+def test_settings_of_inner_derivatives_are_told_apart() -> None:
+    def function(x: Any, y: Any = 3.0) -> Any:
+        return np.sum(x**3) * y
+
+    for _ in range(5):
+        for argnums, expected in ((0, 9.0), (1, 1.0)):
+            inner = ad.grad(function, argnums=argnums)
+            assert ad.jvp(lambda x, inner=inner: inner(x, 3.0), (1.0,), (1.0,))[0] == expected
+            assert ad.grad(ad.jit(inner))(1.0, 3.0) == (18.0 if argnums == 0 else 3.0)
+
+
 def test_machine_code_is_replayed() -> None:
     function, calls = counting(lambda x: np.sum(np.exp(x) * x) if x[0] > 0 else np.sum(x))
     with ad.config(native=True, debug=False):
@@ -145,6 +156,52 @@ def test_data_that_differ_from_call_to_call_become_inputs() -> None:
         x, rate = rng.normal(size=(4, 3)), float(rng.uniform())
         np.testing.assert_allclose(ad.grad(function)(X, x, rate), 2 * rate * x.T @ (x @ X))
     assert len(calls) == replay.FEWEST_CALLS + 2
+
+
+def test_data_in_the_closure_that_differ_from_call_to_call_become_inputs() -> None:
+    tick, calls = counting(lambda: None)
+    rng = np.random.default_rng(0)
+
+    def gradient(x: Any, rate: float) -> Any:
+        def loss(w: Any) -> Any:
+            tick()
+            return rate * np.sum((x @ w) ** 2) + helper(w)
+
+        def helper(w: Any) -> Any:
+            return np.sum(w) * len(x)
+
+        return ad.grad(loss)(X)
+
+    for length in (4, 4, 4, 4, 4, 4, 4, 5, 5, 5, 5, 4, 4):
+        x, rate = rng.normal(size=(length, 3)), float(rng.uniform())
+        np.testing.assert_allclose(gradient(x, rate), 2 * rate * x.T @ (x @ X) + length)
+    assert len(calls) == 13  # the helper reads the batch too, and it is not the function's own
+
+
+def test_a_batch_in_the_closure_is_replayed() -> None:
+    tick, calls = counting(lambda: None)
+    rng = np.random.default_rng(0)
+
+    def over(x: Any, rate: float) -> Any:
+        return ad.grad(lambda w: tick() or rate * np.sum((x @ w) ** 2))(X)
+
+    for native in (False, True):
+        with ad.config(native=native, debug=not native):
+            for _ in range(10):
+                x, rate = rng.normal(size=(4, 3)), float(rng.uniform())
+                np.testing.assert_allclose(over(x, rate), 2 * rate * x.T @ (x @ X))
+    assert len(calls) == replay.FEWEST_CALLS + 2 + 1  # once more for machine code
+
+
+def test_a_recursion_reads_its_own_closure() -> None:
+    def gradient(rate: float) -> Any:
+        def power(x: Any, n: int = 3) -> Any:
+            return rate * np.sum(x) if n == 0 else rate * power(x, n - 1)
+
+        return ad.grad(power)(X)
+
+    for rate in (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0):
+        np.testing.assert_allclose(gradient(rate), rate**4)
 
 
 def test_results_are_the_callers_own() -> None:
@@ -603,6 +660,22 @@ def test_what_outlives_a_capture_is_numpys() -> None:
         assert type(holder.loss) is np.float64
         assert type(model.work) is np.ndarray
         assert model.x is x
+
+
+def test_objects_of_classes_that_are_containers() -> None:
+    class Log(dict[str, Any]):
+        last: Any = None
+
+    log = Log()
+
+    def function(x: Any) -> Any:
+        log["loss"] = np.sum(x)
+        log.last = (np.sum(x), {"x": x * 2})
+        return np.sum(x**2)
+
+    ad.grad(function)(X)
+    assert type(log["loss"]) is type(log.last[0]) is np.float64
+    assert type(log.last[1]["x"]) is np.ndarray
 
 
 def test_after_a_failure_too() -> None:

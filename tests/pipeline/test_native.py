@@ -30,7 +30,8 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeLowering]:
     lowering = install(monkeypatch)
     monkeypatch.setattr(pipeline, "_warned", threading.Event())
     ad.cache_clear()
-    yield lowering
+    with ad.config(replay=False):
+        yield lowering
     ad.cache_clear()
 
 

@@ -23,12 +23,14 @@ class Settings:
         1; the left-hand one has the rest.
     strong_zeros: a cotangent that is exactly zero stays zero against an infinite or undefined
         partial derivative.
-    debug: check every program after every pass.
+    debug: check every program after every pass, and every replay against a capture.
     native: whether programs become machine code: None for those that come by often, and at once
         under `ad.jit`; True for all at once; False for none.
     precise: elementary functions (exp, sin, ...) of machine code are NumPy's own, to the last bit;
         else they are within 4 units in the last place.
     threads: the cores that long loops of machine code run on; None for all that there are.
+    replay: whether a call that is proven to give the same program as an earlier one runs that
+        program, and not the function.
     """
 
     kink: float = 0.5
@@ -37,6 +39,7 @@ class Settings:
     native: bool | None = None
     precise: bool = False
     threads: int | None = None
+    replay: bool = True
 
     def __post_init__(self) -> None:
         if isinstance(self.kink, bool) or not isinstance(self.kink, (int, float)):
@@ -49,8 +52,10 @@ class Settings:
             raise ArgumentTypeError(
                 f"native must be None (for what runs often), True or False, got {self.native!r}."
             )
-        if not isinstance(self.precise, bool):
-            raise ArgumentTypeError(f"precise must be True or False, got {self.precise!r}.")
+        for name in ("precise", "replay"):
+            if not isinstance(getattr(self, name), bool):
+                found = getattr(self, name)
+                raise ArgumentTypeError(f"{name} must be True or False, got {found!r}.")
         self._check_threads()
 
     def _check_threads(self) -> None:

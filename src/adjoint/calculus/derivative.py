@@ -183,7 +183,7 @@ def jvp(
         raise ArgumentError("jvp needs a tangent for at least one argument.")
     count = len(primals)
 
-    def compute(*both: Any) -> Any:
+    def compute(function: Any, *both: Any) -> Any:
         return _pushed(function, both[:count], both[count:], moving, has_aux)
 
     inputs = (*moving, *(count + place for place in moving))

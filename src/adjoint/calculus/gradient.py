@@ -123,7 +123,7 @@ def grad(
         check_space(space, "space")
     way = way_of("grad", argnums, has_aux) if replays(space) else None
 
-    def compute(*args: Any, **kwargs: Any) -> Any:
+    def compute(function: Any, *args: Any, **kwargs: Any) -> Any:
         chosen = Chosen(argnums, args, kwargs)
         home = _home(chosen, space)
         _, cotangents, aux = _reverse(function, chosen, has_aux, False, "grad")
@@ -160,7 +160,7 @@ def value_and_grad(
         check_space(space, "space")
     way = way_of("value_and_grad", argnums, has_aux) if replays(space) else None
 
-    def compute(*args: Any, **kwargs: Any) -> Any:
+    def compute(function: Any, *args: Any, **kwargs: Any) -> Any:
         chosen = Chosen(argnums, args, kwargs)
         home = _home(chosen, space)
         value, cotangents, aux = _reverse(function, chosen, has_aux, True, "value_and_grad")

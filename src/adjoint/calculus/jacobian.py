@@ -46,7 +46,7 @@ def jacobian(
     check_mode(mode)
     way = way_of("jacobian", argnums, has_aux, mode)
 
-    def compute(*args: Any, **kwargs: Any) -> Any:
+    def compute(function: Any, *args: Any, **kwargs: Any) -> Any:
         chosen = Chosen(argnums, args, kwargs)
         captured = chosen.capture(function)
         output_tree, kept, aux_tree = split_outputs(captured, has_aux)

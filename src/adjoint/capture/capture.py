@@ -89,9 +89,9 @@ def capture(
     call: how to call the function, rebound, with the traced inputs. values: the inputs' values; or
     a dict of some, by number, where the others stand for many. active: which inputs a derivative is
     asked for. lines: whether to note the user's line of every operation. frozen: whether the
-    program is kept beyond the call, so that equal numbers are to be one input. guarded: whether to note the values
-    that are asked for, as the program is kept for others. meaning: what an input that has no value
-    stands for, as an error about it says.
+    program is kept beyond the call, so that equal numbers are to be one input. guarded:
+    whether to note the values that are asked for, as the program is kept for others. meaning: what
+    an input that has no value stands for, as an error about it says.
     """
     known = values if isinstance(values, dict) else dict(enumerate(values))
     trace = Trace(types, known, active)
@@ -161,7 +161,7 @@ def own_copy(array: Any) -> Any:
 def _arguments(call: Any) -> tuple[Any, ...]:
     """What a function is called with, as those keep it who call it."""
     owner = getattr(call, "__self__", None)
-    return getattr(owner, "args", ()), getattr(owner, "kwargs", {})
+    return tuple(getattr(owner, name, None) for name in ("args", "kwargs", "function"))
 
 
 def _run(trace: Trace, function: Any, call: Any) -> tuple[tuple[int, ...], Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -9,6 +10,7 @@ from adjoint.base import pytrees
 from adjoint.base.arrays import is_numeric
 from adjoint.base.unpacking import is_flat, unpacking
 from adjoint.capture import Traced, is_known, traced_type
+from adjoint.capture.facts.survey import With
 
 Unpacked = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
@@ -19,10 +21,14 @@ class Call:
     function: what the facts are about: the user's function, alone or with something else. places:
     the positional arguments whose arrays and numbers are inputs; None for all arguments. arrays:
     the inputs. types: theirs. traced: whether an outer capture traces some. treedef: the structure
-    of what `places` names.
+    of what `places` and `cells` name. cells: names of the function's closure whose contents are
+    inputs too.
     """
 
-    __slots__ = ("args", "arrays", "function", "kwargs", "leaves", "places", "traced", "treedef")
+    __slots__ = (
+        *("args", "arrays", "cells", "function", "kwargs", "leaves", "places", "traced"),
+        "treedef",
+    )
 
     def __init__(
         self,
@@ -30,12 +36,18 @@ class Call:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         places: tuple[int, ...] | None = None,
+        cells: tuple[str, ...] = (),
     ) -> None:
         self.function = function
         self.args = args
         self.kwargs = kwargs
         self.places = places
-        whole = (args, kwargs) if places is None else tuple([args[place] for place in places])
+        self.cells = cells
+        whole: tuple[Any, ...] = (args, kwargs)
+        if places is not None:
+            whole = tuple([args[place] for place in places])
+        if cells:
+            whole = (*whole, *contents(self.inner, cells))
         self.leaves, self.treedef = pytrees.flatten(whole)
         self.arrays = [leaf for leaf in self.leaves if _is_array(leaf)]
         self.traced = any(type(leaf) is Traced and not is_known(leaf) for leaf in self.arrays)
@@ -50,8 +62,17 @@ class Call:
         """The structure of the inputs, and their types: what is looked up fast."""
         return (self.treedef, self.types)
 
+    @property
+    def inner(self) -> Any:
+        """The user's function."""
+        return self.function.function if type(self.function) is With else self.function
+
     def apply(self, target: Any, traced: Sequence[Any]) -> Any:
-        """Call a function with traced values for the inputs."""
+        """Call a function with traced values for the inputs.
+
+        Where only some arguments are inputs, the function is one that does something with the
+        user's, which it takes first.
+        """
         waiting = iter(traced)
         whole = [next(waiting) if _is_array(leaf) else leaf for leaf in self.leaves]
         filled = pytrees.unflatten(self.treedef, whole)
@@ -59,16 +80,20 @@ class Call:
             args, kwargs = filled
             return target(*args, **kwargs)
         positional = list(self.args)
-        for place, value in zip(self.places, filled, strict=True):
+        for place, value in zip(self.places, filled, strict=False):
             positional[place] = value
-        return target(*positional, **self.kwargs)
+        inner = self.inner
+        if self.cells:
+            inner = with_contents(inner, self.cells, filled[len(self.places) :])
+        return target(inner, *positional, **self.kwargs)
 
     @property
     def form(self) -> Form:
         """How the inputs lie in the arguments."""
         row = len(self.args) == 1 and pytrees.row(self.args[0]) is not None
         whole = len(self.arrays) == len(self.leaves)
-        return Form(self.places, self.treedef, whole, len(self.args) == 1, row)
+        single = len(self.args) == 1 and not self.cells
+        return Form(self.places, self.cells, self.treedef, whole, single, row)
 
 
 class Form(NamedTuple):
@@ -79,6 +104,7 @@ class Form(NamedTuple):
     """
 
     places: tuple[int, ...] | None
+    cells: tuple[str, ...]
     treedef: Any
     whole: bool
     single: bool
@@ -87,10 +113,13 @@ class Form(NamedTuple):
     def binding(self, call: Callable[..., Any]) -> tuple[bool, Callable[..., Any]] | None:
         """Machine code that takes the arguments as they come; None where some are no inputs.
 
-        With whether it takes them one by one, and not as `(args, kwargs)`.
+        With whether it takes them one by one, and not as `(args, kwargs)`; where there are cells,
+        the function comes third.
         """
         if not self.whole:
             return None
+        if self.cells:
+            return False, _cells(call, self.places or (), self.cells, self.treedef)
         if self.places is None:
             return (True, call) if is_flat(self.treedef) else (False, unpacking(call, self.treedef))
         if self.single and self.treedef.children()[0].is_leaf():
@@ -98,6 +127,38 @@ class Form(NamedTuple):
         if self.single and self.row:
             return False, lambda args, kwargs: call(*args[0])
         return False, _places(call, self.places, self.treedef)
+
+
+def contents(function: Any, names: tuple[str, ...]) -> list[Any]:
+    """What some names of a function's closure are bound to."""
+    free = function.__code__.co_freevars
+    return [function.__closure__[free.index(name)].cell_contents for name in names]
+
+
+def with_contents(function: Any, names: tuple[str, ...], values: Sequence[Any]) -> Any:
+    """A function with other values in its closure."""
+    cells = list(function.__closure__)
+    for name, value in zip(names, values, strict=True):
+        cells[function.__code__.co_freevars.index(name)] = types.CellType(value)
+    code, names_, defaults = function.__code__, function.__globals__, function.__defaults__
+    made = types.FunctionType(code, names_, function.__name__, defaults, tuple(cells))
+    made.__kwdefaults__ = function.__kwdefaults__
+    made.__qualname__, made.__module__ = function.__qualname__, function.__module__
+    made.__dict__ = function.__dict__
+    return made
+
+
+def _cells(
+    call: Callable[..., Any], places: tuple[int, ...], cells: tuple[str, ...], treedef: Any
+) -> Callable[..., Any]:
+    """Machine code that takes the arrays in some of the arguments, and in a function's closure."""
+
+    def unpacked(args: tuple[Any, ...], kwargs: dict[str, Any], function: Any) -> Any:
+        whole = [*(args[place] for place in places), *contents(function, cells)]
+        leaves, found = pytrees.flatten(tuple(whole))
+        return call(*leaves) if found == treedef else None
+
+    return unpacked
 
 
 def _places(call: Callable[..., Any], places: tuple[int, ...], treedef: Any) -> Unpacked:

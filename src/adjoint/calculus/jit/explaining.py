@@ -79,7 +79,8 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
 
     Args:
         function: plain NumPy code, or what `grad` and the like make of it.
-        args, kwargs: what it would be called with.
+        *args: what it would be called with.
+        **kwargs: likewise, by name.
 
     Returns:
         An `Explanation`, which prints as text: each fact that is compared at a call, or each reason

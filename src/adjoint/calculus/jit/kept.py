@@ -86,6 +86,13 @@ class Bucket:
                 return entry
         return None
 
+    def rests(self) -> bool:
+        """Whether there is nothing to look for at this call, and nothing to find."""
+        if self._wait and not self.entries:
+            self._wait -= 1
+            return True
+        return False
+
     def is_due(self) -> bool:
         """Whether facts are to be looked for at this call: the seldomer, the less comes of it."""
         if any(entry.useful for entry in self.entries):
@@ -122,10 +129,12 @@ class Entry:
         self.tree = Tree(path) if path.guards else None
         self.check = survey.check
         self.facts = survey.facts
+        self._survey = survey
+        self._short: Check | None = None
         self.mode = _mode()
         self.useful = False
         self.exploded = False
-        self.places = call.places
+        self.places, self.cells = call.places, call.cells
         self._form = call.form
         self._lock = threading.Lock()
 
@@ -210,9 +219,11 @@ class Entry:
             bound = self._form.binding(native.piece.bound(path.bound()))
             if bound is None:
                 return None
+            if self._short is None:  # machine code looks at the types of arrays itself
+                self._short = self._survey.check_but_types()
             count = len(path.stages[0].made.outputs)
             quick = path.quick = Quick(
-                *(chosen, self.check, *bound, native.piece, path.treedef),
+                *(chosen, self._short, *bound, native.piece, path.treedef),
                 *(len(path.guards), count, path, self),
             )
         return quick
@@ -252,7 +263,7 @@ def capture_call(target: Any, call: Call, *, keep: bool, at_once: bool) -> Outco
     survey = None
     if keep and not call.traced:
         places = None if call.places is None else frozenset(call.places)
-        survey = Survey(call.function, call.args, call.kwargs, places)
+        survey = Survey(call.function, call.args, call.kwargs, places, frozenset(call.cells))
     guarded = survey is not None and not survey.hindrances
     active = tuple(type(leaf) is Traced and not is_known(leaf) for leaf in call.arrays)
     captured = capture(

@@ -51,7 +51,7 @@ def check_replay(path: Path, target: Any, call: Call) -> None:
 
 
 def _forms(key: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A key with primitives in place of operations, whose parameters may hold functions made anew."""
+    """A key with primitives for operations, whose parameters may hold functions made anew."""
     types, records, outputs, *rest = key
     heads = [(_form(head), *slots) for head, *slots in records]
     return (types, heads, outputs, *rest)

@@ -15,16 +15,19 @@ import types
 from collections.abc import Callable
 from typing import Any, Final
 
-from adjoint.base import pytrees
+import numpy as np
+
 from adjoint.base.arrays import is_numeric
 from adjoint.base.errors import TapeOverflowError
 from adjoint.base.forking import hold_over_forks
 from adjoint.base.settings import settings
 from adjoint.calculus.jit.calls import Call
 from adjoint.calculus.jit.kept import Bucket, Quick
+from adjoint.capture.bytecode.code import facts_of
 from adjoint.capture.clones.rebinding import is_ours
-from adjoint.capture.facts.survey import With
+from adjoint.capture.facts.survey import With, content_of
 from adjoint.capture.recording.trace import current
+from adjoint.pipeline import CLEARED_TOO
 from adjoint.spaces import Space
 
 FEWEST_CALLS: Final = 2  # calls of the same code that are captured, and nothing kept of
@@ -38,7 +41,7 @@ class Way:
     argnums: which positional arguments are inputs. shelves: by what functions are known by.
     """
 
-    __slots__ = ("argnums", "shelves")
+    __slots__ = ("__weakref__", "argnums", "shelves")
 
     def __init__(self, argnums: Any) -> None:
         self.argnums = argnums
@@ -92,12 +95,13 @@ def replay(
     kwargs: dict[str, Any],
     extra: Any = None,
 ) -> Any:
-    """What `compute(*args, **kwargs)` gives, without running the function where that is proven.
+    """What `compute(function, *args, **kwargs)` gives; not run where that is proven to be right.
 
     extra: what it depends on besides, such as a space.
     """
-    if way is None or current() is not None:
-        return compute(*args, **kwargs)
+    chosen = settings()
+    if way is None or not chosen.replay or current() is not None:
+        return compute(function, *args, **kwargs)
     kind = type(function)
     code = function.__code__ if kind is types.FunctionType else None
     shelf = way.shelves.get(id(code))
@@ -108,8 +112,8 @@ def replay(
     quick: Quick | None = shelf.latest
     held = None
     if quick is not None:
-        if quick.chosen is settings() and quick.check(root, args, kwargs) is None:
-            results = _run(quick, args, kwargs)
+        if quick.chosen is chosen and quick.check(root, args, kwargs) is None:
+            results = _run(quick, function, args, kwargs)
             if results is not None:
                 treedef, guards = quick.treedef, quick.guards
                 quick.entry.useful = True
@@ -124,12 +128,12 @@ def replay(
     return _slowly(shelf, way, compute, root, args, kwargs, quick, held)
 
 
-def _run(quick: Quick, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _run(quick: Quick, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     try:
-        if quick.flat:
-            results = quick.call(*args)
+        if quick.entry.cells:
+            results = quick.call(args, kwargs, function)
         else:
-            results = quick.call(args, kwargs)
+            results = quick.call(*args) if quick.flat else quick.call(args, kwargs)
     except TapeOverflowError:  # the long way makes the tape longer
         return None
     if results is not None and quick.piece.misses:
@@ -147,23 +151,26 @@ def _slowly(
     missed: Quick | None,
     held: int | None,
 ) -> Any:
+    function = root.function if type(root) is With else root
     if shelf.count < FEWEST_CALLS:
         shelf.count += 1
-        return compute(*args, **kwargs)
+        return compute(function, *args, **kwargs)
+    bucket = shelf.bucket
+    if bucket.rests():  # soon, for what is captured at every call
+        return compute(function, *args, **kwargs)
     call = _call(way, root, args, kwargs)
     if call is None or call.traced:
-        return compute(*args, **kwargs)
-    bucket = shelf.bucket
+        return compute(function, *args, **kwargs)
     entry = bucket.find(call)
     if entry is not None:
-        if entry.places != call.places:
-            call = Call(root, args, kwargs, entry.places)
+        if entry.places != call.places or entry.cells:
+            call = Call(root, args, kwargs, entry.places, entry.cells)
         results = entry.call(compute, call, missed, held)
     elif bucket.is_due():
         call = _widened(bucket, call)
         results, entry = bucket.capture(compute, call)
     else:
-        return compute(*args, **kwargs)
+        return compute(function, *args, **kwargs)
     shelf.latest = None if entry is None else entry.quick()
     return results
 
@@ -184,24 +191,38 @@ def _call(way: Way, root: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 
 def _widened(bucket: Bucket, call: Call) -> Call:
-    """The call with more inputs, where arrays among the other arguments have other contents."""
-    places = tuple(range(len(call.args)))
-    if len(call.places or ()) == len(places) or not bucket.entries:
+    """The call with more inputs, where data among the arguments or in the closure have changed."""
+    if not bucket.entries:
         return call
-    varying = [
-        place for place in places if place in (call.places or ()) or _holds_data(call.args[place])
-    ]
-    return Call(call.function, call.args, call.kwargs, tuple(varying))
+    own = call.places or ()
+    places = [n for n, value in enumerate(call.args) if n in own or _holds_data(value)]
+    return Call(call.function, call.args, call.kwargs, tuple(places), _data_cells(call.inner))
+
+
+_DATA: Final = frozenset({np.ndarray, float, complex, np.float64, np.float32})
+
+
+def _data_cells(function: Any) -> tuple[str, ...]:
+    """The names in the closure of the user's function that are bound to data."""
+    if type(function) is not types.FunctionType or is_ours(function):
+        return ()
+    stored = facts_of(function.__code__).stored_cells
+    return tuple(
+        name
+        for name, cell in zip(
+            function.__code__.co_freevars, function.__closure__ or (), strict=True
+        )
+        if name not in stored and _holds_data(content_of(cell))
+    )
 
 
 def _holds_data(value: Any) -> bool:
-    """Whether an argument is floating-point numbers, in containers or alone."""
-    leaves, _ = pytrees.flatten(value)
-    return bool(leaves) and all(
-        (is_numeric(leaf) and getattr(leaf, "dtype", None) is not None and leaf.dtype.kind in "fc")
-        or type(leaf) in (float, complex)
-        for leaf in leaves
-    )
+    """Whether something is floating-point numbers, alone or in tuples."""
+    if type(value) is tuple:
+        return bool(value) and all(map(_holds_data, value))
+    if type(value) not in _DATA:
+        return False
+    return not isinstance(value, np.ndarray) or value.dtype.kind in "fc"
 
 
 # --- what functions are known by ------------------------------------------------------------------
@@ -248,6 +269,9 @@ def forget_all() -> None:
         for way, identity in _shelves:
             way.shelves.pop(identity, None)
         _shelves.clear()
+
+
+CLEARED_TOO.append(forget_all)
 
 
 def replays(space: Any) -> bool:

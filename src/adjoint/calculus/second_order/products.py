@@ -93,7 +93,7 @@ def hvp(
     check_flat(space, "space")
     way = way_of("hvp", (0, 1), composition) if replays(space) else None
 
-    def compute(primal: Any, direction: Any) -> Any:
+    def compute(function: Any, primal: Any, direction: Any) -> Any:
         return _product(function, primal, direction, space, composition)
 
     return replay(way, function, compute, (primal, direction), {}, space)
@@ -152,7 +152,7 @@ def hessian(
     check_composition(composition)
     way = way_of("hessian", argnums, has_aux, composition)
 
-    def compute(*args: Any, **kwargs: Any) -> Any:
+    def compute(function: Any, *args: Any, **kwargs: Any) -> Any:
         chosen = Chosen(argnums, args, kwargs)
         for number, type_ in enumerate(chosen.types):
             if type_.dtype.kind != "f":

@@ -20,6 +20,7 @@ _WHOLE: Final = frozenset(
 _WHOLE_ATTRIBUTES: Final = frozenset(
     {"__dict__", "__getattribute__", "__getstate__", "__reduce__", "__slots__", "__setattr__"}
 )
+_IDENTITY: Final = frozenset({"is_", "is_not", "shares_memory", "may_share_memory", "id"})
 _TEXT: Final = frozenset({"ascii", "format", "print", "repr", "str"})
 
 
@@ -37,7 +38,8 @@ class CodeReads(NamedTuple):
     to ask for an attribute. chains: names with the attributes that are asked
     of them at once, as ('np', 'linalg', 'solve'). attributes: all attributes' names. imports: the
     modules that are imported. whole: whether it may look at objects as wholes (`vars`, `getattr`).
-    texts: whether it may make text of objects. codes: the code and all code nested in it.
+    texts: whether it may make text of objects. identities: whether it may ask if two objects are
+    one. fails: whether it may go on after an error. codes: the code and all code nested in it.
     """
 
     names: frozenset[str]
@@ -47,6 +49,8 @@ class CodeReads(NamedTuple):
     imports: frozenset[str]
     whole: bool
     texts: bool
+    identities: bool
+    fails: bool
     codes: tuple[types.CodeType, ...]
 
 
@@ -68,6 +72,11 @@ def facts_of(code: types.CodeType) -> CodeFacts:
     return CodeFacts(stores_globals, frozenset(cells))
 
 
+def _is_name(constant: object) -> bool:
+    """Whether a constant may be the name of an attribute, as `getattr` takes it."""
+    return isinstance(constant, str) and constant.isidentifier()
+
+
 @lru_cache(maxsize=4096)
 def reads_of(code: types.CodeType) -> CodeReads:
     """What a function's code and all code nested in it may look up."""
@@ -75,9 +84,11 @@ def reads_of(code: types.CodeType) -> CodeReads:
     bare: set[str] = set()
     chains: set[tuple[str, ...]] = set()
     imports: set[str] = set()
-    attributes = set(code.co_names)
-    whole = texts = False
+    attributes = {*code.co_names, *filter(_is_name, code.co_consts)}
+    whole = texts = identities = False
+    fails = bool(code.co_exceptiontable)
     chain: tuple[str, ...] = ()
+    before = ""
     for instruction in dis.get_instructions(code):
         name = instruction.opname
         if len(chain) == 1 and name not in _ATTRIBUTE:
@@ -93,13 +104,16 @@ def reads_of(code: types.CodeType) -> CodeReads:
             if name == "IMPORT_NAME":
                 imports.add(instruction.argval)
             whole = whole or name == "MATCH_CLASS"
+            identities = identities or (name == "IS_OP" and before != "LOAD_CONST")
             texts = texts or name.startswith("FORMAT_")
             texts = texts or (name == "BINARY_OP" and instruction.arg == _REMAINDER)
+        before = name
     called = {*names, *(each[-1] for each in chains)}
     whole = whole or not _WHOLE.isdisjoint(called - {"copy", "replace"})
     whole = whole or not names.isdisjoint({"copy", "replace"})
     whole = whole or not _WHOLE_ATTRIBUTES.isdisjoint(attributes)
     texts = texts or not _TEXT.isdisjoint(attributes)
+    identities = identities or not _IDENTITY.isdisjoint(attributes)
     codes = [code]
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
@@ -110,6 +124,7 @@ def reads_of(code: types.CodeType) -> CodeReads:
             attributes |= inner.attributes
             imports |= inner.imports
             whole, texts = whole or inner.whole, texts or inner.texts
+            identities, fails = identities or inner.identities, fails or inner.fails
             codes += inner.codes
     return CodeReads(
         frozenset(names),
@@ -119,5 +134,7 @@ def reads_of(code: types.CodeType) -> CodeReads:
         frozenset(imports),
         whole,
         texts,
+        identities,
+        fails,
         tuple(codes),
     )

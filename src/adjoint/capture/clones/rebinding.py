@@ -426,7 +426,7 @@ def rebound(function: Any) -> Clone:
     """Any callable with its names rebound as far as they can be reached."""
     if type(function) is types.FunctionType:
         if (function.__module__ or "").startswith("adjoint.capture."):
-            return Clone(function, False, ())  # a stand-in
+            return Clone(function)  # a stand-in
         known = known_clone(function)
         if known is None and shadow_of(function) is None:
             known = clone(function)

@@ -181,6 +181,8 @@ class ShadowErrstate(np.errstate):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._ignores = "ignore" in kwargs.values()
+        if any(each != "ignore" for each in kwargs.values()):
+            note_effect("it asks for warnings or errors of floating-point arithmetic")
         self._trace: Any = None
         self._first = 0
 

@@ -20,7 +20,7 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base.errors import AdjointError
-from adjoint.capture.clones.reaching import is_users_kind
+from adjoint.capture.clones.reaching import is_users_class, is_users_kind
 from adjoint.capture.facts.purity import is_pure_module
 from adjoint.capture.facts.writing import Absent, Writer
 from adjoint.capture.recording.traced import Traced
@@ -30,6 +30,7 @@ _ATOMS: Final = frozenset({type(None), bool, int, float, complex, str})
 _MOST_ATOMS: Final = 100_000
 _MADE_IN_PYTHON: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 _BUFFERED: Final = "biufc"
+_BARE: Final = frozenset({"abc", "typing", "enum", "builtins", "typing_extensions"})
 _ROOMS: Final = ("spaces", "maps", "tensors", "manifolds")
 # Which attributes of objects of this package are facts, where not all are or none.
 PARTS: dict[type, tuple[str, ...]] = {}
@@ -42,7 +43,7 @@ class Surveying(ABC):
 
     writer: Writer
     seen: dict[int, tuple[Any, str]]
-    changing: list[str]
+    changing: list[tuple[str, bool]]
     bytes: int
     whole: bool
 
@@ -62,23 +63,28 @@ class Surveying(ABC):
     def class_facts(self, value: type) -> None:
         """What the user's classes among a class and those above it define."""
 
-    def once(self, value: Any, expression: str, where: str, changing: bool = False) -> str | None:
-        """A name for an object; None where it was met before, and must be the same one."""
+    def once(
+        self, value: Any, expression: str, where: str, changing: bool | None = None
+    ) -> str | None:
+        """A name for an object; None where it was met before, and must be the same one.
+
+        changing: for what can change, whether it may be told from its equals without `is`.
+        """
         known = self.seen.get(id(value))
         if known is not None:
             self.writer.demand(f"{expression} is not {known[1]}", where, "the same object")
             return None
         name = self.writer.let(expression)
         self.seen[id(value)] = (value, name)
-        if changing:
-            self.changing.append(name)
+        if changing is not None:
+            self.changing.append((name, changing))
         return name
 
     def exactly(self, value: Any, expression: str, where: str, what: str = "identity") -> None:
         """It must be this very object."""
         self.writer.demand(f"{expression} is not {self.writer.constant(value)}", where, what)
 
-    def cell(self, cell: Any, expression: str, where: str, own: bool = False) -> None:
+    def cell(self, cell: Any, expression: str, where: str, traced: bool = False) -> None:
         """What a cell of a closure holds."""
         try:
             content = cell.cell_contents
@@ -86,8 +92,7 @@ class Surveying(ABC):
             self.writer.demand(f"not unbound({expression})", where, "not bound yet")
             self.writer.values["unbound"] = _is_unbound
             return
-        if not own or not _is_own(content):
-            self.visit(content, f"{expression}.cell_contents", where)
+        self.visit(content, f"{expression}.cell_contents", where, traced)
 
     def _own_object(self, value: Any, expression: str, where: str) -> None:
         """An object of this package's, which is not kept alive."""
@@ -107,11 +112,11 @@ class Surveying(ABC):
         if kind in PARTS:
             for name in PARTS[kind]:
                 self.visit(getattr(value, name), f"{expression}.{name}", where)
-        elif room is not None and room not in _ROOMS:
-            self._own_object(value, expression, where)
         elif isinstance(value, enum.Enum):
             self.exactly(value, expression, where, "member")
             self.class_facts(kind)
+        elif room is not None and room not in _ROOMS:
+            self._own_object(value, expression, where)
         elif isinstance(value, (np.generic, np.dtype)):
             _immutable(self, value, expression, where, traced)
         elif isinstance(value, np.ndarray):
@@ -131,12 +136,6 @@ def _room(kind: type) -> str | None:
     if first != "adjoint" or issubclass(kind, AdjointError):
         return None
     return rest.partition(".")[0]
-
-
-def _is_own(value: Any) -> bool:
-    """Whether something is this package's own, and no space or map."""
-    room = _room(type(value))
-    return room is not None and room not in _ROOMS and type(value) not in PARTS
 
 
 def _is_unbound(cell: Any) -> bool:
@@ -182,7 +181,7 @@ def _short(value: Any) -> str:
 
 
 def _array(survey: Surveying, value: Any, expression: str, where: str, _: bool) -> None:
-    name = survey.once(value, expression, where, changing=True)
+    name = survey.once(value, expression, where, changing=False)
     if name is None:
         return
     survey.bytes += value.nbytes
@@ -195,14 +194,13 @@ def _array(survey: Surveying, value: Any, expression: str, where: str, _: bool) 
     writer, flags = survey.writer, value.flags
     dtype = writer.constant(value.dtype)
     unlike = (
-        f"type({name}) is not ndarray or {name}.flags.num != {flags.num} "
-        f"or ({name}.dtype is not {dtype} and {name}.dtype != {dtype}) "
+        f"type({name}) is not ndarray or ({name}.dtype is not {dtype} and {name}.dtype != {dtype}) "
         f"or {name}.shape != {value.shape}"
     )
-    if not (flags.c_contiguous or flags.f_contiguous):
+    buffered = value.dtype.kind in _BUFFERED
+    if not (flags.c_contiguous and buffered):  # as the comparison of buffers asks for
         unlike += f" or {name}.strides != {value.strides}"
     writer.demand(unlike, where, f"an array {value.dtype}{list(value.shape)}")
-    buffered = value.dtype.kind in _BUFFERED
     if flags.c_contiguous and buffered:  # the bytes are compared where they are
         kept = writer.constant(bytearray(value.tobytes()))
         writer.demand(f"{kept} != {name}", where, "its contents")
@@ -219,7 +217,8 @@ def _array(survey: Surveying, value: Any, expression: str, where: str, _: bool) 
 
 def _row(survey: Surveying, value: Any, expression: str, where: str, traced: bool) -> None:
     """A list, a tuple, a set or the like: its entries in their order."""
-    name = survey.once(value, expression, where, changing=not isinstance(value, tuple))
+    changing = None if isinstance(value, tuple) else False
+    name = survey.once(value, expression, where, changing)
     if name is None:
         return
     writer, kind = survey.writer, type(value)
@@ -256,7 +255,7 @@ def _atoms(survey: Surveying, entries: list[Any], expression: str, where: str) -
 
 
 def _mapping(survey: Surveying, value: Any, expression: str, where: str, traced: bool) -> None:
-    name = survey.once(value, expression, where, changing=True)
+    name = survey.once(value, expression, where, changing=False)
     if name is None:
         return
     kind = survey.writer.constant(type(value))
@@ -323,13 +322,15 @@ def _contents(survey: Surveying, value: Any, name: str, where: str, traced: bool
     ]
     if not bases:
         return True
+    if isinstance(value, types.SimpleNamespace):
+        return True
     if isinstance(value, dict):
         _items(survey, value, name, where, traced)
     elif isinstance(value, (list, tuple, set, frozenset, collections.deque)):
         survey.writer.demand(f"len({name}) != {len(value)}", where, f"{len(value)} entries")
         _entries(survey, value, name, where, traced)
     elif isinstance(value, (int, float, complex, str)):
-        plain = next(each for each in (int, float, complex, str) if isinstance(value, each))
+        plain: Any = next(each for each in (int, float, complex, str) if isinstance(value, each))
         survey.writer.values[plain.__name__] = plain
         survey.visit(plain(value), f"{plain.__name__}({name})", where)
     else:
@@ -347,12 +348,23 @@ def _inside(
     if not (ours and kept):
         keys = writer.constant(frozenset(inside))
         writer.demand(f"{name}.keys() != {keys}", where, "which attributes there are")
-    if is_users_kind(kind) and not traced:
+    named = is_users_kind(kind) or kind is types.SimpleNamespace
+    if named and not traced and not _inherits_code(kind):
         survey.hold(value, inside, name, where)
         return
     for each in inside:
         if not (ours and each in kept):
             survey.visit(inside[each], f"{name}[{each!r}]", f"{where}.{each}", traced)
+
+
+def _inherits_code(kind: type) -> bool:
+    """Whether methods that are not the user's may ask an object for any attribute."""
+    return any(
+        type(member) is types.FunctionType
+        for each in kind.__mro__
+        if not is_users_class(each) and each.__module__ not in _BARE
+        for member in each.__dict__.values()
+    )
 
 
 def _of_class(kind: type, name: str) -> Any:
@@ -407,6 +419,11 @@ def _is_machine_code(value: Any) -> bool:
     return (getattr(value, "__module__", None) or "").startswith("adjoint.")
 
 
+def _getter(survey: Surveying, value: Any, expression: str, where: str, _: bool) -> None:
+    survey.whole = True  # it may ask for any attribute
+    survey.exactly(value, expression, where)
+
+
 def _not_comparable(survey: Surveying, value: Any, expression: str, where: str, _: bool) -> None:
     survey.hinder(f"a {type(value).__name__} cannot be compared", where)
 
@@ -419,7 +436,7 @@ KINDS_OF_VALUE: Final[dict[type, Look]] = {
     **dict.fromkeys((type(None), bool, type(Ellipsis), type(NotImplemented)), _single),
     **dict.fromkeys((int, float, complex, str, bytes, slice, range), _immutable),
     **dict.fromkeys((fractions.Fraction, decimal.Decimal, datetime.date), _immutable),
-    **dict.fromkeys((datetime.datetime, datetime.timedelta), _immutable),
+    datetime.timedelta: _immutable,
     **dict.fromkeys((np.float64, np.float32, np.int64, np.bool_, np.complex128), _immutable),
     np.ndarray: _array,
     **dict.fromkeys((list, tuple, set, frozenset, collections.deque), _row),
@@ -435,8 +452,10 @@ KINDS_OF_VALUE: Final[dict[type, Look]] = {
     **dict.fromkeys((classmethod, staticmethod), _parts("__func__")),
     functools.cached_property: _parts("func"),
     functools.partialmethod: _parts("func", "args", "keywords"),
-    **dict.fromkeys((operator.itemgetter, operator.attrgetter), _identical),
+    operator.itemgetter: _identical,
+    operator.attrgetter: _getter,
     operator.methodcaller: _not_comparable,
     types.GeneratorType: _not_comparable,
+    types.SimpleNamespace: _instance,
     Traced: _traced,
 }

@@ -29,7 +29,7 @@ _IMPURE_MODULES: Final = (
 )
 _IMPURE_NAMES: Final = frozenset(
     {
-        *("DataSource", "errstate", "fromfile", "fromregex", "genfromtxt", "get_printoptions"),
+        *("DataSource", "fromfile", "fromregex", "genfromtxt", "get_printoptions"),
         *("getbufsize", "geterr", "geterrcall", "info", "load", "loadtxt", "memmap", "random"),
         *("open_memmap", "printoptions", "save", "savetxt", "savez", "savez_compressed"),
         *("set_printoptions", "setbufsize", "seterr", "seterrcall", "show_config", "show_runtime"),
@@ -85,7 +85,6 @@ def effect_of(value: Any) -> str | None:
     return kind_effect(kind)
 
 
-@functools.lru_cache(maxsize=4096)
 def kind_effect(kind: type) -> str | None:
     """Why objects of a class are not known to be pure."""
     if kind.__module__ == "builtins" or issubclass(kind, types.ModuleType):

@@ -19,7 +19,7 @@ import numpy as np
 from adjoint.base.errors import DroppedDerivativeError, StaleValueWarning
 from adjoint.capture.bytecode.code import reads_of
 from adjoint.capture.clones.reaching import is_users_kind
-from adjoint.capture.clones.rebinding import Rebound, is_users_module
+from adjoint.capture.clones.rebinding import Rebound, is_users, is_users_module
 from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import peek
 from adjoint.capture.recording.escape import carries_derivative
@@ -76,10 +76,9 @@ class _Search:
             self._set(value)
         elif isinstance(value, (tuple, frozenset)):
             self.waiting += value
-        elif isinstance(value, type):
-            if is_users_kind(value):
-                self._class(value)
-        elif not kind.__module__.startswith("adjoint."):
+        elif isinstance(value, type) and is_users_kind(value):
+            self._class(value)
+        if is_users_kind(kind) or kind is types.SimpleNamespace:
             self._object(value)
 
     def _function(self, value: Any) -> None:
@@ -91,8 +90,10 @@ class _Search:
             new = self._new(content)
             if new is not content:
                 cell.cell_contents = new
-        self.waiting += [value.__dict__, value.__defaults__, value.__kwdefaults__]
         names: Any = value.__globals__
+        if not (is_users(value) or type(names) is Rebound):
+            return
+        self.waiting += [value.__dict__, value.__defaults__, value.__kwdefaults__]
         names = names.original if type(names) is Rebound else names
         reads = reads_of(value.__code__)
         self._names(names, reads.names)
@@ -111,18 +112,14 @@ class _Search:
 
     def _mapping(self, value: dict[Any, Any]) -> None:
         keys = list(value)
-        if any(type(key) is Traced or isinstance(key, tuple) for key in keys):
-            names = [self._new(key) for key in keys]
-            if any(map(_differ, names, keys)):
-                items = [
-                    (name, self._new(value[key])) for name, key in zip(names, keys, strict=True)
-                ]
-                value.clear()
-                value.update(items)
-                return
-        for key in keys:
-            new = self._new(value[key])
-            if new is not value[key]:
+        if any(type(key) is Traced for key in keys):
+            items = [(self._new(key), self._new(each)) for key, each in value.items()]
+            value.clear()
+            value.update(items)
+            return
+        for key, each in list(value.items()):
+            new = self._new(each)
+            if new is not each:
                 value[key] = new
 
     def _set(self, value: set[Any]) -> None:
@@ -163,8 +160,8 @@ class _Search:
             new = tuple([self._new(each) for each in value])
             return new if any(map(_differ, new, value)) else value
         if isinstance(value, tuple) and hasattr(kind, "_make"):
-            new = [self._new(each) for each in value]
-            return kind._make(new) if any(map(_differ, new, value)) else value
+            parts = [self._new(each) for each in value]
+            return kind._make(parts) if any(map(_differ, parts, value)) else value
         if kind is np.ndarray and value.dtype.hasobject:
             for place, each in enumerate(value.flat):
                 value.flat[place] = self._new(each)

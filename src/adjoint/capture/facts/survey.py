@@ -56,8 +56,9 @@ class With(NamedTuple):
 class Survey(Surveying):
     """The facts of a function and its arguments.
 
-    function: the user's, or `With` something else. traced: which positional arguments hold arrays and
-    numbers that are inputs; None for all arguments.
+    function: the user's, or `With` something else. traced: which positional arguments hold arrays
+    and numbers that are inputs; None for all arguments. cells: names in the function's closure
+    whose contents are inputs.
     """
 
     def __init__(
@@ -66,15 +67,19 @@ class Survey(Surveying):
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         traced: frozenset[int] | None,
+        cells: frozenset[str] = frozenset(),
     ) -> None:
         self.writer = Writer()
+        self._inputs = cells  # until the function has been looked at, which is first
+        self._own_input: Any = None
         self.hindrances: list[Hindrance] = []
         self.codes: dict[int, types.CodeType] = {}
         self.attributes: set[str] = set()
-        self.whole = self.texts = False
+        self.whole = self.texts = self.identities = self.fails = False
+        self._plain_functions: list[tuple[str, str]] = []  # that have no attributes, in the check
         self.bytes = 0
         self.seen: dict[int, tuple[Any, str]] = {}
-        self.changing: list[str] = []
+        self.changing: list[tuple[str, bool]] = []
         self._entered: set[tuple[int, int]] = set()
         self._names: set[tuple[int, str]] = set()
         self._builtins: dict[int, tuple[Any, dict[str, None]]] = {}
@@ -91,6 +96,10 @@ class Survey(Surveying):
         self.check: Check = self.writer.check() if not self.hindrances else _never
         # What was looked at is let go of: arrays that one name alone refers to may be written into.
         self.seen, self._holders = {}, []
+
+    def check_but_types(self) -> Check:
+        """The check without the types of arrays that are inputs, for who checks them as well."""
+        return self.writer.check(typed=False)
 
     @property
     def facts(self) -> list[Any]:
@@ -153,6 +162,7 @@ class Survey(Surveying):
         writer = self.writer
         kind = type(value)
         if kind is np.ndarray:
+            start = len(writer.lines)
             name = writer.let(expression)
             dtype, shape = writer.constant(value.dtype), value.shape
             unlike = f"type({name}) is not ndarray or {name}.shape != {shape}"
@@ -161,6 +171,8 @@ class Survey(Surveying):
                 where,
                 f"type {value.dtype}{list(shape)}",
             )
+            if shape:
+                writer.typed.update(range(start, len(writer.lines)))
         else:
             unlike = f"type({expression}) is not {writer.constant(kind)}"
             writer.demand(unlike, where, f"type {kind.__name__}")
@@ -168,6 +180,8 @@ class Survey(Surveying):
     # --- functions -------------------------------------------------------------------------------
 
     def _function(self, value: Any, expression: str, where: str) -> None:
+        if value is self._own_input:
+            self.hinder("it refers to itself, and to data that change from call to call", where)
         name = self.once(value, expression, where)
         if name is None:
             return
@@ -178,6 +192,8 @@ class Survey(Surveying):
         ours = is_ours(value)
         if not (ours or is_users(value)):
             writer.demand(f"{name} is not {writer.constant(value)}", where, "function")
+            if hasattr(value, "registry"):
+                self.hinder("functions of singledispatch are not compared", where)
             if "__wrapped__" in value.__dict__ or value.__closure__:
                 self._wrapped(value, name, where)
             return
@@ -192,8 +208,10 @@ class Survey(Surveying):
         unlike = f"{name}.__globals__ is not {writer.constant(value.__globals__)}"
         writer.demand(unlike, where, "module")
         self._defaults(value, name, where)
+        inputs, self._inputs = self._inputs, frozenset()
+        self._own_input = value if inputs else self._own_input
         for number, (free, cell) in enumerate(zip(value.__code__.co_freevars, cells, strict=True)):
-            self.cell(cell, f"{closure}[{number}]", free)
+            self.cell(cell, f"{closure}[{number}]", free, free in inputs)
         self._attributes_of_function(value, name, where)
         self._enter(value.__code__, value.__globals__)
 
@@ -207,7 +225,7 @@ class Survey(Surveying):
             keys = self.writer.constant(frozenset(value.__dict__))
             self.writer.demand(f"{writer_name}.keys() != {keys}", where, "attributes")
         else:
-            self.writer.demand(f"{name}.__dict__", where, "attributes")
+            self._plain_functions.append((name, where))
 
     def _own_cells(self, value: Any, closure: str, where: str) -> None:
         """What one of this package's functions closes over: the user's functions and plain data.
@@ -221,7 +239,7 @@ class Survey(Surveying):
                 content = content_of(cell)
                 users = type(content) is types.FunctionType and not is_ours(content)
                 place = content.__qualname__ if users else f"{where} ({free})"
-                self.cell(cell, f"{closure}[{number}]", place, own=True)
+                self.cell(cell, f"{closure}[{number}]", place)
 
     def _wrapped(self, value: Any, name: str, where: str) -> None:
         """The user's functions within one of a library, as `contextmanager` makes them."""
@@ -240,6 +258,8 @@ class Survey(Surveying):
         self.codes.update({id(each): each for each in reads.codes})
         self.attributes |= reads.attributes
         self.whole, self.texts = self.whole or reads.whole, self.texts or reads.texts
+        self.identities = self.identities or reads.identities
+        self.fails = self.fails or reads.fails
         for name in sorted(reads.names):
             self._name(names, name, name in reads.bare)
         for chain in sorted(reads.chains, key=len):
@@ -355,6 +375,8 @@ class Survey(Surveying):
     def _wanted(self, holder: Holder) -> list[str]:
         inside = holder.inside
         if isinstance(holder.value, types.ModuleType):
+            if self.whole and is_users_module(holder.value):
+                return sorted(name for name in inside if not name.startswith("__"))
             return sorted(self.attributes.intersection(inside))
         if not holder.shared:
             return [name for name in inside if self.whole or name in self.attributes]
@@ -406,8 +428,12 @@ class Survey(Surveying):
         unlike = f"{current}() is not {errors} and geterr() != {writer.constant(np.geterr())}"
         writer.values["geterr"] = np.geterr
         writer.demand(unlike, "np.errstate", "what is done about floating-point errors")
-        if len(self.changing) > 1:
-            unlike = f"not distinct({', '.join(self.changing)})"
+        if self.whole or self.fails:  # else an attribute that is not there would be an error
+            for name, where in self._plain_functions:
+                writer.demand(f"{name}.__dict__", where, "no attributes")
+        objects = [name for name, thing in self.changing if thing or self.identities]
+        if len(objects) > 1:
+            unlike = f"not distinct({', '.join(objects)})"
             writer.demand(unlike, "objects", "that no two are one")
 
 
@@ -429,9 +455,9 @@ class Holder:
         self.done: set[str] = set()
 
 
-_FLOATING_POINT: Final[Any] = getattr(
-    getattr(np._core.umath, "_extobj_contextvar", None), "get", np.geterr
-)
+# What NumPy keeps the settings in, where that can be had in less time than `np.geterr` takes.
+_umath: Any = sys.modules.get("numpy._core.umath")
+_FLOATING_POINT: Final[Any] = getattr(getattr(_umath, "_extobj_contextvar", None), "get", np.geterr)
 _CODE: Final = frozenset({types.FunctionType, property, classmethod, staticmethod})
 _SLOTS: Final = frozenset(
     {types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType}

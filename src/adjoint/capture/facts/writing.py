@@ -6,6 +6,7 @@ program. The text of the function is our own; the values stand beside it.
 
 from __future__ import annotations
 
+import decimal
 import struct
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
@@ -42,6 +43,7 @@ class Writer:
             "Absent": Absent,
             "distinct": distinct,
         }
+        self.typed: set[int] = set()  # lines that are about types of arrays that are inputs
         self._names: dict[int, str] = {}
         self._count = 0
 
@@ -69,9 +71,10 @@ class Writer:
         self.lines.append(f"if {unlike}: return {len(self.facts)}")
         self.facts.append(Fact(where, what))
 
-    def check(self) -> Check:
-        """The function."""
-        body = "\n".join(f"        {line}" for line in self.lines) or "        pass"
+    def check(self, typed: bool = True) -> Check:
+        """The function; without the types of arrays that are inputs if not `typed`."""
+        lines = [x for n, x in enumerate(self.lines) if typed or n not in self.typed]
+        body = "\n".join(f"        {line}" for line in lines) or "        pass"
         text = (
             f"def check(function, args, kwargs):\n    try:\n{body}\n"
             "    except (AttributeError, IndexError, KeyError, TypeError, ValueError):\n"
@@ -79,7 +82,7 @@ class Writer:
             "    return None\n"
         )
         exec(compile(text, "<adjoint facts>", "exec"), self.values)  # our own text
-        made: Check = self.values["check"]
+        made: Check = self.values.pop("check")
         return made
 
 
@@ -96,9 +99,11 @@ def same(one: Any, other: Any) -> bool:
     if isinstance(one, complex):
         return same(one.real, other.real) and same(one.imag, other.imag)
     if isinstance(one, np.generic):
-        return one.dtype == other.dtype and one.tobytes() == other.tobytes()
+        return bool(one.dtype == other.dtype and one.tobytes() == other.tobytes())
     if isinstance(one, (tuple, frozenset)):
         return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, decimal.Decimal):
+        return bool(one.as_tuple() == other.as_tuple())
     if isinstance(one, slice):
         return same((one.start, one.stop, one.step), (other.start, other.stop, other.step))
     return bool(one == other)

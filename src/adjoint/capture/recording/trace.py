@@ -396,8 +396,8 @@ def same_memory(one: Any, other: np.ndarray[Any, Any]) -> bool:
         return bool(one.tobytes() == other.tobytes())
     words = [each.reshape(-1).view(np.uint8) for each in (one, other)]
     even = len(words[0]) & ~7
-    whole = [each[:even].view(np.uint64) for each in words]
-    return bool(np.array_equal(*whole)) and bool(np.array_equal(words[0][even:], words[1][even:]))
+    first, second = (each[:even].view(np.uint64) for each in words)
+    return np.array_equal(first, second) and np.array_equal(words[0][even:], words[1][even:])
 
 
 # --- the captures under way in this thread --------------------------------------------------------
