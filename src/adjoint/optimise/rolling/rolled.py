@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from adjoint.optimise.rolling.blocks import Before, Block, Uses, block_at, block_of
+from adjoint.optimise.rolling.blocks import Before, Block, Uses, block_of
 from adjoint.optimise.rolling.runs import Run, codes, runs
 from adjoint.optimise.rolling.writing import Loop, Refused, Stacks, part
 from adjoint.primitives.control_flow import SCAN
@@ -119,7 +119,8 @@ class _Rolled:
         }
         last = [block.rounds - 1]
         if any(used == last and key not in carried for key, used in block.used.items()):
-            return block_at(self.uses, block.start, block.rounds - 1, block.period)
+            shorter = Run(block.start, block.stop - block.period, block.period)
+            return block_of(self.uses, shorter, FEWEST_ROUNDS - 1)
         return block
 
     def _rename(self, atom: Atom) -> Atom:

@@ -104,8 +104,8 @@ class Loop:
             self._following(chain, n) for chain in self.chains for n in range(len(chain.inputs))
         ]
         begin = [self.rename(atom) for chain in self.chains for atom in chain.begin]
-        if not carried and not stacked:
-            return {}  # nobody wants any of it
+        if not carried and not stacked:  # no more is wanted than what is the same in all rounds
+            return self._replaced((), (), 0)
         if self.counter is not None:
             self.body.origin, self.body.derived = None, True
             carried.append(self.counter)
