@@ -62,7 +62,7 @@ def bound_otherwise_once(x: Any) -> Any:
     for k in range(300):
         if k == 3:
             before = y
-        y = y * 0.97 + 0.1 * before
+        y = y * 0.87 + 0.1 * before
         if k != 2:
             before = y
     return y, before

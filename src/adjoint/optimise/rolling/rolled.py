@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Sequence
 from typing import Final
 
 from adjoint.optimise.rolling.blocks import Before, Block, Uses, block_of
-from adjoint.optimise.rolling.runs import Run, codes, runs
+from adjoint.optimise.rolling.runs import Run, codes, codes_with_makers, runs
 from adjoint.optimise.rolling.writing import Loop, Refused, Stacks, part
 from adjoint.primitives.control_flow import SCAN
 from adjoint.primitives.expression import Expression
@@ -32,19 +32,17 @@ def roll(program: Program) -> Program:
         if _size(program.equations) < FEWEST_EQUATIONS:
             break
         equations = program.equations
-        found = [
-            run
-            for run in runs(codes(equations))
-            if _pays(equations, run.start, run.rounds, run.period)
-        ]
-        rolled = _Rolled(program).rolled(found) if found else program
+        numbers = codes(equations)
+        found = [run for run in runs(numbers) if _pays(equations, *run)]
+        rolled = _Rolled(program, numbers).rolled(found) if found else program
         if rolled is program:
             break
         program = rolled
     return program
 
 
-def _pays(equations: Sequence[Equation], start: int, rounds: int, period: int) -> bool:
+def _pays(equations: Sequence[Equation], start: int, stop: int, period: int) -> bool:
+    rounds = (stop - start) // period
     if rounds < FEWEST_ROUNDS:
         return False
     return rounds * _size(equations[start : start + period]) >= FEWEST_EQUATIONS
@@ -59,8 +57,9 @@ def _size(equations: Sequence[Equation]) -> int:
 class _Rolled:
     """Writes the rolled program."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, numbers: Sequence[int]) -> None:
         self.program = program
+        self.numbers = numbers  # of the equations, see `codes`
         self.uses = Uses(program)
         self.builder = Builder()
         self.builder.inputs = list(program.inputs)
@@ -97,18 +96,37 @@ class _Rolled:
     def _blocks(self, found: Sequence[Run]) -> list[Block]:
         """Blocks that do not overlap, in order; inner loops before those around them."""
         chosen: list[Block] = []
-        for run in found:
-            if all(run.stop <= each.start or each.stop <= run.start for each in chosen):
-                block = self._block(run)
-                if block is not None:
-                    chosen.append(block)
+        split: set[tuple[int, int]] = set()
+        waiting = deque(found)
+        while waiting:
+            run = waiting.popleft()
+            if any(run.start < each.stop and each.start < run.stop for each in chosen):
+                continue
+            block = self._block(run)
+            if block is not None:
+                chosen.append(block)
+            elif run in found and (run.start, run.stop) not in split:
+                split.add((run.start, run.stop))
+                waiting.extendleft(reversed(self._longer(run)))
         return sorted(chosen, key=lambda block: block.start)
+
+    def _longer(self, run: Run) -> list[Run]:
+        """Runs within a run, of rounds between which the dataflow repeats too."""
+        makers = self.uses.maker
+        operands: list[list[int | None]] = []
+        for equation in self.program.equations[run.start : run.stop]:
+            made = [makers.get(x) if isinstance(x, Variable) else None for x in equation.inputs]
+            inside = [each[0] - run.start if each is not None else -1 for each in made]
+            operands.append([place if place >= 0 else None for place in inside])
+        numbers = codes_with_makers(self.numbers[run.start : run.stop], operands)
+        found = [Run(run.start + r.start, run.start + r.stop, r.period) for r in runs(numbers)]
+        return [r for r in found if _pays(self.program.equations, *r)]
 
     def _block(self, run: Run) -> Block | None:
         """The block, without its last round if more of that is used than is carried anyway."""
         block = block_of(self.uses, run, FEWEST_ROUNDS)
         if block is None or not _pays(
-            self.program.equations, block.start, block.rounds, block.period
+            self.program.equations, block.start, block.stop, block.period
         ):
             return None
         carried = {

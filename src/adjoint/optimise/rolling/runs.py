@@ -54,6 +54,20 @@ def codes(equations: Sequence[Equation]) -> list[int]:
     return found
 
 
+def codes_with_makers(codes: Sequence[int], operands: Sequence[Sequence[int | None]]) -> list[int]:
+    """Numbers that tell equations apart by how far back their operands are made, too.
+
+    operands: of each equation, where its operands are made; None for what is made elsewhere. A name
+    that is bound to something else every tenth round repeats every ten rounds, not every round.
+    """
+    known: dict[Any, int] = {}
+    found = []
+    for number, (code, makers) in enumerate(zip(codes, operands, strict=True)):
+        deltas = [None if maker is None else number - maker for maker in makers]
+        found.append(known.setdefault((code, *deltas), len(known)))
+    return found
+
+
 def _form(entry: Any) -> Any:
     """What an entry of an index has in all rounds."""
     return None if isinstance(entry, int) else (len(range(*entry)), entry[2])
