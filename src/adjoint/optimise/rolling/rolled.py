@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Sequence
+from itertools import islice
 from typing import Final
 
 from adjoint.optimise.rolling.blocks import Before, Block, Uses, block_of
@@ -11,7 +12,7 @@ from adjoint.optimise.rolling.runs import Run, codes, codes_with_makers, runs
 from adjoint.optimise.rolling.writing import Loop, Refused, Stacks, part
 from adjoint.primitives.control_flow import SCAN
 from adjoint.primitives.expression import Expression
-from adjoint.primitives.slicing import concatenate, take
+from adjoint.primitives.slicing import CONCATENATE, STACK, concatenate, take
 from adjoint.primitives.structure import permute, reshape
 from adjoint.program import Atom, Builder, Equation, Program, Variable
 
@@ -165,47 +166,64 @@ class _Rolled:
 
     def _join(self, equation: Equation) -> bool:
         """Join rows that a loop has stacked, if there are many: they lie in one array already."""
-        axis = equation.params["axis"]
+        axis, stacks = equation.params["axis"], equation.primitive is STACK
+        atoms = equation.inputs
+        stretches: dict[int, list[Atom]] = {}
+        passed = 0
+        while passed < len(atoms):
+            rows = self._stretch(atoms, passed)
+            if len(rows) > 1:
+                stretches[passed] = rows
+            passed += max(len(rows), 1)
+        if not stretches:
+            return False
         parts: list[Expression] = []
         passed = 0
-        while passed < len(equation.inputs):
-            found = self._stretch(equation.inputs[passed:], axis)
-            if found is None:
-                atom = self._rename(equation.inputs[passed])
-                parts.append(Expression(self.builder, atom))
-                passed += 1
-            else:
-                parts.append(found[0])
-                passed += found[1]
-        if len(parts) == len(equation.inputs):
-            return False
+        while passed < len(atoms):
+            shape = atoms[passed].type.shape
+            if passed in stretches:
+                rows = stretches[passed]
+                parts.append(self._rows_along(rows, shape, axis, stacks))
+                passed += len(rows)
+                continue
+            x = Expression(self.builder, self._rename(atoms[passed]))
+            parts.append(reshape(x, (*shape[:axis], 1, *shape[axis:])) if stacks else x)
+            passed += 1
         whole = concatenate(parts, axis) if len(parts) > 1 else parts[0]
         self.names[equation.outputs[0]] = whole.atom
         return True
 
-    def _stretch(self, atoms: Sequence[Atom], axis: int) -> tuple[Expression, int] | None:
-        """The longest beginning of these that are rows in order, joined, and how many they are."""
+    def _stretch(self, atoms: Sequence[Atom], start: int) -> list[Atom]:
+        """The longest stretch of these, from here on, that are rows of one array, evenly spaced."""
         rows: list[Atom] = []
-        for atom in atoms:
+        step = place = 0
+        array: Variable | None = None
+        for atom in islice(atoms, start, None):
             maker = self.reshaped.get(atom) if isinstance(atom, Variable) else None
             row = atom if maker is None else maker.inputs[0]
-            alike = atom.type is atoms[0].type and row.type is (rows[0] if rows else row).type
-            if not alike or row not in self.stacks.rows:
+            known = self.stacks.rows.get(row) if isinstance(row, Variable) else None
+            if known is None or atom.type is not atoms[start].type:
                 break
+            if rows and (known[0] is not array or row.type is not rows[0].type):
+                break
+            if rows and (known[1] == place or (len(rows) > 1 and known[1] - place != step)):
+                break
+            step = known[1] - place
+            array, place = known
             rows.append(row)
-            if len(rows) > 1 and self.stacks.progression(rows[-2:]) is None:
-                rows.pop()
-                break
-        while len(rows) > 2 and self.stacks.progression(rows) is None:
-            rows.pop()
-        found = self.stacks.progression(rows) if len(rows) > 1 else None
-        if found is None:
-            return None
-        shape = atoms[0].type.shape
+        return rows
+
+    def _rows_along(
+        self, rows: Sequence[Atom], shape: tuple[int, ...], axis: int, stacks: bool
+    ) -> Expression:
+        """Rows in order, each of this shape, stacked or joined along an axis."""
+        found = self.stacks.progression(rows)
+        assert found is not None  # see `_stretch`
         x = reshape(part(self.builder, *found), (len(rows), *shape))
-        order = (*range(1, axis + 1), 0, *range(axis + 1, len(shape) + 1))
-        joined = (*shape[:axis], len(rows) * shape[axis], *shape[axis + 1 :])
-        return reshape(permute(x, order), joined), len(rows)
+        x = permute(x, (*range(1, axis + 1), 0, *range(axis + 1, len(shape) + 1)))
+        if stacks:
+            return x
+        return reshape(x, (*shape[:axis], len(rows) * shape[axis], *shape[axis + 1 :]))
 
     def _copy(self, equations: Sequence[Equation]) -> None:
         for equation in equations:
@@ -213,7 +231,7 @@ class _Rolled:
             if self._is_row(equation):
                 self.reshaped[equation.outputs[0]] = equation
                 continue
-            if equation.primitive.name == "concatenate" and self._join(equation):
+            if equation.primitive in (CONCATENATE, STACK) and self._join(equation):
                 continue
             inputs = tuple(map(self._rename, equation.inputs))
             if inputs != equation.inputs:

@@ -24,8 +24,7 @@ from adjoint.primitives.conversion import cast
 from adjoint.primitives.custom import CONSTANT, Constant
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.gathering import GATHER
-from adjoint.primitives.slicing import concatenate, take
-from adjoint.primitives.structure import reshape
+from adjoint.primitives.slicing import stack, take
 from adjoint.primitives.typing_rules import promoted
 from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable, operation
 
@@ -370,8 +369,7 @@ def part(builder: Builder, array: Atom, entry: tuple[int, int, int]) -> Expressi
 
 def joined(builder: Builder, atoms: Sequence[Atom]) -> Expression:
     """Arrays of one type as the rows of one."""
-    whole = [Expression(builder, atom) for atom in atoms]
-    return concatenate([reshape(x, (1, *x.shape)) for x in whole], 0)
+    return stack([Expression(builder, atom) for atom in atoms], 0)
 
 
 def _parts(index: Any, x: Expression) -> bool:
