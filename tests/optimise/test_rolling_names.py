@@ -27,12 +27,12 @@ def short_loops_too(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     ad.cache_clear()
 
 
-def rolled(function: Callable[[Any], Any]) -> tuple[Program, Program]:
+def rolled(function: Callable[[Any], Any], x: Any = X) -> tuple[Program, Program]:
     """The program of a function and the rolled one; both compute what NumPy does, to the bit."""
-    found = capture_whole(function, (X,), {}, "program")
-    program, values = found.program(), [X, *found.constants]
+    found = capture_whole(function, (x,), {}, "program")
+    program, values = found.program(), [x, *found.constants]
     made = check_program(roll(program))
-    expected = pytrees.flatten(function(X))[0]
+    expected = pytrees.flatten(function(x))[0]
     for each in (program, made):
         for one, other in zip(interpreted(each)(*values), expected, strict=True):
             np.testing.assert_array_equal(one, other)
@@ -129,18 +129,20 @@ WRITTEN = [
 
 
 @pytest.mark.parametrize("function", WRITTEN, ids=lambda each: each.__name__)
-def test_names_bound_in_some_rounds(function: Callable[[Any], Any]) -> None:
-    program, made = rolled(function)
+@pytest.mark.parametrize("x", [X, 0.7], ids=["array", "number"])
+def test_names_bound_in_some_rounds(function: Callable[[Any], Any], x: Any) -> None:
+    program, made = rolled(function, x)
     assert 2 * len(made) < len(program)
 
 
 @pytest.mark.parametrize("function", WRITTEN, ids=lambda each: each.__name__)
-def test_their_gradients(function: Callable[[Any], Any]) -> None:
+@pytest.mark.parametrize("x", [X, 0.7], ids=["array", "number"])
+def test_their_gradients(function: Callable[[Any], Any], x: Any) -> None:
     with ad.config(native=False):
-        expected = ad.grad(scalar(function))(X)
+        expected = ad.grad(scalar(function))(x)
     for native in (None, True):
         with ad.config(native=native):
-            found = ad.grad(scalar(function))(X)
+            found = ad.grad(scalar(function))(x)
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
@@ -189,6 +191,7 @@ def random_names(seed: int) -> Callable[[Any], Any]:
     def function(x: Any) -> Any:
         value = [x * (0.5 + k) for k in range(names)]
         last, kept = [value[0]] * size, []
+        entries = x if np.ndim(x) else [x] * 4
         for k in range(rounds):
             for kind, one, other, *_ in (step for step in steps if step.runs(k)):
                 if kind == 0:
@@ -208,7 +211,7 @@ def random_names(seed: int) -> Callable[[Any], Any]:
                 elif kind == 7:
                     kept.append(value[one] * value[other])
                 else:
-                    value[one] = value[one] - np.cos(last[0]) * x[k % 4]
+                    value[one] = value[one] - np.cos(last[0]) * entries[k % 4]
         return (*value, *last, sum(kept, 0.0), kept[-3:])
 
     return function
@@ -217,6 +220,7 @@ def random_names(seed: int) -> Callable[[Any], Any]:
 @pytest.mark.parametrize("seed", range(60))
 def test_random_names(seed: int) -> None:
     rolled(random_names(seed))
+    rolled(random_names(seed), 0.7)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -226,6 +230,32 @@ def test_gradients_of_random_names(seed: int) -> None:
         expected = ad.grad(function)(X)
     found = ad.grad(function)(X)
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12 * np.abs(expected).max())
+
+
+def test_pythons_numbers_are_carried_and_stacked() -> None:
+    """What the function works with is a Python number in each round, and after the loop."""
+
+    def function(x: Any) -> Any:
+        y, kept = x, []
+        for k in range(200):
+            y = y * (0.5 + 0.001 * k) + x
+            kept.append(y)
+        return y * np.ones(2, np.float32), kept[7] * np.ones(2, np.float32), np.array(kept)
+
+    program, made = rolled(function, 0.7)
+    assert 5 * len(made) < len(program)
+    assert [atom.type.dtype.name for atom in made.outputs] == ["float32", "float32", "float64"]
+
+
+def test_pythons_integers_are_not_carried() -> None:
+    def function(n: Any) -> Any:
+        y = 1
+        for _ in range(150):
+            y = y * n + n
+        return y
+
+    program = capture_whole(function, (1,), {}, "program").program()
+    assert roll(program) is program
 
 
 def test_many_of_them_are_rolled() -> None:

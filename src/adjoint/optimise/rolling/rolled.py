@@ -9,7 +9,7 @@ from typing import Final
 
 from adjoint.optimise.rolling.blocks import Before, Block, Uses, block_of
 from adjoint.optimise.rolling.runs import Run, codes, codes_with_makers, runs
-from adjoint.optimise.rolling.writing import Loop, Refused, Stacks, part
+from adjoint.optimise.rolling.writing import Loop, Refused, Stacks, as_number, part
 from adjoint.primitives.control_flow import SCAN
 from adjoint.primitives.expression import Expression
 from adjoint.primitives.slicing import CONCATENATE, STACK, concatenate, take
@@ -157,7 +157,8 @@ class _Rolled:
             return atom
         array, place = row
         whole = tuple((0, size, 1) for size in array.type.shape[1:])
-        self.names[atom] = take(Expression(self.builder, array), (place, *whole)).atom
+        entry = take(Expression(self.builder, array), (place, *whole)).atom
+        self.names[atom] = as_number(self.builder, entry, atom.type)
         return self.names[atom]
 
     def _is_row(self, equation: Equation) -> bool:
