@@ -372,7 +372,7 @@ def prepare(
         back with it).
     recapture: captures the function once more with the user's lines, to point at one in an error.
     """
-    rolls = settings().native is not False  # on NumPy alone, a loop is slower than its rounds
+    rolls = settings().native is not False  # on NumPy alone, a loop is no faster
     key = (kind, settings().kink, rolls, captured.key)
     found = _cache.get(key)
     if found is not None:
