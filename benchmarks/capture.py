@@ -7,6 +7,7 @@ takes with many of them and with fewer, or none.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -102,14 +103,14 @@ def _steps() -> Table:
     }
     for count in RECORDED:
         steps[f"if y > 1e9, after {count} operations"] = (
-            lambda x, count=count: asking(x, count, QUESTIONS),
-            lambda x, count=count: asking(x, count, 0),
+            partial(asking, count=count, questions=QUESTIONS),
+            partial(asking, count=count, questions=0),
             QUESTIONS,
         )
     for length in LENGTHS:
         steps[f"np.array of {length} numbers, each"] = (
-            lambda x, length=length: collecting(x, length, True),
-            lambda x, length=length: collecting(x, length, False),
+            partial(collecting, count=length, joined=True),
+            partial(collecting, count=length, joined=False),
             length,
         )
     table = Table(["", "captured", "NumPy alone", "on top of NumPy"])
