@@ -30,7 +30,7 @@ from adjoint.capture.clones.shadow_ufuncs import ShadowUfunc
 from adjoint.capture.clones.shadows import ShadowModule
 from adjoint.capture.recording.trace import current
 from adjoint.capture.recording.traced import Traced
-from adjoint.spaces.polynomials.series import KINDS
+from adjoint.spaces.polynomials.bases import KINDS
 
 # Whose attributes are never the user's functions, so that they are looked up at once.
 _DIRECT: Final = frozenset(
