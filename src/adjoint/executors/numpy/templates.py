@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import pairwise
 from keyword import iskeyword
 from typing import Any
 
@@ -292,9 +294,24 @@ def _gather(equation: Equation, operands: Sequence[str], space: Namespace) -> st
     return found if equation.inputs[1].type.ndim else f"{space.name('array', np.array)}({found})"
 
 
+_ENTRY = re.compile(r"x\[(\d+)\]")
+
+
+def _entries(operands: Sequence[str]) -> str | None:
+    """Evenly spaced arguments of a function of very many, as one slice of them."""
+    found = [_ENTRY.fullmatch(each) for each in operands] if len(operands) > 2 else []
+    if not found or None in found:
+        return None
+    numbers = [int(each[1]) for each in found if each is not None]
+    step = numbers[1] - numbers[0]
+    if step < 1 or any(b - a != step for a, b in pairwise(numbers)):
+        return None
+    return f"x[{numbers[0]}:{numbers[-1] + 1}{f':{step}' * (step > 1)}]"
+
+
 def _stack(equation: Equation, operands: Sequence[str], space: Namespace) -> str:
     (output,), axis = equation.outputs, equation.params["axis"]
-    parts = f"({', '.join(operands)},)"
+    parts = _entries(operands) or f"({', '.join(operands)},)"
     if axis:
         return f"{space.name('stack', np.stack)}({parts}, {axis})"
     return f"{space.name('array', np.array)}({parts}, {_dtype(space, output.type.dtype)})"
