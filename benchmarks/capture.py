@@ -22,6 +22,7 @@ from benchmarks.table import Table, duration, ratio
 SHORT, LONG = 1000, 2000
 RECORDED = (10, 1000, 20_000)  # operations before a value is asked for
 QUESTIONS = 100
+ARRAYS = 5
 LENGTHS = (10, 100, 1000, 10_000)  # of arrays made of numbers
 OWN = "adjoint, capture"
 
@@ -54,10 +55,12 @@ def filling(x: Any, count: int) -> Any:
     return y
 
 
-def collecting(x: Any, count: int, joined: bool) -> Any:
-    """An array of so many numbers, or the numbers alone."""
+def collecting(x: Any, count: int, times: int) -> Any:
+    """So many arrays of so many numbers."""
     numbers = [x[k % 2] for k in range(count)]
-    return np.array(numbers) if joined else numbers[-1]
+    for _ in range(times):
+        y = np.array(numbers)
+    return y
 
 
 def run() -> list[Table]:
@@ -109,9 +112,9 @@ def _steps() -> Table:
         )
     for length in LENGTHS:
         steps[f"np.array of {length} numbers, each"] = (
-            partial(collecting, count=length, joined=True),
-            partial(collecting, count=length, joined=False),
-            length,
+            partial(collecting, count=length, times=1 + ARRAYS),
+            partial(collecting, count=length, times=1),
+            ARRAYS * length,
         )
     table = Table(["", "captured", "NumPy alone", "on top of NumPy"])
     for name, (often, seldom, number) in steps.items():
