@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import adjoint as ad
+from adjoint import pipeline
 from adjoint.base import pytrees
 from adjoint.calculus.inspection import capture_whole
 from adjoint.optimise import roll
@@ -261,3 +262,22 @@ def test_pythons_integers_are_not_carried() -> None:
 def test_many_of_them_are_rolled() -> None:
     programs = [rolled(random_names(seed)) for seed in range(60)]
     assert sum(made is not program for program, made in programs) >= 20
+
+
+def test_the_longest_programs_are_rolled_for_numpy_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[bool] = []
+
+    def spied(program: Program) -> Program:
+        made = roll(program)
+        seen.append(made is not program)
+        return made
+
+    monkeypatch.setattr(pipeline, "roll", spied)
+    function = scalar(bound_now_and_then)
+    with ad.config(native=False):
+        expected = ad.grad(function)(X)
+        assert not seen
+        ad.cache_clear()
+        monkeypatch.setattr(pipeline, "_ENDLESS", 500)
+        np.testing.assert_allclose(ad.grad(function)(X), expected, rtol=1e-12)
+    assert seen == [True]
