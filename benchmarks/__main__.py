@@ -22,6 +22,7 @@ CASES = {
     "minors": "benchmarks.minors",
     "checkpoints": "benchmarks.checkpoints",
     "modes": "benchmarks.modes",
+    "unjitted": "benchmarks.unjitted",
     "capture": "benchmarks.capture",
     "compile": "benchmarks.compile_time",
     "import": "benchmarks.import_time",

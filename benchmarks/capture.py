@@ -1,8 +1,13 @@
-"""What it costs to record one operation, from functions of 1000 and 2000 operations."""
+"""What it costs to record one operation, from functions of 1000 and 2000 operations.
+
+The second table is of single steps of a function that is being captured, each from what a function
+takes with many of them and with fewer, or none.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -15,6 +20,10 @@ from benchmarks.peers import installed
 from benchmarks.table import Table, duration, ratio
 
 SHORT, LONG = 1000, 2000
+RECORDED = (10, 1000, 20_000)  # operations before a value is asked for
+QUESTIONS = 100
+ARRAYS = 5
+LENGTHS = (10, 100, 1000, 10_000)  # of arrays made of numbers
 OWN = "adjoint, capture"
 
 
@@ -26,7 +35,39 @@ def chain(x: Any, xp: Any, count: int) -> Any:
     return y
 
 
+def asking(x: Any, count: int, questions: int) -> Any:
+    """So many operations, and then questions."""
+    y = a = x[0]
+    for _ in range(count // 2):
+        y = y * a + a
+    for _ in range(questions):
+        if y > 1e9:
+            y = -y
+    return y
+
+
+def filling(x: Any, count: int) -> Any:
+    """An array in which each entry is read, multiplied and written to the next one."""
+    y = np.zeros(count)
+    y[0] = a = x[0]
+    for i in range(1, count):
+        y[i] = y[i - 1] * a
+    return y
+
+
+def collecting(x: Any, count: int, times: int) -> Any:
+    """So many arrays of so many numbers."""
+    numbers = [x[k % 2] for k in range(count)]
+    for _ in range(times):
+        y = np.array(numbers)
+    return y
+
+
 def run() -> list[Table]:
+    return [_operations(), _steps()]
+
+
+def _operations() -> Table:
     x = np.array([0.3, 0.7])
     makers: dict[str, Callable[[int], Thunk]] = {
         OWN: lambda n: lambda: capture_whole(lambda t: chain(t, np, n), (x,), {}),
@@ -46,7 +87,58 @@ def run() -> list[Table]:
     for name, seconds in each.items():
         whole = times[f"{name}/{SHORT}"]
         table.rows.append([name, duration(seconds), duration(whole), ratio(seconds / each[OWN])])
-    return [table]
+    return table
+
+
+def _steps() -> Table:
+    """For each step: a function that takes it often, one that does not, and how often."""
+    steps: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], int]] = {
+        "an operation on 2 numbers": (
+            lambda x: chain(x, np, LONG),
+            lambda x: chain(x, np, SHORT),
+            LONG - SHORT,
+        ),
+        "y[i] = y[i - 1] * a": (
+            lambda x: filling(x, LONG),
+            lambda x: filling(x, SHORT),
+            LONG - SHORT,
+        ),
+    }
+    for count in RECORDED:
+        steps[f"if y > 1e9, after {count} operations"] = (
+            partial(asking, count=count, questions=QUESTIONS),
+            partial(asking, count=count, questions=0),
+            QUESTIONS,
+        )
+    for length in LENGTHS:
+        steps[f"np.array of {length} numbers, each"] = (
+            partial(collecting, count=length, times=1 + ARRAYS),
+            partial(collecting, count=length, times=1),
+            ARRAYS * length,
+        )
+    table = Table(["", "captured", "NumPy alone", "on top of NumPy"])
+    for name, (often, seldom, number) in steps.items():
+        captured, alone = _difference(often, seldom, number)
+        table.rows.append([name, *map(duration, (captured, alone, max(captured - alone, 0.0)))])
+    return table
+
+
+def _difference(
+    often: Callable[[Any], Any], seldom: Callable[[Any], Any], number: int
+) -> tuple[float, float]:
+    """The seconds of one step, captured and in NumPy alone."""
+    x = np.array([0.3, 0.7])
+    times = medians(
+        {
+            "often": lambda: capture_whole(often, (x,), {}),
+            "seldom": lambda: capture_whole(seldom, (x,), {}),
+            "often alone": lambda: often(x),
+            "seldom alone": lambda: seldom(x),
+        },
+        seconds=1.5,
+    )
+    captured = times["often"] - times["seldom"]
+    return captured / number, (times["often alone"] - times["seldom alone"]) / number
 
 
 def _peers(x: Any) -> dict[str, Callable[[int], Thunk]]:

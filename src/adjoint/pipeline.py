@@ -36,6 +36,7 @@ from adjoint.optimise import is_tape_length, lengthened, roll, simplify
 from adjoint.program import Literal, Program, Variable, all_equations, check_program
 
 CACHE_LIMIT: Final = 1024
+_ENDLESS: Final = 8_000  # equations that take NumPy longer to write out than a loop costs for long
 _REPETITIVE: Final = 5_000  # equations without loops from which repeated work is merged first
 
 
@@ -377,7 +378,7 @@ def prepare(
         back with it).
     recapture: captures the function once more with the user's lines, to point at one in an error.
     """
-    rolls = settings().native is not False  # on NumPy alone, a loop is slower than its rounds
+    rolls = settings().native is not False  # on NumPy alone, a loop is no faster
     key = (kind, settings().kink, rolls, captured.key)
     found = _cache.get(key)
     if found is not None:
@@ -385,7 +386,7 @@ def prepare(
         return found
     with collector_at_rest():
         program = captured.program()
-        rolled = roll(program) if rolls else program
+        rolled = roll(program) if rolls or len(program) > _ENDLESS else program
         if rolled is program and len(program) > _REPETITIVE:
             program = rolled = simplify(program)
         try:

@@ -73,3 +73,54 @@ def test_numbers_taken_apart() -> None:
         np.testing.assert_array_equal(ad.jit(np.spacing)(values), np.spacing(values))
     together = lambda x: np.ldexp(*np.frexp(x)).sum()  # noqa: E731
     np.testing.assert_array_equal(ad.grad(together)(values[:2]), 1.0)
+
+
+def test_an_array_of_numbers_is_one_record() -> None:
+    program = ad.program(lambda x: np.array([x[0] * 2.0, 1.0, x[1]]), np.ones(2)).program
+    assert [each.primitive.name for each in program.equations][-1] == "stack"
+    assert "reshape" not in str(program)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x, t: np.array([x[0], t, 1, True]),
+        lambda x, t: np.array([t, 2]),
+        lambda x, t: np.array([np.float32(0.5), t]),
+        lambda x, t: np.array([[x[0], t], [1.0, x[1]]]),
+        lambda x, t: np.array([x, x * 2.0, [t, 3.0]]),
+        lambda x, t: np.array([x[0], 1j]),
+        lambda x, t: np.array([x[0], t], dtype=np.float32),
+        lambda x, t: np.array([x[:0], x[1:1]]),
+        lambda x, t: np.asarray((x.astype(np.float32)[0], np.float16(1.5))),
+        lambda x, t: np.array([np.asarray(t), x[1]]),
+    ],
+)
+def test_arrays_of_numbers(make: Any) -> None:
+    x, t = np.array([0.3, -0.7]), 1.25
+    expected = make(x, t)
+    for native in (False, True):
+        with ad.config(native=native):
+            np.testing.assert_array_equal(ad.jit(make)(x, t), expected, strict=True)
+
+    def scalar(x: Any, t: Any) -> Any:
+        return np.sum(np.real(make(x, t)) ** 2)
+
+    slopes = ad.grad(scalar, (0, 1))(x, t)
+    step = 0.125  # the difference of a square is its derivative
+    by_t = (scalar(x, t + step) - scalar(x, t - step)) / (2 * step)
+    np.testing.assert_allclose(slopes[1], by_t, rtol=1e-6)
+    many = ad.vmap(make, (0, None))(np.stack([x, 2 * x]), t)
+    np.testing.assert_array_equal(many[0], expected)
+    np.testing.assert_array_equal(many[1], make(2 * x, t))
+
+
+def test_more_numbers_than_machine_code_looks_up_one_by_one() -> None:
+    def function(x: Any) -> Any:
+        return np.sum(np.array([x[k % 3] * x[(k + 1) % 3] for k in range(200)]) ** 2)
+
+    x = np.array([0.3, -0.7, 1.1])
+    with ad.config(native=False):
+        expected = ad.grad(function)(x)
+    with ad.config(native=True):
+        np.testing.assert_allclose(ad.grad(function)(x), expected, rtol=1e-13)

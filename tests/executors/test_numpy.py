@@ -15,11 +15,12 @@ from adjoint.base.arrays import array_type
 from adjoint.executors import NumpyExecutor
 from adjoint.executors.numpy import NumpyExecutable
 from adjoint.optimise import simplify
+from adjoint.primitives.arithmetic import MULTIPLY
 from adjoint.primitives.contraction import contract
 from adjoint.primitives.elementwise import scale
 from adjoint.primitives.expression import bind
 from adjoint.primitives.gathering import GATHER, GATHER_ADD
-from adjoint.primitives.slicing import increment, take, update
+from adjoint.primitives.slicing import increment, stack, take, update
 from adjoint.primitives.structure import FILL, broadcast_to, permute, reshape, sum_axes
 from adjoint.program import Builder, Literal, Program
 from adjoint.transforms import jvp, vjp
@@ -368,3 +369,66 @@ def test_large_programs_run_in_the_order_that_needs_less_memory() -> None:
     step = 1e-6
     slope = (executable(x + step, u)[0] - executable(x - step, u)[0]) / (2 * step)
     assert tangent == pytest.approx(slope, rel=1e-7)
+
+
+# --- very many inputs -----------------------------------------------------------------------------
+
+
+def python_float() -> Any:
+    return array_type((), np.dtype(float), True)
+
+
+@pytest.mark.parametrize("count", [3, 2000])
+def test_numbers_are_stacked_from_the_arguments_as_they_lie(count: int) -> None:
+    def function(*numbers: Any) -> Any:
+        odd, some = stack(list(numbers[1::2]), 0), stack([*numbers[1:3], numbers[1]], 0)
+        return odd, some, bind(MULTIPLY, numbers[0], numbers[2])
+
+    executable = compiled(program_of(function, *[python_float()] * count))
+    values = np.linspace(0.5, 1.5, count).tolist()
+    odd, some, product = executable(*values)
+    np.testing.assert_array_equal(odd, values[1::2])
+    np.testing.assert_array_equal(some, [*values[1:3], values[1]])
+    assert product == values[0] * values[2]
+    if count > 1000:
+        assert f"array(x[1:{count}:2], float64)" in executable.source()
+        assert len(executable.source()) < 500  # no line, and no name, for each number
+    # Residuals are NumPy's own scalars.
+    again = executable(*map(np.float64, values))
+    np.testing.assert_array_equal(again[0], odd)
+    assert type(again[2]) is type(product)
+
+
+def test_many_inputs_and_a_workspace() -> None:
+    def function(x: Any, *numbers: Any) -> Any:
+        y = np.sin(x)
+        for number in numbers[:3]:
+            y = np.sin(y) * number
+        return sum_axes(np.cos(y), (0,)), stack([numbers[5], numbers[3], numbers[4]], 0)
+
+    executable = compiled(program_of(function, f8(6000), *[python_float()] * 700))
+    numbers = np.linspace(0.5, 1.5, 700).tolist()
+    x = np.linspace(-1, 1, 6000)
+    y = np.sin(x)
+    for number in numbers[:3]:
+        y = np.sin(y) * number
+    for _ in range(2):
+        total, few = executable(x, *numbers)
+        assert total == pytest.approx(np.cos(y).sum(), rel=1e-13)
+        np.testing.assert_array_equal(few, [numbers[5], numbers[3], numbers[4]])
+
+
+def test_equal_operations_are_one_function_of_the_source() -> None:
+    def function(*numbers: Any) -> Any:
+        return stack([reshape(x, (1,)) for x in numbers], 1)
+
+    text = compiled(program_of(function, *[python_float()] * 40)).source()
+    assert "reshape(x39)" in text
+    assert "reshape_2" not in text
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_stacks_of_arrays(axis: int) -> None:
+    x, y = np.arange(3.0), np.arange(3, dtype=np.float32)
+    found = run(program_at(lambda x, y: stack([x, y, x], axis), x, y), x, y)
+    np.testing.assert_array_equal(found, np.stack([x, y, x], axis), strict=True)

@@ -16,7 +16,7 @@ from adjoint.primitives.control_flow import SCAN
 from adjoint.primitives.elementwise import scale
 from adjoint.primitives.expression import bind
 from adjoint.primitives.selection import select
-from adjoint.primitives.slicing import SLICE, concatenate
+from adjoint.primitives.slicing import SLICE, concatenate, stack, take
 from adjoint.primitives.structure import TRANSPOSE, broadcast_to, permute, reshape, sum_axes
 from adjoint.program import Equation, Program, check_program
 from tests.building import f8, names, program_of
@@ -32,6 +32,16 @@ ROWS: dict[str, tuple[Callable[..., Any], tuple[Any, ...], list[str]]] = {
         lambda x: (x * 2.0) - (x * 3.0),
         (M,),
         ["multiply"] * 2 + ["subtract"],
+    ),
+    "rows of an array that are stacked": (
+        lambda x: stack([take(x, (0, (0, 2, 1))), take(x, (2, (0, 2, 1)))], 0),
+        (N,),
+        ["slice"],
+    ),
+    "numbers of an array in another order": (
+        lambda x: stack([take(x, (k,)) for k in (0, 2, 1)], 0),
+        (ROW,),
+        ["slice"] * 3 + ["stack"],
     ),
     "dead code": (lambda x: (np.exp(np.cos(x)), np.sin(x))[1], (M,), ["sin"]),
     "multiplication by one": (lambda x: np.sin(x * 1.0), (M,), ["sin"]),

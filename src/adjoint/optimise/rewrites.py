@@ -6,7 +6,7 @@ out, a transpose that is folded into a product), except where a rewrite says oth
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from adjoint.primitives.contraction import CONTRACT, canonical, split_spec
 from adjoint.primitives.conversion import PYTHON_NUMBER
 from adjoint.primitives.elementwise import SCALE
 from adjoint.primitives.gathering import LAST_WRITE
-from adjoint.primitives.slicing import CONCATENATE, SLICE
+from adjoint.primitives.slicing import CONCATENATE, SLICE, STACK
 from adjoint.primitives.structure import BROADCAST, RESHAPE, TRANSPOSE, inverse_permutation
 from adjoint.program import Atom, Equation, Literal, Operation, operation
 
@@ -193,18 +193,36 @@ def _concatenate(
     """Rows of one array that are joined in order are a part of it."""
     if op.params["axis"] or len(inputs) < 2:
         return None
-    numbers: list[int] = []
-    known: tuple[Any, ...] = ()
+    whole: list[Atom] = []
     for atom in inputs:
         reshaped = definition(atom)
         if reshaped is None or reshaped.primitive is not RESHAPE:
             return None
-        row = definition(reshaped.inputs[0])
+        if atom.type.shape != (1, *reshaped.inputs[0].type.shape):
+            return None
+        whole.append(reshaped.inputs[0])
+    return _rows_in_order(whole, definition)
+
+
+def _stack(
+    op: Operation, inputs: tuple[Atom, ...], result: Any, definition: Definitions
+) -> Rewritten:
+    """Rows of one array that are stacked in order are a part of it."""
+    if op.params["axis"] or len(inputs) < 2:
+        return None
+    return _rows_in_order(inputs, definition)
+
+
+def _rows_in_order(atoms: Sequence[Atom], definition: Definitions) -> Rewritten:
+    """The part of an array whose rows these are, if they are evenly spaced ones of it."""
+    numbers: list[int] = []
+    known: tuple[Any, ...] = ()
+    for atom in atoms:
+        row = definition(atom)
         if row is None or row.primitive is not SLICE or not row.params["index"]:
             return None
         first, *rest = row.params["index"]
-        whole = atom.type.shape == (1, *row.outputs[0].type.shape)
-        if not whole or not isinstance(first, int) or (known and known != (row.inputs[0], rest)):
+        if not isinstance(first, int) or (known and known != (row.inputs[0], rest)):
             return None
         known = (row.inputs[0], rest)
         numbers.append(first)
@@ -215,6 +233,7 @@ def _concatenate(
 
 
 _RULES: dict[Any, Callable[..., Rewritten]] = {
+    STACK: _stack,
     CONCATENATE: _concatenate,
     TRANSPOSE: _transpose,
     RESHAPE: _reshape,

@@ -20,7 +20,8 @@ _CHEAP: Final = frozenset(
         *("reciprocal", "absolute", "sign", "maximum", "minimum", "select", "conjugate"),
         *("less", "less_equal", "greater", "greater_equal", "equal", "not_equal"),
         *("logical_and", "logical_or", "logical_not", "cast", "real", "imag", "python_number"),
-        *("reshape", "transpose", "broadcast", "slice", "concatenate", "fill", "stop_gradient"),
+        *("reshape", "transpose", "broadcast", "slice", "concatenate", "stack"),
+        *("fill", "stop_gradient"),
     ]
 )
 _SMALL: Final = frozenset({"sum", "contract"})  # cheap where little goes in

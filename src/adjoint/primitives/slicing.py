@@ -1,4 +1,4 @@
-"""Basic indexing and joining: reading a slice, writing one, adding into one, and concatenation.
+"""Basic indexing and joining: reading a slice, writing one, adding into one, concatenation, stacks.
 
 An index is a tuple with one entry an axis: an integer, which drops the axis, or `(start, stop,
 step)` with all three given and within bounds, so that a program never depends on negative or
@@ -221,3 +221,52 @@ CONCATENATE = Primitive(
 def concatenate(arrays: list[Expression], axis: int) -> Expression:
     """Arrays joined along an axis."""
     return bind(CONCATENATE, *arrays, axis=axis)  # type: ignore[no-any-return]
+
+
+def _stack_type(*types: ArrayType, axis: int) -> ArrayType:
+    shape = types[0].shape
+    if any(other.shape != shape for other in types):
+        raise ShapeError(
+            "stack: all arrays must have the same shape; got shapes "
+            f"{', '.join(str(t.shape) for t in types)}."
+        )
+    # A Python number among them is an array of its own, as for NumPy.
+    dtype = np.result_type(*{t.dtype for t in types})
+    return array_type((*shape[:axis], len(types), *shape[axis:]), dtype)
+
+
+def _stack_transpose(cotangents: Any, operands: Any, axis: int) -> Any:
+    (cotangent,) = cotangents
+    whole: list[Any] = [_whole(length) for length in cotangent.shape]
+    pieces = []
+    for number, operand in enumerate(operands):
+        whole[axis] = number
+        pieces.append(cast(take(cotangent, tuple(whole)), operand.dtype))
+    return tuple(pieces)
+
+
+def _stack_batch(operands: Any, batched: Any, size: int, axis: int) -> Any:
+    whole = [with_batch(x, mark, size) for x, mark in zip(operands, batched, strict=True)]
+    return stack(whole, axis + 1)
+
+
+STACK = Primitive(
+    "stack",
+    infer=_stack_type,
+    evaluate=lambda *arrays, axis: np.stack(arrays, axis),
+    linear=Joint(),
+    derivative=ITSELF,
+    transpose=_stack_transpose,
+    batch=_stack_batch,
+    taylor=FROM_DERIVATIVE,
+    samples=(
+        sample(draw(2, 3), draw(2, 3), axis=1),
+        sample(draw(), draw(), draw(), axis=0),
+        sample(draw(3), draw(3), axis=0),
+    ),
+)
+
+
+def stack(arrays: list[Expression], axis: int) -> Expression:
+    """Arrays of one shape joined along an axis of their own."""
+    return bind(STACK, *arrays, axis=axis)  # type: ignore[no-any-return]

@@ -11,8 +11,8 @@ from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
 from adjoint.base.pytrees import NAMESPACE, flatten, unflatten
 from adjoint.spaces.covector import Covector
 from adjoint.spaces.euclidean import Euclidean
+from adjoint.spaces.polynomials.bases import KINDS
 from adjoint.spaces.polynomials.polynomials import space_of_polynomial
-from adjoint.spaces.polynomials.series import KINDS
 from adjoint.spaces.product import Product
 from adjoint.spaces.space import Space
 from adjoint.spaces.values import describe

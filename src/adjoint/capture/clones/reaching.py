@@ -36,7 +36,7 @@ from adjoint.capture.facts.purity import attribute_effect, effect_of, kind_effec
 from adjoint.capture.recording.trace import note_effect, note_entered
 from adjoint.capture.recording.traced import Traced
 from adjoint.capture.recording.valued import value_of
-from adjoint.spaces.polynomials.series import KINDS
+from adjoint.spaces.polynomials.bases import KINDS
 
 # Whose attributes are never the user's functions, so that they are looked up at once.
 _DIRECT: Final = frozenset(

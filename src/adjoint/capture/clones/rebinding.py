@@ -30,9 +30,10 @@ from adjoint.capture.clones.shadows import shadow_of
 from adjoint.capture.clones.standing import Stand
 from adjoint.capture.facts.purity import IMPURE_BUILTINS, builtin_effect, effect_of
 from adjoint.capture.numpy.making.mapping import Vectorize
+from adjoint.capture.numpy.polynomials.series import lifted
 from adjoint.capture.recording import protocols
 from adjoint.capture.recording.trace import note_effect
-from adjoint.spaces.polynomials.series import KINDS, lifted
+from adjoint.spaces.polynomials.bases import KINDS
 
 _PLAIN = frozenset({np.ndarray, float, int, str, bool, tuple, list, dict, type(None), complex})
 _CLONES_LIMIT = 1024

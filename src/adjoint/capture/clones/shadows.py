@@ -27,6 +27,7 @@ from adjoint.capture.numpy.making import making as numpy_making
 from adjoint.capture.numpy.making import mapping as numpy_mapping
 from adjoint.capture.numpy.making import values as numpy_values
 from adjoint.capture.numpy.operators import python_number
+from adjoint.capture.numpy.polynomials.series import SERIES
 from adjoint.capture.numpy.table import any_traced, call, unwrap_all
 from adjoint.capture.numpy.ufuncs import COMPOSED
 from adjoint.capture.recording import protocols
@@ -38,7 +39,6 @@ from adjoint.capture.recording.valued import beside, recording_for, refusing
 from adjoint.capture.recording.views import copy_of
 from adjoint.capture.scipy.table import is_scipy_module, scipy_object, scipy_stand_in
 from adjoint.primitives import UFUNCS
-from adjoint.spaces.polynomials.series import SERIES
 
 # --- numpy ----------------------------------------------------------------------------------------
 

@@ -112,11 +112,13 @@ class _Search:
 
     def _mapping(self, value: dict[Any, Any]) -> None:
         keys = list(value)
-        if any(type(key) is Traced for key in keys):
-            items = [(self._new(key), self._new(each)) for key, each in value.items()]
-            value.clear()
-            value.update(items)
-            return
+        if any(type(key) is Traced or isinstance(key, tuple) for key in keys):
+            names = [self._new(key) for key in keys]
+            if any(map(_differ, names, keys)):
+                items = list(zip(names, map(self._new, value.values()), strict=True))
+                value.clear()
+                value.update(items)
+                return
         for key, each in list(value.items()):
             new = self._new(each)
             if new is not each:

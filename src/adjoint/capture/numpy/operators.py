@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.capture.numpy.polynomials.series import Series, lifted
 from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import apply, apply_one
 from adjoint.capture.recording.traced import Traced, is_cell
@@ -18,7 +19,7 @@ from adjoint.capture.recording.valued import beside, writing
 from adjoint.capture.recording.views import copy_of
 from adjoint.primitives import UFUNCS
 from adjoint.primitives.conversion import PYTHON_NUMBER
-from adjoint.spaces.polynomials.series import KINDS, Series, lifted
+from adjoint.spaces.polynomials.bases import KINDS
 
 _new = Traced.__new__
 

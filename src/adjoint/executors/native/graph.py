@@ -23,6 +23,7 @@ from adjoint.executors.native.indices import (
 )
 from adjoint.executors.native.nodes import (
     CONTROL,
+    JOINS,
     REDUCTIONS,
     SCATTERS,
     STRUCTURE,
@@ -196,8 +197,8 @@ class GraphBuilder:
             self._contraction(equation)
         elif name in WRITES:
             self.write(equation)
-        elif name == "concatenate":
-            self._concatenation(equation)
+        elif name in JOINS:
+            self._join(equation)
         elif name == "gather":
             self._gather(equation)
         elif name in SCATTERS:
@@ -365,22 +366,28 @@ class GraphBuilder:
         combine = "sum" if equation.primitive.name == "increment" else "last"
         self.add(Kind.GUARDED, equation, output, (old, new), combine=combine)
 
-    def _concatenation(self, equation: Equation) -> None:
+    def _join(self, equation: Equation) -> None:
+        """Arrays joined along an axis, or stacked along one of their own."""
         (output,) = equation.outputs
-        axis, start, accesses = equation.params["axis"], 0, []
-        first = equation.inputs[0]
-        carried = [None if each == axis else each for each in range(output.type.ndim)]
-        labels = self.same_axes(output, first, carried)
+        axis, stacks = equation.params["axis"], equation.primitive.name == "stack"
+        carried = [
+            None if each == axis else each - (stacks and each > axis)
+            for each in range(output.type.ndim)
+        ]
+        labels = self.same_axes(output, equation.inputs[0], carried)
         terms = whole(labels)
+        start, accesses = 0, []
         for atom in equation.inputs:
-            length = atom.type.shape[axis]
-            for each in range(output.type.ndim):
-                one, other = self.known(atom, each), labels[each]
-                if each != axis and one is not None and other is not None:
+            length = 1 if stacks else atom.type.shape[axis]
+            for each, place in enumerate(carried):
+                one = None if place is None else self.known(atom, place)
+                other = labels[each]
+                if one is not None and other is not None:
                     one.join(other)
             inside = ZERO if length == 1 else terms[axis].scaled(1, -start)
             guard = Guard(terms[axis], start, start + length)
-            moved = self.access(atom, (*terms[:axis], inside, *terms[axis + 1 :]))
+            middle = () if stacks else (inside,)
+            moved = self.access(atom, (*terms[:axis], *middle, *terms[axis + 1 :]))
             accesses.append(Access(moved.source, moved.terms, needed((guard,))))
             start += length
         self.add(Kind.GUARDED, equation, output, tuple(accesses), combine="last")

@@ -17,6 +17,8 @@ from adjoint.executors.native.machine import Code, machine
 from adjoint.executors.native.module import Module
 from adjoint.executors.native.nodes import (
     CONTROL,
+    JOINS,
+    MOST_JOINED,
     OTHERS,
     REDUCTIONS,
     SCATTERS,
@@ -84,6 +86,8 @@ def lowerable(equation: Equation, precise: bool) -> bool:
         return False
     if name in CONTROL:
         return all(_wholly_lowerable(each, precise) for each in programs_within(equation))
+    if name in JOINS and len(equation.inputs) > MOST_JOINED:
+        return False
     if name in ("custom_call", "linear_call") or equation.primitive.multiple:
         return False
     if name in REDUCTIONS or name in STRUCTURE or name in WRITES or name in SCATTERS:

@@ -100,5 +100,9 @@ REDUCTIONS: Final = frozenset({"sum", "max", "min", "all", "any"})
 STRUCTURE: Final = frozenset({"reshape", "transpose", "broadcast", "slice", "stop_gradient"})
 WRITES: Final = frozenset({"update", "increment"})
 SCATTERS: Final = frozenset({"gather_set", "gather_add"})
-OTHERS: Final = frozenset({"fill", "iota", "concatenate", "gather", "contract", "last_write"})
+JOINS: Final = frozenset({"concatenate", "stack"})
+OTHERS: Final = JOINS | {"fill", "iota", "gather", "contract", "last_write"}
+# Operands of a join. Each entry of the result is looked up among them, by machine code that grows
+# with their number; NumPy copies more of them one after the other.
+MOST_JOINED: Final = 128
 CONTROL: Final = frozenset({"scan", "while", "switch", "checkpoint"})

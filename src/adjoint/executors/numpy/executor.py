@@ -12,6 +12,7 @@ from weakref import finalize
 import numpy as np
 
 from adjoint.base.arrays import ArrayType
+from adjoint.base.collection import collector_at_rest
 from adjoint.base.errors import AdjointError
 from adjoint.executors.arena import ARENA
 from adjoint.executors.numpy.control import CONTROL
@@ -55,6 +56,10 @@ class NumpyExecutor:
 
     def compile(self, program: Program, strong_zeros: bool) -> NumpyExecutable:
         """The program as a Python function over NumPy."""
+        with collector_at_rest():
+            return self._compile(program, strong_zeros)
+
+    def _compile(self, program: Program, strong_zeros: bool) -> NumpyExecutable:
         module = Text(strong_zeros, CONTROL)
         writer = BodyWriter(program, module, roomy=True)
         whole = "\n".join(program_lines("program", writer)) + "\n"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import pairwise
 from keyword import iskeyword
 from typing import Any
 
@@ -14,7 +16,7 @@ from adjoint.optimise import band
 from adjoint.primitives.contraction import lowering, split_spec
 from adjoint.primitives.slicing import Index, numpy_index
 from adjoint.primitives.typing_rules import resolve
-from adjoint.program import Atom, Equation
+from adjoint.program import Atom, Equation, Operation
 
 _INFIX = {
     "add": "+",
@@ -36,16 +38,31 @@ class Namespace:
 
     def __init__(self) -> None:
         self.objects: dict[str, Any] = {}
+        self._names: dict[tuple[str, int], str] = {}  # of objects, which are held above
+        self._numbers: dict[str, int] = {}  # how often a name was wanted for another object
+        self._functions: dict[Operation, Any] = {}
 
     def name(self, wanted: str, value: Any) -> str:
         """A name for an object: the one wanted, or numbered where that is taken by another."""
-        wanted = f"{wanted}_" if iskeyword(wanted) else wanted
-        candidate, number = wanted, 1
-        while candidate in self.objects and self.objects[candidate] is not value:
+        key = (wanted, id(value))
+        known = self._names.get(key)
+        if known is not None:
+            return known
+        candidate = wanted = f"{wanted}_" if iskeyword(wanted) else wanted
+        number = self._numbers.get(wanted, 1)
+        while candidate in self.objects:
             number += 1
             candidate = f"{wanted}_{number}"
+        self._numbers[wanted] = number
         self.objects[candidate] = value
+        self._names[key] = candidate
         return candidate
+
+    def function(self, wanted: str, operation: Operation) -> str:
+        """A name for what an operation means: one function for all equations of it."""
+        if operation not in self._functions:
+            self._functions[operation] = partial(operation.primitive.evaluate, **operation.params)
+        return self.name(wanted, self._functions[operation])
 
     def number(self, value: Any) -> str:
         """How a number is written: as such, or by a name where Python has no notation for it."""
@@ -69,11 +86,11 @@ def expression(
     if primitive.name == "fill" and out is not None:
         return out
     template = TEMPLATES.get(primitive.name)
-    if template is not None and not any(map(_may_be_number, equation.inputs)):
+    numbers = primitive.name != "stack" and any(map(_may_be_number, equation.inputs))
+    if template is not None and not numbers:
         text = template(equation, operands, space)
         return f"{text[:-1]}, out={out})" if out and takes_memory(equation) else text
-    function = partial(primitive.evaluate, **equation.params)
-    return f"{space.name(primitive.name, function)}({', '.join(operands)})"
+    return f"{space.function(primitive.name, equation.operation)}({', '.join(operands)})"
 
 
 def takes_memory(equation: Equation) -> bool:
@@ -127,13 +144,14 @@ def _all_scalars(inputs: Sequence[Atom]) -> bool:
 
 
 def _strong(equation: Equation, operands: Sequence[str], space: Namespace) -> str:
+    wanted = f"strong_{equation.primitive.name}"
     if equation.primitive.name == "contract":
-        function: Any = partial(strong_contract, spec=equation.params["spec"])
         if not equation.derived:
             return _contract(equation, operands, space)
+        name = space.name(wanted, partial(strong_contract, spec=equation.params["spec"]))
     else:
-        function = partial(equation.primitive.evaluate, **equation.params)
-    return f"{space.name('strong_' + equation.primitive.name, function)}({', '.join(operands)})"
+        name = space.function(wanted, equation.operation)
+    return f"{name}({', '.join(operands)})"
 
 
 def _dtype(space: Namespace, dtype: np.dtype[Any]) -> str:
@@ -276,6 +294,29 @@ def _gather(equation: Equation, operands: Sequence[str], space: Namespace) -> st
     return found if equation.inputs[1].type.ndim else f"{space.name('array', np.array)}({found})"
 
 
+_ENTRY = re.compile(r"x\[(\d+)\]")
+
+
+def _entries(operands: Sequence[str]) -> str | None:
+    """Evenly spaced arguments of a function of very many, as one slice of them."""
+    found = [_ENTRY.fullmatch(each) for each in operands] if len(operands) > 2 else []
+    if not found or None in found:
+        return None
+    numbers = [int(each[1]) for each in found if each is not None]
+    step = numbers[1] - numbers[0]
+    if step < 1 or any(b - a != step for a, b in pairwise(numbers)):
+        return None
+    return f"x[{numbers[0]}:{numbers[-1] + 1}{f':{step}' * (step > 1)}]"
+
+
+def _stack(equation: Equation, operands: Sequence[str], space: Namespace) -> str:
+    (output,), axis = equation.outputs, equation.params["axis"]
+    parts = _entries(operands) or f"({', '.join(operands)},)"
+    if axis:
+        return f"{space.name('stack', np.stack)}({parts}, {axis})"
+    return f"{space.name('array', np.array)}({parts}, {_dtype(space, output.type.dtype)})"
+
+
 TEMPLATES: dict[str, Template] = {
     "fill": _fill,
     "sum": _sum,
@@ -286,6 +327,7 @@ TEMPLATES: dict[str, Template] = {
     "reshape": lambda e, x, space: f"{x[0]}.reshape({e.params['shape']})",
     "slice": lambda e, x, space: f"{x[0]}[{index_text(e.params['index']) or '()'}]",
     "gather": _gather,
+    "stack": _stack,
     "select": lambda e, x, space: f"{space.name('where', np.where)}({', '.join(x)})",
     "real": lambda e, x, space: f"{x[0]}.real",
     "imag": lambda e, x, space: f"{x[0]}.imag",

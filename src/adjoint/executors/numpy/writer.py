@@ -21,6 +21,7 @@ from adjoint.program import Atom, Equation, Literal, Program, Variable
 
 _WRITES = frozenset({"update", "increment", "gather_set", "gather_add"})
 _LARGE = 1 << 15  # bytes from which a dead array is let go at once, not at the end
+_MOST_ARGUMENTS = 500  # beyond which they are entries of one: long signatures take long to compile
 _PYTHON = {"f": "float", "c": "complex", "i": "int"}
 
 # (equation, names of its operands, the text, whether warnings are off) -> a call that gives its
@@ -193,16 +194,27 @@ def function_lines(
 def program_lines(name: str, writer: BodyWriter) -> list[str]:
     """A whole program as a function, with the arrays of its workspace as further arguments."""
     program = writer.program
-    used = {atom for equation in program.equations for atom in equation.inputs}
+    # A stack of numbers is the same whether they are Python's own or not.
+    readers = (each for each in program.equations if each.primitive.name != "stack")
+    used = {atom for equation in readers for atom in equation.inputs}
     arguments = name_inputs(writer)
     arrays = [f"w{number}" for number in range(len(writer.workspace.slots))]
     arrays += [f"r{number}" for number in range(len(writer.workspace.lent))]
-    first = [
-        # What one program returns to another (a residual) has become a NumPy scalar.
-        f"{name} = {_PYTHON[variable.type.dtype.kind]}({name})"
-        for name, variable in zip(arguments, program.inputs, strict=True)
-        if variable.type.weak and variable in used
-    ]
+    first = []
+    if len(arguments) > _MOST_ARGUMENTS:
+        given = [f"x[{number}]" for number in range(len(arguments) + len(arrays))]
+        first = [f"{array} = {x}" for array, x in zip(arrays, given[len(arguments) :], strict=True)]
+    else:
+        given = arguments
+    for number, variable in enumerate(program.inputs):
+        if variable.type.weak and variable in used:
+            # What one program returns to another (a residual) has become a NumPy scalar.
+            python = _PYTHON[variable.type.dtype.kind]
+            first.append(f"{arguments[number]} = {python}({given[number]})")
+        else:
+            writer.names[variable] = given[number]
+    if given is not arguments:
+        return function_lines(name, writer, ["*x"], first)
     return function_lines(name, writer, [*arguments, *arrays], first)
 
 

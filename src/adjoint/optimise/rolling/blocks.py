@@ -180,7 +180,23 @@ def _source(uses: Uses, atoms: Sequence[Atom], start: int, place: int, period: i
             raise _Broken(k + 1 - lag, 0)
     if not lag:
         return Within(inner, result)
+    begun = _begun(uses, atoms[:lag], start, period)
+    if begun:
+        raise _Broken(begun, 0)
     return Before(inner, result, lag, tuple(atoms[:lag]))
+
+
+def _begun(uses: Uses, begin: Sequence[Atom], start: int, period: int) -> int:
+    """How many rounds to leave out, so that what a chain begins with is made before the loop.
+
+    A name may be bound to something else of the first rounds than of all others.
+    """
+    begun = 0
+    for atom in begin:
+        made = uses.maker.get(atom) if isinstance(atom, Variable) else None
+        if made is not None and made[0] >= start:
+            begun = max(begun, (made[0] - start) // period + 1)
+    return begun
 
 
 def _of_literals(atoms: Sequence[Atom]) -> Source:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Sequence
+from itertools import islice
 from typing import Final
 
-from adjoint.optimise.rolling.blocks import Before, Block, Uses, block_at, block_of
-from adjoint.optimise.rolling.runs import Run, codes, runs
-from adjoint.optimise.rolling.writing import Loop, Refused, Stacks, part
+from adjoint.optimise.rolling.blocks import Before, Block, Uses, block_of
+from adjoint.optimise.rolling.runs import Run, codes, codes_with_makers, runs
+from adjoint.optimise.rolling.writing import Loop, Refused, Stacks, as_number, part
 from adjoint.primitives.control_flow import SCAN
 from adjoint.primitives.expression import Expression
-from adjoint.primitives.slicing import concatenate, take
+from adjoint.primitives.slicing import CONCATENATE, STACK, concatenate, take
 from adjoint.primitives.structure import permute, reshape
 from adjoint.program import Atom, Builder, Equation, Program, Variable
 
@@ -32,19 +33,17 @@ def roll(program: Program) -> Program:
         if _size(program.equations) < FEWEST_EQUATIONS:
             break
         equations = program.equations
-        found = [
-            run
-            for run in runs(codes(equations))
-            if _pays(equations, run.start, run.rounds, run.period)
-        ]
-        rolled = _Rolled(program).rolled(found) if found else program
+        numbers = codes(equations)
+        found = [run for run in runs(numbers) if _pays(equations, *run)]
+        rolled = _Rolled(program, numbers).rolled(found) if found else program
         if rolled is program:
             break
         program = rolled
     return program
 
 
-def _pays(equations: Sequence[Equation], start: int, rounds: int, period: int) -> bool:
+def _pays(equations: Sequence[Equation], start: int, stop: int, period: int) -> bool:
+    rounds = (stop - start) // period
     if rounds < FEWEST_ROUNDS:
         return False
     return rounds * _size(equations[start : start + period]) >= FEWEST_EQUATIONS
@@ -59,8 +58,9 @@ def _size(equations: Sequence[Equation]) -> int:
 class _Rolled:
     """Writes the rolled program."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, numbers: Sequence[int]) -> None:
         self.program = program
+        self.numbers = numbers  # of the equations, see `codes`
         self.uses = Uses(program)
         self.builder = Builder()
         self.builder.inputs = list(program.inputs)
@@ -97,18 +97,37 @@ class _Rolled:
     def _blocks(self, found: Sequence[Run]) -> list[Block]:
         """Blocks that do not overlap, in order; inner loops before those around them."""
         chosen: list[Block] = []
-        for run in found:
-            if all(run.stop <= each.start or each.stop <= run.start for each in chosen):
-                block = self._block(run)
-                if block is not None:
-                    chosen.append(block)
+        split: set[tuple[int, int]] = set()
+        waiting = deque(found)
+        while waiting:
+            run = waiting.popleft()
+            if any(run.start < each.stop and each.start < run.stop for each in chosen):
+                continue
+            block = self._block(run)
+            if block is not None:
+                chosen.append(block)
+            elif run in found and (run.start, run.stop) not in split:
+                split.add((run.start, run.stop))
+                waiting.extendleft(reversed(self._longer(run)))
         return sorted(chosen, key=lambda block: block.start)
+
+    def _longer(self, run: Run) -> list[Run]:
+        """Runs within a run, of rounds between which the dataflow repeats too."""
+        makers = self.uses.maker
+        operands: list[list[int | None]] = []
+        for equation in self.program.equations[run.start : run.stop]:
+            made = [makers.get(x) if isinstance(x, Variable) else None for x in equation.inputs]
+            inside = [each[0] - run.start if each is not None else -1 for each in made]
+            operands.append([place if place >= 0 else None for place in inside])
+        numbers = codes_with_makers(self.numbers[run.start : run.stop], operands)
+        found = [Run(run.start + r.start, run.start + r.stop, r.period) for r in runs(numbers)]
+        return [r for r in found if _pays(self.program.equations, *r)]
 
     def _block(self, run: Run) -> Block | None:
         """The block, without its last round if more of that is used than is carried anyway."""
         block = block_of(self.uses, run, FEWEST_ROUNDS)
         if block is None or not _pays(
-            self.program.equations, block.start, block.rounds, block.period
+            self.program.equations, block.start, block.stop, block.period
         ):
             return None
         carried = {
@@ -119,7 +138,8 @@ class _Rolled:
         }
         last = [block.rounds - 1]
         if any(used == last and key not in carried for key, used in block.used.items()):
-            return block_at(self.uses, block.start, block.rounds - 1, block.period)
+            shorter = Run(block.start, block.stop - block.period, block.period)
+            return block_of(self.uses, shorter, FEWEST_ROUNDS - 1)
         return block
 
     def _rename(self, atom: Atom) -> Atom:
@@ -137,7 +157,8 @@ class _Rolled:
             return atom
         array, place = row
         whole = tuple((0, size, 1) for size in array.type.shape[1:])
-        self.names[atom] = take(Expression(self.builder, array), (place, *whole)).atom
+        entry = take(Expression(self.builder, array), (place, *whole)).atom
+        self.names[atom] = as_number(self.builder, entry, atom.type)
         return self.names[atom]
 
     def _is_row(self, equation: Equation) -> bool:
@@ -146,47 +167,64 @@ class _Rolled:
 
     def _join(self, equation: Equation) -> bool:
         """Join rows that a loop has stacked, if there are many: they lie in one array already."""
-        axis = equation.params["axis"]
+        axis, stacks = equation.params["axis"], equation.primitive is STACK
+        atoms = equation.inputs
+        stretches: dict[int, list[Atom]] = {}
+        passed = 0
+        while passed < len(atoms):
+            rows = self._stretch(atoms, passed)
+            if len(rows) > 1:
+                stretches[passed] = rows
+            passed += max(len(rows), 1)
+        if not stretches:
+            return False
         parts: list[Expression] = []
         passed = 0
-        while passed < len(equation.inputs):
-            found = self._stretch(equation.inputs[passed:], axis)
-            if found is None:
-                atom = self._rename(equation.inputs[passed])
-                parts.append(Expression(self.builder, atom))
-                passed += 1
-            else:
-                parts.append(found[0])
-                passed += found[1]
-        if len(parts) == len(equation.inputs):
-            return False
+        while passed < len(atoms):
+            shape = atoms[passed].type.shape
+            if passed in stretches:
+                rows = stretches[passed]
+                parts.append(self._rows_along(rows, shape, axis, stacks))
+                passed += len(rows)
+                continue
+            x = Expression(self.builder, self._rename(atoms[passed]))
+            parts.append(reshape(x, (*shape[:axis], 1, *shape[axis:])) if stacks else x)
+            passed += 1
         whole = concatenate(parts, axis) if len(parts) > 1 else parts[0]
         self.names[equation.outputs[0]] = whole.atom
         return True
 
-    def _stretch(self, atoms: Sequence[Atom], axis: int) -> tuple[Expression, int] | None:
-        """The longest beginning of these that are rows in order, joined, and how many they are."""
+    def _stretch(self, atoms: Sequence[Atom], start: int) -> list[Atom]:
+        """The longest stretch of these, from here on, that are rows of one array, evenly spaced."""
         rows: list[Atom] = []
-        for atom in atoms:
+        step = place = 0
+        array: Variable | None = None
+        for atom in islice(atoms, start, None):
             maker = self.reshaped.get(atom) if isinstance(atom, Variable) else None
             row = atom if maker is None else maker.inputs[0]
-            alike = atom.type is atoms[0].type and row.type is (rows[0] if rows else row).type
-            if not alike or row not in self.stacks.rows:
+            known = self.stacks.rows.get(row) if isinstance(row, Variable) else None
+            if known is None or atom.type is not atoms[start].type:
                 break
+            if rows and (known[0] is not array or row.type is not rows[0].type):
+                break
+            if rows and (known[1] == place or (len(rows) > 1 and known[1] - place != step)):
+                break
+            step = known[1] - place
+            array, place = known
             rows.append(row)
-            if len(rows) > 1 and self.stacks.progression(rows[-2:]) is None:
-                rows.pop()
-                break
-        while len(rows) > 2 and self.stacks.progression(rows) is None:
-            rows.pop()
-        found = self.stacks.progression(rows) if len(rows) > 1 else None
-        if found is None:
-            return None
-        shape = atoms[0].type.shape
+        return rows
+
+    def _rows_along(
+        self, rows: Sequence[Atom], shape: tuple[int, ...], axis: int, stacks: bool
+    ) -> Expression:
+        """Rows in order, each of this shape, stacked or joined along an axis."""
+        found = self.stacks.progression(rows)
+        assert found is not None  # see `_stretch`
         x = reshape(part(self.builder, *found), (len(rows), *shape))
-        order = (*range(1, axis + 1), 0, *range(axis + 1, len(shape) + 1))
-        joined = (*shape[:axis], len(rows) * shape[axis], *shape[axis + 1 :])
-        return reshape(permute(x, order), joined), len(rows)
+        x = permute(x, (*range(1, axis + 1), 0, *range(axis + 1, len(shape) + 1)))
+        if stacks:
+            return x
+        return reshape(x, (*shape[:axis], len(rows) * shape[axis], *shape[axis + 1 :]))
 
     def _copy(self, equations: Sequence[Equation]) -> None:
         for equation in equations:
@@ -194,7 +232,7 @@ class _Rolled:
             if self._is_row(equation):
                 self.reshaped[equation.outputs[0]] = equation
                 continue
-            if equation.primitive.name == "concatenate" and self._join(equation):
+            if equation.primitive in (CONCATENATE, STACK) and self._join(equation):
                 continue
             inputs = tuple(map(self._rename, equation.inputs))
             if inputs != equation.inputs:

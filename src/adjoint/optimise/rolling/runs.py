@@ -11,6 +11,7 @@ from adjoint.program import Equation, Literal
 # shorter within it (the stages of a Runge-Kutta step): longer windows see past that.
 WINDOWS: Final = (24, 96, 384, 1536)
 INDEXED: Final = frozenset({"slice", "update", "increment"})
+_NEARLY_ALL: Final = 0.95
 _BASE: Final = 1_000_003
 _MODULUS: Final = (1 << 61) - 1
 
@@ -54,6 +55,20 @@ def codes(equations: Sequence[Equation]) -> list[int]:
     return found
 
 
+def codes_with_makers(codes: Sequence[int], operands: Sequence[Sequence[int | None]]) -> list[int]:
+    """Numbers that tell equations apart by how far back their operands are made, too.
+
+    operands: of each equation, where its operands are made; None for what is made elsewhere. A name
+    that is bound to something else every tenth round repeats every ten rounds, not every round.
+    """
+    known: dict[Any, int] = {}
+    found = []
+    for number, (code, makers) in enumerate(zip(codes, operands, strict=True)):
+        deltas = [None if maker is None else number - maker for maker in makers]
+        found.append(known.setdefault((code, *deltas), len(known)))
+    return found
+
+
 def _form(entry: Any) -> Any:
     """What an entry of an index has in all rounds."""
     return None if isinstance(entry, int) else (len(range(*entry)), entry[2])
@@ -61,7 +76,11 @@ def _form(entry: Any) -> Any:
 
 def runs(codes: Sequence[int], windows: Iterable[int] = WINDOWS) -> list[Run]:
     """Runs, which may overlap: those of short periods first, and of equal ones the longest."""
-    found = {run for window in windows for run in _runs(codes, window)}
+    found: set[Run] = set()
+    for window in windows:
+        found.update(_runs(codes, window))
+        if any(run.stop - run.start >= _NEARLY_ALL * len(codes) for run in found):
+            break  # there is little left to see past
     return sorted(found, key=lambda run: (run.period, run.start - run.stop, run.start))
 
 

@@ -20,12 +20,11 @@ from adjoint.optimise.rolling.blocks import (
 from adjoint.optimise.rolling.chains import Chain, chains_of
 from adjoint.optimise.rolling.indices import affine, read, rows, write
 from adjoint.primitives.control_flow import SCAN
-from adjoint.primitives.conversion import cast
+from adjoint.primitives.conversion import PYTHON_NUMBER, cast
 from adjoint.primitives.custom import CONSTANT, Constant
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.gathering import GATHER
-from adjoint.primitives.slicing import concatenate, take
-from adjoint.primitives.structure import reshape
+from adjoint.primitives.slicing import stack, take
 from adjoint.primitives.typing_rules import promoted
 from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable, operation
 
@@ -85,9 +84,10 @@ class Loop:
         self.varying: dict[Varying, Variable] = {}
         self.values: list[tuple[Variable, ...]] = []
         self.counter: Variable | None = None
+        self.numbers: dict[Atom, Atom] = {}  # Python's own, by what is carried for them
         self.chains, self.chain_of = chains_of(block)
         for chain in self.chains:
-            chain.inputs = [_strong(atom.type) for atom in chain.begin]
+            chain.inputs = [Variable(_strong(atom.type)) for atom in chain.begin]
 
     def write(self) -> dict[Variable, Atom]:
         """Append the loop; returns what its results replace."""
@@ -103,9 +103,11 @@ class Loop:
         following = [
             self._following(chain, n) for chain in self.chains for n in range(len(chain.inputs))
         ]
-        begin = [self.rename(atom) for chain in self.chains for atom in chain.begin]
-        if not carried and not stacked:
-            return {}  # nobody wants any of it
+        begin = [
+            _plain(self.outer, self.rename(atom)) for chain in self.chains for atom in chain.begin
+        ]
+        if not carried and not stacked:  # no more is wanted than what is the same in all rounds
+            return self._replaced((), (), 0)
         if self.counter is not None:
             self.body.origin, self.body.derived = None, True
             carried.append(self.counter)
@@ -113,7 +115,7 @@ class Loop:
             following.append((Expression(self.body, self.counter) + 1).atom)
         rounds = self.block.rounds
         inputs = [*self.constants.values(), *carried, *(row for _, row in self.scanned)]
-        made = [self.values[place][result] for place, result in stacked]
+        made = [_plain(self.body, self.values[place][result]) for place, result in stacked]
         body = Program(inputs, self.body.equations, [*following, *made])
         op = operation(
             SCAN,
@@ -150,8 +152,10 @@ class Loop:
 
     # --- results ---------------------------------------------------------------------------------
 
-    def _following(self, chain: Chain, number: int) -> Variable:
-        return chain.inputs[number - 1] if number else self.values[chain.place][chain.result]
+    def _following(self, chain: Chain, number: int) -> Atom:
+        if number:
+            return chain.inputs[number - 1]
+        return _plain(self.body, self.values[chain.place][chain.result])
 
     def _stacked(self) -> list[tuple[int, int]]:
         """The results of which all rounds are kept, as some but the last are used."""
@@ -165,7 +169,8 @@ class Loop:
             if used[0] >= rounds - deep or place in self.hoisted:
                 continue
             type_ = self.block.equations[place].outputs[result].type
-            if type_.weak or (2 * len(used) < rounds and _bytes(type_) * rounds > MOST_BYTES):
+            _strong(type_)
+            if 2 * len(used) < rounds and _bytes(type_) * rounds > MOST_BYTES:
                 raise Refused
             found.append((place, result))
         return found
@@ -189,7 +194,7 @@ class Loop:
                 if place in self.hoisted:
                     final = self.hoisted[place][result]
                 if final is not None:
-                    found[variable] = final
+                    found[variable] = as_number(self.outer, final, variable.type)
                 if (place, result) in arrays:
                     self.stacks.rows[variable] = (arrays[place, result], k)
         return found
@@ -219,7 +224,8 @@ class Loop:
         if isinstance(source, Numbers):
             return self._number(source.values).atom
         if isinstance(source, Before):
-            return self.chain_of[source].inputs[source.lag - 1]
+            chain = self.chain_of[source]
+            return self._as_written(chain.inputs[source.lag - 1], chain.begin[source.lag - 1].type)
         if isinstance(source, Fixed):
             return self._constant(source.atom)
         row = self._row(source)
@@ -227,13 +233,21 @@ class Loop:
         if not weak.weak:
             return row
         if equation.primitive.ufunc is None and equation.primitive.name not in _WRITES:
-            raise Refused
+            return self._as_written(row, _floating(weak))
         # A Python number takes the type of what it is combined with.
         types = [atom.type for place, atom in enumerate(equation.inputs) if place != number]
         dtype = promoted(*types, weak)
         if dtype.kind in "iu" and dtype != row.type.dtype:
             raise Refused  # where NumPy would refuse a number that is too large
         return cast(Expression(self.body, row), dtype).atom
+
+    def _as_written(self, atom: Atom, type_: ArrayType) -> Atom:
+        """Python's own number, where an operand of the user's was one."""
+        if not type_.weak:
+            return atom
+        if atom not in self.numbers:
+            self.numbers[atom] = as_number(self.body, atom, type_)
+        return self.numbers[atom]
 
     def _constant(self, atom: Atom) -> Atom:
         if isinstance(atom, Literal):
@@ -370,18 +384,36 @@ def part(builder: Builder, array: Atom, entry: tuple[int, int, int]) -> Expressi
 
 def joined(builder: Builder, atoms: Sequence[Atom]) -> Expression:
     """Arrays of one type as the rows of one."""
-    whole = [Expression(builder, atom) for atom in atoms]
-    return concatenate([reshape(x, (1, *x.shape)) for x in whole], 0)
+    return stack([Expression(builder, atom) for atom in atoms], 0)
 
 
 def _parts(index: Any, x: Expression) -> bool:
     return any(e != (0, n, 1) for e, n in zip(index[1:], x.shape[1:], strict=True))
 
 
-def _strong(type_: ArrayType) -> Variable:
-    if type_.weak:
+def _floating(type_: ArrayType) -> ArrayType:
+    """The type, unless it is that of Python's integers, which have any number of digits."""
+    if type_.weak and type_.dtype.kind not in "fc":
         raise Refused
-    return Variable(type_)
+    return type_
+
+
+def _strong(type_: ArrayType) -> ArrayType:
+    """The type that a loop carries or stacks: no loop has Python's own numbers for that."""
+    return array_type((), type_.dtype) if _floating(type_).weak else type_
+
+
+def _plain(builder: Builder, atom: Atom) -> Atom:
+    """What a loop carries or stacks for an atom."""
+    return cast(Expression(builder, atom), atom.type.dtype).atom if atom.type.weak else atom
+
+
+def as_number(builder: Builder, atom: Atom, type_: ArrayType) -> Atom:
+    """Python's own number for what a loop has carried or stacked, where the type is of one."""
+    if not type_.weak or atom.type.weak:
+        return atom
+    found: Expression = bind(PYTHON_NUMBER, Expression(builder, atom))
+    return found.atom
 
 
 def _bytes(type_: ArrayType) -> int:

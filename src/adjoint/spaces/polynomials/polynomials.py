@@ -16,7 +16,8 @@ from adjoint.base.errors import (
     MembershipError,
     NotPositiveDefiniteError,
 )
-from adjoint.spaces.polynomials.series import KINDS, VANDERMONDE, rebuilt
+from adjoint.base.pytrees import flatten, unflatten
+from adjoint.spaces.polynomials.bases import KINDS, VANDERMONDE
 from adjoint.spaces.space import Mismatch, Space
 from adjoint.spaces.values import describe
 
@@ -84,7 +85,11 @@ class _PolynomialSpace(Space):
         return tuple(x.domain.tolist()), tuple(x.window.tolist())
 
     def _made(self, coef: Any) -> Any:
-        return rebuilt(self.basis_class, coef, np.array(self.domain), np.array(self.window))
+        """The polynomial with these coefficients, which may be under capture: it is a tree."""
+        frame = self.basis_class([0.0], self.domain, self.window)
+        _, structure = flatten(frame)
+        assert structure is not None  # capture has said that NumPy's polynomials are trees
+        return unflatten(structure, [coef])
 
     def _zero(self) -> Any:
         return self._made(np.zeros(self.dimension))

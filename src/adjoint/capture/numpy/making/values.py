@@ -10,7 +10,6 @@ import numpy as np
 
 from adjoint.base.arrays import type_of
 from adjoint.base.errors import DTypeError, ShapeError, UnsupportedFunctionError
-from adjoint.capture.numpy.shaping.shape import stack
 from adjoint.capture.numpy.table import (
     any_traced,
     as_array,
@@ -25,6 +24,7 @@ from adjoint.capture.recording.traced import Traced, from_array, is_known, unwra
 from adjoint.capture.recording.views import as_cell, copy_of, maybe_alias, overwrite
 from adjoint.primitives.conversion import CAST
 from adjoint.primitives.selection import SELECT
+from adjoint.primitives.slicing import STACK
 from adjoint.primitives.sorting import ARGSORT
 from adjoint.primitives.typing_rules import promoted
 
@@ -303,12 +303,24 @@ def asarray(
     if isinstance(a, (list, tuple)):
         if not any_traced(a):
             return np.asarray(_known_parts(a), dtype)
-        a = stack([asarray(each) for each in a])
+        a = _stacked(a)
     elif type(a) is not Traced:
         return np.asarray(a, dtype)
     if dtype is not None and np.dtype(dtype) != a.dtype:
         return astype(a, dtype)
     return copy_of(a) if copy else a
+
+
+_ENTRIES = frozenset({Traced, float, int, complex, bool, np.float64})  # taken as they are
+
+
+def _stacked(values: Any) -> Any:
+    """The array whose rows or entries these are: one record, however many they are."""
+    parts = [each if type(each) in _ENTRIES else asarray(each) for each in values]
+    shapes = {each.shape if type(each) in (Traced, np.ndarray) else () for each in parts}
+    if len(shapes) > 1:
+        raise ShapeError("all input arrays must have the same shape")
+    return perform(STACK, *parts, axis=0)
 
 
 @implements(np.ascontiguousarray)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.polynomial import polynomial
 
+from adjoint.capture.numpy.polynomials.series import recurrence
 from adjoint.capture.numpy.table import as_array, as_operand, implements
-from adjoint.spaces.polynomials.series import KINDS, recurrence
+from adjoint.spaces.polynomials.bases import KINDS
 
 
 def _rows(numbers: Any, points: Any, tensor: bool) -> Any:

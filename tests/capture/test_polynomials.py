@@ -17,7 +17,7 @@ from adjoint.base.errors import (
     DroppedDerivativeError,
     UnsupportedFunctionError,
 )
-from adjoint.spaces.polynomials.series import Series, lifted
+from adjoint.capture.numpy.polynomials.series import Series, lifted
 
 KINDS = [Polynomial, Legendre, Chebyshev]
 DOMAIN = (0.5, 2.0)

@@ -14,20 +14,14 @@ from typing import Any, Final
 
 import numpy as np
 import optree
-from numpy.polynomial import Chebyshev, Legendre, Polynomial, chebyshev, legendre, polynomial
+from numpy.polynomial import Chebyshev, Polynomial
 from numpy.polynomial import polyutils as mapping
 
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, UnsupportedFunctionError
 from adjoint.base.pytrees import NAMESPACE
+from adjoint.spaces.polynomials.bases import KINDS, VANDERMONDE
 from adjoint.spaces.values import describe
 
-# For each class, the columns P_0(x), ..., P_n(x) at points x.
-VANDERMONDE: Final[dict[Any, Any]] = {
-    Polynomial: polynomial.polyvander,
-    Legendre: legendre.legvander,
-    Chebyshev: chebyshev.chebvander,
-}
-KINDS: Final = tuple(VANDERMONDE)
 _CONCRETE: Final = (np.ndarray, np.generic, int, float, complex, list, tuple)
 
 
