@@ -96,7 +96,8 @@ def test_a_linear_map_keeps_what_it_was_made_of(n: int) -> None:
 @pytest.mark.parametrize("n", SIZES)
 def test_a_workspace_does_not_reach_into_results(n: int) -> None:
     class Model:
-        work = np.zeros(n)
+        def __init__(self) -> None:
+            self.work = np.zeros(n)
 
         def __call__(self, x: Any) -> Any:
             self.work[:] = x
