@@ -26,6 +26,8 @@ from adjoint.base.errors import (
 from adjoint.base.forking import hold_over_forks
 from adjoint.base.settings import Settings, settings
 from adjoint.capture import Captured, Traced, apply, apply_beside, hush, is_known, unwrap
+from adjoint.capture.recording.floating_point import spoken
+from adjoint.capture.recording.valued import value_of
 from adjoint.executors import NativeExecutable, NativeExecutor, NumpyExecutor
 from adjoint.executors.native.executor import Piece
 from adjoint.executors.numpy import NumpyExecutable
@@ -375,6 +377,7 @@ def prepare(
     key = (kind, settings().kink, rolls, captured.key)
     found = _cache.get(key)
     if found is not None:
+        _said.of = (found, captured.said) if captured.said else None
         return found
     with collector_at_rest():
         program = captured.program()
@@ -391,7 +394,13 @@ def prepare(
         except AdjointError as error:
             _point_at_line(error, recapture, function)
             raise
-        return _cache.put(key, compile_program(derived, watched, facts))
+        made = _cache.put(key, compile_program(derived, watched, facts))
+        _said.of = (made, captured.said) if captured.said else None
+        return made
+
+
+# What capture has warned of, with the program that will compute the same again in this thread.
+_said: Any = threading.local()
 
 
 def compile_program(program: Program, watched: tuple[int, ...] = (), facts: Any = None) -> Compiled:
@@ -429,14 +438,30 @@ def run(compiled: Compiled, arguments: Sequence[Any], tried: bool = False) -> Se
 
     tried: whether machine code has been given these arguments already, and had no results.
     """
+    said = getattr(_said, "of", None)
+    if said is not None:
+        _said.of = None
+        if said[0] is compiled:
+            with spoken(set(), frozenset(said[1])):
+                return run(compiled, arguments, tried)
     results = None if tried else compiled.quickly(arguments)
     if results is not None:
         return results
     if Traced in map(type, arguments):
         if all(map(is_known, arguments)):
             return compiled([unwrap(each) for each in arguments])
-        return inline(compiled.program, arguments)
+        return _with_values(inline(compiled.program, arguments), compiled, arguments)
     return compiled.otherwise(arguments)
+
+
+def _with_values(results: list[Any], compiled: Compiled, arguments: Sequence[Any]) -> list[Any]:
+    """Recorded results, with what they are at the values of the arguments."""
+    values = [value_of(each) if type(each) is Traced else each for each in arguments]
+    if not any(value is None for value in values):
+        for each, value in zip(results, compiled(values), strict=True):
+            if type(each) is Traced and each._value is None:
+                each._value = value
+    return results
 
 
 def inline(program: Program, arguments: Sequence[Any]) -> list[Any]:

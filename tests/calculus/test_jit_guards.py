@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import threading
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,19 +13,9 @@ import pytest
 import adjoint as ad
 from adjoint.calculus.jit import stages
 from adjoint.program import Literal
+from tests.counting import counting
 
 X = np.array([0.5, -1.0, 2.0])
-
-
-def counting(function: Callable[..., Any]) -> tuple[Callable[..., Any], list[int]]:
-    """A function and a list with one entry for each time that it ran."""
-    calls: list[int] = []
-
-    def counted(*args: Any, **kwargs: Any) -> Any:
-        calls.append(1)
-        return function(*args, **kwargs)
-
-    return counted, calls
 
 
 @pytest.fixture(params=[None, False], ids=["machine code", "numpy"])
@@ -246,11 +235,12 @@ def test_functions_of_the_user_are_called_once(native: Any) -> None:
         return noted(x) + (y if y > 1 else 2 * y)
 
     jitted = ad.jit(function)
-    for x in (2.0, 0.5, -1.0):
-        for _ in range(3):
-            seen.clear()
-            same(jitted(x), x if x < 0 else math.sqrt(x) * (2 if x > 1 else 3))
-        assert seen == ([] if x < 0 else [x])
+    with ad.config(debug=False):  # which captures once more, to compare
+        for x in (2.0, 0.5, -1.0):
+            for _ in range(3):
+                seen.clear()
+                same(jitted(x), x if x < 0 else math.sqrt(x) * (2 if x > 1 else 3))
+            assert seen == ([] if x < 0 else [x])
 
 
 @pytest.mark.skipif(not hasattr(ad, "while_loop"), reason="loops are being written")
@@ -333,12 +323,11 @@ def test_a_function_that_comes_to_ask_otherwise(native: Any) -> None:
     jitted = ad.jit(lambda x: x + limits[-1] if x > limits[-1] else x * x if x > -5 else -x)
     assert jitted(1.0) == 1.0
     limits.append(2.0)
-    assert jitted(1.0) == 1.0  # as it was captured
-    assert jitted(-1.0) == 1.0
+    for _ in range(3):
+        for x, expected in ((1.0, 1.0), (-1.0, 1.0), (3.0, 5.0), (-6.0, 6.0)):
+            assert jitted(x) == expected
+    limits.pop()
     assert jitted(3.0) == 3.0
-    assert jitted(-6.0) == 6.0
-    for x in (1.0, -1.0, -6.0, 3.0):
-        assert jitted(x) in {x, x * x, -x, x + 2}
 
 
 # --- bounds ---------------------------------------------------------------------------------------

@@ -10,19 +10,9 @@ import numpy as np
 import pytest
 
 import adjoint as ad
+from tests.counting import counting
 
 X = np.array([0.5, -1.0, 2.0])
-
-
-def counting(function: Callable[..., Any]) -> tuple[Callable[..., Any], list[int]]:
-    """A function and a list with one entry for each time that it ran."""
-    calls: list[int] = []
-
-    def counted(*args: Any, **kwargs: Any) -> Any:
-        calls.append(1)
-        return function(*args, **kwargs)
-
-    return counted, calls
 
 
 @pytest.fixture(params=[None, False], ids=["machine code", "numpy"])

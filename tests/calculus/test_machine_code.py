@@ -37,7 +37,8 @@ def test_times_need_arguments() -> None:
     view = ad.program(lambda x: np.exp(x) * x, X).vjp().native()
     assert [each.seconds for each in view.regions()] == [None]
     assert "µs" not in str(view.regions())
-    missing = ad.program(lambda x: np.log(x) * 2, 0 * X).native()
+    with np.errstate(divide="ignore"):
+        missing = ad.program(lambda x: np.log(x) * 2, 0 * X).native()
     assert [each.seconds for each in missing.regions()] == [None]
 
 

@@ -224,9 +224,10 @@ def test_a_leaked_value_of_an_argument_of_the_inner_function():
 def test_values_that_outlive_all_captures_are_numbers():
     kept = []
     ad.grad(lambda x: kept.append(2 * x) or x)(3.0)
-    assert float(kept[0]) == 6
-    assert kept[0] + 1 == 7
-    assert ad.grad(lambda y: y * kept[0])(1.0) == 6
+    assert type(kept[0]) is float
+    assert kept[0] == 6
+    with pytest.warns(ad.errors.StaleValueWarning, match="an earlier call"):
+        assert ad.grad(lambda y: y * kept[0])(1.0) == 6
 
 
 def test_values_that_leak_from_vmap_have_no_single_value():
@@ -306,7 +307,8 @@ def test_gradients_in_spaces_under_vmap(space):
 def test_programs_with_riesz_maps_are_found_again():
     space = Weighted(Euclidean(2), positive(2))
     outer = ad.grad(lambda x: np.sum(ad.grad(energy, space=space)(x)))
-    outer(X)
+    for _ in range(4):  # with what is kept for replay
+        outer(X)
     before = ad.cache_info().misses
     for scale in (1.0, 2.0):
         outer(scale * X)

@@ -369,8 +369,9 @@ def test_a_function_that_takes_a_derivative_itself():
     x = np.array([0.0, 2.0])
     with np.errstate(all="ignore"):
         nodes = ad.nodes(f, x, tangents=np.ones(2), cotangents=1.0)
+        expected = ad.grad(f)(x)
     assert nodes.value == 0.25
-    close(nodes["a"].adjoint, ad.grad(f)(x))
+    close(nodes["a"].adjoint, expected)
     assert not any(np.any(np.isnan(node.covector.components)) for node in nodes if node.varies)
 
 

@@ -15,7 +15,8 @@ from adjoint.spaces import Euclidean
 
 
 def masked_log(x):
-    return np.sum(np.where(x > 0, np.log(x), 0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.sum(np.where(x > 0, np.log(x), 0))
 
 
 def masked_sqrt(x):
@@ -279,7 +280,6 @@ def warned(take):
 @pytest.mark.parametrize(
     "take",
     [
-        lambda: ad.grad(masked_log)(POINTS),
         lambda: ad.grad(np.sqrt)(0.0),
         lambda: ad.jvp(np.sqrt, (0.0,), (1.0,)),
         lambda: ad.value_and_grad(np.sqrt)(0.0),
@@ -329,8 +329,10 @@ def test_silence_ends_with_the_block():
             y = np.log(x)
         return y + 1 / x
 
+    with pytest.raises(ZeroDivisionError):  # of Python's own numbers
+        ad.value_and_grad(function)(0.0)
     # As in NumPy: the quotient and the sum of infinities warn, the silenced logarithm does not.
-    found = warned(lambda: ad.value_and_grad(function)(0.0))
+    found = warned(lambda: ad.value_and_grad(function)(np.float64(0.0)))
     assert [message.split(" encountered")[0] for message in found] == [
         "divide by zero",
         "invalid value",

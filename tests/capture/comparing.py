@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 
 import adjoint as ad
 from adjoint.base import pytrees
@@ -36,6 +37,24 @@ def same_values(found: Any, expected: Any, tolerance: float = 1e-12) -> None:
 def captured_value(function: Callable[..., Any], *args: Any) -> Any:
     """The value of a function that is captured and run as a program."""
     return ad.jit(function)(*copied(args))
+
+
+def refuses(
+    transform: Callable[..., Any],
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    error: type[Exception],
+    text: str,
+) -> None:
+    """A transform of the function raises NumPy's own error, or else a typed one with this text."""
+    expected: type[Exception] = error
+    try:
+        function(*copied(args))
+    except Exception as numpys:
+        expected = type(numpys)
+    with pytest.raises((expected, error)) as caught:
+        transform(function)(*args)
+    assert text in str(caught.value) or (expected is not error and caught.type is expected)
 
 
 def copied(tree: Any) -> Any:

@@ -14,7 +14,14 @@ import pytest
 
 import adjoint as ad
 from adjoint.capture.numpy.table import FUNCTIONS
-from tests.capture.comparing import captured_value, is_inexact, leaves, same_derivative, same_values
+from tests.capture.comparing import (
+    captured_value,
+    is_inexact,
+    leaves,
+    refuses,
+    same_derivative,
+    same_values,
+)
 from tests.capture.coverage_samples import CONSTANTS, SAMPLES
 from tests.capture.rows import ARGUMENTS, ROWS
 
@@ -129,15 +136,12 @@ def test_every_function_of_the_table_is_tried() -> None:
 UNSUPPORTED = [
     "np.polynomial.polynomial.polymul(v, w)",
     "np.polynomial.legendre.legder(v)",
-    "x.tobytes()",
     "x.view(int)",
     "x.dump('f')",
     "x.byteswap()",
     "x.resize(3)",
-    "x.strides",
     "x.ctypes",
     "x.data",
-    "x.flags",
     "x.choose([1])",
 ]
 
@@ -145,12 +149,10 @@ UNSUPPORTED = [
 @pytest.mark.parametrize("row", UNSUPPORTED)
 def test_what_is_not_supported_is_named(row: str) -> None:
     function, args = made(row)
-    with pytest.raises(ad.errors.UnsupportedFunctionError) as caught:
-        ad.jit(function)(*args)
     name = re.search(r"(?:np\.|x\.)([\w.]+)", row)
     assert name is not None
-    text = str(caught.value)
-    assert name[1].split(".")[-1] in text or name[1] in text or "out" in text, text
+    text = "out" if "out" in row else name[1].split(".")[-1]
+    refuses(ad.jit, function, args, ad.errors.UnsupportedFunctionError, text)
 
 
 WRONG = [

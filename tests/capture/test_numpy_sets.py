@@ -44,7 +44,7 @@ def test_isin_comes_in_batches() -> None:
 
 def test_counts_with_numpys_errors() -> None:
     for numbers in ([-1, 0], [[0, 1]], [0.5, 1.0]):
-        with pytest.raises((ValueError, TypeError)):
+        with pytest.raises((ValueError, TypeError, DeprecationWarning)):
             ad.jit(lambda x, n=numbers: np.bincount(n, weights=x[:2]))(X)
     with pytest.raises(ValueError, match="same length"):
         ad.jit(lambda x: np.bincount([0, 1], weights=x))(X)

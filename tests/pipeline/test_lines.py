@@ -58,9 +58,8 @@ def through_a_library(x):
     ],
 )
 def test_one_note_with_the_file_and_the_line(take, error, end):
-    with pytest.raises(ad.errors.AdjointError) as caught:
+    with pytest.raises(error) as caught:
         take()
-    assert isinstance(caught.value, error)
     (note,) = caught.value.__notes__
     assert note.startswith("At ")
     assert "test_lines.py:" in note

@@ -172,6 +172,13 @@ class TapeOverflowError(AdjointError, RuntimeError):
         self.length = length
 
 
+# --- replay --------------------------------------------------------------------------------------
+
+
+class NotReplayableError(AdjointError, TypeError):
+    """`jit(strict=True)` was asked of a function that must be captured at every call."""
+
+
 # --- checks --------------------------------------------------------------------------------------
 
 
@@ -188,3 +195,7 @@ class NativeExecutorWarning(UserWarning):
 
 class ManyPathsWarning(UserWarning):
     """`jit` has met more paths through a function than it keeps, and captures it at every call."""
+
+
+class StaleValueWarning(UserWarning):
+    """A value that an earlier call derived from its arguments is used as a constant in this one."""

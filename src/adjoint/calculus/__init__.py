@@ -17,7 +17,7 @@ from adjoint.calculus.derivative_tensor import derivative_tensor
 from adjoint.calculus.gradient import differential, grad, value_and_grad
 from adjoint.calculus.inspection import ProgramView, program
 from adjoint.calculus.jacobian import jacobian
-from adjoint.calculus.jit import jit
+from adjoint.calculus.jit import explain, jit
 from adjoint.calculus.kinks import Kink, kinks
 from adjoint.calculus.metrics import pullback_metric
 from adjoint.calculus.node import Node, Nodes
@@ -49,6 +49,7 @@ __all__ = [
     "derivative",
     "derivative_tensor",
     "differential",
+    "explain",
     "fori_loop",
     "grad",
     "hessian",

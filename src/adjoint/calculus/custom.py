@@ -28,6 +28,8 @@ from adjoint.calculus.custom_arguments import (
 )
 from adjoint.calculus.custom_rules import Rules, Signature, capture_rule, peek_all
 from adjoint.capture import Traced, apply, current, is_known, traced_type, unwrap, wrap
+from adjoint.capture.facts.kinds import IDENTICAL
+from adjoint.capture.recording.valued import attempting, value_of
 from adjoint.maps import LinearMap
 from adjoint.primitives.calls import LINEAR_CALL, LinearFunction
 from adjoint.primitives.custom import CUSTOM_CALL
@@ -112,24 +114,41 @@ class CustomFunction:
         require_closed(self._name, self._function)
         arguments = Arguments(args, kwargs)
         operands = [leaf for leaf in leaves if is_operand(leaf)]
-        signature = self._signature(arguments, operands)
+        values = [value_of(each) if type(each) is Traced else each for each in operands]
+        called = None
+        if not any(value is None for value in values):  # so that its errors come here
+            called = run_function(self._name, self._function, arguments, values)
+        signature = self._signature(arguments, operands, values, called)
         found = apply(operation(CUSTOM_CALL, call=signature.call), operands)
+        if called is not None:
+            for each, array in zip(found, called[0], strict=True):
+                each._value = array if array.ndim else array[()]
         return pytrees.unflatten(signature.output_tree, found)
 
-    def _signature(self, arguments: Arguments, operands: Sequence[Any]) -> Signature:
-        """What is known for arguments of these types; anew where a rule reads other data now."""
+    def _signature(
+        self,
+        arguments: Arguments,
+        operands: Sequence[Any],
+        values: list[Any],
+        called: tuple[list[Any], Any] | None,
+    ) -> Signature:
+        """What is known for arguments of these types; anew where a rule reads other data now.
+
+        values, called: of the operands, and what the function gave for them, if they have any.
+        """
         types = tuple(traced_type(operand) for operand in operands)
         key = (arguments.treedef, types, *self._static_key(arguments))
         found = self._signatures.get(key)
         if found is not None and not self._outdated(found):
             return found
-        if found is None:
-            results, values = self._results(key, arguments, types, operands)
+        known: list[Any] | None = None
+        if found is not None:
+            results: Results = (found.results, found.output_tree)
+        elif called is not None and self._result is None:
+            results, known = (tuple(map(type_of, called[0])), called[1]), values
         else:
-            results, values = (found.results, found.output_tree), None
-        found = Signature(
-            self._name, self._function, self._rules, arguments, types, results, values
-        )
+            results, known = self._results(key, arguments, types, operands)
+        found = Signature(self._name, self._function, self._rules, arguments, types, results, known)
         if len(self._signatures) >= _LIMIT:
             self._signatures.clear()
         self._signatures[key] = found
@@ -320,7 +339,8 @@ def apply_map(linear_map: LinearMap, tangent: Any) -> Any:
     """A map on traced tangents: through its code if capture can enter it, else as it is."""
     linear_map.domain.check(tangent, "the tangent")
     try:
-        return linear_map(tangent)
+        with attempting():
+            return linear_map(tangent)
     except (AdjointError, TypeError, ValueError, AttributeError):
         known = _opaque.get(linear_map)
         if known is None:
@@ -417,3 +437,6 @@ class _Linear:
 
 
 opaque.LINEAR = _Linear
+
+
+IDENTICAL[CustomFunction] = ("_rules",)

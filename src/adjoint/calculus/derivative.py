@@ -18,6 +18,7 @@ from adjoint.base.errors import (
 )
 from adjoint.base.settings import settings
 from adjoint.calculus.arguments import Chosen, check_callable
+from adjoint.calculus.jit.replay import replay, way_of
 from adjoint.calculus.leaves import matching_leaves
 from adjoint.calculus.representation import space_of
 from adjoint.capture import Captured, Traced
@@ -180,6 +181,23 @@ def jvp(
     moving = tuple(n for n, tangent in enumerate(tangents) if tangent is not None)
     if not moving:
         raise ArgumentError("jvp needs a tangent for at least one argument.")
+    count = len(primals)
+
+    def compute(*both: Any) -> Any:
+        return _pushed(function, both[:count], both[count:], moving, has_aux)
+
+    inputs = (*moving, *(count + place for place in moving))
+    way = way_of("jvp", inputs, has_aux)
+    return replay(way, function, compute, (*primals, *tangents), {})
+
+
+def _pushed(
+    function: Any,
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    moving: tuple[int, ...],
+    has_aux: bool,
+) -> Any:
     chosen = Chosen(moving, primals, {})
     directions = matching_leaves(
         tuple(primals[n] for n in moving), tuple(tangents[n] for n in moving), "tangents"

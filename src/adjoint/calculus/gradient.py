@@ -8,6 +8,7 @@ from typing import Any
 from adjoint.base import pytrees
 from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
 from adjoint.calculus.arguments import Argnums, Chosen, check_callable, refuse_gradient
+from adjoint.calculus.jit.replay import replay, replays, way_of
 from adjoint.calculus.representation import check_space, represent, space_of
 from adjoint.pipeline import prepare, run
 from adjoint.program import Builder, Literal, Program
@@ -120,13 +121,17 @@ def grad(
     check_callable(function, "grad")
     if space is not None:
         check_space(space, "space")
+    way = way_of("grad", argnums, has_aux) if replays(space) else None
 
-    def gradient(*args: Any, **kwargs: Any) -> Any:
+    def compute(*args: Any, **kwargs: Any) -> Any:
         chosen = Chosen(argnums, args, kwargs)
         home = _home(chosen, space)
         _, cotangents, aux = _reverse(function, chosen, has_aux, False, "grad")
         result = represent(home, chosen.unflatten(cotangents))
         return (result, aux) if has_aux else result
+
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        return replay(way, function, compute, args, kwargs, space)
 
     return gradient
 
@@ -153,13 +158,17 @@ def value_and_grad(
     check_callable(function, "value_and_grad")
     if space is not None:
         check_space(space, "space")
+    way = way_of("value_and_grad", argnums, has_aux) if replays(space) else None
 
-    def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
+    def compute(*args: Any, **kwargs: Any) -> Any:
         chosen = Chosen(argnums, args, kwargs)
         home = _home(chosen, space)
         value, cotangents, aux = _reverse(function, chosen, has_aux, True, "value_and_grad")
         result = represent(home, chosen.unflatten(cotangents))
         return ((value, aux) if has_aux else value, result)
+
+    def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
+        return replay(way, function, compute, args, kwargs, space)
 
     return value_and_gradient
 

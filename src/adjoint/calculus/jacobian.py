@@ -8,6 +8,7 @@ from typing import Any
 from adjoint.base import pytrees
 from adjoint.calculus.arguments import Argnums, Chosen, check_callable
 from adjoint.calculus.derivative import split_outputs
+from adjoint.calculus.jit.replay import replay, way_of
 from adjoint.calculus.leaves import refuse_covector_results
 from adjoint.calculus.planning import Mode, check_mode, check_real, jacobian_program
 from adjoint.pipeline import prepare, run
@@ -43,8 +44,9 @@ def jacobian(
     """
     check_callable(function, "jacobian")
     check_mode(mode)
+    way = way_of("jacobian", argnums, has_aux, mode)
 
-    def jacobian_of(*args: Any, **kwargs: Any) -> Any:
+    def compute(*args: Any, **kwargs: Any) -> Any:
         chosen = Chosen(argnums, args, kwargs)
         captured = chosen.capture(function)
         output_tree, kept, aux_tree = split_outputs(captured, has_aux)
@@ -58,5 +60,8 @@ def jacobian(
         rows = [results[aux + n * count : aux + (n + 1) * count] for n in range(kept)]
         result = pytrees.unflatten(output_tree, [chosen.unflatten(row) for row in rows])
         return (result, pytrees.unflatten(aux_tree, results[:aux])) if has_aux else result
+
+    def jacobian_of(*args: Any, **kwargs: Any) -> Any:
+        return replay(way, function, compute, args, kwargs)
 
     return jacobian_of

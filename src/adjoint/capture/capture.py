@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import sys
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,8 +14,13 @@ from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, type_of
 from adjoint.base.errors import AdjointError, ArgumentTypeError, DroppedDerivativeError
 from adjoint.capture.clones.rebinding import is_users_file, rebound, store_globals
-from adjoint.capture.recording.trace import Trace, check_plain, current, enter, leave
-from adjoint.capture.recording.traced import Traced, from_slot, settle, slot_in
+from adjoint.capture.clones.shadows import forget_changed
+from adjoint.capture.facts.remains import give_values
+from adjoint.capture.recording.applying import settle, slot_in
+from adjoint.capture.recording.floating_point import spoken
+from adjoint.capture.recording.trace import Trace, captures, check_plain, current, enter, leave
+from adjoint.capture.recording.traced import Traced, count_known, from_slot
+from adjoint.capture.recording.valued import value_of
 from adjoint.program import Program
 
 
@@ -45,6 +51,11 @@ class Captured:
         Which are the program's inputs after the arguments.
         """
         return self.trace.constants
+
+    @property
+    def said(self) -> set[str]:
+        """What NumPy has warned of in the capture."""
+        return self.trace.said
 
     @property
     def output_types(self) -> list[ArrayType]:
@@ -78,7 +89,7 @@ def capture(
     call: how to call the function, rebound, with the traced inputs. values: the inputs' values; or
     a dict of some, by number, where the others stand for many. active: which inputs a derivative is
     asked for. lines: whether to note the user's line of every operation. frozen: whether the
-    constants are kept beyond the call, and so must be copies. guarded: whether to note the values
+    program is kept beyond the call, so that equal numbers are to be one input. guarded: whether to note the values
     that are asked for, as the program is kept for others. meaning: what an input that has no value
     stands for, as an error about it says.
     """
@@ -93,36 +104,85 @@ def capture(
         if type(value) is not np.ndarray and isinstance(value, np.ndarray):
             check_plain(value)
     outer = current()
+    if outer is None:
+        forget_changed()
+    living = count_known()
     enter(trace)
     try:
-        made = rebound(function)
-        trace.writes = made.writes or frozen
-        # What is captured within a program that is kept is kept with it.
         kept = frozen or (outer is not None and outer.numbers is not None)
+        # What is captured within a program that is kept is kept with it.
         trace.numbers = {} if kept else None
-        result = call(made.call, [from_slot(trace, slot) for slot in range(len(types))])
-        if type(result) is Traced and result._trace is trace and result._state is None:
-            outputs: tuple[int, ...] = (result._slot,)
-            treedef = None
-        else:
-            leaves, treedef = pytrees.flatten(result)
-            outputs = tuple([_output(trace, leaf) for leaf in leaves])
+        outputs, treedef = _run(trace, function, call)
         merged = trace.merge_numbers()
         outputs = tuple([merged.get(slot, slot) for slot in outputs]) if merged else outputs
     except AdjointError as error:
         _point_at_user(error, error)
         raise
-    except (TypeError, ValueError) as error:
+    except Exception as error:
         # NumPy hides ours behind its own when a traced value is written into an array of its own.
         hidden = error.__cause__ or error.__context__
         if not isinstance(hidden, DroppedDerivativeError):
+            if _is_numpys(error):
+                _point_at_user(error, error)
             raise
         _point_at_user(hidden, error)
         raise hidden from None
     finally:
         leave(trace)
         store_globals()
+        survivors = sys.getrefcount(trace) > _ALONE or count_known() > living or trace.survivors
+        if survivors and outer is not None:
+            outer.survivors = True
+        elif survivors and give_values((function, *_arguments(call)), trace):
+            trace.effects.append(("it keeps values that it computed, in what was there before", ""))
     return Captured(trace, outputs, treedef)
+
+
+def _value(given: Any) -> Any:
+    """NumPy's value of an input, which may be traced by an outer capture; None without one."""
+    return value_of(given) if type(given) is Traced else given
+
+
+def own_copy(array: Any) -> Any:
+    """A copy that lies in memory as an array does: the user's code may write into it."""
+    if not isinstance(array, np.ndarray):
+        return array
+    copy = array.copy(order="K")
+    if copy.strides != array.strides and array.size:
+        low, high = np.lib.array_utils.byte_bounds(array)
+        start = array.__array_interface__["data"][0] - low
+        memory = np.empty(high - low, np.uint8)
+        copy = np.ndarray(array.shape, array.dtype, memory, start, array.strides)
+        np.copyto(copy, array)
+    copy.flags.writeable = array.flags.writeable
+    return copy
+
+
+def _arguments(call: Any) -> tuple[Any, ...]:
+    """What a function is called with, as those keep it who call it."""
+    owner = getattr(call, "__self__", None)
+    return getattr(owner, "args", ()), getattr(owner, "kwargs", {})
+
+
+def _run(trace: Trace, function: Any, call: Any) -> tuple[tuple[int, ...], Any]:
+    """The slots of a function's results, and their structure."""
+    made = rebound(function)
+    inputs = [
+        from_slot(trace, slot, own_copy(_value(trace.values.get(slot))))
+        for slot in range(trace.input_count)
+    ]
+    trace.valued = all([each._value is not None for each in inputs])
+    trace.nested = any([type(each) is Traced for each in trace.values.values()])
+    with spoken(trace.said):
+        result = call(made.call, inputs)
+    for outer in captures():
+        outer.said |= trace.said
+    if trace.refusal is not None:  # the user's code caught it, and went on
+        raise trace.refusal
+    if type(result) is Traced and result._trace is trace and result._state is None:
+        return (result._slot,), None
+    leaves, treedef = pytrees.flatten(result)
+    return tuple([_output(trace, leaf) for leaf in leaves]), treedef
 
 
 def _output(trace: Trace, leaf: Any) -> int:
@@ -130,6 +190,8 @@ def _output(trace: Trace, leaf: Any) -> int:
         return slot_in(trace, settle(leaf))
     try:
         return trace.lift(leaf)
+    except DroppedDerivativeError:
+        raise
     except AdjointError:
         raise ArgumentTypeError(
             f"The function returned a {type(leaf).__name__}; a derivative needs arrays or "
@@ -137,7 +199,15 @@ def _output(trace: Trace, leaf: Any) -> int:
         ) from None
 
 
-def _point_at_user(error: AdjointError, raised: BaseException) -> None:
+def _is_numpys(error: BaseException) -> bool:
+    """Whether an error was raised by a function that we called, and not by the user's code."""
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    return last is not None and not is_users_file(last.tb_frame.f_code.co_filename)
+
+
+def _point_at_user(error: BaseException, raised: BaseException) -> None:
     """Add the user's own line to an error, unless it has one."""
     if getattr(error, "__notes__", None):
         return
@@ -149,3 +219,4 @@ def _point_at_user(error: AdjointError, raised: BaseException) -> None:
 
 
 _PACKAGE = __file__.rpartition("/capture/")[0]
+_ALONE = 2  # what getrefcount sees of a trace that no traced value refers to

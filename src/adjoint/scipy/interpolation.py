@@ -9,7 +9,8 @@ import numpy as np
 
 from adjoint.base.errors import UnsupportedFunctionError, ValueNeededError
 from adjoint.capture.numpy.table import as_array, unwrap_all
-from adjoint.capture.recording.traced import Traced, concrete, is_known
+from adjoint.capture.recording.applying import concrete
+from adjoint.capture.recording.traced import Traced, is_known
 from adjoint.capture.scipy.table import SCIPY_OBJECTS, implements_scipy, is_traced, refuses_scipy
 from adjoint.scipy.b_splines import Spline, interpolating_spline
 from adjoint.scipy.piecewise import PiecewisePolynomial, at_places, column, interval, placed

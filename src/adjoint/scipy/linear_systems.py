@@ -8,7 +8,7 @@ import numpy as np
 
 from adjoint.base.errors import LinearAlgebraError, UnsupportedFunctionError
 from adjoint.capture.numpy.table import as_operand
-from adjoint.capture.recording.traced import concrete
+from adjoint.capture.recording.applying import concrete
 from adjoint.capture.scipy.table import implements_scipy
 
 

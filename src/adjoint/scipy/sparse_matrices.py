@@ -11,7 +11,7 @@ import numpy as np
 
 from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.numpy.table import as_array, perform
-from adjoint.capture.recording.traced import concrete
+from adjoint.capture.recording.applying import concrete
 from adjoint.capture.scipy.sparse import SparseTraced, entries_of, is_sparse
 from adjoint.capture.scipy.table import implements_scipy, refuses_scipy
 from adjoint.primitives.sparse import SPARSE_SOLVE

@@ -233,7 +233,8 @@ def test_closures_carry_derivatives_and_data_are_read_anew() -> None:
         return 1 / (data + 3 * y(x) ** 2)
 
     derivative = ad.grad(lambda x: np.sum(y(x)))
-    assert np.allclose(derivative(x), expected())
+    for _ in range(4):  # with what is kept for replay
+        assert np.allclose(derivative(x), expected())
     before = ad.cache_info().misses
     data[:] = [3.0, 0.5]
     assert np.allclose(derivative(x), expected())

@@ -14,7 +14,6 @@ REFUSED: dict[str, tuple[type[Exception], str]] = {
     # row: its error, and what the message says
     "np.ravel(F, order='K')": (UnsupportedFunctionError, "order='K'"),
     "np.reshape(F, -1, order='A')": (UnsupportedFunctionError, "order='A'"),
-    "np.reshape(R, (4, 3), copy=False)": (UnsupportedFunctionError, "'copy' as False"),
     "np.astype(x, str)": (DTypeError, "dtype <U0"),
     "np.astype(x, object)": (DTypeError, "dtype object"),
     "[o := np.zeros(4, int), np.sum(x, axis=0, out=o)]": (DroppedDerivativeError, "int64"),

@@ -148,6 +148,7 @@ class _Equation:
     """One operation, as the pipeline takes a captured function."""
 
     __slots__ = ("key", "op", "types")
+    said: frozenset[str] = frozenset()  # no capture has warned of anything
 
     def __init__(self, op: Operation, types: tuple[ArrayType, ...]) -> None:
         self.op = op

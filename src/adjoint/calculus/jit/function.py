@@ -1,24 +1,44 @@
-"""Capturing once: `jit` keeps the programs of a function for each signature."""
+"""Compiling at once: `jit` keeps the programs of a function for each signature."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any, Final
 
-from adjoint.base.errors import ArgumentError, ArgumentTypeError, TapeOverflowError
+import numpy as np
+
+from adjoint.base.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    NotReplayableError,
+    TapeOverflowError,
+)
 from adjoint.base.settings import settings
 from adjoint.calculus.arguments import check_callable
-from adjoint.calculus.jit.kept import Kept, Quick
+from adjoint.calculus.jit.calls import Call
+from adjoint.calculus.jit.kept import Bucket, Quick, capture_call
+from adjoint.capture.facts.kinds import PARTS
+from adjoint.capture.facts.survey import with_text
+from adjoint.capture.recording.trace import check_plain
 
 _PATHS: Final = 64
+_LIMIT: Final = 256
 
 
-def jit(function: Callable[..., Any], *, paths: int = _PATHS) -> Callable[..., Any]:
-    """A function that is captured once for each signature; then its program alone is run.
+def jit(
+    function: Callable[..., Any], *, paths: int = _PATHS, strict: bool = False
+) -> Callable[..., Any]:
+    """A function whose programs are kept and compiled at once.
 
-    The signature is the structure of the arguments, the types of their arrays, and the values of
-    all that is not an array or a number. What the function reads besides its arguments is kept as
-    it was when it was captured.
+    Without it, functions are replayed as well, and become machine code once they have come by a few
+    times. Under `jit` all arrays and numbers among the arguments are inputs of the program, and the
+    first call compiles.
+
+    What the function reads besides its arguments (globals, closures, attributes) is compared at
+    each call: where something has changed, the function is captured again. A function that does
+    more than to return a value (prints, draws random numbers) is captured at every call; see
+    `explain`.
 
     Where the function asks for a value (`if x > 0`, `while error > tolerance`, `int(n)`, an index),
     the program is right for the same answers, and checks them at each run. For other answers the
@@ -28,9 +48,10 @@ def jit(function: Callable[..., Any], *, paths: int = _PATHS) -> Callable[..., A
         function: plain NumPy code.
         paths: how many paths are kept for a signature. With more, a `ManyPathsWarning` names the
             line, and the function is captured at every call, as without jit.
+        strict: whether a function that would be captured at every call is refused.
 
     Raises:
-        ArgumentTypeError: an argument is neither an array nor a number, and cannot be hashed.
+        NotReplayableError: `strict`, and the function cannot be replayed; the message says why.
         ArgumentError: `paths` is not a whole number of 1 or more.
 
     Example:
@@ -45,7 +66,7 @@ def jit(function: Callable[..., Any], *, paths: int = _PATHS) -> Callable[..., A
     """
     check_callable(function, "jit")
     _check_paths(paths)
-    kept = Kept(function, paths)
+    kept = Kept(function, paths, strict)
     latest: Quick | None = None
 
     def jitted(*args: Any, **kwargs: Any) -> Any:
@@ -53,9 +74,11 @@ def jit(function: Callable[..., Any], *, paths: int = _PATHS) -> Callable[..., A
         quick = latest
         reached, held = -1, None
         while quick is not None:
-            chosen, flat, call, piece, treedef, guards, place, _, _ = quick
-            if chosen is not settings():
+            chosen, check, flat, call, piece, treedef, guards, place, _, entry = quick
+            if chosen is not settings() or check(function, args, kwargs) is not None:
+                quick = None
                 break
+            entry.useful = True
             try:
                 results = (None if kwargs else call(*args)) if flat else call(args, kwargs)
             except TapeOverflowError:  # the long way makes the tape longer
@@ -78,6 +101,69 @@ def jit(function: Callable[..., Any], *, paths: int = _PATHS) -> Callable[..., A
         return results
 
     return jitted
+
+
+class Kept:
+    """The signatures of one function."""
+
+    def __init__(self, function: Any, most: int, strict: bool) -> None:
+        self.function = function
+        self.most = most
+        self.strict = strict
+        self._buckets: dict[Any, Bucket] = {}
+        self._lock = threading.Lock()
+
+    def call(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        missed: Quick | None,
+        held: int | None,
+    ) -> tuple[Any, Quick | None]:
+        """The results of a call, and the short way for the next one.
+
+        missed: the short way that was tried. held: how many guards held there, if it said so.
+        """
+        call = Call(self.function, args, kwargs)
+        if call.traced:  # the outer capture records it, and asks its own questions
+            return capture_call(self.function, call, keep=False, at_once=False).results, None
+        bucket = self._bucket(call.key)
+        entry = bucket.find(call)
+        if entry is not None:
+            for leaf in call.arrays:
+                if type(leaf) is not np.ndarray and isinstance(leaf, np.ndarray):
+                    check_plain(leaf)  # as at the first call: its own meaning would be lost
+            return entry.call(self.function, call, missed, held), entry.quick()
+        if self.strict or bucket.is_due():
+            results, entry = bucket.capture(self.function, call)
+            if self.strict and entry is None and bucket.hindrances:
+                raise _refusal(self.function, bucket)
+            return results, None if entry is None else entry.quick()
+        return capture_call(self.function, call, keep=False, at_once=False).results, None
+
+    def _bucket(self, key: Any) -> Bucket:
+        found = self._buckets.get(key)
+        if found is None:
+            with self._lock:
+                if len(self._buckets) >= _LIMIT:
+                    self._buckets.clear()
+                found = self._buckets.setdefault(key, Bucket(self.most, True))
+        return found
+
+
+PARTS[Kept] = ("function",)
+
+
+def _refusal(function: Any, bucket: Bucket) -> NotReplayableError:
+    name = getattr(function, "__qualname__", None) or type(function).__name__
+    reasons = "; ".join(
+        f"{each.text} ({with_text(each.line)})" if each.line else each.text
+        for each in bucket.hindrances
+    )
+    return NotReplayableError(
+        f"jit(strict=True) was asked of {name}, which would be captured at every call: {reasons}. "
+        "Take that out of the function, or leave strict away."
+    )
 
 
 def _check_paths(paths: Any) -> None:

@@ -1,42 +1,46 @@
-"""What `jit` keeps of a function: for each signature a program, or a tree of paths."""
+"""What is kept of a function: programs, each with the facts under which it is right.
+
+A *bucket* holds what was captured of one function for arguments of one kind. Each *entry* in it has
+the facts of its capture (see `capture.facts`), and one path without guards or a tree of them.
+"""
 
 from __future__ import annotations
 
-import linecache
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
-import numpy as np
-
 from adjoint.base import pytrees
-from adjoint.base.arrays import is_numeric
-from adjoint.base.errors import ArgumentTypeError, ManyPathsWarning
+from adjoint.base.errors import ManyPathsWarning
 from adjoint.base.settings import Settings, settings
-from adjoint.base.unpacking import is_flat, unpacking
+from adjoint.calculus.jit.calls import Call
+from adjoint.calculus.jit.paranoia import check_replay
 from adjoint.calculus.jit.paths import Difference, Path, Staged, Tree, following, turn_to
 from adjoint.calculus.jit.stages import cut
-from adjoint.capture import Captured, Traced, capture, current, is_known, traced_type, unwrap
+from adjoint.capture import Captured, Traced, capture, current, is_known, unwrap
+from adjoint.capture.facts.survey import Hindrance, Survey, with_text
+from adjoint.capture.facts.writing import Check
 from adjoint.capture.recording.guards import Guard
-from adjoint.capture.recording.trace import check_plain
 from adjoint.executors.native.executor import Piece
 from adjoint.pipeline import prepare, run
 from adjoint.program import Program
 
-_LIMIT: Final = 256
+_LIMIT: Final = 32  # entries in a bucket
+_LONGEST_WAIT: Final = 1024  # calls until facts are looked for again
 
 
 class Quick(NamedTuple):
-    """A call without a look at the signature: machine code finds out itself what it was given.
+    """A call of machine code, which finds out itself whether the types are right.
 
-    chosen: the settings that it holds under. flat: whether `call` takes the arguments as they are,
-    and not `(args, kwargs)`. piece: the machine code, whose misses are counted. treedef: of the
-    results. guards: how many must hold. place: that number's among the results. path, entry: whose
-    it is.
+    chosen: the settings that it holds under. check: the facts. flat: whether `call` takes the
+    arguments as they are, and not `(args, kwargs)`. piece: the machine code, whose misses are
+    counted. treedef: of the results. guards: how many must hold. place: that number's among the
+    results. path, entry: whose it is.
     """
 
     chosen: Settings
+    check: Check
     flat: bool
     call: Callable[..., Any]
     piece: Piece
@@ -59,109 +63,88 @@ class Quick(NamedTuple):
         return quick
 
 
-class Call(NamedTuple):
-    """The arguments of a call, taken apart.
+class Bucket:
+    """The entries of one function for arguments of one kind.
 
-    arrays: the arrays and numbers among the leaves. traced: whether an outer capture traces some.
+    most: how many paths an entry has at most. at_once: whether programs become machine code at
+    once. hindrances: why the last capture was not kept.
     """
 
-    leaves: list[Any]
-    treedef: Any
-    arrays: list[Any]
-    types: tuple[Any, ...]
-    traced: bool
-
-    def apply(self, target: Any, traced: list[Any]) -> Any:
-        """Call a function with traced values for the arrays and numbers."""
-        waiting = iter(traced)
-        whole = [next(waiting) if _is_array(leaf) else leaf for leaf in self.leaves]
-        args, kwargs = pytrees.unflatten(self.treedef, whole)
-        return target(*args, **kwargs)
-
-
-class Kept:
-    """The signatures of one function."""
-
-    def __init__(self, function: Any, most: int) -> None:
-        self.function = function
+    def __init__(self, most: int, at_once: bool) -> None:
         self.most = most
-        self._entries: dict[Any, Entry] = {}
-        self._lock = threading.Lock()
+        self.at_once = at_once
+        self.entries: list[Entry] = []
+        self.hindrances: list[Hindrance] = []
+        self._wait = self._fruitless = 0
 
-    def call(
-        self,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        missed: Quick | None,
-        held: int | None,
-    ) -> tuple[Any, Quick | None]:
-        """The results of a call, and the short way for the next one.
+    def find(self, call: Call) -> Entry | None:
+        """The entry whose facts hold."""
+        mode = _mode()
+        for entry in self.entries:
+            if entry.mode == mode and entry.check(call.function, call.args, call.kwargs) is None:
+                entry.useful = True
+                return entry
+        return None
 
-        missed: the short way that was tried. held: how many guards held there, if it said so.
-        """
-        leaves, treedef = pytrees.flatten((args, kwargs))
-        arrays = [leaf for leaf in leaves if _is_array(leaf)]
-        if len(arrays) == len(leaves):
-            static: tuple[Any, ...] = ()
-        else:
-            static = tuple(None if _is_array(leaf) else leaf for leaf in leaves)
-            _check_hashable(static)
-        types = tuple([traced_type(leaf) for leaf in arrays])
-        key = (treedef, types, static, settings().kink)
-        traced = any(type(leaf) is Traced and not is_known(leaf) for leaf in arrays)
-        call = Call(leaves, treedef, arrays, types, traced)
-        entry = self._entries.get(key)
-        if entry is None:
-            path, results = _capture(self.function, call, True)
-            if path is None:
-                return results, None
-            entry = Entry(self, path, treedef if not static else None)
-            with self._lock:
-                if len(self._entries) >= _LIMIT:
-                    self._entries.clear()
-                self._entries[key] = entry
-        else:
-            for leaf in arrays:
-                if type(leaf) is not np.ndarray and isinstance(leaf, np.ndarray):
-                    check_plain(leaf)  # as at the first call: its own meaning would be lost
-            results = entry.call(call, missed, held)
-        return results, entry.quick()
+    def is_due(self) -> bool:
+        """Whether facts are to be looked for at this call: the seldomer, the less comes of it."""
+        if any(entry.useful for entry in self.entries):
+            self._fruitless = self._wait = 0
+            for entry in self.entries:
+                entry.useful = False
+        if self._wait:
+            self._wait -= 1
+            return False
+        self._fruitless += 1
+        self._wait = min((1 << self._fruitless - 1) - 1, _LONGEST_WAIT)
+        return True
+
+    def capture(self, target: Any, call: Call) -> tuple[Any, Entry | None]:
+        """The results of a call that is captured, and the entry to keep, if it can be."""
+        found = capture_call(target, call, keep=current() is None, at_once=self.at_once)
+        self.hindrances = found.hindrances
+        if found.path is None or found.survey is None:
+            return found.results, None
+        entry = Entry(self, found.path, found.survey, call)
+        self.entries = [entry, *self.entries[: _LIMIT - 1]]
+        return found.results, entry
 
 
 class Entry:
-    """What is kept for a signature: one path without guards, or a tree of them.
+    """What is kept under some facts: one path without guards, or a tree of them.
 
-    input_tree: the structure of (args, kwargs), if all that is in it are arrays and numbers.
+    useful: whether it was right at a call since that was looked at last.
     """
 
-    def __init__(self, kept: Kept, path: Path, input_tree: Any) -> None:
-        self.kept = kept
+    def __init__(self, bucket: Bucket, path: Path, survey: Survey, call: Call) -> None:
+        self.bucket = bucket
         self.path = path
         self.tree = Tree(path) if path.guards else None
-        self.input_tree = input_tree
+        self.check = survey.check
+        self.facts = survey.facts
+        self.mode = _mode()
+        self.useful = False
         self.exploded = False
+        self.places = call.places
+        self._form = call.form
+        self._lock = threading.Lock()
 
-    def call(self, call: Call, missed: Quick | None, held: int | None) -> Any:
+    def call(self, target: Any, call: Call, missed: Quick | None, held: int | None) -> Any:
         """The results, along the path that is right for the arguments."""
-        if missed is not None and missed.entry is self and missed.chosen is settings():
-            self.path, mine = missed.path, True
-        else:
-            mine = False
+        mine = missed is not None and missed.entry is self and missed.chosen is settings()
+        if mine and missed is not None:
+            self.path = missed.path
         if self.tree is not None:
-            if self.exploded or call.traced:
-                # Under an outer capture the questions are that one's.
-                return _capture(self.function, call, False)[1]
-            return self._guarded(self.tree, call, held if mine else None, mine)
-        values = [*call.arrays, *self.path.constants]
+            if self.exploded:
+                return capture_call(target, call, keep=False, at_once=False).results
+            return self._guarded(target, self.tree, call, held if mine else None, mine)
+        if settings().debug:
+            check_replay(self.path, target, call)
+        values = [*map(unwrap, call.arrays), *self.path.constants]
         results = run(self.path.first, values, tried=mine)
         return pytrees.unflatten(self.path.treedef, results)
 
-    @property
-    def function(self) -> Any:
-        """The user's."""
-        return self.kept.function
-
-    def _guarded(self, tree: Tree, call: Call, held: int | None, tried: bool) -> Any:
+    def _guarded(self, target: Any, tree: Tree, call: Call, held: int | None, tried: bool) -> Any:
         arrays = [unwrap(leaf) for leaf in call.arrays]
         path, reached = self.path, -1
         while True:
@@ -170,122 +153,148 @@ class Entry:
                 break
             other = following(path, found)
             if other is None or found.place <= reached:
-                return self._captured(tree, call)
+                return self._captured(target, tree, call)
             path, reached, held, tried = other, found.place, None, False
+        if settings().debug:
+            check_replay(path, target, call)
         if path is not self.path:
             turn_to(path)
             self.path = path
             if not path.again:
                 path.again = True
-                path.first.at_once()
+                if self.bucket.at_once:
+                    path.first.at_once()
         return pytrees.unflatten(path.treedef, found)
 
-    def _captured(self, tree: Tree, call: Call) -> Any:
+    def _captured(self, target: Any, tree: Tree, call: Call) -> Any:
         """A path that was not met before."""
-        path, results = _capture(self.function, call, True, first=False)
+        found = capture_call(target, call, keep=current() is None, at_once=False)
+        path = found.path
         if path is None or not path.guards:
-            return results
-        few = tree.add(path)
+            return found.results
+        with self._lock:
+            few = tree.add(path)
         self.path = path
-        if tree.count > self.kept.most or not few:
-            self._give_up(tree)
-        return results
+        if tree.count > self.bucket.most or not few:
+            self._give_up(target, tree)
+        return found.results
 
-    def _give_up(self, tree: Tree) -> None:
+    def _give_up(self, target: Any, tree: Tree) -> None:
         self.exploded = True
-        line = tree.varying()
-        path, _, number = line.rpartition(":")
-        text = linecache.getline(path, int(number)).strip() if number else ""
+        if self.bucket.at_once:
+            line = tree.varying()
+            warnings.warn(
+                f"jit has met {tree.count} paths through {_name(target)}, as the values that it "
+                f"asks for differ at {with_text(line)}. From now on it is captured at "
+                "every call with these types, as without jit. Choose with np.where, loop with "
+                "ad.while_loop, or allow more: ad.jit(f, paths=...).",
+                ManyPathsWarning,
+                stacklevel=7,
+            )
         self.tree = Tree(self.path)
-        warnings.warn(
-            f"jit has met {tree.count} paths through {_name(self.function)}, as the values that it "
-            f"asks for differ at {line}{': ' if text else ''}{text}. From now on it is captured at "
-            "every call with these types, as without jit. Choose with np.where, loop with "
-            "ad.while_loop, or allow more: ad.jit(f, paths=...).",
-            ManyPathsWarning,
-            stacklevel=6,
-        )
 
     def quick(self) -> Quick | None:
         """The short way under the settings in force, if the path is all machine code."""
-        path = self.path
+        path, chosen = self.path, settings()
         native = path.first.native()
         if (
             native is None
             or native.piece is None
-            or self.input_tree is None
             or len(path.stages) > 1
             or self.exploded
+            or chosen.debug
         ):
             return None
         quick: Quick | None = path.quick
-        if quick is None or quick.piece is not native.piece or quick.chosen is not settings():
-            quick = path.quick = self._make_quick(path, native.piece)
+        if quick is None or quick.piece is not native.piece or quick.chosen is not chosen:
+            bound = self._form.binding(native.piece.bound(path.bound()))
+            if bound is None:
+                return None
+            count = len(path.stages[0].made.outputs)
+            quick = path.quick = Quick(
+                *(chosen, self.check, *bound, native.piece, path.treedef),
+                *(len(path.guards), count, path, self),
+            )
         return quick
 
-    def _make_quick(self, path: Path, piece: Piece) -> Quick:
-        flat = is_flat(self.input_tree)
-        call = piece.bound(path.bound())
-        call = call if flat else unpacking(call, self.input_tree)
-        count = len(path.stages[0].made.outputs)
-        return Quick(
-            settings(), flat, call, piece, path.treedef, len(path.guards), count, path, self
-        )
 
-
-def _is_array(leaf: Any) -> bool:
-    return type(leaf) is Traced or is_numeric(leaf)
+def _mode() -> tuple[float, bool]:
+    """The settings that change programs."""
+    chosen = settings()
+    return chosen.kink, chosen.native is not False
 
 
 def _name(function: Any) -> str:
     return getattr(function, "__qualname__", None) or type(function).__name__
 
 
-def _check_hashable(static: tuple[Any, ...]) -> None:
-    for each in static:
-        try:
-            hash(each)
-        except TypeError:
-            raise ArgumentTypeError(
-                f"jit was given a {type(each).__name__} as an argument, which cannot be hashed. "
-                "What is neither an array nor a "
-                "number tells programs apart by its value: use a tuple or a frozenset, or leave "
-                "jit away."
-            ) from None
-
-
 # --- capturing ------------------------------------------------------------------------------------
 
 
-def _capture(
-    function: Any, call: Call, guarded: bool, first: bool = True
-) -> tuple[Path | None, Any]:
-    """The path to keep, if there is one, and the results of this call.
+class Outcome(NamedTuple):
+    """What came of a capture.
 
-    guarded: whether the values that are asked for are to become guards. first: of its signature;
-    then it is machine code at once.
+    results: of this call. path: to keep, unless there are hindrances. survey: the facts.
     """
-    guarded = guarded and not call.traced
+
+    results: Any
+    path: Path | None
+    survey: Survey | None
+    hindrances: list[Hindrance]
+
+
+def capture_call(target: Any, call: Call, *, keep: bool, at_once: bool) -> Outcome:
+    """Capture a call and run it.
+
+    keep: whether to look for what a later call needs to go without a capture: facts, effects, and
+    questions, which become guards. at_once: whether the program is to be machine code at once.
+    """
+    survey = None
+    if keep and not call.traced:
+        places = None if call.places is None else frozenset(call.places)
+        survey = Survey(call.function, call.args, call.kwargs, places)
+    guarded = survey is not None and not survey.hindrances
     active = tuple(type(leaf) is Traced and not is_known(leaf) for leaf in call.arrays)
     captured = capture(
-        function, call.apply, call.types, call.arrays, active, frozen=True, guarded=guarded
+        target, call.apply, call.types, call.arrays, active, frozen=True, guarded=guarded
     )
-    trace = captured.trace
-    outer = any(type(value) is Traced for value in captured.constants)
-    keep = not (trace.asked or (outer and current() is not None))
-    guards = tuple(trace.guards.values()) if keep and trace.guards else ()
+    hindrances = [] if survey is None else _hindrances(survey, captured, call)
+    kept = survey is not None and not hindrances
+    guards = tuple(captured.trace.guards.values()) if kept and captured.trace.guards else ()
     staged = _staged(captured, guards)
     path = Path(staged, guards, [unwrap(each) for each in captured.constants], captured.treedef)
-    if keep and first:
+    if kept and settings().debug:
+        path.key = captured.key
+    if kept and at_once:
         path.first.at_once()
     if guards:
         results: Any = path.run([unwrap(leaf) for leaf in call.arrays], sure=True)
     else:
         results = run(path.first, [*call.arrays, *captured.constants])
-    return (path if keep else None), pytrees.unflatten(captured.treedef, results)
+    results = pytrees.unflatten(captured.treedef, results)
+    return Outcome(results, path if kept else None, survey, hindrances)
 
 
-def _staged(captured: Captured, guards: tuple[Guard, ...]) -> Staged:
+def _hindrances(survey: Survey, captured: Captured, call: Call) -> list[Hindrance]:
+    """Why a capture cannot stand for later calls, now that it has been made."""
+    trace = captured.trace
+    found = [Hindrance(text, line) for text, line in dict.fromkeys(trace.effects)]
+    found += survey.hindrances
+    unknown = [code for place, code in trace.entered.items() if place not in survey.codes]
+    for code in unknown:
+        line = f"{code.co_filename}:{code.co_firstlineno}"
+        found.append(Hindrance(f"{code.co_qualname} is entered by a way that is not known", line))
+    if trace.asked and not found:
+        found.append(Hindrance("it shows a traced value, or handles an error that depends on one"))
+    if any(type(value) is Traced for value in captured.constants):
+        found.append(Hindrance("it reads values that another capture traces"))
+    changed = survey.check(call.function, call.args, call.kwargs)
+    if changed is not None and not found:
+        found.append(Hindrance(f"the call has changed {survey.facts[changed].where}"))
+    return found
+
+
+def _staged(captured: Captured, guards: Sequence[Guard]) -> Staged:
     """The program ready to run, found again by its structure."""
     slots = tuple(guard.slot for guard in guards)
     whole = Captured(captured.trace, (*captured.outputs, *slots), captured.treedef)

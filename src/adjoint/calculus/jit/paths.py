@@ -126,7 +126,8 @@ class Path:
     """A captured program with its guards.
 
     constants: of the closure, after the arguments. treedef: of the results. nodes: of the tree that
-    it is in. again: whether it was right more than once. quick: for the owner's use.
+    it is in. again: whether it was right more than once. quick: for the owner's use. key: of the
+    capture, in debug mode.
     """
 
     def __init__(
@@ -140,6 +141,7 @@ class Path:
         self.nodes: list[Node] = []
         self.again = False
         self.quick: Any = None
+        self.key: Any = None
 
     @property
     def first(self) -> Compiled:

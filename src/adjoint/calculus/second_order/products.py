@@ -10,6 +10,7 @@ from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
 from adjoint.calculus.arguments import Argnums, Chosen, check_callable, refuse_gradient
 from adjoint.calculus.basis import rows_of
 from adjoint.calculus.derivative import split_outputs
+from adjoint.calculus.jit.replay import replay, replays, way_of
 from adjoint.calculus.leaves import matching_leaves
 from adjoint.calculus.representation import represent
 from adjoint.calculus.second_order.composition import (
@@ -89,8 +90,19 @@ def hvp(
     """
     check_callable(function, "hvp")
     check_composition(composition)
-    moving = matching_leaves(primal, direction, "direction")
     check_flat(space, "space")
+    way = way_of("hvp", (0, 1), composition) if replays(space) else None
+
+    def compute(primal: Any, direction: Any) -> Any:
+        return _product(function, primal, direction, space, composition)
+
+    return replay(way, function, compute, (primal, direction), {}, space)
+
+
+def _product(
+    function: Any, primal: Any, direction: Any, space: Space | None, composition: Composition
+) -> Any:
+    moving = matching_leaves(primal, direction, "direction")
     chosen = Chosen(0, (primal,), {})
     if space is not None:
         space.check(primal, "the argument")  # first, since the function may fail at what is not
@@ -138,8 +150,9 @@ def hessian(
     """
     check_callable(function, "hessian")
     check_composition(composition)
+    way = way_of("hessian", argnums, has_aux, composition)
 
-    def hessian_of(*args: Any, **kwargs: Any) -> Any:
+    def compute(*args: Any, **kwargs: Any) -> Any:
         chosen = Chosen(argnums, args, kwargs)
         for number, type_ in enumerate(chosen.types):
             if type_.dtype.kind != "f":
@@ -162,6 +175,9 @@ def hessian(
         rows = [results[aux + n * count : aux + (n + 1) * count] for n in range(count)]
         result = chosen.unflatten([chosen.unflatten(row) for row in rows])
         return (result, pytrees.unflatten(aux_tree, results[:aux])) if has_aux else result
+
+    def hessian_of(*args: Any, **kwargs: Any) -> Any:
+        return replay(way, function, compute, args, kwargs)
 
     return hessian_of
 

@@ -1,110 +1,123 @@
-"""What can be told of a function from its compiled code.
-
-Whether it may write into arrays, and which names it assigns.
-"""
+"""What can be told of a function from its compiled code: the names that it assigns and reads."""
 
 from __future__ import annotations
 
 import dis
-import math
-import sys
 import types
 from functools import lru_cache
-from itertools import pairwise
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-import numpy as np
-
-from adjoint.primitives.special import SPECIAL
-
-_IN_PLACE = 13  # the first argument of BINARY_OP that means an in-place operator
-_STORES = frozenset({"STORE_SUBSCR", "DELETE_SUBSCR", "STORE_SLICE", "DELETE_ATTR"})
-_WRITING_NAMES = frozenset(
+_LOOKS_UP: Final = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"})
+_ATTRIBUTE: Final = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
+_REMAINDER: Final = 6  # the argument of BINARY_OP for %, which may be one of text
+# Who calls one of these may look at any attribute of an object.
+_WHOLE: Final = frozenset(
     {
-        *("at", "byteswap", "copyto", "fill", "fill_diagonal", "partition", "place", "put"),
-        *("put_along_axis", "putmask", "readinto", "resize", "setfield", "setflags", "shuffle"),
-        "sort",
+        *("copy", "deepcopy", "replace", "asdict", "astuple", "fields", "vars", "dir", "pickle"),
+        *("getattr", "setattr", "delattr", "hasattr", "attrgetter", "methodcaller"),
     }
 )
-_DRAWS = ("choice", "integers", "normal", "permutation", "random", "standard_normal", "uniform")
-# Methods of these do not write into arrays, but for those above.
-_SAFE_NAMES = frozenset(
-    name
-    for owner in (np.ndarray, np, np.linalg, math, list, dict, str, set, float)
-    for name in dir(owner)
-) | frozenset({*SPECIAL, *_DRAWS})
-_NAMED = frozenset({"LOAD_GLOBAL", "LOAD_DEREF", "LOAD_NAME", "LOAD_CLASSDEREF"})
-_MAKES = frozenset({"MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE", "IMPORT_FROM", "IMPORT_NAME"})
-_NULL_FIRST = sys.version_info < (3, 13)  # PUSH_NULL comes before what is called, and not after
+_WHOLE_ATTRIBUTES: Final = frozenset(
+    {"__dict__", "__getattribute__", "__getstate__", "__reduce__", "__slots__", "__setattr__"}
+)
+_TEXT: Final = frozenset({"ascii", "format", "print", "repr", "str"})
 
 
 class CodeFacts(NamedTuple):
-    """writes: may write into arrays it did not make.
+    """stores_globals: assigns globals. stored_cells: outer names it assigns."""
 
-    Stores_globals: assigns globals. stored_cells: outer names it assigns.
-    """
-
-    writes: bool
     stores_globals: bool
     stored_cells: frozenset[str]
+
+
+class CodeReads(NamedTuple):
+    """What a function's code, and all code nested in it, may look up.
+
+    names: of globals, also those that it assigns. bare: those of which something else is done than
+    to ask for an attribute. chains: names with the attributes that are asked
+    of them at once, as ('np', 'linalg', 'solve'). attributes: all attributes' names. imports: the
+    modules that are imported. whole: whether it may look at objects as wholes (`vars`, `getattr`).
+    texts: whether it may make text of objects. codes: the code and all code nested in it.
+    """
+
+    names: frozenset[str]
+    bare: frozenset[str]
+    chains: frozenset[tuple[str, ...]]
+    attributes: frozenset[str]
+    imports: frozenset[str]
+    whole: bool
+    texts: bool
+    codes: tuple[types.CodeType, ...]
 
 
 @lru_cache(maxsize=4096)
 def facts_of(code: types.CodeType) -> CodeFacts:
     """The facts of a function's code and of all code nested in it."""
-    writes = bool(_WRITING_NAMES.intersection(code.co_names)) or any(
-        isinstance(constant, tuple) and "out" in constant for constant in code.co_consts
-    )
     stores_globals, cells = False, set()
-    instructions = list(dis.get_instructions(code))
-    writes = writes or calls_unknown(instructions)
-    for instruction in instructions:
+    for instruction in dis.get_instructions(code):
         name = instruction.opname
-        if name in _STORES or (name == "BINARY_OP" and (instruction.arg or 0) >= _IN_PLACE):
-            writes = True
-        elif name in ("STORE_GLOBAL", "DELETE_GLOBAL"):
+        if name in ("STORE_GLOBAL", "DELETE_GLOBAL"):
             stores_globals = True
         elif name in ("STORE_DEREF", "DELETE_DEREF"):
             cells.add(str(instruction.argval))
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             inner = facts_of(constant)
-            writes = writes or inner.writes
             stores_globals = stores_globals or inner.stores_globals
             cells |= inner.stored_cells
-    return CodeFacts(writes, stores_globals, frozenset(cells))
+    return CodeFacts(stores_globals, frozenset(cells))
 
 
-def calls_unknown(instructions: list[dis.Instruction]) -> bool:
-    """Whether code calls what rebinding does not see: methods of objects, functions in containers.
-
-    Names of modules and of closures are seen when they are looked up.
-    """
-    made_here = {
-        after.argval
-        for before, after in pairwise(instructions)
-        if before.opname in _MAKES and after.opname == "STORE_FAST"
-    }
-    for place, instruction in enumerate(instructions):
+@lru_cache(maxsize=4096)
+def reads_of(code: types.CodeType) -> CodeReads:
+    """What a function's code and all code nested in it may look up."""
+    names: set[str] = set()
+    bare: set[str] = set()
+    chains: set[tuple[str, ...]] = set()
+    imports: set[str] = set()
+    attributes = set(code.co_names)
+    whole = texts = False
+    chain: tuple[str, ...] = ()
+    for instruction in dis.get_instructions(code):
         name = instruction.opname
-        if name == "LOAD_METHOD" or (
-            name == "LOAD_ATTR" and sys.version_info >= (3, 12) and (instruction.arg or 0) & 1
-        ):
-            if instruction.argval not in _SAFE_NAMES:
-                root = instructions[_root(instructions, place - 1)]
-                if root.opname not in _NAMED and root.argval not in made_here:
-                    return True
-        elif name == "PUSH_NULL":
-            callee = instructions[place + 1 if _NULL_FIRST else place - 1]
-            key = instructions[min(place + 3, len(instructions) - 1)]
-            if _NULL_FIRST and key.opname == "BINARY_SUBSCR":
-                return True  # table[key](...)
-            if callee.opname not in _NAMED | _MAKES and callee.argval not in made_here:
-                return True
-    return False
-
-
-def _root(instructions: list[dis.Instruction], place: int) -> int:
-    while place > 0 and instructions[place].opname == "LOAD_ATTR":
-        place -= 1
-    return place
+        if len(chain) == 1 and name not in _ATTRIBUTE:
+            bare.add(chain[0])
+        if name in _LOOKS_UP:
+            names.add(instruction.argval)
+            chain = (instruction.argval,)
+        elif name in _ATTRIBUTE and chain:
+            chain = (*chain, instruction.argval)
+            chains.add(chain)
+        else:
+            chain = ()
+            if name == "IMPORT_NAME":
+                imports.add(instruction.argval)
+            whole = whole or name == "MATCH_CLASS"
+            texts = texts or name.startswith("FORMAT_")
+            texts = texts or (name == "BINARY_OP" and instruction.arg == _REMAINDER)
+    called = {*names, *(each[-1] for each in chains)}
+    whole = whole or not _WHOLE.isdisjoint(called - {"copy", "replace"})
+    whole = whole or not names.isdisjoint({"copy", "replace"})
+    whole = whole or not _WHOLE_ATTRIBUTES.isdisjoint(attributes)
+    texts = texts or not _TEXT.isdisjoint(attributes)
+    codes = [code]
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            inner = reads_of(constant)
+            names |= inner.names
+            bare |= inner.bare
+            chains |= inner.chains
+            attributes |= inner.attributes
+            imports |= inner.imports
+            whole, texts = whole or inner.whole, texts or inner.texts
+            codes += inner.codes
+    return CodeReads(
+        frozenset(names),
+        frozenset(bare),
+        frozenset(chains),
+        frozenset(attributes),
+        frozenset(imports),
+        whole,
+        texts,
+        tuple(codes),
+    )

@@ -18,8 +18,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjoint.capture.recording.trace import Trace, current
-from adjoint.capture.recording.traced import Traced, apply, from_array, from_slot, is_known, unwrap
+from adjoint.capture.clones.standing import Stand
+from adjoint.capture.recording.applying import apply
+from adjoint.capture.recording.trace import Trace, current, note_effect
+from adjoint.capture.recording.traced import Traced, from_array, from_slot, is_known, unwrap
 
 
 class Adopted(NamedTuple):
@@ -44,7 +46,7 @@ def adopt_attribute(owner: Any, name: str) -> None:
         _stand_aside(trace, names, name)
 
 
-def adopt_name(names: dict[str, Any], replaced: dict[str, Any], name: str) -> None:
+def adopt_name(names: dict[str, Any], replaced: dict[str, Stand], name: str) -> None:
     """Let a module's name, whose array is about to be written into, be a traced array."""
     trace = current()
     if trace is None or type(names.get(name)) is not np.ndarray or name in replaced:
@@ -58,10 +60,13 @@ def adopt_name(names: dict[str, Any], replaced: dict[str, Any], name: str) -> No
                 replaced.pop(name, None)
                 names[name] = array
             else:
-                replaced[name] = (array, value, False)
+                replaced[name] = Stand(array, value)
+
+        def look() -> Any:
+            return replaced[name].shown if name in replaced else None
 
         put(traced)
-        _keep(trace, Adopted(array, traced, put, lambda: replaced.get(name, (0, None))[1]))
+        _keep(trace, Adopted(array, traced, put, look))
 
 
 def _stand_aside(trace: Trace, names: dict[str, Any], name: str) -> None:
@@ -103,6 +108,7 @@ def _is_alone(base: Any) -> bool:
 
 
 def _keep(trace: Trace, adopted: Adopted) -> None:
+    note_effect("it writes into an array that was made outside")
     _adopted.setdefault(id(trace), (trace, []))[1].append(adopted)
 
 
@@ -144,6 +150,8 @@ def _restore(adopted: Adopted) -> None:
 def _value_of(traced: Traced) -> Any:
     trace = traced._trace
     assert trace is not None
+    if traced._value is not None and not trace.nested:
+        return traced._value
     with np.errstate(all="ignore"):  # the program will warn when it runs
         value = trace.value(traced._slot, apply)
     return value if type(value) is Traced and not is_known(value) else unwrap(value)

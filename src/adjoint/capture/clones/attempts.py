@@ -16,9 +16,10 @@ from typing import Any
 
 from adjoint.base.errors import ValueNeededError
 from adjoint.capture.bytecode.assembly import Instruction, taken_apart
+from adjoint.capture.recording.applying import concrete
 from adjoint.capture.recording.guards import DONE
-from adjoint.capture.recording.trace import current
-from adjoint.capture.recording.traced import Traced, concrete, is_known
+from adjoint.capture.recording.trace import current, note_effect
+from adjoint.capture.recording.traced import Traced, is_known
 from adjoint.program import Operation
 
 
@@ -31,7 +32,12 @@ def attempted(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         return function(*args, **kwargs)
     trace = current()
     start = 0 if trace is None else len(trace.records)
-    result = function(*args, **kwargs)
+    try:
+        result = function(*args, **kwargs)
+    except Exception:
+        if trace is not None:
+            trace.asked = True  # the error is an answer that no guard can give
+        raise
     first = result[0] if isinstance(result, tuple) and result else result
     if trace is None or type(first) is not Traced or is_known(first):
         return result
@@ -43,6 +49,7 @@ def attempted(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         made = range(start, len(trace.records))
         trace.failed.update(n for n in made if isinstance(trace.records[n][0], Operation))
         trace.asked = True
+        note_effect("it handles an error that depends on values")
         raise
     return result
 

@@ -14,8 +14,9 @@ import numpy as np
 from adjoint.capture.clones.shadow_ufuncs import ShadowUfunc
 from adjoint.capture.numpy.making import values as numpy_values
 from adjoint.capture.numpy.operators import python_number
-from adjoint.capture.numpy.table import any_traced, refused
-from adjoint.capture.recording.traced import Traced
+from adjoint.capture.numpy.table import any_traced, refused, unwrap_all
+from adjoint.capture.recording.traced import Traced, is_cell
+from adjoint.capture.recording.valued import beside, value_of
 
 # Looked up on the stand-in itself, and not on what it stands for.
 _OWN: Final = frozenset(
@@ -36,22 +37,22 @@ class _Number(type):
     original: type
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        if len(args) == 1 and issubclass(cls.original, np.generic):
-            (value,) = args
-            if any_traced(args) or type(value) is Traced:
-                return numpy_values.asarray(value, np.dtype(cls.original))
-        if len(args) == 1 and type(args[0]) is Traced:
-            value = args[0]
-            if value.size != 1:
-                raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
-            dtype = np.dtype(cls.original)
-            value = value.reshape(()) if value.ndim else value
-            value = value if value.dtype == dtype else numpy_values.astype(value, dtype)
-            return value if issubclass(cls.original, np.generic) else python_number(value)
-        if cls.original is complex and any_traced(args):
-            real, imaginary = args
-            return real + 1j * imaginary
-        return cls.original(*args, **kwargs)
+        if any_traced(args):
+            return beside(cls.original, cls.converted, args, kwargs)
+        return cls.original(*map(unwrap_all, args), **kwargs)
+
+    def converted(cls, *args: Any) -> Any:
+        """What a call with traced arguments records."""
+        dtype = np.dtype(cls.original)
+        if len(args) == 2 and cls.original is complex:
+            return args[0] + 1j * args[1]
+        (value,) = args
+        if issubclass(cls.original, np.generic):
+            return numpy_values.asarray(value, dtype)
+        if value.size != 1:
+            raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
+        value = value.reshape(()) if value.ndim else value
+        return python_number(value if value.dtype == dtype else numpy_values.astype(value, dtype))
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return is_instance(instance, cls.original)
@@ -103,7 +104,7 @@ class _Refused(_Number):
         return cls.original(*args, **kwargs)
 
 
-def refusing(original: Any) -> Any:
+def refused_class(original: Any) -> Any:
     """The stand-in of a class that takes no traced values."""
     members = {"original": original}
     if issubclass(original, np.generic):
@@ -116,11 +117,12 @@ def class_of(value: Any) -> type:
     """The class of a value; of a traced one, that which NumPy would have in its place."""
     if type(value) is not Traced:
         return type(value)
+    found = value_of(value)
+    if found is not None:
+        return type(found)
     if value.type.weak:
         return _PYTHON[value.type.dtype.kind]
-    state = value._state
-    scalar = value.ndim == 0 and not (state is not None and state.cell)
-    return value.dtype.type if scalar else np.ndarray
+    return value.dtype.type if value.ndim == 0 and not is_cell(value) else np.ndarray
 
 
 _PYTHON: Final[dict[str, type]] = {"f": float, "c": complex, "i": int, "b": bool}

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from adjoint.capture.recording.trace import Trace, current
+from adjoint.capture.recording.traced import Traced
 
 # What the captures under way keep, by capture and cache.
 _kept: dict[tuple[int, int], tuple[Trace, Any, dict[Any, Any]]] = {}
@@ -36,10 +37,12 @@ class Memoised:
         if place not in _kept:
             _kept[place] = (trace, self.__wrapped__, {})
         values = _kept[place][2]
-        key = (args, tuple(kwargs.items()), *map(type, args))
+        every = (*args, *kwargs.items())
+        # A traced number is known by its place in the trace, and not by its value.
+        key = tuple([(type(x), id(x) if type(x) is Traced else x) for x in every])
         if key not in values:
-            values[key] = self.call(*args, **kwargs)
-        return values[key]
+            values[key] = (self.call(*args, **kwargs), every)  # which keeps what the key names
+        return values[key][0]
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__wrapped__, name)

@@ -16,7 +16,7 @@ import numpy as np
 
 from adjoint.base.errors import ValueNeededError
 from adjoint.capture.clones.classes import BUILTINS, Same
-from adjoint.capture.clones.reaching import is_reached, is_users_class, is_users_kind, noted
+from adjoint.capture.clones.reaching import entered, is_reached, is_users_class, is_users_kind
 from adjoint.capture.clones.rebinding import clone
 from adjoint.capture.recording.traced import Traced, from_array
 
@@ -31,7 +31,7 @@ def special(owner: Any, name: str) -> Any:
         if name in each.__dict__:
             found: Any = each.__dict__[name]
             if is_reached(found):
-                return types.MethodType(noted(clone(found)), owner)
+                return types.MethodType(entered(clone(found)), owner)
             bind: Any = getattr(type(found), "__get__", None)
             return found if bind is None else bind(found, owner, kind)
     return None

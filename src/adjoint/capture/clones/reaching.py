@@ -18,24 +18,29 @@ import numpy as np
 from adjoint.capture.clones.adopting import adopt_attribute, adopt_name
 from adjoint.capture.clones.classes import BUILTINS, called_class, class_of
 from adjoint.capture.clones.rebinding import (
+    FOREIGN,
     Clone,
     Rebound,
+    UserModule,
     clone,
     is_users,
     is_users_file,
+    is_users_module,
+    judged,
     known_clone,
     rebind,
 )
 from adjoint.capture.clones.shadow_ufuncs import ShadowUfunc
 from adjoint.capture.clones.shadows import ShadowModule
-from adjoint.capture.recording.trace import current
+from adjoint.capture.facts.purity import attribute_effect, effect_of, kind_effect
+from adjoint.capture.recording.trace import note_effect, note_entered
 from adjoint.capture.recording.traced import Traced
 from adjoint.spaces.polynomials.series import KINDS
 
 # Whose attributes are never the user's functions, so that they are looked up at once.
 _DIRECT: Final = frozenset(
     {
-        *(Traced, ShadowModule, ShadowUfunc, np.ndarray, np.float64, np.random.Generator),
+        *(Traced, ShadowModule, ShadowUfunc, np.ndarray, np.float64),
         *(list, dict, str, tuple, set, float, int, complex, type(None)),
     }
 )
@@ -47,6 +52,7 @@ _INERT: Final = frozenset(
     }
 )
 _ABSENT: Final = object()
+_WRITES_FILES: Final = frozenset({"tofile", "dump"})
 _foreign: set[type] = {*_INERT}
 _users: dict[int, weakref.ref[type]] = {}  # by identity: no class is kept alive
 _LIMIT: Final = 4096
@@ -85,12 +91,9 @@ def is_users_class(kind: type) -> bool:
     return is_users_file(file)
 
 
-def noted(made: Clone) -> Any:
-    """A clone about to be called: note that it may write into arrays that it did not make."""
-    if made.writes:
-        trace = current()
-        if trace is not None:
-            trace.expect_writes()
+def entered(made: Clone) -> Any:
+    """A clone about to be called, which was found through an object: its code is noted."""
+    note_entered(made.code)
     return made.call
 
 
@@ -116,17 +119,14 @@ def reached(value: Any) -> Any:
     kind = type(value)
     if kind in _INERT:
         return value
-    if kind is types.FunctionType and not is_reached(value):
-        return rebind(value)[0]
+    if kind is types.FunctionType:
+        return entered(clone(value)) if is_reached(value) else rebind(value)
     if kind is types.MethodType:
         if is_reached(value.__func__):
-            return types.MethodType(noted(clone(value.__func__)), value.__self__)
+            return types.MethodType(entered(clone(value.__func__)), value.__self__)
         return value
-    if kind in _REBOUND:
-        new, writes = rebind(value)
-        return noted(Clone(new, writes, ()))
-    if kind.__module__.startswith("scipy."):  # an interpolant, say
-        return rebind(value)[0]
+    if kind in _REBOUND or kind.__module__.startswith("scipy."):  # an interpolant, say
+        return rebind(value)
     return value
 
 
@@ -171,7 +171,22 @@ class Attribute:
             return _look_up(owner, self.name)
         if kind is super:
             return _look_up_above(owner, self.name)
+        _judge(owner, kind, self.name)
         return reached(getattr(owner, self.name))
+
+
+def _judge(owner: Any, kind: type, name: str) -> None:
+    """Note what is asked of an object that is not the user's, unless that is known to be pure."""
+    if kind is UserModule or (kind is types.ModuleType and is_users_module(owner)):
+        return
+    if isinstance(owner, type):
+        effect = None if is_users_kind(owner) else attribute_effect(owner, owner, name)
+    elif kind in FOREIGN:
+        effect = None
+    else:
+        effect = attribute_effect(owner, kind, name)
+    if effect is not None:
+        note_effect(effect)
 
 
 class Above(Attribute):
@@ -263,7 +278,7 @@ class Method(Attribute):
     __slots__ = ()
 
     def __matmul__(self, owner: Any) -> Any:
-        if type(owner) in _DIRECT:
+        if type(owner) in _DIRECT and self.name not in _WRITES_FILES:
             return getattr(owner, self.name)
         found = super().__matmul__(owner)
         return found if type(found) is types.MethodType else CALLEE @ found
@@ -286,7 +301,7 @@ def _look_up(owner: Any, name: str) -> Any:
     if found is _ABSENT and name not in _inside(owner):
         fallback: Any = getattr(kind, "__getattr__", None)
         if is_reached(fallback):
-            return reached(noted(clone(fallback))(owner, name))
+            return reached(entered(clone(fallback))(owner, name))
     return reached(getattr(owner, name))
 
 
@@ -308,18 +323,18 @@ def _described(owner: Any, name: str, found: Any, what: type) -> Any:
         if not is_reached(found.fget):
             return reached(getattr(owner, name))
         try:
-            return reached(noted(clone(found.fget))(owner))
+            return reached(entered(clone(found.fget))(owner))
         except AttributeError:
             fallback = getattr(type(owner), "__getattr__", None)
             if not is_reached(fallback):
                 raise
-            return reached(noted(clone(fallback))(owner, name))  # type: ignore[arg-type]
+            return reached(entered(clone(fallback))(owner, name))  # type: ignore[arg-type]
     if name not in _inside(owner):
         if what is types.FunctionType:
             made = clone_of(found)
-            return types.MethodType(found if made is None else noted(made), owner)
+            return types.MethodType(found if made is None else entered(made), owner)
         if what is functools.cached_property and is_reached(found.func):
-            value = owner.__dict__[name] = noted(clone(found.func))(owner)
+            value = owner.__dict__[name] = entered(clone(found.func))(owner)
             return reached(value)
         if what is _CACHED and is_reached(found.__wrapped__):
             return functools.partial(reached(found), owner)
@@ -344,7 +359,7 @@ def _look_up_above(owner: Any, name: str) -> Any:
         if found is not _ABSENT:
             getter: Any = found.fget if type(found) is property else None
             if is_reached(getter):
-                return reached(noted(clone(getter))(owner.__self__))
+                return reached(entered(clone(getter))(owner.__self__))
             break
     return reached(getattr(owner, name))
 
@@ -381,14 +396,20 @@ class _Callee:
         if kind in _INERT:
             return called
         if kind is types.FunctionType or kind in _REBOUND or kind is types.MethodType:
+            effect = judged(called)
+            if effect is not None:
+                note_effect(effect)
             return reached(called)
         if isinstance(called, type):
             return _constructor(called)
         if is_users_kind(kind):
             method = getattr(kind, "__call__", None)  # noqa: B004  # the method itself
             if is_reached(method):
-                return types.MethodType(noted(clone(method)), called)  # type: ignore[arg-type]
+                return types.MethodType(entered(clone(method)), called)  # type: ignore[arg-type]
             return called
+        effect = kind_effect(kind)
+        if effect is not None:
+            note_effect(effect)
         return reached(called)
 
 
@@ -398,6 +419,9 @@ CALLEE: Final = _Callee()
 def _constructor(kind: Any) -> Any:
     """What makes an instance of a class: as `type.__call__` does, with clones of its methods."""
     if not is_users_kind(kind):
+        effect = effect_of(kind)
+        if effect is not None:
+            note_effect(effect)
         return called_class(kind)
     if type(kind).__call__ is not type.__call__:
         return kind
@@ -407,10 +431,10 @@ def _constructor(kind: Any) -> Any:
         return kind
 
     def construct(*args: Any, **kwargs: Any) -> Any:
-        made = (noted(clone(new)) if makes else new)(kind, *args, **kwargs)
+        made = (entered(clone(new)) if makes else new)(kind, *args, **kwargs)
         if kind in type(made).__mro__:
             begin = type(made).__init__
-            result = (noted(clone(begin)) if is_reached(begin) else begin)(made, *args, **kwargs)
+            result = (entered(clone(begin)) if is_reached(begin) else begin)(made, *args, **kwargs)
             if result is not None:
                 found = type(result).__name__
                 raise TypeError(f"__init__() should return None, not '{found}'")

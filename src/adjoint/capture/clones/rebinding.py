@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import operator
 import sys
 import sysconfig
 import threading
@@ -26,9 +27,11 @@ from adjoint.capture.clones.adopting import give_back
 from adjoint.capture.clones.classes import BUILTINS, build_class, class_of
 from adjoint.capture.clones.memoised import Memoised, forget_values
 from adjoint.capture.clones.shadows import shadow_of
+from adjoint.capture.clones.standing import Stand
+from adjoint.capture.facts.purity import IMPURE_BUILTINS, builtin_effect, effect_of
 from adjoint.capture.numpy.making.mapping import Vectorize
 from adjoint.capture.recording import protocols
-from adjoint.capture.recording.trace import current
+from adjoint.capture.recording.trace import note_effect
 from adjoint.spaces.polynomials.series import KINDS, lifted
 
 _PLAIN = frozenset({np.ndarray, float, int, str, bool, tuple, list, dict, type(None), complex})
@@ -42,12 +45,30 @@ _LIBRARIES = (
 class Clone(NamedTuple):
     """A function under new names.
 
-    What to call, what its code does, and the cells whose contents were replaced.
+    What to call, the cells whose contents were replaced, and the code and the defaults that the
+    function had. inner: functions that it closes over, with their clones.
     """
 
     call: Any
-    writes: bool
-    cells: tuple[tuple[Any, Any], ...]
+    cells: tuple[tuple[Any, Any], ...] = ()
+    code: types.CodeType | None = None
+    defaults: tuple[Any, ...] | None = None
+    keywords: tuple[Any, ...] | None = None
+    inner: tuple[tuple[Any, Any], ...] = ()
+
+    def fits(self, function: types.FunctionType) -> bool:
+        """Whether the function is still what it was when it was cloned."""
+        if function.__code__ is not self.code or function.__defaults__ is not self.defaults:
+            return False
+        if function.__kwdefaults__ is not None or self.keywords is not None:
+            keywords = _keywords(function)
+            if keywords is None or self.keywords is None or len(keywords) != len(self.keywords):
+                return False
+            if any(map(operator.is_not, keywords, self.keywords)):
+                return False
+        if self.cells and not all([_content(cell) is content for cell, content in self.cells]):
+            return False
+        return not self.inner or all([made.fits(function) for function, made in self.inner])
 
 
 class Rebound(dict[str, Any]):
@@ -56,16 +77,17 @@ class Rebound(dict[str, Any]):
     Empty but for its builtins and its name: every other look-up comes to `__missing__`.
     """
 
-    __slots__ = ("__weakref__", "original", "replaced")
+    __slots__ = ("__weakref__", "builtins", "original", "replaced")
     __hash__ = object.__hash__  # type: ignore[assignment]  # one for each module, by identity
     __eq__ = object.__eq__
 
     def __init__(self, original: dict[str, Any]) -> None:
         super().__init__()
         self.original = original
-        self.replaced: dict[str, tuple[Any, Any, bool]] = {}
+        self.builtins: dict[str, Any]
+        self.replaced: dict[str, Stand] = {}
         plain = original.get("__builtins__", builtins)
-        plain = plain if isinstance(plain, dict) else vars(plain)
+        plain = self.builtins = plain if isinstance(plain, dict) else vars(plain)
         own = {"__import__": _import, "__build_class__": build_class}
         dict.__setitem__(self, "__builtins__", {**plain, **own})
         # Looked up without asking us, for the `__module__` of functions and by warnings.
@@ -73,24 +95,61 @@ class Rebound(dict[str, Any]):
 
     def __missing__(self, name: str) -> Any:
         known = self.replaced.get(name)
-        if known is not None and not known[2] and self.original.get(name, _ABSENT) is known[0]:
-            return known[1]
         try:
             value = self.original[name]
         except KeyError:
-            value = BUILTINS.get(name, _ABSENT)
-            if value is _ABSENT:
-                value = dict.__getitem__(self, "__builtins__")[name]
-            return value
+            return self._builtin(name)
         if type(value) in _PLAIN:
-            return value
-        if known is None or known[0] is not value:
-            known = self.replaced[name] = (value, *rebind(value))
-        if known[2]:
-            trace = current()
-            if trace is not None:
-                trace.expect_writes()
-        return known[1]
+            # An array may stand aside for a traced one.
+            return known.shown if known is not None and known.value is value else value
+        if (
+            known is None
+            or known.value is not value
+            or (known.made is not None and not known.made.fits(value))
+        ):
+            known = stand_for(value)
+            if type(value) not in _WRAPPING:
+                self.replaced[name] = known
+        if known.effect is not None:
+            note_effect(known.effect)
+        return known.shown
+
+    def _builtin(self, name: str) -> Any:
+        value = self.builtins[name]
+        if name in IMPURE_BUILTINS:
+            note_effect(builtin_effect(name))
+        if value is not _BUILTINS.get(name):  # replaced by somebody
+            return rebind(value)
+        return BUILTINS.get(name, value)
+
+
+_BUILTINS = dict(vars(builtins))
+
+
+def stand_for(value: Any) -> Stand:
+    """What a name that is bound to a value stands for in clones."""
+    shown = rebind(value)
+    if type(value) is types.FunctionType and is_users(value):
+        return Stand(value, shown, None, known_clone(value))
+    if isinstance(value, types.ModuleType):
+        return Stand(value, shown, None if is_users_module(value) else effect_of(value))
+    if isinstance(value, type):
+        return Stand(value, shown, None if _is_users_object(value) else effect_of(value))
+    return Stand(value, shown, judged(value) if type(value) in FOREIGN else None)
+
+
+def judged(value: Any) -> str | None:
+    """Why calling something may be an effect; None for code of the user's, which is entered."""
+    kind = type(value)
+    if kind is types.FunctionType:
+        if type(value.__globals__) is Rebound or is_ours(value) or is_users(value):
+            return None
+        return None if value.__code__ is _DISPATCHING else effect_of(value)
+    if kind is types.MethodType and isinstance(value.__func__, types.FunctionType):
+        return judged(value.__func__)
+    if isinstance(value, functools.partial):
+        return judged(value.func)
+    return judged(value.__wrapped__) if kind is _CACHED else effect_of(value)
 
 
 _ABSENT = object()
@@ -102,47 +161,39 @@ _codes: dict[int, tuple[types.CodeType, types.CodeType]] = {}
 _making: Any = threading.local()  # the clones whose closures are being filled
 
 
-def rebind(value: Any) -> tuple[Any, bool]:
-    """What a name resolves to in a clone, and whether calling it may write into arrays."""
+def rebind(value: Any) -> Any:
+    """What a name resolves to in a clone."""
     if isinstance(value, types.FunctionType):
         if type(value.__globals__) is Rebound:
-            return value, False  # made by a clone, whose facts are its facts too
+            return value  # made by a clone
         if is_users(value):
-            made = clone(value)
-            return made.call, made.writes
+            return clone(value).call
         if value.__code__ is _DISPATCHING:
-            return _dispatching(value), True
+            return _dispatching(value)
     elif isinstance(value, types.ModuleType):
         shadow = shadow_of(value)
         if shadow is not None:
-            return shadow, False
-        file = getattr(value, "__file__", None)
-        if file is not None and is_users_file(file) and not value.__name__.startswith("adjoint"):
-            return UserModule(value), True
-        return value, False
+            return shadow
+        return UserModule(value) if is_users_module(value) else value
     elif isinstance(value, functools.partial):
         return _rebind_partial(value)
     elif type(value) is np.vectorize:
-        inner, writes = rebind(value.pyfunc)
-        return Vectorize.like(value, inner), writes
+        return Vectorize.like(value, rebind(value.pyfunc))
     elif isinstance(value, KINDS):  # a polynomial that takes traced points and numbers
-        return lifted(value), False
+        return lifted(value)
     elif type(value) is _CACHED:
         inner = value.__wrapped__
         if type(inner) is types.FunctionType and type(inner.__globals__) is Rebound:
-            return value, True  # made in the capture, as is what it keeps
+            return value  # made in the capture, as is what it keeps
         if type(inner) is types.FunctionType and is_users(inner):
-            made = clone(inner)
-            return Memoised(value, made.call), made.writes
-        return value, False
+            return Memoised(value, clone(inner).call)
+        return value
     elif type(value) is types.MethodType:
         if not isinstance(value.__func__, types.FunctionType) or not is_users(value.__func__):
-            return value, True
-        made = clone(value.__func__)
-        return types.MethodType(made.call, value.__self__), made.writes
+            return value
+        return types.MethodType(clone(value.__func__).call, value.__self__)
     shadow = shadow_of(value)
-    # The methods of a user's object are not reached, and may write into arrays.
-    return (value, _is_users_object(value)) if shadow is None else (shadow, False)
+    return value if shadow is None else shadow
 
 
 _DISPATCHING = functools.singledispatch(lambda _: None).__code__  # type: ignore[attr-defined]
@@ -155,26 +206,21 @@ def _dispatching(generic: Any) -> Any:
     def dispatch(*args: Any, **kwargs: Any) -> Any:
         if not args:
             return generic(**kwargs)  # which raises
-        return rebind(generic.dispatch(class_of(args[0])))[0](*args, **kwargs)
+        return rebind(generic.dispatch(class_of(args[0])))(*args, **kwargs)
 
     return dispatch
 
 
-def _rebind_partial(value: functools.partial[Any]) -> tuple[Any, bool]:
-    inner, writes = rebind(value.func)
-    args = [_rebind_argument(each) for each in value.args]
+def _rebind_partial(value: functools.partial[Any]) -> Any:
     keywords = {name: _rebind_argument(each) for name, each in value.keywords.items()}
-    writes = writes or any(each[1] for each in (*args, *keywords.values()))
-    plain = {name: each[0] for name, each in keywords.items()}
-    return functools.partial(inner, *(each[0] for each in args), **plain), writes
+    return functools.partial(rebind(value.func), *map(_rebind_argument, value.args), **keywords)
 
 
-def _rebind_argument(value: Any) -> tuple[Any, bool]:
+def _rebind_argument(value: Any) -> Any:
     """What a default or bound argument becomes: functions are clones, data stays."""
-    if type(value) in _PLAIN:
-        return value, False
-    new, writes = rebind(value)
-    return (new, writes) if callable(value) else (value, False)
+    if type(value) in _PLAIN or not callable(value):
+        return value
+    return rebind(value)
 
 
 def _is_users_object(value: Any) -> bool:
@@ -189,6 +235,16 @@ def _is_users_object(value: Any) -> bool:
 
 
 _CACHED = type(functools.lru_cache(lambda: None))
+protocols.REBIND = rebind
+# What a name may be bound to that is called, or looked into, without a question.
+FOREIGN = frozenset(
+    {
+        *(types.FunctionType, types.BuiltinFunctionType, types.MethodType, functools.partial),
+        *(_CACHED, np.ufunc, type(np.sum)),
+    }
+)
+# What holds functions that may change without it: made anew at each look-up.
+_WRAPPING = frozenset({types.MethodType, functools.partial, _CACHED, np.vectorize})
 _FUNCTIONS = frozenset({types.FunctionType, types.MethodType, functools.partial, _CACHED})
 
 
@@ -219,6 +275,12 @@ def is_users(function: types.FunctionType) -> bool:
     return is_users_file(function.__code__.co_filename)
 
 
+def is_users_module(module: types.ModuleType) -> bool:
+    """Whether a module is of the user's own code."""
+    file = getattr(module, "__file__", None)
+    return file is not None and is_users_file(file) and not module.__name__.startswith("adjoint")
+
+
 def is_ours(function: types.FunctionType) -> bool:
     """Whether a function is one of this package's, also where it wraps one of the user's."""
     return function.__code__.co_filename.startswith(_PACKAGE)
@@ -244,10 +306,8 @@ def _globals_of(original: dict[str, Any]) -> Rebound:
 def known_clone(function: types.FunctionType) -> Clone | None:
     """The clone that was made before, if what it closes over is still bound to the same."""
     known = _clones.get(id(function))
-    if known is not None and known[0]() is function:
-        made = known[1]
-        if not made.cells or all([cell.cell_contents is content for cell, content in made.cells]):
-            return made
+    if known is not None and known[0]() is function and known[1].fits(function):
+        return known[1]
     return None
 
 
@@ -259,11 +319,10 @@ def clone(function: types.FunctionType) -> Clone:
     known = known_clone(function)
     if known is not None:
         return known
-    facts = facts_of(function.__code__)
     waiting = _making.__dict__.get(id(function))
     if waiting is not None:  # functions that close over each other
-        return Clone(waiting, facts.writes, ())
-    made = _make_clone(function, facts)
+        return Clone(waiting, code=function.__code__)
+    made = _make_clone(function, facts_of(function.__code__))
     if len(_clones) >= _CLONES_LIMIT:
         _clones.clear()
     key = id(function)
@@ -298,7 +357,7 @@ def _make_clone(function: types.FunctionType, facts: CodeFacts) -> Clone:
     names: Any = function.__globals__ if ours else _globals_of(function.__globals__)
     if facts.stores_globals and not ours:
         _storing.add(names)
-    closure, replaced, writes = [], [], facts.writes
+    closure, replaced = [], []
     waiting: list[tuple[Any, Any]] = []
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         content = _content(cell)
@@ -309,8 +368,7 @@ def _make_clone(function: types.FunctionType, facts: CodeFacts) -> Clone:
             own = types.CellType()
             waiting.append((own, content))
         else:
-            new, inner = rebind(content)
-            writes = writes or inner
+            new = rebind(content)
             own = cell if new is content else types.CellType(new)
         closure.append(own)
         if own is not cell:
@@ -323,27 +381,38 @@ def _make_clone(function: types.FunctionType, facts: CodeFacts) -> Clone:
     copy.__annotations__ = function.__annotations__
     if hasattr(function, "__type_params__"):  # since 3.12
         copy.__type_params__ = function.__type_params__  # type: ignore[attr-defined]
-    copy.__dict__.update(function.__dict__)
+    copy.__dict__ = function.__dict__  # the same: what is kept on the function is kept
     _making.__dict__[id(function)] = copy
     try:
         for own, content in waiting:
-            own.cell_contents, inner = rebind(content)
-            writes = writes or inner
-        writes = _add_defaults(copy, function) or writes
+            own.cell_contents = rebind(content)
+        _add_defaults(copy, function)
     finally:
         del _making.__dict__[id(function)]
-    return Clone(copy, writes, tuple(replaced))
+    defaults, keywords = function.__defaults__, _keywords(function)
+    held = (*(content for _, content in replaced), *(defaults or ()), *(keywords or ()))
+    inner = tuple([(each, made) for each in held if (made := _finished(each)) is not None])
+    return Clone(copy, tuple(replaced), function.__code__, defaults, keywords, inner)
 
 
-def _add_defaults(copy: types.FunctionType, function: types.FunctionType) -> bool:
-    """Give a clone its defaults; whether calling one of them may write into arrays."""
-    defaults = [_rebind_argument(each) for each in function.__defaults__ or ()]
-    keywords = {
-        name: _rebind_argument(each) for name, each in (function.__kwdefaults__ or {}).items()
-    }
-    copy.__defaults__ = tuple(each[0] for each in defaults) or None
-    copy.__kwdefaults__ = {name: each[0] for name, each in keywords.items()} or None
-    return any(each[1] for each in (*defaults, *keywords.values()))
+def _finished(value: Any) -> Clone | None:
+    """The clone of a function that is not itself being cloned."""
+    if type(value) is not types.FunctionType or id(value) in _making.__dict__:
+        return None
+    return known_clone(value)
+
+
+def _keywords(function: types.FunctionType) -> tuple[Any, ...] | None:
+    """The names and values of keyword-only defaults, one after another."""
+    found = function.__kwdefaults__
+    return None if found is None else (*found, *found.values())
+
+
+def _add_defaults(copy: types.FunctionType, function: types.FunctionType) -> None:
+    """Give a clone its defaults."""
+    keywords = function.__kwdefaults__ or {}
+    copy.__defaults__ = tuple(map(_rebind_argument, function.__defaults__ or ())) or None
+    copy.__kwdefaults__ = {name: _rebind_argument(x) for name, x in keywords.items()} or None
 
 
 def _content(cell: Any) -> Any:
@@ -356,19 +425,21 @@ def _content(cell: Any) -> Any:
 def rebound(function: Any) -> Clone:
     """Any callable with its names rebound as far as they can be reached."""
     if type(function) is types.FunctionType:
+        if (function.__module__ or "").startswith("adjoint.capture."):
+            return Clone(function, False, ())  # a stand-in
         known = known_clone(function)
         if known is None and shadow_of(function) is None:
             known = clone(function)
         if known is not None:
             return known
-    new, writes = rebind(function)
+    new = rebind(function)
     if new is function and not isinstance(function, type):
         # An object with __call__: its method, on the same object.
         method = getattr(type(function), "__call__", None)  # noqa: B004  # the method itself
         if isinstance(method, types.FunctionType) and is_users(method):
             made = clone(method)
-            return Clone(types.MethodType(made.call, function), made.writes, ())
-    return Clone(new, writes, ())
+            return Clone(types.MethodType(made.call, function))
+    return Clone(new)
 
 
 def _import(name: str, *args: Any, **kwargs: Any) -> Any:
@@ -377,7 +448,10 @@ def _import(name: str, *args: Any, **kwargs: Any) -> Any:
     What is imported by name from it is rebound as well.
     """
     module = builtins.__import__(name, *args, **kwargs)
-    return rebind(module)[0]
+    stand = stand_for(module)
+    if stand.effect is not None:
+        note_effect(stand.effect)
+    return stand.shown
 
 
 def store_globals() -> None:

@@ -7,8 +7,10 @@ from typing import Any
 from adjoint.capture.numpy.table import any_traced, as_operand
 from adjoint.capture.numpy.ufuncs import COMPOSED
 from adjoint.capture.recording import protocols
-from adjoint.capture.recording.trace import current
-from adjoint.capture.recording.traced import Traced, apply, apply_one, wrap
+from adjoint.capture.recording.applying import apply_one
+from adjoint.capture.recording.trace import current, inside
+from adjoint.capture.recording.traced import Traced, wrap
+from adjoint.capture.recording.valued import agreed
 from adjoint.primitives import UFUNCS
 
 _METHODS = frozenset({"accumulate", "at", "outer", "reduce", "reduceat"})
@@ -39,10 +41,10 @@ class ShadowUfunc:
         if bare is not None and not kwargs and len(args) == self.__wrapped__.nin:
             if len(args) == 1:
                 (operand,) = args
-                if type(operand) is Traced:
-                    return apply_one(bare, operand)
+                if type(operand) is Traced and operand._trace is not None:
+                    return self._of_one(operand)
             elif len(args) == 2 and (type(args[0]) is Traced or type(args[1]) is Traced):
-                return apply(bare, args)
+                return protocols.UFUNC(self.__wrapped__, "__call__", args, {})
         args = _arrays(args)
         if kwargs and any_traced(kwargs.values()):  # to which NumPy does not look
             count = self.__wrapped__.nin
@@ -51,6 +53,13 @@ class ShadowUfunc:
             return protocols.UFUNC(self.__wrapped__, "__call__", args[:count], kwargs)
         result = self.__wrapped__(*args, **kwargs)
         return wrap(result) if current() is not None else result
+
+    def _of_one(self, operand: Traced) -> Any:
+        if operand._state is not None or operand._value is None or inside():
+            return protocols.UFUNC(self.__wrapped__, "__call__", (operand,), {})
+        value = self.__wrapped__(operand._value)
+        result = apply_one(self._bare, operand)
+        return agreed(value, result, ())
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self.__wrapped__, name)

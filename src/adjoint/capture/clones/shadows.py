@@ -16,19 +16,24 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.capture.clones.attempts import attempted, in_attempt
-from adjoint.capture.clones.classes import refusing, stand_in
+from adjoint.base.errors import AdjointError
+from adjoint.capture.clones.attempts import attempted
+from adjoint.capture.clones.classes import refused_class, stand_in
 from adjoint.capture.clones.shadow_ufuncs import ShadowUfunc
+from adjoint.capture.facts.purity import member_effect
 from adjoint.capture.numpy.coverage import REFUSED
 from adjoint.capture.numpy.indexing.index_tricks import Joined
 from adjoint.capture.numpy.making import making as numpy_making
 from adjoint.capture.numpy.making import mapping as numpy_mapping
 from adjoint.capture.numpy.making import values as numpy_values
 from adjoint.capture.numpy.operators import python_number
-from adjoint.capture.numpy.table import FUNCTIONS, any_traced, call, unwrap_all
+from adjoint.capture.numpy.table import any_traced, call, unwrap_all
 from adjoint.capture.numpy.ufuncs import COMPOSED
-from adjoint.capture.recording.trace import current
-from adjoint.capture.recording.traced import Traced, concrete, from_array
+from adjoint.capture.recording import protocols
+from adjoint.capture.recording.applying import concrete
+from adjoint.capture.recording.trace import current, note_effect
+from adjoint.capture.recording.traced import Traced, from_array
+from adjoint.capture.recording.valued import beside, recording_for, refusing
 from adjoint.capture.recording.views import copy_of
 from adjoint.capture.scipy.table import is_scipy_module, scipy_object, scipy_stand_in
 from adjoint.primitives import UFUNCS
@@ -62,13 +67,9 @@ def _order(order: Any) -> dict[str, Any]:
 
 
 def _shadow_function(original: Callable[..., Any]) -> Callable[..., Any]:
-    ours = FUNCTIONS.get(original)
-
     def shadow(*args: Any, **kwargs: Any) -> Any:
         for each in args:
             if type(each) is Traced:
-                if each._state is None and ours is not None and not kwargs:
-                    return ours(*args)
                 return call(original, args, kwargs)
         if (kwargs and any_traced(kwargs.values())) or any_traced(args):
             return call(original, args, kwargs)
@@ -98,7 +99,9 @@ def _maker(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[.
 
     def shadow(*args: Any, **kwargs: Any) -> Any:
         shared = args and type(args[0]) is Traced and not kwargs.get("copy", True)
-        if shared or any_traced(args) or any_traced(kwargs.values()):
+        if any_traced(args) or any_traced(kwargs.values()):
+            return beside(original, ours, args, kwargs)
+        if shared:
             return ours(*args, **kwargs)
         plain = {name: unwrap_all(value) for name, value in kwargs.items()}
         return made(original(*map(unwrap_all, args), **plain), args)
@@ -115,17 +118,22 @@ def _alias(original: Callable[..., Any]) -> Callable[..., Any]:
     """
     contiguous = original is np.ascontiguousarray
 
+    def ours(a: Any, dtype: Any, order: Any = None, **kwargs: Any) -> Any:
+        if contiguous:
+            return numpy_values.contiguous(a, dtype, **kwargs)
+        result = numpy_values.asarray(a, dtype, order, **kwargs)
+        if type(result) is not Traced or result is not a:
+            return result
+        if kwargs.pop("copy", None):
+            return copy_of(a)
+        return numpy_values.laid_out(a) if order in ("C", "F") else a
+
     def shadow(a: Any, dtype: Any = None, order: Any = None, **kwargs: Any) -> Any:
-        ordered = contiguous or order in ("C", "F")
-        if any_traced((a,)) or type(a) is Traced:
-            if contiguous:
-                return numpy_values.contiguous(a, dtype, **kwargs)
-            result = numpy_values.asarray(a, dtype, order, **kwargs)
-            if type(result) is not Traced or result is not a:
-                return result
-            if kwargs.pop("copy", None):
-                return copy_of(a)
-            return numpy_values.laid_out(a) if ordered else a
+        if any_traced((a,)):
+            kwargs.update(_order(order))
+            return beside(original, ours, (a, dtype), kwargs)
+        if type(a) is Traced:
+            return ours(a, dtype, order, **kwargs)
         return made(original(unwrap_all(a), dtype, **_order(order), **kwargs), (a,))
 
     shadow.__name__ = original.__name__
@@ -139,7 +147,8 @@ def _within(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[
     def shadow(*args: Any, **kwargs: Any) -> Any:
         if current() is None:
             return original(*args, **kwargs)
-        return made(ours(*args, **kwargs), args)
+        with refusing(AdjointError), recording_for(args, kwargs):
+            return made(ours(*args, **kwargs), args)
 
     shadow.__name__ = original.__name__
     shadow.__wrapped__ = original  # type: ignore[attr-defined]
@@ -196,11 +205,30 @@ class ShadowModule(types.ModuleType):
         return dir(self.__wrapped__)
 
     def __getattr__(self, name: str) -> Any:
-        value = getattr(self.__wrapped__, name)
-        shadow = shadow_of(value)
-        found = value if shadow is None else shadow
-        self.__dict__[name] = found
+        original = self.__wrapped__
+        value = getattr(original, name)
+        found = protocols.REBIND(value)
+        effect = member_effect(original.__name__, name)
+        if effect is not None:
+            note_effect(effect)
+        elif vars(original).get(name, _ABSENT) is value:
+            self.__dict__[name] = found
+            _kept.append((self.__dict__, vars(original), name, value))
         return found
+
+
+_ABSENT = object()
+# What stand-ins for modules keep: under which name, and what it was made of.
+_kept: list[tuple[dict[str, Any], dict[str, Any], str, Any]] = []
+
+
+def forget_changed() -> None:
+    """Let go of what was made of members of modules that are others by now."""
+    if [name for _, names, name, value in _kept if names.get(name, _ABSENT) is not value]:
+        for own, names, name, value in list(_kept):
+            if names.get(name, _ABSENT) is not value:
+                own.pop(name, None)
+        _kept[:] = [each for each in _kept if each[2] in each[0]]
 
 
 _shadows: dict[Any, Any] = {}
@@ -222,6 +250,8 @@ _PARTS = (
 
 def shadow_of(value: Any) -> Any:
     """The stand-in of a module or function of NumPy's or math's, or None."""
+    if type(value) is Traced:
+        return None
     try:
         found = _shadows.get(value)
     except TypeError:  # unhashable: no function or module
@@ -336,14 +366,31 @@ def _python_result(value: Any) -> Any:
     return python_number(value) if type(value) is Traced and value.ndim == 0 else value
 
 
+# Of those which a finite number may take to an error, not to a number.
+_FAILING = frozenset(
+    {
+        *("acos", "acosh", "asin", "atanh", "cosh", "exp", "exp2", "expm1", "fmod", "gamma"),
+        *("lgamma", "log", "log10", "log1p", "log2", "pow", "sinh", "sqrt", "ldexp"),
+    }
+)
+
+
 def _shadow_math(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
+    failing = original.__name__ in _FAILING
+
+    def recorded(*args: Any, **kwargs: Any) -> Any:
+        return _python_result(ours(*args, **kwargs))
+
     def shadow(*args: Any, **kwargs: Any) -> Any:
         if args and isinstance(args[0], types.GeneratorType):
             args = (list(args[0]), *args[1:])
         if any_traced(args):
-            if in_attempt():
-                original(*map(concrete, args), **kwargs)  # a ValueError would be caught
-            return _python_result(ours(*args, **kwargs))
+            result = beside(original, recorded, args, kwargs)
+            if failing and type(result) is Traced and type(result._value) is float:
+                trace = current()
+                if trace is not None and trace.guards is not None:
+                    bool(np.isfinite(result))  # where it is not, Python raises an error
+            return result
         return original(*map(unwrap_all, args), **kwargs)
 
     shadow.__name__ = original.__name__
@@ -377,14 +424,11 @@ _CMATH: dict[str, Any] = {
 
 def _shadow_library(original: types.ModuleType, functions: dict[str, Any]) -> None:
     """Let a module of Python's own be replaced by one whose functions understand traced numbers."""
-    ours = types.ModuleType(original.__name__)
-    vars(ours).update(vars(original))
     for name, function in functions.items():
         plain = getattr(original, name, None)
         if plain is not None:
             _shadows[plain] = _shadow_math(plain, function)
-            setattr(ours, name, _shadows[plain])
-    _shadows[original] = ours
+    _shadows[original] = ShadowModule(original)
 
 
 _shadow_library(math, _MATH)
@@ -398,4 +442,4 @@ for _code in "efdFDbhilqBHILQ?":
 for _name in REFUSED:
     _refused: Any = getattr(np, _name, None)
     if isinstance(_refused, type) and _refused not in (np.character, np.flexible):
-        _shadows[_refused] = refusing(_refused)
+        _shadows[_refused] = refused_class(_refused)

@@ -6,7 +6,10 @@ NumPy's functions under NumPy's method names.
 from __future__ import annotations
 
 import math
+import operator
+import sys
 from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -21,13 +24,13 @@ from adjoint.capture.numpy.reducing import reduce as numpy_reduce
 from adjoint.capture.numpy.reducing import sorting as numpy_sorting
 from adjoint.capture.numpy.shaping import arranging as numpy_arranging
 from adjoint.capture.numpy.shaping import shape as numpy_shape
+from adjoint.capture.numpy.table import place_of_out
 from adjoint.capture.recording import protocols
-from adjoint.capture.recording.traced import Traced, concrete
-from adjoint.capture.recording.views import overwrite
-
-
-def _method(function: Callable[..., Any]) -> Callable[[Traced], Any]:
-    return lambda self: lambda *args, **kwargs: function(self, *args, **kwargs)
+from adjoint.capture.recording.applying import concrete
+from adjoint.capture.recording.trace import inside
+from adjoint.capture.recording.traced import Traced, is_known
+from adjoint.capture.recording.valued import any_slot, beside, refuse, value_of, writing
+from adjoint.capture.recording.views import depends_on_layout, overwrite
 
 
 def _reshape(self: Traced, *shape: Any, order: str = "C", copy: Any = None) -> Any:
@@ -120,72 +123,162 @@ def _set_item(self: Traced, *args: Any) -> None:
     raise BoundsError("itemset was removed from NumPy; write x[i] = value.")
 
 
-protocols.METHODS.update(
+METHODS: dict[str, Callable[..., Any]] = {}
+# Methods that write into their array.
+_WRITING = frozenset({"fill", "itemset", "partition", "put", "resize", "sort"})
+# Of Python's and NumPy's numbers and arrays: what they give is no number with a derivative.
+_QUESTIONS = frozenset({"as_integer_ratio", "bit_count", "bit_length", "hex", "tobytes"})
+_LAYOUT = frozenset({"flags", "strides"})
+
+
+def attribute(self: Traced, name: str) -> Any:
+    """What `x.name` is, where it is not an attribute that the class itself has."""
+    foreign = protocols.METHODS.get(name)
+    if foreign is not None:
+        return foreign(self)
+    if inside() and name in METHODS:  # ours calls it, of numbers of Python's too
+        return partial(METHODS[name], self)
+    value = value_of(self)
+    if value is None:
+        value = np.empty((0,) * self.ndim, self.dtype) if self.ndim else self.dtype.type(0)
+    if name.startswith("__") or not hasattr(value, name):
+        if name in METHODS and _called_by_us():
+            return partial(METHODS[name], self)
+        raise AttributeError(f"{type(value).__name__!r} object has no attribute {name!r}")
+    if name in METHODS:
+        return _Bound(self, name)
+    if name == "base":
+        return None if self._state is None else self._state.base
+    if name in _LAYOUT and self._value is not None:
+        depends_on_layout(self)
+        return getattr(self._value, name)
+    if name in _QUESTIONS:
+        return getattr(concrete(self), name)
+    refusal = UnsupportedFunctionError(
+        f"The array method .{name} is not supported on a traced array yet."
+    )
+    refuse(refusal)
+    raise refusal
+
+
+def _called_by_us() -> bool:
+    """Whether it is code of this package that looks an attribute up, and not a clone for a user."""
+    frame: Any = sys._getframe(3)
+    name = frame.f_globals.get("__name__") or ""
+    return name.startswith("adjoint.") and not name.startswith("adjoint.capture.clones.")
+
+
+class _Bound:
+    """`x.name`, to be called."""
+
+    __slots__ = ("__name__", "__self__")
+
+    def __init__(self, owner: Traced, name: str) -> None:
+        self.__self__ = owner
+        self.__name__ = name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The method, called."""
+        owner, name = self.__self__, self.__name__
+        ours = METHODS[name]
+        args = (owner, *args)
+        place = place_of_out(getattr(np, name, None))
+        out = args[place] if place is not None and place < len(args) else kwargs.get("out")
+        targets = [each for each in (out,) if type(each) is Traced]
+        if name in _WRITING:
+            targets = [owner]
+        if targets:
+            return writing(targets, _called(name), ours, args, kwargs)
+        if not any_slot(args) and not any_slot(kwargs):
+            return ours(*args, **kwargs)
+        return beside(_called(name), ours, args, kwargs)
+
+
+@lru_cache(maxsize=256)
+def _called(name: str) -> Callable[..., Any]:
+    """NumPy's own method of a name."""
+
+    def theirs(value: Any, *args: Any, **kwargs: Any) -> Any:
+        return getattr(value, name)(*args, **kwargs)
+
+    return theirs
+
+
+METHODS.update(
     {
-        "T": numpy_shape.transposed,
-        "mT": numpy_shape.matrix_transpose,
-        "real": numpy_shape.real,
-        "imag": numpy_shape.imag,
-        "flat": numpy_shape.flat,
-        "base": lambda self: None,
-        "all": _method(numpy_reduce.all_),
-        "any": _method(numpy_reduce.any_),
-        "argmax": _method(numpy_reduce.argmax),
-        "is_integer": _method(_is_integer),
-        "argmin": _method(numpy_reduce.argmin),
-        "argpartition": _method(numpy_sorting.argpartition),
-        "argsort": _method(numpy_sorting.argsort),
-        "astype": _method(numpy_values.astype),
-        "clip": _method(_clip),
-        "conj": _method(_conjugate),
-        "conjugate": _method(_conjugate),
-        "copy": _method(numpy_values.copy),
-        "compress": _method(lambda a, c, *args, **kw: numpy_writing.compress(c, a, *args, **kw)),
-        "cumprod": _method(numpy_writing.cumprod),
-        "cumsum": _method(numpy_reduce.cumsum),
-        "diagonal": _method(numpy_shape.diagonal),
-        "dot": _method(numpy_products.dot),
-        "fill": _method(_fill),
-        "flatten": _method(_flatten),
-        "item": _method(_item),
-        "itemset": _method(_set_item),
-        "max": _method(numpy_reduce.maximum_over),
-        "mean": _method(numpy_reduce.mean),
-        "min": _method(numpy_reduce.minimum_over),
-        "nonzero": _method(lambda a: np.nonzero(concrete(a))),
-        "prod": _method(numpy_reduce.prod),
-        "partition": _method(_partition),
-        "ptp": _method(numpy_reduce.ptp),
-        "put": _method(numpy_writing.put),
-        "ravel": _method(numpy_shape.ravelled),
-        "resize": _method(_resize),
-        "view": _method(_view),
-        "repeat": _method(numpy_arranging.repeat),
-        "reshape": _method(_reshape),
-        "round": _method(_round),
-        "searchsorted": _method(numpy_sorting.searchsorted),
-        "sort": _method(_sort),
-        "squeeze": _method(numpy_shape.squeeze),
-        "std": _method(numpy_reduce.std),
-        "sum": _method(numpy_reduce.sum_),
-        "swapaxes": _method(numpy_shape.swapaxes),
-        "take": _method(numpy_arranging.take),
-        "tolist": _method(_tolist),
-        "trace": _method(numpy_products.trace),
-        "transpose": _method(_transpose),
-        "var": _method(numpy_reduce.var),
+        "all": numpy_reduce.all_,
+        "any": numpy_reduce.any_,
+        "argmax": numpy_reduce.argmax,
+        "is_integer": _is_integer,
+        "argmin": numpy_reduce.argmin,
+        "argpartition": numpy_sorting.argpartition,
+        "argsort": numpy_sorting.argsort,
+        "astype": numpy_values.astype,
+        "clip": _clip,
+        "conj": _conjugate,
+        "conjugate": _conjugate,
+        "copy": numpy_values.copy,
+        "compress": lambda a, c, *args, **kw: numpy_writing.compress(c, a, *args, **kw),
+        "cumprod": numpy_writing.cumprod,
+        "cumsum": numpy_reduce.cumsum,
+        "diagonal": numpy_shape.diagonal,
+        "dot": numpy_products.dot,
+        "fill": _fill,
+        "flatten": _flatten,
+        "item": _item,
+        "itemset": _set_item,
+        "max": numpy_reduce.maximum_over,
+        "mean": numpy_reduce.mean,
+        "min": numpy_reduce.minimum_over,
+        "nonzero": lambda a: np.nonzero(concrete(a)),
+        "prod": numpy_reduce.prod,
+        "partition": _partition,
+        "ptp": numpy_reduce.ptp,
+        "put": numpy_writing.put,
+        "ravel": numpy_shape.ravelled,
+        "resize": _resize,
+        "view": _view,
+        "repeat": numpy_arranging.repeat,
+        "reshape": _reshape,
+        "round": _round,
+        "searchsorted": numpy_sorting.searchsorted,
+        "sort": _sort,
+        "squeeze": numpy_shape.squeeze,
+        "std": numpy_reduce.std,
+        "sum": numpy_reduce.sum_,
+        "swapaxes": numpy_shape.swapaxes,
+        "take": numpy_arranging.take,
+        "tolist": _tolist,
+        "trace": numpy_products.trace,
+        "transpose": _transpose,
+        "var": numpy_reduce.var,
     }
 )
 
 
-def _part(name: str) -> property:
-    """x.real, x.imag and x.flat, which can be assigned to."""
+protocols.ATTRIBUTE = attribute
+
+
+def _computed(name: str, ours: Callable[[Traced], Any]) -> property:
+    """x.T, x.real and the like; x.real, x.imag and x.flat can be assigned to."""
+    theirs = operator.attrgetter(name)
+
+    def read(self: Traced) -> Any:
+        return ours(self) if is_known(self) else beside(theirs, ours, (self,), {})
 
     def write(self: Traced, value: Any) -> None:
-        protocols.METHODS[name](self)[...] = value
+        if name not in ("real", "imag", "flat"):
+            raise AttributeError(f"attribute {name!r} of 'numpy.ndarray' objects is not writable")
+        read(self)[...] = value
 
-    return property(lambda self: protocols.METHODS[name](self), write)
+    return property(read, write)
 
 
-for _name in ("real", "imag", "flat"):
-    setattr(Traced, _name, _part(_name))
+for _name, _ours in {
+    "T": numpy_shape.transposed,
+    "mT": numpy_shape.matrix_transpose,
+    "real": numpy_shape.real,
+    "imag": numpy_shape.imag,
+    "flat": numpy_shape.flat,
+}.items():
+    setattr(Traced, _name, _computed(_name, _ours))

@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from adjoint.capture.recording import protocols
-from adjoint.capture.recording.traced import Traced, apply, apply_one
+from adjoint.capture.recording.applying import apply, apply_one
+from adjoint.capture.recording.traced import Traced, is_cell
+from adjoint.capture.recording.valued import beside, writing
 from adjoint.capture.recording.views import copy_of
 from adjoint.primitives import UFUNCS
 from adjoint.primitives.conversion import PYTHON_NUMBER
@@ -26,9 +28,11 @@ def _binary(
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
     op = UFUNCS[ufunc].bare
     inferred = op._inferred
+    divides = ufunc in _DIVISIONS
 
     def forward(self: Traced, other: Any) -> Any:
         trace = self._trace
+        value = self._value
         if self._state is not None or trace is None or not trace.open or trace.lines is not None:
             return slowly(self, other)
         kind = type(other)
@@ -36,34 +40,69 @@ def _binary(
             if other._trace is not trace or other._state is not None:
                 return slowly(self, other)
             place = other._slot
+            known = other._value
         elif kind is float or kind is int or kind is np.ndarray:
-            place = trace.lift(other)
+            place = -1
+            known = other
         else:
             return slowly(self, other)
+        if value is not None:
+            # NumPy's errors come before anything is recorded.
+            value = None if known is None or trace.inside else python(value, known)
+        if place < 0:
+            place = trace.lift(other)
         types = trace.types  # as in `apply`
         pair = (types[self._slot], types[place])
         found = inferred.get(pair) or op.infer(pair)
         traced = _new(Traced)
         traced._trace, traced._slot, traced._state = trace, len(types), None
+        traced._value = value
         types.append(found[0])
         trace.records.append((op, self._slot, place))
-        return python_number(traced) if pair[0].weak and pair[1].weak else traced
+        if pair[0].weak and pair[1].weak:
+            return weak_result(traced, other)
+        return traced
+
+    def weak_result(traced: Any, divisor: Any) -> Any:
+        if divides and type(divisor) is Traced:
+            asked_not_zero(divisor)
+        value = traced._value
+        traced = python_number(traced)
+        traced._value = value
+        return traced
+
+    def ours(self: Any, other: Any) -> Any:
+        return as_python(apply(op, (self, other)), self, other)
 
     def slowly(self: Traced, other: Any) -> Any:
+        if other is None or isinstance(other, (str, bytes)):
+            return python(self._value, other)  # which no number equals
         if _refuses(other):
             return python(self, lifted(other)) if _is_numpys(other) else NotImplemented
         if ufunc is np.multiply and protocols.IS_SPARSE(other):
             return protocols.STAR(self, other)
-        return as_python(apply(op, (self, other)), self, other)
+        return beside(python, ours, (self, other), {})
 
     def reflected(self: Traced, other: Any) -> Any:
         if _refuses(other):
             return python(lifted(other), self) if _is_numpys(other) else NotImplemented
         if ufunc is np.multiply and protocols.IS_SPARSE(other):
             return protocols.STAR(other, self)
-        return as_python(apply(op, (other, self)), other, self)
+        if divides and self.type.weak and type(other) in (int, float):
+            asked_not_zero(self)
+        return beside(python, ours, (other, self), {})
 
     return forward, reflected
+
+
+def asked_not_zero(divisor: Traced) -> None:
+    """Python's own numbers refuse to be divided by zero: a question, for a program that is kept."""
+    trace = divisor._trace
+    if trace is not None and trace.guards is not None and divisor._value is not None:
+        bool(divisor != 0)
+
+
+_DIVISIONS = frozenset({np.true_divide, np.floor_divide, np.remainder})
 
 
 def python_number(value: Any) -> Any:
@@ -97,21 +136,29 @@ def _is_numpys(other: Any) -> bool:
 
 
 def _in_place(name: str) -> Callable[..., Any]:
-    def method(self: Traced, other: Any) -> Any:
-        state = self._state
-        if self.type.ndim == 0 and not (state is not None and state.cell):
-            return NotImplemented  # NumPy's scalars are immutable: the name is bound anew
+    theirs = getattr(operator, f"__i{name}__")
+
+    def ours(self: Traced, other: Any) -> Any:
         result = getattr(Traced, f"__{name}__")(self, other)
         if result is NotImplemented:
             return result
         return protocols.OVERWRITE(self, result, f"{name} in place")
 
+    def method(self: Traced, other: Any) -> Any:
+        if self.type.ndim == 0 and not is_cell(self):
+            return NotImplemented  # NumPy's scalars are immutable: the name is bound anew
+        return writing((self,), theirs, ours, (self, other), {})
+
     return method
 
 
-def _unary(ufunc: Any) -> Callable[..., Any]:
+def _unary(ufunc: Any, python: Callable[[Any], Any]) -> Callable[..., Any]:
     op = UFUNCS[ufunc].bare
-    return lambda self: as_python(apply_one(op, self), self)
+
+    def ours(self: Traced) -> Any:
+        return as_python(apply_one(op, self), self)
+
+    return lambda self: beside(python, ours, (self,), {})
 
 
 _OPERATORS = {
@@ -143,36 +190,49 @@ for _name, _ufunc in {
     _forward, _ = _binary(_ufunc, getattr(operator, f"__{_name}__"))
     setattr(Traced, f"__{_name}__", _forward)
 for _name, _one in {"neg": np.negative, "abs": np.absolute, "invert": np.invert}.items():
-    setattr(Traced, f"__{_name}__", _unary(_one))
-
-
-def _pow(self: Traced, other: Any) -> Any:
-    if type(other) is int and other == 2:
-        squared = apply_one(_SQUARE, self)
-        return as_python(squared, self) if self.type.weak else squared
-    return as_python(protocols.POWER(self, other), self, other)
+    setattr(Traced, f"__{_name}__", _unary(_one, getattr(operator, f"__{_name}__")))
 
 
 _SQUARE = UFUNCS[np.square].bare
+
+
+def _our_power(base: Any, exponent: Any) -> Any:
+    if type(exponent) is int and exponent == 2:
+        squared = apply_one(_SQUARE, base)
+        return as_python(squared, base) if base.type.weak else squared
+    return as_python(protocols.POWER(base, exponent), base, exponent)
+
+
+def _pow(self: Traced, other: Any, modulus: Any = None) -> Any:
+    return NotImplemented if _refuses(other) else beside(pow, _our_power, (self, other), {})
+
+
+def _rpow(self: Traced, other: Any, modulus: Any = None) -> Any:
+    return NotImplemented if _refuses(other) else beside(pow, _our_power, (other, self), {})
 
 
 def _matmul(self: Traced, other: Any) -> Any:
     trace, kind = self._trace, type(other)
     if self._state is None and trace is not None and trace.open and trace.lines is None:
         if kind is np.ndarray:
-            place = trace.lift(other)
+            known, place = other, -1
         elif kind is Traced and other._trace is trace and other._state is None:
-            place = other._slot
+            known, place = other._value, other._slot
         else:
             return _matmul_slowly(self, other)
         # Vectors and matrices, recorded as in `apply`; the type rule checks the shapes.
         types = trace.types
-        pair = (types[self._slot], types[place])
-        op = protocols.PRODUCTS.get((pair[0].ndim, pair[1].ndim))
+        op = protocols.PRODUCTS.get((types[self._slot].ndim, np.ndim(other)))
         if op is not None:
+            value = self._value
+            if value is not None:
+                value = None if known is None or trace.inside else value @ known
+            place = trace.lift(other) if place < 0 else place
+            pair = (types[self._slot], types[place])
             found = op._inferred.get(pair) or op.infer(pair)
             traced = _new(Traced)
             traced._trace, traced._slot, traced._state = trace, len(types), None
+            traced._value = value
             types.append(found[0])
             trace.records.append((op, self._slot, place))
             return traced
@@ -180,22 +240,34 @@ def _matmul(self: Traced, other: Any) -> Any:
 
 
 def _matmul_slowly(self: Traced, other: Any) -> Any:
-    return NotImplemented if _refuses(other) else protocols.MATMUL(self, other)
+    if _refuses(other):
+        return NotImplemented
+    if protocols.IS_SPARSE(other):
+        return protocols.MATMUL(self, other)
+    return beside(operator.matmul, protocols.MATMUL, (self, other), {})
 
 
 def _rmatmul(self: Traced, other: Any) -> Any:
-    return NotImplemented if _refuses(other) else protocols.MATMUL(other, self)
+    if _refuses(other):
+        return NotImplemented
+    if protocols.IS_SPARSE(other):
+        return protocols.MATMUL(other, self)
+    return beside(operator.matmul, protocols.MATMUL, (other, self), {})
+
+
+def _our_divmod(one: Any, other: Any) -> Any:
+    return (one // other, one % other)
 
 
 for _name, _method in {
-    "__pos__": copy_of,
+    "__pos__": lambda self: beside(operator.pos, copy_of, (self,), {}),
     "__pow__": _pow,
-    "__rpow__": lambda self, other: as_python(protocols.POWER(other, self), other, self),
+    "__rpow__": _rpow,
     "__ipow__": _in_place("pow"),
     "__matmul__": _matmul,
     "__rmatmul__": _rmatmul,
     "__imatmul__": _in_place("matmul"),
-    "__divmod__": lambda self, other: (self // other, self % other),
-    "__rdivmod__": lambda self, other: (other // self, other % self),
+    "__divmod__": lambda self, other: beside(divmod, _our_divmod, (self, other), {}),
+    "__rdivmod__": lambda self, other: beside(divmod, _our_divmod, (other, self), {}),
 }.items():
     setattr(Traced, _name, _method)

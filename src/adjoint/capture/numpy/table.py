@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
-from adjoint.base.errors import DTypeError, ShapeError, UnsupportedFunctionError
+from adjoint.base.errors import AdjointError, DTypeError, ShapeError, UnsupportedFunctionError
 from adjoint.capture.numpy.coverage import refusal
 from adjoint.capture.recording import protocols
-from adjoint.capture.recording.traced import Traced, apply, from_array, is_known, unwrap, wrap
-from adjoint.capture.recording.views import is_cell, maybe_alias, overwrite, own_memory
+from adjoint.capture.recording.applying import apply
+from adjoint.capture.recording.traced import Traced, from_array, is_cell, is_known, unwrap, wrap
+from adjoint.capture.recording.valued import beside, recording_for, refuse, refusing, writing
+from adjoint.capture.recording.views import maybe_alias, overwrite, own_memory
 from adjoint.primitives.conversion import CAST
 from adjoint.program import operation
 
@@ -61,7 +65,33 @@ def call(function: Any, args: Any, kwargs: Any) -> Any:
         return _call_known(function, args, kwargs)
     ours = FUNCTIONS.get(function)
     if ours is None:
-        raise refused(function)
+        refusal_ = refused(function)
+        refuse(refusal_)
+        raise refusal_
+    if function in USER_LEVEL:
+        with refusing(AdjointError), recording_for(args, kwargs):
+            return _ours(function, ours, args, kwargs)
+    recorded = partial(_ours, function, ours)
+
+    def both(*args: Any, **kwargs: Any) -> Any:
+        return recorded(args, kwargs)
+
+    targets = _targets(function, args, kwargs)
+    if any(isinstance(each, np.ndarray) for each in targets):
+        with refusing(), recording_for(args, kwargs):
+            return both(*args, **kwargs)  # refused, before NumPy has written
+    if targets:
+        return writing(targets, function, both, args, kwargs)
+    return beside(function, both, args, kwargs)
+
+
+# Functions that call the user's code, which is not done twice: what it gives has values of its own.
+USER_LEVEL: set[Any] = {
+    *(np.apply_along_axis, np.apply_over_axes, np.piecewise, np.fromiter, np.fromfunction),
+}
+
+
+def _ours(function: Any, ours: Any, args: Any, kwargs: Any) -> Any:
     try:
         return ours(*args, **kwargs)
     except TypeError as error:
@@ -72,6 +102,27 @@ def call(function: Any, args: Any, kwargs: Any) -> Any:
                 f"yet."
             ) from None
         raise
+
+
+def _targets(function: Any, args: Any, kwargs: Any) -> list[Any]:
+    """The arrays that a function writes into."""
+    place = place_of_out(function)
+    given = [args[0]] if args and getattr(function, "__name__", "") in WRITERS else []
+    if place is not None and place < len(args):
+        given.append(args[place])
+    out = kwargs.get("out")
+    given += out if isinstance(out, tuple) else [out]
+    return [each for each in given if isinstance(each, (Traced, np.ndarray))]
+
+
+@lru_cache(maxsize=1024)
+def place_of_out(function: Any) -> int | None:
+    """Where `out` stands among the positional arguments of a function."""
+    try:
+        names = list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return None
+    return names.index("out") if "out" in names else None
 
 
 def refused(function: Any) -> UnsupportedFunctionError:

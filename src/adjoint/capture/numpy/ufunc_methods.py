@@ -28,7 +28,8 @@ from adjoint.capture.numpy.reducing.reduce import (
 from adjoint.capture.numpy.shaping.shape import concatenate, moveaxis, spread, stack
 from adjoint.capture.numpy.table import as_array, full_name, normal_axis, perform, stored
 from adjoint.capture.numpy.ufuncs import METHODS, called
-from adjoint.capture.recording.traced import Traced, concrete
+from adjoint.capture.recording.applying import concrete
+from adjoint.capture.recording.traced import Traced
 from adjoint.primitives.gathering import GATHER_ADD
 from adjoint.primitives.selection import SELECT
 

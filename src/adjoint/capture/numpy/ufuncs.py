@@ -6,6 +6,7 @@ Their arguments, powers, and those that are composed; their methods are in `ufun
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,10 @@ from adjoint.capture.numpy.table import (
     wrap_list,
 )
 from adjoint.capture.recording import protocols
-from adjoint.capture.recording.traced import Traced, apply, apply_one
-from adjoint.capture.recording.views import as_cell, is_cell, overwrite, own_memory
+from adjoint.capture.recording.applying import apply, apply_one
+from adjoint.capture.recording.traced import Traced, is_cell
+from adjoint.capture.recording.valued import beside, recording_for, refusing, writing
+from adjoint.capture.recording.views import as_cell, overwrite, own_memory
 from adjoint.primitives import UFUNCS, find_special
 from adjoint.primitives.arithmetic import INTEGER_POWER, POWER, SQUARE
 from adjoint.primitives.selection import SELECT
@@ -106,15 +109,60 @@ COMPOSED: dict[Any, Callable[..., Any]] = {
 
 
 def ufunc(function: Any, method: str, inputs: Any, kwargs: dict[str, Any]) -> Any:
-    """What `__array_ufunc__` does not do itself."""
-    if function is np.matmul and not kwargs and method == "__call__":
-        return protocols.MATMUL(*inputs)  # `A @ x`: by far the most frequent
+    """A ufunc, or a method of one, of traced arrays."""
+    if method == "__call__" and not kwargs:
+        return beside(function, _ours_of(function), inputs, {})
     outputs = kwargs.pop("out", None)
     if not any_traced((*inputs, *kwargs.values(), outputs)):
         return _of_known(function, method, inputs, kwargs, outputs)
-    if method == "__call__":
-        return called(function, inputs, outputs, **kwargs)
-    return METHODS[method](function, *inputs, out=outputs, **kwargs)
+    targets = outputs if isinstance(outputs, tuple) else (outputs,)
+    written = [each for each in targets if type(each) is Traced]
+    if method == "at" and type(inputs[0]) is Traced:
+        written = [inputs[0]]
+
+    def ours(*inputs: Any, **kwargs: Any) -> Any:
+        if method == "__call__":
+            return called(function, inputs, kwargs.pop("out", None), **kwargs)
+        return METHODS[method](function, *inputs, out=kwargs.pop("out", None), **kwargs)
+
+    if outputs is not None:
+        kwargs["out"] = outputs
+    theirs = _theirs(function, method, kwargs)
+    if any(isinstance(each, np.ndarray) for each in targets):
+        with refusing(), recording_for(inputs, kwargs):
+            return ours(*inputs, **kwargs)  # refused, before NumPy has written
+    if written:
+        return writing(written, theirs, ours, inputs, kwargs)
+    return beside(theirs, ours, inputs, kwargs)
+
+
+@lru_cache(maxsize=1024)
+def _ours_of(function: Any) -> Callable[..., Any]:
+    """How a plain call of a ufunc is recorded."""
+    if function is np.matmul:
+        return lambda *inputs: protocols.MATMUL(*inputs)  # filled in when all is imported
+    primitive = UFUNCS.get(function) or find_special(function)
+    if primitive is not None and function not in COMPOSED:
+        bare = primitive.bare
+        return lambda *inputs: apply(bare, inputs)
+    return lambda *inputs: called(function, inputs)
+
+
+def _theirs(function: Any, method: str, kwargs: dict[str, Any]) -> Callable[..., Any]:
+    """NumPy's own; entries that `where` leaves out, which it leaves undefined, are zeros."""
+    theirs: Callable[..., Any] = getattr(function, method)
+    if method != "__call__" or kwargs.get("where", True) is True:
+        return theirs
+
+    def defined(*inputs: Any, where: Any, out: Any = None, **kwargs: Any) -> Any:
+        result = theirs(*inputs, where=where, out=out, **kwargs)
+        if out is None or out is Ellipsis:
+            for each in result if isinstance(result, tuple) else (result,):
+                if isinstance(each, np.ndarray):
+                    np.copyto(each, 0, where=np.logical_not(where))
+        return result
+
+    return defined
 
 
 def _of_known(function: Any, method: str, inputs: Any, kwargs: dict[str, Any], outputs: Any) -> Any:

@@ -14,9 +14,10 @@ from typing import Any
 
 from adjoint.base.errors import DroppedDerivativeError, ValueNeededError
 from adjoint.capture.recording import protocols
+from adjoint.capture.recording.applying import concrete, settle
 from adjoint.capture.recording.guards import TEXT
-from adjoint.capture.recording.trace import Trace, depth
-from adjoint.capture.recording.traced import Traced, concrete, is_known, settle, unwrap
+from adjoint.capture.recording.trace import Trace, captures, depth
+from adjoint.capture.recording.traced import Traced, is_known, unwrap
 from adjoint.primitives.declaration import NO_DERIVATIVE
 from adjoint.program import Operation
 
@@ -50,10 +51,13 @@ def escape(value: Traced, what: str) -> Any:
     if is_known(value):
         return unwrap(value)
     if carries_derivative(value) and not _formats():
-        raise DroppedDerivativeError(
+        refusal = DroppedDerivativeError(
             f"{what}() was called on a traced {value.type}, which would silently drop its "
             f"derivative. {_caller()}{_ADVICE[what]}"
         )
+        for trace in captures():
+            trace.refusal = trace.refusal or refusal
+        raise refusal
     return concrete(value)
 
 

@@ -21,12 +21,11 @@ from adjoint.capture.recording import protocols
 from adjoint.capture.recording.guards import TEXT, WHOLE, Guard, guard_of
 from adjoint.program import Builder, Literal, Operation, Program
 
-_SMALL: Final = (
-    1 << 15
-)  # bytes up to which a lifted array is always copied, so that later writes to it cannot be seen
+_SMALL: Final = 1 << 15  # bytes up to which arrays are compared by way of a copy
 # Records from which equal ones are merged before anything is derived: what a recursion computes
 # again and again would be derived as often.
 _LONG: Final = 200_000
+_EFFECTS: Final = 16  # as many are kept of a capture
 _SCALARS: Final = {
     float: array_type((), np.dtype(float), True),
     int: array_type((), np.dtype(int), True),
@@ -70,30 +69,45 @@ class Trace:
     starts and owners: which slots belong to which record, filled in as needed. quiet: the records,
     by number, that are not to warn. meaning: what an input without a value stands for, as an error
     puts it. failed: those of a function that
-    raised an error, which the user's code caught: they are no part of the program.
+    raised an error, which the user's code caught: they are no part of the program. valued: whether
+    all inputs have values, so that NumPy computes each result beside its record. nested: whether
+    it depends on values that an outer capture traces. inside: whether a function of NumPy's is
+    being recorded, and it is this package that computes. calls: the arguments of such functions.
+    refusal: the first error of ours that the user's code met. said: what NumPy has warned of.
+    effects: why the capture cannot stand for a later call, each with the user's line. entered: the
+    code that was entered through objects. survivors: whether traced values outlived a capture
+    within this one.
     """
 
     __slots__ = (
         "active",
         "arrays",
         "asked",
+        "calls",
         "constants",
+        "effects",
+        "entered",
         "failed",
         "guards",
         "input_count",
+        "inside",
         "level",
         "lines",
         "meaning",
+        "nested",
         "numbers",
         "open",
         "owners",
         "placed",
         "quiet",
         "records",
+        "refusal",
+        "said",
         "starts",
+        "survivors",
         "types",
+        "valued",
         "values",
-        "writes",
     )
 
     def __init__(
@@ -106,6 +120,12 @@ class Trace:
         self.arrays: dict[int, tuple[Any, int]] = {}
         self.values: dict[int, Any] = values
         self.input_count = len(types)
+        self.valued = False
+        self.nested = False
+        self.inside = False
+        self.calls: list[Any] = []
+        self.refusal: Exception | None = None
+        self.said: set[str] = set()
         self.level = 0
         self.open = True
         self.asked = False
@@ -114,7 +134,9 @@ class Trace:
         # so that what is computed from them is computed once.
         self.numbers: dict[tuple[type, str], int] | None = None
         self.placed: dict[Any, list[int]] = {}  # else, by the instructions that use them
-        self.writes = False
+        self.effects: list[tuple[str, str]] = []
+        self.entered: dict[int, Any] = {}
+        self.survivors = False
         self.owners: list[int] = [-1] * self.input_count
         self.starts: list[int] = []
         self.lines: list[str] | None = None
@@ -140,6 +162,8 @@ class Trace:
     def lift(self, value: Any) -> int:
         """The slot of a concrete array or scalar, which becomes an input of the program."""
         kind = type(value)
+        if protocols.STALE and id(value) in protocols.STALE:
+            protocols.WARN_OF_STALE(value)
         if kind is np.ndarray:
             return self._lift_array(value)
         scalar = _SCALARS.get(kind)
@@ -207,18 +231,12 @@ class Trace:
     def _lift_array(self, value: np.ndarray[Any, Any]) -> int:
         place = id(value)
         known = self.arrays.get(place)
-        small = value.nbytes <= _SMALL
-        if known is not None:
-            # Code that capture does not see may have written into it since.
-            if small:
-                if self.values[known[1]].tobytes() == value.tobytes():
-                    return known[1]
-            elif not self.writes or same_bits(self.values[known[1]], value):
-                return known[1]
+        if known is not None and same_memory(self.values[known[1]], value):
+            return known[1]  # nobody has written into it since
         dtype = value.dtype
         if dtype.kind not in "biufc":
             _check_numeric(value)
-        held = value.copy() if small or self.writes else value
+        held = value.copy()
         type_ = array_type(value.shape, dtype)
         # As `constant` does, without the call: every array of a closure comes by here.
         types = self.types
@@ -253,23 +271,6 @@ class Trace:
         if self.lines is not None:
             self.lines.append("")
         return slot
-
-    def expect_writes(self) -> None:
-        """From here on, code may write to arrays that it did not make.
-
-        Hold copies of all that were lifted.
-        """
-        if self.writes:
-            return
-        self.writes = True
-        for number, value in enumerate(self.constants):
-            if isinstance(value, np.ndarray):
-                self.constants[number] = value.copy()
-        self._find_owners()
-        replaced = iter(self.constants)
-        for number, record in enumerate(self.records):
-            if isinstance(record[0], ArrayType):
-                self.values[self.starts[number]] = next(replaced)
 
     # --- values
     # ------------------------------------------------------------------------------------
@@ -387,9 +388,16 @@ def check_plain(value: Any) -> None:
         )
 
 
-def same_bits(one: Any, other: np.ndarray[Any, Any]) -> bool:
-    """Whether two arrays hold the same values, NaNs included."""
-    return bool(np.array_equal(one, other, equal_nan=one.dtype.kind in "fc"))
+def same_memory(one: Any, other: np.ndarray[Any, Any]) -> bool:
+    """Whether two arrays hold the same bits."""
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    if one.nbytes <= _SMALL or not (one.flags.c_contiguous and other.flags.c_contiguous):
+        return bool(one.tobytes() == other.tobytes())
+    words = [each.reshape(-1).view(np.uint8) for each in (one, other)]
+    even = len(words[0]) & ~7
+    whole = [each[:even].view(np.uint64) for each in words]
+    return bool(np.array_equal(*whole)) and bool(np.array_equal(words[0][even:], words[1][even:]))
 
 
 # --- the captures under way in this thread --------------------------------------------------------
@@ -401,9 +409,43 @@ def current() -> Trace | None:
     return stack[-1] if stack else None
 
 
+def captures() -> list[Trace]:
+    """The captures under way, the innermost last."""
+    return getattr(_state, "stack", _NONE)
+
+
+_NONE: list[Trace] = []
+
+
+def outermost() -> Trace | None:
+    """The outermost capture under way, if any."""
+    stack = getattr(_state, "stack", None)
+    return stack[0] if stack else None
+
+
 def depth() -> int:
     """How many captures are under way."""
     return len(getattr(_state, "stack", ()))
+
+
+def inside() -> bool:
+    """Whether it is this package that calls NumPy's functions, and not the user's code."""
+    stack = getattr(_state, "stack", None)
+    return bool(stack) and stack[-1].inside
+
+
+def note_effect(effect: str) -> None:
+    """Say why the captures under way in this thread cannot stand for later calls."""
+    stack = getattr(_state, "stack", None)
+    if stack and len(stack[0].effects) < _EFFECTS:
+        stack[0].effects.append((effect, user_line()))
+
+
+def note_entered(code: Any) -> None:
+    """Note that code is entered that was found through an object."""
+    stack = getattr(_state, "stack", None)
+    if stack:
+        stack[0].entered[id(code)] = code
 
 
 def enter(trace: Trace) -> None:

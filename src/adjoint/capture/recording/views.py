@@ -23,13 +23,14 @@ from adjoint.base.errors import (
     UnsupportedFunctionError,
 )
 from adjoint.capture.recording import protocols
+from adjoint.capture.recording.applying import apply, apply_one
+from adjoint.capture.recording.trace import note_effect
 from adjoint.capture.recording.traced import (
     Traced,
     adopt,
-    apply,
-    apply_one,
     from_array,
     from_slot,
+    is_cell,
     is_known,
     state_of,
     unwrap,
@@ -47,19 +48,22 @@ _MAKES_C_ORDER = frozenset({"fill", "iota", "cumulative_sum"})
 class View:
     """How a view is taken from its base, and how its base changes when it is written.
 
+    values: how NumPy takes it.
     layout: whether it is a view only because of how its base lies in memory.
     """
 
-    __slots__ = ("forward", "layout", "put")
+    __slots__ = ("forward", "layout", "put", "values")
 
     def __init__(
         self,
         forward: Callable[[Traced], Any],
         put: Callable[[Traced, Traced], Traced],
+        values: Callable[[Any], Any],
         layout: bool = False,
     ) -> None:
         self.forward = forward
         self.put = put
+        self.values = values
         self.layout = layout
 
 
@@ -82,11 +86,6 @@ def twin(x: Traced) -> Traced:
     """Another name for the value that an array has now."""
     assert x._trace is not None
     return from_slot(x._trace, x._slot)
-
-
-def is_cell(value: Traced) -> bool:
-    """Whether a 0-d value is an array, and not one of NumPy's immutable scalars."""
-    return value._state is not None and value._state.cell
 
 
 def as_cell(value: Any) -> Any:
@@ -130,18 +129,28 @@ def reshape(x: Any, shape: Shape) -> Any:
     """The same numbers under another shape: a view where NumPy makes one."""
     if type(x) is not Traced:
         return np.reshape(x, shape)
-    if is_known(x):
-        array = unwrap(x)
-        result = array.reshape(shape)
-        if not np.may_share_memory(result, array):
-            return from_array(result)
-    elif x.shape == shape and x.type.ndim == 0 and not is_cell(x):
+    array = x._value
+    shares = None  # unknown
+    if type(array) is np.ndarray:
+        shares = np.may_share_memory(array.reshape(shape), array)
+        if is_known(x) and not shares:
+            return from_array(array.reshape(shape))
+    if not is_known(x) and x.shape == shape and x.type.ndim == 0 and not is_cell(x):
         return as_cell(copy_of(x))
-    forward = _plain(operation(RESHAPE, shape=shape), lambda array: array.reshape(shape))
+
+    def values(array: Any) -> Any:
+        return array.reshape(shape)
+
+    forward = _plain(operation(RESHAPE, shape=shape), values)
     before = x.shape
-    view = View(forward, lambda base, value: _reshape_plain(value, before), layout=x.ndim > 1)
+    view = View(
+        forward, lambda base, value: _reshape_plain(value, before), values, layout=x.ndim > 1
+    )
     result = as_cell(forward(x))
-    if is_known(x) or is_c_ordered(x):
+    if shares is False:
+        depends_on_layout(x)
+        return result
+    if shares or is_c_ordered(x):
         return as_view(x, result, view)
     if _without_ones(before) == _without_ones(shape) and x.size:
         view.layout = False  # axes of length one are no matter of layout
@@ -157,7 +166,7 @@ def flat_of(x: Traced) -> Any:
     """x.flat: the entries in C order, written through however they lie in memory."""
     before, shape = x.shape, (x.type.size,)
     forward = _plain(operation(RESHAPE, shape=shape), lambda array: array.reshape(shape))
-    view = View(forward, lambda base, value: _reshape_plain(value, before))
+    view = View(forward, lambda base, value: _reshape_plain(value, before), lambda x: x.flat)
     result = as_view(x, forward(x), view)
     state_of(result).flat = True
     return result
@@ -175,9 +184,9 @@ def set_shape(x: Traced, shape: Any) -> None:
     depends_on_layout(x)
     plain = np.broadcast_to(np.zeros((), x.dtype), x.shape).copy()
     plain.shape = shape  # NumPy's errors
-    if state is not None and state.array is not None:
-        state.array = state.array.reshape(plain.shape)
-    else:
+    if x._value is not None:
+        x._value.shape = plain.shape
+    if x._trace is not None:
         adopt(x, _reshape_plain(x, plain.shape))
 
 
@@ -198,8 +207,12 @@ def permute(x: Any, axes: tuple[int, ...]) -> Any:
     if type(x) is not Traced:
         return np.transpose(x, axes)
     back = operation(TRANSPOSE, axes=inverse_permutation(axes))
-    forward = _plain(operation(TRANSPOSE, axes=axes), lambda array: array.transpose(axes))
-    return as_view(x, forward(x), View(forward, lambda base, value: apply(back, (value,))))
+
+    def values(array: Any) -> Any:
+        return array.transpose(axes)
+
+    forward = _plain(operation(TRANSPOSE, axes=axes), values)
+    return as_view(x, forward(x), View(forward, lambda base, value: apply(back, (value,)), values))
 
 
 def _plain_entry(entry: Any) -> Any:
@@ -241,6 +254,10 @@ class Slice:
             return as_cell(part)
         return part if self.part == self.shape else _reshape_plain(part, self.shape)
 
+    def values(self, array: Any) -> Any:
+        """The part of NumPy's array."""
+        return array[self.known]
+
     def put(self, base: Traced, value: Traced) -> Traced:
         """The base with the part replaced."""
         value = value if value.type.shape == self.part else _reshape_plain(value, self.part)
@@ -260,7 +277,8 @@ def real_part(x: Any, imaginary: bool) -> Any:
         return apply_one(PYTHON_NUMBER.bare, apply_one((IMAG if imaginary else REAL).bare, x))
     if x.dtype.kind != "c":
         return from_array(np.zeros(x.shape, x.dtype)) if x.ndim else np.multiply(x, 0)
-    forward = _plain((IMAG if imaginary else REAL).bare, np.imag if imaginary else np.real)
+    values = np.imag if imaginary else np.real
+    forward = _plain((IMAG if imaginary else REAL).bare, values)
 
     def put(base: Traced, value: Traced) -> Traced:
         other = forward_other(base)
@@ -269,7 +287,7 @@ def real_part(x: Any, imaginary: bool) -> Any:
         return whole  # type: ignore[no-any-return]
 
     forward_other = _plain((REAL if imaginary else IMAG).bare, np.real if imaginary else np.imag)
-    return as_view(x, forward(x), View(forward, put))
+    return as_view(x, forward(x), View(forward, put, values))
 
 
 # --- layout and uncertain aliases -----------------------------------------------------------------
@@ -280,12 +298,13 @@ def is_c_ordered(x: Traced, depth: int = _DEPTH) -> bool:
 
     False where that is not known.
     """
-    if is_known(x):
-        return bool(unwrap(x).flags.c_contiguous)
+    if type(x._value) is np.ndarray:
+        return x._value.flags.c_contiguous
     state = x._state
     if state is not None and state.base is not None:
         return False
-    assert x._trace is not None
+    if x._trace is None:
+        return True
     return _slot_is_c_ordered(x._trace, x._slot, depth)
 
 
@@ -350,13 +369,15 @@ def _check_aliases(x: Traced) -> None:
 
 
 def assign(x: Traced, value: Traced) -> None:
-    """Let the whole of an array be replaced, with all that shares its memory."""
+    """Let the whole of an array be replaced, with all that shares its memory.
+
+    It has no value until NumPy has written it too (`valued.writing`).
+    """
     _check_aliases(x)
     state = x._state
     if state is None:
-        plain = value._state
-        if plain is None:
-            x._trace, x._slot = value._trace, value._slot
+        if value._state is None and value._trace is not None:
+            x._trace, x._slot, x._value = value._trace, value._slot, None
             return
         state = state_of(x)
     if state.base is not None:
@@ -367,6 +388,8 @@ def assign(x: Traced, value: Traced) -> None:
         state.seen = state_of(state.base).version
     else:
         adopt(x, value)
+    if x._trace is not None:
+        x._value = None
     state.version += 1
 
 
@@ -374,17 +397,12 @@ def depends_on_layout(x: Traced) -> None:
     """The records depend on how an input lies in memory, and not on its type alone."""
     if x._trace is not None:
         x._trace.asked = True
+        note_effect("it depends on the order in memory of an array that is an argument")
 
 
 def own_memory(x: Traced) -> Any:
-    """The memory of a known array, made its own first if a program holds it."""
+    """The memory of a known array, to be written into: what programs hold of it are copies."""
     _check_aliases(x)
-    state = state_of(root_of(x))
-    if state.lifted:
-        assert state.array is not None
-        state.array = state.array.copy()
-        state.lifted = False
-        state.version += 1
     return unwrap(x)
 
 

@@ -10,7 +10,7 @@ from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.numpy.making.making import arange
 from adjoint.capture.numpy.making.values import array
 from adjoint.capture.numpy.table import any_traced
-from adjoint.capture.recording.traced import concrete
+from adjoint.capture.recording.applying import concrete
 
 
 class Joined:

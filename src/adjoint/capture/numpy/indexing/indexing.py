@@ -5,6 +5,7 @@ A basic slice, and a gather over leading axes.
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,10 @@ from adjoint.base.arrays import ArrayType, Shape
 from adjoint.base.errors import BoundsError, ShapeError
 from adjoint.capture.numpy.indexing.truths import without_truths
 from adjoint.capture.recording import protocols
-from adjoint.capture.recording.traced import Traced, apply, concrete, from_array, is_known, unwrap
+from adjoint.capture.recording.applying import apply, concrete
+from adjoint.capture.recording.trace import inside
+from adjoint.capture.recording.traced import Traced, from_array, is_known, synchronise, unwrap
+from adjoint.capture.recording.valued import beside, writing
 from adjoint.capture.recording.views import (
     Slice,
     as_view,
@@ -280,6 +284,34 @@ def _slice_of(index: Any, type: ArrayType) -> Slice | None:
 
 def get(x: Traced, index: Any) -> Any:
     """x[index]."""
+    state = x._state
+    if state is not None:
+        synchronise(x)
+    if inside():
+        return _get(x, index)
+    if x._value is None or not _is_plain(index) or (state is not None and state.flat):
+        return beside(operator.getitem, _get, (x, index), {})
+    value = x._value[index]
+    result = _get(x, index)
+    if type(result) is Traced and result._trace is not None:
+        result._value = value
+    return result
+
+
+def _is_plain(index: Any) -> bool:
+    """Whether an index is a number of Python's, or a slice or tuple of such."""
+    kind = type(index)
+    if kind is int or index is None or index is Ellipsis:
+        return True
+    if kind is slice:
+        return {type(index.start), type(index.stop), type(index.step)} <= _BOUNDS
+    return kind is tuple and all([_is_plain(each) for each in index])
+
+
+_BOUNDS = frozenset({int, type(None)})
+
+
+def _get(x: Traced, index: Any) -> Any:
     if x._state is not None and x._state.flat:  # parts of x.flat are copies
         part = _part(x, index)
         return copy_of(part) if type(part) is Traced and part.type.ndim else part
@@ -352,6 +384,10 @@ def reshape_plain(x: Any, shape: Shape) -> Any:
 
 def put(x: Traced, index: Any, value: Any) -> None:
     """x[index] = value."""
+    writing((x,), operator.setitem, _put, (x, index, value), {})
+
+
+def _put(x: Traced, index: Any, value: Any) -> None:
     if type(value) is not Traced and not isinstance(
         value, (np.ndarray, float, int, complex, np.generic)
     ):
@@ -364,7 +400,7 @@ def put(x: Traced, index: Any, value: Any) -> None:
         value = _repeated(value, np.arange(x.size)[concrete_index(index)])
     truths = without_truths(index)
     if truths is not None:
-        put(_part(x, truths[0]), truths[1], value)
+        _put(_part(x, truths[0]), truths[1], value)
     elif not _rewrites_itself(x, index, value):
         assign(x, _written(x, index, value))
 

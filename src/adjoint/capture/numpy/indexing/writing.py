@@ -19,7 +19,8 @@ from adjoint.capture.numpy.table import (
     perform,
     stored,
 )
-from adjoint.capture.recording.traced import Traced, concrete
+from adjoint.capture.recording.applying import concrete
+from adjoint.capture.recording.traced import Traced
 from adjoint.capture.recording.views import assign, check_storable
 from adjoint.primitives.gathering import GATHER_ADD
 from adjoint.primitives.selection import SELECT

@@ -22,7 +22,8 @@ from adjoint.capture.numpy.table import (
     strong,
 )
 from adjoint.capture.recording import protocols
-from adjoint.capture.recording.traced import Traced, apply
+from adjoint.capture.recording.applying import apply
+from adjoint.capture.recording.traced import Traced
 from adjoint.capture.recording.views import maybe_alias
 from adjoint.primitives.contraction import CONTRACT, canonical
 from adjoint.program import operation

@@ -11,8 +11,10 @@ from adjoint.base.errors import DroppedDerivativeError
 from adjoint.capture.numpy.making.values import array, astype
 from adjoint.capture.numpy.table import as_array, as_operand, implements, perform, strong
 from adjoint.capture.numpy.ufuncs import COMPOSED
+from adjoint.capture.recording.applying import concrete
 from adjoint.capture.recording.escape import carries_derivative
-from adjoint.capture.recording.traced import Traced, concrete
+from adjoint.capture.recording.traced import Traced
+from adjoint.capture.recording.valued import users_code
 from adjoint.primitives import find_special
 from adjoint.primitives.floating import EXPONENT
 
@@ -41,7 +43,8 @@ def _plain(parts: Any) -> list[Any]:
 @implements(np.fromiter)
 def fromiter(iter: Any, dtype: Any, count: int = -1, **_: Any) -> Any:
     """An array of the numbers that an iterator gives."""
-    values = list(iter)
+    with users_code():
+        values = list(iter)
     if count >= 0:
         if len(values) < count:
             raise ValueError(

@@ -16,8 +16,10 @@ from adjoint.base.errors import AdjointError, UnsupportedFunctionError
 from adjoint.capture.numpy.making.values import astype
 from adjoint.capture.numpy.shaping.shape import broadcast_to, expand_dims, moveaxis, reshaped, stack
 from adjoint.capture.numpy.table import any_traced, as_array, implements, normal_axis, unwrap_all
+from adjoint.capture.recording.applying import concrete
 from adjoint.capture.recording.trace import current
-from adjoint.capture.recording.traced import Traced, concrete, from_array, is_known, unwrap
+from adjoint.capture.recording.traced import Traced, from_array, is_known, unwrap
+from adjoint.capture.recording.valued import recording_for, refusing, users_code
 from adjoint.primitives import UFUNCS
 from adjoint.primitives.arithmetic import INTEGER_POWER
 from adjoint.primitives.conversion import CAST, IMAG, PYTHON_NUMBER, REAL, STOP_GRADIENT
@@ -34,7 +36,9 @@ def apply_along_axis(func1d: Any, axis: Any, arr: Any, *args: Any, **kwargs: Any
     axis = normal_axis(axis, arr.ndim)
     rows = moveaxis(arr, axis, -1)
     outer = rows.shape[:-1]
-    results = [func1d(rows[(*place, ...)], *args, **kwargs) for place in np.ndindex(*outer)]
+    parts = [rows[(*place, ...)] for place in np.ndindex(*outer)]
+    with users_code():
+        results = [func1d(part, *args, **kwargs) for part in parts]
     if not results:
         raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
     whole = _gathered(results, None, outer)
@@ -50,7 +54,8 @@ def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
     rank = value.ndim
     for axis in np.atleast_1d(axes).tolist():
         place = axis + rank if axis < 0 else axis
-        result = func(value, place)
+        with users_code():
+            result = func(value, place)
         if result.ndim != value.ndim:
             result = expand_dims(result, place)
             if result.ndim != value.ndim:
@@ -117,10 +122,17 @@ def _piece(x: Any, condition: Any, function: Callable[[Any], Any], rest: Any) ->
     if not x.ndim:
         if not concrete(condition):
             return rest
-        return reshaped(astype(as_array(function(reshaped(x, (1,)))), x.dtype), ())
+        whole = reshaped(x, (1,))
+        with users_code():
+            value = function(whole)
+        return reshaped(astype(as_array(value), x.dtype), ())
     mask = np.asarray(concrete(condition))
     chosen = x[mask]
-    return rest if not chosen.size else _written(rest, mask, function(chosen))
+    if not chosen.size:
+        return rest
+    with users_code():
+        values = function(chosen)
+    return _written(rest, mask, values)
 
 
 def _is_plain(head: Any) -> bool:
@@ -158,6 +170,10 @@ class Vectorize(np.vectorize):
         function: Any = self.pyfunc
         if current() is None or function is np._NoValue:
             return super().__call__(*args, **kwargs)
+        with refusing(AdjointError), recording_for(args, kwargs):
+            return self._recorded(function, args, kwargs)
+
+    def _recorded(self, function: Any, args: Any, kwargs: Any) -> Any:
         names = [name for name in kwargs if name not in self.excluded]
         places = [n for n in range(len(args)) if n not in self.excluded]
 
@@ -166,7 +182,8 @@ class Vectorize(np.vectorize):
             for place, value in zip(places, varying, strict=False):
                 given[place] = value
             named.update(zip(names, varying[len(places) :], strict=True))
-            return function(*given, **named)
+            with users_code():
+                return function(*given, **named)
 
         varying = [_as_given(args[n]) for n in places] + [_as_given(kwargs[n]) for n in names]
         if not varying:

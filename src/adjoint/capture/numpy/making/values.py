@@ -20,7 +20,8 @@ from adjoint.capture.numpy.table import (
     perform,
     stored,
 )
-from adjoint.capture.recording.traced import Traced, concrete, from_array, is_known, unwrap
+from adjoint.capture.recording.applying import concrete
+from adjoint.capture.recording.traced import Traced, from_array, is_known, unwrap
 from adjoint.capture.recording.views import as_cell, copy_of, maybe_alias, overwrite
 from adjoint.primitives.conversion import CAST
 from adjoint.primitives.selection import SELECT

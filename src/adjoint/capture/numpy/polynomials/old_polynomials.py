@@ -14,7 +14,8 @@ from adjoint.capture.numpy.reducing.reduce import sum_
 from adjoint.capture.numpy.shaping.arranging import diag
 from adjoint.capture.numpy.shaping.shape import concatenate
 from adjoint.capture.numpy.table import as_array, implements, strong
-from adjoint.capture.recording.traced import Traced, concrete
+from adjoint.capture.recording.applying import concrete
+from adjoint.capture.recording.traced import Traced
 
 _POLYNOMIAL = np.poly1d
 

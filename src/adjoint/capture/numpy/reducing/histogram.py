@@ -19,7 +19,8 @@ from adjoint.capture.numpy.reducing.reduce import diff, maximum_over, minimum_ov
 from adjoint.capture.numpy.reducing.sorting import searchsorted
 from adjoint.capture.numpy.shaping.shape import ravelled, reshaped, stack
 from adjoint.capture.numpy.table import as_array, implements, perform, promoting
-from adjoint.capture.recording.traced import concrete, is_known, unwrap
+from adjoint.capture.recording.applying import concrete
+from adjoint.capture.recording.traced import is_known, unwrap
 from adjoint.primitives.gathering import GATHER_ADD
 
 

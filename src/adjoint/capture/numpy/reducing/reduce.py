@@ -20,7 +20,8 @@ from adjoint.capture.numpy.table import (
     perform,
     stored,
 )
-from adjoint.capture.recording.traced import Traced, apply_one
+from adjoint.capture.recording.applying import apply_one
+from adjoint.capture.recording.traced import Traced
 from adjoint.primitives.comparison import ALL, ANY, ARGMAX, ARGMIN
 from adjoint.primitives.reductions import CUMULATIVE_SUM, MAX, MIN
 from adjoint.primitives.selection import SELECT

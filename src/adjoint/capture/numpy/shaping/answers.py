@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from adjoint.capture.numpy.table import as_array, implements, stored
-from adjoint.capture.recording.traced import Traced, concrete, is_known, unwrap
+from adjoint.capture.recording.applying import concrete
+from adjoint.capture.recording.traced import Traced, is_cell, is_known, unwrap
 
 _function: Any
 
@@ -121,8 +122,7 @@ implements(np.isneginf)(_infinite(-np.inf))
 @implements(np.isscalar)
 def isscalar(element: Any) -> bool:
     """Whether it is a number, and no array."""
-    state = element._state
-    return element.ndim == 0 and not (state is not None and state.cell)
+    return element.ndim == 0 and not is_cell(element)
 
 
 @implements(np.iterable)

@@ -31,7 +31,8 @@ from adjoint.capture.numpy.table import (
     promoting,
     stored,
 )
-from adjoint.capture.recording.traced import Traced, concrete, is_known, unwrap
+from adjoint.capture.recording.applying import concrete
+from adjoint.capture.recording.traced import Traced, is_known, unwrap
 from adjoint.capture.recording.views import copy_of, maybe_alias
 
 # --- layout ---------------------------------------------------------------------------------------

@@ -23,7 +23,8 @@ from adjoint.capture.numpy.table import (
     perform,
     stored,
 )
-from adjoint.capture.recording.traced import Traced, apply, from_array, is_known, unwrap
+from adjoint.capture.recording.applying import apply
+from adjoint.capture.recording.traced import Traced, from_array, is_known, unwrap
 from adjoint.capture.recording.views import (
     View,
     as_view,
@@ -252,7 +253,8 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
             return from_array(np.broadcast_to(unwrap(base), shape))
         return spread(base, shape)
 
-    return as_view(array, forward(array), View(forward, read_only))
+    view = View(forward, read_only, lambda base: np.broadcast_to(base, shape))
+    return as_view(array, forward(array), view)
 
 
 def spread(array: Any, shape: Any) -> Any:
@@ -433,4 +435,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
         return moved[(..., places - min(offset, 0), places + max(offset, 0))]
 
     # NumPy's diagonal is a view that cannot be written.
-    return as_view(a, forward(a), View(forward, read_only)) if type(a) is Traced else forward(a)
+    if type(a) is not Traced:
+        return forward(a)
+    view = View(forward, read_only, lambda base: np.diagonal(base, offset, axis1, axis2))
+    return as_view(a, forward(a), view)

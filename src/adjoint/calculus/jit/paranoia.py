@@ -1,0 +1,69 @@
+"""Debug mode: what is replayed is captured too, and both must be the same program."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+from adjoint.base.errors import ProgramError
+from adjoint.calculus.jit.calls import Call
+from adjoint.calculus.jit.paths import Path
+from adjoint.capture import Traced, capture, unwrap
+from adjoint.capture.facts.writing import same
+from adjoint.capture.recording.trace import same_memory
+from adjoint.program import Operation
+
+under_way: ContextVar[bool] = ContextVar("adjoint_check_of_replay", default=False)
+
+
+def check_replay(path: Path, target: Any, call: Call) -> None:
+    """ProgramError unless a capture of this call gives the program that is about to be replayed."""
+    if path.key is None or call.traced:
+        return
+    active = (False,) * len(call.arrays)
+    under_way.set(True)
+    try:
+        captured = capture(
+            target, call.apply, call.types, call.arrays, active, frozen=True, guarded=True
+        )
+    finally:
+        under_way.set(False)
+    guards = captured.trace.guards or {}
+    answers = [(each.question, each.answer) for each in guards.values()]
+    expected = [(each.question, each.answer) for each in path.guards]
+    if answers != expected and [each for each, _ in answers] == [each for each, _ in expected]:
+        return  # machine code may round otherwise than NumPy, where the last bit decides
+    constants = [unwrap(each) for each in captured.constants]
+    if (
+        answers == expected
+        and _forms(captured.key) == _forms(path.key)
+        and captured.treedef == path.treedef
+        and len(constants) == len(path.constants)
+        and all(map(_alike, constants, path.constants))
+    ):
+        return
+    raise ProgramError(
+        f"The replay of {getattr(target, '__qualname__', target)} is not what a capture gives: a "
+        "defect of adjoint. A fact that the function depends on was not noted."
+    )
+
+
+def _forms(key: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A key with primitives in place of operations, whose parameters may hold functions made anew."""
+    types, records, outputs, *rest = key
+    heads = [(_form(head), *slots) for head, *slots in records]
+    return (types, heads, outputs, *rest)
+
+
+def _form(head: Any) -> Any:
+    return head.primitive.name if isinstance(head, Operation) else head
+
+
+def _alike(one: Any, other: Any) -> bool:
+    if type(one) is Traced or type(other) is Traced:
+        return False
+    if isinstance(one, np.ndarray):
+        return isinstance(other, np.ndarray) and same_memory(one, other)
+    return same(one, other)

@@ -1,0 +1,255 @@
+"""Replay: a call that is proven to give the same trace runs its program, and not the function.
+
+`ad.grad(f)(x)` is captured when it first comes. When the same code comes again, its facts are noted
+as well (see `kept.py`); from then on, while all facts hold, the program runs. It becomes machine
+code like any other, once it has come by a few times.
+
+What is kept is found by what is asked (a gradient, with respect to which arguments) and by the code
+of the function, so that `ad.grad(loss)` may be made anew at every call, and so may `loss`.
+"""
+
+from __future__ import annotations
+
+import threading
+import types
+from collections.abc import Callable
+from typing import Any, Final
+
+from adjoint.base import pytrees
+from adjoint.base.arrays import is_numeric
+from adjoint.base.errors import TapeOverflowError
+from adjoint.base.forking import hold_over_forks
+from adjoint.base.settings import settings
+from adjoint.calculus.jit.calls import Call
+from adjoint.calculus.jit.kept import Bucket, Quick
+from adjoint.capture.clones.rebinding import is_ours
+from adjoint.capture.facts.survey import With
+from adjoint.capture.recording.trace import current
+from adjoint.spaces import Space
+
+FEWEST_CALLS: Final = 2  # calls of the same code that are captured, and nothing kept of
+_LIMIT: Final = 512
+_PATHS: Final = 64
+
+
+class Way:
+    """What is done with functions: a gradient with respect to some arguments, say.
+
+    argnums: which positional arguments are inputs. shelves: by what functions are known by.
+    """
+
+    __slots__ = ("argnums", "shelves")
+
+    def __init__(self, argnums: Any) -> None:
+        self.argnums = argnums
+        self.shelves: dict[Any, Shelf] = {}
+
+
+class Shelf:
+    """What is kept of one function, done one way.
+
+    keeper: what the function is known by, which must not be freed. count: of calls that were
+    captured before anything was kept. latest: the short way that was taken last.
+    """
+
+    __slots__ = ("bucket", "count", "keeper", "latest")
+
+    def __init__(self, keeper: Any) -> None:
+        self.keeper = keeper
+        self.count = 0
+        self.bucket = Bucket(_PATHS, False)
+        self.latest: Quick | None = None
+
+
+_ways: dict[Any, Way] = {}
+_shelves: list[tuple[Way, Any]] = []
+_lock = threading.Lock()
+hold_over_forks(_lock)
+
+
+def way_of(name: str, argnums: Any, *facts: Any) -> Way | None:
+    """The way of doing something; None where it is not one that can be kept."""
+    if isinstance(argnums, list):
+        argnums = tuple(argnums)
+    key = (name, argnums, facts)
+    try:
+        found = _ways.get(key)
+    except TypeError:  # argnums that cannot be hashed, which will be an error
+        return None
+    if found is None:
+        with _lock:
+            if len(_ways) >= _LIMIT:
+                _ways.clear()
+            found = _ways.setdefault(key, Way(argnums))
+    return found
+
+
+def replay(
+    way: Way | None,
+    function: Any,
+    compute: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    extra: Any = None,
+) -> Any:
+    """What `compute(*args, **kwargs)` gives, without running the function where that is proven.
+
+    extra: what it depends on besides, such as a space.
+    """
+    if way is None or current() is not None:
+        return compute(*args, **kwargs)
+    kind = type(function)
+    code = function.__code__ if kind is types.FunctionType else None
+    shelf = way.shelves.get(id(code))
+    if shelf is None:
+        identity, keeper = _identity(function)
+        shelf = way.shelves.get(identity) or _new_shelf(way, identity, keeper)
+    root = function if extra is None else With(function, extra)
+    quick: Quick | None = shelf.latest
+    held = None
+    if quick is not None:
+        if quick.chosen is settings() and quick.check(root, args, kwargs) is None:
+            results = _run(quick, args, kwargs)
+            if results is not None:
+                treedef, guards = quick.treedef, quick.guards
+                quick.entry.useful = True
+                if not guards:
+                    return results[0] if treedef is None else treedef.unflatten(results)
+                held = int(results[quick.place])
+                if held == guards:
+                    results = results[: quick.place]
+                    return results[0] if treedef is None else treedef.unflatten(results)
+        else:
+            quick = None
+    return _slowly(shelf, way, compute, root, args, kwargs, quick, held)
+
+
+def _run(quick: Quick, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    try:
+        if quick.flat:
+            results = quick.call(*args)
+        else:
+            results = quick.call(args, kwargs)
+    except TapeOverflowError:  # the long way makes the tape longer
+        return None
+    if results is not None and quick.piece.misses:
+        quick.piece.misses -= 1
+    return results
+
+
+def _slowly(
+    shelf: Shelf,
+    way: Way,
+    compute: Callable[..., Any],
+    root: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    missed: Quick | None,
+    held: int | None,
+) -> Any:
+    if shelf.count < FEWEST_CALLS:
+        shelf.count += 1
+        return compute(*args, **kwargs)
+    call = _call(way, root, args, kwargs)
+    if call is None or call.traced:
+        return compute(*args, **kwargs)
+    bucket = shelf.bucket
+    entry = bucket.find(call)
+    if entry is not None:
+        if entry.places != call.places:
+            call = Call(root, args, kwargs, entry.places)
+        results = entry.call(compute, call, missed, held)
+    elif bucket.is_due():
+        call = _widened(bucket, call)
+        results, entry = bucket.capture(compute, call)
+    else:
+        return compute(*args, **kwargs)
+    shelf.latest = None if entry is None else entry.quick()
+    return results
+
+
+def _call(way: Way, root: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | None:
+    """The call with the arguments that are inputs; None where they are not what they should be."""
+    argnums = way.argnums if isinstance(way.argnums, tuple) else (way.argnums,)
+    count = len(args)
+    places = []
+    for place in argnums:
+        if type(place) is not int or not -count <= place < count:
+            return None
+        places.append(place % count)
+    if len(set(places)) < len(places):
+        return None
+    call = Call(root, args, kwargs, tuple(places))
+    return call if call.leaves and all(map(is_numeric, call.leaves)) else None
+
+
+def _widened(bucket: Bucket, call: Call) -> Call:
+    """The call with more inputs, where arrays among the other arguments have other contents."""
+    places = tuple(range(len(call.args)))
+    if len(call.places or ()) == len(places) or not bucket.entries:
+        return call
+    varying = [
+        place for place in places if place in (call.places or ()) or _holds_data(call.args[place])
+    ]
+    return Call(call.function, call.args, call.kwargs, tuple(varying))
+
+
+def _holds_data(value: Any) -> bool:
+    """Whether an argument is floating-point numbers, in containers or alone."""
+    leaves, _ = pytrees.flatten(value)
+    return bool(leaves) and all(
+        (is_numeric(leaf) and getattr(leaf, "dtype", None) is not None and leaf.dtype.kind in "fc")
+        or type(leaf) in (float, complex)
+        for leaf in leaves
+    )
+
+
+# --- what functions are known by ------------------------------------------------------------------
+
+
+def _identity(function: Any) -> tuple[Any, Any]:
+    """What a function is known by, and what must live as long as that is used."""
+    kind = type(function)
+    if kind is types.FunctionType:
+        code = function.__code__
+        if not is_ours(function):
+            return id(code), code
+        names = code.co_freevars
+        if "function" in names:  # one of this package's, that does something with another
+            try:
+                inner = function.__closure__[names.index("function")].cell_contents
+            except ValueError:
+                return (id(code), None), code
+            identity, keeper = _identity(inner)
+            return (id(code), identity), (code, keeper)
+        return (id(code), id(function)), (code, function)
+    if kind is types.MethodType:
+        identity, keeper = _identity(function.__func__)
+        return ("method", identity), keeper
+    if type(getattr(kind, "__call__", None)) is types.FunctionType:  # noqa: B004  # the method
+        return id(kind), kind
+    return id(function), function
+
+
+def _new_shelf(way: Way, identity: Any, keeper: Any) -> Shelf:
+    with _lock:
+        shelf = way.shelves.setdefault(identity, Shelf(keeper))
+        _shelves.append((way, identity))
+        if len(_shelves) > _LIMIT:
+            for old, name in _shelves[: _LIMIT // 4]:
+                old.shelves.pop(name, None)
+            del _shelves[: _LIMIT // 4]
+    return shelf
+
+
+def forget_all() -> None:
+    """Let go of all that is kept."""
+    with _lock:
+        for way, identity in _shelves:
+            way.shelves.pop(identity, None)
+        _shelves.clear()
+
+
+def replays(space: Any) -> bool:
+    """Whether what depends on a space can be kept: not where it is another at each point."""
+    return space is None or isinstance(space, Space)

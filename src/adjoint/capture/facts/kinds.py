@@ -1,0 +1,442 @@
+"""How values of each kind are compared: what of them is a fact."""
+
+from __future__ import annotations
+
+import collections
+import datetime
+import decimal
+import enum
+import fractions
+import functools
+import marshal
+import operator
+import re
+import types
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from adjoint.base.errors import AdjointError
+from adjoint.capture.clones.reaching import is_users_kind
+from adjoint.capture.facts.purity import is_pure_module
+from adjoint.capture.facts.writing import Absent, Writer
+from adjoint.capture.recording.traced import Traced
+
+_BYTES: Final = 1 << 24  # of arrays that are compared at every call
+_ATOMS: Final = frozenset({type(None), bool, int, float, complex, str})
+_MOST_ATOMS: Final = 100_000
+_MADE_IN_PYTHON: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE
+_BUFFERED: Final = "biufc"
+_ROOMS: Final = ("spaces", "maps", "tensors", "manifolds")
+# Which attributes of objects of this package are facts, where not all are or none.
+PARTS: dict[type, tuple[str, ...]] = {}
+# Of others, which attributes must be the same objects.
+IDENTICAL: dict[type, tuple[str, ...]] = {}
+
+
+class Surveying(ABC):
+    """What the kinds ask of a survey; see `survey.py`."""
+
+    writer: Writer
+    seen: dict[int, tuple[Any, str]]
+    changing: list[str]
+    bytes: int
+    whole: bool
+
+    @abstractmethod
+    def visit(self, value: Any, expression: str, where: str, traced: bool = False) -> None:
+        """Note what a value is."""
+
+    @abstractmethod
+    def hinder(self, text: str, where: str = "") -> None:
+        """Note why the function cannot be replayed."""
+
+    @abstractmethod
+    def hold(self, value: Any, inside: Any, name: str, where: str) -> None:
+        """An object whose attributes are looked at as far as code may ask for them."""
+
+    @abstractmethod
+    def class_facts(self, value: type) -> None:
+        """What the user's classes among a class and those above it define."""
+
+    def once(self, value: Any, expression: str, where: str, changing: bool = False) -> str | None:
+        """A name for an object; None where it was met before, and must be the same one."""
+        known = self.seen.get(id(value))
+        if known is not None:
+            self.writer.demand(f"{expression} is not {known[1]}", where, "the same object")
+            return None
+        name = self.writer.let(expression)
+        self.seen[id(value)] = (value, name)
+        if changing:
+            self.changing.append(name)
+        return name
+
+    def exactly(self, value: Any, expression: str, where: str, what: str = "identity") -> None:
+        """It must be this very object."""
+        self.writer.demand(f"{expression} is not {self.writer.constant(value)}", where, what)
+
+    def cell(self, cell: Any, expression: str, where: str, own: bool = False) -> None:
+        """What a cell of a closure holds."""
+        try:
+            content = cell.cell_contents
+        except ValueError:  # not bound yet
+            self.writer.demand(f"not unbound({expression})", where, "not bound yet")
+            self.writer.values["unbound"] = _is_unbound
+            return
+        if not own or not _is_own(content):
+            self.visit(content, f"{expression}.cell_contents", where)
+
+    def _own_object(self, value: Any, expression: str, where: str) -> None:
+        """An object of this package's, which is not kept alive."""
+        try:
+            reference = self.writer.constant(weakref.ref(value))
+        except TypeError:
+            self.exactly(value, expression, where)
+            return
+        self.writer.demand(f"{expression} is not {reference}()", where, "identity")
+        for name in IDENTICAL.get(type(value), ()):
+            self.exactly(getattr(value, name), f"{expression}.{name}", where, name.strip("_"))
+
+    def other(self, value: Any, expression: str, where: str, traced: bool) -> None:
+        """A value of a kind that is not in the table."""
+        kind = type(value)
+        room = _room(kind)
+        if kind in PARTS:
+            for name in PARTS[kind]:
+                self.visit(getattr(value, name), f"{expression}.{name}", where)
+        elif room is not None and room not in _ROOMS:
+            self._own_object(value, expression, where)
+        elif isinstance(value, enum.Enum):
+            self.exactly(value, expression, where, "member")
+            self.class_facts(kind)
+        elif isinstance(value, (np.generic, np.dtype)):
+            _immutable(self, value, expression, where, traced)
+        elif isinstance(value, np.ndarray):
+            self.hinder(f"a {kind.__name__} has rules of its own", where)
+        elif is_users_kind(kind) or _is_plain_object(kind):
+            _instance(self, value, expression, where, traced)
+        else:
+            self.hinder(f"the state of a {kind.__module__}.{kind.__qualname__} is unknown", where)
+
+
+Look = Callable[[Surveying, Any, str, str, bool], None]
+
+
+def _room(kind: type) -> str | None:
+    """The room of this package that a class is of."""
+    first, _, rest = kind.__module__.partition(".")
+    if first != "adjoint" or issubclass(kind, AdjointError):
+        return None
+    return rest.partition(".")[0]
+
+
+def _is_own(value: Any) -> bool:
+    """Whether something is this package's own, and no space or map."""
+    room = _room(type(value))
+    return room is not None and room not in _ROOMS and type(value) not in PARTS
+
+
+def _is_unbound(cell: Any) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018  # whether it raises
+    except ValueError:
+        return True
+    return False
+
+
+def _is_plain_object(kind: type) -> bool:
+    """Whether objects of a pure package have all their state in attributes."""
+    if not is_pure_module(kind.__module__) or hasattr(kind, "__next__"):
+        return False
+    made = all(each.__flags__ & _MADE_IN_PYTHON for each in kind.__mro__ if each is not object)
+    return made and (bool(kind.__dictoffset__) or hasattr(kind, "__slots__"))
+
+
+# --- values that do not change --------------------------------------------------------------------
+
+
+def _single(survey: Surveying, value: Any, expression: str, where: str, _: bool) -> None:
+    survey.writer.demand(f"{expression} is not {value!r}", where, f"value {value!r}")
+
+
+def _immutable(survey: Surveying, value: Any, expression: str, where: str, _: bool) -> None:
+    writer = survey.writer
+    name, constant = writer.let(expression), writer.constant(value)
+    unlike = f"{name} is not {constant} and not same({name}, {constant})"
+    writer.demand(unlike, where, f"value {_short(value)}")
+
+
+def _identical(survey: Surveying, value: Any, expression: str, where: str, _: bool) -> None:
+    survey.exactly(value, expression, where)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+# --- arrays ---------------------------------------------------------------------------------------
+
+
+def _array(survey: Surveying, value: Any, expression: str, where: str, _: bool) -> None:
+    name = survey.once(value, expression, where, changing=True)
+    if name is None:
+        return
+    survey.bytes += value.nbytes
+    if value.dtype.hasobject:
+        survey.hinder("an array of objects", where)
+        return
+    if survey.bytes > _BYTES:
+        survey.hinder(f"arrays of more than {_BYTES >> 20} MiB are not compared", where)
+        return
+    writer, flags = survey.writer, value.flags
+    dtype = writer.constant(value.dtype)
+    unlike = (
+        f"type({name}) is not ndarray or {name}.flags.num != {flags.num} "
+        f"or ({name}.dtype is not {dtype} and {name}.dtype != {dtype}) "
+        f"or {name}.shape != {value.shape}"
+    )
+    if not (flags.c_contiguous or flags.f_contiguous):
+        unlike += f" or {name}.strides != {value.strides}"
+    writer.demand(unlike, where, f"an array {value.dtype}{list(value.shape)}")
+    buffered = value.dtype.kind in _BUFFERED
+    if flags.c_contiguous and buffered:  # the bytes are compared where they are
+        kept = writer.constant(bytearray(value.tobytes()))
+        writer.demand(f"{kept} != {name}", where, "its contents")
+    elif flags.f_contiguous and buffered:
+        kept = writer.constant(bytearray(value.T.tobytes()))
+        writer.demand(f"{kept} != {name}.T", where, "its contents")
+    else:
+        kept = writer.constant(value.tobytes())
+        writer.demand(f"{name}.tobytes() != {kept}", where, "its contents")
+
+
+# --- containers -----------------------------------------------------------------------------------
+
+
+def _row(survey: Surveying, value: Any, expression: str, where: str, traced: bool) -> None:
+    """A list, a tuple, a set or the like: its entries in their order."""
+    name = survey.once(value, expression, where, changing=not isinstance(value, tuple))
+    if name is None:
+        return
+    writer, kind = survey.writer, type(value)
+    unlike = f"type({name}) is not {writer.constant(kind)} or len({name}) != {len(value)}"
+    writer.demand(unlike, where, f"{kind.__name__} of {len(value)}")
+    if isinstance(value, collections.deque):
+        writer.demand(f"{name}.maxlen != {value.maxlen}", where, "greatest length")
+    _entries(survey, value, name, where, traced)
+
+
+def _entries(survey: Surveying, value: Any, name: str, where: str, traced: bool) -> None:
+    writer, entries = survey.writer, [*value]
+    if not entries:
+        return
+    plain = not traced and all(type(each) in _ATOMS for each in entries)
+    if plain and len(entries) > 1:
+        _atoms(survey, entries, f"[*{name}]", where)
+        return
+    if not isinstance(value, (list, tuple)):
+        name = writer.let(f"[*{name}]")
+    for number, each in enumerate(entries):
+        survey.visit(each, f"{name}[{number}]", f"{where}[{number}]", traced)
+
+
+def _atoms(survey: Surveying, entries: list[Any], expression: str, where: str) -> None:
+    """Many numbers and strings at once: as the interpreter would write them to a file."""
+    if len(entries) > _MOST_ATOMS:
+        survey.hinder(f"more than {_MOST_ATOMS} entries are not compared", where)
+        return
+    writer = survey.writer
+    writer.values["dumps"] = marshal.dumps
+    kept = writer.constant(marshal.dumps(entries, 2))
+    writer.demand(f"dumps({expression}, 2) != {kept}", where, "its entries")
+
+
+def _mapping(survey: Surveying, value: Any, expression: str, where: str, traced: bool) -> None:
+    name = survey.once(value, expression, where, changing=True)
+    if name is None:
+        return
+    kind = survey.writer.constant(type(value))
+    survey.writer.demand(f"type({name}) is not {kind}", where, type(value).__name__)
+    if isinstance(value, collections.defaultdict):
+        survey.visit(value.default_factory, f"{name}.default_factory", where)
+    _items(survey, value, name, where, traced)
+
+
+def _items(survey: Surveying, value: Any, name: str, where: str, traced: bool) -> None:
+    writer, keys = survey.writer, [*value]
+    if not keys:
+        writer.demand(f"{name}", where, "no entries")
+        return
+    if all(type(key) is str for key in keys):
+        writer.demand(f"[*{name}] != {writer.constant(keys)}", where, "keys, in their order")
+        places = [repr(key) for key in keys]
+    else:
+        listed = writer.let(f"[*{name}]")
+        writer.demand(f"len({listed}) != {len(keys)}", where, f"{len(keys)} entries")
+        for number, key in enumerate(keys):
+            survey.visit(key, f"{listed}[{number}]", f"a key of {where}")
+        places = [f"{listed}[{number}]" for number in range(len(keys))]
+    values = [value[key] for key in keys]
+    if not traced and len(values) > 1 and all(type(each) in _ATOMS for each in values):
+        _atoms(survey, values, f"[*{name}.values()]", where)
+        return
+    for key, place, each in zip(keys, places, values, strict=True):
+        survey.visit(each, f"{name}[{place}]", f"{where}[{key!r}]", traced)
+
+
+# --- objects --------------------------------------------------------------------------------------
+
+
+def _instance(survey: Surveying, value: Any, expression: str, where: str, traced: bool) -> None:
+    """An object of a class written in Python: its class, and what it holds."""
+    kind = type(value)
+    name = survey.once(value, expression, where, changing=True)
+    if name is None:
+        return
+    writer = survey.writer
+    writer.demand(f"type({name}) is not {writer.constant(kind)}", where, f"a {kind.__name__}")
+    survey.class_facts(kind)
+    if not _contents(survey, value, name, where, traced):
+        survey.hinder(f"the state of a {kind.__module__}.{kind.__qualname__} is unknown", where)
+        return
+    inside = getattr(value, "__dict__", None)
+    if type(inside) is dict:
+        _inside(survey, value, inside, writer.let(f"{name}.__dict__"), where, traced)
+    for slot in _slots(kind):
+        found = getattr(value, slot, Absent)
+        if found is not Absent:
+            survey.visit(found, f"{name}.{slot}", f"{where}.{slot}", traced)
+        else:
+            writer.demand(f"hasattr({name}, {slot!r})", where, f"no {slot}")
+
+
+def _contents(survey: Surveying, value: Any, name: str, where: str, traced: bool) -> bool:
+    """What an object holds besides attributes, as its class inherits from a builtin one."""
+    bases = [
+        each
+        for each in type(value).__mro__
+        if each is not object and not each.__flags__ & _MADE_IN_PYTHON
+    ]
+    if not bases:
+        return True
+    if isinstance(value, dict):
+        _items(survey, value, name, where, traced)
+    elif isinstance(value, (list, tuple, set, frozenset, collections.deque)):
+        survey.writer.demand(f"len({name}) != {len(value)}", where, f"{len(value)} entries")
+        _entries(survey, value, name, where, traced)
+    elif isinstance(value, (int, float, complex, str)):
+        plain = next(each for each in (int, float, complex, str) if isinstance(value, each))
+        survey.writer.values[plain.__name__] = plain
+        survey.visit(plain(value), f"{plain.__name__}({name})", where)
+    else:
+        return issubclass(bases[0], (BaseException, types.GenericAlias)) and not value.args
+    return True
+
+
+def _inside(
+    survey: Surveying, value: Any, inside: dict[str, Any], name: str, where: str, traced: bool
+) -> None:
+    """The attributes of an object: which there are, and what those are that may be asked for."""
+    kind, writer = type(value), survey.writer
+    kept = {each for each in inside if type(_of_class(kind, each)) is functools.cached_property}
+    ours = _room(kind) is not None
+    if not (ours and kept):
+        keys = writer.constant(frozenset(inside))
+        writer.demand(f"{name}.keys() != {keys}", where, "which attributes there are")
+    if is_users_kind(kind) and not traced:
+        survey.hold(value, inside, name, where)
+        return
+    for each in inside:
+        if not (ours and each in kept):
+            survey.visit(inside[each], f"{name}[{each!r}]", f"{where}.{each}", traced)
+
+
+def _of_class(kind: type, name: str) -> Any:
+    return next((each.__dict__[name] for each in kind.__mro__ if name in each.__dict__), None)
+
+
+def _slots(kind: type) -> list[str]:
+    return [
+        name
+        for each in kind.__mro__
+        for name, member in each.__dict__.items()
+        if type(member) is types.MemberDescriptorType
+    ]
+
+
+# --- what is called -------------------------------------------------------------------------------
+
+
+def _parts(*names: str) -> Look:
+    """An object that is what these attributes are."""
+
+    def look(survey: Surveying, value: Any, expression: str, where: str, _: bool) -> None:
+        name = survey.once(value, expression, where)
+        if name is not None:
+            kind = survey.writer.constant(type(value))
+            survey.writer.demand(f"type({name}) is not {kind}", where, type(value).__name__)
+            for each in names:
+                survey.visit(getattr(value, each), f"{name}.{each}", where)
+
+    return look
+
+
+def _cached(survey: Surveying, value: Any, expression: str, where: str, _: bool) -> None:
+    survey.exactly(value, expression, where, "cache")
+    if hasattr(value, "__wrapped__"):
+        name = survey.writer.constant(value)
+        survey.visit(value.__wrapped__, f"{name}.__wrapped__", where)
+
+
+def _builtin(survey: Surveying, value: Any, expression: str, where: str, _: bool) -> None:
+    owner = value.__self__
+    if owner is None or isinstance(owner, (type, types.ModuleType)) or _is_machine_code(value):
+        survey.exactly(value, expression, where)
+        return
+    name = survey.writer.let(expression)
+    unlike = f"{name}.__name__ != {value.__name__!r}"
+    survey.writer.demand(unlike, where, f"method {value.__name__}")
+    survey.visit(owner, f"{name}.__self__", where)
+
+
+def _is_machine_code(value: Any) -> bool:
+    return (getattr(value, "__module__", None) or "").startswith("adjoint.")
+
+
+def _not_comparable(survey: Surveying, value: Any, expression: str, where: str, _: bool) -> None:
+    survey.hinder(f"a {type(value).__name__} cannot be compared", where)
+
+
+def _traced(survey: Surveying, value: Any, expression: str, where: str, _: bool) -> None:
+    survey.hinder("a traced value that an earlier capture has left", where)
+
+
+KINDS_OF_VALUE: Final[dict[type, Look]] = {
+    **dict.fromkeys((type(None), bool, type(Ellipsis), type(NotImplemented)), _single),
+    **dict.fromkeys((int, float, complex, str, bytes, slice, range), _immutable),
+    **dict.fromkeys((fractions.Fraction, decimal.Decimal, datetime.date), _immutable),
+    **dict.fromkeys((datetime.datetime, datetime.timedelta), _immutable),
+    **dict.fromkeys((np.float64, np.float32, np.int64, np.bool_, np.complex128), _immutable),
+    np.ndarray: _array,
+    **dict.fromkeys((list, tuple, set, frozenset, collections.deque), _row),
+    **dict.fromkeys((dict, collections.OrderedDict, collections.defaultdict), _mapping),
+    collections.Counter: _mapping,
+    **dict.fromkeys((np.ufunc, type(np.sum), re.Pattern, types.CodeType), _identical),
+    **dict.fromkeys((type(list.append), type(int.__add__)), _identical),
+    **dict.fromkeys((types.BuiltinFunctionType, types.MethodWrapperType), _builtin),
+    types.MethodType: _parts("__func__", "__self__"),
+    functools.partial: _parts("func", "args", "keywords"),
+    type(functools.lru_cache(lambda: None)): _cached,
+    property: _parts("fget", "fset", "fdel"),
+    **dict.fromkeys((classmethod, staticmethod), _parts("__func__")),
+    functools.cached_property: _parts("func"),
+    functools.partialmethod: _parts("func", "args", "keywords"),
+    **dict.fromkeys((operator.itemgetter, operator.attrgetter), _identical),
+    operator.methodcaller: _not_comparable,
+    types.GeneratorType: _not_comparable,
+    Traced: _traced,
+}

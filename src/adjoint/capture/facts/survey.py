@@ -1,0 +1,467 @@
+"""The state that a function can reach, looked at before it is captured and compared afterwards.
+
+What a function depends on besides its traced arguments is found from its code: the names it reads,
+the attributes it may ask for, the functions that it may enter by those names, and so on. Everything
+that is found there is a fact: functions by their code, immutable values by value, containers and
+objects by content, arrays by their bits. Only what cannot be compared (an iterator, a file, a
+generator of random numbers) makes the function one that cannot be replayed.
+
+    survey = Survey(function, args, kwargs, ...)
+    survey.check(function, args, kwargs)       # None while all is as it was
+    survey.hindrances                          # why it cannot be told
+"""
+
+from __future__ import annotations
+
+import builtins
+import linecache
+import sys
+import types
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from adjoint.base.arrays import is_numeric
+from adjoint.capture.bytecode.code import facts_of, reads_of
+from adjoint.capture.clones.reaching import is_users_class
+from adjoint.capture.clones.rebinding import Rebound, is_ours, is_users, is_users_module
+from adjoint.capture.facts.kinds import KINDS_OF_VALUE, Surveying
+from adjoint.capture.facts.purity import is_pure_module
+from adjoint.capture.facts.writing import Absent, Check, TooManyFactsError, Writer
+
+_SHOWN_AS_TEXT: Final = frozenset({"__repr__", "__str__", "__format__"})
+_NEVER_ASKED: Final = frozenset(
+    {
+        *("__del__", "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__doc__"),
+        *("__copy__", "__deepcopy__", "__class_getitem__", "__sizeof__", "__dir__"),
+    }
+)
+_CONSTRUCTS: Final = frozenset({"__init__", "__new__", "__post_init__"})
+
+
+class Hindrance(NamedTuple):
+    """Why a function cannot be replayed. line: where, as file:line, if it is known."""
+
+    text: str
+    line: str = ""
+
+
+class With(NamedTuple):
+    """A function, and what else what is done with it depends on, such as a space."""
+
+    function: Any
+    extra: Any
+
+
+class Survey(Surveying):
+    """The facts of a function and its arguments.
+
+    function: the user's, or `With` something else. traced: which positional arguments hold arrays and
+    numbers that are inputs; None for all arguments.
+    """
+
+    def __init__(
+        self,
+        function: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        traced: frozenset[int] | None,
+    ) -> None:
+        self.writer = Writer()
+        self.hindrances: list[Hindrance] = []
+        self.codes: dict[int, types.CodeType] = {}
+        self.attributes: set[str] = set()
+        self.whole = self.texts = False
+        self.bytes = 0
+        self.seen: dict[int, tuple[Any, str]] = {}
+        self.changing: list[str] = []
+        self._entered: set[tuple[int, int]] = set()
+        self._names: set[tuple[int, str]] = set()
+        self._builtins: dict[int, tuple[Any, dict[str, None]]] = {}
+        self._holders: list[Holder] = []
+        self._held: set[int] = set()
+        self._constructed: set[int] = set()  # the classes that may be called
+        try:
+            self._root(function)
+            self._arguments(args, kwargs, traced)
+            self._settle()
+            self._finish()
+        except (TooManyFactsError, RecursionError):
+            self.hinder("it reaches too many objects to compare at every call")
+        self.check: Check = self.writer.check() if not self.hindrances else _never
+        # What was looked at is let go of: arrays that one name alone refers to may be written into.
+        self.seen, self._holders = {}, []
+
+    @property
+    def facts(self) -> list[Any]:
+        """What is compared, one fact after another."""
+        return self.writer.facts
+
+    def hinder(self, text: str, where: str = "") -> None:
+        """Note why the function cannot be replayed."""
+        self.hindrances.append(Hindrance(f"{where}: {text}" if where else text))
+
+    def _root(self, function: Any) -> None:
+        if type(function) is With:
+            self.writer.demand("type(function) is not With", "the function", "kind")
+            self.writer.values["With"] = With
+            self.visit(function.function, "function[0]", _name(function.function))
+            self.visit(function.extra, "function[1]", "space")
+        else:
+            self.visit(function, "function", _name(function))
+
+    # --- arguments -------------------------------------------------------------------------------
+
+    def _arguments(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], traced: frozenset[int] | None
+    ) -> None:
+        writer = self.writer
+        writer.demand(f"len(args) != {len(args)}", "the arguments", "number")
+        for place, value in enumerate(args):
+            inputs = traced is None or place in traced
+            self.visit(value, f"args[{place}]", f"argument {place}", inputs)
+        if kwargs:
+            names = writer.constant(list(kwargs))
+            writer.demand(f"[*kwargs] != {names}", "the arguments", "names")
+        else:
+            writer.demand("kwargs", "the arguments", "names")
+        for name, value in kwargs.items():
+            self.visit(value, f"kwargs[{name!r}]", f"argument {name}", traced is None)
+
+    # --- values ----------------------------------------------------------------------------------
+
+    def visit(self, value: Any, expression: str, where: str, traced: bool = False) -> None:
+        """Note what a value is. traced: whether arrays and numbers in it are inputs."""
+        if traced and is_numeric(value):
+            self._input(value, expression, where)
+            return
+        kind = type(value)
+        look = KINDS_OF_VALUE.get(kind)
+        if look is not None:
+            look(self, value, expression, where, traced)
+        elif kind is types.FunctionType:
+            self._function(value, expression, where)
+        elif isinstance(value, types.ModuleType):
+            self._module(value, expression, where)
+        elif isinstance(value, type):
+            self._class(value, expression, where)
+        else:
+            self.other(value, expression, where, traced)
+
+    def _input(self, value: Any, expression: str, where: str) -> None:
+        """An array or number that is an input: only its type matters."""
+        writer = self.writer
+        kind = type(value)
+        if kind is np.ndarray:
+            name = writer.let(expression)
+            dtype, shape = writer.constant(value.dtype), value.shape
+            unlike = f"type({name}) is not ndarray or {name}.shape != {shape}"
+            writer.demand(
+                f"{unlike} or ({name}.dtype is not {dtype} and {name}.dtype != {dtype})",
+                where,
+                f"type {value.dtype}{list(shape)}",
+            )
+        else:
+            unlike = f"type({expression}) is not {writer.constant(kind)}"
+            writer.demand(unlike, where, f"type {kind.__name__}")
+
+    # --- functions -------------------------------------------------------------------------------
+
+    def _function(self, value: Any, expression: str, where: str) -> None:
+        name = self.once(value, expression, where)
+        if name is None:
+            return
+        writer = self.writer
+        if type(value.__globals__) is Rebound:
+            self.hinder("a function that was made while another was captured", where)
+            return
+        ours = is_ours(value)
+        if not (ours or is_users(value)):
+            writer.demand(f"{name} is not {writer.constant(value)}", where, "function")
+            if "__wrapped__" in value.__dict__ or value.__closure__:
+                self._wrapped(value, name, where)
+            return
+        code = writer.constant(value.__code__)
+        writer.demand(f"{name}.__code__ is not {code}", where, "code")
+        cells = value.__closure__ or ()
+        if cells:
+            closure = writer.let(f"{name}.__closure__")
+        if ours:
+            self._own_cells(value, closure if cells else "", where)
+            return
+        unlike = f"{name}.__globals__ is not {writer.constant(value.__globals__)}"
+        writer.demand(unlike, where, "module")
+        self._defaults(value, name, where)
+        for number, (free, cell) in enumerate(zip(value.__code__.co_freevars, cells, strict=True)):
+            self.cell(cell, f"{closure}[{number}]", free)
+        self._attributes_of_function(value, name, where)
+        self._enter(value.__code__, value.__globals__)
+
+    def _defaults(self, value: Any, name: str, where: str) -> None:
+        self.visit(value.__defaults__, f"{name}.__defaults__", f"{where}.__defaults__")
+        self.visit(value.__kwdefaults__, f"{name}.__kwdefaults__", f"{where}.__kwdefaults__")
+
+    def _attributes_of_function(self, value: Any, name: str, where: str) -> None:
+        if value.__dict__:
+            self.hold(value, value.__dict__, writer_name := f"{name}.__dict__", where)
+            keys = self.writer.constant(frozenset(value.__dict__))
+            self.writer.demand(f"{writer_name}.keys() != {keys}", where, "attributes")
+        else:
+            self.writer.demand(f"{name}.__dict__", where, "attributes")
+
+    def _own_cells(self, value: Any, closure: str, where: str) -> None:
+        """What one of this package's functions closes over: the user's functions and plain data.
+
+        What it keeps for itself changes, and is no fact.
+        """
+        stored = facts_of(value.__code__).stored_cells
+        names = value.__code__.co_freevars
+        for number, (free, cell) in enumerate(zip(names, value.__closure__ or (), strict=True)):
+            if free not in stored:
+                content = content_of(cell)
+                users = type(content) is types.FunctionType and not is_ours(content)
+                place = content.__qualname__ if users else f"{where} ({free})"
+                self.cell(cell, f"{closure}[{number}]", place, own=True)
+
+    def _wrapped(self, value: Any, name: str, where: str) -> None:
+        """The user's functions within one of a library, as `contextmanager` makes them."""
+        for number, cell in enumerate(value.__closure__ or ()):
+            content = content_of(cell)
+            if type(content) is types.FunctionType:
+                self.visit(content, f"{name}.__closure__[{number}].cell_contents", where)
+
+    def _enter(self, code: types.CodeType, names: dict[str, Any]) -> None:
+        """Note what code may look up that may be run."""
+        key = (id(code), id(names))
+        if key in self._entered:
+            return
+        self._entered.add(key)
+        reads = reads_of(code)
+        self.codes.update({id(each): each for each in reads.codes})
+        self.attributes |= reads.attributes
+        self.whole, self.texts = self.whole or reads.whole, self.texts or reads.texts
+        for name in sorted(reads.names):
+            self._name(names, name, name in reads.bare)
+        for chain in sorted(reads.chains, key=len):
+            self._chain(names, chain)
+        for name in sorted(reads.imports):
+            self._imported(name)
+
+    # --- names -----------------------------------------------------------------------------------
+
+    def _name(self, names: dict[str, Any], name: str, bare: bool) -> None:
+        if (id(names), name) in self._names:
+            return
+        self._names.add((id(names), name))
+        space = self.writer.constant(names)
+        if name in names:
+            value = names[name]
+            expression = f"{space}[{name!r}]"
+            if isinstance(value, types.ModuleType) and not bare and not is_users_module(value):
+                unlike = f"{expression} is not {self.writer.constant(value)}"
+                self.writer.demand(unlike, name, "module")
+            else:
+                self.visit(value, expression, name)
+            return
+        own = self._builtins.setdefault(id(names), (names, {}))
+        own[1][name] = None
+
+    def _chain(self, names: dict[str, Any], chain: tuple[str, ...]) -> None:
+        """`np.linalg.solve`: what a module has under a name."""
+        if (id(names), chain[0]) not in self._names or chain[0] not in names:
+            return
+        value = names[chain[0]]
+        for place, name in enumerate(chain[1:], 1):
+            if not isinstance(value, types.ModuleType) or name not in vars(value):
+                return
+            inside = vars(value)
+            value = inside[name]
+            if (id(inside), name) not in self._names:
+                self._names.add((id(inside), name))
+                self._member(inside, name, ".".join(chain[: place + 1]))
+
+    def _member(self, inside: dict[str, Any], name: str, where: str) -> None:
+        value = inside[name]
+        expression = f"{self.writer.constant(inside)}[{name!r}]"
+        users = is_users(value) if type(value) is types.FunctionType else False
+        if users or is_users_module_dict(inside):
+            self.visit(value, expression, where)
+        else:
+            self.writer.demand(
+                f"{expression} is not {self.writer.constant(value)}", where, "member"
+            )
+
+    def _imported(self, name: str) -> None:
+        module = sys.modules.get(name)
+        if module is None:
+            self.hinder(f"it imports {name}, which nobody has imported yet")
+        elif is_users_module(module) or is_pure_module(name):
+            modules = self.writer.constant(sys.modules)
+            self.visit(module, f"{modules}[{name!r}]", name)
+
+    # --- modules, classes and objects: by the attributes that code may ask for ------------------
+
+    def _module(self, value: Any, expression: str, where: str) -> None:
+        self.writer.demand(f"{expression} is not {self.writer.constant(value)}", where, "module")
+        if id(value) not in self._held and (
+            is_users_module(value) or is_pure_module(value.__name__)
+        ):
+            self._held.add(id(value))
+            self._holders.append(Holder(value, vars(value), "", where, True))
+
+    def _class(self, value: type, expression: str, where: str) -> None:
+        self.writer.demand(f"{expression} is not {self.writer.constant(value)}", where, "class")
+        self._constructed.update(map(id, value.__mro__))
+        self.class_facts(value)
+
+    def class_facts(self, value: type) -> None:
+        """What the user's classes among a class and those above it define."""
+        if id(value) in self._held or not any(map(is_users_class, value.__mro__)):
+            return
+        self._held.add(id(value))
+        name = self.writer.constant(value)
+        bases = self.writer.constant(value.__mro__)
+        self.writer.demand(f"{name}.__mro__ is not {bases}", value.__name__, "classes above it")
+        for each in value.__mro__:
+            if is_users_class(each) and (id(each), "class") not in self._names:
+                self._names.add((id(each), "class"))
+                inside = self.writer.constant(each.__dict__)
+                unlike = f"len({inside}) != {len(each.__dict__)}"
+                self.writer.demand(unlike, each.__name__, "attributes")
+                self._holders.append(Holder(each, each.__dict__, inside, each.__name__, True))
+        if type(value) is not type:
+            self.class_facts(type(value))
+
+    def hold(self, value: Any, inside: Any, name: str, where: str) -> None:
+        """An object whose attributes are looked at as far as code may ask for them."""
+        self._holders.append(Holder(value, inside, name, where, False))
+
+    def _settle(self) -> None:
+        """Look at attributes, until no code is found that may ask for others."""
+        while True:
+            before = self._extent()
+            for holder in list(self._holders):
+                for name in self._wanted(holder):
+                    if name not in holder.done:
+                        holder.done.add(name)
+                        self._held_attribute(holder, name)
+            if before == self._extent():
+                return
+
+    def _extent(self) -> tuple[int, ...]:
+        counts = map(len, (self.attributes, self._holders, self._constructed, self._names))
+        return (*counts, self.whole, self.texts)
+
+    def _wanted(self, holder: Holder) -> list[str]:
+        inside = holder.inside
+        if isinstance(holder.value, types.ModuleType):
+            return sorted(self.attributes.intersection(inside))
+        if not holder.shared:
+            return [name for name in inside if self.whole or name in self.attributes]
+        found = []
+        made = id(holder.value) in self._constructed or self._asks_for_classes
+        for name, value in inside.items():
+            if name in _CONSTRUCTS and not made:
+                continue
+            special = name.startswith("__") and type(value) in _CODE and name not in _NEVER_ASKED
+            special = special and (self.texts or name not in _SHOWN_AS_TEXT)
+            plain = self.whole and not name.startswith("__")
+            if special or plain or name in self.attributes:
+                found.append(name)
+        return found
+
+    @property
+    def _asks_for_classes(self) -> bool:
+        """Whether code may find an object's class, and make another of it."""
+        return self.whole or not self.attributes.isdisjoint({"type", "__class__", "__init__"})
+
+    def _held_attribute(self, holder: Holder, name: str) -> None:
+        value = holder.inside[name]
+        where = f"{holder.where}.{name}"
+        if isinstance(holder.value, types.ModuleType):
+            inside = vars(holder.value)
+            if (id(inside), name) not in self._names:
+                self._names.add((id(inside), name))
+                self._member(inside, name, where)
+            return
+        if holder.shared and type(value) in _SLOTS:
+            return
+        self.visit(value, f"{holder.name}[{name!r}]", where)
+
+    # --- the end ---------------------------------------------------------------------------------
+
+    def _finish(self) -> None:
+        writer = self.writer
+        for names, found in self._builtins.values():
+            plain = names.get("__builtins__", builtins)
+            plain = plain if isinstance(plain, dict) else vars(plain)
+            keys = writer.constant(tuple(found))
+            values = writer.constant([plain.get(name) for name in found])
+            text = ", ".join(found)
+            unlike = f"not {writer.constant(names)}.keys().isdisjoint({keys})"
+            writer.demand(unlike, text, "builtins, under no other meaning")
+            unlike = f"[*map({writer.constant(plain)}.get, {keys})] != {values}"
+            writer.demand(unlike, text, "builtins")
+        current, errors = writer.constant(_FLOATING_POINT), writer.constant(_FLOATING_POINT())
+        unlike = f"{current}() is not {errors} and geterr() != {writer.constant(np.geterr())}"
+        writer.values["geterr"] = np.geterr
+        writer.demand(unlike, "np.errstate", "what is done about floating-point errors")
+        if len(self.changing) > 1:
+            unlike = f"not distinct({', '.join(self.changing)})"
+            writer.demand(unlike, "objects", "that no two are one")
+
+
+class Holder:
+    """Something with attributes.
+
+    inside: by name. name: of that in the check. shared: whether it is a module or a class. done:
+    those that were looked at.
+    """
+
+    __slots__ = ("done", "inside", "name", "shared", "value", "where")
+
+    def __init__(self, value: Any, inside: Any, name: str, where: str, shared: bool) -> None:
+        self.value = value
+        self.inside = inside
+        self.name = name
+        self.where = where
+        self.shared = shared
+        self.done: set[str] = set()
+
+
+_FLOATING_POINT: Final[Any] = getattr(
+    getattr(np._core.umath, "_extobj_contextvar", None), "get", np.geterr
+)
+_CODE: Final = frozenset({types.FunctionType, property, classmethod, staticmethod})
+_SLOTS: Final = frozenset(
+    {types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType}
+)
+
+
+def is_users_module_dict(inside: dict[str, Any]) -> bool:
+    """Whether these are the names of a module of the user's."""
+    module = sys.modules.get(inside.get("__name__", ""))
+    return module is not None and vars(module) is inside and is_users_module(module)
+
+
+def content_of(cell: Any) -> Any:
+    """What a cell holds, or Absent."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return Absent
+
+
+def _name(function: Any) -> str:
+    return getattr(function, "__qualname__", None) or type(function).__name__
+
+
+def _never(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int | None:
+    return 0
+
+
+def with_text(line: str) -> str:
+    """A place in the user's code, `file:line`, with the text of that line."""
+    path, _, number = line.rpartition(":")
+    text = linecache.getline(path, int(number)).strip() if number.isdigit() else ""
+    return f"{line}: {text}" if text else line

@@ -1,0 +1,255 @@
+"""Applying operations to traced arrays: recorded by a capture, or computed where all is known.
+
+And the ways back from a traced array to a number: settled, peeked at, or asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from adjoint.capture.recording import protocols
+from adjoint.capture.recording.guards import WHOLE
+from adjoint.capture.recording.trace import Trace, captures
+from adjoint.capture.recording.traced import (
+    Traced,
+    from_array,
+    from_slot,
+    is_known,
+    new_traced,
+    synchronise,
+    unwrap,
+    wrap,
+)
+from adjoint.program import Operation
+
+
+def apply(op: Operation, operands: Any) -> Any:
+    """Apply an operation.
+
+    Recorded by the innermost capture among its operands, computed at once where all are concrete.
+    """
+    trace: Trace | None = None
+    for operand in operands:
+        if type(operand) is Traced:
+            owner = operand._trace
+            if operand._state is not None or owner is None or (trace not in (None, owner)):
+                return _apply_mixed(op, operands)
+            trace = owner
+    if trace is None or not trace.open or trace.lines is not None:
+        return _apply_mixed(op, operands)
+    slots = [x._slot if type(x) is Traced else trace.lift(x) for x in operands]
+    # What Trace.record does, without the calls: these are the hottest lines of capture.
+    types = trace.types
+    key = tuple([types[slot] for slot in slots])
+    found = op._inferred.get(key) or op.infer(key)
+    if op.multiple:
+        return _recorded(op, trace, tuple(slots))
+    traced = new_traced(Traced)
+    traced._trace, traced._slot, traced._state, traced._value = trace, len(types), None, None
+    types.append(found[0])
+    trace.records.append((op, *slots))
+    return traced
+
+
+def apply_beside(op: Operation, others: Any) -> Any:
+    """Apply an operation without operands: recorded where others would be, and not an array of it.
+
+    So zeros of a derivative stay zeros in the program of an outer capture.
+    """
+    trace: Trace | None = None
+    for other in others:
+        if type(other) is Traced and not is_known(other):
+            owner = other._trace
+            if owner is not None and owner.open and (trace is None or owner.level > trace.level):
+                trace = owner
+    return apply(op, ()) if trace is None else _recorded(op, trace, ())
+
+
+def apply_one(op: Operation, operand: Traced) -> Any:
+    """Apply an operation with one operand and one result: `apply`, without its loops."""
+    trace = operand._trace
+    if operand._state is not None or trace is None or not trace.open or trace.lines is not None:
+        return _apply_mixed(op, (operand,))
+    types = trace.types
+    key = (types[operand._slot],)
+    found = op._inferred.get(key) or op.infer(key)
+    traced = new_traced(Traced)
+    traced._trace, traced._slot, traced._state, traced._value = trace, len(types), None, None
+    types.append(found[0])
+    trace.records.append((op, operand._slot))
+    return traced
+
+
+def _recorded(op: Operation, trace: Trace, slots: tuple[int, ...]) -> Any:
+    first = trace.record(op, slots)
+    if op.multiple:
+        count = len(trace.types) - first
+        return tuple(from_slot(trace, first + place) for place in range(count))
+    return from_slot(trace, first)
+
+
+def _apply_mixed(op: Operation, operands: Any) -> Any:
+    """Operands that are known, views, of several captures, or of one that is over."""
+    if any([isinstance(operand, (list, tuple)) for operand in operands]):
+        operands = [protocols.AS_OPERAND(operand) for operand in operands]
+    trace: Trace | None = None
+    for operand in operands:
+        if type(operand) is Traced and not is_known(operand):
+            owner = operand._trace
+            assert owner is not None
+            if owner.open and (trace is None or owner.level > trace.level):
+                trace = owner
+            elif not owner.open:
+                return apply(op, [settle(x) for x in operands])
+    if trace is None:
+        result = wrap(op.primitive.evaluate(*map(unwrap, operands), **op.params))
+        if op.primitive.view and type(result) is Traced:
+            return from_array(unwrap(result).copy())  # an operation's result is a value of its own
+        return result
+    return _recorded(op, trace, tuple([slot_in(trace, operand) for operand in operands]))
+
+
+def slot_of_list(trace: Trace, values: Any) -> int:
+    """The slot of a list of numbers, some of them traced perhaps."""
+    return slot_in(trace, protocols.AS_OPERAND(values))
+
+
+protocols.LIFT_LIST = slot_of_list
+
+
+def slot_in(trace: Trace, operand: Any) -> int:
+    """The slot of an operand in a trace, where it becomes a constant if it comes from elsewhere."""
+    if type(operand) is not Traced:
+        return trace.lift(operand)
+    state = operand._state
+    if state is not None:
+        synchronise(operand)
+    if operand._trace is None:
+        return trace.lift(operand._value)
+    if operand._trace is trace:
+        return operand._slot
+    known = trace.arrays.get(id(operand))
+    if known is not None and state is None:
+        return known[1]
+    # An outer capture's value: what it is now, whatever is written to it later.
+    held = from_slot(operand._trace, operand._slot, frozen(operand._value))
+    trace.nested = True
+    trace.valued = trace.valued and operand._trace.valued
+    slot = trace.constant(held, operand.type)
+    if state is None:
+        trace.arrays[id(operand)] = (operand, slot)
+    return slot
+
+
+def hush(value: Any) -> None:
+    """Let the operation that was just recorded, and gave this value, warn of nothing."""
+    if not is_known(value) and value._trace.open:
+        value._trace.quiet.add(len(value._trace.records) - 1)
+
+
+def computed(trace: Trace, slot: int) -> Any:
+    """The value of a slot, from the values of the arguments of the calls that are being recorded.
+
+    Or from the inputs. It shares no memory with anything.
+    """
+    before = len(trace.values)
+    for args in trace.calls:
+        for each in _traced_in(args):
+            if each._trace is trace and each._value is not None:
+                trace.values.setdefault(each._slot, each._value)
+    seeded = len(trace.values) > before
+    with np.errstate(all="ignore"):  # the program will warn when it runs
+        value = peek(trace.value(slot, apply))
+    if seeded:  # what was computed may look into memory that is written to later
+        for known in list(trace.values)[before:]:
+            del trace.values[known]
+    return frozen(value)
+
+
+def _traced_in(argument: Any) -> Iterator[Traced]:
+    if type(argument) is Traced:
+        yield argument
+    elif isinstance(argument, (list, tuple)):
+        for each in argument:
+            yield from _traced_in(each)
+    elif isinstance(argument, dict):
+        yield from _traced_in(list(argument.values()))
+
+
+def frozen(value: Any) -> Any:
+    """A value that later writes do not reach."""
+    return value.copy() if type(value) is np.ndarray else value
+
+
+def settle(value: Any) -> Any:
+    """A value of a finished capture in terms of what surrounded it; others unchanged."""
+    while type(value) is Traced and not is_known(value):
+        trace = value._trace
+        assert trace is not None
+        if trace.open:
+            return value
+        protocols.SETTLED(value)
+        if value._value is not None and not trace.nested:
+            return wrap(value._value)
+        value = trace.value(value._slot, apply)
+    return value
+
+
+def peek(value: Any) -> Any:
+    """The concrete value, for capture's own use: the program does not come to depend on it."""
+    while type(value) is Traced and not is_known(value):
+        if value._value is not None:
+            return value._value
+        trace = value._trace
+        assert trace is not None
+        value = computed(trace, value._slot)
+    return unwrap(value)
+
+
+def concrete(value: Any, kind: str = WHOLE) -> Any:
+    """The concrete value, and a note that it was asked for.
+
+    kind: what of it is asked for, so that the program comes to depend on that alone (`guards.py`).
+    """
+    if type(value) is not Traced or is_known(value):
+        return unwrap(value)
+    trace = value._trace
+    assert trace is not None
+    if not trace.nested and (value._value is not None or trace.calls):
+        answer = computed(trace, value._slot) if value._value is None else value._value
+        if trace.guards is None or trace.asked:
+            trace.asked = True
+        else:
+            trace.guard(len(trace.records), value._slot, kind, answer)
+        return answer
+    if value._value is not None and all(each.guards is None for each in captures()):
+        for each in captures():
+            each.asked = True
+        return value._value
+    return _concrete_in_all(value, kind)
+
+
+def _concrete_in_all(value: Any, kind: str) -> Any:
+    """The same where the value depends on outer captures too, each of which notes the question."""
+    met: list[tuple[Trace, int, int]] = []
+    while type(value) is Traced:
+        if is_known(value):
+            value = unwrap(value)
+            break
+        trace = value._trace
+        assert trace is not None
+        if trace.guards is not None and not trace.asked:
+            met.append((trace, len(trace.records), value._slot))
+        trace.asked = True  # for good if it cannot be computed
+        if value._value is not None and not trace.nested:
+            value = value._value
+            break
+        with np.errstate(all="ignore"):  # the program will warn when it runs
+            value = trace.value(value._slot, apply)
+    for trace, place, slot in met:
+        trace.asked = False
+        trace.guard(place, slot, kind, value)
+    return value

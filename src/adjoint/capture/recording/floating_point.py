@@ -1,0 +1,69 @@
+"""Floating-point warnings of captured code: NumPy's own, at the user's line, and once.
+
+NumPy would attribute a warning to the line that called it, which is one of ours. So while a
+function is captured, what would be warned of is handed to us as text ("divide by zero encountered
+in log"), and warned of at the user's line. The program that runs afterwards computes the same
+again; what was said is not said twice.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import numpy as np
+
+_PREFIX: Final = "Warning: "
+_PACKAGE: Final = __file__.rpartition("capture")[0]
+_NUMPY: Final = np.__file__.rpartition("__init__")[0]
+
+
+class _Speaker:
+    """What NumPy writes to in the place of warning."""
+
+    def __init__(self, said: set[str], known: frozenset[str]) -> None:
+        self.said = said
+        self.known = known
+
+    def write(self, text: str) -> None:
+        """Warn at the user's line, unless that has been said."""
+        message = text.removeprefix(_PREFIX).rstrip("\n")
+        if message in self.known:
+            return
+        self.said.add(message)
+        frame: Any = sys._getframe(1)
+        while frame.f_back is not None and frame.f_code.co_filename.startswith((_PACKAGE, _NUMPY)):
+            frame = frame.f_back
+        names = getattr(frame.f_globals, "original", frame.f_globals)
+        warnings.warn_explicit(
+            message,
+            RuntimeWarning,
+            frame.f_code.co_filename,
+            frame.f_lineno,
+            names.get("__name__") or "<unknown>",
+            names.setdefault("__warningregistry__", {}),
+        )
+
+
+@contextmanager
+def spoken(said: set[str], known: frozenset[str] = frozenset()) -> Iterator[None]:
+    """Let what NumPy warns of be said at the user's line, and noted; but nothing that is known."""
+    before = np.geterr()
+    nested = isinstance(np.geterrcall(), _Speaker)
+    heard = ("warn", "log") if nested else ("warn",)
+    ours: Any = {kind: "log" for kind, mode in before.items() if mode in heard}
+    if not ours:
+        yield
+        return
+    changed: Any = {}
+    with np.errstate(call=_Speaker(said, known), **ours):
+        try:
+            yield
+        finally:
+            entered = {**before, **ours}
+            changed = {kind: mode for kind, mode in np.geterr().items() if mode != entered[kind]}
+    if changed:  # by `np.seterr` in the user's code, whose effect lasts
+        np.seterr(**changed)

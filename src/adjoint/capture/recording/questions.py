@@ -1,0 +1,43 @@
+"""What Python asks of a traced array: its truth, its whole number, its hash, its text.
+
+The value answers, and the question is noted (`guards.py`): a program is right where the answer is
+the same. Text is a question of its own kind, and conversions that would lose a derivative are
+refused (`escape.py`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adjoint.capture.recording import protocols
+from adjoint.capture.recording.applying import concrete
+from adjoint.capture.recording.guards import WHOLE
+from adjoint.capture.recording.traced import Traced
+
+
+def _round(self: Traced, digits: Any = None) -> Any:
+    if digits is None:
+        return round(concrete(self, "round"))
+    return self.round(digits) if self._value is None else round(concrete(self, WHOLE), digits)
+
+
+def _index(self: Traced) -> int:
+    return concrete(self).__index__()  # type: ignore[no-any-return]
+
+
+for _name, _method in {
+    "__bool__": lambda self: bool(concrete(self, "bool")),
+    "__int__": lambda self: int(concrete(self, "int")),
+    "__index__": _index,
+    "__float__": lambda self: float(protocols.ESCAPE(self, "float")),
+    "__complex__": lambda self: complex(protocols.ESCAPE(self, "complex")),
+    "__round__": _round,
+    "__trunc__": lambda self: int(concrete(self, "int")),
+    "__floor__": lambda self: int(concrete(self, "floor") // 1),
+    "__ceil__": lambda self: -int(-concrete(self, "ceil") // 1),
+    "__hash__": lambda self: hash(concrete(self)),
+    "__repr__": lambda self: protocols.SHOW(self, repr),
+    "__str__": lambda self: protocols.SHOW(self, str),
+    "__format__": lambda self, spec: protocols.SHOW(self, lambda value: format(value, spec)),
+}.items():
+    setattr(Traced, _name, _method)

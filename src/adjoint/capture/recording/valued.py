@@ -1,0 +1,325 @@
+"""NumPy's own values beside what is recorded.
+
+What the user's code does with a traced array is done twice: *theirs*, by NumPy, on values, which
+settles dtype, shape, layout, errors and warnings; and *ours*, which writes records. While ours runs
+it is *inside*: it is not the user who calls, and nothing is computed but what ours asks for.
+
+Where both do not agree, ours is refused: a program of another dtype or shape than NumPy's is never
+kept. A refusal is remembered, so that the capture ends with it even if the user's code catches it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+import numpy as np
+
+from adjoint.base.errors import AdjointError, UnsupportedFunctionError
+from adjoint.capture.recording import protocols
+from adjoint.capture.recording.applying import apply_one
+from adjoint.capture.recording.trace import captures, inside
+from adjoint.capture.recording.traced import (
+    Traced,
+    from_slot,
+    is_known,
+    state_of,
+    synchronise,
+)
+from adjoint.primitives.conversion import CAST, PYTHON_NUMBER
+from adjoint.program import operation
+
+_PYTHON: Final = frozenset({float, int, complex, bool})
+Function = Callable[..., Any]
+
+
+class Unvalued(Exception):
+    """An argument has no value."""
+
+
+# --- values ---------------------------------------------------------------------------------------
+
+
+def value_of(x: Traced) -> Any:
+    """NumPy's value of a traced array; None if it stands for many, or is not computed yet.
+
+    What a loop of ours gives, and what follows from it, has a value when somebody asks for it.
+    """
+    if x._state is not None:
+        synchronise(x)
+    if x._value is not None:
+        return x._value
+    state = x._state
+    if state is not None and state.base is not None:
+        whole = value_of(state.base)
+        if whole is not None:
+            x._value = state.view.values(np.asarray(whole))
+    return x._value
+
+
+def plain(argument: Any) -> Any:
+    """An argument with values in the place of traced arrays; Unvalued where one has none."""
+    kind = type(argument)
+    if kind is Traced:
+        value = value_of(argument)
+        if value is None:
+            raise Unvalued
+        return value
+    if kind is np.poly1d:
+        return np.poly1d(plain(argument.coeffs))
+    if isinstance(argument, list):
+        return [plain(each) for each in argument]
+    if isinstance(argument, tuple):
+        return tuple([plain(each) for each in argument])
+    if kind is dict:
+        return {name: plain(each) for name, each in argument.items()}
+    if kind is slice:
+        return slice(plain(argument.start), plain(argument.stop), plain(argument.step))
+    return argument
+
+
+# --- both at once ---------------------------------------------------------------------------------
+
+
+def beside(theirs: Function, ours: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """A function of the user's call: NumPy's result, and ours recorded beside it."""
+    if inside():
+        return ours(*args, **kwargs)
+    try:
+        values = [plain(each) for each in args]
+        named = {name: plain(each) for name, each in kwargs.items()} if kwargs else kwargs
+    except Unvalued:
+        with refusing(), recording_for(args, kwargs):
+            return ours(*args, **kwargs)
+    expected = theirs(*values, **named)
+    with refusing():
+        with recording_for(args, kwargs):
+            result = ours(*args, **kwargs)
+        return agreed(expected, result, args)
+
+
+def writing(
+    targets: Sequence[Traced],
+    theirs: Function,
+    ours: Function,
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+) -> Any:
+    """A function that writes into traced arrays: ours first, since it reads what was there.
+
+    If NumPy then refuses, what was recorded is as if it had not been.
+    """
+    if inside():
+        return ours(*args, **kwargs)
+    try:
+        values = [plain(each) for each in args]
+        named = {name: plain(each) for name, each in kwargs.items()} if kwargs else kwargs
+    except Unvalued:
+        with refusing(), recording_for(args, kwargs):
+            return ours(*args, **kwargs)
+    if not any_slot(args) and not any_slot(kwargs):
+        return ours(*args, **kwargs)  # all is known: NumPy's own writing
+    before = [
+        (each, each._trace, each._slot, each._value)
+        for target in targets
+        for each in _chain(target)
+    ]
+
+    def undo() -> None:
+        for each, trace, slot, value in before:
+            each._trace, each._slot, each._value = trace, slot, value
+            state_of(each).version += 1
+
+    try:
+        with recording_for(args, kwargs):
+            result = ours(*args, **kwargs)
+    except Exception as error:
+        undo()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            theirs(*map(apart, values), **{name: apart(each) for name, each in named.items()})
+        refuse(error)  # for NumPy would have done it
+        raise
+    if all(map(is_known, targets)):  # a question was asked, and NumPy has written
+        return result
+    for each, _, _, value in before:
+        each._value = value
+    try:
+        expected = theirs(*values, **named)
+    except Exception:
+        undo()
+        raise
+    return agreed(expected, result, args)
+
+
+def apart(value: Any) -> Any:
+    """A copy of what could be written into."""
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    return tuple(map(apart, value)) if type(value) is tuple else value
+
+
+def any_slot(argument: Any) -> bool:
+    """Whether an argument is, or holds, a traced array that is not known."""
+    if type(argument) is Traced:
+        return not is_known(argument)
+    if isinstance(argument, (list, tuple)):
+        return any(map(any_slot, argument))
+    return isinstance(argument, dict) and any(map(any_slot, argument.values()))
+
+
+def _chain(target: Traced) -> list[Traced]:
+    """A traced array, and what it is a view of."""
+    synchronise_any(target)
+    chain = [target]
+    while (state := chain[-1]._state) is not None and state.base is not None:
+        chain.append(state.base)
+    return chain
+
+
+def synchronise_any(x: Traced) -> None:
+    """Bring an array up to date, whether it is a view or not."""
+    if x._state is not None:
+        synchronise(x)
+
+
+@contextmanager
+def recording_for(args: Sequence[Any], kwargs: dict[str, Any]) -> Iterator[None]:
+    """While ours runs for a call with these arguments, whose values ours may ask for."""
+    before = [(trace, trace.inside) for trace in captures()]
+    for trace, _ in before:
+        trace.inside = True
+        trace.calls.append((args, kwargs))
+    try:
+        yield
+    finally:
+        for trace, was in before:
+            trace.inside = was
+            trace.calls.pop()
+
+
+@contextmanager
+def users_code() -> Iterator[None]:
+    """While a function of the user's runs that one of NumPy's was given."""
+    before = [(trace, trace.inside) for trace in captures()]
+    for trace, _ in before:
+        trace.inside = False
+    try:
+        yield
+    finally:
+        for trace, was in before:
+            trace.inside = was
+
+
+@contextmanager
+def refusing(kind: type[Exception] = Exception) -> Iterator[None]:
+    """What is raised here is a refusal of ours, and outlives an `except` of the user's.
+
+    kind: of the errors that are ours alone, where code of the user's may raise others.
+    """
+    try:
+        yield
+    except kind as error:
+        refuse(error)
+        raise
+
+
+@contextmanager
+def attempting() -> Iterator[None]:
+    """What fails here is tried in another way, and is no refusal."""
+    before = [(trace, trace.refusal) for trace in captures()]
+    try:
+        yield
+    except Exception:
+        for trace, refusal in before:
+            trace.refusal = refusal
+        raise
+
+
+def refuse(error: Exception) -> None:
+    """Remember that a capture was refused, whatever the user's code makes of the error."""
+    for trace in captures():
+        if trace.refusal is None:
+            trace.refusal = error
+
+
+# --- agreement ------------------------------------------------------------------------------------
+
+
+def agreed(expected: Any, result: Any, args: Sequence[Any]) -> Any:
+    """Our result with NumPy's as its value; refused where they are of different types."""
+    kind = type(result)
+    if kind is Traced:
+        return _agreed_array(expected, result, args)
+    if isinstance(result, (tuple, list)) and type(expected) in (tuple, list, kind):
+        if len(result) != len(expected):
+            raise _differs(expected, result)
+        parts = [agreed(e, r, args) for e, r in zip(expected, result, strict=True)]
+        return getattr(kind, "_make", kind)(parts)
+    return result
+
+
+def _agreed_array(expected: Any, result: Traced, args: Sequence[Any]) -> Any:
+    if is_known(result):
+        return result
+    if type(expected) is np.flatiter:
+        result._value = expected
+        return result
+    result = _of_type(expected, result)
+    if result._value is expected:
+        return result
+    if any(result is each for each in args):
+        result = from_slot(result._trace, result._slot)  # type: ignore[arg-type]
+    if type(expected) is np.ndarray:
+        result = _sharing(expected, result, args)
+    result._value = expected
+    return result
+
+
+def _of_type(expected: Any, result: Traced) -> Traced:
+    """The result with NumPy's dtype, or Python's type of number."""
+    type_ = result.type
+    if type(expected) in _PYTHON:
+        if not type_.weak and type_.dtype.kind in "fic":
+            result = apply_one(PYTHON_NUMBER.bare, result)
+        if type_.shape or type_.dtype != np.dtype(type(expected)):
+            raise _differs(expected, result)
+        return result
+    if getattr(expected, "shape", None) != type_.shape or expected.dtype != type_.dtype:
+        raise _differs(expected, result)
+    if type_.weak:
+        result = apply_one(operation(CAST, dtype=type_.dtype), result)
+    return result
+
+
+def _sharing(expected: Any, result: Traced, args: Sequence[Any]) -> Traced:
+    """The result as a view where NumPy's is one, and as a copy where it is none."""
+    state = result._state
+    base = None if state is None else state.base
+    if base is not None:
+        while base._state is not None and base._state.base is not None:
+            base = base._state.base
+        memory = base._value
+        if memory is not None and not _shares(expected, memory):
+            return from_slot(result._trace, result._slot)  # type: ignore[arg-type]
+    elif expected.base is not None:
+        for each in args:
+            if type(each) is Traced and _shares(expected, each._value):
+                protocols.ALIAS(each, result)
+    return result
+
+
+def _shares(one: Any, other: Any) -> bool:
+    return type(other) is np.ndarray and np.may_share_memory(one, other)
+
+
+def _differs(expected: Any, result: Any) -> AdjointError:
+    found = f"traced {result.type}" if type(result) is Traced else type(result).__name__
+    dtype, shape = getattr(expected, "dtype", type(expected).__name__), np.shape(expected)
+    return UnsupportedFunctionError(
+        f"NumPy gives an array of dtype {dtype} and shape {shape} here, and its record would be a "
+        f"{found}. Write this operation in another way, or give it as a function of its own with "
+        "ad.primitive."
+    )
