@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import scipy.integrate
 import scipy.interpolate
@@ -11,7 +9,7 @@ import scipy.linalg
 import scipy.signal
 import scipy.special
 
-from tests.capture.battery.registry import program
+from tests.capture.battery.checking import add_calls
 
 X = np.array([0.7, 1.3, 2.1])
 M = np.array([[1.0, 2.0], [3.0, 4.0]])
@@ -425,43 +423,4 @@ def _block_of_ragged_rows(x):
     return np.sum(np.block([[x, x], [x]]))
 
 
-CALLS: list[Callable[..., object]] = [
-    value for name, value in list(globals().items()) if name.startswith("_") and callable(value)
-]
-
-
-def _alone(call: Callable[..., object]) -> None:
-    """The call, whose error goes out."""
-
-    def program_of_the_call(x):
-        return call(x)
-
-    program_of_the_call.__name__ = call.__name__.strip("_")
-    program(X)(program_of_the_call)
-
-
-def _caught(call: Callable[..., object]) -> None:
-    """The call, whose error is caught by kind, and another value given."""
-
-    def program_that_catches(x):
-        try:
-            return call(x)
-        except np.linalg.LinAlgError:
-            return np.sum(x) * 2
-        except IndexError:
-            return np.sum(x) * 3
-        except ValueError:
-            return np.sum(x) * 4
-        except TypeError:
-            return np.sum(x) * 5
-        except ZeroDivisionError:
-            return np.sum(x) * 6
-
-    program_that_catches.__name__ = "caught_" + call.__name__.strip("_")
-    program(X, smooth=0 if "cancel" in call.__name__ else 2)(program_that_catches)
-
-
-for _call in CALLS:
-    if "." not in _call.__qualname__ and _call.__module__ == __name__:
-        _alone(_call)
-        _caught(_call)
+add_calls(globals())

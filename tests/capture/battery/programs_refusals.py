@@ -216,34 +216,6 @@ def a_list_of_implementations():
 
 
 @fresh(0.7)
-def a_primitive_that_raises_is_caught():
-    @ad.primitive
-    def boom(v):
-        if v > 0.5:
-            raise RuntimeError("too large")
-        return v**2
-
-    boom.defjvp(lambda v, u: 2 * v * u) if hasattr(boom, "defjvp") else None
-
-    def f(x):
-        try:
-            return np.sum(boom(x))
-        except RuntimeError:
-            return x * 3
-
-    return f
-
-
-@fresh(0.7)
-def a_primitive_that_raises():
-    @ad.primitive
-    def boom(v):
-        raise RuntimeError("always")
-
-    return lambda x: np.sum(boom(x)) * 2
-
-
-@fresh(0.7)
 def stop_gradient_is_no_refusal():
     return lambda x: float(ad.stop_gradient(x) > 0.5) * x**2
 

@@ -47,7 +47,7 @@ def the_secant_method(a):
     return x1
 
 
-@program(0.7)
+@program(0.7, smooth=1)  # the place is found by questions
 def golden_section_search(a):
     ratio = (math.sqrt(5) - 1) / 2
     low, high = -1.0, 3.0

@@ -298,7 +298,8 @@ def _nested(subject: Subject) -> Verdict:
     alone, other = subject.of_chosen(first), subject.of_chosen(second)
 
     def outer(*some: Any) -> Any:
-        return alone(*some), ad.jvp(other, some, subject.tangents)[1]
+        own = [x.copy() if isinstance(x, np.ndarray) else x for x in some]  # it may be written into
+        return alone(*own), ad.jvp(other, some, subject.tangents)[1]
 
     chosen = subject.chosen
     found = watched(lambda: ad.jvp(outer, chosen, subject.tangents))

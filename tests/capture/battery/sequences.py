@@ -85,7 +85,12 @@ def _opened(sequence: Sequence) -> Iterator[Any]:
 
 def _plain(function: Any, args: tuple[Any, ...]) -> Any:
     """NumPy itself; arguments are not to be seen to change."""
-    return function(*copied(args)), None
+    return by_hand(function)(*copied(args)), None
+
+
+def by_hand(function: Any) -> Any:
+    """A function of derivatives may say what they are."""
+    return getattr(function, "by_hand", function)
 
 
 def _moved_at_last(number: int, step: float) -> Runner:
@@ -96,7 +101,7 @@ def _moved_at_last(number: int, step: float) -> Runner:
         here = copied(args)
         if next(calls) == number:
             here = moved(here, direction(args, None), step)
-        return function(*here), None
+        return by_hand(function)(*here), None
 
     return run
 
