@@ -14,7 +14,7 @@ import numpy as np
 from adjoint.capture.numpy.polynomials.series import Series, lifted
 from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import apply, apply_one
-from adjoint.capture.recording.traced import Traced, is_cell
+from adjoint.capture.recording.traced import Traced, is_cell, synchronise
 from adjoint.capture.recording.valued import beside, writing
 from adjoint.capture.recording.views import copy_of
 from adjoint.primitives import UFUNCS
@@ -32,13 +32,17 @@ def _binary(
     divides = ufunc in _DIVISIONS
 
     def forward(self: Traced, other: Any) -> Any:
+        if self._state is not None:
+            synchronise(self)
         trace = self._trace
         value = self._value
-        if self._state is not None or trace is None or not trace.open or trace.lines is not None:
+        if trace is None or not trace.open or trace.lines is not None:
             return slowly(self, other)
         kind = type(other)
         if kind is Traced:
-            if other._trace is not trace or other._state is not None:
+            if other._state is not None:
+                synchronise(other)
+            if other._trace is not trace:
                 return slowly(self, other)
             place = other._slot
             known = other._value
@@ -213,8 +217,10 @@ def _rpow(self: Traced, other: Any, modulus: Any = None) -> Any:
 
 
 def _matmul(self: Traced, other: Any) -> Any:
+    if self._state is not None:
+        synchronise(self)
     trace, kind = self._trace, type(other)
-    if self._state is None and trace is not None and trace.open and trace.lines is None:
+    if trace is not None and trace.open and trace.lines is None:
         if kind is np.ndarray:
             known, place = other, -1
         elif kind is Traced and other._trace is trace and other._state is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -70,19 +70,16 @@ def call(function: Any, args: Any, kwargs: Any) -> Any:
         raise refusal_
     if function in USER_LEVEL:
         with refusing(AdjointError), recording_for(args, kwargs):
-            return _ours(function, ours, args, kwargs)
-    recorded = partial(_ours, function, ours)
-
-    def both(*args: Any, **kwargs: Any) -> Any:
-        return recorded(args, kwargs)
-
-    targets = _targets(function, args, kwargs)
-    if any(isinstance(each, np.ndarray) for each in targets):
-        with refusing(), recording_for(args, kwargs):
-            return both(*args, **kwargs)  # refused, before NumPy has written
-    if targets:
-        return writing(targets, function, both, args, kwargs)
-    return beside(function, both, args, kwargs)
+            return ours(*args, **kwargs)
+    recorded = _recorder(function)
+    if kwargs or len(args) > 1:
+        targets = _targets(function, args, kwargs)
+        if any(isinstance(each, np.ndarray) for each in targets):
+            with refusing(), recording_for(args, kwargs):
+                return recorded(*args, **kwargs)  # refused, before NumPy has written
+        if targets:
+            return writing(targets, function, recorded, args, kwargs)
+    return beside(function, recorded, args, kwargs)
 
 
 # Functions that call the user's code, which is not done twice: what it gives has values of its own.
@@ -91,17 +88,24 @@ USER_LEVEL: set[Any] = {
 }
 
 
-def _ours(function: Any, ours: Any, args: Any, kwargs: Any) -> Any:
-    try:
-        return ours(*args, **kwargs)
-    except TypeError as error:
-        if "unexpected keyword argument" in str(error) and ours.__name__ in str(error):
-            argument = str(error).rsplit(" ", 1)[-1]
-            raise UnsupportedFunctionError(
-                f"{full_name(function)} on traced arrays does not support its argument {argument} "
-                f"yet."
-            ) from None
-        raise
+@lru_cache(maxsize=1024)
+def _recorder(function: Any) -> Callable[..., Any]:
+    """How a function is recorded."""
+    ours = FUNCTIONS[function]
+
+    def recorded(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return ours(*args, **kwargs)
+        except TypeError as error:
+            if "unexpected keyword argument" in str(error) and ours.__name__ in str(error):
+                argument = str(error).rsplit(" ", 1)[-1]
+                raise UnsupportedFunctionError(
+                    f"{full_name(function)} on traced arrays does not support its argument "
+                    f"{argument} yet."
+                ) from None
+            raise
+
+    return recorded
 
 
 def _targets(function: Any, args: Any, kwargs: Any) -> list[Any]:

@@ -34,8 +34,10 @@ def apply(op: Operation, operands: Any) -> Any:
     trace: Trace | None = None
     for operand in operands:
         if type(operand) is Traced:
+            if operand._state is not None:
+                synchronise(operand)
             owner = operand._trace
-            if operand._state is not None or owner is None or (trace not in (None, owner)):
+            if owner is None or (trace is not None and owner is not trace):
                 return _apply_mixed(op, operands)
             trace = owner
     if trace is None or not trace.open or trace.lines is not None:
@@ -70,8 +72,10 @@ def apply_beside(op: Operation, others: Any) -> Any:
 
 def apply_one(op: Operation, operand: Traced) -> Any:
     """Apply an operation with one operand and one result: `apply`, without its loops."""
+    if operand._state is not None:
+        synchronise(operand)
     trace = operand._trace
-    if operand._state is not None or trace is None or not trace.open or trace.lines is not None:
+    if trace is None or not trace.open or trace.lines is not None:
         return _apply_mixed(op, (operand,))
     types = trace.types
     key = (types[operand._slot],)

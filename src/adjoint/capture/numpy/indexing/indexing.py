@@ -17,7 +17,14 @@ from adjoint.capture.numpy.indexing.truths import without_truths
 from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import apply, concrete
 from adjoint.capture.recording.trace import inside
-from adjoint.capture.recording.traced import Traced, from_array, is_known, synchronise, unwrap
+from adjoint.capture.recording.traced import (
+    Traced,
+    from_array,
+    from_slot,
+    is_known,
+    synchronise,
+    unwrap,
+)
 from adjoint.capture.recording.valued import beside, writing
 from adjoint.capture.recording.views import (
     Slice,
@@ -292,9 +299,12 @@ def get(x: Traced, index: Any) -> Any:
     if x._value is None or not _is_plain(index) or (state is not None and state.flat):
         return beside(operator.getitem, _get, (x, index), {})
     value = x._value[index]
-    result = _get(x, index)
-    if type(result) is Traced and result._trace is not None:
-        result._value = value
+    if x._trace is None:
+        return _get(x, index)
+    view = _slice_of(index, x._trace.types[x._slot])
+    assert view is not None
+    result = as_view(x, view.forward(x), view)
+    result._value = value
     return result
 
 
@@ -384,7 +394,42 @@ def reshape_plain(x: Any, shape: Shape) -> Any:
 
 def put(x: Traced, index: Any, value: Any) -> None:
     """x[index] = value."""
+    if _put_at_once(x, index, value):
+        return
     writing((x,), operator.setitem, _put, (x, index, value), {})
+
+
+def _put_at_once(x: Traced, index: Any, value: Any) -> bool:
+    """The usual case of `_put`, without its questions: a number into an array that is no view."""
+    if inside() or type(x._value) is not np.ndarray or not _is_plain(index):
+        return False
+    state, kind, number = x._state, type(value), value
+    if state is not None and (state.base is not None or state.aliases):
+        return False
+    if kind is Traced:
+        number = value._value
+        if number is None or value._state is not None or value._trace is None:
+            return False
+    elif kind is not float or x._trace is None:
+        return False
+    trace = value._trace if kind is Traced else x._trace
+    if not trace.open or trace.lines is not None or x._trace not in (None, trace):
+        return False
+    type_ = x.type
+    view = _slice_of(index, type_)
+    slot = value._slot if kind is Traced else trace.lift(value)
+    given = trace.types[slot]
+    if view is None or given.ndim or given.weak or given.dtype != type_.dtype:
+        if not (given.weak and given.dtype.kind == type_.dtype.kind == "f"):
+            return False
+    assert view is not None
+    base = x._slot if x._trace is not None else trace.lift(x._value)
+    new = apply(view.put_operation, (from_slot(trace, base), from_slot(trace, slot)))
+    x._value[index] = number
+    x._trace, x._slot = new._trace, new._slot
+    if state is not None:
+        state.version += 1
+    return True
 
 
 def _put(x: Traced, index: Any, value: Any) -> None:
