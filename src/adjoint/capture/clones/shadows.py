@@ -28,7 +28,7 @@ from adjoint.capture.numpy.making import mapping as numpy_mapping
 from adjoint.capture.numpy.making import values as numpy_values
 from adjoint.capture.numpy.operators import python_number
 from adjoint.capture.numpy.polynomials.series import SERIES
-from adjoint.capture.numpy.table import any_traced, call, unwrap_all
+from adjoint.capture.numpy.table import any_traced, call, call_traced, unwrap_all
 from adjoint.capture.numpy.ufuncs import COMPOSED
 from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import concrete
@@ -71,6 +71,8 @@ def _shadow_function(original: Callable[..., Any]) -> Callable[..., Any]:
     def shadow(*args: Any, **kwargs: Any) -> Any:
         for each in args:
             if type(each) is Traced:
+                if each._trace is not None and each._state is None:
+                    return call_traced(original, args, kwargs)
                 return call(original, args, kwargs)
         if (kwargs and any_traced(kwargs.values())) or any_traced(args):
             return call(original, args, kwargs)

@@ -255,6 +255,17 @@ def _matmul_slowly(self: Traced, other: Any) -> Any:
 
 
 def _rmatmul(self: Traced, other: Any) -> Any:
+    if type(other) is np.ndarray and self._value is not None:
+        if self._state is not None:
+            synchronise(self)
+        trace = self._trace
+        if trace is not None and trace.open and trace.lines is None and self._value is not None:
+            op = protocols.PRODUCTS.get((other.ndim, trace.types[self._slot].ndim))
+            if op is not None:
+                value = None if trace.inside else other @ self._value
+                result = apply(op, (other, self))
+                result._value = value
+                return result
     if _refuses(other):
         return NotImplemented
     if protocols.IS_SPARSE(other):

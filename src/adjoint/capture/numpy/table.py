@@ -63,6 +63,11 @@ def call(function: Any, args: Any, kwargs: Any) -> Any:
     """A NumPy function on arguments of which some are traced."""
     if not any_traced(args) and not any_traced(kwargs.values()):
         return _call_known(function, args, kwargs)
+    return call_traced(function, args, kwargs)
+
+
+def call_traced(function: Any, args: Any, kwargs: Any) -> Any:
+    """A NumPy function on arguments of which some are traced, and not known."""
     ours = FUNCTIONS.get(function)
     if ours is None:
         refusal_ = refused(function)

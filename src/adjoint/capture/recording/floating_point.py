@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
+_DEFAULT: Final = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
 _PREFIX: Final = "Warning: "
 _PACKAGE: Final = __file__.rpartition("capture")[0]
 _NUMPY: Final = np.__file__.rpartition("__init__")[0]
@@ -58,8 +59,9 @@ def as_set(modes: dict[str, str]) -> dict[str, str]:
 def spoken(said: set[str], known: frozenset[str] = frozenset()) -> Iterator[None]:
     """Let what NumPy warns of be said at the user's line, and noted; but nothing that is known."""
     before = np.geterr()
-    nested = isinstance(np.geterrcall(), _Speaker)
-    heard = ("warn", "log") if nested else ("warn",)
+    heard = ("warn",)
+    if before != _DEFAULT and isinstance(np.geterrcall(), _Speaker):  # in another capture
+        heard = ("warn", "log")
     ours: Any = {kind: "log" for kind, mode in before.items() if mode in heard}
     if not ours:
         yield

@@ -273,6 +273,15 @@ def refuse(error: Exception) -> None:
 def agreed(expected: Any, result: Any, args: Sequence[Any]) -> Any:
     """Our result with NumPy's as its value; refused where they are of different types."""
     kind = type(result)
+    if kind is Traced and result._state is None and result._value is None:
+        type_, trace = type(expected), result._trace
+        if trace is not None and (
+            type_ is np.float64 or (type_ is np.ndarray and not _looks(expected))
+        ):
+            found = trace.types[result._slot]  # the usual case of what follows
+            if found.dtype is expected.dtype and found.shape == expected.shape and not found.weak:
+                result._value = expected
+                return result
     if kind is Traced:
         return _agreed_array(expected, result, args)
     if isinstance(result, (tuple, list)) and type(expected) in (tuple, list, kind):
@@ -281,6 +290,11 @@ def agreed(expected: Any, result: Any, args: Sequence[Any]) -> Any:
         parts = [agreed(e, r, args) for e, r in zip(expected, result, strict=True)]
         return getattr(kind, "_make", kind)(parts)
     return result
+
+
+def _looks(array: Any) -> bool:
+    """Whether an array looks into the memory of another."""
+    return array.base is not None
 
 
 def _agreed_array(expected: Any, result: Traced, args: Sequence[Any]) -> Any:

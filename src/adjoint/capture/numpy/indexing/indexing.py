@@ -419,10 +419,9 @@ def _put_at_once(x: Traced, index: Any, value: Any) -> bool:
     view = _slice_of(index, type_)
     slot = value._slot if kind is Traced else trace.lift(value)
     given = trace.types[slot]
-    if view is None or given.ndim or given.weak or given.dtype != type_.dtype:
-        if not (given.weak and given.dtype.kind == type_.dtype.kind == "f"):
-            return False
-    assert view is not None
+    alike = given.dtype.kind == type_.dtype.kind == "f" if given.weak else given.dtype == type_.dtype
+    if view is None or given.ndim or not alike:
+        return False
     base = x._slot if x._trace is not None else trace.lift(x._value)
     new = apply(view.put_operation, (from_slot(trace, base), from_slot(trace, slot)))
     x._value[index] = number
