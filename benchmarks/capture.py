@@ -21,7 +21,7 @@ from benchmarks.table import Table, duration, ratio
 
 SHORT, LONG = 1000, 2000
 RECORDED = (10, 1000, 20_000)  # operations before a value is asked for
-QUESTIONS = 100
+QUESTIONS = 2000
 ARRAYS = 5
 LENGTHS = (10, 100, 1000, 10_000)  # of arrays made of numbers
 OWN = "adjoint, capture"

@@ -86,9 +86,13 @@ def _example(name: str) -> Any:
     return module
 
 
-def derivative(case: Case) -> Callable[..., Any]:
-    """The gradient with respect to all arguments that have one; else the pullback of ones."""
-    value = case.function(*_copied(case.args))
+def derivative(case: Case) -> Callable[[], Callable[..., Any]]:
+    """What makes the gradient with respect to all arguments that have one; else a pullback's.
+
+    That is, of ones. It is made anew by each call, as `ad.grad(f)(x)` does.
+    """
+    function = case.function
+    value = function(*_copied(case.args))
     (first, *others) = pytrees.leaves(value)
     if (
         not others
@@ -96,11 +100,14 @@ def derivative(case: Case) -> Callable[..., Any]:
         and np.ndim(value) == 0
         and np.asarray(value).dtype.kind == "f"
     ):
-        moving = [place for place, arg in enumerate(case.args) if _is_inexact(arg)]
-        places = tuple(moving)
-        return lambda *args: ad.grad(case.function, places)(*args)
+        places = tuple(place for place, arg in enumerate(case.args) if _is_inexact(arg))
+        return lambda: ad.grad(function, places)
     seed = pytrees.tree_map(lambda leaf: np.ones_like(np.asarray(leaf))[()], value)
-    return lambda *args: ad.vjp(case.function, *args)[1](seed)
+
+    def pulled_back(*args: Any) -> Any:
+        return ad.vjp(function, *args)[1](seed)
+
+    return lambda: pulled_back
 
 
 def _is_inexact(arg: Any) -> bool:
@@ -142,17 +149,17 @@ def timing(case: Case) -> Timing:
     """The times of one program, which take turns."""
     function, args = case.function, _copied(case.args)
     slope = derivative(case)
-    jitted = ad.jit(slope)
+    jitted = ad.jit(slope())
     given = _copied if _writes(case) else tuple
     candidates: dict[str, Thunk] = {
         "function": lambda: function(*given(args)),
-        "un-jitted": lambda: slope(*given(args)),
+        "un-jitted": lambda: slope()(*given(args)),
         "jitted": lambda: jitted(*given(args)),
     }
     times = medians(candidates, seconds=_SECONDS, rounds=50)
     for _ in range(_WARM):
-        slope(*args)
-    replayed = not runs_again(function.__code__, lambda: slope(*args))
+        slope()(*args)
+    replayed = not runs_again(function.__code__, lambda: slope()(*args))
     own = times["function"]
     return Timing(times["un-jitted"] / own, times["jitted"] / own, replayed)
 
@@ -213,7 +220,7 @@ def _measure_first_calls() -> list[float]:
     for case in programs():
         slope, args = derivative(case), _copied(case.args)
         start = time.perf_counter()
-        slope(*args)
+        slope()(*args)
         times.append(time.perf_counter() - start)
     return times
 
