@@ -28,6 +28,8 @@ from adjoint.program import Program
 
 _LIMIT: Final = 32  # entries in a bucket
 _LONGEST_WAIT: Final = 1024  # calls until facts are looked for again
+_STRAYS: Final = 4  # new paths in a row, after which a function is captured without keeping them
+STRAYED: Final = object()  # no results: the function is to be captured as if nothing were kept
 
 
 class Quick(NamedTuple):
@@ -106,6 +108,12 @@ class Bucket:
         self._wait = min((1 << self._fruitless - 1) - 1, _LONGEST_WAIT)
         return True
 
+    def drop(self, entry: Entry) -> None:
+        """Let go of an entry that is seldom right, and look for another in a good while only."""
+        self.entries = [each for each in self.entries if each is not entry]
+        self._fruitless = min(self._fruitless + 4, 10)
+        self._wait = (1 << self._fruitless) - 1
+
     def capture(self, target: Any, call: Call) -> tuple[Any, Entry | None]:
         """The results of a call that is captured, and the entry to keep, if it can be."""
         found = capture_call(target, call, keep=current() is None, at_once=self.at_once)
@@ -120,7 +128,8 @@ class Bucket:
 class Entry:
     """What is kept under some facts: one path without guards, or a tree of them.
 
-    useful: whether it was right at a call since that was looked at last.
+    useful: whether it was right at a call since that was looked at last. strays: for how many calls
+    in a row no path was right.
     """
 
     def __init__(self, bucket: Bucket, path: Path, survey: Survey, call: Call) -> None:
@@ -134,12 +143,13 @@ class Entry:
         self.mode = _mode()
         self.useful = False
         self.exploded = False
+        self.strays = 0
         self.places, self.cells = call.places, call.cells
         self._form = call.form
         self._lock = threading.Lock()
 
     def call(self, target: Any, call: Call, missed: Quick | None, held: int | None) -> Any:
-        """The results, along the path that is right for the arguments."""
+        """The results, along the path that is right for the arguments; or `STRAYED`."""
         mine = missed is not None and missed.entry is self and missed.chosen is settings()
         if mine and missed is not None:
             self.path = missed.path
@@ -164,6 +174,7 @@ class Entry:
             if other is None or found.place <= reached:
                 return self._captured(target, tree, call)
             path, reached, held, tried = other, found.place, None, False
+        self.strays = 0
         if settings().debug:
             check_replay(path, target, call)
         if path is not self.path:
@@ -177,6 +188,10 @@ class Entry:
 
     def _captured(self, target: Any, tree: Tree, call: Call) -> Any:
         """A path that was not met before."""
+        self.strays += 1
+        if self.strays > _STRAYS and not self.bucket.at_once:
+            self.bucket.drop(self)
+            return STRAYED
         found = capture_call(target, call, keep=current() is None, at_once=False)
         path = found.path
         if path is None or not path.guards:
@@ -190,7 +205,9 @@ class Entry:
 
     def _give_up(self, target: Any, tree: Tree) -> None:
         self.exploded = True
-        if self.bucket.at_once:
+        if not self.bucket.at_once:
+            self.bucket.drop(self)
+        else:
             line = tree.varying()
             warnings.warn(
                 f"jit has met {tree.count} paths through {_name(target)}, as the values that it "

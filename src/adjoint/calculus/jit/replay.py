@@ -22,7 +22,7 @@ from adjoint.base.errors import TapeOverflowError
 from adjoint.base.forking import hold_over_forks
 from adjoint.base.settings import settings
 from adjoint.calculus.jit.calls import Call
-from adjoint.calculus.jit.kept import Bucket, Quick
+from adjoint.calculus.jit.kept import STRAYED, Bucket, Quick
 from adjoint.capture.bytecode.code import facts_of
 from adjoint.capture.clones.rebinding import is_ours
 from adjoint.capture.facts.survey import With, content_of
@@ -166,6 +166,9 @@ def _slowly(
         if entry.places != call.places or entry.cells:
             call = Call(root, args, kwargs, entry.places, entry.cells)
         results = entry.call(compute, call, missed, held)
+        if results is STRAYED:
+            shelf.latest = None
+            return compute(function, *args, **kwargs)
     elif bucket.is_due():
         call = _widened(bucket, call)
         results, entry = bucket.capture(compute, call)

@@ -8,6 +8,7 @@ import decimal
 import enum
 import fractions
 import functools
+import logging
 import marshal
 import operator
 import re
@@ -15,7 +16,7 @@ import types
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -432,6 +433,16 @@ def _traced(survey: Surveying, value: Any, expression: str, where: str, _: bool)
     survey.hinder("a traced value that an earlier capture has left", where)
 
 
+def _untouched(survey: Surveying, value: Any, expression: str, where: str, _: bool) -> None:
+    """An object that has effects where its methods are called, which is noted there."""
+    reference = survey.writer.constant(weakref.ref(value))
+    survey.writer.demand(f"{expression} is not {reference}()", where, "identity")
+
+
+class _Pair(NamedTuple):
+    first: int
+
+
 KINDS_OF_VALUE: Final[dict[type, Look]] = {
     **dict.fromkeys((type(None), bool, type(Ellipsis), type(NotImplemented)), _single),
     **dict.fromkeys((int, float, complex, str, bytes, slice, range), _immutable),
@@ -457,5 +468,7 @@ KINDS_OF_VALUE: Final[dict[type, Look]] = {
     operator.methodcaller: _not_comparable,
     types.GeneratorType: _not_comparable,
     types.SimpleNamespace: _instance,
+    type(_Pair.first): _identical,
+    logging.Logger: _untouched,
     Traced: _traced,
 }

@@ -24,7 +24,8 @@ _PURE: Final = frozenset(
     }
 )
 _IMPURE_MODULES: Final = (
-    *("numpy.random", "numpy.lib._npyio", "numpy.lib.npyio", "numpy.testing", "numpy.ctypeslib"),
+    *("numpy.random", "numpy.lib._npyio_impl", "numpy.lib.npyio", "numpy.testing"),
+    *("numpy.ctypeslib", "numpy.lib._datasource"),
     *("numpy.f2py", "numpy.ma", "scipy.io", "scipy.datasets", "scipy._lib", "adjoint.testing"),
 )
 _IMPURE_NAMES: Final = frozenset(
@@ -57,7 +58,9 @@ def builtin_effect(name: str) -> str:
 
 def is_pure_module(name: str) -> bool:
     """Whether the functions of a module are pure, but for some names."""
-    return name.partition(".")[0] in _PURE and not name.startswith(_IMPURE_MODULES)
+    if name.partition(".")[0] not in _PURE:
+        return False
+    return not any(name == each or name.startswith(f"{each}.") for each in _IMPURE_MODULES)
 
 
 def member_effect(module: str, name: str) -> str | None:

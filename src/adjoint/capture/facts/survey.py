@@ -193,7 +193,7 @@ class Survey(Surveying):
         if not (ours or is_users(value)):
             writer.demand(f"{name} is not {writer.constant(value)}", where, "function")
             if hasattr(value, "registry"):
-                self.hinder("functions of singledispatch are not compared", where)
+                self._dispatching(value, name, where)
             if "__wrapped__" in value.__dict__ or value.__closure__:
                 self._wrapped(value, name, where)
             return
@@ -247,6 +247,14 @@ class Survey(Surveying):
             content = content_of(cell)
             if type(content) is types.FunctionType:
                 self.visit(content, f"{name}.__closure__[{number}].cell_contents", where)
+
+    def _dispatching(self, value: Any, name: str, where: str) -> None:
+        """A function of `functools.singledispatch`: those that it stands for."""
+        registry = self.writer.let(f"{name}.registry")
+        kinds = self.writer.constant(list(value.registry))
+        self.writer.demand(f"[*{registry}] != {kinds}", where, "classes")
+        for kind, function in value.registry.items():
+            self.visit(function, f"{registry}[{self.writer.constant(kind)}]", where)
 
     def _enter(self, code: types.CodeType, names: dict[str, Any]) -> None:
         """Note what code may look up that may be run."""
