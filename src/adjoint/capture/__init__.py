@@ -3,6 +3,7 @@
 from adjoint.capture.capture import Captured, capture, traced_type
 from adjoint.capture.clones import interception
 from adjoint.capture.numpy import array_api, methods, operators, ufunc_methods, ufuncs
+from adjoint.capture.numpy.indexing import assigning
 from adjoint.capture.numpy.linalg import decompositions as linalg_decompositions
 from adjoint.capture.numpy.linalg import fft as numpy_fft
 from adjoint.capture.numpy.linalg import linalg_products
@@ -36,6 +37,7 @@ __all__ = [
     "apply",
     "apply_beside",
     "array_api",
+    "assigning",
     "capture",
     "closes_over",
     "concrete",

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, Shape
-from adjoint.base.errors import BoundsError, ShapeError
+from adjoint.base.errors import BoundsError
 from adjoint.capture.numpy.indexing.truths import without_truths
 from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import apply, concrete
@@ -20,26 +20,21 @@ from adjoint.capture.recording.trace import inside
 from adjoint.capture.recording.traced import (
     Traced,
     from_array,
-    from_slot,
     is_known,
     synchronise,
     unwrap,
 )
-from adjoint.capture.recording.valued import beside, writing
+from adjoint.capture.recording.valued import beside
 from adjoint.capture.recording.views import (
     Slice,
     as_view,
-    assign,
-    check_storable,
     copy_of,
-    own_memory,
 )
 from adjoint.primitives.conversion import CAST
-from adjoint.primitives.gathering import GATHER, GATHER_SET
-from adjoint.primitives.selection import SELECT
-from adjoint.primitives.slicing import SLICE, UPDATE, Index
+from adjoint.primitives.gathering import GATHER
+from adjoint.primitives.slicing import SLICE, Index
 from adjoint.primitives.structure import BROADCAST, RESHAPE, TRANSPOSE
-from adjoint.program import Operation, operation
+from adjoint.program import operation
 
 
 @dataclass(frozen=True)
@@ -199,7 +194,7 @@ def _bounded(entry: int, length: int, axis: int) -> int:
     return entry % length
 
 
-def _check_bounds(parsed: Parsed, shape: Shape) -> None:
+def check_bounds(parsed: Parsed, shape: Shape) -> None:
     """The bounds of index arrays, where their values are known; others are checked by the run."""
     if not next(iter(parsed.arrays.values())).size:
         return  # NumPy looks at no index array where there is nothing to index
@@ -229,7 +224,7 @@ def _broadcast(arrays: dict[int, Any]) -> dict[int, Any]:
     return {axis: widen(array) for axis, array in arrays.items()}
 
 
-def _inserted(shape: Shape, places: tuple[int, ...]) -> Shape:
+def inserted(shape: Shape, places: tuple[int, ...]) -> Shape:
     """A shape with axes of length one at these places of the result."""
     result = list(shape)
     for place in places:
@@ -237,12 +232,12 @@ def _inserted(shape: Shape, places: tuple[int, ...]) -> Shape:
     return tuple(result)
 
 
-def _is_concrete_index(index: Any) -> bool:
+def is_concrete_index(index: Any) -> bool:
     entries = index if isinstance(index, tuple) else (index,)
     return all(type(entry) is not Traced or is_known(entry) for entry in entries)
 
 
-def _numpy_index(index: Any) -> Any:
+def numpy_index(index: Any) -> Any:
     return tuple(map(unwrap, index)) if isinstance(index, tuple) else unwrap(index)
 
 
@@ -271,7 +266,7 @@ def _plain_key(index: Any) -> Any:
 _NAMES = {id(None): "newaxis", id(Ellipsis): "..."}
 
 
-def _slice_of(index: Any, type: ArrayType) -> Slice | None:
+def slice_of(index: Any, type: ArrayType) -> Slice | None:
     """The view that a basic index takes of arrays of a type; None if the index is advanced."""
     key = _plain_key(index)
     if key is not None:
@@ -281,7 +276,7 @@ def _slice_of(index: Any, type: ArrayType) -> Slice | None:
     parsed = parse(index, type.shape)
     if parsed.arrays:
         return None
-    made = Slice(type, parsed.basic, parsed.new_axes, _numpy_index(index))
+    made = Slice(type, parsed.basic, parsed.new_axes, numpy_index(index))
     if key is not None:
         if len(_SLICES) >= _SLICES_LIMIT:
             _SLICES.clear()
@@ -296,26 +291,26 @@ def get(x: Traced, index: Any) -> Any:
         synchronise(x)
     if inside():
         return _get(x, index)
-    if x._value is None or not _is_plain(index) or (state is not None and state.flat):
+    if x._value is None or not is_plain(index) or (state is not None and state.flat):
         return beside(operator.getitem, _get, (x, index), {})
     value = x._value[index]
     if x._trace is None:
         return _get(x, index)
-    view = _slice_of(index, x._trace.types[x._slot])
+    view = slice_of(index, x._trace.types[x._slot])
     assert view is not None
     result = as_view(x, view.forward(x), view)
     result._value = value
     return result
 
 
-def _is_plain(index: Any) -> bool:
+def is_plain(index: Any) -> bool:
     """Whether an index is a number of Python's, or a slice or tuple of such."""
     kind = type(index)
     if kind is int or index is None or index is Ellipsis:
         return True
     if kind is slice:
         return {type(index.start), type(index.stop), type(index.step)} <= _BOUNDS
-    return kind is tuple and all([_is_plain(each) for each in index])
+    return kind is tuple and all([is_plain(each) for each in index])
 
 
 _BOUNDS = frozenset({int, type(None)})
@@ -323,14 +318,14 @@ _BOUNDS = frozenset({int, type(None)})
 
 def _get(x: Traced, index: Any) -> Any:
     if x._state is not None and x._state.flat:  # parts of x.flat are copies
-        part = _part(x, index)
+        part = part_of(x, index)
         return copy_of(part) if type(part) is Traced and part.type.ndim else part
-    return _part(x, index)
+    return part_of(x, index)
 
 
-def _part(x: Traced, index: Any) -> Any:
-    if is_known(x) and _is_concrete_index(index):
-        array, plain = unwrap(x), _numpy_index(index)
+def part_of(x: Traced, index: Any) -> Any:
+    if is_known(x) and is_concrete_index(index):
+        array, plain = unwrap(x), numpy_index(index)
         result = array[plain]
         if type(result) is not np.ndarray:
             return result
@@ -338,19 +333,19 @@ def _part(x: Traced, index: Any) -> Any:
             return from_array(result)
     truths = without_truths(index)
     if truths is not None:
-        return _part(_part(x, truths[0]), truths[1])
-    view = _slice_of(index, x.type)
+        return part_of(part_of(x, truths[0]), truths[1])
+    view = slice_of(index, x.type)
     if view is not None:
         return as_view(x, view.forward(x), view)
     parsed = parse(index, x.shape)
-    _check_bounds(parsed, x.shape)
-    source, arrays, _ = _prepared(x, parsed)
+    check_bounds(parsed, x.shape)
+    source, arrays, _ = prepared(x, parsed)
     result = apply(operation(GATHER), (source, *arrays))
-    result = permute_plain(result, _result_order(result.ndim, arrays[0].ndim, parsed.front))
-    return reshape_plain(result, _inserted(result.shape, parsed.new_axes))
+    result = permute_plain(result, result_order(result.ndim, arrays[0].ndim, parsed.front))
+    return reshape_plain(result, inserted(result.shape, parsed.new_axes))
 
 
-def _prepared(x: Any, parsed: Parsed) -> tuple[Any, list[Any], tuple[int, ...]]:
+def prepared(x: Any, parsed: Parsed) -> tuple[Any, list[Any], tuple[int, ...]]:
     """The array with its basic slices taken and its indexed axes first, the index arrays.
 
     And the order of its axes.
@@ -362,7 +357,7 @@ def _prepared(x: Any, parsed: Parsed) -> tuple[Any, list[Any], tuple[int, ...]]:
     return permute_plain(part, axes), list(parsed.arrays.values()), axes
 
 
-def _result_order(ndim: int, rank: int, front: int) -> tuple[int, ...]:
+def result_order(ndim: int, rank: int, front: int) -> tuple[int, ...]:
     """The axes of a gather's result (index axes first) in NumPy's order.
 
     Index axes after `front` others.
@@ -389,184 +384,4 @@ def reshape_plain(x: Any, shape: Shape) -> Any:
     return apply(operation(RESHAPE, shape=shape), (x,))
 
 
-# --- writing --------------------------------------------------------------------------------------
-
-
-def put(x: Traced, index: Any, value: Any) -> None:
-    """x[index] = value."""
-    if _put_at_once(x, index, value):
-        return
-    writing((x,), operator.setitem, _put, (x, index, value), {})
-
-
-def _put_at_once(x: Traced, index: Any, value: Any) -> bool:
-    """The usual case of `_put`, without its questions: a number into an array that is no view."""
-    if inside() or type(x._value) is not np.ndarray or not _is_plain(index):
-        return False
-    state, kind, number = x._state, type(value), value
-    if state is not None and (state.base is not None or state.aliases):
-        return False
-    if kind is Traced:
-        number = value._value
-        if number is None or value._state is not None or value._trace is None:
-            return False
-    elif kind is not float or x._trace is None:
-        return False
-    trace = value._trace if kind is Traced else x._trace
-    if not trace.open or trace.lines is not None or x._trace not in (None, trace):
-        return False
-    type_ = x.type
-    view = _slice_of(index, type_)
-    slot = value._slot if kind is Traced else trace.lift(value)
-    given = trace.types[slot]
-    alike = given.dtype.kind == type_.dtype.kind == "f" if given.weak else given.dtype == type_.dtype
-    if view is None or given.ndim or not alike:
-        return False
-    base = x._slot if x._trace is not None else trace.lift(x._value)
-    new = apply(view.put_operation, (from_slot(trace, base), from_slot(trace, slot)))
-    x._value[index] = number
-    x._trace, x._slot = new._trace, new._slot
-    if state is not None:
-        state.version += 1
-    return True
-
-
-def _put(x: Traced, index: Any, value: Any) -> None:
-    if type(value) is not Traced and not isinstance(
-        value, (np.ndarray, float, int, complex, np.generic)
-    ):
-        value = protocols.FUNCTION(np.asarray, (value,), {})
-    if is_known(x) and is_known(value) and _is_concrete_index(index):
-        own_memory(x)[_numpy_index(index)] = unwrap(value)
-        return
-    check_storable(x, value, "The assignment x[...] = value")
-    if x._state is not None and x._state.flat:
-        value = _repeated(value, np.arange(x.size)[concrete_index(index)])
-    truths = without_truths(index)
-    if truths is not None:
-        _put(_part(x, truths[0]), truths[1], value)
-    elif not _rewrites_itself(x, index, value):
-        assign(x, _written(x, index, value))
-
-
-def concrete_index(index: Any) -> Any:
-    """An index whose traced parts are asked for their values."""
-    return tuple(map(concrete, index)) if isinstance(index, tuple) else concrete(index)
-
-
-def _repeated(value: Any, places: Any) -> Any:
-    """A value for so many places of x.flat, which begins again where it is too short."""
-    if np.ndim(value) == 0 or not np.size(value):
-        return value
-    flat = reshape_plain(value, (np.size(value),))
-    return flat[np.arange(np.size(places)).reshape(np.shape(places)) % np.size(value)]
-
-
-def _rewrites_itself(x: Traced, index: Any, value: Any) -> bool:
-    """Whether this is the second half of `x[i] += v`.
-
-    Which stores a view that was already written through.
-    """
-    state = value._state if type(value) is Traced else None
-    if state is None or state.base is not x or isinstance(index, (np.ndarray, Traced, list)):
-        return False
-    view = x[index]
-    return (
-        type(view) is Traced and not is_known(view) and not is_known(value) and _same(view, value)
-    )
-
-
-def _same(one: Traced, other: Traced) -> bool:
-    first, second = (one._trace, one._slot), (other._trace, other._slot)
-    if first == second:
-        return True
-    # A slice taken just now of the base that the view was written into: its record names the view's
-    # own value.
-    trace = one._trace
-    if trace is None or trace is not other._trace:
-        return False
-    trace._find_owners()
-    head, *operands = trace.records[trace.owners[one._slot]]
-    if not isinstance(head, Operation) or head.primitive is not SLICE:
-        return False
-    owner = trace.owners[operands[0]]
-    if owner < 0:
-        return False
-    written = trace.records[owner]
-    maker = written[0]
-    return (
-        isinstance(maker, Operation)
-        and maker.primitive is UPDATE
-        and maker.params["index"] == head.params["index"]
-        and bool(written[2] == other._slot)
-    )
-
-
-def _written(x: Traced, index: Any, value: Any) -> Traced:
-    """x with the part that an index names replaced."""
-    mask = unwrap(index[0] if isinstance(index, tuple) and len(index) == 1 else index)
-    if getattr(mask, "dtype", None) == np.bool_ and mask.shape == x.shape and np.ndim(value) > 1:
-        raise TypeError(
-            "NumPy boolean array indexing assignment requires a 0 or 1-dimensional input, input "
-            f"has {np.ndim(value)} dimensions"
-        )
-    if getattr(mask, "dtype", None) == np.bool_ and mask.shape == x.shape and np.ndim(value) == 0:
-        # A scalar under a mask: whatever the mask holds, the result's shape is known.
-        cast = value.astype(x.dtype) if type(value) is Traced else x.dtype.type(value)
-        return apply(operation(SELECT), (mask, cast, x))  # type: ignore[no-any-return]
-    view = _slice_of(index, x.type)
-    if view is not None:
-        part = _fitted(value, view.shape, view.part)
-        return apply(view.put_operation, (x, part))  # type: ignore[no-any-return]
-    parsed = parse(index, x.shape)
-    source, arrays, axes = _prepared(x, parsed)
-    value = _gathered_value(value, source, arrays, parsed)
-    _check_bounds(parsed, x.shape)
-    whole = apply(operation(GATHER_SET), (source, value, *arrays))
-    whole = permute_plain(whole, tuple(int(axis) for axis in np.argsort(axes)))
-    if whole.shape == x.shape and all(
-        entry == (0, n, 1) for entry, n in zip(parsed.basic, x.shape, strict=True)
-    ):
-        return whole  # type: ignore[no-any-return]
-    return apply(operation(UPDATE, index=parsed.basic), (x, whole))  # type: ignore[no-any-return]
-
-
-def _gathered_value(value: Any, source: Any, arrays: list[Any], parsed: Parsed) -> Any:
-    """A value to be written through index arrays, its axes in the gather's order."""
-    if np.ndim(value) == 0:
-        return value
-    rank = arrays[0].ndim
-    target = arrays[0].shape + source.shape[len(arrays) :]
-    order = _result_order(len(target), rank, parsed.front)
-    result = tuple(target[axis] for axis in order)
-    value = _fitted(value, _inserted(result, parsed.new_axes), result)
-    if order == tuple(range(len(order))):
-        return value
-    wide = protocols.FUNCTION(np.broadcast_to, (value, result), {})
-    return permute_plain(wide, tuple(int(axis) for axis in np.argsort(order)))
-
-
-def _fitted(value: Any, shown: Shape, stored: Shape) -> Any:
-    """A value that broadcasts against the shape that an index shows.
-
-    As one that does against the shape stored.
-    """
-    shape = np.shape(value)
-    lead = len(shape) - len(shown)
-    if lead > 0 and all(length == 1 for length in shape[:lead]):  # NumPy drops leading ones here
-        shape = shape[lead:]
-        value = reshape_plain(value, shape)
-    try:
-        fits = np.broadcast_shapes(shape, shown) == shown
-    except ValueError:
-        fits = False
-    if not fits:
-        raise ShapeError(f"could not broadcast input array from shape {shape} into shape {shown}")
-    if shown == stored or np.ndim(value) == 0:
-        return value
-    wide = protocols.FUNCTION(np.broadcast_to, (value, shown), {})
-    return reshape_plain(wide, stored)
-
-
 protocols.GET = get
-protocols.SET = put

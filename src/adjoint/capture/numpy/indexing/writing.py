@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.errors import BoundsError, UnsupportedFunctionError
-from adjoint.capture.numpy.indexing.indexing import concrete_index, reshape_plain
+from adjoint.capture.numpy.indexing.assigning import concrete_index
+from adjoint.capture.numpy.indexing.indexing import reshape_plain
 from adjoint.capture.numpy.reducing.reduce import computed_in
 from adjoint.capture.numpy.shaping.shape import along, concatenate, moveaxis, ravelled, spread
 from adjoint.capture.numpy.table import (

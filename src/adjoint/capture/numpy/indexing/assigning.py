@@ -1,0 +1,216 @@
+"""Writing by index: `x[index] = value`."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from adjoint.base.arrays import Shape
+from adjoint.base.errors import ShapeError
+from adjoint.capture.numpy.indexing.indexing import (
+    Parsed,
+    check_bounds,
+    inserted,
+    is_concrete_index,
+    is_plain,
+    numpy_index,
+    parse,
+    part_of,
+    permute_plain,
+    prepared,
+    reshape_plain,
+    result_order,
+    slice_of,
+)
+from adjoint.capture.numpy.indexing.truths import without_truths
+from adjoint.capture.recording import protocols
+from adjoint.capture.recording.applying import apply, concrete
+from adjoint.capture.recording.trace import inside
+from adjoint.capture.recording.traced import Traced, from_slot, is_known, unwrap
+from adjoint.capture.recording.valued import writing
+from adjoint.capture.recording.views import assign, check_storable, own_memory
+from adjoint.primitives.gathering import GATHER_SET
+from adjoint.primitives.selection import SELECT
+from adjoint.primitives.slicing import SLICE, UPDATE
+from adjoint.program import Operation, operation
+
+
+def put(x: Traced, index: Any, value: Any) -> None:
+    """x[index] = value."""
+    if _put_at_once(x, index, value):
+        return
+    writing((x,), operator.setitem, _put, (x, index, value), {})
+
+
+def _put_at_once(x: Traced, index: Any, value: Any) -> bool:
+    """The usual case of `_put`, without its questions: a number into an array that is no view."""
+    if inside() or type(x._value) is not np.ndarray or not is_plain(index):
+        return False
+    state, kind, number = x._state, type(value), value
+    if state is not None and (state.base is not None or state.aliases):
+        return False
+    if kind is Traced:
+        number = value._value
+        if number is None or value._state is not None or value._trace is None:
+            return False
+    elif kind is not float or x._trace is None:
+        return False
+    trace = value._trace if kind is Traced else x._trace
+    if not trace.open or trace.lines is not None or x._trace not in (None, trace):
+        return False
+    type_ = x.type
+    view = slice_of(index, type_)
+    slot = value._slot if kind is Traced else trace.lift(value)
+    given = trace.types[slot]
+    weak = given.weak and given.dtype.kind == type_.dtype.kind == "f"
+    if view is None or given.ndim or not (weak or given.dtype == type_.dtype):
+        return False
+    base = x._slot if x._trace is not None else trace.lift(x._value)
+    new = apply(view.put_operation, (from_slot(trace, base), from_slot(trace, slot)))
+    x._value[index] = number
+    x._trace, x._slot = new._trace, new._slot
+    if state is not None:
+        state.version += 1
+    return True
+
+
+def _put(x: Traced, index: Any, value: Any) -> None:
+    if type(value) is not Traced and not isinstance(
+        value, (np.ndarray, float, int, complex, np.generic)
+    ):
+        value = protocols.FUNCTION(np.asarray, (value,), {})
+    if is_known(x) and is_known(value) and is_concrete_index(index):
+        own_memory(x)[numpy_index(index)] = unwrap(value)
+        return
+    check_storable(x, value, "The assignment x[...] = value")
+    if x._state is not None and x._state.flat:
+        value = _repeated(value, np.arange(x.size)[concrete_index(index)])
+    truths = without_truths(index)
+    if truths is not None:
+        _put(part_of(x, truths[0]), truths[1], value)
+    elif not _rewrites_itself(x, index, value):
+        assign(x, _written(x, index, value))
+
+
+def concrete_index(index: Any) -> Any:
+    """An index whose traced parts are asked for their values."""
+    return tuple(map(concrete, index)) if isinstance(index, tuple) else concrete(index)
+
+
+def _repeated(value: Any, places: Any) -> Any:
+    """A value for so many places of x.flat, which begins again where it is too short."""
+    if np.ndim(value) == 0 or not np.size(value):
+        return value
+    flat = reshape_plain(value, (np.size(value),))
+    return flat[np.arange(np.size(places)).reshape(np.shape(places)) % np.size(value)]
+
+
+def _rewrites_itself(x: Traced, index: Any, value: Any) -> bool:
+    """Whether this is the second half of `x[i] += v`.
+
+    Which stores a view that was already written through.
+    """
+    state = value._state if type(value) is Traced else None
+    if state is None or state.base is not x or isinstance(index, (np.ndarray, Traced, list)):
+        return False
+    view = x[index]
+    return (
+        type(view) is Traced and not is_known(view) and not is_known(value) and _same(view, value)
+    )
+
+
+def _same(one: Traced, other: Traced) -> bool:
+    first, second = (one._trace, one._slot), (other._trace, other._slot)
+    if first == second:
+        return True
+    # A slice taken just now of the base that the view was written into: its record names the view's
+    # own value.
+    trace = one._trace
+    if trace is None or trace is not other._trace:
+        return False
+    trace._find_owners()
+    head, *operands = trace.records[trace.owners[one._slot]]
+    if not isinstance(head, Operation) or head.primitive is not SLICE:
+        return False
+    owner = trace.owners[operands[0]]
+    if owner < 0:
+        return False
+    written = trace.records[owner]
+    maker = written[0]
+    return (
+        isinstance(maker, Operation)
+        and maker.primitive is UPDATE
+        and maker.params["index"] == head.params["index"]
+        and bool(written[2] == other._slot)
+    )
+
+
+def _written(x: Traced, index: Any, value: Any) -> Traced:
+    """x with the part that an index names replaced."""
+    mask = unwrap(index[0] if isinstance(index, tuple) and len(index) == 1 else index)
+    if getattr(mask, "dtype", None) == np.bool_ and mask.shape == x.shape and np.ndim(value) > 1:
+        raise TypeError(
+            "NumPy boolean array indexing assignment requires a 0 or 1-dimensional input, input "
+            f"has {np.ndim(value)} dimensions"
+        )
+    if getattr(mask, "dtype", None) == np.bool_ and mask.shape == x.shape and np.ndim(value) == 0:
+        # A scalar under a mask: whatever the mask holds, the result's shape is known.
+        cast = value.astype(x.dtype) if type(value) is Traced else x.dtype.type(value)
+        return apply(operation(SELECT), (mask, cast, x))  # type: ignore[no-any-return]
+    view = slice_of(index, x.type)
+    if view is not None:
+        part = _fitted(value, view.shape, view.part)
+        return apply(view.put_operation, (x, part))  # type: ignore[no-any-return]
+    parsed = parse(index, x.shape)
+    source, arrays, axes = prepared(x, parsed)
+    value = _gathered_value(value, source, arrays, parsed)
+    check_bounds(parsed, x.shape)
+    whole = apply(operation(GATHER_SET), (source, value, *arrays))
+    whole = permute_plain(whole, tuple(int(axis) for axis in np.argsort(axes)))
+    if whole.shape == x.shape and all(
+        entry == (0, n, 1) for entry, n in zip(parsed.basic, x.shape, strict=True)
+    ):
+        return whole  # type: ignore[no-any-return]
+    return apply(operation(UPDATE, index=parsed.basic), (x, whole))  # type: ignore[no-any-return]
+
+
+def _gathered_value(value: Any, source: Any, arrays: list[Any], parsed: Parsed) -> Any:
+    """A value to be written through index arrays, its axes in the gather's order."""
+    if np.ndim(value) == 0:
+        return value
+    rank = arrays[0].ndim
+    target = arrays[0].shape + source.shape[len(arrays) :]
+    order = result_order(len(target), rank, parsed.front)
+    result = tuple(target[axis] for axis in order)
+    value = _fitted(value, inserted(result, parsed.new_axes), result)
+    if order == tuple(range(len(order))):
+        return value
+    wide = protocols.FUNCTION(np.broadcast_to, (value, result), {})
+    return permute_plain(wide, tuple(int(axis) for axis in np.argsort(order)))
+
+
+def _fitted(value: Any, shown: Shape, stored: Shape) -> Any:
+    """A value that broadcasts against the shape that an index shows.
+
+    As one that does against the shape stored.
+    """
+    shape = np.shape(value)
+    lead = len(shape) - len(shown)
+    if lead > 0 and all(length == 1 for length in shape[:lead]):  # NumPy drops leading ones here
+        shape = shape[lead:]
+        value = reshape_plain(value, shape)
+    try:
+        fits = np.broadcast_shapes(shape, shown) == shown
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ShapeError(f"could not broadcast input array from shape {shape} into shape {shown}")
+    if shown == stored or np.ndim(value) == 0:
+        return value
+    wide = protocols.FUNCTION(np.broadcast_to, (value, shown), {})
+    return reshape_plain(wide, stored)
+
+
+protocols.SET = put
