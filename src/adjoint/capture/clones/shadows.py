@@ -240,7 +240,7 @@ def forget_changed() -> None:
 _EXACT = frozenset({("fractions", "Fraction"), ("decimal", "Decimal")})
 _shadows: dict[Any, Any] = {}
 _shadows[np.errstate] = ShadowErrstate
-_shadows[np.geterr] = lambda: as_set(np.geterr())
+_shadows[np.geterr] = as_set
 _shadows[np.vectorize] = numpy_mapping.Vectorize
 _shadows[np.r_] = Joined(np.r_, columns=False)
 _shadows[np.c_] = Joined(np.c_, columns=True)

@@ -104,7 +104,7 @@ def asked_not_zero(divisor: Traced) -> None:
     """Python's own numbers refuse to be divided by zero: a question, for a program that is kept."""
     trace = divisor._trace
     if trace is not None and trace.guards is not None and divisor._value is not None:
-        bool(divisor != 0)
+        bool(np.not_equal(divisor, 0))
 
 
 _DIVISIONS = frozenset({np.true_divide, np.floor_divide, np.remainder})

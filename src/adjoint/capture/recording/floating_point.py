@@ -49,8 +49,9 @@ class _Speaker:
         )
 
 
-def as_set(modes: dict[str, str]) -> dict[str, str]:
-    """The modes that `np.geterr` gives, as the user has set them."""
+def as_set() -> dict[str, str]:
+    """`np.geterr` in a clone: the modes as the user has set them."""
+    modes: Any = np.geterr()
     ours = isinstance(np.geterrcall(), _Speaker)
     return {kind: "warn" if ours and mode == "log" else mode for kind, mode in modes.items()}
 
@@ -59,7 +60,7 @@ def as_set(modes: dict[str, str]) -> dict[str, str]:
 def spoken(said: set[str], known: frozenset[str] = frozenset()) -> Iterator[None]:
     """Let what NumPy warns of be said at the user's line, and noted; but nothing that is known."""
     before = np.geterr()
-    heard = ("warn",)
+    heard: tuple[str, ...] = ("warn",)
     if before != _DEFAULT and isinstance(np.geterrcall(), _Speaker):  # in another capture
         heard = ("warn", "log")
     ours: Any = {kind: "log" for kind, mode in before.items() if mode in heard}

@@ -430,7 +430,7 @@ def depth() -> int:
 
 def inside() -> bool:
     """Whether it is this package that calls NumPy's functions, and not the user's code."""
-    stack = getattr(_state, "stack", None)
+    stack = captures()
     return bool(stack) and stack[-1].inside
 
 

@@ -58,6 +58,7 @@ def _put_at_once(x: Traced, index: Any, value: Any) -> bool:
     elif kind is not float or x._trace is None:
         return False
     trace = value._trace if kind is Traced else x._trace
+    assert trace is not None
     if not trace.open or trace.lines is not None or x._trace not in (None, trace):
         return False
     type_ = x.type

@@ -233,11 +233,13 @@ def inserted(shape: Shape, places: tuple[int, ...]) -> Shape:
 
 
 def is_concrete_index(index: Any) -> bool:
+    """Whether no part of an index is traced."""
     entries = index if isinstance(index, tuple) else (index,)
     return all(type(entry) is not Traced or is_known(entry) for entry in entries)
 
 
 def numpy_index(index: Any) -> Any:
+    """An index with known arrays as NumPy's."""
     return tuple(map(unwrap, index)) if isinstance(index, tuple) else unwrap(index)
 
 
@@ -324,6 +326,7 @@ def _get(x: Traced, index: Any) -> Any:
 
 
 def part_of(x: Traced, index: Any) -> Any:
+    """x[index], without its value."""
     if is_known(x) and is_concrete_index(index):
         array, plain = unwrap(x), numpy_index(index)
         result = array[plain]
