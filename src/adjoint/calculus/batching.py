@@ -14,6 +14,7 @@ from adjoint.base.errors import ArgumentError, ArgumentTypeError, ShapeError
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.leaves import refuse_covector_results
 from adjoint.capture import Traced, capture, traced_type
+from adjoint.capture.recording.valued import value_of
 from adjoint.pipeline import prepare, run, watch_all
 from adjoint.program import Program
 from adjoint.transforms import vmap as vmap_program
@@ -79,7 +80,9 @@ def vmap(function: Callable[..., Any], in_axes: Axes = 0, out_axes: int = 0) -> 
             ]
             return target(*pytrees.unflatten(treedef, whole), **kwargs)
 
-        captured = capture(function, call, single, known, active)
+        examples = {n: _example(leaf) for n, leaf in enumerate(moved) if size and n not in known}
+        witness = {n: example for n, example in examples.items() if example is not None}
+        captured = capture(function, call, single, known, active, witness=witness)
         refuse_covector_results(captured.treedef, "vmap")
         marks = tuple(axis is not None for axis in axes)
 
@@ -95,6 +98,12 @@ def vmap(function: Callable[..., Any], in_axes: Axes = 0, out_axes: int = 0) -> 
         return pytrees.unflatten(captured.treedef, results)
 
     return batched
+
+
+def _example(leaf: Any) -> Any:
+    """The first of a batch; None where its values are not there."""
+    value = value_of(leaf) if type(leaf) is Traced else leaf
+    return None if value is None else value[0]
 
 
 def _move(leaf: Any, source: int, destination: int) -> Any:

@@ -83,6 +83,7 @@ def capture(
     frozen: bool = False,
     guarded: bool = False,
     meaning: str | None = None,
+    witness: dict[int, Any] | None = None,
 ) -> Captured:
     """Run a function on traced inputs.
 
@@ -96,6 +97,7 @@ def capture(
     known = values if isinstance(values, dict) else dict(enumerate(values))
     trace = Trace(types, known, active)
     trace.meaning = meaning or trace.meaning
+    trace.witness = bool(witness)
     if lines:
         trace.lines = []
     if guarded:
@@ -112,7 +114,7 @@ def capture(
         kept = frozen or (outer is not None and outer.numbers is not None)
         # What is captured within a program that is kept is kept with it.
         trace.numbers = {} if kept else None
-        outputs, treedef = _run(trace, function, call)
+        outputs, treedef = _run(trace, function, call, witness or {})
         merged = trace.merge_numbers()
         outputs = tuple([merged.get(slot, slot) for slot in outputs]) if merged else outputs
     except AdjointError as error:
@@ -164,15 +166,19 @@ def _arguments(call: Any) -> tuple[Any, ...]:
     return tuple(getattr(owner, name, None) for name in ("args", "kwargs", "function"))
 
 
-def _run(trace: Trace, function: Any, call: Any) -> tuple[tuple[int, ...], Any]:
+def _run(
+    trace: Trace, function: Any, call: Any, witness: dict[int, Any]
+) -> tuple[tuple[int, ...], Any]:
     """The slots of a function's results, and their structure."""
     made = rebound(function)
     inputs = [
-        from_slot(trace, slot, own_copy(_value(trace.values.get(slot))))
+        from_slot(trace, slot, own_copy(_value(trace.values.get(slot, witness.get(slot)))))
         for slot in range(trace.input_count)
     ]
     trace.valued = all([each._value is not None for each in inputs])
-    trace.nested = any([type(each) is Traced for each in trace.values.values()])
+    outer = [each._trace for each in trace.values.values() if type(each) is Traced]
+    trace.nested = bool(outer)
+    trace.witness |= any([each is not None and each.witness for each in outer])
     with spoken(trace.said):
         result = call(made.call, inputs)
     for outer in captures():

@@ -150,7 +150,7 @@ def _restore(adopted: Adopted) -> None:
 def _value_of(traced: Traced) -> Any:
     trace = traced._trace
     assert trace is not None
-    if traced._value is not None and not trace.nested:
+    if traced._value is not None and not trace.nested and not trace.witness:
         return traced._value
     with np.errstate(all="ignore"):  # the program will warn when it runs
         value = trace.value(traced._slot, apply)

@@ -176,7 +176,8 @@ class _Search:
         if known is not None:
             return known[1]
         active = carries_derivative(traced) and not _is_input(traced)
-        value = traced._value
+        trace = traced._trace
+        value = None if trace is not None and trace.witness else traced._value
         given: Any = traced
         while type(given) is Traced and _is_input(given):
             given = given._trace.values.get(given._slot)  # type: ignore[union-attr]

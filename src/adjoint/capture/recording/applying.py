@@ -160,7 +160,7 @@ def computed(trace: Trace, slot: int) -> Any:
     Or from the inputs. It shares no memory with anything.
     """
     before = len(trace.values)
-    for args in trace.calls:
+    for args in () if trace.witness else trace.calls:
         for each in _traced_in(args):
             if each._trace is trace and each._value is not None:
                 trace.values.setdefault(each._slot, each._value)
@@ -196,7 +196,7 @@ def settle(value: Any) -> Any:
         if trace.open:
             return value
         protocols.SETTLED(value)
-        if value._value is not None and not trace.nested:
+        if value._value is not None and not trace.nested and not trace.witness:
             return wrap(value._value)
         value = trace.value(value._slot, apply)
     return value
@@ -205,10 +205,10 @@ def settle(value: Any) -> Any:
 def peek(value: Any) -> Any:
     """The concrete value, for capture's own use: the program does not come to depend on it."""
     while type(value) is Traced and not is_known(value):
-        if value._value is not None:
-            return value._value
         trace = value._trace
         assert trace is not None
+        if value._value is not None and not trace.witness:
+            return value._value
         value = computed(trace, value._slot)
     return unwrap(value)
 
@@ -222,6 +222,8 @@ def concrete(value: Any, kind: str = WHOLE) -> Any:
         return unwrap(value)
     trace = value._trace
     assert trace is not None
+    if trace.witness:
+        return _concrete_in_all(value, kind)
     if not trace.nested and (value._value is not None or trace.calls):
         answer = computed(trace, value._slot) if value._value is None else value._value
         if trace.guards is None or trace.asked:
@@ -239,7 +241,7 @@ def concrete(value: Any, kind: str = WHOLE) -> Any:
 def _concrete_in_all(value: Any, kind: str) -> Any:
     """The same where the value depends on outer captures too, each of which notes the question."""
     met: list[tuple[Trace, int, int]] = []
-    answer = value._value
+    answer = None if value._trace.witness else value._value
     while type(value) is Traced:
         if is_known(value):
             value = unwrap(value)
@@ -249,7 +251,7 @@ def _concrete_in_all(value: Any, kind: str) -> Any:
         if trace.guards is not None and not trace.asked:
             met.append((trace, len(trace.records), value._slot))
         trace.asked = True  # for good if it cannot be computed
-        if value._value is not None and not trace.nested:
+        if value._value is not None and not trace.nested and not trace.witness:
             value = value._value
             break
         with np.errstate(all="ignore"):  # the program will warn when it runs

@@ -70,7 +70,8 @@ class Trace:
     by number, that are not to warn. meaning: what an input without a value stands for, as an error
     puts it. failed: those of a function that
     raised an error, which the user's code caught: they are no part of the program. valued: whether
-    all inputs have values, so that NumPy computes each result beside its record. nested: whether
+    all inputs have values, so that NumPy computes each result beside its record. witness: whether
+    some of these are examples of many, which answer no questions. nested: whether
     it depends on values that an outer capture traces. inside: whether a function of NumPy's is
     being recorded, and it is this package that computes. calls: the arguments of such functions.
     refusal: the first error of ours that the user's code met. said: what NumPy has warned of.
@@ -108,6 +109,7 @@ class Trace:
         "types",
         "valued",
         "values",
+        "witness",
     )
 
     def __init__(
@@ -121,6 +123,7 @@ class Trace:
         self.values: dict[int, Any] = values
         self.input_count = len(types)
         self.valued = False
+        self.witness = False
         self.nested = False
         self.inside = False
         self.calls: list[Any] = []
