@@ -197,5 +197,9 @@ class ManyPathsWarning(UserWarning):
     """`jit` has met more paths through a function than it keeps, and captures it at every call."""
 
 
+class QuestionsAloneWarning(UserWarning):
+    """A result depends on an argument through questions alone, so that its derivative is zero."""
+
+
 class StaleValueWarning(UserWarning):
     """A value that an earlier call derived from its arguments is used as a constant in this one."""

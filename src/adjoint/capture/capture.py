@@ -18,6 +18,7 @@ from adjoint.capture.clones.shadows import forget_changed
 from adjoint.capture.facts.remains import give_values
 from adjoint.capture.recording.applying import settle, slot_in
 from adjoint.capture.recording.floating_point import spoken
+from adjoint.capture.recording.questioned import warn_of_questions_alone
 from adjoint.capture.recording.trace import Trace, captures, check_plain, current, enter, leave
 from adjoint.capture.recording.traced import Traced, count_known, from_slot
 from adjoint.capture.recording.valued import value_of
@@ -115,6 +116,7 @@ def capture(
         # What is captured within a program that is kept is kept with it.
         trace.numbers = {} if kept else None
         outputs, treedef = _run(trace, function, call, witness or {})
+        warn_of_questions_alone(trace, outputs)
         merged = trace.merge_numbers()
         outputs = tuple([merged.get(slot, slot) for slot in outputs]) if merged else outputs
     except AdjointError as error:

@@ -187,4 +187,5 @@ BUILTINS: dict[str, Any] = {
     "complex": stand_in(builtins.complex),
     "isinstance": is_instance,
     "issubclass": is_subclass,
+    "memoryview": refused_class(builtins.memoryview),
 }

@@ -70,9 +70,7 @@ def call_traced(function: Any, args: Any, kwargs: Any) -> Any:
     """A NumPy function on arguments of which some are traced, and not known."""
     ours = FUNCTIONS.get(function)
     if ours is None:
-        refusal_ = refused(function)
-        refuse(refusal_)
-        raise refusal_
+        raise refused(function)
     if function in USER_LEVEL:
         with refusing(AdjointError), recording_for(args, kwargs):
             return ours(*args, **kwargs)
@@ -138,13 +136,15 @@ def refused(function: Any) -> UnsupportedFunctionError:
     """The error for a function that takes no traced arrays, with the reason where one is known."""
     reason = refusal(function)
     if reason is not None:
-        return UnsupportedFunctionError(
-            f"{full_name(function)} is not for traced arrays: {reason}."
+        text = f"{full_name(function)} is not for traced arrays: {reason}."
+    else:
+        text = (
+            f"{full_name(function)} is not supported on traced arrays yet. Write it with functions "
+            "that are, or give its derivative with ad.primitive."
         )
-    return UnsupportedFunctionError(
-        f"{full_name(function)} is not supported on traced arrays yet. Write it with functions "
-        "that are, or give its derivative with ad.primitive."
-    )
+    error = UnsupportedFunctionError(text)
+    refuse(error)
+    return error
 
 
 def _call_known(function: Any, args: Any, kwargs: Any) -> Any:

@@ -5,6 +5,7 @@ And the ways back from a traced array to a number: settled, peeked at, or asked 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -226,6 +227,9 @@ def concrete(value: Any, kind: str = WHOLE) -> Any:
         return _concrete_in_all(value, kind)
     if not trace.nested and (value._value is not None or trace.calls):
         answer = computed(trace, value._slot) if value._value is None else value._value
+        if value._slot not in trace.questions:
+            frame = sys._getframe(2)
+            trace.questions[value._slot] = (frame.f_code, frame.f_lasti)
         if trace.guards is None or trace.asked:
             trace.asked = True
         else:

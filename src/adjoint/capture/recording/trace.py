@@ -75,6 +75,7 @@ class Trace:
     it depends on values that an outer capture traces. inside: whether a function of NumPy's is
     being recorded, and it is this package that computes. calls: the arguments of such functions.
     refusal: the first error of ours that the user's code met. said: what NumPy has warned of.
+    questions: the slots whose values were asked for, with the code that asked, and where in it.
     effects: why the capture cannot stand for a later call, each with the user's line. entered: the
     code that was entered through objects. survivors: whether traced values outlived a capture
     within this one.
@@ -100,6 +101,7 @@ class Trace:
         "open",
         "owners",
         "placed",
+        "questions",
         "quiet",
         "records",
         "refusal",
@@ -129,6 +131,7 @@ class Trace:
         self.calls: list[Any] = []
         self.refusal: Exception | None = None
         self.said: set[str] = set()
+        self.questions: dict[int, Any] = {}
         self.level = 0
         self.open = True
         self.asked = False

@@ -1,0 +1,59 @@
+"""Results that depend on an argument through questions alone.
+
+Bisection written by hand halves an interval as `f(middle) > 0` says. The middle is made of the ends
+of the interval, and the argument decides which half is next, but no number that comes of it is in
+the result: its derivative along the branch that was taken is zero, and seldom what was meant.
+"""
+
+from __future__ import annotations
+
+import linecache
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from adjoint.base.errors import QuestionsAloneWarning
+from adjoint.capture.recording.escape import carries_derivative
+from adjoint.capture.recording.trace import Trace
+from adjoint.program import Operation
+
+
+def warn_of_questions_alone(trace: Trace, outputs: Sequence[int]) -> None:
+    """Warn if questions that depend on active inputs decide results that do not."""
+    results = [slot for slot in outputs if trace.types[slot].inexact]
+    if not trace.questions or not results or not any(trace.active):
+        return
+    depends = _depending_on_active(trace)
+    places = [place for slot, place in trace.questions.items() if depends[slot]]
+    if not places or any(depends[slot] for slot in results):
+        return
+    code, instruction = places[-1]
+    line = next((line for start, end, line in code.co_lines() if start <= instruction < end), None)
+    where = f"{code.co_filename}:{line}"
+    text = linecache.getline(code.co_filename, line or 0).strip()
+    message = (
+        "The result depends on what is differentiated through questions alone (`if`, `while`, "
+        f"int(), an index), the last at {where}{': ' if text else ''}{text}. Its derivative along "
+        "the branch that was taken is zero. For the solution of an equation use ad.implicit.root, "
+        "or end with a step of Newton's method; if zero is meant, write ad.stop_gradient(x)."
+    )
+    warnings.warn_explicit(
+        message, QuestionsAloneWarning, code.co_filename, line or 0, registry=_shown
+    )
+
+
+_shown: dict[Any, Any] = {}  # so that a line is named once, as Python does by itself
+
+
+def _depending_on_active(trace: Trace) -> list[bool]:
+    """For each slot, whether it follows from an active input, by whatever operations."""
+    depends = list(trace.active)
+    for head, *slots in trace.records:
+        moved = any(depends[slot] for slot in slots)
+        count = 1
+        if isinstance(head, Operation):
+            count = len(head.infer(tuple([trace.types[slot] for slot in slots])))
+        elif not slots:  # a constant: maybe of an outer capture, which knows of its own
+            moved = carries_derivative(trace.values.get(len(depends)))
+        depends.extend([moved] * count)
+    return depends
