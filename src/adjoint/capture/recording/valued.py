@@ -31,6 +31,7 @@ from adjoint.capture.recording.traced import (
 from adjoint.primitives.conversion import CAST, PYTHON_NUMBER
 from adjoint.program import operation
 
+_PLAIN: Final = frozenset({np.ndarray, np.memmap})
 _PYTHON: Final = frozenset({float, int, complex, bool})
 Function = Callable[..., Any]
 
@@ -273,6 +274,9 @@ def refuse(error: Exception) -> None:
 def agreed(expected: Any, result: Any, args: Sequence[Any]) -> Any:
     """Our result with NumPy's as its value; refused where they are of different types."""
     kind = type(result)
+    first = args[0] if args else None
+    if type(expected) is np.ndarray and type(first) is Traced and first._value is expected:
+        return first  # NumPy gives back what it was given
     if kind is Traced and result._state is None and result._value is None:
         type_, trace = type(expected), result._trace
         if trace is not None and (
@@ -325,6 +329,8 @@ def _of_type(expected: Any, result: Traced) -> Traced:
         return result
     if getattr(expected, "shape", None) != type_.shape or expected.dtype != type_.dtype:
         raise _differs(expected, result)
+    if isinstance(expected, np.ndarray) and type(expected) not in _PLAIN:
+        raise _differs(expected, result)  # a class with rules of its own
     if type_.weak:
         result = apply_one(operation(CAST, dtype=type_.dtype), result)
     return result
@@ -355,7 +361,8 @@ def _differs(expected: Any, result: Any) -> AdjointError:
     found = f"traced {result.type}" if type(result) is Traced else type(result).__name__
     dtype, shape = getattr(expected, "dtype", type(expected).__name__), np.shape(expected)
     return UnsupportedFunctionError(
-        f"NumPy gives an array of dtype {dtype} and shape {shape} here, and its record would be a "
+        f"NumPy gives a {type(expected).__name__} of dtype {dtype} and shape {shape} here, and its "
+        "record would be a "
         f"{found}. Write this operation in another way, or give it as a function of its own with "
         "ad.primitive."
     )
