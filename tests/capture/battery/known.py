@@ -159,20 +159,20 @@ WRONG = _by_way(
             """,
         ),
         (
-            "kept anew forward jitted",
-            """
-            arguments.strides cells.a_cache_that_is_cleared hidden.order_by_max
-            hidden.an_object_behind_a_module repeated.a_workspace
-            settings.errstate_that_is_asked_for settings.seterr_by_the_function
-            """,
-        ),
-        (
             "grad jvp jit jit_grad nested",
             """
             more_checks.banded_system_of_other_lengths
             more_checks.caught_banded_system_of_other_lengths numbers.float_as_an_index_raises
             numbers.range_of_a_float_raises numbers.index_of_operator_raises
             scalars.array_protocol_is_looked_for
+            """,
+        ),
+        (
+            "kept anew forward jitted",
+            """
+            arguments.strides cells.a_cache_that_is_cleared hidden.order_by_max
+            hidden.an_object_behind_a_module settings.errstate_that_is_asked_for
+            settings.seterr_by_the_function
             """,
         ),
         (
@@ -225,6 +225,12 @@ WRONG = _by_way(
             closures.partial_with_other_keywords
             """,
         ),
+        (
+            "kept jitted",
+            """
+            repeated.a_workspace
+            """,
+        ),
         ("ownership", "what_is_kept_is_not_changed_by_later_calls"),
     )
 )
@@ -237,8 +243,8 @@ REFUSED: dict[str, int] = {
     "vmap": 355,
     "nested": 41,
     "kept": 6,
-    "anew": 9,
-    "forward": 6,
+    "anew": 8,
+    "forward": 5,
     "jitted": 10,
 }
 
