@@ -21,13 +21,11 @@ def main() -> int:
     options = parser.parse_args()
     began, failed = time.process_time(), False
     for kind, (table, module) in TABLES.items():
-        names = [name for name in table if options.only in name]
         for mode in module.MODES:
             if options.mode not in ("", mode):
                 continue
             found = defaultdict(list)
-            if kind == "program":
-                names = [n for n in table if options.only in n and mode in table[n].ways]
+            names = [name for name in table if options.only in name and mode in table[name].ways]
             with ad.config(native=False, debug=True):
                 for name in names:
                     try:

@@ -27,7 +27,9 @@ def _alone(call: Callable[..., Any]) -> None:
     def program_of_the_call(x: Any) -> Any:
         return call(x)
 
-    _add(program_of_the_call, call, "")
+    program_of_the_call.__name__ = call.__name__.strip("_")
+    program_of_the_call.__module__ = call.__module__
+    program(POINT, ways=("grad", "jit", "vmap"))(program_of_the_call)
 
 
 def _caught(call: Callable[..., Any]) -> None:
@@ -47,11 +49,8 @@ def _caught(call: Callable[..., Any]) -> None:
         except ZeroDivisionError:
             return np.sum(x) * 6
 
-    _add(program_that_catches, call, "caught_")
-
-
-def _add(function: Callable[..., Any], call: Callable[..., Any], before: str) -> None:
-    function.__name__ = before + call.__name__.strip("_")
-    function.__module__ = call.__module__
-    # Where it fails at the point alone, there is no derivative.
-    program(POINT, smooth=0 if "cancel" in call.__name__ else 2)(function)
+    program_that_catches.__name__ = "caught_" + call.__name__.strip("_")
+    program_that_catches.__module__ = call.__module__
+    smooth = 0 if "cancel" in call.__name__ else 2  # it fails at the point alone
+    ways = ("grad", "jvp", "jit", "vmap", "nested")
+    program(POINT, smooth=smooth, ways=ways)(program_that_catches)

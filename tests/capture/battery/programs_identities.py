@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 
 import numpy as np
 
@@ -293,7 +294,9 @@ def a_view_as_a_subclass(x):
 
 @fresh(ROW)
 def a_matrix_multiplies_as_matrices():
-    data = np.matrix([[1.0, 2.0], [3.0, 4.0]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the name
+        data = np.matrix([[1.0, 2.0], [3.0, 4.0]])
     return lambda x: float((data * data)[0, 1]) * np.sum(x)
 
 

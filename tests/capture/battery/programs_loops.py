@@ -25,7 +25,7 @@ def a_name_bound_anew_now_and_then(x):
 @program(ROW)
 def a_previous_value_in_each_round(x):
     y, total = x, 0.0
-    for _ in range(300):
+    for _ in range(100):
         previous = y
         y = y * 0.97
         total = total + np.sum((y - previous) ** 2)
@@ -43,7 +43,7 @@ def two_values_that_swap(x):
 @program(ROW)
 def three_values_that_turn(x):
     a, b, c = x, x * 2, x * 3
-    for k in range(100):
+    for k in range(60):
         a, b, c = b, c, (a + 0.1 * k) / (1 + k)
     return np.sum(a + 2 * b + 3 * c)
 
@@ -67,7 +67,7 @@ def fibonacci_with_floats(x):
 @program(0.7)
 def a_coefficient_that_changes(x):
     y, rate = x, 1.0
-    for k in range(300):
+    for k in range(100):
         y = y + 0.01 * rate * np.cos(y)
         rate = rate * 0.99 if k % 3 else rate * 1.01
     return y
@@ -109,7 +109,7 @@ def in_place_in_a_loop(x):
 def a_buffer_that_is_shifted(x):
     y = np.zeros(5)
     y[:3] = x
-    for k in range(100):
+    for k in range(40):
         y[1:] = y[:-1].copy()
         y[0] = 0.5 * y[1] + 0.1 * y[-1] + 0.01 * k
     return np.sum(y**2)
@@ -281,7 +281,7 @@ def a_loop_with_windows(x):
 @program(0.7)
 def nested_loops_of_many_rounds(x):
     y = x
-    for k in range(20):
+    for k in range(8):
         for j in range(15):
             y = y + 0.001 * np.sin(y * (j + 1)) / (k + 1)
     return y
@@ -388,7 +388,7 @@ def a_median_filter(x):
 @program(0.7, native=True)
 def a_long_loop_of_few_floats(x):
     position, velocity = x, 0.0
-    for _ in range(1000):
+    for _ in range(350):
         velocity = velocity - 0.01 * position
         position = position + 0.01 * velocity
     return position

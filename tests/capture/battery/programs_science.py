@@ -66,7 +66,7 @@ def runge_kutta(k):
         return np.array([y[1], -k * y[0] - 0.1 * y[1] + np.sin(t)])
 
     y, t, h = np.array([1.0, 0.0]), 0.0, 0.05
-    for _ in range(20):
+    for _ in range(8):
         k1 = rhs(t, y)
         k2 = rhs(t + h / 2, y + h / 2 * k1)
         k3 = rhs(t + h / 2, y + h / 2 * k2)
@@ -147,7 +147,7 @@ def cholesky_by_hand(a):
 @program(np.array([[4.0, 1.0], [1.0, 3.0]]))
 def the_power_method(a):
     v = np.ones(2)
-    for _ in range(80):
+    for _ in range(40):
         v = a @ v
         v = v / np.linalg.norm(v)
     return v @ a @ v

@@ -52,6 +52,11 @@ class Sequence:
     single: bool
 
     @property
+    def ways(self) -> tuple[str, ...]:
+        """In which it is run: long ones are not run in those that are much alike."""
+        return ("kept", "jitted") if self.native else ("kept", "anew", "forward", "jitted")
+
+    @property
     def full_name(self) -> str:
         """With the theme."""
         return f"{self.theme}.{self.name}"

@@ -30,7 +30,7 @@ def cases(kind: str) -> list[Any]:
 
 def ways(name: str) -> Iterable[str]:
     """In which a program or a sequence is run."""
-    return PROGRAMS[name].ways if name in PROGRAMS else sequences.MODES
+    return PROGRAMS[name].ways if name in PROGRAMS else SEQUENCES[name].ways
 
 
 def names_of(kind: str, mode: str) -> list[str]:
