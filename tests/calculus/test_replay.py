@@ -474,6 +474,79 @@ def test_settings_of_numpy_and_of_this_package() -> None:
             ad.value_and_grad(divides)(zero)
 
 
+# --- errors ---------------------------------------------------------------------------------------
+
+
+def divided(x: Any) -> Any:
+    t = float(x[0])
+    try:
+        return x[1] / t + 5.0 // t
+    except ZeroDivisionError:
+        return 7 * x[1]
+
+
+def rooted(x: Any) -> Any:
+    try:
+        return math.sqrt(x[0]) * x[1]
+    except ValueError:
+        return 7 * x[1]
+
+
+def raised(x: Any) -> Any:
+    try:
+        return float(x[0]) ** 1000 * x[1]
+    except OverflowError:
+        return 7 * x[1]
+
+
+def solved(x: Any) -> Any:
+    try:
+        return np.linalg.solve(np.array([[x[0], 1.0], [1.0, 1.0]]), np.ones(2))[0] + x[1]
+    except np.linalg.LinAlgError:
+        return 7 * x[1]
+
+
+def picked(x: Any) -> Any:
+    try:
+        return x[int(x[0])] * x[1]
+    except IndexError:
+        return 7 * x[1]
+
+
+@pytest.mark.parametrize(
+    ("function", "points"),
+    [
+        (divided, (2.0, 3.0, 4.0, 5.0, 0.0, 2.0, 0.0)),
+        (divided, (0.0, 0.0, 0.0, 0.0, 2.0, 0.0)),
+        (rooted, (2.0, 3.0, 4.0, 5.0, -1.0, 2.0, -2.0)),
+        (raised, (1.0, 1.0, 1.0, 1.0, 1e10, 1.0)),
+        (solved, (2.0, 3.0, 4.0, 5.0, 1.0, 2.0)),
+        (picked, (0.0, 1.0, 0.0, 1.0, 5.0, 0.0)),
+    ],
+)
+def test_errors_that_the_function_handles(function: Any, points: tuple[float, ...]) -> None:
+    jitted = ad.jit(ad.value_and_grad(function))
+    for first in points:
+        x = np.array([first, 1.5])
+        for found in (ad.value_and_grad(function)(x), jitted(x)):
+            assert np.isclose(found[0], function(x))
+
+
+def test_errors_that_the_caller_handles() -> None:
+    def function(x: Any) -> Any:
+        return 1.0 / float(x[0]) * x[1]
+
+    jitted = ad.jit(ad.value_and_grad(function))
+    for first in (1.0, 2.0, 3.0, 4.0, 0.0, 1.0, 0.0):
+        x = np.array([first, 1.5])
+        for derive in (ad.value_and_grad(function), jitted):
+            if first:
+                assert derive(x)[0] == function(x)
+            else:
+                with pytest.raises(ZeroDivisionError):
+                    derive(x)
+
+
 # --- what is captured at every call ---------------------------------------------------------------
 
 

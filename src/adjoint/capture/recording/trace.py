@@ -441,6 +441,12 @@ def note_effect(effect: str) -> None:
         stack[0].effects.append((effect, user_line()))
 
 
+def is_guarded() -> bool:
+    """Whether the outermost capture keeps a program, for which questions are guards."""
+    stack = getattr(_state, "stack", None)
+    return bool(stack) and stack[0].guards is not None
+
+
 def note_entered(code: Any) -> None:
     """Note that code is entered that was found through an object."""
     stack = getattr(_state, "stack", None)
