@@ -480,7 +480,7 @@ def test_settings_of_numpy_and_of_this_package() -> None:
 def divided(x: Any) -> Any:
     t = float(x[0])
     try:
-        return x[1] / t + 5.0 // t
+        return (1.0 / t + 5.0 // t) * x[1]
     except ZeroDivisionError:
         return 7 * x[1]
 

@@ -388,9 +388,9 @@ def _shadow_math(original: Callable[..., Any], ours: Callable[..., Any]) -> Call
             args = (list(args[0]), *args[1:])
         if any_traced(args):
             result = beside(original, recorded, args, kwargs)
-            if failing and type(result) is Traced and type(result._value) is float:
-                if is_guarded():
-                    bool(np.isfinite(result))  # where it is not, Python raises an error
+            number = type(result) is Traced and type(result._value) is float
+            if failing and number and is_guarded():
+                bool(np.isfinite(result))  # where it is not, Python raises an error
             return result
         return original(*map(unwrap_all, args), **kwargs)
 
