@@ -27,6 +27,7 @@ from adjoint.pipeline import prepare, run
 from adjoint.program import Program
 
 _LIMIT: Final = 32  # entries in a bucket
+_BYTES: Final = 1 << 26  # of arrays that the entries of a bucket compare with
 _LONGEST_WAIT: Final = 1024  # calls until facts are looked for again
 _STRAYS: Final = 4  # new paths in a row, after which a function is captured without keeping them
 STRAYED: Final = object()  # no results: the function is to be captured as if nothing were kept
@@ -121,7 +122,12 @@ class Bucket:
         if found.path is None or found.survey is None:
             return found.results, None
         entry = Entry(self, found.path, found.survey, call)
-        self.entries = [entry, *self.entries[: _LIMIT - 1]]
+        kept, size = [entry], entry.bytes
+        for each in self.entries[: _LIMIT - 1]:
+            size += each.bytes
+            if size <= _BYTES:
+                kept.append(each)
+        self.entries = kept
         return found.results, entry
 
 
@@ -138,6 +144,7 @@ class Entry:
         self.tree = Tree(path) if path.guards else None
         self.check = survey.check
         self.facts = survey.facts
+        self.bytes = survey.bytes
         self._survey = survey
         self._short: Check | None = None
         self.mode = _mode()

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 Check = Callable[[Any, tuple[Any, ...], dict[str, Any]], "int | None"]
-_LIMIT: Final = 10_000
+_LIMIT: Final = 3_000  # compiling more takes longer than most captures
 
 
 class TooManyFactsError(Exception):

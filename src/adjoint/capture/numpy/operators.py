@@ -99,7 +99,7 @@ def _binary(
 def asked_not_zero(divisor: Traced) -> None:
     """Python's own numbers refuse to be divided by zero: a question, for a program that is kept."""
     if divisor._value is not None and is_guarded():
-        bool(divisor != 0)
+        bool(np.not_equal(divisor, 0))
 
 
 _DIVISIONS = frozenset({np.true_divide, np.floor_divide, np.remainder})

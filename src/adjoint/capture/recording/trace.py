@@ -430,8 +430,8 @@ def depth() -> int:
 
 def inside() -> bool:
     """Whether it is this package that calls NumPy's functions, and not the user's code."""
-    stack = getattr(_state, "stack", None)
-    return bool(stack) and stack[-1].inside
+    stack: list[Trace] | None = getattr(_state, "stack", None)
+    return stack[-1].inside if stack else False
 
 
 def note_effect(effect: str) -> None:
@@ -443,8 +443,8 @@ def note_effect(effect: str) -> None:
 
 def is_guarded() -> bool:
     """Whether the outermost capture keeps a program, for which questions are guards."""
-    stack = getattr(_state, "stack", None)
-    return bool(stack) and stack[0].guards is not None
+    trace = outermost()
+    return trace is not None and trace.guards is not None
 
 
 def note_entered(code: Any) -> None:
