@@ -19,8 +19,8 @@ from adjoint.calculus.jit.paranoia import check_replay
 from adjoint.calculus.jit.paths import Difference, Path, Staged, Tree, following, turn_to
 from adjoint.calculus.jit.stages import cut
 from adjoint.capture import Captured, Traced, capture, current, is_known, unwrap
-from adjoint.capture.facts.survey import Hindrance, Survey, with_text
-from adjoint.capture.facts.writing import Check
+from adjoint.capture.facts.survey import Hindrance, Survey
+from adjoint.capture.facts.writing import Check, with_text
 from adjoint.capture.recording.guards import Guard
 from adjoint.executors.native.executor import Piece
 from adjoint.pipeline import prepare, run
