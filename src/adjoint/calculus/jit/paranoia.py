@@ -49,7 +49,7 @@ def check_replay(path: Path, target: Any, call: Call) -> None:
         and _forms(captured.key) == _forms(path.key)
         and captured.treedef == path.treedef
         and len(constants) == len(path.constants)
-        and all(map(_alike, constants, path.constants))
+        and (all(map(_alike, constants, path.constants)) or _equivalent(path, call, constants))
     ):
         return
     raise ProgramError(
@@ -67,6 +67,21 @@ def _forms(key: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _form(head: Any) -> Any:
     return head.primitive.name if isinstance(head, Operation) else head
+
+
+def _equivalent(path: Path, call: Call, constants: list[Any]) -> bool:
+    """Whether other constants give the same results, as what `np.empty` held before does."""
+    inputs = [unwrap(each) for each in call.arrays]
+    own, expected = path.constants, path.run(inputs, sure=True)
+    try:
+        path.constants = constants
+        found = path.run(inputs, sure=True)
+    finally:
+        path.constants = own
+    return all(
+        np.array_equal(one, other, equal_nan=np.asarray(one).dtype.kind in "fc")
+        for one, other in zip(found, expected, strict=True)
+    )
 
 
 def _alike(one: Any, other: Any) -> bool:
