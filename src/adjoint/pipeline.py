@@ -11,7 +11,6 @@ import linecache
 import threading
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from typing import Any, Final, NamedTuple, cast
 
 from numpy import errstate, vdot
@@ -27,7 +26,7 @@ from adjoint.base.errors import (
 from adjoint.base.forking import hold_over_forks
 from adjoint.base.settings import Settings, settings
 from adjoint.capture import Captured, Traced, apply, apply_beside, hush, is_known, unwrap
-from adjoint.capture.recording.floating_point import spoken
+from adjoint.capture.recording.floating_point import not_again
 from adjoint.capture.recording.valued import value_of
 from adjoint.executors import NativeExecutable, NativeExecutor, NumpyExecutor
 from adjoint.executors.native.executor import Piece
@@ -402,11 +401,6 @@ def prepare(
         made = _cache.put(key, compile_program(derived, watched, facts))
         _said.of = (made, captured.said) if captured.said else None
         return made
-
-
-def not_again(said: set[str]) -> Any:
-    """A context in which NumPy warns of nothing that was said in a capture."""
-    return spoken(set(), frozenset(said)) if said else nullcontext()
 
 
 # What capture has warned of, with the program that will compute the same again in this thread.

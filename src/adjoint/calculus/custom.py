@@ -28,7 +28,7 @@ from adjoint.calculus.custom_arguments import (
 )
 from adjoint.calculus.custom_rules import Rules, Signature, capture_rule, peek_all
 from adjoint.capture import Traced, apply, current, is_known, traced_type, unwrap, wrap
-from adjoint.capture.facts.kinds import IDENTICAL
+from adjoint.capture.facts.kinds import IDENTICAL, PARTS
 from adjoint.capture.recording.valued import attempting, value_of
 from adjoint.maps import LinearMap
 from adjoint.primitives.calls import LINEAR_CALL, LinearFunction
@@ -439,4 +439,6 @@ class _Linear:
 opaque.LINEAR = _Linear
 
 
+# The function itself is called when a program runs; its rules are part of the program.
 IDENTICAL[CustomFunction] = ("_rules",)
+PARTS[Rules] = ("forward", "push", "backward")

@@ -178,9 +178,9 @@ def _run(
         for slot in range(trace.input_count)
     ]
     trace.valued = all([each._value is not None for each in inputs])
-    outer = [each._trace for each in trace.values.values() if type(each) is Traced]
-    trace.nested = bool(outer)
-    trace.witness |= any([each is not None and each.witness for each in outer])
+    around = [each._trace for each in trace.values.values() if type(each) is Traced]
+    trace.nested = bool(around)
+    trace.witness |= any([each is not None and each.witness for each in around])
     with spoken(trace.said):
         result = call(made.call, inputs)
     for outer in captures():

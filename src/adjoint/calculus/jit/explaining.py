@@ -10,8 +10,8 @@ from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.jit.calls import Call
 from adjoint.calculus.jit.kept import capture_call
 from adjoint.capture import current
-from adjoint.capture.facts.survey import Hindrance, with_text
-from adjoint.capture.facts.writing import Fact
+from adjoint.capture.facts.survey import Hindrance
+from adjoint.capture.facts.writing import Fact, with_text
 
 _QUESTIONS = {
     "bool": "whether it is true",

@@ -19,7 +19,7 @@ from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.jit.calls import Call
 from adjoint.calculus.jit.kept import Bucket, Quick, capture_call
 from adjoint.capture.facts.kinds import PARTS
-from adjoint.capture.facts.survey import with_text
+from adjoint.capture.facts.writing import with_text
 from adjoint.capture.recording.trace import check_plain
 
 _PATHS: Final = 64

@@ -19,14 +19,16 @@ from adjoint.calculus.jit.paranoia import check_replay
 from adjoint.calculus.jit.paths import Difference, Path, Staged, Tree, following, turn_to
 from adjoint.calculus.jit.stages import cut
 from adjoint.capture import Captured, Traced, capture, current, is_known, unwrap
-from adjoint.capture.facts.survey import Hindrance, Survey, with_text
-from adjoint.capture.facts.writing import Check
+from adjoint.capture.facts.survey import Hindrance, Survey
+from adjoint.capture.facts.writing import Check, with_text
+from adjoint.capture.recording.floating_point import not_again
 from adjoint.capture.recording.guards import Guard
 from adjoint.executors.native.executor import Piece
 from adjoint.pipeline import not_again, prepare, run
 from adjoint.program import Program
 
 _LIMIT: Final = 32  # entries in a bucket
+_BYTES: Final = 1 << 26  # of arrays that the entries of a bucket compare with
 _LONGEST_WAIT: Final = 1024  # calls until facts are looked for again
 _STRAYS: Final = 4  # new paths in a row, after which a function is captured without keeping them
 STRAYED: Final = object()  # no results: the function is to be captured as if nothing were kept
@@ -121,7 +123,12 @@ class Bucket:
         if found.path is None or found.survey is None:
             return found.results, None
         entry = Entry(self, found.path, found.survey, call)
-        self.entries = [entry, *self.entries[: _LIMIT - 1]]
+        kept, size = [entry], entry.bytes
+        for each in self.entries[: _LIMIT - 1]:
+            size += each.bytes
+            if size <= _BYTES:
+                kept.append(each)
+        self.entries = kept
         return found.results, entry
 
 
@@ -138,6 +145,7 @@ class Entry:
         self.tree = Tree(path) if path.guards else None
         self.check = survey.check
         self.facts = survey.facts
+        self.bytes = survey.bytes
         self._survey = survey
         self._short: Check | None = None
         self.mode = _mode()

@@ -37,6 +37,7 @@ def attempted(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     except Exception:
         if trace is not None:
             trace.asked = True  # the error is an answer that no guard can give
+            note_effect("it handles an error that depends on values")
         raise
     first = result[0] if isinstance(result, tuple) and result else result
     if trace is None or type(first) is not Traced or is_known(first):

@@ -58,7 +58,7 @@ class ShadowUfunc:
         if operand._state is not None or operand._value is None or inside():
             return protocols.UFUNC(self.__wrapped__, "__call__", (operand,), {})
         value = self.__wrapped__(operand._value)
-        assert self._bare is not None
+        assert self._bare is not None  # else it would not be asked
         result = apply_one(self._bare, operand)
         return agreed(value, result, ())
 

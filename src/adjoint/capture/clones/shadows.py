@@ -33,7 +33,7 @@ from adjoint.capture.numpy.ufuncs import COMPOSED
 from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import concrete
 from adjoint.capture.recording.floating_point import as_set
-from adjoint.capture.recording.trace import current, note_effect
+from adjoint.capture.recording.trace import current, is_guarded, note_effect
 from adjoint.capture.recording.traced import Traced, from_array
 from adjoint.capture.recording.valued import beside, recording_for, refusing
 from adjoint.capture.recording.views import copy_of
@@ -396,10 +396,9 @@ def _shadow_math(original: Callable[..., Any], ours: Callable[..., Any]) -> Call
             args = (list(args[0]), *args[1:])
         if any_traced(args):
             result = beside(original, recorded, args, kwargs)
-            if failing and type(result) is Traced and type(result._value) is float:
-                trace = current()
-                if trace is not None and trace.guards is not None:
-                    bool(np.isfinite(result))  # where it is not, Python raises an error
+            number = type(result) is Traced and type(result._value) is float
+            if failing and number and is_guarded():
+                bool(np.isfinite(result))  # where it is not, Python raises an error
             return result
         return original(*map(unwrap_all, args), **kwargs)
 

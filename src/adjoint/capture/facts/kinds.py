@@ -35,7 +35,7 @@ _BARE: Final = frozenset({"abc", "typing", "enum", "builtins", "typing_extension
 _ROOMS: Final = ("spaces", "maps", "tensors", "manifolds")
 # Which attributes of objects of this package are facts, where not all are or none.
 PARTS: dict[type, tuple[str, ...]] = {}
-# Of others, which attributes must be the same objects.
+# Of others, which must be the same objects, which attributes must be so too, and are facts.
 IDENTICAL: dict[type, tuple[str, ...]] = {}
 
 
@@ -105,6 +105,7 @@ class Surveying(ABC):
         self.writer.demand(f"{expression} is not {reference}()", where, "identity")
         for name in IDENTICAL.get(type(value), ()):
             self.exactly(getattr(value, name), f"{expression}.{name}", where, name.strip("_"))
+            self.visit(getattr(value, name), f"{expression}.{name}", where)
 
     def other(self, value: Any, expression: str, where: str, traced: bool) -> None:
         """A value of a kind that is not in the table."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import collections
 import types
 import warnings
+import weakref
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -23,7 +24,8 @@ from adjoint.capture.clones.rebinding import Rebound, is_users, is_users_module
 from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import peek
 from adjoint.capture.recording.escape import carries_derivative
-from adjoint.capture.recording.trace import Trace, outermost, user_line
+from adjoint.capture.recording.places import user_line
+from adjoint.capture.recording.trace import Trace, outermost
 from adjoint.capture.recording.traced import Traced, is_cell, unwrap
 
 _MOST: Final = 50_000  # objects that are looked through
@@ -47,6 +49,7 @@ class _Search:
         self.seen: dict[int, Any] = {}
         self.values: dict[int, tuple[Any, Any]] = {}
         self.count = 0
+        self.point: tuple[int, ...] | None = None
 
     def run(self) -> None:
         """Look through all that is waiting, and what is found there."""
@@ -190,7 +193,9 @@ class _Search:
         self.values[id(traced)] = (traced, value)
         self.count += 1
         if active:
-            remember(value, self.trace)
+            if self.point is None:
+                self.point = point_of(self.trace)
+            remember(value, self.point)
         return value
 
 
@@ -219,28 +224,35 @@ def _is_input(traced: Traced) -> bool:
 # --- values of earlier calls ----------------------------------------------------------------------
 
 
-def remember(value: Any, trace: Trace) -> None:
-    """Keep in mind that a value was derived from the arguments of a call."""
+def remember(value: Any, point: tuple[int, ...]) -> None:
+    """Keep in mind that a value was derived from the arguments of a call, which are `point`."""
     stale = protocols.STALE
     if len(stale) >= _REMEMBERED:
         stale.clear()
-    point = [trace.values.get(slot) for slot in range(trace.input_count)]
-    stale[id(value)] = (value, [_bits(each) for each in point])
+    key = id(value)
+    if isinstance(value, np.ndarray):  # which is not kept alive
+        stale[key] = (weakref.ref(value, lambda _: stale.pop(key, None)), point)
+    else:
+        stale[key] = (value, point)
 
 
-def _bits(value: Any) -> bytes:
-    return b"" if value is None else np.asarray(unwrap(value)).tobytes()
+def point_of(trace: Trace) -> tuple[int, ...]:
+    """What tells the arguments of a call from others."""
+    found = [trace.values.get(slot) for slot in range(trace.input_count)]
+    return tuple(
+        [0 if each is None else hash(np.asarray(unwrap(each)).tobytes()) for each in found]
+    )
 
 
 def warn_of_stale(value: Any) -> None:
     """Say that a value which an earlier call derived from its arguments is used as a constant."""
     trace = outermost()
-    kept, point = protocols.STALE[id(value)]
+    kept, point = protocols.STALE.get(id(value), (None, ()))
+    kept = kept() if isinstance(kept, weakref.ref) else kept
     if kept is not value or trace is None:
         return
-    here = [_bits(trace.values.get(slot)) for slot in range(trace.input_count)]
     what = "A value that an earlier call derived from its arguments is used as a constant"
-    if here == point:
+    if point_of(trace) == point:
         raise DroppedDerivativeError(
             f"{what}, at the same point, so that its derivative would be lost. If it is kept to "
             "save work, keep it within one call (functools.cache does, under capture), or write "

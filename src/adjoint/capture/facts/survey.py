@@ -14,7 +14,6 @@ generator of random numbers) makes the function one that cannot be replayed.
 from __future__ import annotations
 
 import builtins
-import linecache
 import sys
 import types
 from typing import Any, Final, NamedTuple
@@ -492,10 +491,3 @@ def _name(function: Any) -> str:
 
 def _never(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int | None:
     return 0
-
-
-def with_text(line: str) -> str:
-    """A place in the user's code, `file:line`, with the text of that line."""
-    path, _, number = line.rpartition(":")
-    text = linecache.getline(path, int(number)).strip() if number.isdigit() else ""
-    return f"{line}: {text}" if text else line

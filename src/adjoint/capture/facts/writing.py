@@ -7,6 +7,7 @@ program. The text of the function is our own; the values stand beside it.
 from __future__ import annotations
 
 import decimal
+import linecache
 import struct
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
@@ -14,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 Check = Callable[[Any, tuple[Any, ...], dict[str, Any]], "int | None"]
-_LIMIT: Final = 10_000
+_LIMIT: Final = 3_000  # compiling more takes longer than most captures
 
 
 class TooManyFactsError(Exception):
@@ -112,3 +113,10 @@ def same(one: Any, other: Any) -> bool:
 def distinct(*values: Any) -> bool:
     """Whether no two of these are one object."""
     return len(set(map(id, values))) == len(values)
+
+
+def with_text(line: str) -> str:
+    """A place in the user's code, `file:line`, with the text of that line."""
+    path, _, number = line.rpartition(":")
+    text = linecache.getline(path, int(number)).strip() if number.isdigit() else ""
+    return f"{line}: {text}" if text else line

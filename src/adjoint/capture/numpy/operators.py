@@ -14,6 +14,7 @@ import numpy as np
 from adjoint.capture.numpy.polynomials.series import Series, lifted
 from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import apply, apply_one
+from adjoint.capture.recording.trace import is_guarded
 from adjoint.capture.recording.traced import Traced, is_cell, synchronise
 from adjoint.capture.recording.valued import beside, writing
 from adjoint.capture.recording.views import copy_of
@@ -102,8 +103,7 @@ def _binary(
 
 def asked_not_zero(divisor: Traced) -> None:
     """Python's own numbers refuse to be divided by zero: a question, for a program that is kept."""
-    trace = divisor._trace
-    if trace is not None and trace.guards is not None and divisor._value is not None:
+    if divisor._value is not None and is_guarded():
         bool(np.not_equal(divisor, 0))
 
 
@@ -208,12 +208,19 @@ def _our_power(base: Any, exponent: Any) -> Any:
     return as_python(protocols.POWER(base, exponent), base, exponent)
 
 
+def _power_of(base: Any, exponent: Any) -> Any:
+    result = beside(pow, _our_power, (base, exponent), {})
+    if type(result) is Traced and type(result._value) is float and is_guarded():
+        bool(np.isfinite(result))  # where it is not, Python raises an error, or goes on in complex
+    return result
+
+
 def _pow(self: Traced, other: Any, modulus: Any = None) -> Any:
-    return NotImplemented if _refuses(other) else beside(pow, _our_power, (self, other), {})
+    return NotImplemented if _refuses(other) else _power_of(self, other)
 
 
 def _rpow(self: Traced, other: Any, modulus: Any = None) -> Any:
-    return NotImplemented if _refuses(other) else beside(pow, _our_power, (other, self), {})
+    return NotImplemented if _refuses(other) else _power_of(other, self)
 
 
 def _matmul(self: Traced, other: Any) -> Any:

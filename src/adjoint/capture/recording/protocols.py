@@ -39,6 +39,6 @@ REWRITTEN: Callable[..., Any] = _unset
 IS_USERS_FILE: Callable[[str], bool] = _unset
 PRODUCTS: dict[tuple[int, int], Any] = {}
 # Values that earlier captures derived from their arguments, by identity.
-STALE: dict[int, tuple[Any, list[bytes]]] = {}
+STALE: dict[int, tuple[Any, tuple[int, ...]]] = {}
 WARN_OF_STALE: Callable[[Any], None] = _unset
 METHODS: dict[str, Callable[..., Any]] = {}

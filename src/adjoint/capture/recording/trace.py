@@ -8,7 +8,6 @@ recorded by its type alone: its value is an input of the program.
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -19,6 +18,7 @@ from adjoint.base.arrays import ArrayType, array_type, type_of
 from adjoint.base.errors import DTypeError, ValueNeededError
 from adjoint.capture.recording import protocols
 from adjoint.capture.recording.guards import TEXT, WHOLE, Guard, guard_of
+from adjoint.capture.recording.places import user_line, user_place
 from adjoint.program import Builder, Literal, Operation, Program
 
 _SMALL: Final = 1 << 15  # bytes up to which arrays are compared by way of a copy
@@ -447,6 +447,12 @@ def note_effect(effect: str) -> None:
         stack[0].effects.append((effect, user_line()))
 
 
+def is_guarded() -> bool:
+    """Whether the outermost capture keeps a program, for which questions are guards."""
+    trace = outermost()
+    return trace is not None and trace.guards is not None
+
+
 def note_entered(code: Any) -> None:
     """Note that code is entered that was found through an object."""
     stack = getattr(_state, "stack", None)
@@ -467,31 +473,3 @@ def leave(trace: Trace) -> None:
     """End a capture."""
     trace.open = False
     _state.stack.pop()
-
-
-def user_place() -> tuple[int, int]:
-    """The instruction of the user's code that is being run: its code object, and where in it."""
-    frame: Any = sys._getframe(2)
-    while frame is not None:
-        code = frame.f_code
-        if id(code) not in _ours:
-            if not code.co_filename.startswith(_PACKAGE):
-                return id(code), frame.f_lasti
-            _ours[id(code)] = code
-        frame = frame.f_back
-    return 0, 0
-
-
-_ours: dict[int, Any] = {}  # the code of this package that was met, by identity
-
-
-def user_line() -> str:
-    """Where the user's code stands: the innermost frame outside this package and NumPy."""
-    frame: Any = sys._getframe(1)
-    while frame is not None:
-        name = frame.f_globals.get("__name__", "")  # of clones there is none
-        file = frame.f_code.co_filename
-        if not (name.startswith(("adjoint.", "numpy.")) or file.startswith(_PACKAGE)):
-            return f"{file}:{frame.f_lineno}"
-        frame = frame.f_back
-    return ""

@@ -20,7 +20,7 @@ import numpy as np
 from adjoint.base.errors import AdjointError, UnsupportedFunctionError
 from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import apply_one
-from adjoint.capture.recording.trace import captures, inside
+from adjoint.capture.recording.trace import captures, inside, note_effect
 from adjoint.capture.recording.traced import (
     Traced,
     from_slot,
@@ -97,7 +97,11 @@ def beside(theirs: Function, ours: Function, args: Sequence[Any], kwargs: dict[s
     except Unvalued:
         with refusing(), recording_for(args, kwargs):
             return ours(*args, **kwargs)
-    expected = theirs(*values, **named)
+    try:
+        expected = theirs(*values, **named)
+    except Exception:
+        note_effect("it goes on after an error that depends on values")
+        raise
     if len(stack) != 1:
         with refusing():
             with recording_for(args, kwargs):
