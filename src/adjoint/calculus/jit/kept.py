@@ -24,7 +24,7 @@ from adjoint.capture.facts.writing import Check, with_text
 from adjoint.capture.recording.floating_point import not_again
 from adjoint.capture.recording.guards import Guard
 from adjoint.executors.native.executor import Piece
-from adjoint.pipeline import not_again, prepare, run
+from adjoint.pipeline import prepare, run
 from adjoint.program import Program
 
 _LIMIT: Final = 32  # entries in a bucket
