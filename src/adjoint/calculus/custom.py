@@ -28,7 +28,9 @@ from adjoint.calculus.custom_arguments import (
 )
 from adjoint.calculus.custom_rules import Rules, Signature, capture_rule, peek_all
 from adjoint.capture import Traced, apply, current, is_known, traced_type, unwrap, wrap
+from adjoint.capture.clones.attempts import in_attempt
 from adjoint.capture.facts.kinds import IDENTICAL, PARTS
+from adjoint.capture.recording.trace import note_effect
 from adjoint.capture.recording.valued import attempting, value_of
 from adjoint.maps import LinearMap
 from adjoint.primitives.calls import LINEAR_CALL, LinearFunction
@@ -117,6 +119,8 @@ class CustomFunction:
         values = [value_of(each) if type(each) is Traced else each for each in operands]
         called = None
         if not any(value is None for value in values):  # so that its errors come here
+            if in_attempt():
+                note_effect(f"{self._name}, which may raise an error, is called inside of a `try`")
             called = run_function(self._name, self._function, arguments, values)
         signature = self._signature(arguments, operands, values, called)
         found = apply(operation(CUSTOM_CALL, call=signature.call), operands)

@@ -13,6 +13,7 @@ import numpy as np
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, type_of
 from adjoint.base.errors import AdjointError, ArgumentTypeError, DroppedDerivativeError
+from adjoint.base.settings import settings
 from adjoint.capture.clones.rebinding import is_users_file, rebound, store_globals
 from adjoint.capture.clones.shadows import forget_changed
 from adjoint.capture.facts.remains import give_values
@@ -22,6 +23,7 @@ from adjoint.capture.recording.questioned import warn_of_questions_alone
 from adjoint.capture.recording.trace import Trace, captures, check_plain, current, enter, leave
 from adjoint.capture.recording.traced import Traced, count_known, from_slot
 from adjoint.capture.recording.valued import value_of
+from adjoint.capture.recording.verified import check_values
 from adjoint.program import Program
 
 
@@ -187,10 +189,13 @@ def _run(
         outer.said |= trace.said
     if trace.refusal is not None:  # the user's code caught it, and went on
         raise trace.refusal
-    if type(result) is Traced and result._trace is trace and result._state is None:
-        return (result._slot,), None
-    leaves, treedef = pytrees.flatten(result)
-    return tuple([_output(trace, leaf) for leaf in leaves]), treedef
+    leaves, treedef = [result], None
+    if type(result) is not Traced:
+        leaves, treedef = pytrees.flatten(result)
+    outputs = tuple([_output(trace, leaf) for leaf in leaves])
+    if settings().debug:
+        check_values(trace, leaves, outputs)
+    return outputs, treedef
 
 
 def _output(trace: Trace, leaf: Any) -> int:

@@ -20,6 +20,7 @@ from adjoint.capture.recording.valued import beside, writing
 from adjoint.capture.recording.views import copy_of
 from adjoint.primitives import UFUNCS
 from adjoint.primitives.conversion import PYTHON_NUMBER
+from adjoint.program import Operation
 from adjoint.spaces.polynomials.bases import KINDS
 
 _new = Traced.__new__
@@ -66,16 +67,17 @@ def _binary(
         types.append(found[0])
         trace.records.append((op, self._slot, place))
         if pair[0].weak and pair[1].weak:
-            return weak_result(traced, other)
+            return _weak_result(traced, other, divides)
         return traced
 
-    def weak_result(traced: Any, divisor: Any) -> Any:
-        if divides and type(divisor) is Traced:
-            asked_not_zero(divisor)
-        value = traced._value
-        traced = python_number(traced)
-        traced._value = value
-        return traced
+    slowly, reflected = _rarely(ufunc, python, op)
+    return forward, reflected
+
+
+def _rarely(
+    ufunc: Any, python: Callable[[Any, Any], Any], op: Operation
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """An operator in the cases that `forward` leaves, and with the traced array on the right."""
 
     def ours(self: Any, other: Any) -> Any:
         return as_python(apply(op, (self, other)), self, other)
@@ -94,11 +96,20 @@ def _binary(
             return python(lifted(other), self) if _is_numpys(other) else NotImplemented
         if ufunc is np.multiply and protocols.IS_SPARSE(other):
             return protocols.STAR(other, self)
-        if divides and self.type.weak and type(other) in (int, float):
+        if ufunc in _DIVISIONS and self.type.weak and type(other) in (int, float):
             asked_not_zero(self)
         return beside(python, ours, (other, self), {})
 
-    return forward, reflected
+    return slowly, reflected
+
+
+def _weak_result(traced: Traced, divisor: Any, divides: bool) -> Any:
+    """The result of an operator on two of Python's own numbers."""
+    if divides and type(divisor) is Traced:
+        asked_not_zero(divisor)
+    number = python_number(traced)
+    number._value = traced._value
+    return number
 
 
 def asked_not_zero(divisor: Traced) -> None:

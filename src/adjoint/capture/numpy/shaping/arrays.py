@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.base.errors import UnsupportedFunctionError
+from adjoint.base.errors import AliasingError, UnsupportedFunctionError
 from adjoint.capture.numpy.indexing.indexing import reshape_plain
 from adjoint.capture.numpy.indexing.writing import cumprod
 from adjoint.capture.numpy.making.values import asarray, astype
@@ -33,7 +33,7 @@ from adjoint.capture.numpy.table import (
 )
 from adjoint.capture.recording.applying import concrete
 from adjoint.capture.recording.traced import Traced, is_known, unwrap
-from adjoint.capture.recording.views import copy_of, maybe_alias
+from adjoint.capture.recording.views import copy_of, maybe_alias, root_of
 
 # --- layout ---------------------------------------------------------------------------------------
 
@@ -212,6 +212,11 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
         raise UnsupportedFunctionError(
             "numpy.place would write traced values into an array that was made outside of the "
             "function. Make it inside, or copy it first: np.array(a)."
+        )
+    if type(vals) is Traced and root_of(vals) is root_of(arr):
+        raise AliasingError(
+            "numpy.place reads values from the array that it writes into, some of them after they "
+            "were written. Copy them first: np.place(a, mask, values.copy())."
         )
     mask, values = as_array(mask) != 0, ravelled(as_array(vals))
     if mask.size != arr.size:

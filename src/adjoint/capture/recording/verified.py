@@ -1,0 +1,52 @@
+"""Debug mode: what was recorded computes what NumPy computed beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from adjoint.base.errors import ProgramError
+from adjoint.capture.recording.applying import apply, peek
+from adjoint.capture.recording.trace import Trace
+from adjoint.capture.recording.traced import Traced
+from adjoint.program import Operation
+
+_LONGEST: Final = 1500  # records that are computed again
+# Relative to the largest entry: sums are ordered otherwise, and factors may cancel.
+_TOLERANCE: Final = {"f": 1e-5, "c": 1e-5}
+
+
+def check_values(trace: Trace, leaves: Sequence[Any], outputs: Sequence[int]) -> None:
+    """ProgramError unless the records give the values that NumPy gave."""
+    if not trace.valued or trace.witness or trace.nested or len(trace.records) > _LONGEST:
+        return
+    if any(isinstance(head, Operation) and _is_opaque(head) for head, *_ in trace.records):
+        return  # code of the user's, which may count its calls
+    for leaf, slot in zip(leaves, outputs, strict=True):
+        if type(leaf) is not Traced or leaf._value is None or leaf._trace is not trace:
+            continue
+        with np.errstate(all="ignore"):
+            found = np.asarray(peek(trace.value(slot, apply)))
+        expected = np.asarray(leaf._value)
+        if not _alike(found, expected):
+            raise ProgramError(
+                f"NumPy computed {expected!r}, and what was recorded gives {found!r}: a defect of "
+                "adjoint."
+            )
+
+
+def _is_opaque(op: Operation) -> bool:
+    return bool(op.primitive.opaque or op.primitive.name.startswith("custom"))
+
+
+def _alike(found: Any, expected: Any) -> bool:
+    if found.shape != expected.shape or found.dtype != expected.dtype:
+        return False
+    tolerance = _TOLERANCE.get(expected.dtype.kind, 0.0)
+    if expected.dtype.itemsize < 8 * (1 + (expected.dtype.kind == "c")):
+        tolerance = max(tolerance, 1e-2)
+    finite = np.isfinite(expected) if tolerance else np.zeros(expected.shape, bool)
+    scale = max(1.0, float(np.max(np.abs(expected), where=finite, initial=0.0)))
+    return bool(np.allclose(found, expected, tolerance, tolerance * scale, equal_nan=tolerance > 0))
