@@ -136,8 +136,18 @@ def type_of_value(*args: Any, **kwargs: Any) -> Any:
     return type(name, tuple(map(original_type, bases)), members, **kwargs)
 
 
+def is_exact(kind: type) -> bool:
+    """Whether it is a class of Python's exact numbers, which have no derivative."""
+    return (kind.__module__, kind.__name__) in _EXACT
+
+
+_EXACT: Final = frozenset({("fractions", "Fraction"), ("decimal", "Decimal")})
+
+
 def called_class(kind: type) -> Any:
     """What makes a value of a class in a clone: its stand-in, if there is one."""
+    if is_exact(kind) and kind not in _stand_ins:
+        refused_class(kind)
     return type_of_value if kind is type else _stand_ins.get(kind, kind)
 
 

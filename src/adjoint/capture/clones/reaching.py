@@ -120,6 +120,8 @@ def reached(value: Any) -> Any:
     kind = type(value)
     if kind in _INERT:
         return value
+    if kind is types.MethodDescriptorType and value.__objclass__ is np.ndarray:
+        return _of_any_array(value)
     if kind is types.FunctionType:
         return entered(clone(value)) if is_reached(value) else rebind(value)
     if kind is types.MethodType:

@@ -18,7 +18,7 @@ import numpy as np
 
 from adjoint.base.errors import AdjointError
 from adjoint.capture.clones.attempts import attempted
-from adjoint.capture.clones.classes import refused_class, stand_in
+from adjoint.capture.clones.classes import is_exact, refused_class, stand_in
 from adjoint.capture.clones.shadow_ufuncs import ShadowUfunc
 from adjoint.capture.facts.purity import member_effect
 from adjoint.capture.numpy.coverage import REFUSED
@@ -236,8 +236,6 @@ def forget_changed() -> None:
         _kept[:] = [each for each in _kept if each[2] in each[0]]
 
 
-# Python's exact numbers have no derivative.
-_EXACT = frozenset({("fractions", "Fraction"), ("decimal", "Decimal")})
 _shadows: dict[Any, Any] = {}
 _shadows[np.errstate] = ShadowErrstate
 _shadows[np.geterr] = as_set
@@ -271,7 +269,7 @@ def shadow_of(value: Any) -> Any:
         made: Any = ShadowModule(value) if entered else None
     elif value in _MAKERS:
         made = _MAKERS[value]
-    elif isinstance(value, type) and (value.__module__, value.__name__) in _EXACT:
+    elif isinstance(value, type) and is_exact(value):
         made = refused_class(value)
     elif isinstance(value, np.ufunc):
         made = ShadowUfunc(value) if value in UFUNCS or value in COMPOSED else None
