@@ -1,6 +1,6 @@
 """Floor 8: from a captured function to results, as one readable list, with the program cache.
 
-captured = capture(...)                     # floor 4, at every call
+captured = capture(...)                     # floor 4
 compiled = prepare(kind, captured, derive)  # looked up by structure; else derived, simplified
 results = run(compiled, arguments)          # executed; or recorded, under an outer capture
 """
@@ -32,7 +32,7 @@ from adjoint.executors import NativeExecutable, NativeExecutor, NumpyExecutor
 from adjoint.executors.native.executor import Piece
 from adjoint.executors.numpy import NumpyExecutable
 from adjoint.optimise import is_tape_length, lengthened, roll, simplify
-from adjoint.program import Literal, Program, Variable, all_equations, check_program
+from adjoint.program import Equation, Literal, Program, Variable, all_equations, check_program
 
 CACHE_LIMIT: Final = 1024
 _ENDLESS: Final = 8_000  # equations that take NumPy longer to write out than a loop costs for long
@@ -419,9 +419,15 @@ def compile_program(program: Program, watched: tuple[int, ...] = (), facts: Any 
 
 def watch_all(program: Program) -> tuple[int, ...]:
     """All outputs of a program in which derivatives occur, and none otherwise."""
-    if any(equation.primitive.name == "scale" for equation in all_equations(program)):
+    if any(map(_is_of_a_derivative, all_equations(program))):
         return tuple(range(len(program.outputs)))
     return ()
+
+
+def _is_of_a_derivative(equation: Equation) -> bool:
+    """Whether an equation multiplies a tangent, and maybe sums the products at once."""
+    name = equation.primitive.name
+    return name == "scale" or (name == "contract" and equation.derived)
 
 
 def _point_at_line(
@@ -442,12 +448,11 @@ def run(compiled: Compiled, arguments: Sequence[Any], tried: bool = False) -> Se
 
     tried: whether machine code has been given these arguments already, and had no results.
     """
-    said = getattr(_said, "of", None)
-    if said is not None:
+    known, said = getattr(_said, "of", None) or (None, set())
+    if known is compiled:
         _said.of = None
-        if said[0] is compiled:
-            with not_again(said[1]):
-                return run(compiled, arguments, tried)
+        with not_again(said):
+            return run(compiled, arguments, tried)
     results = None if tried else compiled.quickly(arguments)
     if results is not None:
         return results

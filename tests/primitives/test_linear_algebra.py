@@ -205,13 +205,13 @@ def test_an_inverse_beyond_its_limit_is_refused() -> None:
 
 
 def test_what_is_not_square_or_does_not_fit_is_named() -> None:
-    with pytest.raises(ad.errors.LinearAlgebraError, match=r"inv takes square matrices"):
+    with pytest.raises(np.linalg.LinAlgError, match=r"must be square"):
         ad.jit(np.linalg.inv)(np.ones((2, 3)))
-    with pytest.raises(ad.errors.ShapeError, match=r"as many rows"):
+    with pytest.raises(ValueError, match=r"mismatch"):
         ad.jit(np.linalg.solve)(GENERAL, np.ones((3, 2)))
-    with pytest.raises(ad.errors.DTypeError, match=r"float16 is unsupported"):
+    with pytest.raises(TypeError, match=r"float16 is unsupported"):
         ad.jit(np.linalg.inv)(np.eye(2, dtype=np.float16))
-    with pytest.raises(ad.errors.LinearAlgebraError, match=r"matrix_power takes square"):
+    with pytest.raises(np.linalg.LinAlgError, match=r"must be square"):
         ad.jit(lambda a: np.linalg.matrix_power(a, 2))(np.ones((2, 3)))
 
 

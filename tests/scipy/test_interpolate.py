@@ -155,7 +155,7 @@ def test_what_is_outside_and_what_is_refused() -> None:
         ad.grad(lambda t: interpolate.interp1d(X, Y)(t))(X[-1] + 1.0)
     with pytest.raises(ad.errors.UnsupportedFunctionError, match="Use CubicSpline"):
         ad.grad(lambda x: interpolate.make_interp_spline(x, Y)(T).sum())(X)
-    with pytest.raises(ad.errors.UnsupportedFunctionError, match="kind='cubik'"):
+    with pytest.raises(NotImplementedError, match="cubik"):
         ad.grad(lambda y: interpolate.interp1d(X, y, "cubik")(T).sum())(Y)
-    with pytest.raises(ad.errors.ShapeError, match="as many values"):
+    with pytest.raises(ValueError, match="length"):
         ad.grad(lambda y: interpolate.CubicSpline(X[:-1], y)(T).sum())(Y)

@@ -17,6 +17,8 @@ from typing import Any, Final
 import numpy as np
 
 _DEFAULT: Final = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
+_TOLD: Final = {"divide": "log", "over": "log", "invalid": "log"}
+_CALLED: Final = "a handler was called"
 _PREFIX: Final = "Warning: "
 _PACKAGE: Final = __file__.rpartition("capture")[0]
 _NUMPY: Final = np.__file__.rpartition("__init__")[0]
@@ -28,6 +30,13 @@ class _Speaker:
     def __init__(self, said: set[str], known: frozenset[str]) -> None:
         self.said = said
         self.known = known
+        self.users = np.geterrcall()
+
+    def __call__(self, kind: str, flag: int) -> None:
+        """Call what the user has set for that (`np.seterrcall`)."""
+        self.said.add(_CALLED)
+        if callable(self.users):
+            self.users(kind, flag)
 
     def write(self, text: str) -> None:
         """Warn at the user's line, unless that has been said."""
@@ -60,10 +69,7 @@ def as_set() -> dict[str, str]:
 def spoken(said: set[str], known: frozenset[str] = frozenset()) -> Iterator[None]:
     """Let what NumPy warns of be said at the user's line, and noted; but nothing that is known."""
     before = np.geterr()
-    heard: tuple[str, ...] = ("warn",)
-    if before != _DEFAULT and isinstance(np.geterrcall(), _Speaker):  # in another capture
-        heard = ("warn", "log")
-    ours: Any = {kind: "log" for kind, mode in before.items() if mode in heard}
+    ours = _modes(before, known)
     if not ours:
         yield
         return
@@ -76,6 +82,18 @@ def spoken(said: set[str], known: frozenset[str] = frozenset()) -> Iterator[None
             changed = {kind: mode for kind, mode in np.geterr().items() if mode != entered[kind]}
     if changed:  # by `np.seterr` in the user's code, whose effect lasts
         np.seterr(**changed)
+
+
+def _modes(before: Any, known: frozenset[str]) -> Any:
+    """The modes to be set: what warns is told to us, and so is what calls a handler."""
+    if before == _DEFAULT:
+        return _TOLD
+    nested = isinstance(np.geterrcall(), _Speaker)
+    if "log" in before.values() and not nested:
+        return {}  # to an object of the user's
+    told = {kind: "log" for kind, mode in before.items() if mode in ("warn", "log")}
+    calls = [kind for kind, mode in before.items() if mode == "call"]
+    return {**told, **dict.fromkeys(calls, "ignore" if _CALLED in known else "call")}
 
 
 def not_again(said: set[str]) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Final
 
-_PACKAGE: Final = __file__.rpartition("capture")[0]
+PACKAGE: Final = __file__.rpartition("capture")[0]
 
 
 def user_place() -> tuple[int, int]:
@@ -14,7 +14,7 @@ def user_place() -> tuple[int, int]:
     while frame is not None:
         code = frame.f_code
         if id(code) not in _ours:
-            if not code.co_filename.startswith(_PACKAGE):
+            if not code.co_filename.startswith(PACKAGE):
                 return id(code), frame.f_lasti
             _ours[id(code)] = code
         frame = frame.f_back
@@ -30,7 +30,7 @@ def user_line() -> str:
     while frame is not None:
         name = frame.f_globals.get("__name__", "")  # of clones there is none
         file = frame.f_code.co_filename
-        if not (name.startswith(("adjoint.", "numpy.")) or file.startswith(_PACKAGE)):
+        if not (name.startswith(("adjoint.", "numpy.")) or file.startswith(PACKAGE)):
             return f"{file}:{frame.f_lineno}"
         frame = frame.f_back
     return ""

@@ -85,8 +85,10 @@ def _stand_in(
 ) -> Callable[..., Any]:
     def stand_in(*args: Any, **kwargs: Any) -> Any:
         if ours is not None and is_traced(*args, *kwargs.values()):
-            if inside() or any(map(callable, (*args, *kwargs.values()))):
-                return _called(ours, place, args, kwargs)  # it calls the user's code: once
+            every = (*args, *kwargs.values())
+            if inside() or any(callable(x) or isinstance(x, SparseTraced) for x in every):
+                # What calls the user's code does so once, and our sparse matrices are not SciPy's.
+                return _called(ours, place, args, kwargs)
 
             def recorded(*args: Any, **kwargs: Any) -> Any:
                 return _called(ours, place, args, kwargs)
