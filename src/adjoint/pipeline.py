@@ -426,8 +426,7 @@ def watch_all(program: Program) -> tuple[int, ...]:
 
 def _is_of_a_derivative(equation: Equation) -> bool:
     """Whether an equation multiplies a tangent, and maybe sums the products at once."""
-    name = equation.primitive.name
-    return name == "scale" or (name == "contract" and equation.derived)
+    return equation.primitive.name in (("scale", "contract") if equation.derived else ("scale",))
 
 
 def _point_at_line(
