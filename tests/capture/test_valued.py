@@ -200,6 +200,23 @@ def test_questions_alone_are_said() -> None:
         assert ad.grad(lambda a: ad.stop_gradient(a) * 1.0 if a > 0 else a)(2.0) == 0.0
 
 
+def test_memoisation_by_hand_is_said() -> None:
+    class Model:
+        key: Any = None
+        features: Any = None
+
+        def loss(self, x: Any) -> Any:
+            if self.key is None or not np.array_equal(self.key, x):
+                self.key, self.features = x.copy(), np.tanh(x)
+            return np.sum(np.square(self.features))
+
+    model = Model()
+    assert np.all(ad.grad(model.loss)(X) > 0)
+    with pytest.raises(ad.errors.DroppedDerivativeError, match="earlier call"):
+        ad.grad(model.loss)(X)
+    assert np.all(ad.grad(model.loss)(X + 1.0) > 0)
+
+
 def test_errors_of_a_primitive_come_whether_it_was_seen_or_not() -> None:
     @ad.primitive
     def fragile(x: Any) -> Any:

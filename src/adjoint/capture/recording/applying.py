@@ -13,6 +13,7 @@ import numpy as np
 
 from adjoint.capture.recording import protocols
 from adjoint.capture.recording.guards import WHOLE
+from adjoint.capture.recording.places import PACKAGE
 from adjoint.capture.recording.trace import Trace, captures
 from adjoint.capture.recording.traced import (
     Traced,
@@ -228,8 +229,7 @@ def concrete(value: Any, kind: str = WHOLE) -> Any:
     if not trace.nested and (value._value is not None or trace.calls):
         answer = computed(trace, value._slot) if value._value is None else value._value
         if value._slot not in trace.questions:
-            frame = sys._getframe(2)
-            trace.questions[value._slot] = (frame.f_code, frame.f_lasti)
+            _note_question(trace, value._slot, sys._getframe(2))
         if trace.guards is None or trace.asked:
             trace.asked = True
         else:
@@ -240,6 +240,16 @@ def concrete(value: Any, kind: str = WHOLE) -> Any:
             each.asked = True
         return value._value
     return _concrete_in_all(value, kind)
+
+
+def _note_question(trace: Trace, slot: int, frame: Any) -> None:
+    """Note where the user's code asked for a value, or what of ours asked for a truth value."""
+    if frame.f_code.co_filename.startswith(PACKAGE):
+        if trace.types[slot].dtype.kind != "b":
+            return  # the length of np.arange(x), say, is no branch
+        while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+            frame = frame.f_back
+    trace.questions[slot] = (frame.f_code, frame.f_lasti)
 
 
 def _concrete_in_all(value: Any, kind: str) -> Any:

@@ -14,7 +14,6 @@ from typing import Any
 
 from adjoint.base.errors import QuestionsAloneWarning
 from adjoint.capture.recording.escape import carries_derivative
-from adjoint.capture.recording.places import PACKAGE
 from adjoint.capture.recording.trace import Trace
 from adjoint.program import Operation
 
@@ -25,11 +24,7 @@ def warn_of_questions_alone(trace: Trace, outputs: Sequence[int]) -> None:
     if not trace.questions or not results or not any(trace.active):
         return
     depends = _depending_on_active(trace)
-    places = [
-        place
-        for slot, place in trace.questions.items()
-        if depends[slot] and not place[0].co_filename.startswith(PACKAGE)
-    ]
+    places = [place for slot, place in trace.questions.items() if depends[slot]]
     if not places or any(depends[slot] for slot in results):
         return
     code, instruction = places[-1]
