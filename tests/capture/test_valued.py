@@ -212,7 +212,7 @@ def test_memoisation_by_hand_is_said() -> None:
 
     model = Model()
     assert np.all(ad.grad(model.loss)(X) > 0)
-    with pytest.raises(ad.errors.DroppedDerivativeError, match="earlier call"):
+    with pytest.warns(ad.errors.QuestionsAloneWarning, match="array_equal"):
         ad.grad(model.loss)(X)
     assert np.all(ad.grad(model.loss)(X + 1.0) > 0)
 

@@ -252,6 +252,17 @@ def _note_question(trace: Trace, slot: int, frame: Any) -> None:
     trace.questions[slot] = (frame.f_code, frame.f_lasti)
 
 
+def asked(value: Any) -> Any:
+    """The concrete value for a question of the user's, put by a function of NumPy's."""
+    answer = concrete(value)
+    if type(value) is Traced and value._trace is not None:
+        frame = sys._getframe(1)
+        while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+            frame = frame.f_back
+        value._trace.questions[value._slot] = (frame.f_code, frame.f_lasti)
+    return answer
+
+
 def _concrete_in_all(value: Any, kind: str) -> Any:
     """The same where the value depends on outer captures too, each of which notes the question."""
     met: list[tuple[Trace, int, int]] = []

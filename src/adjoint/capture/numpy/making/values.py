@@ -19,7 +19,7 @@ from adjoint.capture.numpy.table import (
     perform,
     stored,
 )
-from adjoint.capture.recording.applying import concrete
+from adjoint.capture.recording.applying import asked, concrete
 from adjoint.capture.recording.traced import Traced, from_array, is_known, unwrap
 from adjoint.capture.recording.views import as_cell, copy_of, maybe_alias, overwrite
 from adjoint.primitives.conversion import CAST
@@ -422,19 +422,13 @@ def allclose(
     a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> bool:
     """Returns True if two arrays are element-wise equal within a tolerance."""
-    return bool(np.all(isclose(a, b, rtol, atol, equal_nan)))
+    return bool(np.allclose(asked(a), asked(b), rtol, atol, equal_nan))
 
 
 @implements(np.array_equal)
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
     """True if two arrays have the same shape and elements, False otherwise."""
-    a1, a2 = as_array(a1), as_array(a2)
-    if a1.shape != a2.shape:
-        return False
-    same = a1 == a2
-    if equal_nan:
-        same = same | (np.isnan(a1) & np.isnan(a2))
-    return bool(np.all(same))
+    return bool(np.array_equal(asked(a1), asked(a2), equal_nan))
 
 
 @implements(np.copyto)
