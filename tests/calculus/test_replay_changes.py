@@ -278,3 +278,17 @@ def test_settings_of_numpy_and_of_this_package() -> None:
             assert ad.value_and_grad(divides)(zero)[0] == np.inf
         with np.errstate(all="raise"), pytest.raises(FloatingPointError):
             ad.value_and_grad(divides)(zero)
+
+
+def test_data_that_are_asked_whether_they_are_one_are_no_inputs() -> None:
+    first, second = np.ones(3), np.ones(3)
+
+    def function(x: Any) -> Any:
+        return np.sum(x**2) if first is second else np.sum(x) * first[0]
+
+    for number in (1.0, 2.0, 3.0, 3.0, 3.0, 3.0):  # changed, so that they might become inputs
+        first, second = np.full(3, number), np.full(3, number)
+        np.testing.assert_array_equal(ad.grad(function)(X), np.full(3, number))
+    second = first
+    for _ in range(3):
+        np.testing.assert_array_equal(ad.grad(function)(X), 2 * X)

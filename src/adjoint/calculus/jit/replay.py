@@ -23,7 +23,7 @@ from adjoint.base.forking import hold_over_forks
 from adjoint.base.settings import settings
 from adjoint.calculus.jit.calls import Call
 from adjoint.calculus.jit.kept import STRAYED, Bucket, Quick
-from adjoint.capture.bytecode.code import facts_of
+from adjoint.capture.bytecode.code import facts_of, reads_of
 from adjoint.capture.clones.rebinding import is_ours
 from adjoint.capture.facts.survey import With, content_of
 from adjoint.capture.recording.trace import current
@@ -195,11 +195,13 @@ def _call(way: Way, root: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 def _widened(bucket: Bucket, call: Call) -> Call:
     """The call with more inputs, where data among the arguments or in the closure have changed."""
-    if not bucket.entries:
+    inner = call.inner
+    asks = type(inner) is types.FunctionType and reads_of(inner.__code__).identities
+    if not bucket.entries or asks:  # whether two are one, inputs do not tell
         return call
     own = call.places or ()
     places = [n for n, value in enumerate(call.args) if n in own or _holds_data(value)]
-    return Call(call.function, call.args, call.kwargs, tuple(places), _data_cells(call.inner))
+    return Call(call.function, call.args, call.kwargs, tuple(places), _data_cells(inner))
 
 
 _DATA: Final = frozenset({np.ndarray, float, complex, np.float64, np.float32})
