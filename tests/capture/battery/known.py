@@ -56,6 +56,12 @@ WRONG = _by_way(
             """,
         ),
         (
+            "grad jvp jit_grad",
+            """
+            memoisation.last_key_and_value
+            """,
+        ),
+        (
             "grad jvp jit_grad vmap nested",
             """
             refusals.a_buffer_of_bytes
