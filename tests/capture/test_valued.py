@@ -192,8 +192,9 @@ def test_questions_alone_are_said() -> None:
                 low = middle
         return (low + high) / 2
 
-    with pytest.warns(ad.errors.QuestionsAloneWarning, match=r"asked here.*ad\.implicit\.root"):
-        assert ad.grad(bisection)(2.0) == 0.0
+    for _ in range(6):  # and not the first time alone: it is never replayed
+        with pytest.warns(ad.errors.QuestionsAloneWarning, match=r"asked here.*implicit\.root"):
+            assert ad.grad(bisection)(2.0) == 0.0
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert ad.grad(lambda a: bisection(a) + a if a > 0 else a)(2.0) == 1.0
@@ -212,8 +213,9 @@ def test_memoisation_by_hand_is_said() -> None:
 
     model = Model()
     assert np.all(ad.grad(model.loss)(X) > 0)
-    with pytest.warns(ad.errors.QuestionsAloneWarning, match="array_equal"):
-        ad.grad(model.loss)(X)
+    for _ in range(6):
+        with pytest.warns(ad.errors.QuestionsAloneWarning, match="array_equal"):
+            ad.grad(model.loss)(X)
     assert np.all(ad.grad(model.loss)(X + 1.0) > 0)
 
 

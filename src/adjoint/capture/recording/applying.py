@@ -224,12 +224,12 @@ def concrete(value: Any, kind: str = WHOLE) -> Any:
         return unwrap(value)
     trace = value._trace
     assert trace is not None
+    if value._slot not in trace.questions:
+        _note_question(trace, value._slot, sys._getframe(2))
     if trace.witness:
         return _concrete_in_all(value, kind)
     if not trace.nested and (value._value is not None or trace.calls):
         answer = computed(trace, value._slot) if value._value is None else value._value
-        if value._slot not in trace.questions:
-            _note_question(trace, value._slot, sys._getframe(2))
         if trace.guards is None or trace.asked:
             trace.asked = True
         else:

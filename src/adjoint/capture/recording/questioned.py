@@ -14,7 +14,7 @@ from typing import Any
 
 from adjoint.base.errors import QuestionsAloneWarning
 from adjoint.capture.recording.escape import carries_derivative
-from adjoint.capture.recording.trace import Trace
+from adjoint.capture.recording.trace import Trace, note_effect
 from adjoint.program import Operation
 
 
@@ -36,6 +36,9 @@ def warn_of_questions_alone(trace: Trace, outputs: Sequence[int]) -> None:
         f"int(), an index), the last at {where}{': ' if text else ''}{text}. Its derivative along "
         "the branch that was taken is zero. For the solution of an equation use ad.implicit.root, "
         "or end with a step of Newton's method; if zero is meant, write ad.stop_gradient(x)."
+    )
+    note_effect(
+        "its result depends on an argument through questions alone, which is said each time"
     )
     warnings.warn_explicit(
         message, QuestionsAloneWarning, code.co_filename, line or 0, registry=_shown
