@@ -135,10 +135,11 @@ class Chosen:
         chosen = tuple(self.args[place] for place in self.places)
         return chosen[0] if self.single else chosen
 
-    def capture(self, function: Any, *, lines: bool = False) -> Captured:
+    def capture(self, function: Any, *, lines: bool = False, guarded: bool = False) -> Captured:
         """The function captured at these arguments."""
+        active = (True,) * len(self.types)
         return capture(
-            function, self.call, self.types, self.leaves, (True,) * len(self.types), lines=lines
+            *(function, self.call, self.types, self.leaves, active), lines=lines, guarded=guarded
         )
 
     def recapture(self, function: Any) -> Captured:

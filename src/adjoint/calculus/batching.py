@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import optree
 
 from adjoint.base import pytrees
-from adjoint.base.arrays import array_type, is_numeric
+from adjoint.base.arrays import ArrayType, array_type, is_numeric
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, ShapeError
 from adjoint.calculus.arguments import check_callable
+from adjoint.calculus.jit.captures import captured as captured_for
 from adjoint.calculus.leaves import refuse_covector_results
-from adjoint.capture import Traced, capture, traced_type
+from adjoint.capture import Captured, Traced, capture, traced_type
 from adjoint.capture.recording.valued import value_of
 from adjoint.pipeline import prepare, run, watch_all
 from adjoint.program import Program
@@ -54,24 +55,6 @@ def vmap(function: Callable[..., Any], in_axes: Axes = 0, out_axes: int = 0) -> 
         fixed = [
             axis is None and not _is_array(leaf) for leaf, axis in zip(every, axes, strict=True)
         ]
-        leaves = [leaf for leaf, mark in zip(every, fixed, strict=True) if not mark]
-        axes = [axis for axis, mark in zip(axes, fixed, strict=True) if not mark]
-        size = _size(leaves, axes)
-        moved = [
-            leaf if axis is None else _move(leaf, axis, 0)
-            for leaf, axis in zip(leaves, axes, strict=True)
-        ]
-        types = [traced_type(leaf) for leaf in moved]
-        single = [
-            type_ if axis is None else array_type(type_.shape[1:], type_.dtype)
-            for type_, axis in zip(types, axes, strict=True)
-        ]
-        known = {
-            n: leaf for n, (leaf, axis) in enumerate(zip(moved, axes, strict=True)) if axis is None
-        }
-        active = tuple(
-            type(leaf) is Traced or axis is not None for leaf, axis in zip(moved, axes, strict=True)
-        )
 
         def call(target: Any, traced: list[Any]) -> Any:
             waiting = iter(traced)
@@ -80,24 +63,78 @@ def vmap(function: Callable[..., Any], in_axes: Axes = 0, out_axes: int = 0) -> 
             ]
             return target(*pytrees.unflatten(treedef, whole), **kwargs)
 
-        examples = {n: _example(leaf) for n, leaf in enumerate(moved) if size and n not in known}
-        witness = {n: example for n, example in examples.items() if example is not None}
-        captured = capture(function, call, single, known, active, witness=witness)
+        leaves = [leaf for leaf, mark in zip(every, fixed, strict=True) if not mark]
+        batch = _Batch(leaves, [axis for axis, mark in zip(axes, fixed, strict=True) if not mark])
+        captured = _captured(function, args, kwargs, batch, call)
         refuse_covector_results(captured.treedef, "vmap")
-        marks = tuple(axis is not None for axis in axes)
-
-        def derive(program: Program, _: Any) -> tuple[Program, tuple[int, ...], Any]:
-            whole = [*marks, *(False for _ in captured.constants)]
-            mapped = vmap_program(program, whole, size)
-            return mapped, watch_all(mapped), None
-
-        compiled = prepare(("vmap", marks, size), captured, derive)
-        results = run(compiled, [*moved, *captured.constants])
+        results = batch.run(captured)
         if out_axes:
             results = [_move_out(result, out_axes) for result in results]
         return pytrees.unflatten(captured.treedef, results)
 
     return batched
+
+
+class _Batch:
+    """The arrays of a batch, whose axis comes first; `axes` has None for what examples share."""
+
+    def __init__(self, leaves: list[Any], axes: list[int | None]) -> None:
+        self.size = _size(leaves, axes)
+        self.axes = axes
+        self.moved = [
+            leaf if axis is None else _move(leaf, axis, 0)
+            for leaf, axis in zip(leaves, axes, strict=True)
+        ]
+
+    @property
+    def types(self) -> list[ArrayType]:
+        """The types of one example."""
+        return [
+            type_ if axis is None else array_type(type_.shape[1:], type_.dtype)
+            for type_, axis in zip(map(traced_type, self.moved), self.axes, strict=True)
+        ]
+
+    @property
+    def examples(self) -> list[Any]:
+        """The first example; None where its values are not there."""
+        return [
+            leaf if axis is None else _example(leaf) if self.size else None
+            for leaf, axis in zip(self.moved, self.axes, strict=True)
+        ]
+
+    def run(self, captured: Captured) -> Sequence[Any]:
+        """The results of a function for all examples."""
+        marks = tuple(axis is not None for axis in self.axes)
+
+        def derive(program: Program, _: Any) -> tuple[Program, tuple[int, ...], Any]:
+            whole = [*marks, *(False for _ in captured.constants)]
+            mapped = vmap_program(program, whole, self.size)
+            return mapped, watch_all(mapped), None
+
+        compiled = prepare(("vmap", marks, self.size), captured, derive)
+        return run(compiled, [*self.moved, *captured.constants])
+
+
+def _captured(
+    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], batch: _Batch, call: Any
+) -> Captured:
+    """The function of one example, captured at the first."""
+    axes, examples = batch.axes, batch.examples
+    known = {n: leaf for n, leaf in enumerate(batch.moved) if axes[n] is None}
+    witness = {n: x for n, x in enumerate(examples) if n not in known and x is not None}
+    active = tuple(
+        type(leaf) is Traced or axis is not None
+        for leaf, axis in zip(batch.moved, axes, strict=True)
+    )
+
+    def once(guarded: bool = False) -> Captured:
+        types = batch.types
+        return capture(function, call, types, known, active, witness=witness, guarded=guarded)
+
+    if not batch.size:
+        return once()
+    places = tuple(range(len(args)))
+    return captured_for(function, args, kwargs, places, examples, once, tuple(axes))
 
 
 def _example(leaf: Any) -> Any:

@@ -18,6 +18,7 @@ from adjoint.base.errors import (
 )
 from adjoint.base.settings import settings
 from adjoint.calculus.arguments import Chosen, check_callable
+from adjoint.calculus.jit.captures import captured_at
 from adjoint.calculus.jit.replay import replay, way_of
 from adjoint.calculus.leaves import matching_leaves
 from adjoint.calculus.representation import space_of
@@ -73,7 +74,7 @@ class Linearisation:
     """A function linearised at a point: its value, and its derivative ready to be applied."""
 
     def __init__(self, function: Any, chosen: Chosen, has_aux: bool = False) -> None:
-        captured = chosen.capture(function)
+        captured = captured_at(function, chosen)
         count = len(chosen.leaves)
 
         def derive(program: Program, _: Any) -> tuple[Program, tuple[int, ...], Any]:
@@ -365,7 +366,7 @@ def linear_transpose(function: Callable[..., Any], *primals: Any) -> Callable[[A
     """
     check_callable(function, "linear_transpose")
     chosen = _all(primals)
-    captured = chosen.capture(function)
+    captured = captured_at(function, chosen)
     count, constants = len(chosen.leaves), len(captured.constants)
 
     def derive(program: Program, _: Any) -> tuple[Program, tuple[int, ...], Any]:

@@ -21,6 +21,7 @@ import numpy as np
 from adjoint.base import pytrees
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.calculus.arguments import Chosen, check_callable
+from adjoint.calculus.jit.captures import captured_at
 from adjoint.calculus.leaves import matching_leaves
 from adjoint.calculus.representation import space_of
 from adjoint.calculus.taylor import check_order
@@ -116,7 +117,7 @@ def _along(
 
     Returns the structure of the value, the value, and its coefficients with N in front of each.
     """
-    captured = chosen.capture(function)
+    captured = captured_at(function, chosen)
     count, size = len(chosen.leaves), len(combinations)
 
     def derive(program: Program, _: Any) -> tuple[Program, tuple[int, ...], Any]:

@@ -8,8 +8,10 @@ from typing import Any
 from adjoint.base import pytrees
 from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
 from adjoint.calculus.arguments import Argnums, Chosen, check_callable, refuse_gradient
+from adjoint.calculus.jit.captures import captured_at
 from adjoint.calculus.jit.replay import replay, replays, way_of
 from adjoint.calculus.representation import check_space, represent, space_of
+from adjoint.capture import Captured
 from adjoint.pipeline import prepare, run
 from adjoint.program import Builder, Literal, Program
 from adjoint.spaces import Covector, Space, TangentBundle
@@ -31,10 +33,14 @@ def gradient_program(program: Program, inputs: int, aux: int) -> Program:
 
 
 def _reverse(
-    function: Any, chosen: Chosen, has_aux: bool, with_value: bool, name: str
+    function: Any,
+    chosen: Chosen,
+    captured: Captured,
+    has_aux: bool,
+    with_value: bool,
+    name: str,
 ) -> tuple[Any, list[Any], Any]:
     """The value, the cotangents of the leaves, and the auxiliary output."""
-    captured = chosen.capture(function)
     aux_tree = None
     if has_aux:
         aux_tree = _split_aux(captured.treedef)
@@ -126,7 +132,9 @@ def grad(
     def compute(function: Any, *args: Any, **kwargs: Any) -> Any:
         chosen = Chosen(argnums, args, kwargs)
         home = _home(chosen, space)
-        _, cotangents, aux = _reverse(function, chosen, has_aux, False, "grad")
+        _, cotangents, aux = _reverse(
+            function, chosen, chosen.capture(function), has_aux, False, "grad"
+        )
         result = represent(home, chosen.unflatten(cotangents))
         return (result, aux) if has_aux else result
 
@@ -163,7 +171,9 @@ def value_and_grad(
     def compute(function: Any, *args: Any, **kwargs: Any) -> Any:
         chosen = Chosen(argnums, args, kwargs)
         home = _home(chosen, space)
-        value, cotangents, aux = _reverse(function, chosen, has_aux, True, "value_and_grad")
+        value, cotangents, aux = _reverse(
+            function, chosen, chosen.capture(function), has_aux, True, "value_and_grad"
+        )
         result = represent(home, chosen.unflatten(cotangents))
         return ((value, aux) if has_aux else value, result)
 
@@ -199,6 +209,8 @@ def differential(
     argnums: Argnums = 0 if len(primals) == 1 else tuple(range(len(primals)))
     chosen = Chosen(argnums, primals, {})
     home = space_of(chosen.point, space, "primals")
-    _, cotangents, _ = _reverse(function, chosen, False, False, "differential")
+    _, cotangents, _ = _reverse(
+        function, chosen, captured_at(function, chosen), False, False, "differential"
+    )
     covector: Covector = home.covector(chosen.unflatten(cotangents))
     return covector

@@ -10,6 +10,7 @@ import numpy as np
 from adjoint.base import pytrees
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.calculus.arguments import Chosen, check_callable
+from adjoint.calculus.jit.captures import captured_at
 from adjoint.calculus.leaves import matching_leaves
 from adjoint.pipeline import prepare, run
 from adjoint.program import Program
@@ -53,7 +54,7 @@ def taylor(function: Callable[[Any], Any], x: Any, directions: Any, order: int) 
     check_order(order, "taylor", 0)
     chosen = Chosen(0, (x,), {})
     rows = _rows(x, directions)[:order]
-    captured = chosen.capture(function)
+    captured = captured_at(function, chosen)
     count = len(chosen.leaves)
     given = tuple(row is not None for row in rows)
 

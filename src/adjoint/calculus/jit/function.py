@@ -128,7 +128,7 @@ class Kept:
         if call.traced:  # the outer capture records it, and asks its own questions
             return capture_call(self.function, call, keep=False, at_once=False).results, None
         bucket = self._bucket(call.key)
-        entry = bucket.find(call)
+        entry = bucket.find(call.function, args, kwargs)
         if entry is not None:
             for leaf in call.arrays:
                 if type(leaf) is not np.ndarray and isinstance(leaf, np.ndarray):

@@ -81,11 +81,11 @@ class Bucket:
         self.hindrances: list[Hindrance] = []
         self._wait = self._fruitless = 0
 
-    def find(self, call: Call) -> Entry | None:
-        """The entry whose facts hold."""
-        mode = _mode()
+    def find(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The entry whose facts hold, or None."""
+        wanted = mode()
         for entry in self.entries:
-            if entry.mode == mode and entry.check(call.function, call.args, call.kwargs) is None:
+            if entry.mode == wanted and entry.check(function, args, kwargs) is None:
                 entry.useful = True
                 return entry
         return None
@@ -116,6 +116,15 @@ class Bucket:
         self._fruitless = min(self._fruitless + 4, 10)
         self._wait = (1 << self._fruitless) - 1
 
+    def keep(self, entry: Any) -> None:
+        """Put an entry before the others, as many of which stay as there is room for."""
+        kept, size = [entry], entry.bytes
+        for each in self.entries[: _LIMIT - 1]:
+            size += each.bytes
+            if size <= _BYTES:
+                kept.append(each)
+        self.entries = kept
+
     def capture(self, target: Any, call: Call) -> tuple[Any, Entry | None]:
         """The results of a call that is captured, and the entry to keep, if it can be."""
         found = capture_call(target, call, keep=current() is None, at_once=self.at_once)
@@ -123,12 +132,7 @@ class Bucket:
         if found.path is None or found.survey is None:
             return found.results, None
         entry = Entry(self, found.path, found.survey, call)
-        kept, size = [entry], entry.bytes
-        for each in self.entries[: _LIMIT - 1]:
-            size += each.bytes
-            if size <= _BYTES:
-                kept.append(each)
-        self.entries = kept
+        self.keep(entry)
         return found.results, entry
 
 
@@ -148,7 +152,7 @@ class Entry:
         self.bytes = survey.bytes
         self._survey = survey
         self._short: Check | None = None
-        self.mode = _mode()
+        self.mode = mode()
         self.useful = False
         self.exploded = False
         self.strays = 0
@@ -254,7 +258,7 @@ class Entry:
         return quick
 
 
-def _mode() -> tuple[float, bool]:
+def mode() -> tuple[float, bool]:
     """The settings that change programs."""
     chosen = settings()
     return chosen.kink, chosen.native is not False
@@ -294,10 +298,10 @@ def capture_call(target: Any, call: Call, *, keep: bool, at_once: bool) -> Outco
     captured = capture(
         target, call.apply, call.types, call.arrays, active, frozen=True, guarded=guarded
     )
-    hindrances = [] if survey is None else _hindrances(survey, captured, call)
+    hindrances = [] if survey is None else hindrances_of(survey, captured, call)
     kept = survey is not None and not hindrances
     guards = tuple(captured.trace.guards.values()) if kept and captured.trace.guards else ()
-    staged = _staged(captured, guards)
+    staged = staged_of(captured, guards)
     path = Path(staged, guards, [unwrap(each) for each in captured.constants], captured.treedef)
     if kept and settings().debug:
         path.key = captured.key
@@ -312,7 +316,7 @@ def capture_call(target: Any, call: Call, *, keep: bool, at_once: bool) -> Outco
     return Outcome(results, path if kept else None, survey, hindrances)
 
 
-def _hindrances(survey: Survey, captured: Captured, call: Call) -> list[Hindrance]:
+def hindrances_of(survey: Survey, captured: Captured, call: Call) -> list[Hindrance]:
     """Why a capture cannot stand for later calls, now that it has been made."""
     trace = captured.trace
     found = [Hindrance(text, line) for text, line in dict.fromkeys(trace.effects)]
@@ -331,7 +335,7 @@ def _hindrances(survey: Survey, captured: Captured, call: Call) -> list[Hindranc
     return found
 
 
-def _staged(captured: Captured, guards: Sequence[Guard]) -> Staged:
+def staged_of(captured: Captured, guards: Sequence[Guard]) -> Staged:
     """The program ready to run, found again by its structure."""
     slots = tuple(guard.slot for guard in guards)
     whole = Captured(captured.trace, (*captured.outputs, *slots), captured.treedef)

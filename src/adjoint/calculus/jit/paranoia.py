@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,11 @@ import numpy as np
 from adjoint.base.errors import ProgramError
 from adjoint.calculus.jit.calls import Call
 from adjoint.calculus.jit.paths import Path
-from adjoint.capture import Traced, capture, unwrap
+from adjoint.capture import Captured, Traced, capture, unwrap
 from adjoint.capture.facts.writing import same
+from adjoint.capture.recording.guards import Guard
 from adjoint.capture.recording.trace import same_memory
 from adjoint.program import Operation
-
-under_way: ContextVar[bool] = ContextVar("adjoint_check_of_replay", default=False)
 
 
 def check_replay(path: Path, target: Any, call: Call) -> None:
@@ -24,37 +23,70 @@ def check_replay(path: Path, target: Any, call: Call) -> None:
     if path.key is None or call.traced:
         return
     active = (False,) * len(call.arrays)
-    under_way.set(True)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the run will warn
-            captured = capture(
-                target, call.apply, call.types, call.arrays, active, frozen=True, guarded=True
-            )
-    except Exception:  # which the run will raise as well
+    captured = _anew(
+        lambda: capture(
+            target, call.apply, call.types, call.arrays, active, frozen=True, guarded=True
+        )
+    )
+    if captured is None or _differs_in_answers(captured, path.guards):
         return
-    finally:
-        under_way.set(False)
-    guards = captured.trace.guards or {}
-    answers = [(each.question, each.answer) for each in guards.values()]
-    expected = [(each.question, each.answer) for each in path.guards]
-    for (question, answer), (asked, answered) in zip(answers, expected, strict=False):
-        if question != asked:
-            break
-        if answer != answered:
-            return  # the program may round otherwise than NumPy, where the last bit decides
     constants = [unwrap(each) for each in captured.constants]
     if (
-        answers == expected
-        and _forms(captured.key) == _forms(path.key)
-        and captured.treedef == path.treedef
+        _same_program(captured, path.key, path.treedef)
+        and len(captured.trace.guards or ()) == len(path.guards)
         and len(constants) == len(path.constants)
         and (all(map(_alike, constants, path.constants)) or _equivalent(path, call, constants))
     ):
         return
-    raise ProgramError(
-        f"The replay of {getattr(target, '__qualname__', target)} is not what a capture gives: a "
-        "defect of adjoint. A fact that the function depends on was not noted."
+    raise _defect(target)
+
+
+def check_capture(
+    function: Any, kept: Captured, guards: Sequence[Guard], again: Callable[..., Captured]
+) -> None:
+    """ProgramError unless a capture of this call gives the one that is kept. again: makes it."""
+    captured = _anew(lambda: again(guarded=True))
+    if captured is None or _differs_in_answers(captured, guards):
+        return
+    constants = [unwrap(each) for each in captured.constants]
+    if (
+        _same_program(captured, kept.key[0].parts, kept.treedef)
+        and len(captured.trace.guards or ()) == len(guards)
+        and len(constants) == len(kept.constants)
+        and all(map(_alike, constants, kept.constants))
+    ):
+        return
+    raise _defect(function)
+
+
+def _anew(again: Callable[[], Captured]) -> Captured | None:
+    """A capture that nobody hears of; None where it fails, as the run will as well."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the run will warn
+            return again()
+    except Exception:
+        return None
+
+
+def _differs_in_answers(captured: Captured, expected: Sequence[Guard]) -> bool:
+    """Whether a question has another answer: the program may round otherwise than NumPy."""
+    for guard, known in zip((captured.trace.guards or {}).values(), expected, strict=False):
+        if guard.question != known.question:
+            return False
+        if guard.answer != known.answer:
+            return True
+    return False
+
+
+def _same_program(captured: Captured, key: Any, treedef: Any) -> bool:
+    return _forms(captured.key) == _forms(key) and captured.treedef == treedef
+
+
+def _defect(function: Any) -> ProgramError:
+    return ProgramError(
+        f"The replay of {getattr(function, '__qualname__', function)} is not what a capture "
+        "gives: a defect of adjoint. A fact that the function depends on was not noted."
     )
 
 

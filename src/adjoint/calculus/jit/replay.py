@@ -102,12 +102,7 @@ def replay(
     chosen = settings()
     if way is None or not chosen.replay or current() is not None:
         return compute(function, *args, **kwargs)
-    kind = type(function)
-    code = function.__code__ if kind is types.FunctionType else None
-    shelf = way.shelves.get(id(code))
-    if shelf is None:
-        identity, keeper = _identity(function)
-        shelf = way.shelves.get(identity) or _new_shelf(way, identity, keeper)
+    shelf = shelf_of(way, function)
     root = function if extra is None else With(function, extra)
     quick: Quick | None = shelf.latest
     held = None
@@ -161,7 +156,7 @@ def _slowly(
     call = _call(way, root, args, kwargs)
     if call is None or call.traced:
         return compute(function, *args, **kwargs)
-    entry = bucket.find(call)
+    entry = bucket.find(call.function, args, kwargs)
     if entry is not None:
         if entry.places != call.places or entry.cells:
             call = Call(root, args, kwargs, entry.places, entry.cells)
@@ -231,6 +226,16 @@ def _holds_data(value: Any) -> bool:
 
 
 # --- what functions are known by ------------------------------------------------------------------
+
+
+def shelf_of(way: Way, function: Any) -> Shelf:
+    """What is kept of a function; found by its code, in the usual case."""
+    code = function.__code__ if type(function) is types.FunctionType else None
+    shelf = way.shelves.get(id(code))
+    if shelf is None:
+        identity, keeper = _identity(function)
+        shelf = way.shelves.get(identity) or _new_shelf(way, identity, keeper)
+    return shelf
 
 
 def _identity(function: Any) -> tuple[Any, Any]:

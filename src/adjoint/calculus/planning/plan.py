@@ -10,6 +10,7 @@ from typing import Any
 from adjoint.base.errors import ArgumentError
 from adjoint.base.files import write_whole
 from adjoint.calculus.arguments import Argnums, Chosen, check_callable
+from adjoint.calculus.jit.captures import captured_at
 from adjoint.calculus.planning.chain import Order
 from adjoint.calculus.planning.jacobians import Differentiated, check_real
 from adjoint.calculus.planning.mode import Mode, check_mode
@@ -126,7 +127,7 @@ def plan(
     """
     check_callable(function, "plan")
     chosen = Chosen(argnums, args, kwargs)
-    captured = chosen.capture(function)
+    captured = captured_at(function, chosen)
     check_real(chosen.types, captured.output_types)
     found = Differentiated(captured.program(), len(chosen.leaves), len(captured.outputs))
     cut = found.cut

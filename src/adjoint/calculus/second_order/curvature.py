@@ -11,6 +11,7 @@ from adjoint.base.errors import ArgumentError, NotDifferentiableError
 from adjoint.base.settings import settings
 from adjoint.calculus.arguments import Chosen, check_callable
 from adjoint.calculus.basis import dimension, from_coordinates, standard_basis
+from adjoint.calculus.jit.captures import captured_at
 from adjoint.calculus.leaves import matching_leaves
 from adjoint.calculus.missing_rules import possible
 from adjoint.calculus.representation import space_of
@@ -160,7 +161,7 @@ def second_derivative(
     check_flat(domain, "domain")
     check_flat(codomain, "codomain")
     source = space_of(chosen.point, domain, "primals")
-    captured = chosen.capture(function)
+    captured = captured_at(function, chosen)
     for type_ in captured.output_types:
         if not type_.inexact:
             raise NotDifferentiableError(
