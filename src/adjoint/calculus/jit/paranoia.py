@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,9 @@ from adjoint.capture.facts.writing import same
 from adjoint.capture.recording.guards import Guard
 from adjoint.capture.recording.trace import same_memory
 from adjoint.program import Operation
+
+# Whether what runs now is such a capture.
+under_way: ContextVar[bool] = ContextVar("adjoint_check_of_replay", default=False)
 
 
 def check_replay(path: Path, target: Any, call: Call) -> None:
@@ -61,12 +65,15 @@ def check_capture(
 
 def _anew(again: Callable[[], Captured]) -> Captured | None:
     """A capture that nobody hears of; None where it fails, as the run will as well."""
+    under_way.set(True)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the run will warn
             return again()
     except Exception:
         return None
+    finally:
+        under_way.set(False)
 
 
 def _differs_in_answers(captured: Captured, expected: Sequence[Guard]) -> bool:
