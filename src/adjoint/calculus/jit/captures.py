@@ -8,6 +8,7 @@ done with the function at such arguments.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -24,6 +25,7 @@ from adjoint.calculus.jit.replay import FEWEST_CALLS, Shelf, shelf_of, way_of
 from adjoint.calculus.jit.stages import must_wait
 from adjoint.capture import Captured, current, unwrap
 from adjoint.capture.facts.survey import Survey
+from adjoint.capture.recording.floating_point import spoken
 from adjoint.capture.recording.trace import Trace
 
 _PATHS: Final = 8  # of one entry
@@ -33,7 +35,7 @@ _STRAYS: Final = 4  # new paths in a row, after which nothing is kept of a funct
 class KeptCapture(Captured):
     """A capture without what it held of its call: its arrays, and the values of arguments."""
 
-    __slots__ = ("_constants", "_key")
+    __slots__ = ("_constants", "_key", "_said")
 
     def __init__(self, captured: Captured) -> None:
         whole = captured.trace
@@ -43,6 +45,18 @@ class KeptCapture(Captured):
         super().__init__(trace, captured.outputs, captured.treedef)
         self._key = (Structure(captured.key),)
         self._constants = [unwrap(each) for each in captured.constants]
+        self._said: set[str] = set()
+
+    def after(self, said: set[str]) -> KeptCapture:
+        """The same where NumPy has warned of this already, at this call."""
+        found = copy.copy(self)
+        found._said = said
+        return found
+
+    @property
+    def said(self) -> set[str]:
+        """What NumPy has warned of while the questions were answered."""
+        return self._said
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -83,12 +97,20 @@ class Choice:
         self.captured = captured
         self.path = path
 
-    def is_right(self, arrays: Sequence[Any]) -> bool:
-        """Whether all questions have the same answers at these values of the inputs."""
+    def at(self, arrays: Sequence[Any]) -> KeptCapture | None:
+        """The capture if all questions have the same answers at these values of the inputs."""
         if self.path is None:
-            return True
-        with errstate(all="ignore"):  # what is done with the program will warn
-            return not isinstance(self.path.run(arrays), Difference)
+            return self.captured
+        raised: list[str] = []
+        with errstate(all="call", call=lambda kind, _: raised.append(kind)):
+            if isinstance(self.path.run(arrays), Difference):
+                return None
+        if not raised:
+            return self.captured
+        said: set[str] = set()
+        with spoken(said):  # as the function itself would have, before it was answered
+            self.path.run(arrays, sure=True)
+        return self.captured.after(said)
 
 
 class Entry:
@@ -102,15 +124,16 @@ class Entry:
         self.strays = 0
         self.choices = [choice]
 
-    def find(self, arrays: Sequence[Any]) -> Choice | None:
-        """The choice that is right for these values of the inputs."""
+    def find(self, arrays: Sequence[Any]) -> tuple[Choice, KeptCapture] | None:
+        """The choice that is right for these values of the inputs, and its capture."""
         choices = self.choices
         for choice in choices:
-            if choice.is_right(arrays):
+            found = choice.at(arrays)
+            if found is not None:
                 if choice is not choices[0]:
                     self.choices = [choice, *(each for each in choices if each is not choice)]
                 self.strays = 0
-                return choice
+                return choice, found
         return None
 
     def add(self, choice: Choice) -> bool:
@@ -159,14 +182,13 @@ def captured(
     if entry is None:
         due = bucket.is_due() and all(map(is_numeric, leaves))
         return _kept(shelf, Call(function, args, kwargs, places), capture) if due else capture()
-    arrays = [unwrap(leaf) for leaf in leaves]
-    found = entry.find(arrays)
+    found = entry.find([unwrap(leaf) for leaf in leaves])
     if found is None:
         return _kept(shelf, Call(function, args, kwargs, places), capture, entry)
+    choice, right = found
     if settings().debug:
-        guards = () if found.path is None else found.path.guards
-        check_capture(function, found.captured, guards, capture)
-    return found.captured
+        check_capture(function, right, choice.path.guards if choice.path else (), capture)
+    return right
 
 
 def _kept(

@@ -110,7 +110,7 @@ class Bucket:
         self._wait = min((1 << self._fruitless - 1) - 1, _LONGEST_WAIT)
         return True
 
-    def drop(self, entry: Entry) -> None:
+    def drop(self, entry: Any) -> None:
         """Let go of an entry that is seldom right, and look for another in a good while only."""
         self.entries = [each for each in self.entries if each is not entry]
         self._fruitless = min(self._fruitless + 4, 10)
