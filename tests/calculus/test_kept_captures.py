@@ -175,6 +175,10 @@ def test_debug_mode_finds_what_was_not_noted() -> None:
             return Hidden.factor
 
     hidden = Hidden()
-    with ad.config(debug=True), pytest.raises(ProgramError, match="a defect of adjoint"):
+
+    def calls() -> None:
         for _ in range(5):
             ad.vjp(lambda x: x * hidden(), X)
+
+    with ad.config(debug=True), pytest.raises(ProgramError, match="a defect of adjoint"):
+        calls()
