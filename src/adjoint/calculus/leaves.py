@@ -33,8 +33,8 @@ def matching_leaves(model: Any, value: Any, name: str) -> list[Any]:
     if all(map(_fits, expected, given)):
         return given
     return [
-        _matching(one, other, name + path)
-        for one, other, path in zip(expected, given, pytrees.paths(model), strict=True)
+        other if _fits(one, other) else _matching(one, other, name, model, place)
+        for place, (one, other) in enumerate(zip(expected, given, strict=True))
     ]
 
 
@@ -65,25 +65,34 @@ def _refuse_covectors(value: Any, name: str) -> None:
         )
 
 
+_SCALARS = frozenset({np.float64, np.float32, np.complex128, np.complex64})
+
+
 def _fits(model: Any, leaf: Any) -> bool:
-    """Whether there is nothing to do: both are concrete arrays of one type."""
-    return (
-        type(leaf) is type(model) is np.ndarray
-        and leaf.shape == model.shape
-        and leaf.dtype == model.dtype
-        and leaf.dtype.kind in "fc"
+    """Whether there is nothing to do: both are concrete arrays, or NumPy's numbers, of one type."""
+    kind = type(leaf)
+    if kind is not type(model):
+        return False
+    if kind is not np.ndarray:
+        return kind in _SCALARS
+    return bool(
+        leaf.shape == model.shape and leaf.dtype == model.dtype and leaf.dtype.kind in "fc"
     )
 
 
-def _matching(model: Any, leaf: Any, name: str) -> Any:
+def _matching(model: Any, leaf: Any, name: str, whole: Any, place: int) -> Any:
+    """The leaf at a place of a whole, of the type of the model's."""
     wanted = tangent_type(traced_type(model))
     if type(leaf) is not Traced and not is_numeric(leaf):
+        name += pytrees.paths(whole)[place]
         raise ArgumentTypeError(f"{name} is a {type(leaf).__name__}; expected an array {wanted}.")
     found = traced_type(leaf)
     if found.shape != wanted.shape:
+        name += pytrees.paths(whole)[place]
         raise ShapeError(f"{name} has shape {found.shape}; expected {wanted.shape}.")
     if found.dtype == wanted.dtype and not found.weak:
         return leaf
     if not wanted.inexact or not np.can_cast(found.dtype, wanted.dtype, "same_kind"):
+        name += pytrees.paths(whole)[place]
         raise DTypeError(f"{name} has dtype {found.dtype}; expected {wanted.dtype}.")
     return leaf.astype(wanted.dtype) if hasattr(leaf, "astype") else wanted.dtype.type(leaf)
