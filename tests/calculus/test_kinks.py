@@ -14,7 +14,7 @@ from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.primitives import PRIMITIVES
 from adjoint.primitives.kink_table import CHOOSING, KINKS, SEARCHING, KinkKind
 
-CORNER, JUMP, STEEP, BRANCH = KinkKind
+CORNER, JUMP, STEEP, BRANCH, QUESTION = KinkKind
 
 
 def only(function, *args, **options):
@@ -338,3 +338,31 @@ def test_a_list_of_kinks_is_short_to_read():
     found = ad.kinks(lambda x: np.abs(x).sum(), np.array([0.0, 1.0, 0.0]))
     assert len(repr(found)) < 120
     assert re.fullmatch(r"\[<Kink: absolute at .*test_kinks\.py:\d+, 2 entries>\]", repr(found))
+
+
+# --- questions ------------------------------------------------------------------------------------
+
+
+def bisection(c):
+    low, high = 0.0, 4.0
+    while high - low > 1.0:
+        middle = (low + high) / 2
+        if middle**2 > c:
+            high = middle
+        else:
+            low = middle
+    return (low + high) / 2
+
+
+def test_questions_that_alone_decide_a_result_are_listed():
+    with pytest.warns(ad.errors.QuestionsAloneWarning):
+        found = ad.kinks(bisection, 2.0)
+    questions = [kink for kink in found if kink.kind is QUESTION]
+    assert [kink.text for kink in questions] == ["if middle**2 > c:"] * 2
+    assert [kink.values.tolist() for kink in questions] == [[[True]], [[False]]]
+    assert "middle**2 > c" in str(questions[0])
+    assert "through questions alone, 1 entry" in str(questions[0])
+
+
+def test_questions_beside_a_result_that_depends_on_the_argument_are_not_listed():
+    assert not ad.kinks(lambda x: 2 * x if x > 1 else x, 3.0)

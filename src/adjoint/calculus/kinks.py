@@ -10,7 +10,7 @@ import numpy as np
 
 from adjoint.base.arrays import type_of
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
-from adjoint.calculus.recording import LocalDerivatives, Recording, one_equation
+from adjoint.calculus.recording import LocalDerivatives, Question, Recording, one_equation
 from adjoint.pipeline import compile_program, run
 from adjoint.primitives.kink_table import CHOOSING, KINKS, SEARCHING, KinkKind, KinkRule
 from adjoint.program import Equation
@@ -21,7 +21,8 @@ from adjoint.spaces.values import is_real_scalar
 class Kink:
     """An operation that was applied at, or near, points where it is not differentiable.
 
-    operation: "absolute", "maximum", "greater", "max[axes=(0,)]", ...
+    operation: "absolute", "maximum", "greater", "max[axes=(0,)]", ...; "question" for what was
+        asked of a value, which has no sides.
     kind: what is wrong there.
     line, text: the user's line that recorded it, `file:number`, and what stands there.
     indices: which entries of the result (of a max or min: of the operand), shape (k, axes).
@@ -84,8 +85,11 @@ def _entry_text(kink: Kink, number: int) -> str:
     def row(values: Any) -> str:
         return ", ".join(f"{value:.6g}" if values.dtype != bool else str(value) for value in values)
 
+    at = f"{where}at {row(kink.values[number])}"
+    if kink.kind is KinkKind.QUESTION:
+        return at
     sides = [f"{name} {row(getattr(kink, name)[number])}" for name in ("left", "right", "used")]
-    return f"{where}at {row(kink.values[number])}: {', '.join(sides)}"
+    return f"{at}: {', '.join(sides)}"
 
 
 def kinks(
@@ -96,8 +100,9 @@ def kinks(
     Looked at are |x|, the choices (maximum, minimum, fmax, fmin, clip, relu), reductions that
     choose (max, min, argmax, argmin) where entries tie, steps (sign, floor, rint, remainder, ...),
     infinite slopes (sqrt at 0, arcsin at 1, ...), hypot at the origin, and comparisons of equals,
-    by which `np.where` and Python's `if` choose a branch. Only where an operand depends on a
-    floating-point argument. Not looked at are what capture does not enter (a custom primitive), the
+    by which `np.where` and Python's `if` choose a branch; and, where a result depends on an
+    argument through questions alone (bisection by hand), each of them: the derivative is zero, and
+    seldom what was meant. Only where an operand depends on a floating-point argument. Not looked at are what capture does not enter (a custom primitive), the
     equations of implicit functions, the order that `np.sort` finds, the interval that `np.interp`
     and `np.searchsorted` find, matrices with repeated eigenvalues, cuts in the complex plane, and
     what leaves no operation behind: `if x:` without a comparison, and `int(x)`.
@@ -132,7 +137,18 @@ def kinks(
         search.at(equation, line)
         for equation, line in zip(recording.program.equations, recording.lines, strict=True)
     ]
-    return [kink for kink in found if kink is not None]
+    met = [kink for kink in found if kink is not None]
+    return met + [_question(each) for each in recording.questions]
+
+
+def _question(question: Question) -> Kink:
+    """A question that decides a result which depends on the argument in no other way."""
+    value = np.asarray(question.value)
+    none = np.full((1, 0), np.nan)
+    index = np.zeros((1, 0), int)
+    row = value.reshape(1, -1)
+    kind = KinkKind.QUESTION
+    return Kink("question", kind, *question.line, index, row, np.zeros(1), (), none, none, none)
 
 
 class _Search:

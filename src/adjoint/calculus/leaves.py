@@ -75,9 +75,7 @@ def _fits(model: Any, leaf: Any) -> bool:
         return False
     if kind is not np.ndarray:
         return kind in _SCALARS
-    return bool(
-        leaf.shape == model.shape and leaf.dtype == model.dtype and leaf.dtype.kind in "fc"
-    )
+    return bool(leaf.shape == model.shape and leaf.dtype == model.dtype and leaf.dtype.kind in "fc")
 
 
 def _matching(model: Any, leaf: Any, name: str, whole: Any, place: int) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType
@@ -12,7 +12,8 @@ from adjoint.base.errors import ArgumentTypeError
 from adjoint.base.settings import settings
 from adjoint.calculus.derivative import LinearPrograms
 from adjoint.calculus.inspection import capture_whole
-from adjoint.capture import Traced
+from adjoint.capture import Captured, Traced, apply, peek
+from adjoint.capture.recording.questioned import line_of, questions_alone
 from adjoint.pipeline import compile_program, run, watch_all
 from adjoint.primitives.declaration import NO_DERIVATIVE
 from adjoint.program import Atom, Equation, Literal, Operation, Program, Variable
@@ -23,6 +24,7 @@ from adjoint.transforms import linearize
 class Recording:
     """The captured program of a function with the values of all its variables.
 
+    questions: what was asked of values that depend on the arguments, if no result does otherwise.
     program: its inputs are the arrays and numbers among the arguments (`arguments` of them), then
         the constants that were lifted out of the function. values: of every variable. varying: the
         variables that depend on a floating-point argument. lines: for each equation, the user's
@@ -33,6 +35,7 @@ class Recording:
         self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str
     ) -> None:
         captured = capture_whole(function, args, kwargs, name, lines=True)
+        self.questions = _questions(captured)
         trace = captured.trace
         self.arguments = trace.input_count
         self.treedef = captured.treedef
@@ -92,6 +95,22 @@ class Recording:
             ):
                 found.update(each for each in equation.outputs if each.type.inexact)
         return found
+
+
+class Question(NamedTuple):
+    """A value that was asked for. line: the user's, as (file:line, text)."""
+
+    value: Any
+    line: tuple[str, str]
+
+
+def _questions(captured: Captured) -> list[Question]:
+    trace = captured.trace
+    found = []
+    for slot in questions_alone(trace, captured.outputs):
+        file, number, text = line_of(*trace.questions[slot])
+        found.append(Question(peek(trace.value(slot, apply)), (f"{file}:{number}", text)))
+    return found
 
 
 def _line(lines: Sequence[str], origin: int | None) -> tuple[str, str]:

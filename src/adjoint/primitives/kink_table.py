@@ -26,6 +26,7 @@ class KinkKind(Enum):
     JUMP = "the value jumps"
     STEEP = "a one-sided derivative is infinite"
     BRANCH = "a comparison is between equals"
+    QUESTION = "the result depends on the argument through questions alone"
 
 
 @dataclass(frozen=True)

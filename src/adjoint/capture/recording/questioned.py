@@ -10,6 +10,7 @@ from __future__ import annotations
 import linecache
 import warnings
 from collections.abc import Sequence
+from types import CodeType
 from typing import Any
 
 from adjoint.base.errors import QuestionsAloneWarning
@@ -18,31 +19,40 @@ from adjoint.capture.recording.trace import Trace, note_effect
 from adjoint.program import Operation
 
 
-def warn_of_questions_alone(trace: Trace, outputs: Sequence[int]) -> None:
-    """Warn if questions that depend on active inputs decide results that do not."""
+def questions_alone(trace: Trace, outputs: Sequence[int]) -> list[int]:
+    """The slots that were asked for, if they depend on active inputs and no result does."""
     results = [slot for slot in outputs if trace.types[slot].inexact]
     if not trace.questions or not results or not any(trace.active):
-        return
+        return []
     depends = _depending_on_active(trace)
-    places = [place for slot, place in trace.questions.items() if depends[slot]]
-    if not places or any(depends[slot] for slot in results):
+    if any(depends[slot] for slot in results):
+        return []
+    return [slot for slot in trace.questions if depends[slot]]
+
+
+def line_of(code: CodeType, instruction: int) -> tuple[str, int, str]:
+    """The file, the line, and its text."""
+    lines = (line for start, end, line in code.co_lines() if start <= instruction < end)
+    number = next(lines, None) or 0
+    return code.co_filename, number, linecache.getline(code.co_filename, number).strip()
+
+
+def warn_of_questions_alone(trace: Trace, outputs: Sequence[int]) -> None:
+    """Warn if questions that depend on active inputs decide results that do not."""
+    slots = questions_alone(trace, outputs)
+    if not slots:
         return
-    code, instruction = places[-1]
-    line = next((line for start, end, line in code.co_lines() if start <= instruction < end), None)
-    where = f"{code.co_filename}:{line}"
-    text = linecache.getline(code.co_filename, line or 0).strip()
+    file, line, text = line_of(*trace.questions[slots[-1]])
     message = (
         "The result depends on what is differentiated through questions alone (`if`, `while`, "
-        f"int(), an index), the last at {where}{': ' if text else ''}{text}. Its derivative along "
-        "the branch that was taken is zero. For the solution of an equation use ad.implicit.root, "
+        f"int(), an index), the last at {file}:{line}{': ' if text else ''}{text}. Its derivative "
+        "along the branch that was taken is zero. For the solution of an equation use ad.implicit.root, "
         "or end with a step of Newton's method; if zero is meant, write ad.stop_gradient(x)."
     )
     note_effect(
         "its result depends on an argument through questions alone, which is said each time"
     )
-    warnings.warn_explicit(
-        message, QuestionsAloneWarning, code.co_filename, line or 0, registry=_shown
-    )
+    warnings.warn_explicit(message, QuestionsAloneWarning, file, line, registry=_shown)
 
 
 _shown: dict[Any, Any] = {}  # so that a line is named once, as Python does by itself
