@@ -102,10 +102,11 @@ def kinks(
     infinite slopes (sqrt at 0, arcsin at 1, ...), hypot at the origin, and comparisons of equals,
     by which `np.where` and Python's `if` choose a branch; and, where a result depends on an
     argument through questions alone (bisection by hand), each of them: the derivative is zero, and
-    seldom what was meant. Only where an operand depends on a floating-point argument. Not looked at are what capture does not enter (a custom primitive), the
-    equations of implicit functions, the order that `np.sort` finds, the interval that `np.interp`
-    and `np.searchsorted` find, matrices with repeated eigenvalues, cuts in the complex plane, and
-    what leaves no operation behind: `if x:` without a comparison, and `int(x)`.
+    seldom what was meant. Only where an operand depends on a floating-point argument. Not looked at
+    are what capture does not enter (a custom primitive), the equations of implicit functions, the
+    order that `np.sort` finds, the interval that `np.interp` and `np.searchsorted` find, matrices
+    with repeated eigenvalues, cuts in the complex plane, and what leaves no operation behind: `if
+    x:` without a comparison, and `int(x)`.
 
     Args:
         function: plain NumPy code.

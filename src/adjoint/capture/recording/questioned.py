@@ -46,8 +46,9 @@ def warn_of_questions_alone(trace: Trace, outputs: Sequence[int]) -> None:
     message = (
         "The result depends on what is differentiated through questions alone (`if`, `while`, "
         f"int(), an index), the last at {file}:{line}{': ' if text else ''}{text}. Its derivative "
-        "along the branch that was taken is zero. For the solution of an equation use ad.implicit.root, "
-        "or end with a step of Newton's method; if zero is meant, write ad.stop_gradient(x)."
+        "along the branch that was taken is zero. For the solution of an equation use "
+        "ad.implicit.root, or end with a step of Newton's method; if zero is meant, write "
+        "ad.stop_gradient(x)."
     )
     note_effect(
         "its result depends on an argument through questions alone, which is said each time"
