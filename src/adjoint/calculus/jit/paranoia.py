@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from contextvars import ContextVar
 from typing import Any
 
@@ -10,8 +9,9 @@ import numpy as np
 
 from adjoint.base.errors import ProgramError
 from adjoint.calculus.jit.calls import Call
+from adjoint.calculus.jit.capturing import rehearsal
 from adjoint.calculus.jit.paths import Path
-from adjoint.capture import Traced, capture, unwrap
+from adjoint.capture import Traced, unwrap
 from adjoint.capture.facts.writing import same
 from adjoint.capture.recording.trace import same_memory
 from adjoint.program import Operation
@@ -23,14 +23,10 @@ def check_replay(path: Path, target: Any, call: Call) -> None:
     """ProgramError unless a capture of this call gives the program that is about to be replayed."""
     if path.key is None or call.traced:
         return
-    active = (False,) * len(call.arrays)
+    script = path.script
     under_way.set(True)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the run will warn
-            captured = capture(
-                target, call.apply, call.types, call.arrays, active, frozen=True, guarded=True
-            )
+    try:  # the run will warn
+        captured = rehearsal(target, call, [] if script is None else script.states())
     except Exception:  # which the run will raise as well
         return
     finally:
@@ -44,12 +40,15 @@ def check_replay(path: Path, target: Any, call: Call) -> None:
         if answer != answered:
             return  # the program may round otherwise than NumPy, where the last bit decides
     constants = [unwrap(each) for each in captured.constants]
+    own = list(path.constants)
+    for place in () if script is None else script.places:
+        own[place] = constants[place] if place < len(constants) else None
     if (
         answers == expected
         and _forms(captured.key) == _forms(path.key)
         and captured.treedef == path.treedef
-        and len(constants) == len(path.constants)
-        and (all(map(_alike, constants, path.constants)) or _equivalent(path, call, constants))
+        and len(constants) == len(own)
+        and (all(map(_alike, constants, own)) or _equivalent(path, call, constants, own))
     ):
         return
     raise ProgramError(
@@ -69,15 +68,11 @@ def _form(head: Any) -> Any:
     return head.primitive.name if isinstance(head, Operation) else head
 
 
-def _equivalent(path: Path, call: Call, constants: list[Any]) -> bool:
+def _equivalent(path: Path, call: Call, constants: list[Any], own: list[Any]) -> bool:
     """Whether other constants give the same results, as what `np.empty` held before does."""
     inputs = [unwrap(each) for each in call.arrays]
-    own, expected = path.constants, path.run(inputs, sure=True)
-    try:
-        path.constants = constants
-        found = path.run(inputs, sure=True)
-    finally:
-        path.constants = own
+    expected = path.run(inputs, sure=True, constants=own)
+    found = path.run(inputs, sure=True, constants=constants)
     return all(
         np.array_equal(one, other, equal_nan=np.asarray(one).dtype.kind in "fc")
         for one, other in zip(found, expected, strict=True)

@@ -28,8 +28,8 @@ _OWN: Final = frozenset(
 _stand_ins: dict[type, Any] = {}
 
 
-class _Number(type):
-    """The type of stand-ins for float and its like.
+class Number(type):
+    """The type of stand-ins for classes that are called: float and its like.
 
     Calls keep traced values, everything else is the original's.
     """
@@ -37,6 +37,7 @@ class _Number(type):
     original: type
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        """What a call of the class gives."""
         if any_traced(args):
             return beside(cls.original, cls.converted, args, kwargs)
         return cls.original(*map(unwrap_all, args), **kwargs)
@@ -76,7 +77,7 @@ class _Number(type):
 
 def original_type(kind: Any) -> Any:
     """The type that a stand-in stands for."""
-    return kind.original if issubclass(type(kind), _Number) else kind
+    return kind.original if issubclass(type(kind), Number) else kind
 
 
 def _members(original: type) -> dict[str, Any]:
@@ -91,11 +92,11 @@ def stand_in(original: Any) -> Any:
     """The stand-in of a class of numbers, which can be used as a dtype too."""
     # NumPy takes a class with a `dtype` for that dtype.
     members = {**_members(original), "dtype": np.dtype(original)}
-    made = _stand_ins[original] = _Number(original.__name__, (), members)
+    made = _stand_ins[original] = Number(original.__name__, (), members)
     return made
 
 
-class _Refused(_Number):
+class _Refused(Number):
     """The type of stand-ins for NumPy's classes that are not made of traced values."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:

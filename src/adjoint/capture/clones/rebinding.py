@@ -25,8 +25,9 @@ import numpy as np
 from adjoint.capture.bytecode.code import CodeFacts, facts_of
 from adjoint.capture.clones.adopting import give_back
 from adjoint.capture.clones.classes import BUILTINS, build_class, class_of
+from adjoint.capture.clones.drawing import drawing, is_random_module
 from adjoint.capture.clones.memoised import Memoised, forget_values
-from adjoint.capture.clones.shadows import shadow_of
+from adjoint.capture.clones.shadows import ShadowModule, shadow_of
 from adjoint.capture.clones.standing import Stand
 from adjoint.capture.facts.purity import IMPURE_BUILTINS, builtin_effect, effect_of
 from adjoint.capture.numpy.making.mapping import Vectorize
@@ -129,11 +130,16 @@ _BUILTINS = dict(vars(builtins))
 
 def stand_for(value: Any) -> Stand:
     """What a name that is bound to a value stands for in clones."""
+    if drawing(value) is not None:
+        return Stand(value, drawing(value), None)
     shown = rebind(value)
     if type(value) is types.FunctionType and is_users(value):
         return Stand(value, shown, None, known_clone(value))
     if isinstance(value, types.ModuleType):
-        return Stand(value, shown, None if is_users_module(value) else effect_of(value))
+        judges = (
+            isinstance(value, ShadowModule) or is_random_module(value) or is_users_module(value)
+        )
+        return Stand(value, shown, None if judges else effect_of(value))
     if isinstance(value, type):
         return Stand(value, shown, None if _is_users_object(value) else effect_of(value))
     return Stand(value, shown, judged(value) if type(value) in FOREIGN else None)
@@ -176,6 +182,8 @@ def rebind(value: Any) -> Any:
         if shadow is not None:
             return shadow
         return UserModule(value) if is_users_module(value) else value
+    elif (drawn := drawing(value)) is not None:
+        return drawn
     elif isinstance(value, functools.partial):
         return _rebind_partial(value)
     elif type(value) is np.vectorize:

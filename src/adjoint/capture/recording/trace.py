@@ -77,7 +77,8 @@ class Trace:
     refusal: the first error of ours that the user's code met. said: what NumPy has warned of.
     questions: the slots whose values were asked for, with the code that asked, and where in it.
     effects: why the capture cannot stand for a later call, each with the user's line. entered: the
-    code that was entered through objects. survivors: whether traced values outlived a capture
+    code that was entered through objects. script: what is drawn and printed, where that is written
+    down (`script.py`). survivors: whether traced values outlived a capture
     within this one.
     """
 
@@ -106,6 +107,7 @@ class Trace:
         "records",
         "refusal",
         "said",
+        "script",
         "starts",
         "survivors",
         "types",
@@ -143,6 +145,7 @@ class Trace:
         self.effects: list[tuple[str, str]] = []
         self.entered: dict[int, Any] = {}
         self.survivors = False
+        self.script: Any = None
         self.owners: list[int] = [-1] * self.input_count
         self.starts: list[int] = []
         self.lines: list[str] | None = None
