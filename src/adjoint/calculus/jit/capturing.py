@@ -16,6 +16,7 @@ from adjoint.capture.facts.survey import Hindrance, Survey
 from adjoint.capture.recording.floating_point import not_again
 from adjoint.capture.recording.guards import Guard
 from adjoint.capture.recording.script import Script, restore, same_states, states_now
+from adjoint.capture.recording.texts import UnseenError
 from adjoint.pipeline import prepare, run
 from adjoint.program import Program
 
@@ -114,12 +115,14 @@ def rehearsal(target: Any, call: Call, before: Iterable[Any]) -> Captured:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return capture(
+            captured = capture(
                 *(target, call.apply, call.types, call.arrays, active),
                 frozen=True,
                 guarded=True,
                 script=script,
             )
+            outputs = (*captured.outputs, *script.slots)
+            return Captured(captured.trace, outputs, captured.treedef)
     finally:
         restore(after)
 
@@ -128,9 +131,11 @@ def _rehearsed(target: Any, call: Call, script: Script, survey: Survey) -> Path 
     """The path of a call that draws or prints, whose capture has shown that it does no more."""
     try:
         captured = rehearsal(target, call, script.before.values())
+    except UnseenError as error:
+        return Hindrance(str(error), error.line)
     except Exception as error:
-        text = f"what it draws or prints does not fit into a program: {type(error).__name__}"
-        return Hindrance(text)
+        what = type(error).__name__
+        return Hindrance(f"what it draws or prints does not fit into a program ({what})")
     found = _hindrances(survey, captured, call)
     return found[0] if found else _path(captured, True, captured.trace.script)
 

@@ -208,7 +208,9 @@ class Path:
             restore(before)
             check()
             restore(after)
-        return found
+        count = len(found) - len(script.slots)
+        script.say(found[count:])
+        return found[:count]
 
     def bound(self) -> list[Any]:
         """The last inputs of the only stage, which are the same at each run."""

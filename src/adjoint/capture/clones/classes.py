@@ -15,6 +15,7 @@ from adjoint.capture.clones.shadow_ufuncs import ShadowUfunc
 from adjoint.capture.numpy.making import values as numpy_values
 from adjoint.capture.numpy.operators import python_number
 from adjoint.capture.numpy.table import any_traced, refused, unwrap_all
+from adjoint.capture.recording.texts import Text
 from adjoint.capture.recording.traced import Traced, is_cell
 from adjoint.capture.recording.valued import beside, value_of
 
@@ -117,7 +118,7 @@ def refused_class(original: Any) -> Any:
 def class_of(value: Any) -> type:
     """The class of a value; of a traced one, that which NumPy would have in its place."""
     if type(value) is not Traced:
-        return type(value)
+        return str if type(value) is Text else type(value)
     found = value_of(value)
     if found is not None:
         return type(found)

@@ -33,6 +33,7 @@ from adjoint.capture.clones.rebinding import (
 )
 from adjoint.capture.clones.shadow_ufuncs import ShadowUfunc
 from adjoint.capture.clones.shadows import ShadowModule
+from adjoint.capture.clones.showing import format_method
 from adjoint.capture.facts.purity import attribute_effect, effect_of, kind_effect
 from adjoint.capture.recording.script import GENERATORS
 from adjoint.capture.recording.trace import note_effect, note_entered
@@ -300,6 +301,8 @@ class Method(Attribute):
     __slots__ = ()
 
     def __matmul__(self, owner: Any) -> Any:
+        if type(owner) is str and self.name == "format":
+            return format_method(owner)
         if type(owner) in _DIRECT and self.name not in _WRITES_FILES:
             return getattr(owner, self.name)
         found = super().__matmul__(owner)

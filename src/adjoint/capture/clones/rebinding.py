@@ -118,7 +118,7 @@ class Rebound(dict[str, Any]):
 
     def _builtin(self, name: str) -> Any:
         value = self.builtins[name]
-        if name in IMPURE_BUILTINS:
+        if name in IMPURE_BUILTINS and name not in BUILTINS:
             note_effect(builtin_effect(name))
         if value is not _BUILTINS.get(name):  # replaced by somebody
             return rebind(value)

@@ -11,7 +11,7 @@ nothing is printed. The first one, whose results count, tells whether there is a
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -83,33 +83,55 @@ class Step(NamedTuple):
     line: str
 
 
+class Printed(NamedTuple):
+    """What is printed at once: text, and values that are shown. line: the user's."""
+
+    pieces: tuple[Any, ...]
+    flush: bool
+    line: str
+
+
+def _is_shown(piece: Any) -> bool:
+    return type(piece) is not str
+
+
 class Script:
     """What one capture draws and prints.
 
     rehearses: whether draws are traced. steps: the draws. places: which constants of the trace they
-    give, in order. before: the generators that were there before the call, each with its state at
-    its first draw.
+    give, in order. prints: whether a value was shown, or something printed. printed: what. before:
+    the generators that were there before the call, each with its state at its first draw.
     """
 
     def __init__(self, rehearses: bool) -> None:
         self.rehearses = rehearses
         self.steps: list[Step] = []
         self.places: list[int] = []
+        self.prints = False
+        self.printed: list[Printed] = []
         self.before: dict[int, tuple[Any, State]] = {}
         self._made: dict[int, tuple[Any, int]] = {}
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to do at a replay."""
-        return not self.steps
+        return not (self.steps or self.prints)
+
+    @property
+    def slots(self) -> tuple[int, ...]:
+        """What a program gives for it to be printed."""
+        return tuple(
+            [each.slot for line in self.printed for each in line.pieces if _is_shown(each)]
+        )
 
     def lines(self) -> list[tuple[str, str]]:
         """What it does, and the lines of the user's that say so."""
         names = [getattr(each.function, "__name__", each.function) for each in self.steps]
-        return [
+        drawn = [
             (f"draws with {name}" if each.gives is not None else f"makes a {name}", each.line)
             for name, each in zip(names, self.steps, strict=True)
         ]
+        return drawn + [("prints", each.line) for each in self.printed]
 
     # --- writing
 
@@ -173,7 +195,18 @@ class Script:
         kept = result.copy() if isinstance(result, np.ndarray) else result
         return from_slot(trace, trace.constant(kept, type_of(kept)), result)
 
+    def print(self, pieces: Sequence[Any], flush: bool) -> None:
+        """Write down what is printed: text, and values that are shown."""
+        self.printed.append(Printed(tuple(pieces), flush, user_line()))
+
     # --- following
+
+    def say(self, values: Sequence[Any]) -> None:
+        """Print, with what the program gives for `slots`."""
+        waiting = iter(values)
+        for pieces, flush, _ in self.printed:
+            parts = [each.text(next(waiting)) if _is_shown(each) else each for each in pieces]
+            print("".join(parts), end="", flush=flush)
 
     def states(self) -> list[tuple[Any, State]]:
         """The generators that were there before the call, and their states now."""

@@ -287,7 +287,9 @@ class Trace:
     def guard(self, place: int, slot: int, kind: str, value: Any) -> None:
         """Note that the value of a slot was asked for, after so many records."""
         assert self.guards is not None
-        if kind == TEXT or (kind == WHOLE and np.asarray(value).dtype.kind == "c"):
+        if kind == TEXT and self.script is not None:
+            self.script.prints = True
+        elif kind == TEXT or (kind == WHOLE and np.asarray(value).dtype.kind == "c"):
             self.asked = True
         elif (slot, kind) not in self.guards and (slot, WHOLE) not in self.guards:
             self.guards[slot, kind] = guard_of(place, slot, kind, value, user_line())
