@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
