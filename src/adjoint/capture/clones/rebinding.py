@@ -38,6 +38,7 @@ from adjoint.spaces.polynomials.bases import KINDS
 
 _PLAIN = frozenset({np.ndarray, float, int, str, bool, tuple, list, dict, type(None), complex})
 _CLONES_LIMIT = 1024
+_MADE_IN_PYTHON = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 _LIBRARIES = (
     *{sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")},
     __file__.rpartition("capture")[0],  # stand-ins bear the names of what they stand for
@@ -237,8 +238,10 @@ def _is_users_object(value: Any) -> bool:
     if kind in _PLAIN or kind.__module__ == "builtins":
         return False
     module = sys.modules.get(kind.__module__)
-    if module is None or kind.__module__.partition(".")[0] == "adjoint":
+    if kind.__module__.partition(".")[0] == "adjoint":
         return False
+    if module is None:  # code that was run without being imported
+        return bool(kind.__flags__ & _MADE_IN_PYTHON)
     file = getattr(module, "__file__", None)
     return file is not None and is_users_file(file) if module.__name__ != "__main__" else True
 
