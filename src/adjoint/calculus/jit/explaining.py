@@ -21,6 +21,7 @@ _QUESTIONS = {
     "round": "the nearest whole number",
     "value": "all of its value",
     "done": "whether it can be computed",
+    "fails": "whether NumPy fails to compute it",
 }
 
 

@@ -8,6 +8,7 @@ which all versions of the interpreter have alike; see `interception.py`.
 from __future__ import annotations
 
 import functools
+import logging
 import sys
 import types
 import weakref
@@ -33,7 +34,7 @@ from adjoint.capture.clones.rebinding import (
 )
 from adjoint.capture.clones.shadow_ufuncs import ShadowUfunc
 from adjoint.capture.clones.shadows import ShadowModule
-from adjoint.capture.clones.showing import format_method
+from adjoint.capture.clones.showing import format_method, logging_method
 from adjoint.capture.facts.purity import attribute_effect, effect_of, kind_effect
 from adjoint.capture.recording.script import GENERATORS
 from adjoint.capture.recording.trace import note_effect, note_entered
@@ -190,6 +191,8 @@ class Attribute:
             return _look_up(owner, self.name)
         if kind is super:
             return _look_up_above(owner, self.name)
+        if kind is logging.Logger and (method := logging_method(owner, self.name)) is not None:
+            return method
         if kind in GENERATORS:
             drawn = drawing(getattr(owner, self.name))
             if drawn is not None:

@@ -6,6 +6,7 @@ Python does it, but in a rehearsal, where text of traced values is put off (`tex
 from __future__ import annotations
 
 import builtins
+import logging
 import re
 import string
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from typing import Any, Final
 from adjoint.capture.clones.classes import BUILTINS
 from adjoint.capture.recording.script import script_under_way
 from adjoint.capture.recording.texts import Text, UnseenError, joined, text_of
+from adjoint.capture.recording.trace import note_effect
 from adjoint.capture.recording.traced import Traced
 
 _CONVERSIONS: Final[tuple[Any, ...]] = (None, str, repr, ascii)
@@ -146,6 +148,35 @@ def _print(*args: Any, **kwargs: Any) -> None:
     parts = [part for each in args for part in (separator, text_of(each, str))][1:]
     whole = joined([*parts, "\n" if end is None else end])
     script.print(whole.pieces if type(whole) is Text else [whole], bool(kwargs.get("flush")))
+
+
+_LEVELS: Final = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+    "critical": logging.CRITICAL,
+}
+
+
+def logging_method(logger: logging.Logger, name: str) -> Any:
+    """A method of a logger in a clone, that does nothing where its level is not logged."""
+    method = getattr(logger, name)
+    if name not in (*_LEVELS, "log", "isEnabledFor"):
+        return None
+
+    def log(*args: Any, **kwargs: Any) -> Any:
+        level = _LEVELS.get(name, args[0] if args else None)
+        script = script_under_way()
+        if script is None or type(level) is not int:
+            return method(*args, **kwargs)
+        if logger.isEnabledFor(level):
+            note_effect("it logs")
+            return method(*args, **kwargs)
+        script.unlogged.append((logger, level))
+        return False if name == "isEnabledFor" else None
+
+    return log
 
 
 JOINED: Final = _Joined()

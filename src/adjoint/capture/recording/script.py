@@ -10,6 +10,7 @@ nothing is printed. The first one, whose results count, tells whether there is a
 
 from __future__ import annotations
 
+import logging
 import random
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
@@ -99,8 +100,9 @@ class Script:
     """What one capture draws and prints.
 
     rehearses: whether draws are traced. steps: the draws. places: which constants of the trace they
-    give, in order. prints: whether a value was shown, or something printed. printed: what. before:
-    the generators that were there before the call, each with its state at its first draw.
+    give, in order. prints: whether a value was shown, or something printed. printed: what.
+    unlogged: levels of loggers that something was logged at in vain. before: the generators that
+    were there before the call, each with its state at its first draw.
     """
 
     def __init__(self, rehearses: bool) -> None:
@@ -109,13 +111,14 @@ class Script:
         self.places: list[int] = []
         self.prints = False
         self.printed: list[Printed] = []
+        self.unlogged: list[tuple[logging.Logger, int]] = []
         self.before: dict[int, tuple[Any, State]] = {}
         self._made: dict[int, tuple[Any, int]] = {}
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to do at a replay."""
-        return not (self.steps or self.prints)
+        return not (self.steps or self.prints or self.unlogged)
 
     @property
     def slots(self) -> tuple[int, ...]:
@@ -214,6 +217,8 @@ class Script:
 
     def drawn(self) -> list[Any]:
         """What is drawn anew, in the order of `places`; Unplayable if it is of another kind."""
+        if any([logger.isEnabledFor(level) for logger, level in self.unlogged]):
+            raise Unplayable
         made: list[Any] = []
         found: list[Any] = []
         for owner, function, args, kwargs, gives, _ in self.steps:
