@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from typing import Any
 
@@ -9,7 +10,9 @@ import numpy as np
 import pytest
 
 import adjoint as ad
+from adjoint.calculus.jit import replay
 from tests.capture.comparing import same_derivative, same_values
+from tests.counting import counting
 
 GOOD = np.array([[2.0, 0.5], [0.5, 1.0]])
 BAD = np.array([[1.0, 2.0], [2.0, 1.0]])
@@ -80,3 +83,39 @@ def test_in_a_batch_the_run_decides() -> None:
     assert ad.vmap(factor)(np.stack([GOOD, 2 * GOOD])).shape == (2, 2, 2)
     with pytest.raises(np.linalg.LinAlgError):
         ad.vmap(factor)(np.stack([GOOD, BAD]))
+
+
+def test_both_ways_are_kept() -> None:
+    function, calls = counting(lambda K: np.sum(np.log(np.diag(factor(K)))))
+    for way in (ad.grad(function), ad.jit(ad.grad(function))):
+        for K in (GOOD, BAD, 2 * GOOD, BAD) * 3:
+            with ad.config(replay=False):
+                expected = ad.grad(lambda K: np.sum(np.log(np.diag(factor(K)))))(K)
+            np.testing.assert_allclose(way(K), expected, rtol=1e-12)
+        assert len(calls) <= replay.FEWEST_CALLS + 2
+        calls.clear()
+    with ad.config(debug=True):
+        for K in (GOOD, BAD):
+            way(K)
+
+
+def test_what_is_logged_in_vain_is_no_hindrance(caplog: pytest.LogCaptureFixture) -> None:
+    logger = logging.getLogger("adjoint_tests_of_attempts")
+    logger.setLevel(logging.WARNING)
+
+    def function(x: Any) -> Any:
+        logger.debug("sum is %s", np.sum(x))
+        if logger.isEnabledFor(20):
+            logger.info(f"first is {x[0]:.1f}")
+        return np.sum(x**2)
+
+    x = np.array([1.0, 2.0])
+    gradient = ad.grad(function)
+    for _ in range(6):
+        np.testing.assert_array_equal(gradient(x), 2 * x)
+    assert ad.explain(gradient, x).replayed
+    assert not caplog.records
+    logger.setLevel(logging.DEBUG)
+    for _ in range(4):
+        gradient(x)
+    assert len(caplog.records) == 8

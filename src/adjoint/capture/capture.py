@@ -20,6 +20,7 @@ from adjoint.capture.facts.remains import give_values
 from adjoint.capture.recording.applying import settle, slot_in
 from adjoint.capture.recording.floating_point import spoken
 from adjoint.capture.recording.questioned import warn_of_questions_alone
+from adjoint.capture.recording.script import Script
 from adjoint.capture.recording.trace import Trace, captures, check_plain, current, enter, leave
 from adjoint.capture.recording.traced import Traced, count_known, from_slot
 from adjoint.capture.recording.valued import value_of
@@ -85,6 +86,7 @@ def capture(
     lines: bool = False,
     frozen: bool = False,
     guarded: bool = False,
+    script: Script | None = None,
     meaning: str | None = None,
     witness: dict[int, Any] | None = None,
 ) -> Captured:
@@ -94,7 +96,8 @@ def capture(
     a dict of some, by number, where the others stand for many. active: which inputs a derivative is
     asked for. lines: whether to note the user's line of every operation. frozen: whether the
     program is kept beyond the call, so that equal numbers are to be one input. guarded:
-    whether to note the values that are asked for, as the program is kept for others. meaning: what
+    whether to note the values that are asked for, as the program is kept for others; and in
+    `script` what is drawn and printed. meaning: what
     an input that has no value stands for, as an error about it says.
     """
     known = values if isinstance(values, dict) else dict(enumerate(values))
@@ -104,7 +107,7 @@ def capture(
     if lines:
         trace.lines = []
     if guarded:
-        trace.guards = {}
+        trace.guards, trace.script = {}, script
     for value in trace.values.values():
         if type(value) is not np.ndarray and isinstance(value, np.ndarray):
             check_plain(value)

@@ -18,7 +18,8 @@ from adjoint.base.arrays import is_numeric
 from adjoint.base.settings import settings
 from adjoint.calculus.arguments import Chosen
 from adjoint.calculus.jit.calls import Call
-from adjoint.calculus.jit.kept import hindrances_of, mode, staged_of
+from adjoint.calculus.jit.capturing import hindrances_of, staged_of
+from adjoint.calculus.jit.kept import mode
 from adjoint.calculus.jit.paranoia import check_capture
 from adjoint.calculus.jit.paths import Difference, Path
 from adjoint.calculus.jit.replay import FEWEST_CALLS, Shelf, shelf_of, way_of

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from adjoint.base.errors import ArgumentTypeError
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.jit.calls import Call
-from adjoint.calculus.jit.kept import capture_call
+from adjoint.calculus.jit.capturing import capture_call
 from adjoint.capture import current
 from adjoint.capture.facts.survey import Hindrance
 from adjoint.capture.facts.writing import Fact, with_text
@@ -21,6 +21,7 @@ _QUESTIONS = {
     "round": "the nearest whole number",
     "value": "all of its value",
     "done": "whether it can be computed",
+    "fails": "whether NumPy fails to compute it",
 }
 
 
@@ -31,12 +32,19 @@ class Question(NamedTuple):
     line: str
 
 
+class Effect(NamedTuple):
+    """What the function does besides giving a result. line: where, as file:line."""
+
+    what: str
+    line: str
+
+
 class Explanation:
     """Whether a function is replayed, and why; `print` it, or look at its parts.
 
     replayed: whether later calls run its program and not the function. facts: what is compared at
-    each call. questions: what the program answers itself at each call. reasons: why it is captured
-    at every call, if it is.
+    each call. questions: what the program answers itself at each call. anew: what is done besides
+    at each call, as the function does it. reasons: why it is captured at every call, if it is.
     """
 
     def __init__(
@@ -44,11 +52,13 @@ class Explanation:
         name: str,
         facts: list[Fact],
         questions: list[Question],
+        anew: list[Effect],
         reasons: list[Hindrance],
     ) -> None:
         self.name = name
         self.facts = facts
         self.questions = questions
+        self.anew = anew
         self.reasons = reasons
 
     @property
@@ -66,6 +76,9 @@ class Explanation:
         if self.questions:
             lines.append("At each call the program answers what the function asked of a value:")
             lines += [f"  {_sentence(*each)}" for each in self.questions]
+        if self.anew:
+            lines.append("At each call it does anew what the function does besides:")
+            lines += [f"  {_sentence(*each)}" for each in self.anew]
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -90,12 +103,12 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
         ArgumentTypeError: it was called while a function is being captured.
 
     Example:
+        >>> import time
         >>> import numpy as np
         >>> import adjoint as ad
-        >>> rng = np.random.default_rng(0)
-        >>> def noisy(x):
-        ...     return np.sum(x * rng.normal(size=3))
-        >>> ad.explain(ad.grad(noisy), np.ones(3)).replayed
+        >>> def late(x):
+        ...     return np.sum(x) * time.time()
+        >>> ad.explain(ad.grad(late), np.ones(3)).replayed
         False
         >>> ad.explain(lambda x: np.sum(x * 2), np.ones(3)).replayed
         True
@@ -111,7 +124,9 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
     assert found.survey is not None
     guards = () if found.path is None else found.path.guards
     questions = [Question(_QUESTIONS[guard.kind], guard.line) for guard in guards]
-    return Explanation(name, found.survey.facts, questions, found.hindrances)
+    script = None if found.path is None else found.path.script
+    anew = [] if script is None else [Effect(*each) for each in script.lines()]
+    return Explanation(name, found.survey.facts, questions, anew, found.hindrances)
 
 
 def _sentence(what: str, line: str) -> str:

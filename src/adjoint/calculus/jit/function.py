@@ -17,7 +17,8 @@ from adjoint.base.errors import (
 from adjoint.base.settings import settings
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.jit.calls import Call
-from adjoint.calculus.jit.kept import Bucket, Quick, capture_call
+from adjoint.calculus.jit.capturing import capture_call
+from adjoint.calculus.jit.kept import Bucket, Quick
 from adjoint.capture.facts.kinds import PARTS
 from adjoint.capture.facts.writing import with_text
 from adjoint.capture.recording.trace import check_plain

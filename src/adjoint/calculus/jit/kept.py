@@ -8,24 +8,23 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from adjoint.base import pytrees
 from adjoint.base.errors import ManyPathsWarning
 from adjoint.base.settings import Settings, settings
 from adjoint.calculus.jit.calls import Call
+from adjoint.calculus.jit.capturing import capture_call
 from adjoint.calculus.jit.paranoia import check_replay
-from adjoint.calculus.jit.paths import Difference, Path, Staged, Tree, following, turn_to
-from adjoint.calculus.jit.stages import cut
-from adjoint.capture import Captured, Traced, capture, current, is_known, unwrap
+from adjoint.calculus.jit.paths import Difference, Path, Tree, following, turn_to
+from adjoint.capture import current, unwrap
 from adjoint.capture.facts.survey import Hindrance, Survey
 from adjoint.capture.facts.writing import Check, with_text
-from adjoint.capture.recording.floating_point import not_again
-from adjoint.capture.recording.guards import Guard
+from adjoint.capture.recording.script import Unplayable
 from adjoint.executors.native.executor import Piece
-from adjoint.pipeline import prepare, run
-from adjoint.program import Program
+from adjoint.pipeline import run
 
 _LIMIT: Final = 32  # entries in a bucket
 _BYTES: Final = 1 << 26  # of arrays that the entries of a bucket compare with
@@ -169,17 +168,37 @@ class Entry:
             if self.exploded:
                 return capture_call(target, call, keep=False, at_once=False).results
             return self._guarded(target, self.tree, call, held if mine else None, mine)
+        if self.path.script is not None:
+            return self._played(target, call)
         if settings().debug:
             check_replay(self.path, target, call)
         values = [*map(unwrap, call.arrays), *self.path.constants]
         results = run(self.path.first, values, tried=mine)
         return pytrees.unflatten(self.path.treedef, results)
 
+    def _played(self, target: Any, call: Call) -> Any:
+        try:
+            results = self._play(self.path, target, call, [unwrap(leaf) for leaf in call.arrays])
+        except Unplayable:
+            return capture_call(target, call, keep=False, at_once=False).results
+        return pytrees.unflatten(self.path.treedef, results)
+
+    def _play(self, path: Path, target: Any, call: Call, arrays: list[Any]) -> Any:
+        """What comes of a path with a script, which is followed."""
+        debug = settings().debug
+        return path.play(arrays, partial(check_replay, path, target, call) if debug else None)
+
     def _guarded(self, target: Any, tree: Tree, call: Call, held: int | None, tried: bool) -> Any:
         arrays = [unwrap(leaf) for leaf in call.arrays]
         path, reached = self.path, -1
         while True:
-            found = path.run(arrays, held, tried)
+            if path.script is None:
+                found = path.run(arrays, held, tried)
+            else:
+                try:
+                    found = self._play(path, target, call, arrays)
+                except Unplayable:
+                    return capture_call(target, call, keep=False, at_once=False).results
             if not isinstance(found, Difference):
                 break
             other = following(path, found)
@@ -187,7 +206,7 @@ class Entry:
                 return self._captured(target, tree, call)
             path, reached, held, tried = other, found.place, None, False
         self.strays = 0
-        if settings().debug:
+        if settings().debug and path.script is None:
             check_replay(path, target, call)
         if path is not self.path:
             turn_to(path)
@@ -238,6 +257,7 @@ class Entry:
         if (
             native is None
             or native.piece is None
+            or path.script is not None
             or len(path.stages) > 1
             or self.exploded
             or chosen.debug
@@ -266,88 +286,3 @@ def mode() -> tuple[float, bool]:
 
 def _name(function: Any) -> str:
     return getattr(function, "__qualname__", None) or type(function).__name__
-
-
-# --- capturing ------------------------------------------------------------------------------------
-
-
-class Outcome(NamedTuple):
-    """What came of a capture.
-
-    results: of this call. path: to keep, unless there are hindrances. survey: the facts.
-    """
-
-    results: Any
-    path: Path | None
-    survey: Survey | None
-    hindrances: list[Hindrance]
-
-
-def capture_call(target: Any, call: Call, *, keep: bool, at_once: bool) -> Outcome:
-    """Capture a call and run it.
-
-    keep: whether to look for what a later call needs to go without a capture: facts, effects, and
-    questions, which become guards. at_once: whether the program is to be machine code at once.
-    """
-    survey = None
-    if keep and not call.traced:
-        places = None if call.places is None else frozenset(call.places)
-        survey = Survey(call.function, call.args, call.kwargs, places, frozenset(call.cells))
-    guarded = survey is not None and not survey.hindrances
-    active = tuple(type(leaf) is Traced and not is_known(leaf) for leaf in call.arrays)
-    captured = capture(
-        target, call.apply, call.types, call.arrays, active, frozen=True, guarded=guarded
-    )
-    hindrances = [] if survey is None else hindrances_of(survey, captured, call)
-    kept = survey is not None and not hindrances
-    guards = tuple(captured.trace.guards.values()) if kept and captured.trace.guards else ()
-    staged = staged_of(captured, guards)
-    path = Path(staged, guards, [unwrap(each) for each in captured.constants], captured.treedef)
-    if kept and settings().debug:
-        path.key = captured.key
-    if kept and at_once:
-        path.first.at_once()
-    if guards:
-        with not_again(captured.said):
-            results: Any = path.run([unwrap(leaf) for leaf in call.arrays], sure=True)
-    else:
-        results = run(path.first, [*call.arrays, *captured.constants])
-    results = pytrees.unflatten(captured.treedef, results)
-    return Outcome(results, path if kept else None, survey, hindrances)
-
-
-def hindrances_of(survey: Survey, captured: Captured, call: Call) -> list[Hindrance]:
-    """Why a capture cannot stand for later calls, now that it has been made."""
-    trace = captured.trace
-    found = [Hindrance(text, line) for text, line in dict.fromkeys(trace.effects)]
-    found += survey.hindrances
-    unknown = [code for place, code in trace.entered.items() if place not in survey.codes]
-    for code in unknown:
-        line = f"{code.co_filename}:{code.co_firstlineno}"
-        found.append(Hindrance(f"{code.co_qualname} is entered by a way that is not known", line))
-    if trace.asked and not found:
-        found.append(Hindrance("it shows a traced value, or handles an error that depends on one"))
-    if any(type(value) is Traced for value in captured.constants):
-        found.append(Hindrance("it reads values that another capture traces"))
-    changed = survey.check(call.function, call.args, call.kwargs)
-    if changed is not None and not found:
-        found.append(Hindrance(f"the call has changed {survey.facts[changed].where}"))
-    return found
-
-
-def staged_of(captured: Captured, guards: Sequence[Guard]) -> Staged:
-    """The program ready to run, found again by its structure."""
-    slots = tuple(guard.slot for guard in guards)
-    whole = Captured(captured.trace, (*captured.outputs, *slots), captured.treedef)
-
-    def derive(program: Program, _: Any) -> tuple[Program, tuple[int, ...], Staged]:
-        made = cut(program, guards)
-        first = made.stages[0]
-        return first.program, first.watched, Staged(made)
-
-    questions = tuple(
-        (*each.question, each.answer if each.kind == "bool" else None) for each in guards
-    )
-    compiled = prepare(("jit", questions), whole, derive)
-    staged: Staged = compiled.facts
-    return staged.ready(compiled)

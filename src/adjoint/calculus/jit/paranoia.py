@@ -11,8 +11,9 @@ import numpy as np
 
 from adjoint.base.errors import ProgramError
 from adjoint.calculus.jit.calls import Call
+from adjoint.calculus.jit.capturing import rehearsal
 from adjoint.calculus.jit.paths import Path
-from adjoint.capture import Captured, Traced, capture, unwrap
+from adjoint.capture import Captured, Traced, unwrap
 from adjoint.capture.facts.writing import same
 from adjoint.capture.recording.guards import Guard
 from adjoint.capture.recording.trace import same_memory
@@ -26,20 +27,19 @@ def check_replay(path: Path, target: Any, call: Call) -> None:
     """ProgramError unless a capture of this call gives the program that is about to be replayed."""
     if path.key is None or call.traced:
         return
-    active = (False,) * len(call.arrays)
-    captured = _anew(
-        lambda: capture(
-            target, call.apply, call.types, call.arrays, active, frozen=True, guarded=True
-        )
-    )
+    script = path.script
+    captured = _anew(lambda: rehearsal(target, call, [] if script is None else script.states()))
     if captured is None or _differs_in_answers(captured, path.guards):
         return
     constants = [unwrap(each) for each in captured.constants]
+    own = list(path.constants)
+    for place in () if script is None else script.places:
+        own[place] = constants[place] if place < len(constants) else None
     if (
         _same_program(captured, path.key, path.treedef)
         and len(captured.trace.guards or ()) == len(path.guards)
-        and len(constants) == len(path.constants)
-        and (all(map(_alike, constants, path.constants)) or _equivalent(path, call, constants))
+        and len(constants) == len(own)
+        and (all(map(_alike, constants, own)) or _equivalent(path, call, constants, own))
     ):
         return
     raise _defect(target)
@@ -108,15 +108,11 @@ def _form(head: Any) -> Any:
     return head.primitive.name if isinstance(head, Operation) else head
 
 
-def _equivalent(path: Path, call: Call, constants: list[Any]) -> bool:
+def _equivalent(path: Path, call: Call, constants: list[Any], own: list[Any]) -> bool:
     """Whether other constants give the same results, as what `np.empty` held before does."""
     inputs = [unwrap(each) for each in call.arrays]
-    own, expected = path.constants, path.run(inputs, sure=True)
-    try:
-        path.constants = constants
-        found = path.run(inputs, sure=True)
-    finally:
-        path.constants = own
+    expected = path.run(inputs, sure=True, constants=own)
+    found = path.run(inputs, sure=True, constants=constants)
     return all(
         np.array_equal(one, other, equal_nan=np.asarray(one).dtype.kind in "fc")
         for one, other in zip(found, expected, strict=True)

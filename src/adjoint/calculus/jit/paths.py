@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from adjoint.calculus.jit.stages import Cut, StageProgram
 from adjoint.capture.recording.guards import Guard, answer_to
+from adjoint.capture.recording.script import Script, Unplayable, restore
 from adjoint.optimise.simplify import eliminate_dead_code
 from adjoint.pipeline import Compiled, compile_program
 from adjoint.program import Program, Variable
@@ -125,19 +126,25 @@ class Staged:
 class Path:
     """A captured program with its guards.
 
-    constants: of the closure, after the arguments. treedef: of the results. nodes: of the tree that
-    it is in. again: whether it was right more than once. quick: for the owner's use. key: of the
-    capture, in debug mode.
+    constants: of the closure, after the arguments. treedef: of the results. script: what is done
+    besides. nodes: of the tree that it is in. again: whether it was right more than once. quick:
+    for the owner's use. key: of the capture, in debug mode.
     """
 
     def __init__(
-        self, staged: Staged, guards: Sequence[Guard], constants: Sequence[Any], treedef: Any
+        self,
+        staged: Staged,
+        guards: Sequence[Guard],
+        constants: Sequence[Any],
+        treedef: Any,
+        script: Script | None = None,
     ) -> None:
         self.staged = staged
         self.stages = staged.stages
         self.guards = guards
         self.constants = list(constants)
         self.treedef = treedef
+        self.script = script
         self.nodes: list[Node] = []
         self.again = False
         self.quick: Any = None
@@ -154,13 +161,15 @@ class Path:
         held: int | None = None,
         tried: bool = False,
         sure: bool = False,
+        constants: Sequence[Any] | None = None,
     ) -> tuple[Any, ...] | Difference:
         """The results, if all guards hold.
 
         held: how many do, if a run of all has told already. tried: whether machine code has been
         given these arguments, and had no results. sure: whether the guards are known to hold.
+        constants: others than its own.
         """
-        whole = [*arguments, *self.constants]
+        whole = [*arguments, *(self.constants if constants is None else constants)]
         if len(self.stages) == 1:
             return self._stage(0, [*whole, *self._expected(0)], held, tried, sure)
         values: dict[Any, Any] = dict(zip(self.staged.cut.inputs, whole, strict=True))
@@ -171,6 +180,37 @@ class Path:
                 return found
             values.update(zip(stage.made.outputs, found, strict=True))
         return tuple([values[each] for each in self.staged.cut.results])
+
+    def play(
+        self, arguments: Sequence[Any], check: Callable[[], None] | None = None
+    ) -> tuple[Any, ...] | Difference:
+        """The results, if all guards hold, with what its script says drawn anew, and printed.
+
+        Where they do not, and where it raises `Unplayable`, generators are as they were before.
+        check: what is to be done first, at a call for which it holds.
+        """
+        script = self.script
+        assert script is not None
+        before = script.states()
+        try:
+            constants = list(self.constants)
+            for place, value in zip(script.places, script.drawn(), strict=True):
+                constants[place] = value
+            found = self.run(arguments, constants=constants)
+        except Exception as error:  # the function is to raise it, when it comes to it
+            restore(before)
+            raise Unplayable from error
+        if isinstance(found, Difference):
+            restore(before)
+            return found
+        if check is not None:
+            after = script.states()
+            restore(before)
+            check()
+            restore(after)
+        count = len(found) - len(script.slots)
+        script.say(found[count:])
+        return found[:count]
 
     def bound(self) -> list[Any]:
         """The last inputs of the only stage, which are the same at each run."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjoint.base.arrays import type_of
-from adjoint.capture.recording.guards import DONE, WHOLE, Guard
+from adjoint.capture.recording.guards import DONE, FAILS, WHOLE, Guard
 from adjoint.pipeline import watch_all
 from adjoint.primitives import PRIMITIVES, UFUNCS
 from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable
@@ -267,6 +267,8 @@ class _Counting:
         if guard.kind == DONE:
             self.kept.append(atom)
             return Literal(True)
+        if guard.kind == FAILS:
+            return atom
         if guard.kind == "bool":
             truth: Atom = atom
             if atom.type.dtype.kind != "b":

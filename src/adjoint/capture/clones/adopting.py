@@ -20,17 +20,32 @@ import numpy as np
 
 from adjoint.capture.clones.standing import Stand
 from adjoint.capture.recording.applying import apply
-from adjoint.capture.recording.trace import Trace, current, note_effect
+from adjoint.capture.recording.places import user_line
+from adjoint.capture.recording.trace import Trace, current, is_guarded, outermost, same_memory
 from adjoint.capture.recording.traced import Traced, from_array, from_slot, is_known, unwrap
 
 
 class Adopted(NamedTuple):
-    """An array that stands aside. put: how something else is put where it is looked up."""
+    """An array that stands aside.
+
+    put: how something else is put where it is looked up. before: a copy, where it matters whether
+    it is written into. line: the user's.
+    """
 
     array: np.ndarray[Any, Any]
     traced: Traced
     put: Callable[[Any], Any]
     look: Callable[[], Any]
+    before: np.ndarray[Any, Any] | None
+    line: str
+
+    @property
+    def is_written(self) -> bool:
+        """Whether it is not what it was."""
+        if self.look() is not self.traced or not is_known(self.traced):
+            return True
+        same = unwrap(self.traced) is self.array and self.before is not None
+        return not (same and same_memory(self.before, self.array))
 
 
 _adopted: dict[int, tuple[Trace, list[Adopted]]] = {}
@@ -66,14 +81,14 @@ def adopt_name(names: dict[str, Any], replaced: dict[str, Stand], name: str) -> 
             return replaced[name].shown if name in replaced else None
 
         put(traced)
-        _keep(trace, Adopted(array, traced, put, look))
+        _keep(trace, array, traced, put, look)
 
 
 def _stand_aside(trace: Trace, names: dict[str, Any], name: str) -> None:
     array = names[name]
     traced = names[name] = from_array(array)
     put = lambda value: names.__setitem__(name, value)  # noqa: E731  # two of one kind
-    _keep(trace, Adopted(array, traced, put, lambda: names.get(name)))
+    _keep(trace, array, traced, put, lambda: names.get(name))
 
 
 class _Named:
@@ -107,9 +122,16 @@ def _is_alone(base: Any) -> bool:
     return type(base) is np.ndarray and base.base is None and sys.getrefcount(base) == _VIEWED
 
 
-def _keep(trace: Trace, adopted: Adopted) -> None:
-    note_effect("it writes into an array that was made outside")
-    _adopted.setdefault(id(trace), (trace, []))[1].append(adopted)
+def _keep(
+    trace: Trace,
+    array: np.ndarray[Any, Any],
+    traced: Traced,
+    put: Callable[[Any], Any],
+    look: Callable[[], Any],
+) -> None:
+    before = array.copy() if is_guarded() else None
+    made = Adopted(array, traced, put, look, before, user_line())
+    _adopted.setdefault(id(trace), (trace, []))[1].append(made)
 
 
 def _may_stand_aside(array: np.ndarray[Any, Any], trace: Trace) -> bool:
@@ -124,6 +146,11 @@ def give_back() -> None:
             del _adopted[place]
             trace.arrays.clear()  # no more is lifted, and values that are kept would refer to them
             for each in arrays:
+                if each.is_written:
+                    outer = outermost() or trace
+                    outer.effects.append(
+                        ("it writes into an array that was made outside", each.line)
+                    )
                 try:
                     _restore(each)
                 except Exception:  # its values fail to be computed, as the program will
@@ -131,7 +158,7 @@ def give_back() -> None:
 
 
 def _restore(adopted: Adopted) -> None:
-    array, traced, put, look = adopted
+    array, traced, put, look, *_ = adopted
     if look() is not traced:
         return  # the function has put something else there
     value = unwrap(traced) if is_known(traced) else _value_of(traced)
@@ -140,7 +167,7 @@ def _restore(adopted: Adopted) -> None:
         assert outer is not None
         again = from_slot(outer, value._slot)
         put(again)
-        _keep(outer, Adopted(array, again, put, look))
+        _keep(outer, array, again, put, look)
         return
     if value is not array:
         np.copyto(array, value)

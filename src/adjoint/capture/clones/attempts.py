@@ -12,15 +12,19 @@ import sys
 import types
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
+
+import numpy as np
 
 from adjoint.base.errors import ValueNeededError
 from adjoint.capture.bytecode.assembly import Instruction, taken_apart
-from adjoint.capture.recording.applying import concrete
+from adjoint.capture.recording import guards
+from adjoint.capture.recording.applying import apply, ask_in_all, concrete
 from adjoint.capture.recording.guards import DONE
-from adjoint.capture.recording.trace import current, note_effect
+from adjoint.capture.recording.trace import captures, current, is_guarded, note_effect, outermost
 from adjoint.capture.recording.traced import Traced, is_known
-from adjoint.program import Operation
+from adjoint.primitives.failing import FAILS
+from adjoint.program import Operation, operation
 
 
 def attempted(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -30,12 +34,15 @@ def attempted(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """
     if not in_attempt():
         return function(*args, **kwargs)
-    trace = current()
+    trace, outer = current(), outermost()
     start = 0 if trace is None else len(trace.records)
+    effects = 0 if outer is None else len(outer.effects)
     try:
         result = function(*args, **kwargs)
-    except Exception:
-        if trace is not None:
+    except Exception as error:
+        if outer is not None and _asks_for_failure(function, args, kwargs, error):
+            del outer.effects[effects:]  # that an error came
+        elif trace is not None:
             trace.asked = True  # the error is an answer that no guard can give
             note_effect("it handles an error that depends on values")
         raise
@@ -53,6 +60,27 @@ def attempted(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         note_effect("it handles an error that depends on values")
         raise
     return result
+
+
+def _asks_for_failure(function: Any, args: Any, kwargs: Any, error: Exception) -> bool:
+    """Note that a function has failed as a question that a program can answer, if it can."""
+    if type(error) is not np.linalg.LinAlgError or not is_guarded():
+        return False
+    count = next((n for n, each in enumerate(args) if type(each) is not Traced), len(args))
+    operands, rest, named = args[:count], args[count:], tuple(sorted(kwargs.items()))
+    constant = all(type(each) in _CONSTANTS for each in (*rest, *(each for _, each in named)))
+    if not constant or not operands or any(each.witness for each in captures()):
+        return False
+    name = function.__wrapped__.__name__
+    failing = apply(operation(FAILS, function=name, rest=rest, named=named), operands)
+    if type(failing) is not Traced or is_known(failing):
+        return False
+    failing._value = np.True_
+    ask_in_all(failing, guards.FAILS)
+    return True
+
+
+_CONSTANTS: Final = frozenset({int, float, bool, str, type(None)})
 
 
 def in_attempt() -> bool:

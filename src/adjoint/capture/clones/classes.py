@@ -15,6 +15,7 @@ from adjoint.capture.clones.shadow_ufuncs import ShadowUfunc
 from adjoint.capture.numpy.making import values as numpy_values
 from adjoint.capture.numpy.operators import python_number
 from adjoint.capture.numpy.table import any_traced, refused, unwrap_all
+from adjoint.capture.recording.texts import Text
 from adjoint.capture.recording.traced import Traced, is_cell
 from adjoint.capture.recording.valued import beside, value_of
 
@@ -28,8 +29,8 @@ _OWN: Final = frozenset(
 _stand_ins: dict[type, Any] = {}
 
 
-class _Number(type):
-    """The type of stand-ins for float and its like.
+class Number(type):
+    """The type of stand-ins for classes that are called: float and its like.
 
     Calls keep traced values, everything else is the original's.
     """
@@ -37,6 +38,7 @@ class _Number(type):
     original: type
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        """What a call of the class gives."""
         if any_traced(args):
             return beside(cls.original, cls.converted, args, kwargs)
         return cls.original(*map(unwrap_all, args), **kwargs)
@@ -76,7 +78,7 @@ class _Number(type):
 
 def original_type(kind: Any) -> Any:
     """The type that a stand-in stands for."""
-    return kind.original if issubclass(type(kind), _Number) else kind
+    return kind.original if issubclass(type(kind), Number) else kind
 
 
 def _members(original: type) -> dict[str, Any]:
@@ -91,11 +93,11 @@ def stand_in(original: Any) -> Any:
     """The stand-in of a class of numbers, which can be used as a dtype too."""
     # NumPy takes a class with a `dtype` for that dtype.
     members = {**_members(original), "dtype": np.dtype(original)}
-    made = _stand_ins[original] = _Number(original.__name__, (), members)
+    made = _stand_ins[original] = Number(original.__name__, (), members)
     return made
 
 
-class _Refused(_Number):
+class _Refused(Number):
     """The type of stand-ins for NumPy's classes that are not made of traced values."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
@@ -116,7 +118,7 @@ def refused_class(original: Any) -> Any:
 def class_of(value: Any) -> type:
     """The class of a value; of a traced one, that which NumPy would have in its place."""
     if type(value) is not Traced:
-        return type(value)
+        return str if type(value) is Text else type(value)
     found = value_of(value)
     if found is not None:
         return type(found)

@@ -35,6 +35,7 @@ from adjoint.capture.clones.reaching import (
     WrittenName,
 )
 from adjoint.capture.clones.rebinding import is_users_file
+from adjoint.capture.clones.showing import JOINED, PERCENT, Formatted
 from adjoint.capture.recording import protocols
 
 _KNOWN = (3, 11) <= sys.version_info[:2] <= (3, 13)
@@ -42,6 +43,10 @@ _NULL_LAST = sys.version_info >= (3, 13)  # PUSH_NULL comes after what is called
 _METHOD_FLAG = sys.version_info >= (3, 12)  # of LOAD_ATTR, where 3.11 has LOAD_METHOD
 _OPCODES: Any = dis.opmap
 _MATRIX_PRODUCT = 4  # the argument of BINARY_OP for @
+_REMAINDER = 6  # and for %
+_TEXTS = frozenset(
+    {"FORMAT_VALUE", "BUILD_STRING", "CONVERT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC"}
+)
 _DEPTH = 3  # how much more of the stack the instructions use that are put in
 
 
@@ -136,6 +141,8 @@ class _Rewriting:
             group = [nothing, *self._asked(instruction, asker)]
         elif name in ("STORE_GLOBAL", "DELETE_GLOBAL"):
             group = self._global_bound(instruction)
+        elif name in _TEXTS:
+            group = self._text(instruction)
         elif name in OPERATORS:
             group = self._operator(number)
         elif name.startswith("STORE_"):
@@ -235,8 +242,25 @@ class _Rewriting:
         nothing = self._made(instruction, "LOAD_CONST", self.constants.place(None))
         return [nothing, *self._asked(instruction, DeletedName.of(name)), end]
 
+    def _text(self, instruction: Instruction) -> list[Instruction]:
+        """Part of an f-string, or all of its parts together."""
+        name, argument = instruction.name, instruction.argument
+        if name == "BUILD_STRING":
+            pack = self._made(instruction, "BUILD_TUPLE", argument)
+            return [pack, *self._asked(instruction, JOINED)]
+        if name != "FORMAT_VALUE":  # from 3.13 on there are three of them
+            argument = {"FORMAT_SIMPLE": 0, "FORMAT_WITH_SPEC": 4}.get(name, argument)
+        packing = [self._made(instruction, "BUILD_TUPLE", 2)] if argument & 4 else []
+        return [*packing, *self._asked(instruction, Formatted(argument))]
+
     def _operator(self, number: int) -> list[Instruction]:
         instruction, before = self.instructions[number], self.instructions[number - 1]
+        if instruction.name == "BINARY_OP" and instruction.argument == _REMAINDER:
+            first = self.last.get(self.depths[number] - 2)
+            text = first is not None and first.name == "LOAD_CONST"
+            if first and text and isinstance(self.code.co_consts[first.argument], str):
+                both = self._made(instruction, "BUILD_TUPLE", 2)
+                return [both, *self._asked(instruction, PERCENT)]
         family, count, asker = OPERATORS[instruction.name]
         if family not in self.families or (family == "identity" and before.name == "LOAD_CONST"):
             return [instruction]

@@ -18,7 +18,9 @@ from adjoint.base.errors import ValueNeededError
 from adjoint.capture.clones.classes import BUILTINS, Same
 from adjoint.capture.clones.reaching import entered, is_reached, is_users_class, is_users_kind
 from adjoint.capture.clones.rebinding import clone
-from adjoint.capture.recording.traced import Traced, from_array
+from adjoint.capture.recording.script import script_under_way
+from adjoint.capture.recording.trace import is_guarded
+from adjoint.capture.recording.traced import Traced, from_array, is_known
 
 
 def special(owner: Any, name: str) -> Any:
@@ -185,6 +187,10 @@ class _Item:
             method = special(owner, "__getitem__")
             if method is not None:
                 return method(key)
+        if type(owner) is np.ndarray and type(key) in _KEYS and is_guarded():
+            found = _at_traced_places(owner, key)
+            if found is not None:
+                return found
         try:
             return owner[key]
         except ValueNeededError:
@@ -192,6 +198,36 @@ class _Item:
             if type(owner) is not np.ndarray:
                 raise
             return from_array(owner)[key]
+
+
+_KEYS: Final = frozenset({Traced, tuple})
+
+
+def _at_traced_places(array: Any, key: Any) -> Any:
+    """Entries of a plain array at whole numbers that are traced, as a minibatch is taken.
+
+    So they depend on these numbers, and not the program on what they are. None where the result
+    would look into the array, or its shape is not known.
+    """
+    traced = [
+        each
+        for each in (key if type(key) is tuple else (key,))
+        if type(each) is Traced and not is_known(each)
+    ]
+    if not traced or array.dtype.kind not in "biufc":
+        return None
+    if any(each.dtype.kind not in "iu" for each in traced):
+        return None
+    if any(each.ndim for each in traced):
+        return from_array(array)[key]
+    script = script_under_way()
+    if script is None or not script.rehearses:
+        return None
+    found = from_array(array)[key]
+    if type(found) is Traced and type(found._value) is np.ndarray:
+        found._value = found._value.view()
+        found._value.flags.writeable = False  # the array is not to be written into
+    return found
 
 
 _BINARY: Final = {  # in the order of the argument of BINARY_OP

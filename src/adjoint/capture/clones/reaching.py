@@ -8,6 +8,7 @@ which all versions of the interpreter have alike; see `interception.py`.
 from __future__ import annotations
 
 import functools
+import logging
 import sys
 import types
 import weakref
@@ -17,6 +18,7 @@ import numpy as np
 
 from adjoint.capture.clones.adopting import adopt_attribute, adopt_name
 from adjoint.capture.clones.classes import BUILTINS, called_class, class_of
+from adjoint.capture.clones.drawing import drawing
 from adjoint.capture.clones.rebinding import (
     FOREIGN,
     Clone,
@@ -32,7 +34,9 @@ from adjoint.capture.clones.rebinding import (
 )
 from adjoint.capture.clones.shadow_ufuncs import ShadowUfunc
 from adjoint.capture.clones.shadows import ShadowModule
+from adjoint.capture.clones.showing import format_method, logging_method
 from adjoint.capture.facts.purity import attribute_effect, effect_of, kind_effect
+from adjoint.capture.recording.script import GENERATORS
 from adjoint.capture.recording.trace import note_effect, note_entered
 from adjoint.capture.recording.traced import Traced
 from adjoint.capture.recording.valued import value_of
@@ -77,7 +81,8 @@ def is_users_kind(kind: type) -> bool:
 
 def is_users_class(kind: type) -> bool:
     """Whether a class itself is written by the user, whatever it inherits from."""
-    name = getattr(kind, "__module__", None) or ""
+    name = getattr(kind, "__module__", None)
+    name = name if type(name) is str else ""  # a class of classes in compiled code may have none
     if name == "builtins":  # that of classes too that are made without a `__name__` around them
         return bool(kind.__flags__ & _MADE_IN_PYTHON)
     if name.partition(".")[0] in ("adjoint", "numpy"):
@@ -127,7 +132,8 @@ def reached(value: Any) -> Any:
     if kind is types.MethodType:
         if is_reached(value.__func__):
             return types.MethodType(entered(clone(value.__func__)), value.__self__)
-        return value
+        drawn = drawing(value)
+        return value if drawn is None else drawn
     if kind in _REBOUND or kind.__module__.startswith("scipy."):  # an interpolant, say
         return rebind(value)
     return value
@@ -185,6 +191,12 @@ class Attribute:
             return _look_up(owner, self.name)
         if kind is super:
             return _look_up_above(owner, self.name)
+        if kind is logging.Logger and (method := logging_method(owner, self.name)) is not None:
+            return method
+        if kind in GENERATORS:
+            drawn = drawing(getattr(owner, self.name))
+            if drawn is not None:
+                return drawn
         _judge(owner, kind, self.name)
         return reached(getattr(owner, self.name))
 
@@ -292,6 +304,8 @@ class Method(Attribute):
     __slots__ = ()
 
     def __matmul__(self, owner: Any) -> Any:
+        if type(owner) is str and self.name == "format":
+            return format_method(owner)
         if type(owner) in _DIRECT and self.name not in _WRITES_FILES:
             return getattr(owner, self.name)
         found = super().__matmul__(owner)
@@ -421,6 +435,9 @@ class _Callee:
         kind = type(called)
         if kind in _INERT:
             return called
+        drawn = None if kind is types.FunctionType else drawing(called)
+        if drawn is not None:
+            return drawn
         if kind is types.FunctionType or kind in _REBOUND or kind is types.MethodType:
             effect = judged(called)
             if effect is not None:

@@ -25,8 +25,9 @@ import numpy as np
 from adjoint.capture.bytecode.code import CodeFacts, facts_of
 from adjoint.capture.clones.adopting import give_back
 from adjoint.capture.clones.classes import BUILTINS, build_class, class_of
+from adjoint.capture.clones.drawing import drawing, is_random_module
 from adjoint.capture.clones.memoised import Memoised, forget_values
-from adjoint.capture.clones.shadows import shadow_of
+from adjoint.capture.clones.shadows import ShadowModule, shadow_of
 from adjoint.capture.clones.standing import Stand
 from adjoint.capture.facts.purity import IMPURE_BUILTINS, builtin_effect, effect_of
 from adjoint.capture.numpy.making.mapping import Vectorize
@@ -37,6 +38,7 @@ from adjoint.spaces.polynomials.bases import KINDS
 
 _PLAIN = frozenset({np.ndarray, float, int, str, bool, tuple, list, dict, type(None), complex})
 _CLONES_LIMIT = 1024
+_MADE_IN_PYTHON = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 _LIBRARIES = (
     *{sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")},
     __file__.rpartition("capture")[0],  # stand-ins bear the names of what they stand for
@@ -117,7 +119,7 @@ class Rebound(dict[str, Any]):
 
     def _builtin(self, name: str) -> Any:
         value = self.builtins[name]
-        if name in IMPURE_BUILTINS:
+        if name in IMPURE_BUILTINS and name not in BUILTINS:
             note_effect(builtin_effect(name))
         if value is not _BUILTINS.get(name):  # replaced by somebody
             return rebind(value)
@@ -129,11 +131,16 @@ _BUILTINS = dict(vars(builtins))
 
 def stand_for(value: Any) -> Stand:
     """What a name that is bound to a value stands for in clones."""
+    if drawing(value) is not None:
+        return Stand(value, drawing(value), None)
     shown = rebind(value)
     if type(value) is types.FunctionType and is_users(value):
         return Stand(value, shown, None, known_clone(value))
     if isinstance(value, types.ModuleType):
-        return Stand(value, shown, None if is_users_module(value) else effect_of(value))
+        judges = (
+            isinstance(value, ShadowModule) or is_random_module(value) or is_users_module(value)
+        )
+        return Stand(value, shown, None if judges else effect_of(value))
     if isinstance(value, type):
         return Stand(value, shown, None if _is_users_object(value) else effect_of(value))
     return Stand(value, shown, judged(value) if type(value) in FOREIGN else None)
@@ -176,6 +183,8 @@ def rebind(value: Any) -> Any:
         if shadow is not None:
             return shadow
         return UserModule(value) if is_users_module(value) else value
+    elif (drawn := drawing(value)) is not None:
+        return drawn
     elif isinstance(value, functools.partial):
         return _rebind_partial(value)
     elif type(value) is np.vectorize:
@@ -229,8 +238,10 @@ def _is_users_object(value: Any) -> bool:
     if kind in _PLAIN or kind.__module__ == "builtins":
         return False
     module = sys.modules.get(kind.__module__)
-    if module is None or kind.__module__.partition(".")[0] == "adjoint":
+    if kind.__module__.partition(".")[0] == "adjoint":
         return False
+    if module is None:  # code that was run without being imported
+        return bool(kind.__flags__ & _MADE_IN_PYTHON)
     file = getattr(module, "__file__", None)
     return file is not None and is_users_file(file) if module.__name__ != "__main__" else True
 

@@ -19,6 +19,7 @@ import numpy as np
 from adjoint.base.errors import AdjointError
 from adjoint.capture.clones.attempts import attempted
 from adjoint.capture.clones.classes import is_exact, refused_class, stand_in
+from adjoint.capture.clones.drawing import drawing, is_random_module
 from adjoint.capture.clones.shadow_ufuncs import ShadowUfunc
 from adjoint.capture.facts.purity import member_effect
 from adjoint.capture.numpy.coverage import REFUSED
@@ -212,8 +213,11 @@ class ShadowModule(types.ModuleType):
     def __getattr__(self, name: str) -> Any:
         original = self.__wrapped__
         value = getattr(original, name)
+        drawn = drawing(value)
+        if drawn is not None:
+            return drawn
         found = protocols.REBIND(value)
-        effect = member_effect(original.__name__, name)
+        effect = None if is_random_module(value) else member_effect(original.__name__, name)
         if effect is not None:
             note_effect(effect)
         elif vars(original).get(name, _ABSENT) is value:
@@ -258,6 +262,8 @@ def shadow_of(value: Any) -> Any:
     """The stand-in of a module or function of NumPy's or math's, or None."""
     if type(value) is Traced:
         return None
+    if type(value) is ShadowModule:
+        return value
     try:
         found = _shadows.get(value)
     except TypeError:  # unhashable: no function or module
@@ -265,7 +271,7 @@ def shadow_of(value: Any) -> Any:
     if found is not None:
         return found
     if isinstance(value, types.ModuleType):
-        entered = value.__name__ in _PARTS or is_scipy_module(value)
+        entered = value.__name__ in _PARTS or is_scipy_module(value) or is_random_module(value)
         made: Any = ShadowModule(value) if entered else None
     elif value in _MAKERS:
         made = _MAKERS[value]

@@ -24,6 +24,7 @@ from adjoint.base.errors import AdjointError
 from adjoint.capture.clones.reaching import is_users_class, is_users_kind
 from adjoint.capture.facts.purity import is_pure_module
 from adjoint.capture.facts.writing import Absent, Writer
+from adjoint.capture.recording.script import GENERATORS
 from adjoint.capture.recording.traced import Traced
 
 _BYTES: Final = 1 << 24  # of arrays that are compared at every call
@@ -45,6 +46,7 @@ class Surveying(ABC):
     writer: Writer
     seen: dict[int, tuple[Any, str]]
     changing: list[tuple[str, bool]]
+    generators: list[Any]
     bytes: int
     whole: bool
 
@@ -440,6 +442,12 @@ def _untouched(survey: Surveying, value: Any, expression: str, where: str, _: bo
     survey.writer.demand(f"{expression} is not {reference}()", where, "identity")
 
 
+def _generator(survey: Surveying, value: Any, expression: str, where: str, _: bool) -> None:
+    """A generator of random numbers: whatever its state, from which a replay goes on."""
+    survey.exactly(value, expression, where)
+    survey.generators.append(value)
+
+
 class _Pair(NamedTuple):
     first: int
 
@@ -470,6 +478,8 @@ KINDS_OF_VALUE: Final[dict[type, Look]] = {
     types.GeneratorType: _not_comparable,
     types.SimpleNamespace: _instance,
     type(_Pair.first): _identical,
+    **dict.fromkeys(GENERATORS, _generator),
+    type(np.random.default_rng): _identical,
     logging.Logger: _untouched,
     Traced: _traced,
 }

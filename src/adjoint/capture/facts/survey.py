@@ -27,6 +27,7 @@ from adjoint.capture.clones.rebinding import Rebound, is_ours, is_users, is_user
 from adjoint.capture.facts.kinds import KINDS_OF_VALUE, Surveying
 from adjoint.capture.facts.purity import is_pure_module
 from adjoint.capture.facts.writing import Absent, Check, TooManyFactsError, Writer
+from adjoint.capture.recording.script import GLOBAL
 
 _SHOWN_AS_TEXT: Final = frozenset({"__repr__", "__str__", "__format__"})
 _NEVER_ASKED: Final = frozenset(
@@ -79,6 +80,7 @@ class Survey(Surveying):
         self.bytes = 0
         self.seen: dict[int, tuple[Any, str]] = {}
         self.changing: list[tuple[str, bool]] = []
+        self.generators: list[Any] = [*GLOBAL]
         self._entered: set[tuple[int, int]] = set()
         self._names: set[tuple[int, str]] = set()
         self._builtins: dict[int, tuple[Any, dict[str, None]]] = {}

@@ -227,7 +227,7 @@ def concrete(value: Any, kind: str = WHOLE) -> Any:
     if value._slot not in trace.questions:
         _note_question(trace, value._slot, sys._getframe(2))
     if trace.witness:
-        return _concrete_in_all(value, kind)
+        return ask_in_all(value, kind)
     if not trace.nested and (value._value is not None or trace.calls):
         answer = computed(trace, value._slot) if value._value is None else value._value
         if trace.guards is None or trace.asked:
@@ -239,7 +239,7 @@ def concrete(value: Any, kind: str = WHOLE) -> Any:
         for each in captures():
             each.asked = True
         return value._value
-    return _concrete_in_all(value, kind)
+    return ask_in_all(value, kind)
 
 
 def _note_question(trace: Trace, slot: int, frame: Any) -> None:
@@ -263,7 +263,7 @@ def asked(value: Any) -> Any:
     return answer
 
 
-def _concrete_in_all(value: Any, kind: str) -> Any:
+def ask_in_all(value: Any, kind: str) -> Any:
     """The same where the value depends on outer captures too, each of which notes the question."""
     met: list[tuple[Trace, int, int]] = []
     answer = None if value._trace.witness else value._value

@@ -16,6 +16,7 @@ from adjoint.base.errors import DroppedDerivativeError, ValueNeededError
 from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import concrete, settle
 from adjoint.capture.recording.guards import TEXT
+from adjoint.capture.recording.script import script_under_way
 from adjoint.capture.recording.trace import Trace, captures, depth
 from adjoint.capture.recording.traced import Traced, is_known, unwrap
 from adjoint.primitives.declaration import NO_DERIVATIVE
@@ -116,6 +117,9 @@ def _active(trace: Trace, slot: int) -> bool:
 
 def show(value: Traced, form: Callable[[Any], str]) -> str:
     """A value as text: what NumPy would show, or its type where it stands for many values."""
+    script = script_under_way()
+    if script is not None and script.rehearses:
+        return protocols.UNSEEN()
     try:
         return form(concrete(value, TEXT))
     except ValueNeededError:

@@ -16,6 +16,7 @@ import numpy as np
 WHOLE: Final = "value"  # the question for a value, to the last bit
 TEXT: Final = "text"  # to be shown; a value that is shown is seldom the same again
 DONE: Final = "done"  # whether the value can be computed, and no error comes of it
+FAILS: Final = "fails"  # the same question, where an error of that class came
 _QUESTIONS: Final[dict[str, Callable[[Any], Any]]] = {
     "bool": bool,
     "int": int,
@@ -43,6 +44,8 @@ class Guard(NamedTuple):
     @property
     def question(self) -> tuple[int, int, str]:
         """What was asked, whatever the answer."""
+        if self.kind in (DONE, FAILS):
+            return -1, -1, DONE
         return self.place, self.slot, self.kind
 
 
@@ -50,6 +53,8 @@ def answer_to(kind: str, value: Any) -> Any:
     """The answer to a question at a value: hashable, and equal for values with the same answer."""
     if kind == DONE:
         return True
+    if kind == FAILS:
+        return np.linalg.LinAlgError if value else True
     if kind != WHOLE:
         return _QUESTIONS[kind](value)
     if isinstance(value, int):
@@ -63,8 +68,8 @@ def guard_of(place: int, slot: int, kind: str, value: Any, line: str) -> Guard:
     Whole numbers are asked of real numbers, and truth of single ones; a question of anything else,
     and one without an answer (int of NaN), is one for the value.
     """
-    if kind == DONE:
-        return Guard(place, slot, kind, True, None, line)
+    if kind in (DONE, FAILS):
+        return Guard(place, slot, kind, answer_to(kind, value), None, line)
     array = np.asarray(value)
     if kind == "bool" and array.size == 1:
         return Guard(place, slot, kind, bool(value), None, line)

@@ -20,6 +20,7 @@ UFUNC: Callable[..., Any] = _unset
 FUNCTION: Callable[..., Any] = _unset
 ESCAPE: Callable[..., Any] = _unset
 SHOW: Callable[..., str] = _unset
+UNSEEN: Callable[..., str] = _unset
 ATTRIBUTE: Callable[..., Any] = _unset
 GET: Callable[..., Any] = _unset
 SET: Callable[..., None] = _unset

@@ -77,7 +77,8 @@ class Trace:
     refusal: the first error of ours that the user's code met. said: what NumPy has warned of.
     questions: the slots whose values were asked for, with the code that asked, and where in it.
     effects: why the capture cannot stand for a later call, each with the user's line. entered: the
-    code that was entered through objects. survivors: whether traced values outlived a capture
+    code that was entered through objects. script: what is drawn and printed, where that is written
+    down (`script.py`). survivors: whether traced values outlived a capture
     within this one.
     """
 
@@ -106,6 +107,7 @@ class Trace:
         "records",
         "refusal",
         "said",
+        "script",
         "starts",
         "survivors",
         "types",
@@ -143,6 +145,7 @@ class Trace:
         self.effects: list[tuple[str, str]] = []
         self.entered: dict[int, Any] = {}
         self.survivors = False
+        self.script: Any = None
         self.owners: list[int] = [-1] * self.input_count
         self.starts: list[int] = []
         self.lines: list[str] | None = None
@@ -284,7 +287,9 @@ class Trace:
     def guard(self, place: int, slot: int, kind: str, value: Any) -> None:
         """Note that the value of a slot was asked for, after so many records."""
         assert self.guards is not None
-        if kind == TEXT or (kind == WHOLE and np.asarray(value).dtype.kind == "c"):
+        if kind == TEXT and self.script is not None:
+            self.script.prints = True
+        elif kind == TEXT or (kind == WHOLE and np.asarray(value).dtype.kind == "c"):
             self.asked = True
         elif (slot, kind) not in self.guards and (slot, WHOLE) not in self.guards:
             self.guards[slot, kind] = guard_of(place, slot, kind, value, user_line())

@@ -1,0 +1,177 @@
+"""Capturing a call, and what a later call needs to go without: facts, guards, a script."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from adjoint.base import pytrees
+from adjoint.base.settings import settings
+from adjoint.calculus.jit.calls import Call
+from adjoint.calculus.jit.paths import Path, Staged
+from adjoint.calculus.jit.stages import cut
+from adjoint.capture import Captured, Traced, capture, is_known, unwrap
+from adjoint.capture.facts.survey import Hindrance, Survey
+from adjoint.capture.recording.floating_point import not_again
+from adjoint.capture.recording.guards import Guard
+from adjoint.capture.recording.script import Script, restore, same_states, states_now
+from adjoint.capture.recording.texts import UnseenError
+from adjoint.pipeline import prepare, run
+from adjoint.program import Program
+
+
+class Outcome(NamedTuple):
+    """What came of a capture.
+
+    results: of this call. path: to keep, unless there are hindrances. survey: the facts.
+    """
+
+    results: Any
+    path: Path | None
+    survey: Survey | None
+    hindrances: list[Hindrance]
+
+
+def capture_call(target: Any, call: Call, *, keep: bool, at_once: bool) -> Outcome:
+    """Capture a call and run it.
+
+    keep: whether to look for what a later call needs to go without a capture: facts, effects, and
+    questions, which become guards. at_once: whether the program is to be machine code at once.
+    """
+    survey = None
+    if keep and not call.traced:
+        places = None if call.places is None else frozenset(call.places)
+        survey = Survey(call.function, call.args, call.kwargs, places, frozenset(call.cells))
+    guarded = survey is not None and not survey.hindrances
+    active = tuple(type(leaf) is Traced and not is_known(leaf) for leaf in call.arrays)
+    script = Script(False) if guarded else None
+    before = [] if survey is None else states_now((each, None) for each in survey.generators)
+    captured = capture(
+        *(target, call.apply, call.types, call.arrays, active),
+        frozen=True,
+        guarded=guarded,
+        script=script,
+    )
+    hindrances = [] if survey is None else hindrances_of(survey, captured, call)
+    if script is not None and not _explains(script, before):
+        hindrances.append(Hindrance("it draws random numbers in a way that is not seen"))
+    kept = survey is not None and not hindrances
+    path = _path(captured, kept)
+    scripted = kept and script is not None and not script.is_empty
+    if kept and at_once and not scripted:
+        path.first.at_once()
+    if path.guards:
+        with not_again(captured.said):
+            results: Any = path.run([unwrap(leaf) for leaf in call.arrays], sure=True)
+    else:
+        results = run(path.first, [*call.arrays, *captured.constants])
+    results = pytrees.unflatten(captured.treedef, results)
+    if scripted and script is not None and survey is not None:
+        found = _rehearsed(target, call, script, survey)
+        if isinstance(found, Hindrance):
+            return Outcome(results, None, survey, [found])
+        path = found
+        if at_once:
+            path.first.at_once()
+    return Outcome(results, path if kept else None, survey, hindrances)
+
+
+def _explains(script: Script, before: Sequence[Any]) -> bool:
+    """Whether a script takes generators from the states before the call to those that they have."""
+    known = {id(rng) for rng, _ in before}
+    before = [*before, *(each for place, each in script.before.items() if place not in known)]
+    after = states_now(before)
+    restore(before)
+    try:
+        script.drawn()
+        return same_states(states_now(before), after)
+    except Exception:
+        return False
+    finally:
+        restore(after)
+
+
+def _path(captured: Captured, kept: bool, script: Script | None = None) -> Path:
+    """A capture as a path. kept: whether for later calls."""
+    guards = tuple(captured.trace.guards.values()) if kept and captured.trace.guards else ()
+    staged = staged_of(captured, guards)
+    constants = [unwrap(each) for each in captured.constants]
+    path = Path(staged, guards, constants, captured.treedef, script)
+    if kept and settings().debug:
+        path.key = captured.key
+    return path
+
+
+def rehearsal(target: Any, call: Call, before: Iterable[Any]) -> Captured:
+    """A capture in which what is drawn is traced, and nothing happens besides.
+
+    before: the states of generators that it starts from. They are then as they were before it.
+    """
+    script = Script(True)
+    active = (False,) * len(call.arrays)
+    after = states_now(before)
+    restore(before)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            captured = capture(
+                *(target, call.apply, call.types, call.arrays, active),
+                frozen=True,
+                guarded=True,
+                script=script,
+            )
+            outputs = (*captured.outputs, *script.slots)
+            return Captured(captured.trace, outputs, captured.treedef)
+    finally:
+        restore(after)
+
+
+def _rehearsed(target: Any, call: Call, script: Script, survey: Survey) -> Path | Hindrance:
+    """The path of a call that draws or prints, whose capture has shown that it does no more."""
+    try:
+        captured = rehearsal(target, call, script.before.values())
+    except UnseenError as error:
+        return Hindrance(str(error), error.line)
+    except Exception as error:
+        what = type(error).__name__
+        return Hindrance(f"what it draws or prints does not fit into a program ({what})")
+    found = hindrances_of(survey, captured, call)
+    return found[0] if found else _path(captured, True, captured.trace.script)
+
+
+def hindrances_of(survey: Survey, captured: Captured, call: Call) -> list[Hindrance]:
+    """Why a capture cannot stand for later calls, now that it has been made."""
+    trace = captured.trace
+    found = [Hindrance(text, line) for text, line in dict.fromkeys(trace.effects)]
+    found += survey.hindrances
+    unknown = [code for place, code in trace.entered.items() if place not in survey.codes]
+    for code in unknown:
+        line = f"{code.co_filename}:{code.co_firstlineno}"
+        found.append(Hindrance(f"{code.co_qualname} is entered by a way that is not known", line))
+    if trace.asked and not found:
+        found.append(Hindrance("it shows a traced value, or handles an error that depends on one"))
+    if any(type(value) is Traced for value in captured.constants):
+        found.append(Hindrance("it reads values that another capture traces"))
+    changed = survey.check(call.function, call.args, call.kwargs)
+    if changed is not None and not found:
+        found.append(Hindrance(f"the call has changed {survey.facts[changed].where}"))
+    return found
+
+
+def staged_of(captured: Captured, guards: Sequence[Guard]) -> Staged:
+    """The program ready to run, found again by its structure."""
+    slots = tuple(guard.slot for guard in guards)
+    whole = Captured(captured.trace, (*captured.outputs, *slots), captured.treedef)
+
+    def derive(program: Program, _: Any) -> tuple[Program, tuple[int, ...], Staged]:
+        made = cut(program, guards)
+        first = made.stages[0]
+        return first.program, first.watched, Staged(made)
+
+    questions = tuple(
+        (*each.question, each.answer if each.kind == "bool" else None) for each in guards
+    )
+    compiled = prepare(("jit", questions), whole, derive)
+    staged: Staged = compiled.facts
+    return staged.ready(compiled)

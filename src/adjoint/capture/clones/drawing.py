@@ -1,0 +1,76 @@
+"""What draws random numbers in a clone: calls of it are made and written down (`script.py`)."""
+
+from __future__ import annotations
+
+import random
+import types
+from typing import Any, Final
+
+import numpy as np
+
+from adjoint.capture.clones.classes import Number
+from adjoint.capture.recording.script import GENERATORS, GLOBAL, MAKERS, script_under_way
+from adjoint.capture.recording.traced import unwrap
+
+_CYTHON: Final = type(np.random.default_rng)
+_METHODS: Final = frozenset({types.MethodType, types.BuiltinFunctionType})
+
+
+class Drawn:
+    """What a clone calls for something that draws.
+
+    called: that. owner: the generator, or None for what makes one.
+    """
+
+    __slots__ = ("__wrapped__", "called", "owner")
+
+    def __init__(self, called: Any, owner: Any) -> None:
+        self.called = self.__wrapped__ = called
+        self.owner = owner
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Draw."""
+        script = script_under_way()
+        args = tuple(map(unwrap, args))  # what is known may be drawn into
+        kwargs = {name: unwrap(each) for name, each in kwargs.items()}
+        if script is None:
+            return self.called(*args, **kwargs)
+        return script.draw(self.owner, self.called, args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.called, name)
+
+
+class _Making(Number):
+    """The type of stand-ins for classes of generators."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        return Drawn(cls.original, None)(*args, **kwargs)
+
+
+_classes: Final = {
+    each: _Making(each.__name__, (), {"original": each})
+    for each in MAKERS
+    if isinstance(each, type)
+}
+
+
+def is_random_module(value: Any) -> bool:
+    """Whether it is a module whose functions draw."""
+    return value is np.random or value is random
+
+
+def drawing(value: Any) -> Any:
+    """What stands for something that draws in a clone; None for anything else."""
+    kind = type(value)
+    if kind in _METHODS:
+        owner = getattr(value, "__self__", None)
+        return Drawn(value, owner) if type(owner) in GENERATORS else None
+    if value is np.random.default_rng:
+        return Drawn(value, None)
+    if kind is _CYTHON and value is np.random.seed:
+        return Drawn(value, _GLOBAL)
+    return _classes.get(value) if kind is type else None
+
+
+_GLOBAL: Final = GLOBAL[0]  # of np.random.seed

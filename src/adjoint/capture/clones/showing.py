@@ -1,0 +1,184 @@
+"""What makes text of values in a clone, and prints it.
+
+Python does it, but in a rehearsal, where text of traced values is put off (`texts.py`).
+"""
+
+from __future__ import annotations
+
+import builtins
+import logging
+import re
+import string
+from collections.abc import Callable
+from typing import Any, Final
+
+from adjoint.capture.clones.classes import BUILTINS
+from adjoint.capture.recording.script import script_under_way
+from adjoint.capture.recording.texts import Text, UnseenError, joined, text_of
+from adjoint.capture.recording.trace import note_effect
+from adjoint.capture.recording.traced import Traced
+
+_CONVERSIONS: Final[tuple[Any, ...]] = (None, str, repr, ascii)
+_PERCENT: Final = re.compile(r"%([-#0 +]*\d*(?:\.\d+)?[diouxXeEfFgGcrsa%])")
+
+
+def rehearses() -> bool:
+    """Whether text of traced values is put off."""
+    script = script_under_way()
+    return script is not None and script.rehearses
+
+
+def _format(value: Any, spec: Any = "") -> Any:
+    """`format` in a clone."""
+    if not rehearses():
+        return format(value, spec)
+    if spec == "" and type(value) is not Traced:
+        return text_of(value, str)
+    return text_of(value, lambda found: format(found, spec))
+
+
+class Formatted:
+    """`asker @ value` is `f"{value}"`, with a conversion; or it is `asker @ (value, spec)`."""
+
+    __slots__ = ("convert", "has_spec")
+
+    def __init__(self, argument: int) -> None:
+        self.convert: Callable[[Any], str] | None = _CONVERSIONS[argument & 3]
+        self.has_spec = bool(argument & 4)
+
+    def __matmul__(self, operand: Any) -> Any:
+        value, spec = operand if self.has_spec else (operand, "")
+        if not rehearses():
+            return format(value if self.convert is None else self.convert(value), spec)
+        if self.convert is None:
+            return _format(value, spec)
+        return _format(text_of(value, self.convert), spec)
+
+
+class _Joined:
+    """`asker @ parts` is the text of an f-string."""
+
+    __slots__ = ()
+
+    def __matmul__(self, parts: Any) -> Any:
+        return joined(parts)
+
+
+class _Percent:
+    """`asker @ (text, values)` is `text % values`."""
+
+    __slots__ = ()
+
+    def __matmul__(self, operands: tuple[Any, Any]) -> Any:
+        text, values = operands
+        if not rehearses() or type(text) is not str:
+            return text % values  # written out, as `float` looks for it: see `escape.py`
+        if type(values) is dict:
+            return text % values
+        waiting = list(values) if type(values) is tuple else [values]
+        pieces: list[Any] = []
+        start = 0
+        for found in _PERCENT.finditer(text):
+            pieces.append(text[start : found.start()])
+            start = found.end()
+            if found[1] == "%":
+                pieces.append("%")
+            elif not waiting:
+                return text % values  # which raises
+            else:
+                pieces.append(_by_percent(found[0], waiting.pop(0)))
+        pieces.append(text[start:])
+        if waiting or any("%" in each for each in pieces[::2] if type(each) is str):
+            return text % values
+        return joined(pieces)
+
+
+def _by_percent(form: str, value: Any) -> Any:
+    if form == "%s":
+        return text_of(value, str)
+    return text_of(value, lambda found: form % (found,))
+
+
+class _Formatter(string.Formatter):
+    """`str.format` with values that are put off."""
+
+    def filled(self, text: str, args: Any, kwargs: Any) -> Any:
+        pieces: list[Any] = []
+        number = 0
+        for literal, name, spec, conversion in self.parse(text):
+            pieces.append(literal)
+            if name is None:
+                continue
+            if "{" in (spec or ""):
+                raise UnseenError("it formats with a format that is formatted")
+            if name == "" or name[0] in ".[":
+                name, number = f"{number}{name}", number + 1
+            value, _ = self.get_field(name, args, kwargs)
+            if conversion:
+                convert: Any = {"s": str, "r": repr, "a": ascii}[conversion]
+                value = text_of(value, convert)
+            pieces.append(_format(value, spec))
+        return joined(pieces)
+
+
+def format_method(text: str) -> Any:
+    """`text.format` in a clone."""
+    if not rehearses():
+        return text.format
+    return lambda *args, **kwargs: _Formatter().filled(text, args, kwargs)
+
+
+def _repr(value: Any) -> Any:
+    """`repr` in a clone."""
+    return text_of(value, repr) if rehearses() else repr(value)
+
+
+def _print(*args: Any, **kwargs: Any) -> None:
+    """`print` in a clone."""
+    script = script_under_way()
+    if script is None or not script.rehearses:
+        if script is not None:
+            script.prints = True
+        builtins.print(*args, **kwargs)
+        return
+    if kwargs.get("file") is not None or not kwargs.keys() <= {"sep", "end", "file", "flush"}:
+        raise UnseenError("it prints into a file")
+    sep, end = (kwargs.get(name) for name in ("sep", "end"))
+    separator = " " if sep is None else sep
+    parts = [part for each in args for part in (separator, text_of(each, str))][1:]
+    whole = joined([*parts, "\n" if end is None else end])
+    script.print(whole.pieces if type(whole) is Text else [whole], bool(kwargs.get("flush")))
+
+
+_LEVELS: Final = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+    "critical": logging.CRITICAL,
+}
+
+
+def logging_method(logger: logging.Logger, name: str) -> Any:
+    """A method of a logger in a clone, that does nothing where its level is not logged."""
+    method = getattr(logger, name)
+    if name not in (*_LEVELS, "log", "isEnabledFor"):
+        return None
+
+    def log(*args: Any, **kwargs: Any) -> Any:
+        level = _LEVELS.get(name, args[0] if args else None)
+        script = script_under_way()
+        if script is None or type(level) is not int:
+            return method(*args, **kwargs)
+        if logger.isEnabledFor(level):
+            note_effect("it logs")
+            return method(*args, **kwargs)
+        script.unlogged.append((logger, level))
+        return False if name == "isEnabledFor" else None
+
+    return log
+
+
+JOINED: Final = _Joined()
+PERCENT: Final = _Percent()
+BUILTINS.update(print=_print, repr=_repr, format=_format)
