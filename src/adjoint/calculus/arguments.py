@@ -135,12 +135,10 @@ class Chosen:
         chosen = tuple(self.args[place] for place in self.places)
         return chosen[0] if self.single else chosen
 
-    def capture(self, function: Any, *, lines: bool = False, guarded: bool = False) -> Captured:
-        """The function captured at these arguments."""
+    def capture(self, function: Any, **noting: Any) -> Captured:
+        """The function captured at these arguments. noting: see `capture`."""
         active = (True,) * len(self.types)
-        return capture(
-            *(function, self.call, self.types, self.leaves, active), lines=lines, guarded=guarded
-        )
+        return capture(function, self.call, self.types, self.leaves, active, **noting)
 
     def recapture(self, function: Any) -> Captured:
         """The function captured once more, with the user's line of every operation."""

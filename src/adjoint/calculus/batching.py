@@ -127,9 +127,8 @@ def _captured(
         for leaf, axis in zip(batch.moved, axes, strict=True)
     )
 
-    def once(guarded: bool = False) -> Captured:
-        types = batch.types
-        return capture(function, call, types, known, active, witness=witness, guarded=guarded)
+    def once(**noting: Any) -> Captured:
+        return capture(function, call, batch.types, known, active, witness=witness, **noting)
 
     if not batch.size:
         return once()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 from numpy import errstate
@@ -18,19 +19,23 @@ from adjoint.base.arrays import is_numeric
 from adjoint.base.settings import settings
 from adjoint.calculus.arguments import Chosen
 from adjoint.calculus.jit.calls import Call
-from adjoint.calculus.jit.capturing import hindrances_of, staged_of
+from adjoint.calculus.jit.capturing import Observed, observed, path_of
 from adjoint.calculus.jit.kept import mode
 from adjoint.calculus.jit.paranoia import check_capture
 from adjoint.calculus.jit.paths import Difference, Path
 from adjoint.calculus.jit.replay import FEWEST_CALLS, Shelf, shelf_of, way_of
-from adjoint.calculus.jit.stages import must_wait
+from adjoint.calculus.jit.stages import calls_users
 from adjoint.capture import Captured, current, unwrap
 from adjoint.capture.facts.survey import Survey
 from adjoint.capture.recording.floating_point import spoken
+from adjoint.capture.recording.script import Unplayable
 from adjoint.capture.recording.trace import Trace
 
 _PATHS: Final = 8  # of one entry
 _STRAYS: Final = 4  # new paths in a row, after which nothing is kept of a function for a while
+
+
+Check = Callable[["Choice"], None]
 
 
 class KeptCapture(Captured):
@@ -48,10 +53,10 @@ class KeptCapture(Captured):
         self._constants = [unwrap(each) for each in captured.constants]
         self._said: set[str] = set()
 
-    def after(self, said: set[str]) -> KeptCapture:
-        """The same where NumPy has warned of this already, at this call."""
+    def after(self, said: set[str], constants: list[Any]) -> KeptCapture:
+        """The same at a call where NumPy has warned of this, and these are the constants."""
         found = copy.copy(self)
-        found._said = said
+        found._said, found._constants = said, constants
         return found
 
     @property
@@ -89,34 +94,46 @@ class Structure:
 class Choice:
     """A kept capture, and the program that tells whether it is right.
 
-    path: how many of the function's questions have the answers they had; None where none are asked.
+    path: gives what is printed, if all of the function's questions have the answers they had.
+    asks: whether there are questions, or draws, or anything is printed.
     """
 
-    __slots__ = ("_bound", "captured", "path")
+    __slots__ = ("_bound", "asks", "captured", "path")
 
-    def __init__(self, captured: KeptCapture, path: Path | None) -> None:
+    def __init__(self, captured: KeptCapture, path: Path) -> None:
         self.captured = captured
         self.path = path
-        self._bound = [] if path is None else path.bound()
+        self.asks = bool(path.guards) or path.script is not None
+        self._bound = path.bound()
 
-    def at(self, arrays: Sequence[Any]) -> KeptCapture | None:
-        """The capture if all questions have the same answers at these values of the inputs."""
-        if self.path is None:
-            return self.captured
-        if len(self.path.stages) == 1:  # machine code tells without a warning, or not at all
-            held = self.path.first.quickly([*arrays, *self._bound])
+    def at(self, arrays: Sequence[Any], check: Callable[[], None] | None) -> KeptCapture | None:
+        """The capture if all questions have the same answers at these values of the inputs.
+
+        Raises:
+            Unplayable: what is drawn is of another kind, or it fails.
+        """
+        path = self.path
+        if path.script is None and len(path.stages) == 1:
+            # Machine code tells without a warning, or not at all.
+            held = path.first.quickly([*arrays, *self._bound])
             if held is not None:
-                return self.captured if held[0] == len(self.path.guards) else None
+                return self.captured if held[0] == len(path.guards) else None
         raised: list[str] = []
+        constants = path.constants
         with errstate(all="call", call=lambda kind, _: raised.append(kind)):
-            if isinstance(self.path.run(arrays), Difference):
-                return None
-        if not raised:
-            return self.captured
+            if path.script is None:
+                if isinstance(path.run(arrays), Difference):
+                    return None
+            else:
+                played = path.play(arrays, check)
+                if isinstance(played, Difference):
+                    return None
+                constants = played.constants
         said: set[str] = set()
-        with spoken(said):  # as the function itself would have, before it was answered
-            self.path.run(arrays, sure=True)
-        return self.captured.after(said)
+        if raised:
+            with spoken(said):  # as the function itself would have, before it was answered
+                path.run(arrays, sure=True, constants=constants)
+        return self.captured.after(said, constants)
 
 
 class Entry:
@@ -130,30 +147,33 @@ class Entry:
         self.strays = 0
         self.choices = [choice]
 
-    def find(self, arrays: Sequence[Any]) -> tuple[Choice, KeptCapture] | None:
-        """The choice that is right for these values of the inputs, and its capture."""
+    def find(self, arrays: Sequence[Any], check: Check | None) -> KeptCapture | None:
+        """The capture that is right for these values of the inputs. check: of what is found."""
         choices = self.choices
         for choice in choices:
-            found = choice.at(arrays)
+            check_this = None if check is None else partial(check, choice)
+            found = choice.at(arrays, check_this) if choice.asks else choice.captured
             if found is not None:
+                if check_this is not None and choice.path.script is None:
+                    check_this()
                 if choice is not choices[0]:
                     self.choices = [choice, *(each for each in choices if each is not choice)]
                 self.strays = 0
-                return choice, found
+                return found
         return None
 
     def add(self, choice: Choice) -> bool:
         """Keep one more; False where too many have come without one that came again."""
         self.strays += 1
         self.choices = [choice, *self.choices[: _PATHS - 1]]
-        return choice.path is not None and self.strays <= _STRAYS
+        return choice.asks and self.strays <= _STRAYS
 
 
 def captured_at(function: Any, chosen: Chosen) -> Captured:
     """A function's program at its chosen arguments."""
 
-    def capture(guarded: bool = False) -> Captured:
-        return chosen.capture(function, guarded=guarded)
+    def capture(**noting: Any) -> Captured:
+        return chosen.capture(function, **noting)
 
     args, kwargs = tuple(chosen.args), chosen.kwargs
     return captured(function, args, kwargs, chosen.places, chosen.leaves, capture)
@@ -188,13 +208,16 @@ def captured(
     if entry is None:
         due = bucket.is_due() and all(map(is_numeric, leaves))
         return _kept(shelf, Call(function, args, kwargs, places), capture) if due else capture()
-    found = entry.find([unwrap(leaf) for leaf in leaves])
-    if found is None:
-        return _kept(shelf, Call(function, args, kwargs, places), capture, entry)
-    choice, right = found
-    if settings().debug:
-        check_capture(function, right, choice.path.guards if choice.path else (), capture)
-    return right
+    check = partial(_check, function, capture) if settings().debug else None
+    try:
+        found = entry.find([unwrap(leaf) for leaf in leaves], check)
+    except Unplayable:
+        return capture()
+    return found or _kept(shelf, Call(function, args, kwargs, places), capture, entry)
+
+
+def _check(function: Any, capture: Callable[..., Captured], choice: Choice) -> None:
+    check_capture(function, choice.captured, choice.path, capture)
 
 
 def _kept(
@@ -205,25 +228,22 @@ def _kept(
     survey = Survey(call.function, call.args, call.kwargs, places)
     if call.traced or survey.hindrances:
         return capture()
-    made = capture(guarded=True)
-    guards = tuple((made.trace.guards or {}).values())
-    choice = None
-    if not hindrances_of(survey, made, call):
-        choice = _choice(made, guards)
+    found = observed(capture, call, survey)
+    choice = None if found.kept is None else _choice(found, found.kept)
     if entry is not None:
         if choice is None or not entry.add(choice):
             shelf.bucket.drop(entry)
     elif choice is not None:
         shelf.bucket.keep(Entry(survey, choice))
-    return made
+    return found.made
 
 
-def _choice(made: Captured, guards: tuple[Any, ...]) -> Choice | None:
+def _choice(found: Observed, whole: Captured) -> Choice | None:
     """What is kept of a capture; None where its questions need more than arithmetic."""
-    kept = KeptCapture(made)
-    if not guards:
-        return Choice(kept, None)
-    asked = staged_of(Captured(made.trace, (), None), guards)
-    if any(must_wait(each) for stage in asked.cut.stages for each in stage.program.equations):
+    trace, count = whole.trace, len(found.made.outputs)  # what comes after them is printed
+    captured = KeptCapture(Captured(trace, whole.outputs[:count], whole.treedef))
+    script = None if whole is found.made else trace.script
+    path = path_of(Captured(trace, whole.outputs[count:], None), True, script)
+    if any(calls_users(each) for stage in path.stages for each in stage.made.program.equations):
         return None
-    return Choice(kept, Path(asked, guards, kept.constants, None))
+    return Choice(captured, path)

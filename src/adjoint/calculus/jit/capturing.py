@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from adjoint.base import pytrees
@@ -17,6 +17,7 @@ from adjoint.capture.recording.floating_point import not_again
 from adjoint.capture.recording.guards import Guard
 from adjoint.capture.recording.script import Script, restore, same_states, states_now
 from adjoint.capture.recording.texts import UnseenError
+from adjoint.optimise.simplify import eliminate_dead_code
 from adjoint.pipeline import prepare, run
 from adjoint.program import Program
 
@@ -33,6 +34,32 @@ class Outcome(NamedTuple):
     hindrances: list[Hindrance]
 
 
+class Observed(NamedTuple):
+    """A capture, and what of it can stand for later calls.
+
+    made: whose results count. kept: itself, or its rehearsal; None where there are hindrances.
+    """
+
+    made: Captured
+    kept: Captured | None
+    hindrances: list[Hindrance]
+
+
+def observed(again: Callable[..., Captured], call: Call, survey: Survey) -> Observed:
+    """A capture of a call, watched for effects. again: makes it, `guarded` and with a `script`."""
+    script = Script(False)
+    before = states_now((each, None) for each in survey.generators)
+    made = again(guarded=True, script=script)
+    found = hindrances_of(survey, made, call)
+    if not _explains(script, before):
+        found.append(Hindrance("it draws random numbers in a way that is not seen"))
+    if found:
+        return Observed(made, None, found)
+    if script.is_empty:
+        return Observed(made, made, found)
+    return Observed(made, *_rehearsed(again, call, script, survey))
+
+
 def capture_call(target: Any, call: Call, *, keep: bool, at_once: bool) -> Outcome:
     """Capture a call and run it.
 
@@ -43,38 +70,36 @@ def capture_call(target: Any, call: Call, *, keep: bool, at_once: bool) -> Outco
     if keep and not call.traced:
         places = None if call.places is None else frozenset(call.places)
         survey = Survey(call.function, call.args, call.kwargs, places, frozenset(call.cells))
-    guarded = survey is not None and not survey.hindrances
-    active = tuple(type(leaf) is Traced and not is_known(leaf) for leaf in call.arrays)
-    script = Script(False) if guarded else None
-    before = [] if survey is None else states_now((each, None) for each in survey.generators)
-    captured = capture(
-        *(target, call.apply, call.types, call.arrays, active),
-        frozen=True,
-        guarded=guarded,
-        script=script,
-    )
-    hindrances = [] if survey is None else hindrances_of(survey, captured, call)
-    if script is not None and not _explains(script, before):
-        hindrances.append(Hindrance("it draws random numbers in a way that is not seen"))
-    kept = survey is not None and not hindrances
-    path = _path(captured, kept)
-    scripted = kept and script is not None and not script.is_empty
-    if kept and at_once and not scripted:
+    again = again_of(target, call)
+    if survey is None or survey.hindrances:
+        made, kept, hindrances = again(), None, [] if survey is None else survey.hindrances
+    else:
+        made, kept, hindrances = observed(again, call, survey)
+    path = path_of(made, made is kept)
+    if kept is made and at_once:
         path.first.at_once()
     if path.guards:
-        with not_again(captured.said):
+        with not_again(made.said):
             results: Any = path.run([unwrap(leaf) for leaf in call.arrays], sure=True)
     else:
-        results = run(path.first, [*call.arrays, *captured.constants])
-    results = pytrees.unflatten(captured.treedef, results)
-    if scripted and script is not None and survey is not None:
-        found = _rehearsed(target, call, script, survey)
-        if isinstance(found, Hindrance):
-            return Outcome(results, None, survey, [found])
-        path = found
+        results = run(path.first, [*call.arrays, *made.constants])
+    results = pytrees.unflatten(made.treedef, results)
+    if kept is not None and kept is not made:
+        path = path_of(kept, True, kept.trace.script)
         if at_once:
             path.first.at_once()
-    return Outcome(results, path if kept else None, survey, hindrances)
+    return Outcome(results, None if kept is None else path, survey, hindrances)
+
+
+def again_of(target: Any, call: Call) -> Callable[..., Captured]:
+    """What captures a call."""
+
+    def again(guarded: bool = False, script: Script | None = None) -> Captured:
+        active = tuple(type(leaf) is Traced and not is_known(leaf) for leaf in call.arrays)
+        whole = (target, call.apply, call.types, call.arrays, active)
+        return capture(*whole, frozen=True, guarded=guarded, script=script)
+
+    return again
 
 
 def _explains(script: Script, before: Sequence[Any]) -> bool:
@@ -92,10 +117,10 @@ def _explains(script: Script, before: Sequence[Any]) -> bool:
         restore(after)
 
 
-def _path(captured: Captured, kept: bool, script: Script | None = None) -> Path:
+def path_of(captured: Captured, kept: bool, script: Script | None = None) -> Path:
     """A capture as a path. kept: whether for later calls."""
     guards = tuple(captured.trace.guards.values()) if kept and captured.trace.guards else ()
-    staged = staged_of(captured, guards)
+    staged = _staged(captured, guards)
     constants = [unwrap(each) for each in captured.constants]
     path = Path(staged, guards, constants, captured.treedef, script)
     if kept and settings().debug:
@@ -103,41 +128,37 @@ def _path(captured: Captured, kept: bool, script: Script | None = None) -> Path:
     return path
 
 
-def rehearsal(target: Any, call: Call, before: Iterable[Any]) -> Captured:
+def rehearsal(again: Callable[..., Captured], before: Iterable[Any]) -> Captured:
     """A capture in which what is drawn is traced, and nothing happens besides.
 
     before: the states of generators that it starts from. They are then as they were before it.
     """
     script = Script(True)
-    active = (False,) * len(call.arrays)
     after = states_now(before)
     restore(before)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            captured = capture(
-                *(target, call.apply, call.types, call.arrays, active),
-                frozen=True,
-                guarded=True,
-                script=script,
-            )
+            captured = again(guarded=True, script=script)
             outputs = (*captured.outputs, *script.slots)
             return Captured(captured.trace, outputs, captured.treedef)
     finally:
         restore(after)
 
 
-def _rehearsed(target: Any, call: Call, script: Script, survey: Survey) -> Path | Hindrance:
-    """The path of a call that draws or prints, whose capture has shown that it does no more."""
+def _rehearsed(
+    again: Callable[..., Captured], call: Call, script: Script, survey: Survey
+) -> tuple[Captured | None, list[Hindrance]]:
+    """What to keep of a call that draws or prints, whose capture has shown that it does no more."""
     try:
-        captured = rehearsal(target, call, script.before.values())
+        captured = rehearsal(again, script.before.values())
     except UnseenError as error:
-        return Hindrance(str(error), error.line)
+        return None, [Hindrance(str(error), error.line)]
     except Exception as error:
         what = type(error).__name__
-        return Hindrance(f"what it draws or prints does not fit into a program ({what})")
+        return None, [Hindrance(f"what it draws or prints does not fit into a program ({what})")]
     found = hindrances_of(survey, captured, call)
-    return found[0] if found else _path(captured, True, captured.trace.script)
+    return (None, found[:1]) if found else (captured, [])
 
 
 def hindrances_of(survey: Survey, captured: Captured, call: Call) -> list[Hindrance]:
@@ -159,13 +180,13 @@ def hindrances_of(survey: Survey, captured: Captured, call: Call) -> list[Hindra
     return found
 
 
-def staged_of(captured: Captured, guards: Sequence[Guard]) -> Staged:
+def _staged(captured: Captured, guards: Sequence[Guard]) -> Staged:
     """The program ready to run, found again by its structure."""
     slots = tuple(guard.slot for guard in guards)
     whole = Captured(captured.trace, (*captured.outputs, *slots), captured.treedef)
 
     def derive(program: Program, _: Any) -> tuple[Program, tuple[int, ...], Staged]:
-        made = cut(program, guards)
+        made = cut(eliminate_dead_code(program), guards)
         first = made.stages[0]
         return first.program, first.watched, Staged(made)
 

@@ -186,7 +186,8 @@ class Entry:
     def _play(self, path: Path, target: Any, call: Call, arrays: list[Any]) -> Any:
         """What comes of a path with a script, which is followed."""
         debug = settings().debug
-        return path.play(arrays, partial(check_replay, path, target, call) if debug else None)
+        found = path.play(arrays, partial(check_replay, path, target, call) if debug else None)
+        return found if isinstance(found, Difference) else found.results
 
     def _guarded(self, target: Any, tree: Tree, call: Call, held: int | None, tried: bool) -> Any:
         arrays = [unwrap(leaf) for leaf in call.arrays]

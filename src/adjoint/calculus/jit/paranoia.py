@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 
 from adjoint.base.errors import ProgramError
 from adjoint.calculus.jit.calls import Call
-from adjoint.calculus.jit.capturing import rehearsal
+from adjoint.calculus.jit.capturing import again_of, rehearsal
 from adjoint.calculus.jit.paths import Path
 from adjoint.capture import Captured, Traced, unwrap
 from adjoint.capture.facts.writing import same
@@ -27,49 +26,53 @@ def check_replay(path: Path, target: Any, call: Call) -> None:
     """ProgramError unless a capture of this call gives the program that is about to be replayed."""
     if path.key is None or call.traced:
         return
-    script = path.script
-    captured = _anew(lambda: rehearsal(target, call, [] if script is None else script.states()))
+    captured = _anew(again_of(target, call), path)
     if captured is None or _differs_in_answers(captured, path.guards):
         return
     constants = [unwrap(each) for each in captured.constants]
-    own = list(path.constants)
-    for place in () if script is None else script.places:
-        own[place] = constants[place] if place < len(constants) else None
-    if (
-        _same_program(captured, path.key, path.treedef)
-        and len(captured.trace.guards or ()) == len(path.guards)
-        and len(constants) == len(own)
-        and (all(map(_alike, constants, own)) or _equivalent(path, call, constants, own))
+    own = _own_constants(path, constants)
+    same_constants = all(map(_alike, constants, own))
+    if _same_program(captured, path.key, path.treedef, path) and (
+        same_constants or _equivalent(path, call, constants, own)
     ):
         return
     raise _defect(target)
 
 
 def check_capture(
-    function: Any, kept: Captured, guards: Sequence[Guard], again: Callable[..., Captured]
+    function: Any, kept: Captured, path: Path, again: Callable[..., Captured]
 ) -> None:
-    """ProgramError unless a capture of this call gives the one that is kept. again: makes it."""
-    captured = _anew(lambda: again(guarded=True))
-    if captured is None or _differs_in_answers(captured, guards):
+    """ProgramError unless a capture of this call gives the one that is kept. again: makes it.
+
+    path: what tells whether that is right.
+    """
+    captured = _anew(again, path)
+    if captured is None or _differs_in_answers(captured, path.guards):
         return
     constants = [unwrap(each) for each in captured.constants]
-    if (
-        _same_program(captured, kept.key[0].parts, kept.treedef)
-        and len(captured.trace.guards or ()) == len(guards)
-        and len(constants) == len(kept.constants)
-        and all(map(_alike, constants, kept.constants))
+    outputs = captured.outputs[: len(kept.outputs)]  # without what is printed
+    captured = Captured(captured.trace, outputs, captured.treedef)
+    if _same_program(captured, kept.key[0].parts, kept.treedef, path) and all(
+        map(_alike, constants, _own_constants(path, constants))
     ):
         return
     raise _defect(function)
 
 
-def _anew(again: Callable[[], Captured]) -> Captured | None:
+def _own_constants(path: Path, found: list[Any]) -> list[Any]:
+    """The constants of a path; of those that it draws, what was found."""
+    own = list(path.constants)
+    for place in () if path.script is None else path.script.places:
+        own[place] = found[place] if place < len(found) else None
+    return own
+
+
+def _anew(again: Callable[..., Captured], path: Path) -> Captured | None:
     """A capture that nobody hears of; None where it fails, as the run will as well."""
+    script = path.script
     under_way.set(True)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the run will warn
-            return again()
+    try:  # the run will warn
+        return rehearsal(again, [] if script is None else script.states())
     except Exception:
         return None
     finally:
@@ -86,8 +89,13 @@ def _differs_in_answers(captured: Captured, expected: Sequence[Guard]) -> bool:
     return False
 
 
-def _same_program(captured: Captured, key: Any, treedef: Any) -> bool:
-    return _forms(captured.key) == _forms(key) and captured.treedef == treedef
+def _same_program(captured: Captured, key: Any, treedef: Any, path: Path) -> bool:
+    return (
+        _forms(captured.key) == _forms(key)
+        and captured.treedef == treedef
+        and len(captured.trace.guards or ()) == len(path.guards)
+        and len(captured.constants) == len(path.constants)
+    )
 
 
 def _defect(function: Any) -> ProgramError:

@@ -123,6 +123,13 @@ class Staged:
         return self
 
 
+class Played(NamedTuple):
+    """The results of a path with a script, and its constants, some of which were drawn."""
+
+    results: tuple[Any, ...]
+    constants: list[Any]
+
+
 class Path:
     """A captured program with its guards.
 
@@ -183,7 +190,7 @@ class Path:
 
     def play(
         self, arguments: Sequence[Any], check: Callable[[], None] | None = None
-    ) -> tuple[Any, ...] | Difference:
+    ) -> Played | Difference:
         """The results, if all guards hold, with what its script says drawn anew, and printed.
 
         Where they do not, and where it raises `Unplayable`, generators are as they were before.
@@ -210,7 +217,7 @@ class Path:
             restore(after)
         count = len(found) - len(script.slots)
         script.say(found[count:])
-        return found[:count]
+        return Played(found[:count], constants)
 
     def bound(self) -> list[Any]:
         """The last inputs of the only stage, which are the same at each run."""

@@ -7,7 +7,7 @@ without end, may not: it is in a stage of its own, which runs once all guards be
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -120,17 +120,27 @@ def _bounds(program: Program, guards: Sequence[Guard]) -> tuple[list[range], dic
 def must_wait(equation: Equation) -> bool:
     """Whether an equation must not be run where a guard before it does not hold."""
     primitive = equation.primitive
-    if primitive.opaque or primitive.name.startswith("custom") or primitive.name == "while":
+    if calls_users(equation) or primitive.name == "while":
         return True
     if primitive.name == "scan" and not isinstance(equation.inputs[0], Literal):
         return True
-    return any(
-        must_wait(inner)
-        for value in equation.params.values()
-        for program in (value if isinstance(value, tuple) else (value,))
-        if isinstance(program, Program)
-        for inner in program.equations
-    )
+    return any(map(must_wait, _within(equation)))
+
+
+def calls_users(equation: Equation) -> bool:
+    """Whether an equation calls code of the user's, which may do more than to compute."""
+    primitive = equation.primitive
+    if primitive.opaque or primitive.name.startswith("custom"):
+        return True
+    return any(map(calls_users, _within(equation)))
+
+
+def _within(equation: Equation) -> Iterator[Equation]:
+    """The equations of the programs that are parameters of one."""
+    for value in equation.params.values():
+        for program in value if isinstance(value, tuple) else (value,):
+            if isinstance(program, Program):
+                yield from program.equations
 
 
 def _once_each(program: Program, count: int) -> tuple[Program, tuple[Atom, ...], tuple[Atom, ...]]:
