@@ -24,7 +24,8 @@ from adjoint.program import Program
 class Outcome(NamedTuple):
     """What came of a capture.
 
-    results: of this call. path: to keep, unless there are hindrances. survey: the facts.
+    results: of this call. path: to keep, unless there are hindrances. survey: the facts, with data
+    as inputs if that was possible.
     """
 
     results: Any
@@ -33,16 +34,21 @@ class Outcome(NamedTuple):
     hindrances: list[Hindrance]
 
 
-def capture_call(target: Any, call: Call, *, keep: bool, at_once: bool) -> Outcome:
+def capture_call(
+    target: Any,
+    call: Call,
+    *,
+    keep: bool,
+    at_once: bool,
+    wide: Sequence[frozenset[str]] = (),
+) -> Outcome:
     """Capture a call and run it.
 
     keep: whether to look for what a later call needs to go without a capture: facts, effects, and
     questions, which become guards. at_once: whether the program is to be machine code at once.
+    wide: places of data that are to be inputs; sets of them, of which the first is taken that can.
     """
-    survey = None
-    if keep and not call.traced:
-        places = None if call.places is None else frozenset(call.places)
-        survey = Survey(call.function, call.args, call.kwargs, places, frozenset(call.cells))
+    survey = survey_of(call) if keep and not call.traced else None
     guarded = survey is not None and not survey.hindrances
     active = tuple(type(leaf) is Traced and not is_known(leaf) for leaf in call.arrays)
     script = Script(False) if guarded else None
@@ -58,7 +64,7 @@ def capture_call(target: Any, call: Call, *, keep: bool, at_once: bool) -> Outco
         hindrances.append(Hindrance("it draws random numbers in a way that is not seen"))
     kept = survey is not None and not hindrances
     path = _path(captured, kept)
-    scripted = kept and script is not None and not script.is_empty
+    scripted = kept and (bool(wide) or (script is not None and not script.is_empty))
     if kept and at_once and not scripted:
         path.first.at_once()
     if path.guards:
@@ -68,13 +74,37 @@ def capture_call(target: Any, call: Call, *, keep: bool, at_once: bool) -> Outco
         results = run(path.first, [*call.arrays, *captured.constants])
     results = pytrees.unflatten(captured.treedef, results)
     if scripted and script is not None and survey is not None:
-        found = _rehearsed(target, call, script, survey)
-        if isinstance(found, Hindrance):
+        found = None
+        for places in wide:
+            wider = survey_of(call, places)
+            found = _rehearsed(target, widened(call, wider), script, wider)
+            if isinstance(found, Path):
+                survey = wider
+                break
+        if not isinstance(found, Path) and not script.is_empty:
+            found = _rehearsed(target, call, script, survey)
+        if isinstance(found, Hindrance) and not script.is_empty:
             return Outcome(results, None, survey, [found])
-        path = found
+        path = found if isinstance(found, Path) else path
         if at_once:
             path.first.at_once()
     return Outcome(results, path if kept else None, survey, hindrances)
+
+
+def survey_of(call: Call, wide: frozenset[str] = frozenset()) -> Survey:
+    """The facts of a call. wide: places of data that are inputs."""
+    places = None if call.places is None else frozenset(call.places)
+    return Survey(call.function, call.args, call.kwargs, places, frozenset(call.cells), wide)
+
+
+def widened(call: Call, survey: Survey) -> Call:
+    """A call with the data for inputs that are inputs in a survey."""
+    return call.widened(survey.inputs, [each.get() for each in survey.inputs])
+
+
+def names_of(survey: Survey) -> tuple[str, ...]:
+    """The places of data that are inputs."""
+    return tuple([each.where for each in survey.inputs])
 
 
 def _explains(script: Script, before: Sequence[Any]) -> bool:
@@ -129,6 +159,8 @@ def rehearsal(target: Any, call: Call, before: Iterable[Any]) -> Captured:
 
 def _rehearsed(target: Any, call: Call, script: Script, survey: Survey) -> Path | Hindrance:
     """The path of a call that draws or prints, whose capture has shown that it does no more."""
+    if survey.hindrances:
+        return survey.hindrances[0]
     try:
         captured = rehearsal(target, call, script.before.values())
     except UnseenError as error:
@@ -137,7 +169,10 @@ def _rehearsed(target: Any, call: Call, script: Script, survey: Survey) -> Path 
         what = type(error).__name__
         return Hindrance(f"what it draws or prints does not fit into a program ({what})")
     found = _hindrances(survey, captured, call)
-    return found[0] if found else _path(captured, True, captured.trace.script)
+    if found:
+        return found[0]
+    script = captured.trace.script
+    return _path(captured, True, None if script.is_empty else script)
 
 
 def _hindrances(survey: Survey, captured: Captured, call: Call) -> list[Hindrance]:
