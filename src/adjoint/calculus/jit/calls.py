@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any, NamedTuple
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import is_numeric
 from adjoint.base.unpacking import is_flat, unpacking
 from adjoint.capture import Traced, is_known, traced_type
+from adjoint.capture.facts.places import Place, filled
 from adjoint.capture.facts.survey import With
 
 Unpacked = Callable[[tuple[Any, ...], dict[str, Any]], Any]
@@ -22,11 +24,11 @@ class Call:
     the positional arguments whose arrays and numbers are inputs; None for all arguments. arrays:
     the inputs. types: theirs. traced: whether an outer capture traces some. treedef: the structure
     of what `places` and `cells` name. cells: names of the function's closure whose contents are
-    inputs too.
+    inputs too. data: places of data that are inputs as well, the last.
     """
 
     __slots__ = (
-        *("args", "arrays", "cells", "function", "kwargs", "leaves", "places", "traced"),
+        *("args", "arrays", "cells", "data", "function", "kwargs", "leaves", "places", "traced"),
         "treedef",
     )
 
@@ -43,6 +45,7 @@ class Call:
         self.kwargs = kwargs
         self.places = places
         self.cells = cells
+        self.data: Sequence[Place] = ()
         whole: tuple[Any, ...] = (args, kwargs)
         if places is not None:
             whole = tuple([args[place] for place in places])
@@ -51,6 +54,13 @@ class Call:
         self.leaves, self.treedef = pytrees.flatten(whole)
         self.arrays = [leaf for leaf in self.leaves if _is_array(leaf)]
         self.traced = any(type(leaf) is Traced and not is_known(leaf) for leaf in self.arrays)
+
+    def widened(self, data: Sequence[Place], values: Sequence[Any]) -> Call:
+        """The call with data that lie elsewhere for inputs."""
+        made = copy(self)
+        made.data = data
+        made.arrays = [*self.arrays, *values]
+        return made
 
     @property
     def types(self) -> tuple[Any, ...]:
@@ -73,6 +83,13 @@ class Call:
         Where only some arguments are inputs, the function is one that does something with the
         user's, which it takes first.
         """
+        if self.data:
+            count = len(self.arrays) - len(self.data)
+            with filled(self.data, traced[count:]):
+                return self._applied(target, traced[:count])
+        return self._applied(target, traced)
+
+    def _applied(self, target: Any, traced: Sequence[Any]) -> Any:
         waiting = iter(traced)
         whole = [next(waiting) if _is_array(leaf) else leaf for leaf in self.leaves]
         filled = pytrees.unflatten(self.treedef, whole)
@@ -91,7 +108,7 @@ class Call:
     def form(self) -> Form:
         """How the inputs lie in the arguments."""
         row = len(self.args) == 1 and pytrees.row(self.args[0]) is not None
-        whole = len(self.arrays) == len(self.leaves)
+        whole = len(self.arrays) == len(self.leaves) and not self.data
         single = len(self.args) == 1 and not self.cells
         return Form(self.places, self.cells, self.treedef, whole, single, row)
 

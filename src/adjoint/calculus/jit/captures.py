@@ -19,7 +19,7 @@ from adjoint.base.arrays import is_numeric
 from adjoint.base.settings import settings
 from adjoint.calculus.arguments import Chosen
 from adjoint.calculus.jit.calls import Call
-from adjoint.calculus.jit.capturing import Observed, observed, path_of
+from adjoint.calculus.jit.capturing import Observed, observed, path_of, rehearsed, survey_of
 from adjoint.calculus.jit.kept import mode
 from adjoint.calculus.jit.paranoia import check_capture
 from adjoint.calculus.jit.paths import Difference, Path
@@ -224,12 +224,11 @@ def _kept(
     shelf: Shelf, call: Call, capture: Callable[..., Captured], entry: Entry | None = None
 ) -> Captured:
     """A capture of this call, and kept if it can be. entry: whose facts hold, if there is one."""
-    places = frozenset(call.places or ())
-    survey = Survey(call.function, call.args, call.kwargs, places)
+    survey = survey_of(call)
     if call.traced or survey.hindrances:
         return capture()
     found = observed(capture, call, survey)
-    choice = None if found.kept is None else _choice(found, found.kept)
+    choice = None if found.hindrances else _choice(found, capture, call, survey)
     if entry is not None:
         if choice is None or not entry.add(choice):
             shelf.bucket.drop(entry)
@@ -238,11 +237,18 @@ def _kept(
     return found.made
 
 
-def _choice(found: Observed, whole: Captured) -> Choice | None:
+def _choice(
+    found: Observed, capture: Callable[..., Captured], call: Call, survey: Survey
+) -> Choice | None:
     """What is kept of a capture; None where its questions need more than arithmetic."""
+    whole, script = found.made, None
+    if not found.script.is_empty:
+        rehearsal = rehearsed(capture, call, found.script, survey)
+        if not isinstance(rehearsal, Captured):
+            return None
+        whole, script = rehearsal, rehearsal.trace.script
     trace, count = whole.trace, len(found.made.outputs)  # what comes after them is printed
     captured = KeptCapture(Captured(trace, whole.outputs[:count], whole.treedef))
-    script = None if whole is found.made else trace.script
     path = path_of(Captured(trace, whole.outputs[count:], None), True, script)
     if any(calls_users(each) for stage in path.stages for each in stage.made.program.equations):
         return None

@@ -25,7 +25,8 @@ from adjoint.program import Program
 class Outcome(NamedTuple):
     """What came of a capture.
 
-    results: of this call. path: to keep, unless there are hindrances. survey: the facts.
+    results: of this call. path: to keep, unless there are hindrances. survey: the facts, with data
+    as inputs if that was possible.
     """
 
     results: Any
@@ -35,13 +36,13 @@ class Outcome(NamedTuple):
 
 
 class Observed(NamedTuple):
-    """A capture, and what of it can stand for later calls.
+    """A capture, whose results count, and what it has shown of later calls.
 
-    made: whose results count. kept: itself, or its rehearsal; None where there are hindrances.
+    script: what is done besides. hindrances: why it cannot stand for later calls.
     """
 
     made: Captured
-    kept: Captured | None
+    script: Script
     hindrances: list[Hindrance]
 
 
@@ -53,42 +54,82 @@ def observed(again: Callable[..., Captured], call: Call, survey: Survey) -> Obse
     found = hindrances_of(survey, made, call)
     if not _explains(script, before):
         found.append(Hindrance("it draws random numbers in a way that is not seen"))
-    if found:
-        return Observed(made, None, found)
-    if script.is_empty:
-        return Observed(made, made, found)
-    return Observed(made, *_rehearsed(again, call, script, survey))
+    return Observed(made, script, found)
 
 
-def capture_call(target: Any, call: Call, *, keep: bool, at_once: bool) -> Outcome:
+def capture_call(
+    target: Any,
+    call: Call,
+    *,
+    keep: bool,
+    at_once: bool,
+    wide: Sequence[frozenset[str]] = (),
+) -> Outcome:
     """Capture a call and run it.
 
     keep: whether to look for what a later call needs to go without a capture: facts, effects, and
     questions, which become guards. at_once: whether the program is to be machine code at once.
+    wide: places of data that are to be inputs; sets of them, of which the first is taken that can.
     """
-    survey = None
-    if keep and not call.traced:
-        places = None if call.places is None else frozenset(call.places)
-        survey = Survey(call.function, call.args, call.kwargs, places, frozenset(call.cells))
+    survey = survey_of(call) if keep and not call.traced else None
     again = again_of(target, call)
     if survey is None or survey.hindrances:
-        made, kept, hindrances = again(), None, [] if survey is None else survey.hindrances
-    else:
-        made, kept, hindrances = observed(again, call, survey)
-    path = path_of(made, made is kept)
-    if kept is made and at_once:
+        reasons = [] if survey is None else survey.hindrances
+        return Outcome(_run(path_of(again(), False), call), None, survey, reasons)
+    found = observed(again, call, survey)
+    kept = not found.hindrances
+    path = path_of(found.made, kept)
+    more = kept and (bool(wide) or not found.script.is_empty)
+    if kept and at_once and not more:
         path.first.at_once()
-    if path.guards:
-        with not_again(made.said):
-            results: Any = path.run([unwrap(leaf) for leaf in call.arrays], sure=True)
-    else:
-        results = run(path.first, [*call.arrays, *made.constants])
-    results = pytrees.unflatten(made.treedef, results)
-    if kept is not None and kept is not made:
-        path = path_of(kept, True, kept.trace.script)
+    results = _run(path, call, found.made.said)
+    if more:
+        widest, survey = _widest(target, call, found.script, survey, wide, path)
+        if isinstance(widest, Hindrance):
+            return Outcome(results, None, survey, [widest])
+        path = widest
         if at_once:
             path.first.at_once()
-    return Outcome(results, None if kept is None else path, survey, hindrances)
+    return Outcome(results, path if kept else None, survey, found.hindrances)
+
+
+def _run(path: Path, call: Call, said: set[str] | None = None) -> Any:
+    """The results of a call that has just been captured. said: what NumPy has warned of."""
+    if path.guards:
+        with not_again(said or set()):
+            results: Any = path.run([unwrap(leaf) for leaf in call.arrays], sure=True)
+    else:
+        results = run(path.first, [*call.arrays, *path.constants])
+    return pytrees.unflatten(path.treedef, results)
+
+
+def _widest(
+    target: Any,
+    call: Call,
+    script: Script,
+    survey: Survey,
+    wide: Sequence[frozenset[str]],
+    plain: Path,
+) -> tuple[Path | Hindrance, Survey]:
+    """The path with the most inputs that there can be, or why there is none, with its facts.
+
+    plain: the path without more inputs, which will do if nothing is drawn or printed.
+    """
+    for places in wide:
+        wider = survey_of(call, places)
+        wide_call = widened(call, wider)
+        found = rehearsed(again_of(target, wide_call), wide_call, script, wider)
+        if isinstance(found, Captured):
+            return _rehearsed_path(found), wider
+    if script.is_empty:
+        return plain, survey
+    last = rehearsed(again_of(target, call), call, script, survey)
+    return (_rehearsed_path(last) if isinstance(last, Captured) else last), survey
+
+
+def _rehearsed_path(captured: Captured) -> Path:
+    script = captured.trace.script
+    return path_of(captured, True, None if script.is_empty else script)
 
 
 def again_of(target: Any, call: Call) -> Callable[..., Captured]:
@@ -100,6 +141,22 @@ def again_of(target: Any, call: Call) -> Callable[..., Captured]:
         return capture(*whole, frozen=True, guarded=guarded, script=script)
 
     return again
+
+
+def survey_of(call: Call, wide: frozenset[str] = frozenset()) -> Survey:
+    """The facts of a call. wide: places of data that are inputs."""
+    places = None if call.places is None else frozenset(call.places)
+    return Survey(call.function, call.args, call.kwargs, places, frozenset(call.cells), wide)
+
+
+def widened(call: Call, survey: Survey) -> Call:
+    """A call with the data for inputs that are inputs in a survey."""
+    return call.widened(survey.inputs, [each.get() for each in survey.inputs])
+
+
+def names_of(survey: Survey) -> tuple[str, ...]:
+    """The places of data that are inputs."""
+    return tuple([each.where for each in survey.inputs])
 
 
 def _explains(script: Script, before: Sequence[Any]) -> bool:
@@ -132,6 +189,7 @@ def rehearsal(again: Callable[..., Captured], before: Iterable[Any]) -> Captured
     """A capture in which what is drawn is traced, and nothing happens besides.
 
     before: the states of generators that it starts from. They are then as they were before it.
+    What is printed comes after the outputs.
     """
     script = Script(True)
     after = states_now(before)
@@ -146,19 +204,24 @@ def rehearsal(again: Callable[..., Captured], before: Iterable[Any]) -> Captured
         restore(after)
 
 
-def _rehearsed(
+def rehearsed(
     again: Callable[..., Captured], call: Call, script: Script, survey: Survey
-) -> tuple[Captured | None, list[Hindrance]]:
-    """What to keep of a call that draws or prints, whose capture has shown that it does no more."""
+) -> Captured | Hindrance:
+    """The rehearsal of a call whose capture has shown that it draws and prints, and does no more.
+
+    Or why it cannot be kept.
+    """
+    if survey.hindrances:
+        return survey.hindrances[0]
     try:
         captured = rehearsal(again, script.before.values())
     except UnseenError as error:
-        return None, [Hindrance(str(error), error.line)]
+        return Hindrance(str(error), error.line)
     except Exception as error:
         what = type(error).__name__
-        return None, [Hindrance(f"what it draws or prints does not fit into a program ({what})")]
+        return Hindrance(f"what it draws or prints does not fit into a program ({what})")
     found = hindrances_of(survey, captured, call)
-    return (None, found[:1]) if found else (captured, [])
+    return found[0] if found else captured
 
 
 def hindrances_of(survey: Survey, captured: Captured, call: Call) -> list[Hindrance]:

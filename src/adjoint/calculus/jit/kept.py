@@ -16,7 +16,7 @@ from adjoint.base import pytrees
 from adjoint.base.errors import ManyPathsWarning
 from adjoint.base.settings import Settings, settings
 from adjoint.calculus.jit.calls import Call
-from adjoint.calculus.jit.capturing import capture_call
+from adjoint.calculus.jit.capturing import capture_call, names_of
 from adjoint.calculus.jit.paranoia import check_replay
 from adjoint.calculus.jit.paths import Difference, Path, Tree, following, turn_to
 from adjoint.capture import current, unwrap
@@ -78,6 +78,7 @@ class Bucket:
         self.at_once = at_once
         self.entries: list[Entry] = []
         self.hindrances: list[Hindrance] = []
+        self.wide: list[frozenset[str]] = []
         self._wait = self._fruitless = 0
 
     def find(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -126,13 +127,28 @@ class Bucket:
 
     def capture(self, target: Any, call: Call) -> tuple[Any, Entry | None]:
         """The results of a call that is captured, and the entry to keep, if it can be."""
-        found = capture_call(target, call, keep=current() is None, at_once=self.at_once)
+        self._widen(call)
+        found = capture_call(
+            target, call, keep=current() is None, at_once=self.at_once, wide=self.wide
+        )
         self.hindrances = found.hindrances
         if found.path is None or found.survey is None:
             return found.results, None
         entry = Entry(self, found.path, found.survey, call)
         self.keep(entry)
         return found.results, entry
+
+    def _widen(self, call: Call) -> None:
+        """Let data be inputs where they are not what they were: all of them, or these alone."""
+        for entry in self.entries if not self.wide else ():
+            survey = entry.survey
+            failed = entry.check(call.function, call.args, call.kwargs)
+            if failed is not None and not survey.identities:
+                where = entry.facts[failed].where
+                single = frozenset(each for each, count in survey.data.items() if count == 1)
+                if where in single:
+                    self.wide = [single, frozenset({where})]
+                    return
 
 
 class Entry:
@@ -149,14 +165,16 @@ class Entry:
         self.check = survey.check
         self.facts = survey.facts
         self.bytes = survey.bytes
-        self._survey = survey
+        self.survey = survey
+        self.wide = names_of(survey)
+        self._getter = survey.getter()
         self._short: Check | None = None
         self.mode = mode()
         self.useful = False
         self.exploded = False
         self.strays = 0
         self.places, self.cells = call.places, call.cells
-        self._form = call.form
+        self._form = call.form if self._getter is None else call.form._replace(whole=False)
         self._lock = threading.Lock()
 
     def call(self, target: Any, call: Call, missed: Quick | None, held: int | None) -> Any:
@@ -171,26 +189,34 @@ class Entry:
         if self.path.script is not None:
             return self._played(target, call)
         if settings().debug:
-            check_replay(self.path, target, call)
-        values = [*map(unwrap, call.arrays), *self.path.constants]
+            check_replay(self.path, target, call, self.wide)
+        values = [*self._arrays(call), *self.path.constants]
         results = run(self.path.first, values, tried=mine)
         return pytrees.unflatten(self.path.treedef, results)
 
     def _played(self, target: Any, call: Call) -> Any:
         try:
-            results = self._play(self.path, target, call, [unwrap(leaf) for leaf in call.arrays])
+            results = self._play(self.path, target, call, self._arrays(call))
         except Unplayable:
             return capture_call(target, call, keep=False, at_once=False).results
         return pytrees.unflatten(self.path.treedef, results)
 
+    def _arrays(self, call: Call) -> list[Any]:
+        """The inputs, and the data that are inputs."""
+        arrays = [unwrap(leaf) for leaf in call.arrays]
+        if self._getter is not None:
+            arrays += self._getter(call.function, call.args, call.kwargs)
+        return arrays
+
     def _play(self, path: Path, target: Any, call: Call, arrays: list[Any]) -> Any:
         """What comes of a path with a script, which is followed."""
         debug = settings().debug
-        found = path.play(arrays, partial(check_replay, path, target, call) if debug else None)
+        check = partial(check_replay, path, target, call, self.wide) if debug else None
+        found = path.play(arrays, check)
         return found if isinstance(found, Difference) else found.results
 
     def _guarded(self, target: Any, tree: Tree, call: Call, held: int | None, tried: bool) -> Any:
-        arrays = [unwrap(leaf) for leaf in call.arrays]
+        arrays = self._arrays(call)
         path, reached = self.path, -1
         while True:
             if path.script is None:
@@ -208,7 +234,7 @@ class Entry:
             path, reached, held, tried = other, found.place, None, False
         self.strays = 0
         if settings().debug and path.script is None:
-            check_replay(path, target, call)
+            check_replay(path, target, call, self.wide)
         if path is not self.path:
             turn_to(path)
             self.path = path
@@ -224,9 +250,12 @@ class Entry:
         if self.strays > _STRAYS and not self.bucket.at_once:
             self.bucket.drop(self)
             return STRAYED
-        found = capture_call(target, call, keep=current() is None, at_once=False)
+        wide = [frozenset(self.wide)] if self.wide else ()
+        found = capture_call(target, call, keep=current() is None, at_once=False, wide=wide)
         path = found.path
-        if path is None or not path.guards:
+        if path is None or found.survey is None or not path.guards:
+            return found.results
+        if names_of(found.survey) != self.wide:
             return found.results
         with self._lock:
             few = tree.add(path)
@@ -270,7 +299,7 @@ class Entry:
             if bound is None:
                 return None
             if self._short is None:  # machine code looks at the types of arrays itself
-                self._short = self._survey.check_but_types()
+                self._short = self.survey.check_but_types()
             count = len(path.stages[0].made.outputs)
             quick = path.quick = Quick(
                 *(chosen, self._short, *bound, native.piece, path.treedef),

@@ -10,7 +10,7 @@ import numpy as np
 
 from adjoint.base.errors import ProgramError
 from adjoint.calculus.jit.calls import Call
-from adjoint.calculus.jit.capturing import again_of, rehearsal
+from adjoint.calculus.jit.capturing import again_of, rehearsal, survey_of, widened
 from adjoint.calculus.jit.paths import Path
 from adjoint.capture import Captured, Traced, unwrap
 from adjoint.capture.facts.writing import same
@@ -22,10 +22,12 @@ from adjoint.program import Operation
 under_way: ContextVar[bool] = ContextVar("adjoint_check_of_replay", default=False)
 
 
-def check_replay(path: Path, target: Any, call: Call) -> None:
+def check_replay(path: Path, target: Any, call: Call, wide: tuple[str, ...]) -> None:
     """ProgramError unless a capture of this call gives the program that is about to be replayed."""
     if path.key is None or call.traced:
         return
+    if wide:
+        call = widened(call, survey_of(call, frozenset(wide)))
     captured = _anew(again_of(target, call), path)
     if captured is None or _differs_in_answers(captured, path.guards):
         return

@@ -34,9 +34,12 @@ from adjoint.capture.numpy.making.mapping import Vectorize
 from adjoint.capture.numpy.polynomials.series import lifted
 from adjoint.capture.recording import protocols
 from adjoint.capture.recording.trace import note_effect
+from adjoint.capture.recording.traced import Traced
 from adjoint.spaces.polynomials.bases import KINDS
 
-_PLAIN = frozenset({np.ndarray, float, int, str, bool, tuple, list, dict, type(None), complex})
+_PLAIN = frozenset(
+    {np.ndarray, float, int, str, bool, tuple, list, dict, type(None), complex, Traced}
+)
 _CLONES_LIMIT = 1024
 _MADE_IN_PYTHON = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 _LIBRARIES = (

@@ -55,6 +55,12 @@ class Surveying(ABC):
         """Note what a value is."""
 
     @abstractmethod
+    def place(
+        self, value: Any, expression: str, where: str, container: Any, key: str | None
+    ) -> None:
+        """Note what a value is that may be data, in a place where something else can be put."""
+
+    @abstractmethod
     def hinder(self, text: str, where: str = "") -> None:
         """Note why the function cannot be replayed."""
 
@@ -95,7 +101,10 @@ class Surveying(ABC):
             self.writer.demand(f"not unbound({expression})", where, "not bound yet")
             self.writer.values["unbound"] = _is_unbound
             return
-        self.visit(content, f"{expression}.cell_contents", where, traced)
+        if traced:
+            self.visit(content, f"{expression}.cell_contents", where, traced)
+        else:
+            self.place(content, f"{expression}.cell_contents", where, cell, None)
 
     def _own_object(self, value: Any, expression: str, where: str) -> None:
         """An object of this package's, which is not kept alive."""
@@ -380,7 +389,7 @@ def _slots(kind: type) -> list[str]:
         name
         for each in kind.__mro__
         for name, member in each.__dict__.items()
-        if type(member) is types.MemberDescriptorType
+        if type(member) is types.MemberDescriptorType and name != "__dict__"
     ]
 
 

@@ -25,6 +25,7 @@ from adjoint.capture.bytecode.code import facts_of, reads_of
 from adjoint.capture.clones.reaching import is_users_class
 from adjoint.capture.clones.rebinding import Rebound, is_ours, is_users, is_users_module
 from adjoint.capture.facts.kinds import KINDS_OF_VALUE, Surveying
+from adjoint.capture.facts.places import Getter, Holder, Place, can_hold, is_data
 from adjoint.capture.facts.purity import is_pure_module
 from adjoint.capture.facts.writing import Absent, Check, TooManyFactsError, Writer
 from adjoint.capture.recording.script import GLOBAL
@@ -58,7 +59,8 @@ class Survey(Surveying):
 
     function: the user's, or `With` something else. traced: which positional arguments hold arrays
     and numbers that are inputs; None for all arguments. cells: names in the function's closure
-    whose contents are inputs.
+    whose contents are inputs. wide: places of data that are inputs; all of them are in `data`, as
+    far as there is one of a name, and inputs in `inputs`.
     """
 
     def __init__(
@@ -68,10 +70,14 @@ class Survey(Surveying):
         kwargs: dict[str, Any],
         traced: frozenset[int] | None,
         cells: frozenset[str] = frozenset(),
+        wide: frozenset[str] = frozenset(),
     ) -> None:
         self.writer = Writer()
         self._inputs = cells  # until the function has been looked at, which is first
         self._own_input: Any = None
+        self._wide = wide
+        self.data: dict[str, int] = {}
+        self.inputs: list[Place] = []
         self.hindrances: list[Hindrance] = []
         self.codes: dict[int, types.CodeType] = {}
         self.attributes: set[str] = set()
@@ -101,6 +107,10 @@ class Survey(Surveying):
     def check_but_types(self) -> Check:
         """The check without the types of arrays that are inputs, for who checks them as well."""
         return self.writer.check(typed=False)
+
+    def getter(self) -> Getter | None:
+        """What finds the data that are inputs, at a call whose facts hold; None without any."""
+        return self.writer.getter([each.expression for each in self.inputs])
 
     @property
     def facts(self) -> list[Any]:
@@ -157,6 +167,18 @@ class Survey(Surveying):
             self._class(value, expression, where)
         else:
             self.other(value, expression, where, traced)
+
+    def place(
+        self, value: Any, expression: str, where: str, container: Any, key: str | None
+    ) -> None:
+        """Note what a value is that may be data, in a place where something else can be put."""
+        if is_data(value) and can_hold(container):
+            self.data[where] = self.data.get(where, 0) + 1
+            if where in self._wide:
+                self.inputs.append(Place(where, container, key, expression))
+                self._input(value, expression, where)
+                return
+        self.visit(value, expression, where)
 
     def _input(self, value: Any, expression: str, where: str) -> None:
         """An array or number that is an input: only its type matters."""
@@ -290,7 +312,7 @@ class Survey(Surveying):
                 unlike = f"{expression} is not {self.writer.constant(value)}"
                 self.writer.demand(unlike, name, "module")
             else:
-                self.visit(value, expression, name)
+                self.place(value, expression, name, names, name)
             return
         own = self._builtins.setdefault(id(names), (names, {}))
         own[1][name] = None
@@ -314,7 +336,7 @@ class Survey(Surveying):
         expression = f"{self.writer.constant(inside)}[{name!r}]"
         users = is_users(value) if type(value) is types.FunctionType else False
         if users or is_users_module_dict(inside):
-            self.visit(value, expression, where)
+            self.place(value, expression, where, inside, name)
         else:
             self.writer.demand(
                 f"{expression} is not {self.writer.constant(value)}", where, "member"
@@ -417,7 +439,7 @@ class Survey(Surveying):
             return
         if holder.shared and type(value) in _SLOTS:
             return
-        self.visit(value, f"{holder.name}[{name!r}]", where)
+        self.place(value, f"{holder.name}[{name!r}]", where, holder.inside, name)
 
     # --- the end ---------------------------------------------------------------------------------
 
@@ -444,24 +466,6 @@ class Survey(Surveying):
         if len(objects) > 1:
             unlike = f"not distinct({', '.join(objects)})"
             writer.demand(unlike, "objects", "that no two are one")
-
-
-class Holder:
-    """Something with attributes.
-
-    inside: by name. name: of that in the check. shared: whether it is a module or a class. done:
-    those that were looked at.
-    """
-
-    __slots__ = ("done", "inside", "name", "shared", "value", "where")
-
-    def __init__(self, value: Any, inside: Any, name: str, where: str, shared: bool) -> None:
-        self.value = value
-        self.inside = inside
-        self.name = name
-        self.where = where
-        self.shared = shared
-        self.done: set[str] = set()
 
 
 # What NumPy keeps the settings in, where that can be had in less time than `np.geterr` takes.

@@ -86,6 +86,17 @@ class Writer:
         made: Check = self.values.pop("check")
         return made
 
+    def getter(self, expressions: list[str]) -> Callable[..., tuple[Any, ...]] | None:
+        """A function like the check that returns what expressions are; None without any."""
+        if not expressions:
+            return None
+        lines = [x for x in self.lines if not x.startswith("if ")]
+        body = "\n".join(f"    {line}" for line in [*lines, f"return ({', '.join(expressions)},)"])
+        text = f"def getter(function, args, kwargs):\n{body}\n"
+        exec(compile(text, "<adjoint data>", "exec"), self.values)  # our own text
+        made: Callable[..., tuple[Any, ...]] = self.values.pop("getter")
+        return made
+
 
 class Absent:
     """Stands for what is not there."""
