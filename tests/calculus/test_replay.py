@@ -137,7 +137,7 @@ def test_data_in_the_closure_that_differ_from_call_to_call_become_inputs() -> No
     for length in (4, 4, 4, 4, 4, 4, 4, 5, 5, 5, 5, 4, 4):
         x, rate = rng.normal(size=(length, 3)), float(rng.uniform())
         np.testing.assert_allclose(gradient(x, rate), 2 * rate * x.T @ (x @ X) + length)
-    assert len(calls) == 13  # the helper reads the batch too, and it is not the function's own
+    assert len(calls) <= 9  # the helper reads the batch too, from a closure of its own
 
 
 def test_a_batch_in_the_closure_is_replayed() -> None:

@@ -37,9 +37,9 @@ def jit(
     first call compiles.
 
     What the function reads besides its arguments (globals, closures, attributes) is compared at
-    each call: where something has changed, the function is captured again. A function that does
-    more than to return a value (prints, draws random numbers) is captured at every call; see
-    `explain`.
+    each call: where something has changed, the function is captured again. Random numbers are drawn
+    anew at each call, and what is printed is printed anew. A function that does more than that is
+    captured at every call; see `explain`.
 
     Where the function asks for a value (`if x > 0`, `while error > tolerance`, `int(n)`, an index),
     the program is right for the same answers, and checks them at each run. For other answers the

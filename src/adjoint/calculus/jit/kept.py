@@ -139,7 +139,12 @@ class Bucket:
         return found.results, entry
 
     def _widen(self, call: Call) -> None:
-        """Let data be inputs where they are not what they were: all of them, or these alone."""
+        """Let data be inputs where they are not what they were: all of them, or these alone.
+
+        Not with several threads, since others would see what lies there while it is captured.
+        """
+        if threading.active_count() > 1:
+            return
         for entry in self.entries if not self.wide else ():
             survey = entry.survey
             failed = entry.check(call.function, call.args, call.kwargs)

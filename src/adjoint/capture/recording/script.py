@@ -118,7 +118,7 @@ class Script:
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to do at a replay."""
-        return not (self.steps or self.prints or self.unlogged)
+        return not (self.steps or self.prints or self.printed or self.unlogged)
 
     @property
     def slots(self) -> tuple[int, ...]:
