@@ -117,6 +117,8 @@ def _widest(
     """
     for places in wide:
         wider = survey_of(call, places)
+        if not wider.inputs:
+            continue
         wide_call = widened(call, wider)
         found = rehearsed(again_of(target, wide_call), wide_call, script, wider)
         if isinstance(found, Captured):
