@@ -18,7 +18,7 @@ from adjoint.base.arrays import ArrayType, array_type, type_of
 from adjoint.base.errors import DTypeError, ValueNeededError
 from adjoint.capture.recording import protocols
 from adjoint.capture.recording.guards import TEXT, WHOLE, Guard, guard_of
-from adjoint.capture.recording.places import user_line, user_place
+from adjoint.capture.recording.places import literal_places, user_frame, user_line
 from adjoint.program import Builder, Literal, Operation, Program
 
 _SMALL: Final = 1 << 15  # bytes up to which arrays are compared by way of a copy
@@ -95,6 +95,7 @@ class Trace:
         "inside",
         "level",
         "lines",
+        "literals",
         "meaning",
         "nested",
         "numbers",
@@ -140,6 +141,7 @@ class Trace:
         # so that what is computed from them is computed once.
         self.numbers: dict[tuple[type, str], int] | None = None
         self.placed: dict[Any, list[int]] = {}  # else, by the instructions that use them
+        self.literals: dict[tuple[int, int], int] = {}  # integers in the code itself, likewise
         self.effects: list[tuple[str, str]] = []
         self.entered: dict[int, Any] = {}
         self.survivors = False
@@ -201,10 +203,14 @@ class Trace:
             known = self.arrays.get(id(value))
             if known is not None:
                 return known[1]
+        frame = user_frame()
+        place = (id(frame.f_code), frame.f_lasti) if frame is not None else (0, 0)
         slot = self.constant(value, type)
         if single:
             self.arrays[id(value)] = (value, slot)
-        place = (*user_place(), id(type))  # there is one type for each kind of number
+        elif frame is not None and place[1] in literal_places(frame.f_code):
+            self.literals[place] = slot
+            return slot
         slots = self.placed.get(place)
         if slots is None:
             self.placed[place] = [slot]

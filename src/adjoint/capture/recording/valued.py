@@ -33,6 +33,7 @@ from adjoint.program import operation
 
 _PLAIN: Final = frozenset({np.ndarray, np.memmap})
 _PYTHON: Final = frozenset({float, int, complex, bool})
+AFTER_ERROR: Final = "it goes on after an error that depends on values"
 Function = Callable[..., Any]
 
 
@@ -100,7 +101,7 @@ def beside(theirs: Function, ours: Function, args: Sequence[Any], kwargs: dict[s
     try:
         expected = theirs(*values, **named)
     except Exception:
-        note_effect("it goes on after an error that depends on values")
+        note_effect(AFTER_ERROR)
         raise
     if len(stack) != 1:
         with refusing():

@@ -26,12 +26,14 @@ from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import apply, apply_one
 from adjoint.capture.recording.trace import note_effect
 from adjoint.capture.recording.traced import (
+    Known,
     Traced,
     adopt,
     from_array,
     from_slot,
     is_cell,
     is_known,
+    new_traced,
     state_of,
     unwrap,
 )
@@ -227,7 +229,7 @@ class Slice:
     known: the index as the user wrote it, for bases that are known.
     """
 
-    __slots__ = ("cell", "known", "part", "put_operation", "shape", "take")
+    __slots__ = ("cell", "known", "part", "put_operation", "shape", "shaped", "take", "types")
     layout = False
 
     def __init__(
@@ -235,12 +237,16 @@ class Slice:
     ) -> None:
         self.take = operation(SLICE, index=index)
         self.put_operation = operation(UPDATE, index=index)
-        self.part = self.take.infer((type,))[0].shape
+        part = self.take.infer((type,))[0]
+        self.part = part.shape
         shape = list(self.part)
         for place in new_axes:
             shape.insert(place, 1)
         self.shape = tuple(shape)
         self.known = known
+        # What is recorded: the slice, and its axes of length one.
+        self.shaped = None if part.shape == self.shape else operation(RESHAPE, shape=self.shape)
+        self.types = (part,) if self.shaped is None else (part, *self.shaped.infer((part,)))
         # x[0, ...] is an array of no axes, and not a scalar.
         self.cell = not shape and isinstance(known, tuple) and Ellipsis in map(_plain_entry, known)
 
@@ -253,6 +259,27 @@ class Slice:
         if self.cell:
             return as_cell(part)
         return part if self.part == self.shape else _reshape_plain(part, self.shape)
+
+    def quickly(self, base: Traced, trace: Any, value: Any) -> Traced:
+        """The part of a base that is up to date, with its value, where the trace is open."""
+        types = trace.types
+        part = new_traced(Traced)
+        part._trace, part._value, part._state, part._slot = trace, value, None, len(types)
+        types.append(self.types[0])
+        trace.records.append((self.take, base._slot))
+        if self.shaped is not None:
+            trace.records.append((self.shaped, part._slot))
+            part._slot += 1
+            types.append(self.types[1])
+        if self.shape or self.cell:
+            source = base._state
+            if source is None:
+                source = base._state = Known()
+            source.viewed = True
+            state = part._state = Known()
+            state.base, state.view, state.seen = base, self, source.version
+            state.cell = self.cell
+        return part
 
     def values(self, array: Any) -> Any:
         """The part of NumPy's array."""
