@@ -33,6 +33,8 @@ from adjoint.capture.numpy.ufuncs import COMPOSED
 from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import concrete
 from adjoint.capture.recording.floating_point import as_set
+from adjoint.capture.recording.quick import one
+from adjoint.capture.recording.recipes import has_recipes
 from adjoint.capture.recording.trace import current, is_guarded, note_effect
 from adjoint.capture.recording.traced import Traced, from_array
 from adjoint.capture.recording.valued import beside, recording_for, refusing
@@ -99,6 +101,7 @@ def _maker(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[.
 
     Ours where traced values are among the arguments, NumPy's otherwise.
     """
+    has_recipes(ours)
 
     def shadow(*args: Any, **kwargs: Any) -> Any:
         shared = args and type(args[0]) is Traced and not kwargs.get("copy", True)
@@ -389,16 +392,24 @@ def _shadow_math(original: Callable[..., Any], ours: Callable[..., Any]) -> Call
     def recorded(*args: Any, **kwargs: Any) -> Any:
         return _python_result(ours(*args, **kwargs))
 
-    def shadow(*args: Any, **kwargs: Any) -> Any:
+    has_recipes(recorded)
+
+    def general(*args: Any, **kwargs: Any) -> Any:
         if args and isinstance(args[0], types.GeneratorType):
             args = (list(args[0]), *args[1:])
         if any_traced(args):
-            result = beside(original, recorded, args, kwargs)
-            number = type(result) is Traced and type(result._value) is float
-            if failing and number and is_guarded():
-                bool(np.isfinite(result))  # where it is not, Python raises an error
-            return result
+            return beside(original, recorded, args, kwargs)
         return original(*map(unwrap_all, args), **kwargs)
+
+    primitive = UFUNCS.get(ours) if isinstance(ours, np.ufunc) and ours.nin == 1 else None
+    quick = general if primitive is None else one(primitive.bare, original, general)
+
+    def shadow(*args: Any, **kwargs: Any) -> Any:
+        single = len(args) == 1 and not kwargs
+        result = quick(args[0]) if single else general(*args, **kwargs)
+        if failing and type(result) is Traced and type(result._value) is float and is_guarded():
+            bool(np.isfinite(result))  # where it is not, Python raises an error
+        return result
 
     shadow.__name__ = original.__name__
     return shadow

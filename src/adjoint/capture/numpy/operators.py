@@ -14,7 +14,8 @@ import numpy as np
 from adjoint.capture.numpy.polynomials.series import Series, lifted
 from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import apply, apply_one
-from adjoint.capture.recording.quick import one, two
+from adjoint.capture.recording.quick import into, one, two
+from adjoint.capture.recording.recipes import has_recipes
 from adjoint.capture.recording.trace import is_guarded
 from adjoint.capture.recording.traced import Traced, is_cell
 from adjoint.capture.recording.valued import beside, writing
@@ -110,12 +111,24 @@ def _in_place(name: str) -> Callable[..., Any]:
             return result
         return protocols.OVERWRITE(self, result, f"{name} in place")
 
-    def method(self: Traced, other: Any) -> Any:
+    def slowly(self: Traced, other: Any) -> Any:
         if self.type.ndim == 0 and not is_cell(self):
-            return NotImplemented  # NumPy's scalars are immutable: the name is bound anew
+            return NotImplemented
         return writing((self,), theirs, ours, (self, other), {})
 
+    quick = (
+        slowly if name not in _OPERATORS else into(UFUNCS[_OPERATORS[name]].bare, theirs, slowly)
+    )
+
+    def method(self: Traced, other: Any) -> Any:
+        if type(self._value) in _IMMUTABLE:
+            return NotImplemented  # the name is bound anew
+        return quick(self, other)
+
     return method
+
+
+_IMMUTABLE = frozenset({np.float64, float, int})
 
 
 def _unary(ufunc: Any, python: Callable[[Any], Any]) -> Callable[..., Any]:
@@ -162,6 +175,7 @@ for _name, _one in {"neg": np.negative, "abs": np.absolute, "invert": np.invert}
 _SQUARE = UFUNCS[np.square].bare
 
 
+@has_recipes
 def _our_power(base: Any, exponent: Any) -> Any:
     if type(exponent) is int and exponent == 2:
         squared = apply_one(_SQUARE, base)

@@ -106,6 +106,52 @@ def _ordered(
     return quick
 
 
+def into(
+    op: Operation, theirs: Callable[[Any, Any], Any], slowly: Callable[[Any, Any], Any]
+) -> Callable[[Any, Any], Any]:
+    """An operation whose result is put into its first operand, an array that is no view."""
+    inferred = op._inferred
+
+    def quick(x: Traced, other: Any) -> Any:
+        state, trace, value = x._state, x._trace, x._value
+        usual = trace is not None and trace.open and trace.lines is None and not trace.inside
+        if not usual or type(value) is not np.ndarray:
+            return slowly(x, other)
+        if state is not None and (state.base is not None or state.aliases or state.flat):
+            return slowly(x, other)
+        assert trace is not None
+        kind, known, place = type(other), other, -1
+        if kind is Traced:
+            if other._state is not None:
+                synchronise(other)
+            known = other._value
+            if other._trace is trace:
+                place = other._slot
+            elif other._trace is not None:
+                known = None
+        if known is None or (place < 0 and type(known) not in _LIFTED):
+            return slowly(x, other)
+        place = _lifted(trace, known, kind) if place < 0 else place
+        types = trace.types
+        type_ = types[x._slot]
+        found = inferred.get((type_, types[place]))
+        if found is None or found[0] is not type_:
+            return slowly(x, other)
+        try:
+            theirs(value, known)
+        except Exception:
+            note_effect(AFTER_ERROR)
+            raise
+        trace.records.append((op, x._slot, place))
+        x._slot = len(types)
+        types.append(type_)
+        if state is not None:
+            state.version += 1
+        return x
+
+    return quick
+
+
 def _unusual(x: Traced, other: Any, slowly: Any, mirror: Any) -> Any:
     """The operation where the first array is known, or its trace is not open."""
     known = x._trace is None and mirror is not None and type(x._value) is np.ndarray
@@ -170,9 +216,9 @@ def _lifted(trace: Trace, value: Any, kind: Any) -> int:
             return known[1]
     elif kind is int:
         frame = sys._getframe(2)
-        slot = trace.literals.get((id(frame.f_code), frame.f_lasti))
-        if slot is not None:
-            return slot
+        known = trace.literals.get((id(frame.f_code), frame.f_lasti))
+        if known is not None and known[0] is value:
+            return known[1]
     return trace.lift(value)
 
 

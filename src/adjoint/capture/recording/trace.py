@@ -9,7 +9,8 @@ recorded by its type alone: its value is an input of the program.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
@@ -141,7 +142,9 @@ class Trace:
         # so that what is computed from them is computed once.
         self.numbers: dict[tuple[type, str], int] | None = None
         self.placed: dict[Any, list[int]] = {}  # else, by the instructions that use them
-        self.literals: dict[tuple[int, int], int] = {}  # integers in the code itself, likewise
+        self.literals: dict[
+            tuple[int, int], tuple[int, int]
+        ] = {}  # integers in the code itself, likewise
         self.effects: list[tuple[str, str]] = []
         self.entered: dict[int, Any] = {}
         self.survivors = False
@@ -209,7 +212,7 @@ class Trace:
         if single:
             self.arrays[id(value)] = (value, slot)
         elif frame is not None and place[1] in literal_places(frame.f_code):
-            self.literals[place] = slot
+            self.literals[place] = (value, slot)
             return slot
         slots = self.placed.get(place)
         if slots is None:
@@ -230,13 +233,14 @@ class Trace:
             if len(slots) == 1:
                 continue
             first, *others = slots
-            number = repr(self.values[first])
-            if all(repr(self.values[slot]) == number for slot in others):
+            number = self.values[first]
+            if all(_same_number(self.values[slot], number) for slot in others):
                 merged.update(dict.fromkeys(others, first))
         if merged:
-            find = merged.get
+            find, apart = merged.get, merged.keys().isdisjoint
             self.records = [
-                (head, *[find(slot, slot) for slot in slots]) for head, *slots in self.records
+                record if apart(record) else (record[0], *[find(slot, slot) for slot in record[1:]])
+                for record in self.records
             ]
         return merged
 
@@ -379,6 +383,11 @@ class Trace:
         return builder.build([names[slot] for slot in outputs])
 
 
+def _same_number(one: Any, other: Any) -> bool:
+    """Whether two numbers of one of Python's types are the same, NaN and signs of zeros too."""
+    return one is other or (one == other != 0 and type(one) is float) or repr(one) == repr(other)
+
+
 def _check_numeric(value: Any) -> None:
     if value.dtype.kind not in "biufc":
         raise DTypeError(
@@ -473,6 +482,17 @@ def enter(trace: Trace) -> None:
         stack = _state.stack = []
     trace.level = len(stack) + 1
     stack.append(trace)
+
+
+@contextmanager
+def alone(trace: Trace) -> Iterator[None]:
+    """A capture of which those under way are not to know."""
+    before, _state.stack = captures(), [trace]
+    try:
+        yield
+    finally:
+        trace.open = False
+        _state.stack = before
 
 
 def leave(trace: Trace) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -140,24 +141,29 @@ def reshape(x: Any, shape: Shape) -> Any:
     if not is_known(x) and x.shape == shape and x.type.ndim == 0 and not is_cell(x):
         return as_cell(copy_of(x))
 
-    def values(array: Any) -> Any:
-        return array.reshape(shape)
-
-    forward = _plain(operation(RESHAPE, shape=shape), values)
     before = x.shape
-    view = View(
-        forward, lambda base, value: _reshape_plain(value, before), values, layout=x.ndim > 1
-    )
-    result = as_cell(forward(x))
+    view = _reshaping(before, shape, len(before) > 1)
+    result = as_cell(view.forward(x))
     if shares is False:
         depends_on_layout(x)
         return result
     if shares or is_c_ordered(x):
         return as_view(x, result, view)
     if _without_ones(before) == _without_ones(shape) and x.size:
-        view.layout = False  # axes of length one are no matter of layout
-        return as_view(x, result, view)
+        # Axes of length one are no matter of layout.
+        return as_view(x, result, _reshaping(before, shape, False))
     return maybe_alias(x, result)
+
+
+@lru_cache(maxsize=2048)
+def _reshaping(before: Shape, shape: Shape, layout: bool) -> View:
+    """How an array of one shape is seen under another."""
+
+    def values(array: Any) -> Any:
+        return array.reshape(shape)
+
+    forward = _plain(operation(RESHAPE, shape=shape), values)
+    return View(forward, lambda base, value: _reshape_plain(value, before), values, layout)
 
 
 def _without_ones(shape: Shape) -> list[int]:
@@ -208,13 +214,20 @@ def permute(x: Any, axes: tuple[int, ...]) -> Any:
     """The axes in another order: always a view."""
     if type(x) is not Traced:
         return np.transpose(x, axes)
+    view = _permuting(axes)
+    return as_view(x, view.forward(x), view)
+
+
+@lru_cache(maxsize=1024)
+def _permuting(axes: tuple[int, ...]) -> View:
+    """How an array is seen with its axes in another order."""
     back = operation(TRANSPOSE, axes=inverse_permutation(axes))
 
     def values(array: Any) -> Any:
         return array.transpose(axes)
 
     forward = _plain(operation(TRANSPOSE, axes=axes), values)
-    return as_view(x, forward(x), View(forward, lambda base, value: apply(back, (value,)), values))
+    return View(forward, lambda base, value: apply(back, (value,)), values)
 
 
 def _plain_entry(entry: Any) -> Any:
