@@ -10,6 +10,7 @@ from __future__ import annotations
 import cmath
 import functools
 import math
+import operator
 import types
 from collections.abc import Callable
 from typing import Any
@@ -232,11 +233,47 @@ _kept: list[tuple[dict[str, Any], dict[str, Any], str, Any]] = []
 
 def forget_changed() -> None:
     """Let go of what was made of members of modules that are others by now."""
-    if [name for _, names, name, value in _kept if names.get(name, _ABSENT) is not value]:
+    if _all_kept.count != len(_kept):
+        _all_kept.gather()
+    if not _all_kept.hold():
         for own, names, name, value in list(_kept):
             if names.get(name, _ABSENT) is not value:
                 own.pop(name, None)
         _kept[:] = [each for each in _kept if each[2] in each[0]]
+        _all_kept.count = -1
+
+
+class _AllKept:
+    """All that is kept, by module, to be compared at once: every capture asks."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.modules: list[tuple[dict[str, Any], Callable[[Any], Any], list[Any]]] = []
+
+    def gather(self) -> None:
+        """Look through all that is kept."""
+        found: dict[int, tuple[dict[str, Any], list[str], list[Any]]] = {}
+        for _, names, name, value in _kept:
+            _, every, values = found.setdefault(id(names), (names, ["__name__"], [None]))
+            every.append(name)
+            values.append(value)
+        self.count = len(_kept)
+        self.modules = [
+            (names, operator.itemgetter(*every), [names["__name__"], *values[1:]])
+            for names, every, values in found.values()
+        ]
+
+    def hold(self) -> bool:
+        """Whether the members of all modules are what they were."""
+        try:
+            return all(
+                [all(map(operator.is_, get(names), values)) for names, get, values in self.modules]
+            )
+        except KeyError:
+            return False
+
+
+_all_kept = _AllKept()
 
 
 _shadows: dict[Any, Any] = {}
