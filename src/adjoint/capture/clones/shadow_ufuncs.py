@@ -7,10 +7,9 @@ from typing import Any
 from adjoint.capture.numpy.table import any_traced, as_operand
 from adjoint.capture.numpy.ufuncs import COMPOSED
 from adjoint.capture.recording import protocols
-from adjoint.capture.recording.applying import apply_one
-from adjoint.capture.recording.trace import current, inside
+from adjoint.capture.recording.quick import one, two
+from adjoint.capture.recording.trace import current
 from adjoint.capture.recording.traced import Traced, wrap
-from adjoint.capture.recording.valued import agreed
 from adjoint.primitives import UFUNCS
 
 _METHODS = frozenset({"accumulate", "at", "outer", "reduce", "reduceat"})
@@ -27,24 +26,35 @@ class ShadowUfunc:
     Its methods and attributes are the original's.
     """
 
-    __slots__ = ("__wrapped__", "_bare")
+    __slots__ = ("__wrapped__", "_one", "_two")
 
     def __init__(self, original: Any) -> None:
         self.__wrapped__ = original
         primitive = UFUNCS.get(original)
-        plain = primitive is not None and not primitive.multiple and original not in COMPOSED
-        self._bare = primitive.bare if primitive is not None and plain else None
+        self._one = self._two = None
+        if primitive is None or primitive.multiple or original in COMPOSED:
+            return
+
+        def slowly(*operands: Any) -> Any:
+            return protocols.UFUNC(original, "__call__", operands, {})
+
+        if original.nin == 1:
+            self._one = one(primitive.bare, original, slowly)
+        elif original.nin == 2:
+            swapped = lambda x, other: slowly(other, x)  # noqa: E731  # beside `slowly`
+            self._two = two(primitive.bare, original, slowly, swapped)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The ufunc, called."""
-        bare = self._bare
-        if bare is not None and not kwargs and len(args) == self.__wrapped__.nin:
-            if len(args) == 1:
-                (operand,) = args
-                if type(operand) is Traced and operand._trace is not None:
-                    return self._of_one(operand)
-            elif len(args) == 2 and (type(args[0]) is Traced or type(args[1]) is Traced):
-                return protocols.UFUNC(self.__wrapped__, "__call__", args, {})
+        if not kwargs:
+            if self._one is not None:
+                if len(args) == 1 and type(args[0]) is Traced and args[0]._trace is not None:
+                    return self._one(args[0])
+            elif self._two is not None and len(args) == 2:
+                if type(args[0]) is Traced:
+                    return self._two[0](*args)
+                if type(args[1]) is Traced:
+                    return self._two[1](args[1], args[0])
         args = _arrays(args)
         if kwargs and any_traced(kwargs.values()):  # to which NumPy does not look
             count = self.__wrapped__.nin
@@ -53,14 +63,6 @@ class ShadowUfunc:
             return protocols.UFUNC(self.__wrapped__, "__call__", args[:count], kwargs)
         result = self.__wrapped__(*args, **kwargs)
         return wrap(result) if current() is not None else result
-
-    def _of_one(self, operand: Traced) -> Any:
-        if operand._state is not None or operand._value is None or inside():
-            return protocols.UFUNC(self.__wrapped__, "__call__", (operand,), {})
-        value = self.__wrapped__(operand._value)
-        assert self._bare is not None  # else it would not be asked
-        result = apply_one(self._bare, operand)
-        return agreed(value, result, ())
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self.__wrapped__, name)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import cmath
 import functools
 import math
+import operator
 import types
 from collections.abc import Callable
 from typing import Any
@@ -34,6 +35,8 @@ from adjoint.capture.numpy.ufuncs import COMPOSED
 from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import concrete
 from adjoint.capture.recording.floating_point import as_set
+from adjoint.capture.recording.quick import one
+from adjoint.capture.recording.recipes import has_recipes
 from adjoint.capture.recording.trace import current, is_guarded, note_effect
 from adjoint.capture.recording.traced import Traced, from_array
 from adjoint.capture.recording.valued import beside, recording_for, refusing
@@ -100,6 +103,7 @@ def _maker(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[.
 
     Ours where traced values are among the arguments, NumPy's otherwise.
     """
+    has_recipes(ours)
 
     def shadow(*args: Any, **kwargs: Any) -> Any:
         shared = args and type(args[0]) is Traced and not kwargs.get("copy", True)
@@ -233,11 +237,47 @@ _kept: list[tuple[dict[str, Any], dict[str, Any], str, Any]] = []
 
 def forget_changed() -> None:
     """Let go of what was made of members of modules that are others by now."""
-    if [name for _, names, name, value in _kept if names.get(name, _ABSENT) is not value]:
+    if _all_kept.count != len(_kept):
+        _all_kept.gather()
+    if not _all_kept.hold():
         for own, names, name, value in list(_kept):
             if names.get(name, _ABSENT) is not value:
                 own.pop(name, None)
         _kept[:] = [each for each in _kept if each[2] in each[0]]
+        _all_kept.count = -1
+
+
+class _AllKept:
+    """All that is kept, by module, to be compared at once: every capture asks."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.modules: list[tuple[dict[str, Any], Callable[[Any], Any], list[Any]]] = []
+
+    def gather(self) -> None:
+        """Look through all that is kept."""
+        found: dict[int, tuple[dict[str, Any], list[str], list[Any]]] = {}
+        for _, names, name, value in _kept:
+            _, every, values = found.setdefault(id(names), (names, ["__name__"], [None]))
+            every.append(name)
+            values.append(value)
+        self.count = len(_kept)
+        self.modules = [
+            (names, operator.itemgetter(*every), [names["__name__"], *values[1:]])
+            for names, every, values in found.values()
+        ]
+
+    def hold(self) -> bool:
+        """Whether the members of all modules are what they were."""
+        try:
+            return all(
+                [all(map(operator.is_, get(names), values)) for names, get, values in self.modules]
+            )
+        except KeyError:
+            return False
+
+
+_all_kept = _AllKept()
 
 
 _shadows: dict[Any, Any] = {}
@@ -395,16 +435,24 @@ def _shadow_math(original: Callable[..., Any], ours: Callable[..., Any]) -> Call
     def recorded(*args: Any, **kwargs: Any) -> Any:
         return _python_result(ours(*args, **kwargs))
 
-    def shadow(*args: Any, **kwargs: Any) -> Any:
+    has_recipes(recorded)
+
+    def general(*args: Any, **kwargs: Any) -> Any:
         if args and isinstance(args[0], types.GeneratorType):
             args = (list(args[0]), *args[1:])
         if any_traced(args):
-            result = beside(original, recorded, args, kwargs)
-            number = type(result) is Traced and type(result._value) is float
-            if failing and number and is_guarded():
-                bool(np.isfinite(result))  # where it is not, Python raises an error
-            return result
+            return beside(original, recorded, args, kwargs)
         return original(*map(unwrap_all, args), **kwargs)
+
+    primitive = UFUNCS.get(ours) if isinstance(ours, np.ufunc) and ours.nin == 1 else None
+    quick = general if primitive is None else one(primitive.bare, original, general)
+
+    def shadow(*args: Any, **kwargs: Any) -> Any:
+        single = len(args) == 1 and not kwargs
+        result = quick(args[0]) if single else general(*args, **kwargs)
+        if failing and type(result) is Traced and type(result._value) is float and is_guarded():
+            bool(np.isfinite(result))  # where it is not, Python raises an error
+        return result
 
     shadow.__name__ = original.__name__
     return shadow

@@ -27,6 +27,7 @@ from adjoint.capture.numpy.shaping import shape as numpy_shape
 from adjoint.capture.numpy.table import place_of_out
 from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import concrete
+from adjoint.capture.recording.recipes import has_recipes
 from adjoint.capture.recording.trace import inside
 from adjoint.capture.recording.traced import Traced, is_known
 from adjoint.capture.recording.valued import any_slot, beside, refuse, value_of, writing
@@ -256,6 +257,8 @@ METHODS.update(
 )
 
 
+for _method in METHODS.values():
+    has_recipes(_method)
 protocols.ATTRIBUTE = attribute
 
 

@@ -14,70 +14,25 @@ import numpy as np
 from adjoint.capture.numpy.polynomials.series import Series, lifted
 from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import apply, apply_one
+from adjoint.capture.recording.quick import into, one, two
+from adjoint.capture.recording.recipes import has_recipes
 from adjoint.capture.recording.trace import is_guarded
-from adjoint.capture.recording.traced import Traced, is_cell, synchronise
+from adjoint.capture.recording.traced import Traced, is_cell
 from adjoint.capture.recording.valued import beside, writing
 from adjoint.capture.recording.views import copy_of
 from adjoint.primitives import UFUNCS
+from adjoint.primitives.arithmetic import INTEGER_POWER
 from adjoint.primitives.conversion import PYTHON_NUMBER
-from adjoint.program import Operation
+from adjoint.program import operation
 from adjoint.spaces.polynomials.bases import KINDS
-
-_new = Traced.__new__
 
 
 def _binary(
     ufunc: Any, python: Callable[[Any, Any], Any]
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """An operator, and the same with the traced array on the right."""
     op = UFUNCS[ufunc].bare
-    inferred = op._inferred
-    divides = ufunc in _DIVISIONS
-
-    def forward(self: Traced, other: Any) -> Any:
-        if self._state is not None:
-            synchronise(self)
-        trace = self._trace
-        value = self._value
-        if trace is None or not trace.open or trace.lines is not None:
-            return slowly(self, other)
-        kind = type(other)
-        if kind is Traced:
-            if other._state is not None:
-                synchronise(other)
-            if other._trace is not trace:
-                return slowly(self, other)
-            place = other._slot
-            known = other._value
-        elif kind is float or kind is int or kind is np.ndarray:
-            place = -1
-            known = other
-        else:
-            return slowly(self, other)
-        if value is not None:
-            # NumPy's errors come before anything is recorded.
-            value = None if known is None or trace.inside else python(value, known)
-        if place < 0:
-            place = trace.lift(other)
-        types = trace.types  # as in `apply`
-        pair = (types[self._slot], types[place])
-        found = inferred.get(pair) or op.infer(pair)
-        traced = _new(Traced)
-        traced._trace, traced._slot, traced._state = trace, len(types), None
-        traced._value = value
-        types.append(found[0])
-        trace.records.append((op, self._slot, place))
-        if pair[0].weak and pair[1].weak:
-            return _weak_result(traced, other, divides)
-        return traced
-
-    slowly, reflected = _rarely(ufunc, python, op)
-    return forward, reflected
-
-
-def _rarely(
-    ufunc: Any, python: Callable[[Any, Any], Any], op: Operation
-) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """An operator in the cases that `forward` leaves, and with the traced array on the right."""
+    divisor = asked_not_zero if ufunc in _DIVISIONS else None
 
     def ours(self: Any, other: Any) -> Any:
         return as_python(apply(op, (self, other)), self, other)
@@ -96,20 +51,16 @@ def _rarely(
             return python(lifted(other), self) if _is_numpys(other) else NotImplemented
         if ufunc is np.multiply and protocols.IS_SPARSE(other):
             return protocols.STAR(other, self)
-        if ufunc in _DIVISIONS and self.type.weak and type(other) in (int, float):
-            asked_not_zero(self)
         return beside(python, ours, (other, self), {})
 
-    return slowly, reflected
+    forward, swapped = two(op, python, slowly, reflected, pythonic=True, divisor=divisor)
 
+    def dividing(self: Traced, other: Any) -> Any:
+        if self.type.weak and type(other) in (int, float):
+            asked_not_zero(self)
+        return swapped(self, other)
 
-def _weak_result(traced: Traced, divisor: Any, divides: bool) -> Any:
-    """The result of an operator on two of Python's own numbers."""
-    if divides and type(divisor) is Traced:
-        asked_not_zero(divisor)
-    number = python_number(traced)
-    number._value = traced._value
-    return number
+    return forward, swapped if divisor is None else dividing
 
 
 def asked_not_zero(divisor: Traced) -> None:
@@ -160,12 +111,24 @@ def _in_place(name: str) -> Callable[..., Any]:
             return result
         return protocols.OVERWRITE(self, result, f"{name} in place")
 
-    def method(self: Traced, other: Any) -> Any:
+    def slowly(self: Traced, other: Any) -> Any:
         if self.type.ndim == 0 and not is_cell(self):
-            return NotImplemented  # NumPy's scalars are immutable: the name is bound anew
+            return NotImplemented
         return writing((self,), theirs, ours, (self, other), {})
 
+    quick = (
+        slowly if name not in _OPERATORS else into(UFUNCS[_OPERATORS[name]].bare, theirs, slowly)
+    )
+
+    def method(self: Traced, other: Any) -> Any:
+        if type(self._value) in _IMMUTABLE:
+            return NotImplemented  # the name is bound anew
+        return quick(self, other)
+
     return method
+
+
+_IMMUTABLE = frozenset({np.float64, float, int})
 
 
 def _unary(ufunc: Any, python: Callable[[Any], Any]) -> Callable[..., Any]:
@@ -174,7 +137,7 @@ def _unary(ufunc: Any, python: Callable[[Any], Any]) -> Callable[..., Any]:
     def ours(self: Traced) -> Any:
         return as_python(apply_one(op, self), self)
 
-    return lambda self: beside(python, ours, (self,), {})
+    return one(op, python, lambda self: beside(python, ours, (self,), {}))
 
 
 _OPERATORS = {
@@ -212,6 +175,7 @@ for _name, _one in {"neg": np.negative, "abs": np.absolute, "invert": np.invert}
 _SQUARE = UFUNCS[np.square].bare
 
 
+@has_recipes
 def _our_power(base: Any, exponent: Any) -> Any:
     if type(exponent) is int and exponent == 2:
         squared = apply_one(_SQUARE, base)
@@ -227,40 +191,63 @@ def _power_of(base: Any, exponent: Any) -> Any:
 
 
 def _pow(self: Traced, other: Any, modulus: Any = None) -> Any:
+    if type(other) is int:
+        quick = _POWERS.get(other) or _whole_power(other)
+        return quick(self)
     return NotImplemented if _refuses(other) else _power_of(self, other)
+
+
+# How arrays are raised to whole powers.
+_POWERS: dict[int, Callable[[Any], Any]] = {}
+_POWERS_LIMIT = 256
+
+
+def _whole_power(exponent: int) -> Callable[[Any], Any]:
+    op = _SQUARE if exponent == 2 else operation(INTEGER_POWER, exponent=exponent)
+
+    def slowly(base: Traced) -> Any:
+        return _power_of(base, exponent)
+
+    quick = one(op, lambda value: value**exponent, slowly)
+
+    def power(base: Traced) -> Any:
+        value = base._value
+        kept = is_guarded() if type(value) is float else getattr(value, "dtype", None) != _DOUBLE
+        return slowly(base) if kept else quick(base)
+
+    if len(_POWERS) >= _POWERS_LIMIT:
+        _POWERS.clear()
+    _POWERS[exponent] = power
+    return power
+
+
+_DOUBLE = np.dtype(float)
 
 
 def _rpow(self: Traced, other: Any, modulus: Any = None) -> Any:
     return NotImplemented if _refuses(other) else _power_of(other, self)
 
 
+def _product(
+    ndims: tuple[int, int],
+) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
+    """`x @ y` and `y @ x`, where y may be a plain array, for so many axes of both operands."""
+    op = protocols.PRODUCTS.get(ndims)
+    both = _matmul_slowly, _rmatmul_slowly
+    found = both if op is None else two(op, operator.matmul, *both)
+    if max(ndims) <= _FEW_AXES:
+        _PRODUCTS[ndims] = found
+    return found
+
+
+_PRODUCTS: dict[tuple[int, int], Any] = {}
+_FEW_AXES = 4
+
+
 def _matmul(self: Traced, other: Any) -> Any:
-    if self._state is not None:
-        synchronise(self)
-    trace, kind = self._trace, type(other)
-    if trace is not None and trace.open and trace.lines is None:
-        if kind is np.ndarray:
-            known, place = other, -1
-        elif kind is Traced and other._trace is trace and other._state is None:
-            known, place = other._value, other._slot
-        else:
-            return _matmul_slowly(self, other)
-        # Vectors and matrices, recorded as in `apply`; the type rule checks the shapes.
-        types = trace.types
-        op = protocols.PRODUCTS.get((types[self._slot].ndim, np.ndim(other)))
-        if op is not None:
-            value = self._value
-            if value is not None:
-                value = None if known is None or trace.inside else value @ known
-            place = trace.lift(other) if place < 0 else place
-            pair = (types[self._slot], types[place])
-            found = op._inferred.get(pair) or op.infer(pair)
-            traced = _new(Traced)
-            traced._trace, traced._slot, traced._state = trace, len(types), None
-            traced._value = value
-            types.append(found[0])
-            trace.records.append((op, self._slot, place))
-            return traced
+    if type(other) is np.ndarray or type(other) is Traced:
+        ndims = (self.type.ndim, other.ndim)
+        return (_PRODUCTS.get(ndims) or _product(ndims))[0](self, other)
     return _matmul_slowly(self, other)
 
 
@@ -273,17 +260,13 @@ def _matmul_slowly(self: Traced, other: Any) -> Any:
 
 
 def _rmatmul(self: Traced, other: Any) -> Any:
-    if type(other) is np.ndarray and self._value is not None:
-        if self._state is not None:
-            synchronise(self)
-        trace = self._trace
-        if trace is not None and trace.open and trace.lines is None and self._value is not None:
-            op = protocols.PRODUCTS.get((other.ndim, trace.types[self._slot].ndim))
-            if op is not None:
-                value = None if trace.inside else other @ self._value
-                result = apply(op, (other, self))
-                result._value = value
-                return result
+    if type(other) is np.ndarray:
+        ndims = (other.ndim, self.type.ndim)
+        return (_PRODUCTS.get(ndims) or _product(ndims))[1](self, other)
+    return _rmatmul_slowly(self, other)
+
+
+def _rmatmul_slowly(self: Traced, other: Any) -> Any:
     if _refuses(other):
         return NotImplemented
     if protocols.IS_SPARSE(other):

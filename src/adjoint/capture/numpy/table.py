@@ -13,6 +13,7 @@ from adjoint.base.errors import AdjointError, DTypeError, ShapeError, Unsupporte
 from adjoint.capture.numpy.coverage import refusal
 from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import apply
+from adjoint.capture.recording.recipes import has_recipes
 from adjoint.capture.recording.traced import Traced, from_array, is_cell, is_known, unwrap, wrap
 from adjoint.capture.recording.valued import beside, recording_for, refuse, refusing, writing
 from adjoint.capture.recording.views import maybe_alias, overwrite, own_memory
@@ -108,7 +109,7 @@ def _recorder(function: Any) -> Callable[..., Any]:
                 ) from None
             raise
 
-    return recorded
+    return has_recipes(recorded)
 
 
 def _targets(function: Any, args: Any, kwargs: Any) -> list[Any]:

@@ -29,6 +29,7 @@ from adjoint.capture.numpy.table import (
 )
 from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import apply, apply_one
+from adjoint.capture.recording.recipes import has_recipes
 from adjoint.capture.recording.traced import Traced, is_cell
 from adjoint.capture.recording.valued import beside, recording_for, refusing, writing
 from adjoint.capture.recording.views import as_cell, overwrite, own_memory
@@ -145,7 +146,7 @@ def _ours_of(function: Any) -> Callable[..., Any]:
     if primitive is not None and function not in COMPOSED:
         bare = primitive.bare
         return lambda *inputs: apply(bare, inputs)
-    return lambda *inputs: called(function, inputs)
+    return has_recipes(lambda *inputs: called(function, inputs))
 
 
 def _theirs(function: Any, method: str, kwargs: dict[str, Any]) -> Callable[..., Any]:

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from typing import Any, Final
 
 import numpy as np
 
 _DEFAULT: Final = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
 _TOLD: Final = {"divide": "log", "over": "log", "invalid": "log"}
+_ENTERED: Final = {**_DEFAULT, **_TOLD}
 _CALLED: Final = "a handler was called"
 _PREFIX: Final = "Warning: "
 _PACKAGE: Final = __file__.rpartition("capture")[0]
@@ -65,23 +65,32 @@ def as_set() -> dict[str, str]:
     return {kind: "warn" if ours and mode == "log" else mode for kind, mode in modes.items()}
 
 
-@contextmanager
-def spoken(said: set[str], known: frozenset[str] = frozenset()) -> Iterator[None]:
+class spoken:
     """Let what NumPy warns of be said at the user's line, and noted; but nothing that is known."""
-    before = np.geterr()
-    ours = _modes(before, known)
-    if not ours:
-        yield
-        return
-    changed: Any = {}
-    with np.errstate(call=_Speaker(said, known), **ours):
-        try:
-            yield
-        finally:
-            entered = {**before, **ours}
-            changed = {kind: mode for kind, mode in np.geterr().items() if mode != entered[kind]}
-    if changed:  # by `np.seterr` in the user's code, whose effect lasts
-        np.seterr(**changed)
+
+    __slots__ = ("entered", "known", "said", "state")
+
+    def __init__(self, said: set[str], known: frozenset[str] = frozenset()) -> None:
+        self.said = said
+        self.known = known
+        self.state: Any = None
+        self.entered: Any = _DEFAULT
+
+    def __enter__(self) -> None:
+        before = np.geterr()
+        ours = _modes(before, self.known)
+        if ours:
+            self.entered = _ENTERED if ours is _TOLD else {**before, **ours}
+            self.state = np.errstate(call=_Speaker(self.said, self.known), **ours)
+            self.state.__enter__()
+
+    def __exit__(self, kind: Any, *error: Any) -> None:
+        if self.state is None:
+            return
+        modes: Any = np.geterr()
+        self.state.__exit__(kind, *error)
+        if modes != self.entered and kind is None:  # by `np.seterr` in the user's code, which lasts
+            np.seterr(**{key: mode for key, mode in modes.items() if mode != self.entered[key]})
 
 
 def _modes(before: Any, known: frozenset[str]) -> Any:

@@ -24,6 +24,8 @@ def questions_alone(trace: Trace, outputs: Sequence[int]) -> list[int]:
     results = [slot for slot in outputs if trace.types[slot].inexact]
     if not trace.questions or not results or not any(trace.active):
         return []
+    if _follow(trace, results):
+        return []
     depends = _depending_on_active(trace)
     if any(depends[slot] for slot in results):
         return []
@@ -57,6 +59,26 @@ def warn_of_questions_alone(trace: Trace, outputs: Sequence[int]) -> None:
 
 
 _shown: dict[Any, Any] = {}  # so that a line is named once, as Python does by itself
+
+
+def _follow(trace: Trace, results: Sequence[int]) -> bool:
+    """Whether a result surely follows from an active input: found from behind, and mostly soon.
+
+    The oldest operands are looked at first: what is differentiated comes before all else.
+    """
+    count, records = trace.input_count, trace.records
+    if len(trace.types) != count + len(records):
+        return False  # some record has several results
+    waiting, seen = list(results), set()
+    while waiting:
+        slot = waiting.pop()
+        if slot < count:
+            if trace.active[slot]:
+                return True
+        elif slot not in seen:
+            seen.add(slot)
+            waiting.extend(sorted(records[slot - count][1:], reverse=True))
+    return False
 
 
 def _depending_on_active(trace: Trace) -> list[bool]:

@@ -9,7 +9,8 @@ recorded by its type alone: its value is an input of the program.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
@@ -18,7 +19,7 @@ from adjoint.base.arrays import ArrayType, array_type, type_of
 from adjoint.base.errors import DTypeError, ValueNeededError
 from adjoint.capture.recording import protocols
 from adjoint.capture.recording.guards import TEXT, WHOLE, Guard, guard_of
-from adjoint.capture.recording.places import user_line, user_place
+from adjoint.capture.recording.places import literal_places, user_frame, user_line
 from adjoint.program import Builder, Literal, Operation, Program
 
 _SMALL: Final = 1 << 15  # bytes up to which arrays are compared by way of a copy
@@ -96,6 +97,7 @@ class Trace:
         "inside",
         "level",
         "lines",
+        "literals",
         "meaning",
         "nested",
         "numbers",
@@ -142,6 +144,9 @@ class Trace:
         # so that what is computed from them is computed once.
         self.numbers: dict[tuple[type, str], int] | None = None
         self.placed: dict[Any, list[int]] = {}  # else, by the instructions that use them
+        self.literals: dict[
+            tuple[int, int], tuple[int, int]
+        ] = {}  # integers in the code itself, likewise
         self.effects: list[tuple[str, str]] = []
         self.entered: dict[int, Any] = {}
         self.survivors = False
@@ -204,10 +209,14 @@ class Trace:
             known = self.arrays.get(id(value))
             if known is not None:
                 return known[1]
+        frame = user_frame()
+        place = (id(frame.f_code), frame.f_lasti) if frame is not None else (0, 0)
         slot = self.constant(value, type)
         if single:
             self.arrays[id(value)] = (value, slot)
-        place = (*user_place(), id(type))  # there is one type for each kind of number
+        elif frame is not None and place[1] in literal_places(frame.f_code):
+            self.literals[place] = (value, slot)
+            return slot
         slots = self.placed.get(place)
         if slots is None:
             self.placed[place] = [slot]
@@ -227,13 +236,14 @@ class Trace:
             if len(slots) == 1:
                 continue
             first, *others = slots
-            number = repr(self.values[first])
-            if all(repr(self.values[slot]) == number for slot in others):
+            number = self.values[first]
+            if all(_same_number(self.values[slot], number) for slot in others):
                 merged.update(dict.fromkeys(others, first))
         if merged:
-            find = merged.get
+            find, apart = merged.get, merged.keys().isdisjoint
             self.records = [
-                (head, *[find(slot, slot) for slot in slots]) for head, *slots in self.records
+                record if apart(record) else (record[0], *[find(slot, slot) for slot in record[1:]])
+                for record in self.records
             ]
         return merged
 
@@ -378,6 +388,11 @@ class Trace:
         return builder.build([names[slot] for slot in outputs])
 
 
+def _same_number(one: Any, other: Any) -> bool:
+    """Whether two numbers of one of Python's types are the same, NaN and signs of zeros too."""
+    return one is other or (one == other != 0 and type(one) is float) or repr(one) == repr(other)
+
+
 def _check_numeric(value: Any) -> None:
     if value.dtype.kind not in "biufc":
         raise DTypeError(
@@ -472,6 +487,17 @@ def enter(trace: Trace) -> None:
         stack = _state.stack = []
     trace.level = len(stack) + 1
     stack.append(trace)
+
+
+@contextmanager
+def alone(trace: Trace) -> Iterator[None]:
+    """A capture of which those under way are not to know."""
+    before, _state.stack = captures(), [trace]
+    try:
+        yield
+    finally:
+        trace.open = False
+        _state.stack = before
 
 
 def leave(trace: Trace) -> None:

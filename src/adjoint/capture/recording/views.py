@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -26,12 +27,14 @@ from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import apply, apply_one
 from adjoint.capture.recording.trace import note_effect
 from adjoint.capture.recording.traced import (
+    Known,
     Traced,
     adopt,
     from_array,
     from_slot,
     is_cell,
     is_known,
+    new_traced,
     state_of,
     unwrap,
 )
@@ -138,24 +141,29 @@ def reshape(x: Any, shape: Shape) -> Any:
     if not is_known(x) and x.shape == shape and x.type.ndim == 0 and not is_cell(x):
         return as_cell(copy_of(x))
 
-    def values(array: Any) -> Any:
-        return array.reshape(shape)
-
-    forward = _plain(operation(RESHAPE, shape=shape), values)
     before = x.shape
-    view = View(
-        forward, lambda base, value: _reshape_plain(value, before), values, layout=x.ndim > 1
-    )
-    result = as_cell(forward(x))
+    view = _reshaping(before, shape, len(before) > 1)
+    result = as_cell(view.forward(x))
     if shares is False:
         depends_on_layout(x)
         return result
     if shares or is_c_ordered(x):
         return as_view(x, result, view)
     if _without_ones(before) == _without_ones(shape) and x.size:
-        view.layout = False  # axes of length one are no matter of layout
-        return as_view(x, result, view)
+        # Axes of length one are no matter of layout.
+        return as_view(x, result, _reshaping(before, shape, False))
     return maybe_alias(x, result)
+
+
+@lru_cache(maxsize=2048)
+def _reshaping(before: Shape, shape: Shape, layout: bool) -> View:
+    """How an array of one shape is seen under another."""
+
+    def values(array: Any) -> Any:
+        return array.reshape(shape)
+
+    forward = _plain(operation(RESHAPE, shape=shape), values)
+    return View(forward, lambda base, value: _reshape_plain(value, before), values, layout)
 
 
 def _without_ones(shape: Shape) -> list[int]:
@@ -206,13 +214,20 @@ def permute(x: Any, axes: tuple[int, ...]) -> Any:
     """The axes in another order: always a view."""
     if type(x) is not Traced:
         return np.transpose(x, axes)
+    view = _permuting(axes)
+    return as_view(x, view.forward(x), view)
+
+
+@lru_cache(maxsize=1024)
+def _permuting(axes: tuple[int, ...]) -> View:
+    """How an array is seen with its axes in another order."""
     back = operation(TRANSPOSE, axes=inverse_permutation(axes))
 
     def values(array: Any) -> Any:
         return array.transpose(axes)
 
     forward = _plain(operation(TRANSPOSE, axes=axes), values)
-    return as_view(x, forward(x), View(forward, lambda base, value: apply(back, (value,)), values))
+    return View(forward, lambda base, value: apply(back, (value,)), values)
 
 
 def _plain_entry(entry: Any) -> Any:
@@ -227,7 +242,7 @@ class Slice:
     known: the index as the user wrote it, for bases that are known.
     """
 
-    __slots__ = ("cell", "known", "part", "put_operation", "shape", "take")
+    __slots__ = ("cell", "known", "part", "put_operation", "shape", "shaped", "take", "types")
     layout = False
 
     def __init__(
@@ -235,12 +250,16 @@ class Slice:
     ) -> None:
         self.take = operation(SLICE, index=index)
         self.put_operation = operation(UPDATE, index=index)
-        self.part = self.take.infer((type,))[0].shape
+        part = self.take.infer((type,))[0]
+        self.part = part.shape
         shape = list(self.part)
         for place in new_axes:
             shape.insert(place, 1)
         self.shape = tuple(shape)
         self.known = known
+        # What is recorded: the slice, and its axes of length one.
+        self.shaped = None if part.shape == self.shape else operation(RESHAPE, shape=self.shape)
+        self.types = (part,) if self.shaped is None else (part, *self.shaped.infer((part,)))
         # x[0, ...] is an array of no axes, and not a scalar.
         self.cell = not shape and isinstance(known, tuple) and Ellipsis in map(_plain_entry, known)
 
@@ -253,6 +272,27 @@ class Slice:
         if self.cell:
             return as_cell(part)
         return part if self.part == self.shape else _reshape_plain(part, self.shape)
+
+    def quickly(self, base: Traced, trace: Any, value: Any) -> Traced:
+        """The part of a base that is up to date, with its value, where the trace is open."""
+        types = trace.types
+        part = new_traced(Traced)
+        part._trace, part._value, part._state, part._slot = trace, value, None, len(types)
+        types.append(self.types[0])
+        trace.records.append((self.take, base._slot))
+        if self.shaped is not None:
+            trace.records.append((self.shaped, part._slot))
+            part._slot += 1
+            types.append(self.types[1])
+        if self.shape or self.cell:
+            source = base._state
+            if source is None:
+                source = base._state = Known()
+            source.viewed = True
+            state = part._state = Known()
+            state.base, state.view, state.seen = base, self, source.version
+            state.cell = self.cell
+        return part
 
     def values(self, array: Any) -> Any:
         """The part of NumPy's array."""

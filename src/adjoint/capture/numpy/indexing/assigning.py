@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.base.arrays import Shape
+from adjoint.base.arrays import Shape, array_type
 from adjoint.base.errors import ShapeError
 from adjoint.capture.numpy.indexing.indexing import (
     Parsed,
@@ -27,10 +27,9 @@ from adjoint.capture.numpy.indexing.indexing import (
 from adjoint.capture.numpy.indexing.truths import without_truths
 from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import apply, concrete
-from adjoint.capture.recording.trace import inside
-from adjoint.capture.recording.traced import Traced, from_slot, is_known, unwrap
+from adjoint.capture.recording.traced import Traced, is_known, synchronise, unwrap
 from adjoint.capture.recording.valued import writing
-from adjoint.capture.recording.views import assign, check_storable, own_memory
+from adjoint.capture.recording.views import assign, check_storable, own_memory, root_of
 from adjoint.primitives.gathering import GATHER_SET
 from adjoint.primitives.selection import SELECT
 from adjoint.primitives.slicing import SLICE, UPDATE
@@ -45,33 +44,44 @@ def put(x: Traced, index: Any, value: Any) -> None:
 
 
 def _put_at_once(x: Traced, index: Any, value: Any) -> bool:
-    """The usual case of `_put`, without its questions: a number into an array that is no view."""
-    if inside() or type(x._value) is not np.ndarray or not is_plain(index):
-        return False
+    """The usual case of `_put`, without its questions: into an array that is no view."""
     state, kind, number = x._state, type(value), value
-    if state is not None and (state.base is not None or state.aliases):
+    if state is not None and (state.base is not None or state.aliases or state.flat):
         return False
+    trace = x._trace
     if kind is Traced:
+        trace = value._trace
+        inner = value._state
+        if inner is not None and inner.base is not None:
+            if root_of(value) is x:
+                return False  # the second half of `x[i] += v`, maybe
+            synchronise(value)
         number = value._value
-        if number is None or value._state is not None or value._trace is None:
-            return False
-    elif kind is not float or x._trace is None:
+    elif kind is not float:
         return False
-    trace = value._trace if kind is Traced else x._trace
-    assert trace is not None
-    if not trace.open or trace.lines is not None or x._trace not in (None, trace):
+    if trace is None or not trace.open or trace.lines is not None or trace.inside:
         return False
-    type_ = x.type
-    view = slice_of(index, type_)
+    own, array = x._trace, x._value
+    if number is None or type(array) is not np.ndarray or own not in (None, trace):
+        return False
+    type_ = trace.types[x._slot] if own is trace else array_type(array.shape, array.dtype)
+    view = slice_of(index, type_) if is_plain(index) else None
+    if view is None:
+        return False
     slot = value._slot if kind is Traced else trace.lift(value)
     given = trace.types[slot]
     weak = given.weak and given.dtype.kind == type_.dtype.kind == "f"
-    if view is None or given.ndim or not (weak or given.dtype == type_.dtype):
+    fits = not given.shape or given.shape == view.shape == view.part
+    if not fits or not (weak or given.dtype == type_.dtype):
         return False
-    base = x._slot if x._trace is not None else trace.lift(x._value)
-    new = apply(view.put_operation, (from_slot(trace, base), from_slot(trace, slot)))
-    x._value[index] = number
-    x._trace, x._slot = new._trace, new._slot
+    base = x._slot if own is trace else trace.lift(array)
+    op, types = view.put_operation, trace.types
+    pair = (type_, given)
+    found = op._inferred.get(pair) or op.infer(pair)
+    array[index] = number
+    x._trace, x._slot = trace, len(types)
+    types.append(found[0])
+    trace.records.append((op, base, slot))
     if state is not None:
         state.version += 1
     return True

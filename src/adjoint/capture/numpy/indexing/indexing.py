@@ -289,10 +289,29 @@ def slice_of(index: Any, type: ArrayType) -> Slice | None:
 def get(x: Traced, index: Any) -> Any:
     """x[index]."""
     state = x._state
-    if state is not None:
+    if state is not None and state.base is not None:
         synchronise(x)
+    trace, value, kind = x._trace, x._value, type(index)
+    if kind is np.int64:
+        index, kind = int(index), int
+    usual = value is not None and trace is not None and trace.open and trace.lines is None
+    if not usual or trace.inside or (state is not None and state.flat):  # type: ignore[union-attr]
+        return _generally(x, index)
+    assert trace is not None
+    type_ = trace.types[x._slot]
+    key = index if kind is int else _plain_key(index)
+    if key is None:
+        return _generally(x, index)
+    part = value[index]
+    view = _SLICES.get((type_, key)) or slice_of(index, type_)
+    assert view is not None
+    return view.quickly(x, trace, part)
+
+
+def _generally(x: Traced, index: Any) -> Any:
     if inside():
         return _get(x, index)
+    state = x._state
     if x._value is None or not is_plain(index) or (state is not None and state.flat):
         return beside(operator.getitem, _get, (x, index), {})
     value = x._value[index]

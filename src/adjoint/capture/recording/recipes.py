@@ -1,0 +1,231 @@
+"""Recipes: what a function of NumPy's records for arguments of some types, written down once.
+
+How `np.var(x, axis=0)` is made of operations depends on types alone, as a rule. So the first time
+it is recorded in a trace of its own, whose inputs have no values: if that goes without a question,
+what was recorded is a recipe, and from then on its records are copied, and ours does not run. A
+function that asks for a value there, notes an effect or gives a view has no recipe, and goes the
+general way (`valued.beside`).
+
+Numbers among the arguments are a part of what a recipe is found by, since they may decide on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from adjoint.base.arrays import ArrayType, type_of
+from adjoint.capture.recording.places import user_line
+from adjoint.capture.recording.trace import Trace, alone
+from adjoint.capture.recording.traced import Traced, from_slot, synchronise
+from adjoint.program import Operation
+
+
+class Recipe(NamedTuple):
+    """What is recorded.
+
+    constants: numbers and arrays that are lifted first: with the place of each among the plain
+    arguments, or -1. records: operations with their operands, numbered as inputs, constants and
+    results in turn. types: of all results. result: the number of the one that is returned, or a
+    list or tuple of such, made by `kind`.
+    """
+
+    constants: tuple[tuple[int, Any], ...]
+    records: tuple[tuple[Operation, tuple[int, ...], int], ...]
+    types: tuple[ArrayType, ...]
+    result: tuple[int, ...]
+    kind: Any
+
+
+RECIPES: Final[dict[Any, dict[Any, Recipe | None]]] = {}  # by function of ours, and by arguments
+_MOST: Final = 256  # for one function
+_LONGEST: Final = 16  # of lists among arguments
+_LARGEST: Final = 1 << 12  # bytes of an array that a recipe holds
+_NAMES: Final = frozenset({int, bool, str, type(None), type, np.dtype})
+
+
+def has_recipes(ours: Callable[..., Any]) -> Callable[..., Any]:
+    """Declare that what a function of ours records may be kept by the types of its arguments."""
+    RECIPES.setdefault(ours, {})
+    return ours
+
+
+def followed(
+    ours: Callable[..., Any], trace: Trace, args: Sequence[Any], kwargs: dict[str, Any]
+) -> Any:
+    """What a function of ours gives, without its value; None where there is no recipe for that."""
+    slots: list[Any] = []
+    plain: list[Any] = []
+    key = _key(args, trace, slots, plain)
+    if key is None:
+        return None
+    if kwargs:
+        named = _key(kwargs.values(), trace, slots, plain)
+        if named is None:
+            return None
+        key = (key, *kwargs, named)
+    kept = RECIPES[ours]
+    found = kept.get(key, _ABSENT)
+    if found is _ABSENT:
+        if len(kept) >= _MOST:
+            return None
+        types = [trace.types[x] if type(x) is int else type_of(x) for x in slots]
+        found = kept[key] = _written(ours, types, args, kwargs, plain)
+    return None if found is None else _copied(found, trace, slots, plain)  # type: ignore[arg-type]
+
+
+_ABSENT: Final = object()
+
+
+def _key(values: Any, trace: Trace, slots: list[Any], plain: list[Any]) -> Any:
+    """What a recipe is found by; None where there is none.
+
+    slots: the operands so far, those of the trace by slot. plain: the numbers and names so far.
+    """
+    found: list[Any] = []
+    for each in values:
+        kind = type(each)
+        if kind is Traced:
+            state = each._state
+            if state is not None and state.base is not None:
+                synchronise(each)
+            type_ = trace.types[each._slot] if each._trace is trace else None
+            cell = type_ is not None and not type_.shape and type(each._value) is np.ndarray
+            if type_ is None and type(each._value) is np.ndarray and each._trace is None:
+                type_, each = type_of(each._value), each._value  # a known one
+                if type_.dtype.kind != "f":
+                    return None
+            if type_ is None or cell:
+                return None
+            slots.append(each._slot if type(each) is Traced else each)
+            found.append(type_)
+        elif kind is np.ndarray and each.dtype.kind == "f":
+            slots.append(each)
+            found.append(type_of(each))
+        elif kind in _NAMES or (kind is float and each * 0 == 0):
+            plain.append(each)
+            found += (kind, each if each or kind is not float else str(each))  # 0.0 is not -0.0
+        elif (kind is list or kind is tuple) and len(each) <= _LONGEST:
+            inner = _key(each, trace, slots, plain)
+            if inner is None:
+                return None
+            found += (kind, inner)
+        else:
+            return None
+    return tuple(found)
+
+
+def _copied(recipe: Recipe, trace: Trace, slots: list[Any], plain: list[Any]) -> Any:
+    """Write the records of a recipe into a trace."""
+    numbers = [x if type(x) is int else trace.lift(x) for x in slots]
+    for each in recipe.constants:
+        known = trace.arrays.get(id(each))  # of ours: one input for all calls in a trace
+        if known is None:
+            place, value = each
+            known = (each, trace.lift(plain[place] if place >= 0 else value))
+            if place < 0:
+                trace.arrays[id(each)] = known
+        numbers.append(known[1])
+    types, records = trace.types, trace.records
+    start = len(types)
+    for op, operands, count in recipe.records:
+        records.append((op, *[numbers[operand] for operand in operands]))
+        numbers.append(start)
+        start += 1
+        for _ in range(1, count):
+            numbers.append(start)
+            start += 1
+    types.extend(recipe.types)
+    if trace.lines is not None:
+        trace.lines.extend([user_line()] * len(recipe.records))
+    made = [from_slot(trace, numbers[each]) for each in recipe.result]
+    return made[0] if recipe.kind is None else recipe.kind(made)
+
+
+def _written(
+    ours: Callable[..., Any],
+    types: list[ArrayType],
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    plain: list[Any],
+) -> Recipe | None:
+    """The recipe of a function for arguments; None if it has none."""
+    trace = Trace(types, {}, [False] * len(types))
+    trace.inside = True
+    twins = [from_slot(trace, slot) for slot in range(len(types))]
+    waiting = iter(twins)
+    with alone(trace):
+        try:
+            given = _twins(args, waiting)
+            named = dict(zip(kwargs, _twins(kwargs.values(), waiting), strict=True))
+            result = ours(*given, **named)
+        except Exception:
+            return None
+    noted = trace.asked or trace.questions or trace.effects or trace.quiet or trace.failed
+    if noted or trace.refusal or not all(map(_is_untouched, twins, range(len(types)))):
+        return None
+    kind = type(result)
+    parts = [result] if kind is Traced else result
+    make = None if kind is Traced else getattr(kind, "_make", kind)
+    if kind is not Traced and not isinstance(result, (list, tuple)):
+        return None
+    if not all(_is_new(each, trace) for each in parts):
+        return None
+    return _recipe(trace, tuple([each._slot for each in parts]), make, plain)
+
+
+def _twins(values: Any, waiting: Any) -> list[Any]:
+    """Arguments with arrays of the recipe's trace for those that the records are about."""
+    found: list[Any] = []
+    for each in values:
+        kind = type(each)
+        if kind is Traced or kind is np.ndarray:
+            found.append(next(waiting))
+        else:
+            found.append(kind(_twins(each, waiting)) if kind is list or kind is tuple else each)
+    return found
+
+
+def _is_untouched(twin: Traced, slot: int) -> bool:
+    """Whether an argument was read alone."""
+    return twin._slot == slot and (twin._state is None or not twin._state.version)
+
+
+def _is_new(value: Any, trace: Trace) -> bool:
+    """Whether a result is one of the trace that is neither an argument nor a view."""
+    own = type(value) is Traced and value._trace is trace and value._state is None
+    return own and value._slot >= trace.input_count
+
+
+def _recipe(trace: Trace, result: tuple[int, ...], kind: Any, plain: list[Any]) -> Recipe | None:
+    """What a trace has recorded, with its constants before all else."""
+    constants: list[tuple[int, Any]] = []
+    places: dict[int, int] = {slot: slot for slot in range(trace.input_count)}
+    slot = trace.input_count
+    operations: list[tuple[Operation, tuple[int, ...], int]] = []
+    for head, *operands in trace.records:
+        count = 1
+        if isinstance(head, Operation):
+            count = len(head.infer(tuple([trace.types[each] for each in operands])))
+            operations.append((head, tuple(operands), count))
+        elif isinstance(head, ArrayType):
+            value = trace.values[slot]
+            if getattr(value, "nbytes", 0) > _LARGEST:
+                return None
+            place = next((n for n, each in enumerate(plain) if each is value), -1)
+            places[slot] = trace.input_count + len(constants)
+            constants.append((place, value))
+        else:
+            return None  # a literal of a rule
+        slot += count
+    number = trace.input_count + len(constants)
+    types: list[ArrayType] = []
+    for place in range(trace.input_count, slot):
+        if place not in places:
+            places[place] = number + len(types)
+            types.append(trace.types[place])
+    records = [(op, tuple([places[n] for n in slots]), count) for op, slots, count in operations]
+    found = tuple([places[n] for n in result])
+    return Recipe(tuple(constants), tuple(records), tuple(types), found, kind)
