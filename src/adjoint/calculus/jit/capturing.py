@@ -77,6 +77,8 @@ def capture_call(
         found = None
         for places in wide:
             wider = survey_of(call, places)
+            if not wider.inputs:
+                continue
             found = _rehearsed(target, widened(call, wider), script, wider)
             if isinstance(found, Path):
                 survey = wider
