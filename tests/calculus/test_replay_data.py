@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -37,11 +36,18 @@ def _changing_globals() -> tuple[Any, Any]:
     return function, change
 
 
+class Parts:
+    scale = 1.0
+
+    def __init__(self) -> None:
+        self.scale = 2.0
+
+
 class Model:
     def __init__(self) -> None:
         self.batch = np.ones(3)
         self.rate = 0.5
-        self.parts = types.SimpleNamespace(scale=2.0)
+        self.parts = Parts()
 
     def loss(self, x: Any) -> Any:
         return np.mean((self.batch - x) ** 2) * self.rate + self.parts.scale * x[0]

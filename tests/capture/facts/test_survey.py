@@ -314,10 +314,9 @@ def test_functions_that_refer_to_each_other() -> None:
 
 
 def test_what_cannot_be_compared() -> None:
-    generator, numbers, rng = (n for n in (1, 2)), iter([1]), np.random.default_rng(0)
+    generator, numbers = (n for n in (1, 2)), iter([1])
     assert "generator" in refuses(lambda: generator)
     assert "list_iterator" in refuses(lambda: numbers)
-    assert "Generator" in refuses(lambda: rng.normal())
     large = np.zeros(1 << 22)
     assert "MiB" in refuses(lambda: large)
     objects = np.array([None, 1])
