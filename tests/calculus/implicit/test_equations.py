@@ -240,7 +240,7 @@ def test_closures_carry_derivatives_and_data_are_read_anew() -> None:
     assert np.allclose(derivative(x), expected())
     data = np.array([2.0, 2.5])
     assert np.allclose(derivative(x), expected())
-    assert ad.cache_info().misses == before  # the programs are those of before
+    assert ad.cache_info().misses <= before + 1  # data that change are inputs, of one more program
 
 
 def test_a_minimiser_inside_a_root() -> None:

@@ -22,9 +22,9 @@ from adjoint.calculus.jit.calls import Call
 from adjoint.calculus.jit.capturing import Observed, observed, path_of, rehearsed, survey_of
 from adjoint.calculus.jit.kept import mode
 from adjoint.calculus.jit.paranoia import check_capture
-from adjoint.calculus.jit.paths import Difference, Path
+from adjoint.calculus.jit.paths import Difference, Path, Staged
 from adjoint.calculus.jit.replay import FEWEST_CALLS, Shelf, shelf_of, way_of
-from adjoint.calculus.jit.stages import calls_users
+from adjoint.calculus.jit.stages import Cut, calls_users
 from adjoint.capture import Captured, current, unwrap
 from adjoint.capture.facts.survey import Survey
 from adjoint.capture.recording.floating_point import spoken
@@ -104,7 +104,7 @@ class Choice:
         self.captured = captured
         self.path = path
         self.asks = bool(path.guards) or path.script is not None
-        self._bound = path.bound()
+        self._bound = path.bound() if self.asks else []
 
     def at(self, arrays: Sequence[Any], check: Callable[[], None] | None) -> KeptCapture | None:
         """The capture if all questions have the same answers at these values of the inputs.
@@ -249,6 +249,8 @@ def _choice(
         whole, script = rehearsal, rehearsal.trace.script
     trace, count = whole.trace, len(found.made.outputs)  # what comes after them is printed
     captured = KeptCapture(Captured(trace, whole.outputs[:count], whole.treedef))
+    if not trace.guards and script is None:
+        return Choice(captured, Path(Staged(Cut([], (), ())), (), captured.constants, None))
     path = path_of(Captured(trace, whole.outputs[count:], None), True, script)
     if any(calls_users(each) for stage in path.stages for each in stage.made.program.equations):
         return None
