@@ -231,7 +231,7 @@ def _is_users_object(value: Any) -> bool:
     module = sys.modules.get(kind.__module__)
     if module is None or kind.__module__.partition(".")[0] == "adjoint":
         return False
-    file = getattr(module, "__file__", None)
+    file = file_of(module)
     return file is not None and is_users_file(file) if module.__name__ != "__main__" else True
 
 
@@ -278,8 +278,15 @@ def is_users(function: types.FunctionType) -> bool:
 
 def is_users_module(module: types.ModuleType) -> bool:
     """Whether a module is of the user's own code."""
-    file = getattr(module, "__file__", None)
+    file = file_of(module)
     return file is not None and is_users_file(file) and not module.__name__.startswith("adjoint")
+
+
+def file_of(module: Any) -> str | None:
+    """The file of a module, which may be any object that is imported: no code of it is asked."""
+    names = getattr(module, "__dict__", {})
+    file = names.get("__file__")
+    return file if isinstance(file, str) else None
 
 
 def is_ours(function: types.FunctionType) -> bool:
