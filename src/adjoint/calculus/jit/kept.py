@@ -298,7 +298,7 @@ def capture_call(target: Any, call: Call, *, keep: bool, at_once: bool) -> Outco
     kept = survey is not None and not hindrances
     guards = tuple(captured.trace.guards.values()) if kept and captured.trace.guards else ()
     staged = _staged(captured, guards)
-    path = Path(staged, guards, [unwrap(each) for each in captured.constants], captured.treedef)
+    path = Path(staged, guards, [unwrap(each) for each in captured.constants], captured.form)
     if kept and settings().debug:
         path.key = captured.key
     if kept and at_once:
@@ -308,7 +308,7 @@ def capture_call(target: Any, call: Call, *, keep: bool, at_once: bool) -> Outco
             results: Any = path.run([unwrap(leaf) for leaf in call.arrays], sure=True)
     else:
         results = run(path.first, [*call.arrays, *captured.constants])
-    results = pytrees.unflatten(captured.treedef, results)
+    results = pytrees.unflatten(captured.form, results)
     return Outcome(results, path if kept else None, survey, hindrances)
 
 

@@ -47,7 +47,7 @@ def check_replay(path: Path, target: Any, call: Call) -> None:
     if (
         answers == expected
         and _forms(captured.key) == _forms(path.key)
-        and captured.treedef == path.treedef
+        and captured.form == path.treedef
         and len(constants) == len(path.constants)
         and (all(map(_alike, constants, path.constants)) or _equivalent(path, call, constants))
     ):

@@ -15,6 +15,7 @@ from adjoint.capture.clones.shadow_ufuncs import ShadowUfunc
 from adjoint.capture.numpy.making import values as numpy_values
 from adjoint.capture.numpy.operators import python_number
 from adjoint.capture.numpy.table import any_traced, refused, unwrap_all
+from adjoint.capture.recording.escape import printed
 from adjoint.capture.recording.traced import Traced, is_cell
 from adjoint.capture.recording.valued import beside, value_of
 
@@ -216,5 +217,6 @@ BUILTINS: dict[str, Any] = {
     "complex": stand_in(builtins.complex),
     "isinstance": is_instance,
     "issubclass": is_subclass,
+    "print": printed,
     "memoryview": refused_class(builtins.memoryview),
 }

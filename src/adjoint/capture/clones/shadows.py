@@ -10,13 +10,14 @@ from __future__ import annotations
 import cmath
 import functools
 import math
+import struct
 import types
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from adjoint.base.errors import AdjointError
+from adjoint.base.errors import AdjointError, ValueNeededError
 from adjoint.capture.clones.attempts import attempted
 from adjoint.capture.clones.classes import is_exact, refused_class, stand_in
 from adjoint.capture.clones.shadow_ufuncs import ShadowUfunc
@@ -32,10 +33,11 @@ from adjoint.capture.numpy.table import any_traced, call, call_traced, unwrap_al
 from adjoint.capture.numpy.ufuncs import COMPOSED
 from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import concrete
+from adjoint.capture.recording.escape import unpacking
 from adjoint.capture.recording.floating_point import as_set
 from adjoint.capture.recording.trace import current, is_guarded, note_effect
 from adjoint.capture.recording.traced import Traced, from_array
-from adjoint.capture.recording.valued import beside, recording_for, refusing
+from adjoint.capture.recording.valued import beside, recording_for, refuse, refusing
 from adjoint.capture.recording.views import copy_of
 from adjoint.capture.scipy.table import is_scipy_module, scipy_object, scipy_stand_in
 from adjoint.primitives import UFUNCS
@@ -177,24 +179,45 @@ _MAKERS: dict[Any, Callable[..., Any]] = {
 class ShadowErrstate(np.errstate):
     """np.errstate.
 
-    What is recorded while some warning is to be ignored will warn of nothing when it runs.
+    What is recorded in it will warn of nothing when it runs: either some warning is to be ignored,
+    or NumPy has said at the capture what there was to say, and the program is not kept.
     """
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._ignores = "ignore" in kwargs.values()
-        if any(each != "ignore" for each in kwargs.values()):
+        self._given = kwargs
+        self._modes = [mode for name, mode in kwargs.items() if name != "call"]
+        if any(each != "ignore" for each in self._modes):
             note_effect("it asks for warnings or errors of floating-point arithmetic")
         self._trace: Any = None
         self._first = 0
 
+    def __call__(self, function: Any) -> Any:
+        """The function in this context, as a decorator."""
+
+        @functools.wraps(function)
+        def within(*args: Any, **kwargs: Any) -> Any:
+            with type(self)(**self._given):
+                return function(*args, **kwargs)
+
+        return within
+
     def __enter__(self) -> None:
+        trace = current()
+        if trace is not None and trace.witness and not {"ignore", "warn"} >= {*self._modes}:
+            refusal = ValueNeededError(
+                "np.errstate was asked to raise an error, or to call a function, in a function "
+                "that runs for a whole batch (inside vmap), where each example may fail or not. "
+                "Leave it away, and look at np.isfinite of the results."
+            )
+            refuse(refusal)
+            raise refusal
         super().__enter__()
-        self._trace = current()
+        self._trace = trace
         self._first = 0 if self._trace is None else len(self._trace.records)
 
     def __exit__(self, *error: Any) -> None:
-        if self._trace is not None and self._ignores:
+        if self._trace is not None and self._given:
             self._trace.quiet.update(range(self._first, len(self._trace.records)))
         super().__exit__(*error)
 
@@ -243,6 +266,7 @@ _shadows[np.vectorize] = numpy_mapping.Vectorize
 _shadows[np.r_] = Joined(np.r_, columns=False)
 _shadows[np.c_] = Joined(np.c_, columns=True)
 _shadows.update(SERIES)
+_shadows.update({each: unpacking(each) for each in (np.frombuffer, struct.unpack)})
 _PARTS = (
     "numpy",
     "numpy.linalg",

@@ -404,6 +404,29 @@ def _cached(survey: Surveying, value: Any, expression: str, where: str, _: bool)
     if hasattr(value, "__wrapped__"):
         name = survey.writer.constant(value)
         survey.visit(value.__wrapped__, f"{name}.__wrapped__", where)
+        content = survey.writer.constant(_Content(value))
+        survey.writer.demand(f"not {content}.is_the_same()", where, "what the cache holds")
+
+
+class _Content:
+    """What a cache holds, as far as it tells: it is counted how often it had to compute.
+
+    Once it holds something else, it is never said to hold the same again.
+    """
+
+    __slots__ = ("cache", "gone", "hits", "misses")
+
+    def __init__(self, cache: Any) -> None:
+        self.cache = cache
+        self.hits, self.misses = cache.cache_info()[:2]
+        self.gone = False
+
+    def is_the_same(self) -> bool:
+        """Whether the cache has neither computed anything since, nor been cleared."""
+        hits, misses = self.cache.cache_info()[:2]
+        self.gone = self.gone or misses != self.misses or hits < self.hits
+        self.hits = hits
+        return not self.gone
 
 
 def _builtin(survey: Surveying, value: Any, expression: str, where: str, _: bool) -> None:

@@ -319,10 +319,14 @@ class Survey(Surveying):
             )
 
     def _imported(self, name: str) -> None:
-        module = sys.modules.get(name)
+        module: Any = sys.modules.get(name)
         if module is None:
             self.hinder(f"it imports {name}, which nobody has imported yet")
-        elif is_users_module(module) or is_pure_module(name):
+        elif (
+            not isinstance(module, types.ModuleType)  # what somebody has put in its place
+            or is_users_module(module)
+            or is_pure_module(name)
+        ):
             modules = self.writer.constant(sys.modules)
             self.visit(module, f"{modules}[{name!r}]", name)
 

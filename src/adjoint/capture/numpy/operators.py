@@ -142,7 +142,7 @@ def _is_python(value: Any) -> bool:
 
 def _refuses(other: Any) -> bool:
     """Whether the other operand handles operators with arrays itself (covectors, linear maps)."""
-    if type(other) is Traced or isinstance(other, (np.ndarray, float, int)):
+    if type(other) is Traced or isinstance(other, (np.ndarray, np.generic, float, int)):
         return False
     kind = type(other)
     if hasattr(kind, "__array_ufunc__"):

@@ -8,6 +8,7 @@ recorded by its type alone: its value is an input of the program.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -32,7 +33,7 @@ _SCALARS: Final = {
     complex: array_type((), np.dtype(complex), True),
     bool: array_type((), np.dtype(bool)),
 }
-_PACKAGE: Final = __file__.rpartition("capture")[0]
+_ROOM: Final = __file__.rpartition("trace")[0]
 _state = threading.local()
 
 
@@ -328,10 +329,7 @@ class Trace:
                 continue
             owner = self.owners[current]
             if owner < 0:
-                raise ValueNeededError(
-                    "The value of an array was asked for (by `if`, `while`, int(), float() or an "
-                    f"index) where it {self.meaning}"
-                )
+                raise _unanswered(self.meaning)
             if owner not in needed:
                 needed.add(owner)
                 stack.extend(self.records[owner][1:])
@@ -358,7 +356,8 @@ class Trace:
                 names.extend([None] * len(head.infer(tuple(types))))
             elif isinstance(head, Operation):
                 operands = [names[slot] for slot in record[1:]]
-                quiet = number in self.quiet
+                # Python's own numbers raise errors, or warn of nothing.
+                quiet = number in self.quiet or _all_weak(self.types, record)
                 key = (head, quiet, *operands) if repeats else number
                 results = known.get(key)
                 if results is None:
@@ -371,6 +370,27 @@ class Trace:
                 literal = head.literal if isinstance(head, Written) else None
                 names.append(literals.setdefault(head, literal) if literal else next(waiting))
         return builder.build([names[slot] for slot in outputs])
+
+
+def _unanswered(meaning: str) -> ValueNeededError:
+    """The error for a question without an answer: a refusal, where the user's code has asked."""
+    error = ValueNeededError(
+        "The value of an array was asked for (by `if`, `while`, int(), float() or an index) where "
+        f"it {meaning}"
+    )
+    frame: Any = sys._getframe(1)
+    while frame.f_code.co_filename.startswith(_ROOM):
+        frame = frame.f_back
+    if protocols.IS_USERS_FILE(frame.f_code.co_filename):
+        for trace in captures():
+            trace.refusal = trace.refusal or error
+    return error
+
+
+def _all_weak(types: list[ArrayType], record: tuple[Any, ...]) -> bool:
+    """Whether all operands of a record are Python's own numbers."""
+    slots = record[1:]
+    return bool(slots) and all([types[slot].weak for slot in slots])
 
 
 def _check_numeric(value: Any) -> None:
