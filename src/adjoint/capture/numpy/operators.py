@@ -151,8 +151,11 @@ def _refuses(other: Any) -> bool:
 
 
 def _overrides(kind: type, mirror: str) -> bool:
-    """Whether a class of arrays has an operator of its own, which Python asks before the array."""
-    if kind is np.ndarray or not issubclass(kind, np.ndarray):
+    """Whether a class of arrays has an operator of its own, which Python asks before the array.
+
+    NumPy's own classes, as masked arrays, are refused as a whole.
+    """
+    if not issubclass(kind, np.ndarray) or kind.__module__.partition(".")[0] == "numpy":
         return False
     return getattr(kind, mirror, None) is not getattr(np.ndarray, mirror, None)
 

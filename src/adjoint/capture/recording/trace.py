@@ -338,6 +338,14 @@ class Trace:
     # --- programs
     # ----------------------------------------------------------------------------------
 
+    def _is_pythons(self, number: int, slot: int) -> bool:
+        """Whether a record is arithmetic of Python's own numbers: its result becomes one at once."""
+        operands = self.records[number][1:]
+        if number + 1 == len(self.records) or not all([self.types[n].weak for n in operands]):
+            return False
+        head, *others = self.records[number + 1]
+        return others == [slot] and self.types[slot + 1].weak and isinstance(head, Operation)
+
     def program(self, outputs: Sequence[int]) -> Program:
         """The program: inputs, then constants, in the order in which they were lifted."""
         builder = Builder()
@@ -357,7 +365,7 @@ class Trace:
             elif isinstance(head, Operation):
                 operands = [names[slot] for slot in record[1:]]
                 # Python's own numbers raise errors, or warn of nothing.
-                quiet = number in self.quiet or _all_weak(self.types, record)
+                quiet = number in self.quiet or self._is_pythons(number, len(names))
                 key = (head, quiet, *operands) if repeats else number
                 results = known.get(key)
                 if results is None:
@@ -385,12 +393,6 @@ def _unanswered(meaning: str) -> ValueNeededError:
         for trace in captures():
             trace.refusal = trace.refusal or error
     return error
-
-
-def _all_weak(types: list[ArrayType], record: tuple[Any, ...]) -> bool:
-    """Whether all operands of a record are Python's own numbers."""
-    slots = record[1:]
-    return bool(slots) and all([types[slot].weak for slot in slots])
 
 
 def _check_numeric(value: Any) -> None:
