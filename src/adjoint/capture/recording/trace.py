@@ -339,7 +339,7 @@ class Trace:
     # ----------------------------------------------------------------------------------
 
     def _is_pythons(self, number: int, slot: int) -> bool:
-        """Whether a record is arithmetic of Python's own numbers: its result becomes one at once."""
+        """Whether a record is arithmetic of Python's own numbers: the result becomes one."""
         operands = self.records[number][1:]
         if number + 1 == len(self.records) or not all([self.types[n].weak for n in operands]):
             return False
