@@ -193,12 +193,51 @@ def test_vmap_has_no_single_value(function: Any) -> None:
         ad.vmap(function)(np.array(POINTS))
 
 
-def test_vmap_shows_what_it_can() -> None:
+def test_vmap_prints_what_it_can(capsys: Any) -> None:
     def function(x: Any) -> Any:
-        print(x, f"{x}", str(x))
+        print(x, [x])
         return x * 2
 
     same_values(ad.vmap(function)(np.array([1.0, 2.0])), np.array([2.0, 4.0]))
+    assert capsys.readouterr().out == "<traced f8[]> [<traced f8[]>]\n"
+
+
+@pytest.mark.parametrize("shown", [str, repr, "{}".format, lambda x: f"{x:.2f}"])
+def test_text_that_vmap_goes_on_with_is_refused(shown: Any) -> None:
+    def function(x: Any) -> Any:
+        try:
+            return x * len(shown(x))
+        except TypeError:
+            return x
+
+    with pytest.raises(ad.errors.ValueNeededError, match=r"print\(x\) shows its type"):
+        ad.vmap(function)(np.array([1.0, 2.0]))
+
+
+def test_what_the_users_except_catches_of_one_example_is_refused() -> None:
+    def truth(x: Any) -> Any:
+        try:
+            return x if x > 0 else -x
+        except TypeError:
+            return 0 * x
+
+    def singular(A: Any) -> Any:
+        try:
+            return np.linalg.inv(A).sum()
+        except np.linalg.LinAlgError:
+            return A.sum()
+
+    def strict(x: Any) -> Any:
+        with np.errstate(divide="raise"):
+            try:
+                return 1 / x
+            except FloatingPointError:
+                return x
+
+    batches = (np.array([1.0, -1.0]), np.array([np.ones((2, 2)), np.eye(2)]), np.array([0.0, 1.0]))
+    for function, batch in zip((truth, singular, strict), batches, strict=True):
+        with pytest.raises(ad.errors.ValueNeededError):
+            ad.vmap(function)(batch)
 
 
 def test_values_of_what_all_examples_share_can_be_asked_for() -> None:

@@ -22,7 +22,7 @@ from adjoint.calculus.jit.captures import captured_at
 from adjoint.calculus.jit.replay import replay, way_of
 from adjoint.calculus.leaves import matching_leaves
 from adjoint.calculus.representation import space_of
-from adjoint.capture import Captured, Traced
+from adjoint.capture import Captured, Traced, with_cells
 from adjoint.maps import LinearMap
 from adjoint.optimise import lengthened
 from adjoint.pipeline import Compiled, compile_program, prepare, run
@@ -92,11 +92,9 @@ class Linearisation:
         self.output_types = captured.output_types
         self.residuals = list(results[outputs:])
         self.output_tree, self.output_count, aux_tree = split_outputs(captured, has_aux)
-        leaves = results[: self.output_count]
-        self.value = pytrees.unflatten(self.output_tree, leaves)
-        self.aux = (
-            pytrees.unflatten(aux_tree, results[self.output_count : outputs]) if has_aux else None
-        )
+        values = with_cells(results[:outputs], captured.cells)
+        self.value = pytrees.unflatten(self.output_tree, values[: self.output_count])
+        self.aux = pytrees.unflatten(aux_tree, values[self.output_count :]) if has_aux else None
 
     def push(self, tangents: Sequence[Any], batch: int | None = None) -> list[Any]:
         """Tangents of the arguments -> tangents of the outputs; None where one does not vary."""
@@ -214,7 +212,7 @@ def _pushed(
 
     compiled = prepare(("jvp", count), captured, derive, chosen.recapture, function)
     results = run(compiled, [*chosen.leaves, *captured.constants, *directions])
-    values = results[: len(captured.outputs)]
+    values = with_cells(results[: len(captured.outputs)], captured.cells)
     moved = iter(results[len(captured.outputs) :])
     slopes = [
         next(moved) if type_.inexact else _zero(type_, None) for type_ in captured.output_types

@@ -11,7 +11,7 @@ from adjoint.calculus.arguments import Argnums, Chosen, check_callable, refuse_g
 from adjoint.calculus.jit.captures import captured_at
 from adjoint.calculus.jit.replay import replay, replays, way_of
 from adjoint.calculus.representation import check_space, represent, space_of
-from adjoint.capture import Captured
+from adjoint.capture import Captured, with_cells
 from adjoint.pipeline import prepare, run
 from adjoint.program import Builder, Literal, Program
 from adjoint.spaces import Covector, Space, TangentBundle
@@ -61,8 +61,9 @@ def _reverse(
     if not with_value and not has_aux:
         return None, list(results), None
     first = len(results) - count
-    rest = pytrees.unflatten(aux_tree, results[with_value:first]) if has_aux else None
-    return results[0] if with_value else None, list(results[first:]), rest
+    values = with_cells([*[None] * (not with_value), *results[:first]], captured.cells)
+    rest = pytrees.unflatten(aux_tree, values[1:]) if has_aux else None
+    return values[0] if with_value else None, list(results[first:]), rest
 
 
 def _derive(program: Program, kind: Any) -> tuple[Program, tuple[int, ...], Any]:

@@ -1,6 +1,6 @@
 """Floor 4: capture, from a plain NumPy function to a program."""
 
-from adjoint.capture.capture import Captured, capture, traced_type
+from adjoint.capture.capture import Captured, capture, traced_type, with_cells
 from adjoint.capture.clones import interception
 from adjoint.capture.numpy import array_api, methods, operators, ufunc_methods, ufuncs
 from adjoint.capture.numpy.indexing import assigning
@@ -77,5 +77,6 @@ __all__ = [
     "ufunc_methods",
     "ufuncs",
     "unwrap",
+    "with_cells",
     "wrap",
 ]

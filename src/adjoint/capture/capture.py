@@ -5,8 +5,8 @@ from __future__ import annotations
 import linecache
 import sys
 import traceback
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,25 +18,38 @@ from adjoint.capture.clones.rebinding import is_users_file, rebound, store_globa
 from adjoint.capture.clones.shadows import forget_changed
 from adjoint.capture.facts.remains import give_values
 from adjoint.capture.recording.applying import settle, slot_in
+from adjoint.capture.recording.building import program_of
 from adjoint.capture.recording.floating_point import spoken
 from adjoint.capture.recording.questioned import warn_of_questions_alone
 from adjoint.capture.recording.script import Script
 from adjoint.capture.recording.trace import Trace, captures, check_plain, current, enter, leave
-from adjoint.capture.recording.traced import Traced, count_known, from_slot
+from adjoint.capture.recording.traced import Traced, count_known, from_slot, is_cell
 from adjoint.capture.recording.valued import value_of
 from adjoint.capture.recording.verified import check_values
+from adjoint.capture.recording.views import cell_of
 from adjoint.program import Program
 
 
 class Captured:
-    """A function's trace, with the slots of its outputs and their structure."""
+    """A function's trace, with the slots of its outputs and their structure.
 
-    __slots__ = ("outputs", "trace", "treedef")
+    cells: which outputs, by number, are arrays of no axes, where others without axes are scalars.
+    """
 
-    def __init__(self, trace: Trace, outputs: tuple[int, ...], treedef: Any) -> None:
+    __slots__ = ("cells", "outputs", "trace", "treedef")
+
+    def __init__(
+        self, trace: Trace, outputs: tuple[int, ...], treedef: Any, cells: tuple[int, ...] = ()
+    ) -> None:
         self.trace = trace
         self.outputs = outputs
         self.treedef = treedef
+        self.cells = cells
+
+    @property
+    def form(self) -> Any:
+        """How results are put together: their structure, and which of them are cells."""
+        return WithCells(self.treedef, self.cells) if self.cells else self.treedef
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -68,7 +81,26 @@ class Captured:
 
     def program(self) -> Program:
         """The program."""
-        return self.trace.program(self.outputs)
+        return program_of(self.trace, self.outputs)
+
+
+class WithCells(NamedTuple):
+    """A structure some of whose leaves, by number, are arrays of no axes, and not scalars."""
+
+    treedef: Any
+    cells: tuple[int, ...]
+
+    def unflatten(self, leaves: Iterable[Any]) -> Any:
+        """Rebuild a tree from its leaves."""
+        return pytrees.unflatten(self.treedef, with_cells(leaves, self.cells))
+
+
+def with_cells(values: Iterable[Any], cells: tuple[int, ...]) -> list[Any]:
+    """Values of which some, by number, are made arrays of no axes, as NumPy has them."""
+    made = list(values)
+    for place in cells:
+        made[place] = cell_of(made[place])
+    return made
 
 
 def traced_type(value: Any) -> ArrayType:
@@ -120,7 +152,7 @@ def capture(
         kept = frozen or (outer is not None and outer.numbers is not None)
         # What is captured within a program that is kept is kept with it.
         trace.numbers = {} if kept else None
-        outputs, treedef = _run(trace, function, call, witness or {})
+        outputs, treedef, cells = _run(trace, function, call, witness or {})
         warn_of_questions_alone(trace, outputs)
         merged = trace.merge_numbers()
         outputs = tuple([merged.get(slot, slot) for slot in outputs]) if merged else outputs
@@ -144,7 +176,7 @@ def capture(
             outer.survivors = True
         elif survivors and give_values((function, *_arguments(call)), trace):
             trace.effects.append(("it keeps values that it computed, in what was there before", ""))
-    return Captured(trace, outputs, treedef)
+    return Captured(trace, outputs, treedef, cells)
 
 
 def _value(given: Any) -> Any:
@@ -175,8 +207,8 @@ def _arguments(call: Any) -> tuple[Any, ...]:
 
 def _run(
     trace: Trace, function: Any, call: Any, witness: dict[int, Any]
-) -> tuple[tuple[int, ...], Any]:
-    """The slots of a function's results, and their structure."""
+) -> tuple[tuple[int, ...], Any, tuple[int, ...]]:
+    """The slots of a function's results, their structure, and which are arrays of no axes."""
     made = rebound(function)
     inputs = [
         from_slot(trace, slot, own_copy(_value(trace.values.get(slot, witness.get(slot)))))
@@ -198,7 +230,12 @@ def _run(
     outputs = tuple([_output(trace, leaf) for leaf in leaves])
     if settings().debug:
         check_values(trace, leaves, outputs)
-    return outputs, treedef
+    cells = [n for n, slot in enumerate(outputs) if not trace.types[slot].shape]
+    return outputs, treedef, tuple([n for n in cells if _is_cell(leaves[n])])
+
+
+def _is_cell(leaf: Any) -> bool:
+    return is_cell(leaf) if type(leaf) is Traced else type(leaf) is np.ndarray
 
 
 def _output(trace: Trace, leaf: Any) -> int:

@@ -90,8 +90,10 @@ def _warn_where_zero(count: Any, text: str, fatal: bool) -> Any:
     if not np.all(count):
         if fatal:
             raise ValueError(text)
-        # Quiet where floating-point errors are: in derivatives, and while capture looks.
-        if np.geterr()["invalid"] != "ignore":
+        # Quiet where floating-point errors are: in derivatives, and while capture looks; and where
+        # what hears of them says that it knows.
+        known = getattr(np.geterrcall(), "known", ())
+        if np.geterr()["invalid"] != "ignore" and text not in known:
             warnings.warn(text, RuntimeWarning, stacklevel=2)
     return np.array(count)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.base import pytrees
+from tests.capture.battery.observing import alike
 
 STEP = {1: 1e-4, 2: 2e-3}  # of the first and second derivative
 ROUGH = {1: 1e-4, 2: 1e-3}  # differences of two steps that differ by more have no limit
@@ -65,9 +66,8 @@ def moved(args: Sequence[Any], tangents: Sequence[Any], step: float) -> tuple[An
     def move(x: Any, u: Any) -> Any:
         if not isinstance(x, np.ndarray):
             return type(x)(x + step * u)
-        place = x.copy("K")  # in the same layout
-        place[...] = x + np.asarray(step, x.dtype.char.lower() if x.dtype.kind == "f" else None) * u
-        return place
+        unit = np.asarray(step, x.dtype.char.lower() if x.dtype.kind == "f" else None)
+        return alike(x, x + unit * u)
 
     for n, u in zip(places(args), tangents, strict=True):
         whole[n] = pytrees.tree_map(move, whole[n], u)

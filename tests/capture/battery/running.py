@@ -261,7 +261,7 @@ def _batched(subject: Subject) -> Verdict:
     wanted = []
     for row in rows:
         row = tuple(
-            move(lambda x: x if isinstance(x, np.ndarray) else np.asarray(x)[()], arg)
+            move(lambda x: np.asarray(x)[()], arg)  # as a loop over the batch gives it
             if n in subject.places
             else arg
             for n, arg in enumerate(row)

@@ -48,7 +48,7 @@ class KeptCapture(Captured):
         trace = Trace(whole.types, {}, whole.active)
         trace.input_count, trace.open = whole.input_count, False
         trace.records, trace.quiet, trace.failed = whole.records, whole.quiet, whole.failed
-        super().__init__(trace, captured.outputs, captured.treedef)
+        super().__init__(trace, captured.outputs, captured.treedef, captured.cells)
         self._key = (Structure(captured.key),)
         self._constants = [unwrap(each) for each in captured.constants]
         self._said: set[str] = set()
@@ -248,7 +248,7 @@ def _choice(
             return None
         whole, script = rehearsal, rehearsal.trace.script
     trace, count = whole.trace, len(found.made.outputs)  # what comes after them is printed
-    captured = KeptCapture(Captured(trace, whole.outputs[:count], whole.treedef))
+    captured = KeptCapture(Captured(trace, whole.outputs[:count], whole.treedef, whole.cells))
     if not trace.guards and script is None:
         return Choice(captured, Path(Staged(Cut([], (), ())), (), captured.constants, None))
     path = path_of(Captured(trace, whole.outputs[count:], None), True, script)

@@ -183,7 +183,7 @@ def path_of(captured: Captured, kept: bool, script: Script | None = None) -> Pat
     guards = tuple(captured.trace.guards.values()) if kept and captured.trace.guards else ()
     staged = _staged(captured, guards)
     constants = [unwrap(each) for each in captured.constants]
-    path = Path(staged, guards, constants, captured.treedef, script)
+    path = Path(staged, guards, constants, captured.form, script)
     if kept and settings().debug:
         path.key = captured.key
     return path
@@ -203,7 +203,7 @@ def rehearsal(again: Callable[..., Captured], before: Iterable[Any]) -> Captured
             warnings.simplefilter("ignore")
             captured = again(guarded=True, script=script)
             outputs = (*captured.outputs, *script.slots)
-            return Captured(captured.trace, outputs, captured.treedef)
+            return Captured(captured.trace, outputs, captured.treedef, captured.cells)
     finally:
         restore(after)
 

@@ -53,8 +53,8 @@ def check_capture(
         return
     constants = [unwrap(each) for each in captured.constants]
     outputs = captured.outputs[: len(kept.outputs)]  # without what is printed
-    captured = Captured(captured.trace, outputs, captured.treedef)
-    if _same_program(captured, kept.key[0].parts, kept.treedef, path) and all(
+    captured = Captured(captured.trace, outputs, captured.treedef, captured.cells)
+    if _same_program(captured, kept.key[0].parts, kept.form, path) and all(
         map(_alike, constants, _own_constants(path, constants))
     ):
         return
@@ -94,7 +94,7 @@ def _differs_in_answers(captured: Captured, expected: Sequence[Guard]) -> bool:
 def _same_program(captured: Captured, key: Any, treedef: Any, path: Path) -> bool:
     return (
         _forms(captured.key) == _forms(key)
-        and captured.treedef == treedef
+        and captured.form == treedef
         and len(captured.trace.guards or ()) == len(path.guards)
         and len(captured.constants) == len(path.constants)
     )

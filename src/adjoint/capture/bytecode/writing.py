@@ -72,10 +72,23 @@ class Writing:
                 return True
             if each.name == "BINARY_OP" and each.argument >= _IN_PLACE and height - 2 == slot:
                 return True
+            if self._output(place) == slot:
+                return True
             for local, above in stored_locals(each):
                 if height - 1 - above == slot and local in self._locals:
                     return True  # it, or a view of it
         return False
+
+    def _output(self, place: int) -> int:
+        """Where on the stack lies what is given as `out=`, at a call with names; -1 if nowhere."""
+        each, height = self.instructions[place], self.heights[place]
+        if each.name == "KW_NAMES":
+            names = self.code.co_consts[each.argument]
+        elif each.name == "CALL_KW" and self.instructions[place - 1].name == "LOAD_CONST":
+            names, height = self.code.co_consts[self.instructions[place - 1].argument], height - 1
+        else:
+            return -1
+        return height - len(names) + names.index("out") if "out" in names else -1
 
     def _is_argument(self, number: int, below: int) -> bool:
         """Whether a value on the stack, so many places below its top, is handed to a call."""

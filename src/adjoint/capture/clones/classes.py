@@ -84,7 +84,7 @@ def original_type(kind: Any) -> Any:
 def _members(original: type) -> dict[str, Any]:
     members = {name: getattr(original, name) for name in dir(original) if name not in _OWN}
     members["original"] = original
-    if issubclass(original, float):
+    if issubclass(original, (float, int)):
         members["__match_args__"] = ("real",)  # `case float(v)` is the number itself
     return members
 
@@ -103,7 +103,7 @@ class _Refused(Number):
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if any_traced(args) or any_traced(kwargs.values()):
             raise refused(cls.original)
-        return cls.original(*args, **kwargs)
+        return cls.original(*map(unwrap_all, args), **kwargs)
 
 
 def refused_class(original: Any) -> Any:
@@ -166,6 +166,25 @@ class Same:
         if one is not other and isinstance(one, type) and isinstance(other, type):
             one, other = original_type(one), original_type(other)
         return (one is other) is not self.inverted
+
+
+class _Pattern:
+    """`PATTERN @ (value, kind)` is the class that a value is matched with in `case kind(...)`.
+
+    The interpreter asks the class whether the value is an instance, so that for a traced one a
+    stand-in is asked.
+    """
+
+    __slots__ = ()
+
+    def __matmul__(self, pair: tuple[Any, Any]) -> Any:
+        value, kind = pair
+        if type(value) is not Traced or not isinstance(kind, type) or type(kind) is Number:
+            return kind
+        return Number(kind.__name__, (), _members(kind))
+
+
+PATTERN: Final = _Pattern()
 
 
 def build_class(body: Any, name: str, *bases: Any, **keywords: Any) -> Any:

@@ -9,9 +9,11 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.capture.clones.classes import Number
+from adjoint.capture.numpy.making.drawing import for_traced
 from adjoint.capture.recording.script import GENERATORS, GLOBAL, MAKERS, script_under_way
 from adjoint.capture.recording.traced import unwrap
 
+_NUMPYS: Final = frozenset({np.random.Generator, np.random.RandomState})
 _CYTHON: Final = type(np.random.default_rng)
 _METHODS: Final = frozenset({types.MethodType, types.BuiltinFunctionType})
 
@@ -29,10 +31,13 @@ class Drawn:
         self.owner = owner
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Draw."""
+        """Draw. Traced arrays may be given to a generator of NumPy's, to be shuffled, say."""
+        if type(self.owner) in _NUMPYS:
+            return for_traced(self._drawn, self.called.__name__)(*args, **kwargs)
+        return self._drawn(*map(unwrap, args), **{name: unwrap(x) for name, x in kwargs.items()})
+
+    def _drawn(self, *args: Any, **kwargs: Any) -> Any:
         script = script_under_way()
-        args = tuple(map(unwrap, args))  # what is known may be drawn into
-        kwargs = {name: unwrap(each) for name, each in kwargs.items()}
         if script is None:
             return self.called(*args, **kwargs)
         return script.draw(self.owner, self.called, args, kwargs)

@@ -21,6 +21,7 @@ from adjoint.capture.bytecode.assembly import Instruction, depths, put_together,
 from adjoint.capture.bytecode.writing import Writing
 from adjoint.capture.clones.adopting import NAMED
 from adjoint.capture.clones.attempts import note_attempts
+from adjoint.capture.clones.classes import PATTERN
 from adjoint.capture.clones.overloads import OPERATORS, families_of
 from adjoint.capture.clones.reaching import (
     CALLEE,
@@ -34,8 +35,9 @@ from adjoint.capture.clones.reaching import (
     Written,
     WrittenName,
 )
-from adjoint.capture.clones.rebinding import is_users_file
+from adjoint.capture.clones.rebinding import file_of, is_users_file
 from adjoint.capture.clones.showing import JOINED, PERCENT, Formatted
+from adjoint.capture.facts.purity import effect_of
 from adjoint.capture.recording import protocols
 
 _KNOWN = (3, 11) <= sys.version_info[:2] <= (3, 13)
@@ -47,6 +49,7 @@ _REMAINDER = 6  # and for %
 _TEXTS = frozenset(
     {"FORMAT_VALUE", "BUILD_STRING", "CONVERT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC"}
 )
+_AS_TRUTH = 16  # of COMPARE_OP, from 3.13 on: what is asked for is the truth of the result
 _DEPTH = 3  # how much more of the stack the instructions use that are put in
 
 
@@ -68,12 +71,12 @@ class _Constants:
 class _Rewriting:
     """One code object being rewritten.
 
-    plain: names whose attributes, and which when called, need no asking: modules and builtins.
-    families: which operators are asked for.
+    plain: names whose attributes, and which when called, need no asking, with what they are bound
+    to: modules and builtins. families: which operators are asked for.
     """
 
     def __init__(
-        self, code: types.CodeType, plain: frozenset[str], families: frozenset[str]
+        self, code: types.CodeType, plain: dict[str, Any], families: frozenset[str]
     ) -> None:
         self.code = code
         self.plain = plain
@@ -83,7 +86,7 @@ class _Rewriting:
         found = depths(self.instructions, code)
         self.depths: list[int] = [] if found is None else found
         self.last: dict[int, Instruction] = {}  # what was put last at each height of the stack
-        self.found: set[Instruction] = set()  # those that look up what is in a module
+        self.found: dict[Instruction, Any] = {}  # those that look up what is in a module
         self.writing = Writing(code, self.instructions, self.depths)
 
     def build(self) -> types.CodeType | None:
@@ -145,6 +148,8 @@ class _Rewriting:
             group = self._text(instruction)
         elif name in OPERATORS:
             group = self._operator(number)
+        elif name == "MATCH_CLASS":
+            group = self._class_pattern(instruction)
         elif name.startswith("STORE_"):
             group = self._store(instruction)
         else:
@@ -165,14 +170,19 @@ class _Rewriting:
         method, place = instruction.name == "LOAD_METHOD", instruction.argument
         if _METHOD_FLAG:
             method, place = bool(place & 1), place >> 1
-        owner = self.instructions[number - 1]
-        if self._is_plain(owner):
+        owner, name = self.instructions[number - 1], self.code.co_names[place]
+        known = self._is_plain(owner)
+        if known:
+            found = getattr(self._plain_value(owner), name, None)
+            if _is_plain_member(found):
+                self.found[instruction] = found
+            else:
+                known = not method
+        if known:
             argument = place << 1 if _METHOD_FLAG else place
             group = [self._made(instruction, "LOAD_ATTR", argument)]
-            self.found.add(instruction)
         else:
             kind = Method if method else Written if self.writing.into(number) else Attribute
-            name = self.code.co_names[place]
             kind = ClassOf if name == "__class__" else kind
             group = self._asked(instruction, kind.of(name))
         return [*group, *self._null(instruction)] if method else group
@@ -184,6 +194,12 @@ class _Rewriting:
         if owner.name != "LOAD_GLOBAL":
             return False
         return self.code.co_names[owner.argument >> 1] in self.plain
+
+    def _plain_value(self, owner: Instruction) -> Any:
+        """What such an instruction looks up."""
+        if owner in self.found:
+            return self.found[owner]
+        return self.plain[self.code.co_names[owner.argument >> 1]]
 
     def _super(self, instruction: Instruction) -> list[Instruction]:
         """`super().name`, from 3.12 on one instruction."""
@@ -265,7 +281,17 @@ class _Rewriting:
         if family not in self.families or (family == "identity" and before.name == "LOAD_CONST"):
             return [instruction]
         pack = [self._made(instruction, "BUILD_TUPLE", count)] if count > 1 else []
-        return [*pack, *self._asked(instruction, asker(instruction.argument))]
+        group = [*pack, *self._asked(instruction, asker(instruction.argument))]
+        if instruction.name == "COMPARE_OP" and _NULL_LAST and instruction.argument & _AS_TRUTH:
+            group.append(self._made(instruction, "TO_BOOL"))
+        return group
+
+    def _class_pattern(self, instruction: Instruction) -> list[Instruction]:
+        """`case kind(...)`: what is matched, the class and the names of attributes lie on top."""
+        copies = [self._made(instruction, "COPY", 3)] * 2
+        pair = self._made(instruction, "BUILD_TUPLE", 2)
+        exchange = [self._made(instruction, "SWAP", 3), self._made(instruction, "POP_TOP")]
+        return [*copies, pair, *self._asked(instruction, PATTERN), *exchange, instruction]
 
 
 def _is_mark(instruction: Instruction) -> bool:
@@ -286,7 +312,10 @@ def rewritten(code: types.CodeType, names: dict[str, Any]) -> types.CodeType:
     """The code of a clone. names: the globals of the original."""
     if not _KNOWN:
         return code
-    plain = frozenset(name for name in _names_of(code) if _is_plain(name, names))
+    bound = {
+        name: names[name] if name in names else _BUILTINS.get(name) for name in _names_of(code)
+    }
+    plain = {name: bound[name] for name in bound if _is_plain(name, names)}
     made = _Rewriting(code, plain, families_of(names)).build()
     return code if made is None else made
 
@@ -303,9 +332,27 @@ def _is_plain(name: str, names: dict[str, Any]) -> bool:
     if name not in names:
         return name != "type" and hasattr(builtins, name)
     value = names[name]
-    if isinstance(value, types.ModuleType) and is_users_file(getattr(value, "__file__", "") or ""):
-        return getattr(value, "__file__", None) is None  # a builtin module, such as math
+    if isinstance(value, types.ModuleType):
+        file = file_of(value)  # a builtin module, such as math, has none
+        return file is None or not is_users_file(file)
     return isinstance(value, _PLAIN)
+
+
+def _is_plain_member(value: Any) -> bool:
+    """Whether what is in a module or builtin class needs no asking when it is called.
+
+    Classes do, and so do methods of an object, such as `np.random.shuffle`, and functions that are
+    not known to be pure.
+    """
+    if isinstance(value, types.BuiltinFunctionType):
+        owner = value.__self__
+        return owner is None or isinstance(owner, (types.ModuleType, type))
+    if isinstance(value, types.FunctionType):
+        return effect_of(value) is None
+    return isinstance(value, (*_PLAIN, types.MethodDescriptorType, types.WrapperDescriptorType))
+
+
+_BUILTINS = vars(builtins)
 
 
 protocols.REWRITTEN = rewritten

@@ -1,7 +1,9 @@
-"""`functools.lru_cache` in a capture: what is kept, is kept as long as the capture lasts.
+"""`functools.lru_cache` in a capture.
 
-A cache that outlives it would give traced values of an earlier point to a later call; without one,
-recursion that relies on it would take exponential time.
+What follows from traced arguments is kept as long as the capture lasts: a cache that outlives it
+would give traced values of an earlier point to a later call, and without one, recursion that relies
+on it would take exponential time. What follows from plain numbers and text alone is asked of the
+cache itself, which has it from earlier calls, and keeps it for later ones.
 """
 
 from __future__ import annotations
@@ -9,8 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from adjoint.capture.recording.trace import Trace, current
+import numpy as np
+
+from adjoint.capture.recording.trace import Trace, captures, current
 from adjoint.capture.recording.traced import Traced
+from adjoint.capture.recording.valued import attempting
 
 # What the captures under way keep, by capture and cache.
 _kept: dict[tuple[int, int], tuple[Trace, Any, dict[Any, Any]]] = {}
@@ -33,6 +38,10 @@ class Memoised:
         trace = current()
         if trace is None:
             return self.__wrapped__(*args, **kwargs)
+        if all(map(_is_plain, args)) and all(map(_is_plain, kwargs.values())):
+            found = self._asked(args, kwargs)
+            if found is not _TRACED:
+                return found
         place = (id(trace), id(self.__wrapped__))
         if place not in _kept:
             _kept[place] = (trace, self.__wrapped__, {})
@@ -44,6 +53,20 @@ class Memoised:
             values[key] = (self.call(*args, **kwargs), every)  # which keeps what the key names
         return values[key][0]
 
+    def _asked(self, args: Any, kwargs: Any) -> Any:
+        """What the cache itself gives; `_TRACED` if its function comes to traced values."""
+        before = [len(trace.records) for trace in captures()]
+        try:
+            with attempting():
+                value = self.__wrapped__(*args, **kwargs)
+        except Exception:
+            return _TRACED  # the clone will tell
+        after = [len(trace.records) for trace in captures()]
+        if before == after and not _holds_traced(value):
+            return value
+        self.__wrapped__.cache_clear()
+        return _TRACED
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__wrapped__, name)
 
@@ -52,6 +75,23 @@ class Memoised:
         self.__wrapped__.cache_clear()
         for place in [place for place in list(_kept) if place[1] == id(self.__wrapped__)]:
             del _kept[place]
+
+
+_TRACED = object()
+_ATOMS = frozenset({float, int, bool, complex, str, bytes, type(None), np.float64})
+
+
+def _is_plain(value: Any) -> bool:
+    return type(value) in _ATOMS or (type(value) is tuple and all(map(_is_plain, value)))
+
+
+def _holds_traced(value: Any) -> bool:
+    """Whether a value is traced, or a container of such."""
+    if isinstance(value, (tuple, list, set)):
+        return any(map(_holds_traced, value))
+    if isinstance(value, dict):
+        return any(map(_holds_traced, value.values()))
+    return type(value) is Traced
 
 
 def forget_values() -> None:

@@ -6,8 +6,10 @@ Each asker does what Python does for the operator, in the same order of calls; s
 
 from __future__ import annotations
 
+import dis
 import functools
 import operator
+import sys
 import types
 from collections.abc import Callable
 from typing import Any, Final
@@ -62,7 +64,8 @@ class _Binary:
         joins = _is_sequence(first)  # which comes last, as Python has it
         calls = [] if joins else [(one, forward, other)]
         if first is not second:
-            first_asked = _goes_first(first, second, reflected) or _is_scalar(one)
+            leaves = _is_scalar(one) and getattr(second, "__array_ufunc__", None) is None
+            first_asked = leaves or _goes_first(first, second, reflected)
             calls.insert(0 if first_asked else len(calls), (other, reflected, one))
         if in_place and not joins:
             calls.insert(0, (one, in_place, other))
@@ -112,6 +115,37 @@ def _type_name(value: Any) -> str:
 def _is_scalar(value: Any) -> bool:
     """Whether it is a scalar of NumPy's, which leaves operators to an object's reflected ones."""
     return isinstance(value, np.generic) or (type(value) is Traced and value.ndim == 0)
+
+
+class _Comparison:
+    """`asker @ (a, b)` is `a < b` or the like, with the order of calls that Python has."""
+
+    __slots__ = ("forward", "plain", "reflected", "symbol")
+
+    def __init__(self, symbol: str, name: str, mirror: str) -> None:
+        self.symbol = symbol
+        self.plain: Callable[[Any, Any], Any] = getattr(operator, name)
+        self.forward, self.reflected = f"__{name}__", f"__{mirror}__"
+
+    def __matmul__(self, operands: tuple[Any, Any]) -> Any:
+        one, other = operands
+        first, second = type(one), type(other)
+        if not is_users_kind(first) and not is_users_kind(second):
+            return self.plain(one, other)
+        calls = [(one, self.forward, other)]
+        refines = first is not second and first in second.__mro__
+        calls.insert(0 if refines else 1, (other, self.reflected, one))
+        for owner, name, argument in calls:
+            method = special(owner, name)
+            result = NotImplemented if method is None else method(argument)
+            if result is not NotImplemented:
+                return result
+        if self.symbol in ("==", "!="):
+            return (one is other) is (self.symbol == "==")
+        raise TypeError(
+            f"'{self.symbol}' not supported between instances of "
+            f"'{_type_name(one)}' and '{_type_name(other)}'"
+        )
 
 
 class _Negative:
@@ -241,12 +275,20 @@ _BINARIES: Final = [
     *(_Binary(name, symbol, False) for name, symbol in _BINARY.items()),
     *(_Binary(name, symbol, True) for name, symbol in _BINARY.items()),
 ]
+_COMPARED: Final = {
+    **{"<": ("lt", "gt"), "<=": ("le", "ge"), ">": ("gt", "lt"), ">=": ("ge", "le")},
+    **{"==": ("eq", "eq"), "!=": ("ne", "ne")},
+}
+# In the order of the argument of COMPARE_OP, above its lowest bits, which are of the interpreter.
+_COMPARISONS: Final = [_Comparison(symbol, *_COMPARED[symbol]) for symbol in dis.cmp_op[:6]]
+_LOW_BITS: Final = {11: 0, 12: 4}.get(sys.version_info[1], 5)
 _NEGATIVE: Final = _Negative()
 _ITERATOR: Final = _Iterator()
 _ITEM: Final = _Item()
 # By instruction: the family that it belongs to, how many operands it has, and who is asked.
 OPERATORS: Final[dict[str, tuple[str, int, Callable[[int], Any]]]] = {
     "BINARY_OP": ("arithmetic", 2, _BINARIES.__getitem__),
+    "COMPARE_OP": ("comparison", 2, lambda argument: _COMPARISONS[argument >> _LOW_BITS]),
     "UNARY_NEGATIVE": ("arithmetic", 1, lambda _: _NEGATIVE),
     "BINARY_SUBSCR": ("items", 2, lambda _: _ITEM),
     "GET_ITER": ("iteration", 1, lambda _: _ITERATOR),
@@ -259,8 +301,8 @@ def _over(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def stand_in(*args: Any, **kwargs: Any) -> Any:
-        if args and is_users_kind(type(args[0])):
-            args = (_ITERATOR @ args[0], *args[1:])
+        if len(args) == 1 and is_users_kind(type(args[0])):  # more of `max` are what is compared
+            args = (_ITERATOR @ args[0],)
         return function(*args, **kwargs)
 
     return stand_in
@@ -283,6 +325,7 @@ BUILTINS.update(
 )
 _FAMILIES: Final = {
     **{f"__{prefix}{name}__": "arithmetic" for name in _BINARY for prefix in ("", "r", "i")},
+    **{f"__{name}__": "comparison" for name, _ in _COMPARED.values()},
     **{"__neg__": "arithmetic", "__getitem__": "items", "__iter__": "iteration"},
 }
 

@@ -19,12 +19,14 @@ import numpy as np
 from adjoint.capture.clones.adopting import adopt_attribute, adopt_name
 from adjoint.capture.clones.classes import BUILTINS, called_class, class_of
 from adjoint.capture.clones.drawing import drawing
+from adjoint.capture.clones.foreign import guarded, of_any_array
 from adjoint.capture.clones.rebinding import (
     FOREIGN,
     Clone,
     Rebound,
     UserModule,
     clone,
+    file_of,
     is_users,
     is_users_file,
     is_users_module,
@@ -61,6 +63,7 @@ _WRITES_FILES: Final = frozenset({"tofile", "dump"})
 _foreign: set[type] = {*_INERT}
 _users: dict[int, weakref.ref[type]] = {}  # by identity: no class is kept alive
 _LIMIT: Final = 4096
+_NUMBERS: Final = frozenset({float, int, complex, bool})
 _MADE_IN_PYTHON: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 
 
@@ -89,8 +92,7 @@ def is_users_class(kind: type) -> bool:
         return False
     if name == "__main__":
         return True
-    module = sys.modules.get(name)
-    file = getattr(module, "__file__", None)
+    file = file_of(sys.modules.get(name))
     # Without a file: an interactive session, or code that was compiled from a string.
     if file is None:
         return name not in sys.builtin_module_names
@@ -126,7 +128,7 @@ def reached(value: Any) -> Any:
     if kind in _INERT:
         return value
     if kind is types.MethodDescriptorType and value.__objclass__ is np.ndarray:
-        return _of_any_array(value)
+        return of_any_array(value)
     if kind is types.FunctionType:
         return entered(clone(value)) if is_reached(value) else rebind(value)
     if kind is types.MethodType:
@@ -137,17 +139,6 @@ def reached(value: Any) -> Any:
     if kind in _REBOUND or kind.__module__.startswith("scipy."):  # an interpolant, say
         return rebind(value)
     return value
-
-
-def _of_any_array(method: Any) -> Any:
-    """`np.ndarray.fill`, say, for traced arrays too."""
-
-    def unbound(array: Any, *args: Any, **kwargs: Any) -> Any:
-        if type(array) is Traced:
-            return getattr(array, method.__name__)(*args, **kwargs)
-        return method(array, *args, **kwargs)
-
-    return unbound
 
 
 _CACHED: Final = type(functools.lru_cache(lambda: None))
@@ -185,6 +176,8 @@ class Attribute:
 
     def __matmul__(self, owner: Any) -> Any:
         kind = type(owner)
+        if kind is Traced and type(owner._value) in _NUMBERS:
+            getattr(owner._value, self.name)  # which has no `shape`, say: an error of Python's
         if kind in _DIRECT:
             return getattr(owner, self.name)
         if is_users_kind(kind):
@@ -442,6 +435,8 @@ class _Callee:
             effect = judged(called)
             if effect is not None:
                 note_effect(effect)
+                if kind is types.FunctionType:
+                    return guarded(reached(called))
             return reached(called)
         if isinstance(called, type):
             return _constructor(called)

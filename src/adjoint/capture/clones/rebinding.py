@@ -52,7 +52,8 @@ class Clone(NamedTuple):
     """A function under new names.
 
     What to call, the cells whose contents were replaced, and the code and the defaults that the
-    function had. inner: functions that it closes over, with their clones.
+    function had. inner: functions that it closes over, with their clones. partials: those that it
+    closes over, with the keywords that they had.
     """
 
     call: Any
@@ -61,6 +62,7 @@ class Clone(NamedTuple):
     defaults: tuple[Any, ...] | None = None
     keywords: tuple[Any, ...] | None = None
     inner: tuple[tuple[Any, Any], ...] = ()
+    partials: tuple[tuple[Any, dict[str, Any]], ...] = ()
 
     def fits(self, function: types.FunctionType) -> bool:
         """Whether the function is still what it was when it was cloned."""
@@ -74,7 +76,9 @@ class Clone(NamedTuple):
                 return False
         if self.cells and not all([_content(cell) is content for cell, content in self.cells]):
             return False
-        return not self.inner or all([made.fits(function) for function, made in self.inner])
+        if self.inner and not all([made.fits(function) for function, made in self.inner]):
+            return False
+        return not self.partials or all([_alike(x.keywords, own) for x, own in self.partials])
 
 
 class Rebound(dict[str, Any]):
@@ -245,7 +249,7 @@ def _is_users_object(value: Any) -> bool:
         return False
     if module is None:  # code that was run without being imported
         return bool(kind.__flags__ & _MADE_IN_PYTHON)
-    file = getattr(module, "__file__", None)
+    file = file_of(module)
     return file is not None and is_users_file(file) if module.__name__ != "__main__" else True
 
 
@@ -292,8 +296,15 @@ def is_users(function: types.FunctionType) -> bool:
 
 def is_users_module(module: types.ModuleType) -> bool:
     """Whether a module is of the user's own code."""
-    file = getattr(module, "__file__", None)
+    file = file_of(module)
     return file is not None and is_users_file(file) and not module.__name__.startswith("adjoint")
+
+
+def file_of(module: Any) -> str | None:
+    """The file of a module, which may be any object that is imported: no code of it is asked."""
+    names = getattr(module, "__dict__", {})
+    file = names.get("__file__")
+    return file if isinstance(file, str) else None
 
 
 def is_ours(function: types.FunctionType) -> bool:
@@ -407,7 +418,13 @@ def _make_clone(function: types.FunctionType, facts: CodeFacts) -> Clone:
     defaults, keywords = function.__defaults__, _keywords(function)
     held = (*(content for _, content in replaced), *(defaults or ()), *(keywords or ()))
     inner = tuple([(each, made) for each in held if (made := _finished(each)) is not None])
-    return Clone(copy, tuple(replaced), function.__code__, defaults, keywords, inner)
+    partials = tuple([(x, dict(x.keywords)) for x in held if type(x) is functools.partial])
+    return Clone(copy, tuple(replaced), function.__code__, defaults, keywords, inner, partials)
+
+
+def _alike(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether names are bound to the same objects."""
+    return one.keys() == other.keys() and all(one[name] is other[name] for name in one)
 
 
 def _finished(value: Any) -> Clone | None:

@@ -11,16 +11,18 @@ import cmath
 import functools
 import math
 import operator
+import struct
 import types
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from adjoint.base.errors import AdjointError
+from adjoint.base.errors import AdjointError, ValueNeededError
 from adjoint.capture.clones.attempts import attempted
 from adjoint.capture.clones.classes import is_exact, refused_class, stand_in
 from adjoint.capture.clones.drawing import drawing, is_random_module
+from adjoint.capture.clones.shadow_math import LIBRARY
 from adjoint.capture.clones.shadow_ufuncs import ShadowUfunc
 from adjoint.capture.facts.purity import member_effect
 from adjoint.capture.numpy.coverage import REFUSED
@@ -28,18 +30,16 @@ from adjoint.capture.numpy.indexing.index_tricks import Joined
 from adjoint.capture.numpy.making import making as numpy_making
 from adjoint.capture.numpy.making import mapping as numpy_mapping
 from adjoint.capture.numpy.making import values as numpy_values
-from adjoint.capture.numpy.operators import python_number
 from adjoint.capture.numpy.polynomials.series import SERIES
 from adjoint.capture.numpy.table import any_traced, call, call_traced, unwrap_all
 from adjoint.capture.numpy.ufuncs import COMPOSED
 from adjoint.capture.recording import protocols
-from adjoint.capture.recording.applying import concrete
+from adjoint.capture.recording.escape import unpacking
 from adjoint.capture.recording.floating_point import as_set
-from adjoint.capture.recording.quick import one
 from adjoint.capture.recording.recipes import has_recipes
-from adjoint.capture.recording.trace import current, is_guarded, note_effect
+from adjoint.capture.recording.trace import current, note_effect
 from adjoint.capture.recording.traced import Traced, from_array
-from adjoint.capture.recording.valued import beside, recording_for, refusing
+from adjoint.capture.recording.valued import beside, recording_for, refuse, refusing
 from adjoint.capture.recording.views import copy_of
 from adjoint.capture.scipy.table import is_scipy_module, scipy_object, scipy_stand_in
 from adjoint.primitives import UFUNCS
@@ -182,24 +182,45 @@ _MAKERS: dict[Any, Callable[..., Any]] = {
 class ShadowErrstate(np.errstate):
     """np.errstate.
 
-    What is recorded while some warning is to be ignored will warn of nothing when it runs.
+    What is recorded in it will warn of nothing when it runs: either some warning is to be ignored,
+    or NumPy has said at the capture what there was to say, and the program is not kept.
     """
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._ignores = "ignore" in kwargs.values()
-        if any(each != "ignore" for each in kwargs.values()):
+        self._given = kwargs
+        self._modes = [mode for name, mode in kwargs.items() if name != "call"]
+        if any(each != "ignore" for each in self._modes):
             note_effect("it asks for warnings or errors of floating-point arithmetic")
         self._trace: Any = None
         self._first = 0
 
+    def __call__(self, function: Any) -> Any:
+        """The function in this context, as a decorator."""
+
+        @functools.wraps(function)
+        def within(*args: Any, **kwargs: Any) -> Any:
+            with type(self)(**self._given):
+                return function(*args, **kwargs)
+
+        return within
+
     def __enter__(self) -> None:
+        trace = current()
+        if trace is not None and trace.witness and not {"ignore", "warn"} >= {*self._modes}:
+            refusal = ValueNeededError(
+                "np.errstate was asked to raise an error, or to call a function, in a function "
+                "that runs for a whole batch (inside vmap), where each example may fail or not. "
+                "Leave it away, and look at np.isfinite of the results."
+            )
+            refuse(refusal)
+            raise refusal
         super().__enter__()
-        self._trace = current()
+        self._trace = trace
         self._first = 0 if self._trace is None else len(self._trace.records)
 
     def __exit__(self, *error: Any) -> None:
-        if self._trace is not None and self._ignores:
+        if self._trace is not None and self._given:
             self._trace.quiet.update(range(self._first, len(self._trace.records)))
         super().__exit__(*error)
 
@@ -287,6 +308,7 @@ _shadows[np.vectorize] = numpy_mapping.Vectorize
 _shadows[np.r_] = Joined(np.r_, columns=False)
 _shadows[np.c_] = Joined(np.c_, columns=True)
 _shadows.update(SERIES)
+_shadows.update({each: unpacking(each) for each in (np.frombuffer, struct.unpack)})
 _PARTS = (
     "numpy",
     "numpy.linalg",
@@ -345,155 +367,8 @@ def _is_numpys_function(value: Any) -> bool:
     return getattr(home, getattr(value, "__name__", ""), None) is value
 
 
-# --- math -----------------------------------------------------------------------------------------
-
-
-def _traced_log(x: Any, base: Any = None) -> Any:
-    return np.log(x) if base is None else np.log(x) / np.log(base)
-
-
-def _hypot(*coordinates: Any) -> Any:
-    return np.linalg.norm(numpy_values.asarray(list(coordinates)))
-
-
-def _special(name: str) -> Callable[..., Any]:
-    def function(x: Any) -> Any:
-        from scipy import special  # loaded when first needed: importing adjoint must stay quick
-
-        return getattr(special, name)(x)
-
-    return function
-
-
-_MATH: dict[str, Any] = {
-    **{
-        name: getattr(np, name)
-        for name in [
-            "sin",
-            "cos",
-            "tan",
-            "sinh",
-            "cosh",
-            "tanh",
-            "exp",
-            "expm1",
-            "exp2",
-            "log2",
-            "log10",
-            "log1p",
-            "sqrt",
-            "cbrt",
-            "fabs",
-        ]
-    },
-    **{
-        name: getattr(np, name)
-        for name in ["copysign", "fmod", "isnan", "isinf", "isfinite", "degrees", "radians"]
-    },
-    "asin": np.arcsin,
-    "acos": np.arccos,
-    "atan": np.arctan,
-    "atan2": np.arctan2,
-    "asinh": np.arcsinh,
-    "acosh": np.arccosh,
-    "atanh": np.arctanh,
-    "pow": np.power,
-    "log": _traced_log,
-    "hypot": _hypot,
-    "erf": _special("erf"),
-    "erfc": _special("erfc"),
-    "gamma": _special("gamma"),
-    "lgamma": _special("gammaln"),
-    "isclose": lambda *args, **kwargs: math.isclose(*map(concrete, args), **kwargs),
-    "modf": np.modf,
-    "ldexp": lambda x, power: x * 2.0 ** concrete(power),
-    "remainder": lambda x, y: x - y * np.rint(x / y),
-    "fsum": lambda values: numpy_values.asarray(list(values)).sum(),
-    "dist": lambda p, q: np.linalg.norm(numpy_values.asarray(p) - numpy_values.asarray(q)),
-}
-
-
-def _python_result(value: Any) -> Any:
-    """What math returns are Python's own floats."""
-    if isinstance(value, tuple):
-        return tuple(map(_python_result, value))
-    return python_number(value) if type(value) is Traced and value.ndim == 0 else value
-
-
-# Of those which a finite number may take to an error, not to a number.
-_FAILING = frozenset(
-    {
-        *("acos", "acosh", "asin", "atanh", "cosh", "exp", "exp2", "expm1", "fmod", "gamma"),
-        *("lgamma", "log", "log10", "log1p", "log2", "pow", "sinh", "sqrt", "ldexp"),
-    }
-)
-
-
-def _shadow_math(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
-    failing = original.__name__ in _FAILING
-
-    def recorded(*args: Any, **kwargs: Any) -> Any:
-        return _python_result(ours(*args, **kwargs))
-
-    has_recipes(recorded)
-
-    def general(*args: Any, **kwargs: Any) -> Any:
-        if args and isinstance(args[0], types.GeneratorType):
-            args = (list(args[0]), *args[1:])
-        if any_traced(args):
-            return beside(original, recorded, args, kwargs)
-        return original(*map(unwrap_all, args), **kwargs)
-
-    primitive = UFUNCS.get(ours) if isinstance(ours, np.ufunc) and ours.nin == 1 else None
-    quick = general if primitive is None else one(primitive.bare, original, general)
-
-    def shadow(*args: Any, **kwargs: Any) -> Any:
-        single = len(args) == 1 and not kwargs
-        result = quick(args[0]) if single else general(*args, **kwargs)
-        if failing and type(result) is Traced and type(result._value) is float and is_guarded():
-            bool(np.isfinite(result))  # where it is not, Python raises an error
-        return result
-
-    shadow.__name__ = original.__name__
-    return shadow
-
-
-_COMPLEX: dict[str, Any] = {
-    **{name: getattr(np, name) for name in ["sin", "cos", "tan", "sinh", "cosh", "tanh"]},
-    **{name: getattr(np, name) for name in ["exp", "log10", "sqrt", "isfinite", "isnan", "isinf"]},
-    **{"asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "asinh": np.arcsinh},
-    **{"acosh": np.arccosh, "atanh": np.arctanh, "log": _traced_log},
-}
-
-
-def _complex_function(ours: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *args: ours(*(numpy_values.asarray(each, complex) for each in args))
-
-
-def _polar(z: Any) -> Any:
-    return (np.abs(z), np.arctan2(np.imag(z), np.real(z)))
-
-
-_CMATH: dict[str, Any] = {
-    **{name: _complex_function(ours) for name, ours in _COMPLEX.items()},
-    "phase": lambda z: _polar(z)[1],
-    "polar": _polar,
-    "rect": lambda r, angle: r * (np.cos(angle) + 1j * np.sin(angle)),
-    "isclose": lambda *args, **kwargs: cmath.isclose(*map(concrete, args), **kwargs),
-}
-
-
-def _shadow_library(original: types.ModuleType, functions: dict[str, Any]) -> None:
-    """Let a module of Python's own be replaced by one whose functions understand traced numbers."""
-    for name, function in functions.items():
-        plain = getattr(original, name, None)
-        if plain is not None:
-            _shadows[plain] = _shadow_math(plain, function)
-    _shadows[original] = ShadowModule(original)
-
-
-_shadow_library(math, _MATH)
-_shadow_library(cmath, _CMATH)
+_shadows.update(LIBRARY)
+_shadows[math], _shadows[cmath] = ShadowModule(math), ShadowModule(cmath)
 
 # --- classes --------------------------------------------------------------------------------------
 

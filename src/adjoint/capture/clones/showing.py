@@ -5,7 +5,6 @@ Python does it, but in a rehearsal, where text of traced values is put off (`tex
 
 from __future__ import annotations
 
-import builtins
 import logging
 import re
 import string
@@ -13,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from adjoint.capture.clones.classes import BUILTINS
+from adjoint.capture.recording.escape import printed
 from adjoint.capture.recording.script import script_under_way
 from adjoint.capture.recording.texts import Text, UnseenError, joined, text_of
 from adjoint.capture.recording.trace import note_effect
@@ -139,7 +139,7 @@ def _print(*args: Any, **kwargs: Any) -> None:
     if script is None or not script.rehearses:
         if script is not None:
             script.prints = True
-        builtins.print(*args, **kwargs)
+        printed(*args, **kwargs)
         return
     if kwargs.get("file") is not None or not kwargs.keys() <= {"sep", "end", "file", "flush"}:
         raise UnseenError("it prints into a file")

@@ -14,8 +14,6 @@ import operator
 import re
 import types
 import weakref
-from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -23,7 +21,8 @@ import numpy as np
 from adjoint.base.errors import AdjointError
 from adjoint.capture.clones.reaching import is_users_class, is_users_kind
 from adjoint.capture.facts.purity import is_pure_module
-from adjoint.capture.facts.writing import Absent, Writer
+from adjoint.capture.facts.surveying import Look, Surveying
+from adjoint.capture.facts.writing import Absent
 from adjoint.capture.recording.script import GENERATORS
 from adjoint.capture.recording.traced import Traced
 
@@ -40,107 +39,39 @@ PARTS: dict[type, tuple[str, ...]] = {}
 IDENTICAL: dict[type, tuple[str, ...]] = {}
 
 
-class Surveying(ABC):
-    """What the kinds ask of a survey; see `survey.py`."""
-
-    writer: Writer
-    seen: dict[int, tuple[Any, str]]
-    changing: list[tuple[str, bool]]
-    generators: list[Any]
-    bytes: int
-    whole: bool
-
-    @abstractmethod
-    def visit(self, value: Any, expression: str, where: str, traced: bool = False) -> None:
-        """Note what a value is."""
-
-    @abstractmethod
-    def place(
-        self, value: Any, expression: str, where: str, container: Any, key: str | None
-    ) -> None:
-        """Note what a value is that may be data, in a place where something else can be put."""
-
-    @abstractmethod
-    def hinder(self, text: str, where: str = "") -> None:
-        """Note why the function cannot be replayed."""
-
-    @abstractmethod
-    def hold(self, value: Any, inside: Any, name: str, where: str) -> None:
-        """An object whose attributes are looked at as far as code may ask for them."""
-
-    @abstractmethod
-    def class_facts(self, value: type) -> None:
-        """What the user's classes among a class and those above it define."""
-
-    def once(
-        self, value: Any, expression: str, where: str, changing: bool | None = None
-    ) -> str | None:
-        """A name for an object; None where it was met before, and must be the same one.
-
-        changing: for what can change, whether it may be told from its equals without `is`.
-        """
-        known = self.seen.get(id(value))
-        if known is not None:
-            self.writer.demand(f"{expression} is not {known[1]}", where, "the same object")
-            return None
-        name = self.writer.let(expression)
-        self.seen[id(value)] = (value, name)
-        if changing is not None:
-            self.changing.append((name, changing))
-        return name
-
-    def exactly(self, value: Any, expression: str, where: str, what: str = "identity") -> None:
-        """It must be this very object."""
-        self.writer.demand(f"{expression} is not {self.writer.constant(value)}", where, what)
-
-    def cell(self, cell: Any, expression: str, where: str, traced: bool = False) -> None:
-        """What a cell of a closure holds."""
-        try:
-            content = cell.cell_contents
-        except ValueError:  # not bound yet
-            self.writer.demand(f"not unbound({expression})", where, "not bound yet")
-            self.writer.values["unbound"] = _is_unbound
-            return
-        if traced:
-            self.visit(content, f"{expression}.cell_contents", where, traced)
-        else:
-            self.place(content, f"{expression}.cell_contents", where, cell, None)
-
-    def _own_object(self, value: Any, expression: str, where: str) -> None:
-        """An object of this package's, which is not kept alive."""
-        try:
-            reference = self.writer.constant(weakref.ref(value))
-        except TypeError:
-            self.exactly(value, expression, where)
-            return
-        self.writer.demand(f"{expression} is not {reference}()", where, "identity")
-        for name in IDENTICAL.get(type(value), ()):
-            self.exactly(getattr(value, name), f"{expression}.{name}", where, name.strip("_"))
-            self.visit(getattr(value, name), f"{expression}.{name}", where)
-
-    def other(self, value: Any, expression: str, where: str, traced: bool) -> None:
-        """A value of a kind that is not in the table."""
-        kind = type(value)
-        room = _room(kind)
-        if kind in PARTS:
-            for name in PARTS[kind]:
-                self.visit(getattr(value, name), f"{expression}.{name}", where)
-        elif isinstance(value, enum.Enum):
-            self.exactly(value, expression, where, "member")
-            self.class_facts(kind)
-        elif room is not None and room not in _ROOMS:
-            self._own_object(value, expression, where)
-        elif isinstance(value, (np.generic, np.dtype)):
-            _immutable(self, value, expression, where, traced)
-        elif isinstance(value, np.ndarray):
-            self.hinder(f"a {kind.__name__} has rules of its own", where)
-        elif is_users_kind(kind) or _is_plain_object(kind):
-            _instance(self, value, expression, where, traced)
-        else:
-            self.hinder(f"the state of a {kind.__module__}.{kind.__qualname__} is unknown", where)
+def _own_object(survey: Surveying, value: Any, expression: str, where: str) -> None:
+    """An object of this package's, which is not kept alive."""
+    try:
+        reference = survey.writer.constant(weakref.ref(value))
+    except TypeError:
+        survey.exactly(value, expression, where)
+        return
+    survey.writer.demand(f"{expression} is not {reference}()", where, "identity")
+    for name in IDENTICAL.get(type(value), ()):
+        survey.exactly(getattr(value, name), f"{expression}.{name}", where, name.strip("_"))
+        survey.visit(getattr(value, name), f"{expression}.{name}", where)
 
 
-Look = Callable[[Surveying, Any, str, str, bool], None]
+def other(survey: Surveying, value: Any, expression: str, where: str, traced: bool) -> None:
+    """A value of a kind that is not in the table."""
+    kind = type(value)
+    room = _room(kind)
+    if kind in PARTS:
+        for name in PARTS[kind]:
+            survey.visit(getattr(value, name), f"{expression}.{name}", where)
+    elif isinstance(value, enum.Enum):
+        survey.exactly(value, expression, where, "member")
+        survey.class_facts(kind)
+    elif room is not None and room not in _ROOMS:
+        _own_object(survey, value, expression, where)
+    elif isinstance(value, (np.generic, np.dtype)):
+        _immutable(survey, value, expression, where, traced)
+    elif isinstance(value, np.ndarray):
+        survey.hinder(f"a {kind.__name__} has rules of its own", where)
+    elif is_users_kind(kind) or _is_plain_object(kind):
+        _instance(survey, value, expression, where, traced)
+    else:
+        survey.hinder(f"the state of a {kind.__module__}.{kind.__qualname__} is unknown", where)
 
 
 def _room(kind: type) -> str | None:
@@ -149,14 +80,6 @@ def _room(kind: type) -> str | None:
     if first != "adjoint" or issubclass(kind, AdjointError):
         return None
     return rest.partition(".")[0]
-
-
-def _is_unbound(cell: Any) -> bool:
-    try:
-        cell.cell_contents  # noqa: B018  # whether it raises
-    except ValueError:
-        return True
-    return False
 
 
 def _is_plain_object(kind: type) -> bool:
@@ -415,6 +338,29 @@ def _cached(survey: Surveying, value: Any, expression: str, where: str, _: bool)
     if hasattr(value, "__wrapped__"):
         name = survey.writer.constant(value)
         survey.visit(value.__wrapped__, f"{name}.__wrapped__", where)
+        content = survey.writer.constant(_Content(value))
+        survey.writer.demand(f"not {content}.is_the_same()", where, "what the cache holds")
+
+
+class _Content:
+    """What a cache holds, as far as it tells: it is counted how often it had to compute.
+
+    Once it holds something else, it is never said to hold the same again.
+    """
+
+    __slots__ = ("cache", "gone", "hits", "misses")
+
+    def __init__(self, cache: Any) -> None:
+        self.cache = cache
+        self.hits, self.misses = cache.cache_info()[:2]
+        self.gone = False
+
+    def is_the_same(self) -> bool:
+        """Whether the cache has neither computed anything since, nor been cleared."""
+        hits, misses = self.cache.cache_info()[:2]
+        self.gone = self.gone or misses != self.misses or hits < self.hits
+        self.hits = hits
+        return not self.gone
 
 
 def _builtin(survey: Surveying, value: Any, expression: str, where: str, _: bool) -> None:

@@ -9,6 +9,7 @@ since a later call that uses one as a constant would lose a derivative (see `Sta
 from __future__ import annotations
 
 import collections
+import sys
 import types
 import warnings
 import weakref
@@ -31,7 +32,7 @@ from adjoint.capture.recording.traced import Traced, is_cell, unwrap
 _MOST: Final = 50_000  # objects that are looked through
 _REMEMBERED: Final = 4096
 _PYTHON: Final = {"f": float, "c": complex, "i": int, "b": bool}
-_ATOMS: Final = frozenset({type(None), bool, int, float, complex, str, bytes, np.ndarray, type})
+_ATOMS: Final = frozenset({type(None), bool, int, float, complex, str, bytes, np.ndarray})
 
 
 def give_values(roots: Iterable[Any], trace: Trace) -> int:
@@ -81,7 +82,7 @@ class _Search:
             self.waiting += value
         elif isinstance(value, type) and is_users_kind(value):
             self._class(value)
-        if is_users_kind(kind) or kind is types.SimpleNamespace:
+        if is_users_kind(kind) or _is_of_the_library(kind):
             self._object(value)
 
     def _function(self, value: Any) -> None:
@@ -197,6 +198,14 @@ class _Search:
                 self.point = point_of(self.trace)
             remember(value, self.point)
         return value
+
+
+def _is_of_the_library(kind: type) -> bool:
+    """Whether a class is one of Python's library, as a queue's or a weak dictionary's."""
+    if kind is types.SimpleNamespace:
+        return True
+    home = kind.__module__.partition(".")[0]
+    return home != "builtins" and home in sys.stdlib_module_names
 
 
 def _computed(traced: Traced) -> Any:

@@ -24,10 +24,11 @@ from adjoint.base.arrays import is_numeric
 from adjoint.capture.bytecode.code import facts_of, reads_of
 from adjoint.capture.clones.reaching import is_users_class
 from adjoint.capture.clones.rebinding import Rebound, is_ours, is_users, is_users_module
-from adjoint.capture.facts.kinds import KINDS_OF_VALUE, Surveying
+from adjoint.capture.facts.kinds import KINDS_OF_VALUE, other
 from adjoint.capture.facts.places import Getter, Holder, Place, can_hold, is_data
 from adjoint.capture.facts.purity import is_pure_module
-from adjoint.capture.facts.writing import Absent, Check, TooManyFactsError, Writer
+from adjoint.capture.facts.surveying import Surveying, content_of
+from adjoint.capture.facts.writing import Check, TooManyFactsError, Writer
 from adjoint.capture.recording.script import GLOBAL
 
 _SHOWN_AS_TEXT: Final = frozenset({"__repr__", "__str__", "__format__"})
@@ -166,7 +167,7 @@ class Survey(Surveying):
         elif isinstance(value, type):
             self._class(value, expression, where)
         else:
-            self.other(value, expression, where, traced)
+            other(self, value, expression, where, traced)
 
     def place(
         self, value: Any, expression: str, where: str, container: Any, key: str | None
@@ -343,10 +344,14 @@ class Survey(Surveying):
             )
 
     def _imported(self, name: str) -> None:
-        module = sys.modules.get(name)
+        module: Any = sys.modules.get(name)
         if module is None:
             self.hinder(f"it imports {name}, which nobody has imported yet")
-        elif is_users_module(module) or is_pure_module(name):
+        elif (
+            not isinstance(module, types.ModuleType)  # what somebody has put in its place
+            or is_users_module(module)
+            or is_pure_module(name)
+        ):
             modules = self.writer.constant(sys.modules)
             self.visit(module, f"{modules}[{name!r}]", name)
 
@@ -481,14 +486,6 @@ def is_users_module_dict(inside: dict[str, Any]) -> bool:
     """Whether these are the names of a module of the user's."""
     module = sys.modules.get(inside.get("__name__", ""))
     return module is not None and vars(module) is inside and is_users_module(module)
-
-
-def content_of(cell: Any) -> Any:
-    """What a cell holds, or Absent."""
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return Absent
 
 
 def _name(function: Any) -> str:

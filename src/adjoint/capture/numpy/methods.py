@@ -30,7 +30,7 @@ from adjoint.capture.recording.applying import concrete
 from adjoint.capture.recording.recipes import has_recipes
 from adjoint.capture.recording.trace import inside
 from adjoint.capture.recording.traced import Traced, is_known
-from adjoint.capture.recording.valued import any_slot, beside, refuse, value_of, writing
+from adjoint.capture.recording.valued import any_slot, beside, refuse, refusing, value_of, writing
 from adjoint.capture.recording.views import depends_on_layout, overwrite
 
 
@@ -120,6 +120,15 @@ def _resize(self: Traced, *shape: Any, refcheck: bool = True) -> None:
     self.shape = wanted
 
 
+def _bytes(self: Traced, order: Any = "C") -> bytes:
+    """Bytes, of which the trace knows what they were made of: see `escape.unpacking`."""
+    with refusing():
+        made: bytes = concrete(self).tobytes(order)
+    if self._trace is not None:
+        self._trace.arrays[id(made)] = (made, self._slot)
+    return made
+
+
 def _set_item(self: Traced, *args: Any) -> None:
     raise BoundsError("itemset was removed from NumPy; write x[i] = value.")
 
@@ -128,7 +137,7 @@ METHODS: dict[str, Callable[..., Any]] = {}
 # Methods that write into their array.
 _WRITING = frozenset({"fill", "itemset", "partition", "put", "resize", "sort"})
 # Of Python's and NumPy's numbers and arrays: what they give is no number with a derivative.
-_QUESTIONS = frozenset({"as_integer_ratio", "bit_count", "bit_length", "hex", "tobytes"})
+_QUESTIONS = frozenset({"as_integer_ratio", "bit_count", "bit_length", "hex"})
 _LAYOUT = frozenset({"flags", "strides"})
 
 
@@ -155,6 +164,8 @@ def attribute(self: Traced, name: str) -> Any:
         return getattr(self._value, name)
     if name in _QUESTIONS:
         return getattr(concrete(self), name)
+    if name == "tobytes":
+        return partial(_bytes, self)
     refusal = UnsupportedFunctionError(
         f"The array method .{name} is not supported on a traced array yet."
     )

@@ -28,9 +28,9 @@ from adjoint.spaces.polynomials.bases import KINDS
 
 
 def _binary(
-    ufunc: Any, python: Callable[[Any, Any], Any]
+    ufunc: Any, python: Callable[[Any, Any], Any], mirror: str
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """An operator, and the same with the traced array on the right."""
+    """An operator, and its reflected form. mirror: the method that the right operand has for it."""
     op = UFUNCS[ufunc].bare
     divisor = asked_not_zero if ufunc in _DIVISIONS else None
 
@@ -40,7 +40,7 @@ def _binary(
     def slowly(self: Traced, other: Any) -> Any:
         if other is None or isinstance(other, (str, bytes)):
             return python(self._value, other)  # which no number equals
-        if _refuses(other):
+        if _refuses(other) or _overrides(type(other), mirror):
             return python(self, lifted(other)) if _is_numpys(other) else NotImplemented
         if ufunc is np.multiply and protocols.IS_SPARSE(other):
             return protocols.STAR(self, other)
@@ -92,9 +92,22 @@ def _is_python(value: Any) -> bool:
 
 def _refuses(other: Any) -> bool:
     """Whether the other operand handles operators with arrays itself (covectors, linear maps)."""
-    if type(other) is Traced or isinstance(other, (np.ndarray, float, int)):
+    if type(other) is Traced or isinstance(other, (np.ndarray, np.generic, float, int)):
         return False
-    return getattr(type(other), "__array_ufunc__", False) is None
+    kind = type(other)
+    if hasattr(kind, "__array_ufunc__"):
+        return kind.__array_ufunc__ is None
+    return getattr(kind, "__array_priority__", 0) > 0 and not protocols.IS_SPARSE(other)
+
+
+def _overrides(kind: type, mirror: str) -> bool:
+    """Whether a class of arrays has an operator of its own, which Python asks before the array.
+
+    NumPy's own classes, as masked arrays, are refused as a whole.
+    """
+    if not issubclass(kind, np.ndarray) or kind.__module__.partition(".")[0] == "numpy":
+        return False
+    return getattr(kind, mirror, None) is not getattr(np.ndarray, mirror, None)
 
 
 def _is_numpys(other: Any) -> bool:
@@ -154,19 +167,19 @@ _OPERATORS = {
     "rshift": np.right_shift,
 }
 for _name, _ufunc in _OPERATORS.items():
-    _forward, _reflected = _binary(_ufunc, getattr(operator, f"__{_name}__"))
+    _forward, _reflected = _binary(_ufunc, getattr(operator, f"__{_name}__"), f"__r{_name}__")
     setattr(Traced, f"__{_name}__", _forward)
     setattr(Traced, f"__r{_name}__", _reflected)
     setattr(Traced, f"__i{_name}__", _in_place(_name))
-for _name, _ufunc in {
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-    "eq": np.equal,
-    "ne": np.not_equal,
-}.items():
-    _forward, _ = _binary(_ufunc, getattr(operator, f"__{_name}__"))
+for _name, _mirror, _ufunc in (
+    ("lt", "gt", np.less),
+    ("le", "ge", np.less_equal),
+    ("gt", "lt", np.greater),
+    ("ge", "le", np.greater_equal),
+    ("eq", "eq", np.equal),
+    ("ne", "ne", np.not_equal),
+):
+    _forward, _ = _binary(_ufunc, getattr(operator, f"__{_name}__"), f"__{_mirror}__")
     setattr(Traced, f"__{_name}__", _forward)
 for _name, _one in {"neg": np.negative, "abs": np.absolute, "invert": np.invert}.items():
     setattr(Traced, f"__{_name}__", _unary(_one, getattr(operator, f"__{_name}__")))

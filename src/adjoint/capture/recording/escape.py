@@ -6,6 +6,7 @@ Printing is always right, and a conversion that would lose a derivative is an er
 from __future__ import annotations
 
 import dis
+import functools
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -18,7 +19,8 @@ from adjoint.capture.recording.applying import concrete, settle
 from adjoint.capture.recording.guards import TEXT
 from adjoint.capture.recording.script import script_under_way
 from adjoint.capture.recording.trace import Trace, captures, depth
-from adjoint.capture.recording.traced import Traced, is_known, unwrap
+from adjoint.capture.recording.traced import Traced, from_slot, is_known, unwrap
+from adjoint.capture.recording.valued import attempting, refuse
 from adjoint.primitives.declaration import NO_DERIVATIVE
 from adjoint.program import Operation
 
@@ -32,6 +34,9 @@ _ADVICE = {
     "code that capture does not enter, such as an installed package's, or by an assignment into an "
     "array made elsewhere. There, `import adjoint.numpy as np` makes arrays of traced numbers.)",
     "complex": "Write x.astype(complex) instead.",
+    "tobytes": "Bytes tell values apart, as the key of a dictionary does; numbers that are read "
+    "from them have no derivative. Keep the array itself, or write ad.stop_gradient(x).tobytes() "
+    "if the derivative is not wanted.",
     "pickle": "What is pickled and loaded again has no derivative. Keep the array itself, or write "
     "ad.stop_gradient(x) if the derivative is not wanted.",
     "np.asarray": "An array was handed to code that capture does not enter. Write that part in "
@@ -58,10 +63,24 @@ def escape(value: Traced, what: str) -> Any:
             f"{what}() was called on a traced {value.type}, which would silently drop its "
             f"derivative. {_caller()}{_ADVICE[what]}"
         )
-        for trace in captures():
-            trace.refusal = trace.refusal or refusal
+        refuse(refusal)
         raise refusal
     return concrete(value)
+
+
+def unpacking(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that reads numbers from bytes, which may be those of a traced array."""
+
+    @functools.wraps(function)
+    def read(*args: Any, **kwargs: Any) -> Any:
+        for value in (*args, *kwargs.values()):
+            for trace in captures() if type(value) is bytes else ():
+                made, slot = trace.arrays.get(id(value), (None, -1))
+                if made is value:
+                    escape(from_slot(trace, slot), "tobytes")
+        return function(*args, **kwargs)
+
+    return read
 
 
 def _caller() -> str:
@@ -116,14 +135,37 @@ def _active(trace: Trace, slot: int) -> bool:
 
 
 def show(value: Traced, form: Callable[[Any], str]) -> str:
-    """A value as text: what NumPy would show, or its type where it stands for many values."""
+    """A value as text: what NumPy would show.
+
+    Where it stands for many values, `print` shows its type, as do a debugger and a log; text that
+    the user's code goes on with would be wrong for most of them.
+    """
     script = script_under_way()
     if script is not None and script.rehearses:
         return protocols.UNSEEN()
     try:
-        return form(concrete(value, TEXT))
-    except ValueNeededError:
-        return f"<traced {value.type}>"
+        with attempting():
+            return form(concrete(value, TEXT))
+    except ValueNeededError as error:
+        file = sys._getframe(2).f_code.co_filename
+        if getattr(_printing, "now", False) or not protocols.IS_USERS_FILE(file):
+            return f"<traced {value.type}>"
+        refusal = ValueNeededError(f"{error} print(x) shows its type.")
+        refuse(refusal)
+        raise refusal from None
+
+
+def printed(*args: Any, **kwargs: Any) -> None:
+    """`print`, which shows the type of what stands for many values."""
+    before = getattr(_printing, "now", False)
+    _printing.now = True
+    try:
+        print(*args, **kwargs)
+    finally:
+        _printing.now = before
+
+
+_printing = threading.local()
 
 
 # --- rules of custom primitives -------------------------------------------------------------------

@@ -41,8 +41,8 @@ class _Speaker:
     def write(self, text: str) -> None:
         """Warn at the user's line, unless that has been said."""
         message = text.removeprefix(_PREFIX).rstrip("\n")
-        if message in self.known:
-            return
+        if message in self.known or _kind(message) in map(_kind, self.known):
+            return  # a square root may be computed for a power, and is named so
         self.said.add(message)
         frame: Any = sys._getframe(1)
         while frame.f_back is not None and frame.f_code.co_filename.startswith((_PACKAGE, _NUMPY)):
@@ -56,6 +56,11 @@ class _Speaker:
             names.get("__name__") or "<unknown>",
             names.setdefault("__warningregistry__", {}),
         )
+
+
+def _kind(message: str) -> str:
+    """What happened, whatever the ufunc."""
+    return message.partition(" encountered in ")[0]
 
 
 def as_set() -> dict[str, str]:

@@ -8,6 +8,7 @@ recorded by its type alone: its value is an input of the program.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,12 +21,9 @@ from adjoint.base.errors import DTypeError, ValueNeededError
 from adjoint.capture.recording import protocols
 from adjoint.capture.recording.guards import TEXT, WHOLE, Guard, guard_of
 from adjoint.capture.recording.places import literal_places, user_frame, user_line
-from adjoint.program import Builder, Literal, Operation, Program
+from adjoint.program import Literal, Operation
 
 _SMALL: Final = 1 << 15  # bytes up to which arrays are compared by way of a copy
-# Records from which equal ones are merged before anything is derived: what a recursion computes
-# again and again would be derived as often.
-_LONG: Final = 200_000
 _EFFECTS: Final = 16  # as many are kept of a capture
 _SCALARS: Final = {
     float: array_type((), np.dtype(float), True),
@@ -33,7 +31,7 @@ _SCALARS: Final = {
     complex: array_type((), np.dtype(complex), True),
     bool: array_type((), np.dtype(bool)),
 }
-_PACKAGE: Final = __file__.rpartition("capture")[0]
+_ROOM: Final = __file__.rpartition("trace")[0]
 _state = threading.local()
 
 
@@ -343,54 +341,31 @@ class Trace:
                 continue
             owner = self.owners[current]
             if owner < 0:
-                raise ValueNeededError(
-                    "The value of an array was asked for (by `if`, `while`, int(), float() or an "
-                    f"index) where it {self.meaning}"
-                )
+                raise _unanswered(self.meaning)
             if owner not in needed:
                 needed.add(owner)
                 stack.extend(self.records[owner][1:])
         return sorted(needed)
 
-    # --- programs
-    # ----------------------------------------------------------------------------------
-
-    def program(self, outputs: Sequence[int]) -> Program:
-        """The program: inputs, then constants, in the order in which they were lifted."""
-        builder = Builder()
-        names: list[Any] = [builder.input(type_) for type_ in self.types[: self.input_count]]
-        constants = [
-            builder.input(record[0]) for record in self.records if isinstance(record[0], ArrayType)
-        ]
-        waiting = iter(constants)
-        repeats = len(self.records) > _LONG
-        known: dict[Any, Any] = {}
-        literals: dict[Any, Literal] = {}
-        for number, record in enumerate(self.records):
-            head = record[0]
-            if number in self.failed:
-                types = [self.types[slot] for slot in record[1:]]
-                names.extend([None] * len(head.infer(tuple(types))))
-            elif isinstance(head, Operation):
-                operands = [names[slot] for slot in record[1:]]
-                quiet = number in self.quiet
-                key = (head, quiet, *operands) if repeats else number
-                results = known.get(key)
-                if results is None:
-                    builder.origin, builder.derived = number, quiet
-                    results = builder.emit(head, operands)
-                    if repeats:
-                        known[key] = results
-                names.extend(results)
-            else:
-                literal = head.literal if isinstance(head, Written) else None
-                names.append(literals.setdefault(head, literal) if literal else next(waiting))
-        return builder.build([names[slot] for slot in outputs])
-
 
 def _same_number(one: Any, other: Any) -> bool:
     """Whether two numbers of one of Python's types are the same, NaN and signs of zeros too."""
     return one is other or (one == other != 0 and type(one) is float) or repr(one) == repr(other)
+
+
+def _unanswered(meaning: str) -> ValueNeededError:
+    """The error for a question without an answer: a refusal, where the user's code has asked."""
+    error = ValueNeededError(
+        "The value of an array was asked for (by `if`, `while`, int(), float() or an index) where "
+        f"it {meaning}"
+    )
+    frame: Any = sys._getframe(1)
+    while frame.f_code.co_filename.startswith(_ROOM):
+        frame = frame.f_back
+    if protocols.IS_USERS_FILE(frame.f_code.co_filename):
+        for trace in captures():
+            trace.refusal = trace.refusal or error
+    return error
 
 
 def _check_numeric(value: Any) -> None:

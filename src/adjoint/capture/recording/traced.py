@@ -168,6 +168,8 @@ class Traced:
         protocols.SET(self, index, value)
 
     def __contains__(self, value: Any) -> bool:
+        if self._value is not None and type(self._value) is not np.ndarray:
+            return value in self._value  # which raises: no number contains anything
         return bool((self == value).any())
 
     def __getattr__(self, name: str) -> Any:

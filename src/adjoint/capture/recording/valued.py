@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from adjoint.base.errors import AdjointError, UnsupportedFunctionError
+from adjoint.base.errors import AdjointError, UnsupportedFunctionError, ValueNeededError
 from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import apply_one
 from adjoint.capture.recording.recipes import RECIPES, followed
@@ -101,8 +101,10 @@ def beside(theirs: Function, ours: Function, args: Sequence[Any], kwargs: dict[s
             return ours(*args, **kwargs)
     try:
         expected = theirs(*values, **named)
-    except Exception:
+    except Exception as error:
         note_effect(AFTER_ERROR)
+        if stack and stack[-1].witness and _decided_by_values(theirs, error):
+            refuse(ValueNeededError(f"{type(error).__name__} was {_IN_ONE}"))
         raise
     if len(stack) != 1:
         with refusing():
@@ -126,6 +128,19 @@ def beside(theirs: Function, ours: Function, args: Sequence[Any], kwargs: dict[s
     finally:
         trace.inside = False
         trace.calls.pop()
+
+
+_IN_ONE: Final = (
+    "raised, and caught, in a function that runs for a whole batch (inside vmap), where each "
+    "example may fail or not. Choose with np.where, or with ad.cond."
+)
+
+
+def _decided_by_values(theirs: Function, error: Exception) -> bool:
+    """Whether an error comes of the values of one example, and not of shapes and types."""
+    if isinstance(error, (ArithmeticError, np.linalg.LinAlgError)):
+        return True
+    return isinstance(error, ValueError) and theirs.__module__ in ("math", "cmath")
 
 
 _ATOMS: Final = frozenset({float, int, bool, str, type(None), np.ndarray, np.float64})

@@ -98,6 +98,17 @@ def as_cell(value: Any) -> Any:
     return value
 
 
+def cell_of(value: Any) -> Any:
+    """A number or scalar as an array of no axes."""
+    if type(value) is not Traced:
+        return None if value is None else np.asarray(value)
+    if is_known(value):
+        return from_array(np.asarray(value._value))
+    made = twin(value)
+    made._value = None if value._value is None else np.asarray(value._value)
+    return as_cell(made)
+
+
 def read_only(base: Traced, value: Traced) -> Traced:
     """How a view changes its base that NumPy does not let anyone write into."""
     raise ValueError("assignment destination is read-only")
@@ -312,11 +323,10 @@ def real_part(x: Any, imaginary: bool) -> Any:
         return x
     if x.type.weak:  # a Python number: so is its part, of which there is no view
         if x.dtype.kind != "c":
-            number: Any = x
-            return number * 0
+            return x.dtype.type(0).item()
         return apply_one(PYTHON_NUMBER.bare, apply_one((IMAG if imaginary else REAL).bare, x))
     if x.dtype.kind != "c":
-        return from_array(np.zeros(x.shape, x.dtype)) if x.ndim else np.multiply(x, 0)
+        return from_array(np.zeros(x.shape, x.dtype)) if x.ndim else x.dtype.type(0)
     values = np.imag if imaginary else np.real
     forward = _plain((IMAG if imaginary else REAL).bare, values)
 

@@ -20,6 +20,7 @@ from adjoint.capture.numpy.table import (
     stored,
 )
 from adjoint.capture.recording.applying import asked, concrete
+from adjoint.capture.recording.trace import note_effect
 from adjoint.capture.recording.traced import Traced, from_array, is_known, unwrap
 from adjoint.capture.recording.views import as_cell, copy_of, maybe_alias, overwrite
 from adjoint.primitives.conversion import CAST
@@ -380,6 +381,8 @@ def astype(
             f"Cannot cast array data from {a.dtype!r} to {dtype!r} according to the rule "
             f"{casting!r}"
         )
+    if a.dtype.kind == "c" and dtype.kind in "biuf":
+        note_effect("NumPy warns that it discards the imaginary part")
     return a if dtype == a.dtype and not copy else perform(CAST, a, dtype=dtype)
 
 

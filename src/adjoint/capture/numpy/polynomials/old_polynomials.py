@@ -14,7 +14,9 @@ from adjoint.capture.numpy.shaping.arranging import diag
 from adjoint.capture.numpy.shaping.shape import concatenate
 from adjoint.capture.numpy.table import as_array, implements, strong
 from adjoint.capture.recording.applying import concrete
+from adjoint.capture.recording.trace import note_effect
 from adjoint.capture.recording.traced import Traced
+from adjoint.capture.recording.valued import value_of
 
 _POLYNOMIAL = np.poly1d
 
@@ -196,6 +198,8 @@ def polyfit(
     powers = powers / scale
     found, residuals, rank, singular = np.linalg.lstsq(powers, targets, rcond)
     found = (found.T / scale).T
+    if (value_of(rank) if type(rank) is Traced else rank) != order:
+        note_effect("NumPy warns of a fit that may be poorly conditioned")
     if full:
         return found, residuals, rank, singular, rcond
     if not cov:

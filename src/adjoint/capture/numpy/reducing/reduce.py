@@ -21,6 +21,7 @@ from adjoint.capture.numpy.table import (
     stored,
 )
 from adjoint.capture.recording.applying import apply_one
+from adjoint.capture.recording.trace import note_effect
 from adjoint.capture.recording.traced import Traced
 from adjoint.primitives.comparison import ALL, ANY, ARGMAX, ARGMIN
 from adjoint.primitives.reductions import CUMULATIVE_SUM, MAX, MIN
@@ -195,7 +196,10 @@ def mean(
     if dtype is None and a.dtype.kind in "biu":
         dtype = np.dtype(float)
     total = sum_(a, axis, dtype, None, keepdims, where=where)
-    result = total / _count(a, axis, where, keepdims)
+    count = _count(a, axis, where, keepdims)
+    if type(count) is int and not count:
+        note_effect("NumPy warns of the mean of nothing")
+    result = total / count
     result = result if result.dtype == total.dtype else result.astype(total.dtype)
     return stored("numpy.mean", result, out)
 
@@ -220,6 +224,8 @@ def _variance(
     total = sum_(squares, axis, dtype, None, keepdims, where=where)
     count = _count(a, axis, where, keepdims)
     if type(count) is int:
+        if count <= ddof:
+            note_effect("NumPy warns of a variance with too few degrees of freedom")
         result = total / max(count - ddof, 0)
     else:
         result = total / np.maximum(count - ddof, 0)

@@ -27,6 +27,7 @@ from adjoint.capture.numpy.table import (
     perform,
     stored,
 )
+from adjoint.capture.recording.trace import current
 from adjoint.capture.recording.traced import Traced, is_known, unwrap
 from adjoint.primitives.sorting import ARGPARTITION, SEARCHSORTED, WARN_WHERE_ZERO
 
@@ -136,6 +137,9 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
 
 def counted(count: Any, text: str, fatal: bool = False) -> Any:
     """Counts, with NumPy's warning, or its error, where one of them is zero."""
+    trace = current()
+    if trace is not None and trace.valued:
+        trace.said.add(text)  # or need not be, as NumPy knows, which has run beside
     return perform(WARN_WHERE_ZERO, count, text=text, fatal=fatal)
 
 

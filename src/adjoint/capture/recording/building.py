@@ -1,0 +1,57 @@
+"""From a trace to a program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from adjoint.base.arrays import ArrayType
+from adjoint.capture.recording.trace import Trace, Written
+from adjoint.program import Builder, Literal, Operation, Program
+
+# Records from which equal ones are merged before anything is derived: what a recursion computes
+# again and again would be derived as often.
+_LONG: Final = 200_000
+
+
+def program_of(trace: Trace, outputs: Sequence[int]) -> Program:
+    """The program: inputs, then constants, in the order in which they were lifted."""
+    builder = Builder()
+    names: list[Any] = [builder.input(type_) for type_ in trace.types[: trace.input_count]]
+    constants = [
+        builder.input(record[0]) for record in trace.records if isinstance(record[0], ArrayType)
+    ]
+    waiting = iter(constants)
+    repeats = len(trace.records) > _LONG
+    known: dict[Any, Any] = {}
+    literals: dict[Any, Literal] = {}
+    for number, record in enumerate(trace.records):
+        head = record[0]
+        if number in trace.failed:
+            types = [trace.types[slot] for slot in record[1:]]
+            names.extend([None] * len(head.infer(tuple(types))))
+        elif isinstance(head, Operation):
+            operands = [names[slot] for slot in record[1:]]
+            # Python's own numbers raise errors, or warn of nothing.
+            quiet = number in trace.quiet or _is_pythons(trace, number, len(names))
+            key = (head, quiet, *operands) if repeats else number
+            results = known.get(key)
+            if results is None:
+                builder.origin, builder.derived = number, quiet
+                results = builder.emit(head, operands)
+                if repeats:
+                    known[key] = results
+            names.extend(results)
+        else:
+            literal = head.literal if isinstance(head, Written) else None
+            names.append(literals.setdefault(head, literal) if literal else next(waiting))
+    return builder.build([names[slot] for slot in outputs])
+
+
+def _is_pythons(trace: Trace, number: int, slot: int) -> bool:
+    """Whether a record is arithmetic of Python's own numbers: the result becomes one."""
+    types, records = trace.types, trace.records
+    if number + 1 == len(records) or not all([types[n].weak for n in records[number][1:]]):
+        return False
+    head, *others = records[number + 1]
+    return others == [slot] and types[slot + 1].weak and isinstance(head, Operation)
