@@ -60,7 +60,7 @@ def capture_call(
         script=script,
     )
     hindrances = [] if survey is None else _hindrances(survey, captured, call)
-    if script is not None and not _explains(script, before):
+    if script is not None and not hindrances and not _explains(script, before):
         hindrances.append(Hindrance("it draws random numbers in a way that is not seen"))
     kept = survey is not None and not hindrances
     path = _path(captured, kept)
