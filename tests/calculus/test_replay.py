@@ -361,3 +361,20 @@ def test_threads() -> None:
     for thread in threads:
         thread.join()
     assert not faults
+
+
+def test_closeness_is_a_question_of_truth() -> None:
+    def solved(x: Any) -> Any:
+        y = np.ones(3)
+        for _ in range(50):
+            before, y = y, 0.5 * np.cos(y) + x
+            if np.allclose(before, y, atol=1e-6) or np.array_equal(before, y):
+                break
+        return np.sum(y)
+
+    counted, calls = counting(solved)
+    way = ad.jit(ad.value_and_grad(counted))
+    for number in range(8):
+        x = X * (1 + number * 1e-9)
+        assert np.isclose(way(x)[0], solved(x), rtol=1e-12)
+    assert len(calls) == 1

@@ -15,6 +15,7 @@ from tests.counting import counting
 
 DATA = np.ones(3)
 RATE = 1.0
+TABLE = np.arange(6.0).reshape(2, 3)
 
 
 @pytest.fixture(autouse=True)
@@ -159,3 +160,32 @@ def test_the_places_hold_what_they_held() -> None:
         ad.grad(model.loss)(X)
         assert model.batch is batch
         assert type(model.rate) is float
+
+
+def test_an_array_that_is_not_written_into_is_no_hindrance() -> None:
+    def function(x: Any) -> Any:
+        scores = TABLE @ x
+        scores -= scores.max()  # which might have been the table
+        return np.sum(np.exp(scores))
+
+    table = id(TABLE)
+    gradient = ad.grad(function)
+    for _ in range(6):
+        gradient(X)
+    assert ad.explain(gradient, X).replayed
+    assert id(TABLE) == table
+
+
+def test_classes_of_code_that_was_run_without_being_imported() -> None:
+    names: dict[str, Any] = {"__name__": "code_that_was_run", "np": np}
+    text = """
+class Sum:
+    def __init__(self, x):
+        self.total = np.sum(x**2)
+
+def function(x):
+    return Sum(x).total
+"""
+    exec(compile(text, "code_that_was_run.py", "exec"), names)
+    found = ad.explain(ad.grad(names["function"]), X)
+    assert found.replayed, found.reasons

@@ -170,6 +170,17 @@ def test_an_error_comes_after_what_is_printed_before_it() -> None:
         assert len(text) == (2 if factor == 0.0 else 3)
 
 
+def test_what_is_printed_elsewhere_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    def function(x: Any) -> Any:
+        with contextlib.redirect_stdout(None):
+            print("nowhere", x)
+        return np.sum(x)
+
+    for _ in range(6):
+        ad.grad(function)(X)
+    assert not capsys.readouterr().out
+
+
 def test_a_file_is_written_at_each_call() -> None:
     file = io.StringIO()
 

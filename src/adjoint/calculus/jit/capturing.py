@@ -52,7 +52,7 @@ def observed(again: Callable[..., Captured], call: Call, survey: Survey) -> Obse
     before = states_now((each, None) for each in survey.generators)
     made = again(guarded=True, script=script)
     found = hindrances_of(survey, made, call)
-    if not _explains(script, before):
+    if not found and not _explains(script, before):
         found.append(Hindrance("it draws random numbers in a way that is not seen"))
     return Observed(made, script, found)
 

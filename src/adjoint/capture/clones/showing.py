@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import re
 import string
+import sys
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -141,7 +142,8 @@ def _print(*args: Any, **kwargs: Any) -> None:
             script.prints = True
         printed(*args, **kwargs)
         return
-    if kwargs.get("file") is not None or not kwargs.keys() <= {"sep", "end", "file", "flush"}:
+    elsewhere = kwargs.get("file") is not None or sys.stdout is not script.file
+    if elsewhere or not kwargs.keys() <= {"sep", "end", "file", "flush"}:
         raise UnseenError("it prints into a file")
     sep, end = (kwargs.get(name) for name in ("sep", "end"))
     separator = " " if sep is None else sep

@@ -252,9 +252,9 @@ def _note_question(trace: Trace, slot: int, frame: Any) -> None:
     trace.questions[slot] = (frame.f_code, frame.f_lasti)
 
 
-def asked(value: Any) -> Any:
+def asked(value: Any, kind: str = WHOLE) -> Any:
     """The concrete value for a question of the user's, put by a function of NumPy's."""
-    answer = concrete(value)
+    answer = concrete(value, kind)
     if type(value) is Traced and value._trace is not None:
         frame = sys._getframe(1)
         while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 import random
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -100,13 +101,15 @@ class Script:
     """What one capture draws and prints.
 
     rehearses: whether draws are traced. steps: the draws. places: which constants of the trace they
-    give, in order. prints: whether a value was shown, or something printed. printed: what.
-    unlogged: levels of loggers that something was logged at in vain. before: the generators that
-    were there before the call, each with its state at its first draw.
+    give, in order. prints: whether a value was shown, or something printed. printed: what. file:
+    what was printed to when it began. unlogged: levels of loggers that something was logged at in
+    vain. before: the generators that were there before the call, each with its state at its first
+    draw.
     """
 
     def __init__(self, rehearses: bool) -> None:
         self.rehearses = rehearses
+        self.file = sys.stdout
         self.steps: list[Step] = []
         self.places: list[int] = []
         self.prints = False

@@ -59,7 +59,7 @@ class Text:
             if type(each) is Text:
                 self.pieces += each.pieces
             elif isinstance(each, (str, Shown)):
-                self.pieces.append(each)
+                self.pieces.append(str(each) if isinstance(each, str) else each)
             else:
                 _refuse()
 
