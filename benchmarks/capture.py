@@ -158,7 +158,11 @@ def _steps() -> Table:
 
 def _fixed() -> dict[str, tuple[float, float]]:
     """The seconds of a whole call with next to nothing in it, and those of NumPy alone."""
-    x, function = np.array([0.3, 0.7]), lambda x: x.sum()
+    x = np.array([0.3, 0.7])
+
+    def function(x: Any) -> Any:
+        return x.sum()
+
     slope = ad.grad(function)
     with ad.config(replay=False):
         times = medians(
