@@ -33,7 +33,6 @@ _SCALARS: Final = {
     complex: array_type((), np.dtype(complex), True),
     bool: array_type((), np.dtype(bool)),
 }
-_PACKAGE: Final = __file__.rpartition("capture")[0]
 _state = threading.local()
 
 
