@@ -55,6 +55,31 @@ def filling(x: Any, count: int) -> Any:
     return y
 
 
+def repeating(x: Any, count: int, step: Callable[[Any, Any, Any], Any]) -> Any:
+    """So often the same step, of a vector, a matrix and a mask."""
+    A, mask = np.outer(x, x), x > 0.5
+    for _ in range(count):
+        step(x, A, mask)
+    return x.sum()
+
+
+# What is done with a vector, a matrix and a mask, each many times.
+FUNCTIONS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "np.sin(x)": lambda x, A, mask: np.sin(x),
+    "2.0 * x": lambda x, A, mask: 2.0 * x,
+    "x[1:]": lambda x, A, mask: x[1:],
+    "A.T": lambda x, A, mask: A.T,
+    "A.reshape(-1)": lambda x, A, mask: A.reshape(-1),
+    "A @ x": lambda x, A, mask: A @ x,
+    "np.sum(x)": lambda x, A, mask: np.sum(x),
+    "np.mean(A, axis=0)": lambda x, A, mask: np.mean(A, axis=0),
+    "np.linalg.norm(x)": lambda x, A, mask: np.linalg.norm(x),
+    "np.where(mask, x, 0.0)": lambda x, A, mask: np.where(mask, x, 0.0),
+    "np.concatenate([x, x])": lambda x, A, mask: np.concatenate([x, x]),
+    "np.var(A, axis=0)": lambda x, A, mask: np.var(A, axis=0),
+}
+
+
 def collecting(x: Any, count: int, times: int) -> Any:
     """So many arrays of so many numbers."""
     numbers = [x[k % 2] for k in range(count)]
@@ -110,6 +135,12 @@ def _steps() -> Table:
             partial(asking, count=count, questions=0),
             QUESTIONS,
         )
+    for text, step in FUNCTIONS.items():
+        steps[text] = (
+            partial(repeating, count=QUESTIONS, step=step),
+            partial(repeating, count=0, step=step),
+            QUESTIONS,
+        )
     for length in LENGTHS:
         steps[f"np.array of {length} numbers, each"] = (
             partial(collecting, count=length, times=1 + ARRAYS),
@@ -120,7 +151,30 @@ def _steps() -> Table:
     for name, (often, seldom, number) in steps.items():
         captured, alone = _difference(often, seldom, number)
         table.rows.append([name, *map(duration, (captured, alone, max(captured - alone, 0.0)))])
+    for name, (captured, alone) in _fixed().items():
+        table.rows.append([name, *map(duration, (captured, alone, max(captured - alone, 0.0)))])
     return table
+
+
+def _fixed() -> dict[str, tuple[float, float]]:
+    """The seconds of a whole call with next to nothing in it, and those of NumPy alone."""
+    x = np.array([0.3, 0.7])
+
+    def function(x: Any) -> Any:
+        return x.sum()
+
+    slope = ad.grad(function)
+    with ad.config(replay=False):
+        times = medians(
+            {
+                "a capture of x.sum()": lambda: capture_whole(function, (x,), {}),
+                "a gradient of x.sum(), captured at each call": lambda: slope(x),
+                "alone": lambda: function(x),
+            },
+            seconds=1.5,
+        )
+    alone = times.pop("alone")
+    return {name: (captured, alone) for name, captured in times.items()}
 
 
 def _difference(

@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, type_of
+from adjoint.capture.recording import protocols
 from adjoint.capture.recording.places import user_line
 from adjoint.capture.recording.trace import Trace, alone
 from adjoint.capture.recording.traced import Traced, from_slot, synchronise
@@ -28,8 +29,8 @@ class Recipe(NamedTuple):
 
     constants: numbers and arrays that are lifted first: with the place of each among the plain
     arguments, or -1. records: operations with their operands, numbered as inputs, constants and
-    results in turn. types: of all results. result: the number of the one that is returned, or a
-    list or tuple of such, made by `kind`.
+    results in turn, and how many results each has. types: of all results. result: the numbers of
+    those that are returned. kind: what makes one of several; None where it is one alone.
     """
 
     constants: tuple[tuple[int, Any], ...]
@@ -69,7 +70,8 @@ def followed(
     kept = RECIPES[ours]
     found = kept.get(key, _ABSENT)
     if found is _ABSENT:
-        if len(kept) >= _MOST:
+        stale = protocols.STALE
+        if len(kept) >= _MOST or (stale and any(id(each) in stale for each in plain)):
             return None
         types = [trace.types[x] if type(x) is int else type_of(x) for x in slots]
         found = kept[key] = _written(ours, types, args, kwargs, plain)
