@@ -1,5 +1,6 @@
 """Floor 4: capture, from a plain NumPy function to a program."""
 
+from adjoint.capture import joints
 from adjoint.capture.capture import Captured, capture, traced_type, with_cells
 from adjoint.capture.clones import interception
 from adjoint.capture.numpy import array_api, methods, operators, ufunc_methods, ufuncs
@@ -46,6 +47,7 @@ __all__ = [
     "hush",
     "interception",
     "is_known",
+    "joints",
     "linalg_decompositions",
     "linalg_norms",
     "linalg_products",

@@ -38,7 +38,6 @@ from adjoint.capture.clones.reaching import (
 from adjoint.capture.clones.rebinding import file_of, is_users_file
 from adjoint.capture.clones.showing import JOINED, PERCENT, Formatted
 from adjoint.capture.facts.purity import effect_of
-from adjoint.capture.recording import protocols
 
 _KNOWN = (3, 11) <= sys.version_info[:2] <= (3, 13)
 _NULL_LAST = sys.version_info >= (3, 13)  # PUSH_NULL comes after what is called
@@ -353,6 +352,3 @@ def _is_plain_member(value: Any) -> bool:
 
 
 _BUILTINS = vars(builtins)
-
-
-protocols.REWRITTEN = rewritten

@@ -20,7 +20,7 @@ from adjoint.base.errors import ValueNeededError
 from adjoint.capture.clones.classes import BUILTINS, Same
 from adjoint.capture.clones.reaching import entered, is_reached, is_users_class, is_users_kind
 from adjoint.capture.clones.rebinding import clone
-from adjoint.capture.recording import protocols
+from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.script import script_under_way
 from adjoint.capture.recording.trace import is_guarded
 from adjoint.capture.recording.traced import Traced, from_array, is_known
@@ -219,7 +219,7 @@ class _Item:
     def __matmul__(self, operands: tuple[Any, Any]) -> Any:
         owner, key = operands
         if type(owner) is Traced:
-            return protocols.GET(owner, key)
+            return hooks.get(owner, key)
         if is_users_kind(type(owner)):
             method = special(owner, "__getitem__")
             if method is not None:

@@ -32,7 +32,7 @@ from adjoint.capture.clones.standing import Stand
 from adjoint.capture.facts.purity import IMPURE_BUILTINS, builtin_effect, effect_of
 from adjoint.capture.numpy.making.mapping import Vectorize
 from adjoint.capture.numpy.polynomials.series import lifted
-from adjoint.capture.recording import protocols
+from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.trace import note_effect
 from adjoint.capture.recording.traced import Traced
 from adjoint.spaces.polynomials.bases import KINDS
@@ -254,7 +254,6 @@ def _is_users_object(value: Any) -> bool:
 
 
 _CACHED = type(functools.lru_cache(lambda: None))
-protocols.REBIND = rebind
 # What a name may be bound to that is called, or looked into, without a question.
 FOREIGN = frozenset(
     {
@@ -319,7 +318,6 @@ def is_users_file(path: str) -> bool:
 
 
 _PACKAGE = __file__.rpartition("capture")[0]
-protocols.IS_USERS_FILE = is_users_file
 
 
 def _globals_of(original: dict[str, Any]) -> Rebound:
@@ -373,7 +371,7 @@ def _code_of(function: types.FunctionType) -> types.CodeType:
     if known is None:
         if len(_codes) >= _CLONES_LIMIT:
             _codes.clear()
-        known = _codes[id(code)] = (code, protocols.REWRITTEN(code, function.__globals__))
+        known = _codes[id(code)] = (code, hooks.rewritten(code, function.__globals__))
     return known[1]
 
 

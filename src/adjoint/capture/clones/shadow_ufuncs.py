@@ -6,7 +6,7 @@ from typing import Any
 
 from adjoint.capture.numpy.table import any_traced, as_operand
 from adjoint.capture.numpy.ufuncs import COMPOSED
-from adjoint.capture.recording import protocols
+from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.quick import one, two
 from adjoint.capture.recording.trace import current
 from adjoint.capture.recording.traced import Traced, wrap
@@ -36,7 +36,7 @@ class ShadowUfunc:
             return
 
         def slowly(*operands: Any) -> Any:
-            return protocols.UFUNC(original, "__call__", operands, {})
+            return hooks.ufunc(original, "__call__", operands, {})
 
         if original.nin == 1:
             self._one = one(primitive.bare, original, slowly)
@@ -60,7 +60,7 @@ class ShadowUfunc:
             count = self.__wrapped__.nin
             if len(args) > count:
                 kwargs["out"] = tuple(args[count:])
-            return protocols.UFUNC(self.__wrapped__, "__call__", args[:count], kwargs)
+            return hooks.ufunc(self.__wrapped__, "__call__", args[:count], kwargs)
         result = self.__wrapped__(*args, **kwargs)
         return wrap(result) if current() is not None else result
 
@@ -73,7 +73,7 @@ class ShadowUfunc:
             first = 2 if name == "at" else 0  # an index is no array
             args = (*args[:first], *_arrays(args[first:]))
             if any_traced(kwargs.values()):  # to which NumPy does not look
-                return protocols.UFUNC(self.__wrapped__, name, args, kwargs)
+                return hooks.ufunc(self.__wrapped__, name, args, kwargs)
             return found(*args, **kwargs)
 
         return method

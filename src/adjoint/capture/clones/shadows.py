@@ -33,9 +33,9 @@ from adjoint.capture.numpy.making import values as numpy_values
 from adjoint.capture.numpy.polynomials.series import SERIES
 from adjoint.capture.numpy.table import any_traced, call, call_traced, unwrap_all
 from adjoint.capture.numpy.ufuncs import COMPOSED
-from adjoint.capture.recording import protocols
 from adjoint.capture.recording.escape import unpacking
 from adjoint.capture.recording.floating_point import as_set
+from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.recipes import has_recipes
 from adjoint.capture.recording.trace import current, note_effect
 from adjoint.capture.recording.traced import Traced, from_array
@@ -241,7 +241,7 @@ class ShadowModule(types.ModuleType):
         drawn = drawing(value)
         if drawn is not None:
             return drawn
-        found = protocols.REBIND(value)
+        found = hooks.rebind(value)
         effect = None if is_random_module(value) else member_effect(original.__name__, name)
         if effect is not None:
             note_effect(effect)

@@ -22,9 +22,9 @@ from adjoint.base.errors import DroppedDerivativeError, StaleValueWarning
 from adjoint.capture.bytecode.code import reads_of
 from adjoint.capture.clones.reaching import is_users_kind
 from adjoint.capture.clones.rebinding import Rebound, is_users, is_users_module
-from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import peek
 from adjoint.capture.recording.escape import carries_derivative
+from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.places import user_line
 from adjoint.capture.recording.trace import Trace, outermost
 from adjoint.capture.recording.traced import Traced, is_cell, unwrap
@@ -235,7 +235,7 @@ def _is_input(traced: Traced) -> bool:
 
 def remember(value: Any, point: tuple[int, ...]) -> None:
     """Keep in mind that a value was derived from the arguments of a call, which are `point`."""
-    stale = protocols.STALE
+    stale = hooks.stale
     if len(stale) >= _REMEMBERED:
         stale.clear()
     key = id(value)
@@ -256,7 +256,7 @@ def point_of(trace: Trace) -> tuple[int, ...]:
 def warn_of_stale(value: Any) -> None:
     """Say that a value which an earlier call derived from its arguments is used as a constant."""
     trace = outermost()
-    kept, point = protocols.STALE.get(id(value), (None, ()))
+    kept, point = hooks.stale.get(id(value), (None, ()))
     kept = kept() if isinstance(kept, weakref.ref) else kept
     if kept is not value or trace is None:
         return
@@ -274,6 +274,3 @@ def warn_of_stale(value: Any) -> None:
         StaleValueWarning,
         stacklevel=2,
     )
-
-
-protocols.WARN_OF_STALE = warn_of_stale

@@ -13,8 +13,8 @@ import numpy as np
 
 from adjoint.capture.clones.shadows import shadow_of
 from adjoint.capture.numpy.table import implements
-from adjoint.capture.recording import protocols
 from adjoint.capture.recording.escape import escape
+from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.traced import Traced
 
 NUMPY: Final = shadow_of(np)
@@ -58,7 +58,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> Any:
     return x.copy() if copy else x[...]  # no other library takes part: a view
 
 
-protocols.METHODS.update(
+hooks.methods.update(
     {
         "__array_namespace__": _namespace,
         "__dlpack__": _dlpack,

@@ -25,8 +25,8 @@ from adjoint.capture.numpy.reducing import sorting as numpy_sorting
 from adjoint.capture.numpy.shaping import arranging as numpy_arranging
 from adjoint.capture.numpy.shaping import shape as numpy_shape
 from adjoint.capture.numpy.table import place_of_out
-from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import concrete
+from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.recipes import has_recipes
 from adjoint.capture.recording.trace import inside
 from adjoint.capture.recording.traced import Traced, is_known
@@ -143,7 +143,7 @@ _LAYOUT = frozenset({"flags", "strides"})
 
 def attribute(self: Traced, name: str) -> Any:
     """What `x.name` is, where it is not an attribute that the class itself has."""
-    foreign = protocols.METHODS.get(name)
+    foreign = hooks.methods.get(name)
     if foreign is not None:
         return foreign(self)
     if inside() and name in METHODS:  # ours calls it, of numbers of Python's too
@@ -270,7 +270,6 @@ METHODS.update(
 
 for _method in METHODS.values():
     has_recipes(_method)
-protocols.ATTRIBUTE = attribute
 
 
 def _computed(name: str, ours: Callable[[Traced], Any]) -> property:

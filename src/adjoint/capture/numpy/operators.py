@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from adjoint.capture.numpy.polynomials.series import Series, lifted
-from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import apply, apply_one
+from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.quick import into, one, two
 from adjoint.capture.recording.recipes import has_recipes
 from adjoint.capture.recording.trace import is_guarded
@@ -42,15 +42,15 @@ def _binary(
             return python(self._value, other)  # which no number equals
         if _refuses(other) or _overrides(type(other), mirror):
             return python(self, lifted(other)) if _is_numpys(other) else NotImplemented
-        if ufunc is np.multiply and protocols.IS_SPARSE(other):
-            return protocols.STAR(self, other)
+        if ufunc is np.multiply and hooks.is_sparse(other):
+            return hooks.star(self, other)
         return beside(python, ours, (self, other), {})
 
     def reflected(self: Traced, other: Any) -> Any:
         if _refuses(other):
             return python(lifted(other), self) if _is_numpys(other) else NotImplemented
-        if ufunc is np.multiply and protocols.IS_SPARSE(other):
-            return protocols.STAR(other, self)
+        if ufunc is np.multiply and hooks.is_sparse(other):
+            return hooks.star(other, self)
         return beside(python, ours, (other, self), {})
 
     forward, swapped = two(op, python, slowly, reflected, pythonic=True, divisor=divisor)
@@ -97,7 +97,7 @@ def _refuses(other: Any) -> bool:
     kind = type(other)
     if hasattr(kind, "__array_ufunc__"):
         return kind.__array_ufunc__ is None
-    return getattr(kind, "__array_priority__", 0) > 0 and not protocols.IS_SPARSE(other)
+    return getattr(kind, "__array_priority__", 0) > 0 and not hooks.is_sparse(other)
 
 
 def _overrides(kind: type, mirror: str) -> bool:
@@ -122,7 +122,7 @@ def _in_place(name: str) -> Callable[..., Any]:
         result = getattr(Traced, f"__{name}__")(self, other)
         if result is NotImplemented:
             return result
-        return protocols.OVERWRITE(self, result, f"{name} in place")
+        return hooks.overwrite(self, result, f"{name} in place")
 
     def slowly(self: Traced, other: Any) -> Any:
         if self.type.ndim == 0 and not is_cell(self):
@@ -193,7 +193,7 @@ def _our_power(base: Any, exponent: Any) -> Any:
     if type(exponent) is int and exponent == 2:
         squared = apply_one(_SQUARE, base)
         return as_python(squared, base) if base.type.weak else squared
-    return as_python(protocols.POWER(base, exponent), base, exponent)
+    return as_python(hooks.power(base, exponent), base, exponent)
 
 
 def _power_of(base: Any, exponent: Any) -> Any:
@@ -245,7 +245,7 @@ def _product(
     ndims: tuple[int, int],
 ) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
     """`x @ y` and `y @ x`, where y may be a plain array, for so many axes of both operands."""
-    op = protocols.PRODUCTS.get(ndims)
+    op = hooks.products.get(ndims)
     both = _matmul_slowly, _rmatmul_slowly
     found = both if op is None else two(op, operator.matmul, *both)
     if max(ndims) <= _FEW_AXES:
@@ -267,9 +267,9 @@ def _matmul(self: Traced, other: Any) -> Any:
 def _matmul_slowly(self: Traced, other: Any) -> Any:
     if _refuses(other):
         return NotImplemented
-    if protocols.IS_SPARSE(other):
-        return protocols.MATMUL(self, other)
-    return beside(operator.matmul, protocols.MATMUL, (self, other), {})
+    if hooks.is_sparse(other):
+        return hooks.matmul(self, other)
+    return beside(operator.matmul, hooks.matmul, (self, other), {})
 
 
 def _rmatmul(self: Traced, other: Any) -> Any:
@@ -282,9 +282,9 @@ def _rmatmul(self: Traced, other: Any) -> Any:
 def _rmatmul_slowly(self: Traced, other: Any) -> Any:
     if _refuses(other):
         return NotImplemented
-    if protocols.IS_SPARSE(other):
-        return protocols.MATMUL(other, self)
-    return beside(operator.matmul, protocols.MATMUL, (other, self), {})
+    if hooks.is_sparse(other):
+        return hooks.matmul(other, self)
+    return beside(operator.matmul, hooks.matmul, (other, self), {})
 
 
 def _our_divmod(one: Any, other: Any) -> Any:

@@ -11,8 +11,8 @@ import numpy as np
 
 from adjoint.base.errors import AdjointError, DTypeError, ShapeError, UnsupportedFunctionError
 from adjoint.capture.numpy.coverage import refusal
-from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import apply
+from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.recipes import has_recipes
 from adjoint.capture.recording.traced import Traced, from_array, is_cell, is_known, unwrap, wrap
 from adjoint.capture.recording.valued import beside, recording_for, refuse, refusing, writing
@@ -213,7 +213,7 @@ def as_operand(value: Any) -> Any:
         or isinstance(value, (np.ndarray, np.generic, float, int, complex))
     ):
         return value
-    found = protocols.FUNCTION(np.asarray, (value,), {})
+    found = hooks.function(np.asarray, (value,), {})
     if found.dtype.kind not in "biufc":
         kind = type(value)
         raise DTypeError(
@@ -291,7 +291,3 @@ def normal_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     if len(set(axes)) != len(axes):
         raise ValueError("duplicate value in 'axis'")
     return axes
-
-
-protocols.FUNCTION = call
-protocols.AS_OPERAND = as_operand

@@ -27,8 +27,8 @@ from adjoint.capture.numpy.table import (
     unwrap_all,
     wrap_list,
 )
-from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import apply, apply_one
+from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.recipes import has_recipes
 from adjoint.capture.recording.traced import Traced, is_cell
 from adjoint.capture.recording.valued import beside, recording_for, refusing, writing
@@ -141,7 +141,7 @@ def ufunc(function: Any, method: str, inputs: Any, kwargs: dict[str, Any]) -> An
 def _ours_of(function: Any) -> Callable[..., Any]:
     """How a plain call of a ufunc is recorded."""
     if function is np.matmul:
-        return lambda *inputs: protocols.MATMUL(*inputs)  # filled in when all is imported
+        return lambda *inputs: hooks.matmul(*inputs)  # filled in when all is imported
     primitive = UFUNCS.get(function) or find_special(function)
     if primitive is not None and function not in COMPOSED:
         bare = primitive.bare
@@ -367,7 +367,3 @@ def _moved(function: Any, inputs: Any, axes: Any, cores: list[int], keepdims: bo
     for each in place:
         normal_axis(each, np.ndim(result))
     return moveaxis(result, tuple(range(-len(place), 0)), place) if place else result
-
-
-protocols.UFUNC = ufunc
-protocols.POWER = power

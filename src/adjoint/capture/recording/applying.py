@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.capture.recording import protocols
 from adjoint.capture.recording.guards import WHOLE
+from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.places import PACKAGE
 from adjoint.capture.recording.trace import Trace, captures
 from adjoint.capture.recording.traced import (
@@ -100,7 +100,7 @@ def _recorded(op: Operation, trace: Trace, slots: tuple[int, ...]) -> Any:
 def _apply_mixed(op: Operation, operands: Any) -> Any:
     """Operands that are known, views, of several captures, or of one that is over."""
     if any([isinstance(operand, (list, tuple)) for operand in operands]):
-        operands = [protocols.AS_OPERAND(operand) for operand in operands]
+        operands = [hooks.as_operand(operand) for operand in operands]
     trace: Trace | None = None
     for operand in operands:
         if type(operand) is Traced and not is_known(operand):
@@ -120,10 +120,7 @@ def _apply_mixed(op: Operation, operands: Any) -> Any:
 
 def slot_of_list(trace: Trace, values: Any) -> int:
     """The slot of a list of numbers, some of them traced perhaps."""
-    return slot_in(trace, protocols.AS_OPERAND(values))
-
-
-protocols.LIFT_LIST = slot_of_list
+    return slot_in(trace, hooks.as_operand(values))
 
 
 def slot_in(trace: Trace, operand: Any) -> int:
@@ -197,7 +194,7 @@ def settle(value: Any) -> Any:
         assert trace is not None
         if trace.open:
             return value
-        protocols.SETTLED(value)
+        hooks.settled(value)
         if value._value is not None and not trace.nested and not trace.witness:
             return wrap(value._value)
         value = trace.value(value._slot, apply)

@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from adjoint.base.errors import DroppedDerivativeError, ValueNeededError
-from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import concrete, settle
 from adjoint.capture.recording.guards import TEXT
+from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.script import script_under_way
 from adjoint.capture.recording.trace import Trace, captures, depth
 from adjoint.capture.recording.traced import Traced, from_slot, is_known, unwrap
@@ -89,7 +89,7 @@ def _caller() -> str:
     while frame is not None:
         home = frame.f_globals.get("__name__") or ""
         if home.partition(".")[0] != "adjoint":
-            if protocols.IS_USERS_FILE(frame.f_code.co_filename):
+            if hooks.is_users_file(frame.f_code.co_filename):
                 return ""
             return f"The caller is {home}.{frame.f_code.co_qualname}. "
         frame = frame.f_back
@@ -142,13 +142,13 @@ def show(value: Traced, form: Callable[[Any], str]) -> str:
     """
     script = script_under_way()
     if script is not None and script.rehearses:
-        return protocols.UNSEEN()
+        return hooks.unseen()
     try:
         with attempting():
             return form(concrete(value, TEXT))
     except ValueNeededError as error:
         file = sys._getframe(2).f_code.co_filename
-        if getattr(_printing, "now", False) or not protocols.IS_USERS_FILE(file):
+        if getattr(_printing, "now", False) or not hooks.is_users_file(file):
             return f"<traced {value.type}>"
         refusal = ValueNeededError(f"{error} print(x) shows its type.")
         refuse(refusal)
@@ -204,8 +204,3 @@ def closes_over(what: str, value: Traced) -> str:
         f"{what} reads a traced {value.type} that is not among its arguments, so the derivative "
         "with respect to it would be lost. Pass it as an argument."
     )
-
-
-protocols.SETTLED = settled
-protocols.ESCAPE = escape
-protocols.SHOW = show

@@ -10,9 +10,9 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import concrete
 from adjoint.capture.recording.guards import WHOLE
+from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.traced import Traced
 
 
@@ -30,15 +30,15 @@ for _name, _method in {
     "__bool__": lambda self: bool(concrete(self, "bool")),
     "__int__": lambda self: int(concrete(self, "int")),
     "__index__": _index,
-    "__float__": lambda self: float(protocols.ESCAPE(self, "float")),
-    "__complex__": lambda self: complex(protocols.ESCAPE(self, "complex")),
+    "__float__": lambda self: float(hooks.escape(self, "float")),
+    "__complex__": lambda self: complex(hooks.escape(self, "complex")),
     "__round__": _round,
     "__trunc__": lambda self: int(concrete(self, "int")),
     "__floor__": lambda self: int(concrete(self, "floor") // 1),
     "__ceil__": lambda self: -int(-concrete(self, "ceil") // 1),
     "__hash__": lambda self: hash(concrete(self)),
-    "__repr__": lambda self: protocols.SHOW(self, repr),
-    "__str__": lambda self: protocols.SHOW(self, str),
-    "__format__": lambda self, spec: protocols.SHOW(self, lambda value: format(value, spec)),
+    "__repr__": lambda self: hooks.show(self, repr),
+    "__str__": lambda self: hooks.show(self, str),
+    "__format__": lambda self, spec: hooks.show(self, lambda value: format(value, spec)),
 }.items():
     setattr(Traced, _name, _method)

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, type_of
-from adjoint.capture.recording import protocols
+from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.places import user_line
 from adjoint.capture.recording.trace import Trace, alone
 from adjoint.capture.recording.traced import Traced, from_slot, synchronise
@@ -70,7 +70,7 @@ def followed(
     kept = RECIPES[ours]
     found = kept.get(key, _ABSENT)
     if found is _ABSENT:
-        stale = protocols.STALE
+        stale = hooks.stale
         if len(kept) >= _MOST or (stale and any(id(each) in stale for each in plain)):
             return None
         types = [trace.types[x] if type(x) is int else type_of(x) for x in slots]

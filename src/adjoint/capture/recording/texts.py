@@ -13,7 +13,6 @@ from typing import Any, Final, NamedTuple, NoReturn
 import numpy as np
 
 from adjoint.base.errors import AdjointError
-from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import apply
 from adjoint.capture.recording.places import user_line
 from adjoint.capture.recording.trace import outermost
@@ -61,7 +60,7 @@ class Text:
             elif isinstance(each, (str, Shown)):
                 self.pieces.append(str(each) if isinstance(each, str) else each)
             else:
-                _refuse()
+                unseen()
 
     __class__: Any = property(lambda self: str)  # what NumPy has here
 
@@ -72,19 +71,19 @@ class Text:
         return Text(other, self)
 
     def __getattr__(self, name: str) -> NoReturn:
-        _refuse()
+        unseen()
 
 
-def _refuse(*_: Any) -> NoReturn:
+def unseen(*_: Any) -> NoReturn:
     error = UnseenError("it uses text of a traced value for more than to print it")
     refuse(error)
     raise error
 
 
 for _name in ("bool", "eq", "ne", "lt", "gt", "le", "ge", "hash", "len", "iter", "contains"):
-    setattr(Text, f"__{_name}__", _refuse)
+    setattr(Text, f"__{_name}__", unseen)
 for _name in ("str", "repr", "format", "getitem", "mod", "rmod", "mul", "rmul"):
-    setattr(Text, f"__{_name}__", _refuse)
+    setattr(Text, f"__{_name}__", unseen)
 
 
 def shown(value: Traced, form: Callable[[Any], str]) -> Any:
@@ -96,7 +95,7 @@ def shown(value: Traced, form: Callable[[Any], str]) -> Any:
         if trace is top:
             return Text(Shown(given._slot, kind, form))
         if trace is None or trace.witness:
-            _refuse()
+            unseen()
         given = trace.value(given._slot, apply)
     return form(unwrap(given))
 
@@ -110,7 +109,7 @@ def text_of(value: Any, form: Callable[[Any], str]) -> Any:
     """The text of anything, traced values in plain containers included."""
     kind = type(value)
     if kind is Text:
-        return value if form is str else _refuse()
+        return value if form is str else unseen()
     if kind is Traced and not is_known(value):
         return shown(value, form)
     if kind in (list, tuple) and form in (str, repr):
@@ -123,6 +122,3 @@ def text_of(value: Any, form: Callable[[Any], str]) -> Any:
             parts += [", ", text_of(key, repr), ": ", text_of(each, repr)]
         return joined(["{", *parts[1:], "}"])
     return form(unwrap(value))
-
-
-protocols.UNSEEN = _refuse

@@ -18,8 +18,8 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type, type_of
 from adjoint.base.errors import DTypeError, ValueNeededError
-from adjoint.capture.recording import protocols
 from adjoint.capture.recording.guards import TEXT, WHOLE, Guard, guard_of
+from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.places import literal_places, user_frame, user_line
 from adjoint.program import Literal, Operation
 
@@ -174,8 +174,8 @@ class Trace:
     def lift(self, value: Any) -> int:
         """The slot of a concrete array or scalar, which becomes an input of the program."""
         kind = type(value)
-        if protocols.STALE and id(value) in protocols.STALE:
-            protocols.WARN_OF_STALE(value)
+        if hooks.stale and id(value) in hooks.stale:
+            hooks.warn_of_stale(value)
         if kind is np.ndarray:
             return self._lift_array(value)
         scalar = _SCALARS.get(kind)
@@ -195,7 +195,7 @@ class Trace:
             plain = np.asarray(value)[()]
             return self.constant(plain, type_of(plain))
         if isinstance(value, (list, tuple)):  # of traced values, maybe
-            return protocols.LIFT_LIST(self, value)
+            return hooks.lift_list(self, value)
         if isinstance(value, np.ndarray):
             check_plain(value)
         return self._lift_array(np.asarray(value))
@@ -362,7 +362,7 @@ def _unanswered(meaning: str) -> ValueNeededError:
     frame: Any = sys._getframe(1)
     while frame.f_code.co_filename.startswith(_ROOM):
         frame = frame.f_back
-    if protocols.IS_USERS_FILE(frame.f_code.co_filename):
+    if hooks.is_users_file(frame.f_code.co_filename):
         for trace in captures():
             trace.refusal = trace.refusal or error
     return error

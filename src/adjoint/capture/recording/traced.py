@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, Shape, type_of
-from adjoint.capture.recording import protocols
+from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.trace import Trace, note_effect
 
 _LIVING = object()  # all known arrays refer to it, so that it tells how many there are
@@ -86,7 +86,7 @@ class Traced:
 
     @shape.setter
     def shape(self, shape: Any) -> None:
-        protocols.SET_SHAPE(self, shape)
+        hooks.set_shape(self, shape)
 
     @property
     def ndim(self) -> int:
@@ -128,10 +128,10 @@ class Traced:
     # ---------------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        return protocols.UFUNC(ufunc, method, inputs, kwargs)
+        return hooks.ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        return protocols.FUNCTION(function, args, kwargs)
+        return hooks.function(function, args, kwargs)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         """Its concrete value, for code that capture cannot enter.
@@ -139,14 +139,14 @@ class Traced:
         An error where that would lose a derivative. The array is read-only, and this one cannot be
         written while it lives: NumPy would let both share their memory.
         """
-        if protocols.DEFERS(sys._getframe(1)):
+        if hooks.defers(sys._getframe(1)):
             return np.array(None, object)  # a sparse matrix's product, which is left to us
         if is_known(self):
             return np.asarray(self._value, dtype, copy=copy)
-        array = np.array(protocols.ESCAPE(self, "np.asarray"), dtype)
+        array = np.array(hooks.escape(self, "np.asarray"), dtype)
         if not copy and array.ndim:
             array.flags.writeable = False
-            protocols.ALIAS(self, array)
+            hooks.alias(self, array)
         return array
 
     def __copy__(self) -> Any:
@@ -156,16 +156,16 @@ class Traced:
         return self.copy()
 
     def __reduce__(self) -> Any:
-        return protocols.ESCAPE(self, "pickle").__reduce__()
+        return hooks.escape(self, "pickle").__reduce__()
 
     # --- indexing
     # ------------------------------------------------------------------------------------
 
     def __getitem__(self, index: Any) -> Any:
-        return protocols.GET(self, index)
+        return hooks.get(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        protocols.SET(self, index, value)
+        hooks.set(self, index, value)
 
     def __contains__(self, value: Any) -> bool:
         if self._value is not None and type(self._value) is not np.ndarray:
@@ -173,7 +173,7 @@ class Traced:
         return bool((self == value).any())
 
     def __getattr__(self, name: str) -> Any:
-        return protocols.ATTRIBUTE(self, name)  # see `methods.py`
+        return hooks.attribute(self, name)  # see `methods.py`
 
 
 new_traced = Traced.__new__

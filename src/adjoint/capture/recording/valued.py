@@ -18,8 +18,8 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base.errors import AdjointError, UnsupportedFunctionError, ValueNeededError
-from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import apply_one
+from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.recipes import RECIPES, followed
 from adjoint.capture.recording.trace import captures, inside, note_effect
 from adjoint.capture.recording.traced import (
@@ -374,7 +374,7 @@ def _sharing(expected: Any, result: Traced, args: Sequence[Any]) -> Traced:
     elif expected.base is not None:
         for each in args:
             if type(each) is Traced and _shares(expected, each._value):
-                protocols.ALIAS(each, result)
+                hooks.alias(each, result)
     return result
 
 

@@ -23,8 +23,8 @@ from adjoint.base.errors import (
     ShapeError,
     UnsupportedFunctionError,
 )
-from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import apply, apply_one
+from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.trace import note_effect
 from adjoint.capture.recording.traced import (
     Known,
@@ -486,15 +486,10 @@ def overwrite(x: Traced, result: Any, what: str) -> Traced:
         return x
     check_storable(x, result, what)
     if shape != x.shape:
-        result = protocols.FUNCTION(np.broadcast_to, (result, x.shape), {})
+        result = hooks.function(np.broadcast_to, (result, x.shape), {})
     if result.dtype != x.dtype:
         result = apply(operation(CAST, dtype=x.dtype), (result,))
     if type(result) is not Traced:
         result = from_array(np.asarray(result))
     assign(x, result)
     return x
-
-
-protocols.OVERWRITE = overwrite
-protocols.ALIAS = maybe_alias
-protocols.SET_SHAPE = set_shape

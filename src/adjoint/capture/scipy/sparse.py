@@ -9,8 +9,8 @@ import numpy as np
 
 from adjoint.base.arrays import Shape
 from adjoint.base.errors import ArgumentError, ShapeError, UnsupportedFunctionError
+from adjoint.capture.numpy.linalg import products
 from adjoint.capture.numpy.table import as_operand, perform
-from adjoint.capture.recording import protocols
 from adjoint.capture.recording.traced import Traced
 from adjoint.primitives.sparse import SPARSE_PRODUCT
 
@@ -170,16 +170,13 @@ def times(matrix: Any, x: Any) -> Any:
     return found if x.ndim == 2 else np.reshape(found, (-1,))
 
 
-_dense_matmul = protocols.MATMUL
-
-
 def matmul(left: Any, right: Any) -> Any:
     """`left @ right`, of which one may be sparse."""
     if is_sparse(left):
         return times(left, right)
     if is_sparse(right):
         return np.transpose(times(right.T, np.transpose(as_operand(left))))
-    return _dense_matmul(left, right)
+    return products.matmul(left, right)
 
 
 def star(left: Any, right: Any) -> Any:
@@ -195,9 +192,3 @@ def star(left: Any, right: Any) -> Any:
             "sparse one dense, or write @ for the product of matrices."
         )
     return matmul(left, right)
-
-
-protocols.MATMUL = matmul
-protocols.DEFERS = defers
-protocols.STAR = star
-protocols.IS_SPARSE = is_sparse

@@ -25,8 +25,8 @@ from adjoint.capture.numpy.indexing.indexing import (
     slice_of,
 )
 from adjoint.capture.numpy.indexing.truths import without_truths
-from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import apply, concrete
+from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.traced import Traced, is_known, synchronise, unwrap
 from adjoint.capture.recording.valued import writing
 from adjoint.capture.recording.views import assign, check_storable, own_memory, root_of
@@ -91,7 +91,7 @@ def _put(x: Traced, index: Any, value: Any) -> None:
     if type(value) is not Traced and not isinstance(
         value, (np.ndarray, float, int, complex, np.generic)
     ):
-        value = protocols.FUNCTION(np.asarray, (value,), {})
+        value = hooks.function(np.asarray, (value,), {})
     if is_known(x) and is_known(value) and is_concrete_index(index):
         own_memory(x)[numpy_index(index)] = unwrap(value)
         return
@@ -198,7 +198,7 @@ def _gathered_value(value: Any, source: Any, arrays: list[Any], parsed: Parsed) 
     value = _fitted(value, inserted(result, parsed.new_axes), result)
     if order == tuple(range(len(order))):
         return value
-    wide = protocols.FUNCTION(np.broadcast_to, (value, result), {})
+    wide = hooks.function(np.broadcast_to, (value, result), {})
     return permute_plain(wide, tuple(int(axis) for axis in np.argsort(order)))
 
 
@@ -220,8 +220,5 @@ def _fitted(value: Any, shown: Shape, stored: Shape) -> Any:
         raise ShapeError(f"could not broadcast input array from shape {shape} into shape {shown}")
     if shown == stored or np.ndim(value) == 0:
         return value
-    wide = protocols.FUNCTION(np.broadcast_to, (value, shown), {})
+    wide = hooks.function(np.broadcast_to, (value, shown), {})
     return reshape_plain(wide, stored)
-
-
-protocols.SET = put

@@ -14,7 +14,6 @@ import numpy as np
 from adjoint.base.arrays import ArrayType, Shape
 from adjoint.base.errors import BoundsError
 from adjoint.capture.numpy.indexing.truths import without_truths
-from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import apply, concrete
 from adjoint.capture.recording.trace import inside
 from adjoint.capture.recording.traced import (
@@ -404,6 +403,3 @@ def reshape_plain(x: Any, shape: Shape) -> Any:
     if type(x) is not Traced:
         return np.reshape(x, shape)
     return apply(operation(RESHAPE, shape=shape), (x,))
-
-
-protocols.GET = get

@@ -20,7 +20,6 @@ from adjoint.capture.numpy.table import (
     stored,
     strong,
 )
-from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import apply
 from adjoint.capture.recording.traced import Traced
 from adjoint.capture.recording.views import maybe_alias
@@ -394,7 +393,3 @@ def _subscripts(text: str, ranks: list[int]) -> tuple[list[str], str]:
         return whole, labels
     joined = "".join(terms).replace("...", "")
     return whole, extra + "".join(sorted(c for c in set(joined) if joined.count(c) == 1))
-
-
-protocols.MATMUL = matmul
-protocols.PRODUCTS = PRODUCTS

@@ -19,8 +19,8 @@ from adjoint.capture.numpy.table import (
     perform,
     stored,
 )
-from adjoint.capture.recording import protocols
 from adjoint.capture.recording.applying import asked, concrete
+from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.trace import is_guarded, note_effect
 from adjoint.capture.recording.traced import Traced, from_array, is_known, unwrap
 from adjoint.capture.recording.views import as_cell, copy_of, maybe_alias, overwrite
@@ -444,7 +444,7 @@ def _is_to_be_kept(*values: Any) -> bool:
 
     A value that an earlier call has left is compared as it is, which loses no derivative.
     """
-    return is_guarded() and not any(id(each) in protocols.STALE for each in values)
+    return is_guarded() and not any(id(each) in hooks.stale for each in values)
 
 
 @implements(np.copyto)

@@ -1,0 +1,39 @@
+"""Fills the hooks by which the traced array reaches what is done with it."""
+
+from __future__ import annotations
+
+from adjoint.capture.clones import interception, rebinding
+from adjoint.capture.facts import remains
+from adjoint.capture.numpy import methods, table, ufuncs
+from adjoint.capture.numpy.indexing import assigning, indexing
+from adjoint.capture.numpy.linalg import products
+from adjoint.capture.recording import applying, escape, texts, views
+from adjoint.capture.recording.hooks import hooks
+from adjoint.capture.scipy import sparse
+
+hooks.fill(
+    alias=views.maybe_alias,
+    as_operand=table.as_operand,
+    attribute=methods.attribute,
+    defers=sparse.defers,
+    escape=escape.escape,
+    function=table.call,
+    get=indexing.get,
+    is_sparse=sparse.is_sparse,
+    is_users_file=rebinding.is_users_file,
+    lift_list=applying.slot_of_list,
+    matmul=sparse.matmul,
+    overwrite=views.overwrite,
+    power=ufuncs.power,
+    rebind=rebinding.rebind,
+    rewritten=interception.rewritten,
+    set=assigning.put,
+    settled=escape.settled,
+    set_shape=views.set_shape,
+    show=escape.show,
+    star=sparse.star,
+    ufunc=ufuncs.ufunc,
+    unseen=texts.unseen,
+    warn_of_stale=remains.warn_of_stale,
+)
+hooks.products.update(products.PRODUCTS)

@@ -1,0 +1,60 @@
+"""The one object that joins what must not import each other.
+
+A traced array must know what to do on `x @ y` or `x[i]`, and the functions that do it must know its
+class. So its class asks `hooks`, which is filled once, when all is imported (`capture/joints.py`);
+in which order files are imported does not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+class Hooks:
+    """What the files of `recording` and `clones` call in rooms above theirs.
+
+    products: the operations of `x @ y` by the numbers of axes. stale: values that earlier captures
+    derived from their arguments, by identity. methods: of traced arrays, by name, of other
+    libraries' arrays.
+    """
+
+    ufunc: Callable[..., Any]
+    function: Callable[..., Any]
+    escape: Callable[..., Any]
+    show: Callable[..., str]
+    unseen: Callable[..., str]
+    attribute: Callable[..., Any]
+    get: Callable[..., Any]
+    set: Callable[..., None]
+    overwrite: Callable[..., Any]
+    lift_list: Callable[..., int]
+    as_operand: Callable[..., Any]
+    alias: Callable[..., Any]
+    power: Callable[..., Any]
+    matmul: Callable[..., Any]
+    star: Callable[..., Any]
+    is_sparse: Callable[[Any], bool]
+    defers: Callable[[Any], bool]
+    settled: Callable[..., None]
+    set_shape: Callable[..., None]
+    rebind: Callable[[Any], Any]
+    rewritten: Callable[..., Any]
+    is_users_file: Callable[[str], bool]
+    warn_of_stale: Callable[[Any], None]
+
+    def __init__(self) -> None:
+        self.products: dict[tuple[int, int], Any] = {}
+        self.stale: dict[int, tuple[Any, tuple[int, ...]]] = {}
+        self.methods: dict[str, Callable[..., Any]] = {}
+
+    def fill(self, **given: Any) -> None:
+        """Fill in all hooks, once."""
+        wanted = {name for name in Hooks.__annotations__ if not hasattr(self, name)}
+        if wanted != set(given):
+            raise TypeError(f"hooks that are missing, or not wanted: {sorted(wanted ^ set(given))}")
+        for name, hook in given.items():
+            setattr(self, name, hook)
+
+
+hooks = Hooks()
