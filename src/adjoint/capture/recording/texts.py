@@ -75,6 +75,7 @@ class Text:
 
 
 def unseen(*_: Any) -> NoReturn:
+    """Refuse text of a traced value in a rehearsal."""
     error = UnseenError("it uses text of a traced value for more than to print it")
     refuse(error)
     raise error
