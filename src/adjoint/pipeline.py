@@ -27,8 +27,10 @@ from adjoint.base.forking import hold_over_forks
 from adjoint.base.settings import Settings, settings
 from adjoint.capture import Captured, Traced, apply, apply_beside, hush, is_known, unwrap
 from adjoint.capture.recording.floating_point import not_again
+from adjoint.capture.recording.ran import ready
 from adjoint.capture.recording.valued import value_of
 from adjoint.executors import NativeExecutable, NativeExecutor, NumpyExecutor
+from adjoint.executors.effort import runs_on_numpy
 from adjoint.executors.native.executor import Piece
 from adjoint.executors.numpy import NumpyExecutable
 from adjoint.optimise import is_tape_length, lengthened, roll, simplify
@@ -226,38 +228,9 @@ class Compiled:
 
 # --- when machine code pays -----------------------------------------------------------------------
 
-FEWEST_RUNS: Final = 4
-MOST_RUNS: Final = 32
 _compiling = threading.RLock()
 _warned = threading.Event()
 hold_over_forks(_compiling)
-
-
-def runs_on_numpy(program: Program) -> int:
-    """How often a program is run on NumPy before it becomes machine code.
-
-    By then NumPy has taken an eighth of the time that compiling will take, or the program has come
-    by MOST_RUNS times. The estimate depends on the program alone: so the same run of a script
-    always gives the same results.
-    """
-    seconds, equations = _effort(program)
-    compiling = 2e-2 + 3e-4 * equations
-    return int(min(max(compiling / 8 / max(seconds, 1e-9), FEWEST_RUNS), MOST_RUNS))
-
-
-def _effort(program: Program) -> tuple[float, int]:
-    """The seconds that NumPy takes, about, and the equations to be compiled, in bodies too."""
-    seconds, equations = 0.0, len(program.equations)
-    for each in program.equations:
-        numbers = sum(variable.type.size for variable in each.outputs)
-        seconds += 0.7e-6 + 1e-9 * numbers
-        for value in each.params.values():
-            for body in value if isinstance(value, tuple) else (value,):
-                if isinstance(body, Program):
-                    inner, count = _effort(body)
-                    seconds += inner * (each.params.get("length") or 1)
-                    equations += count
-    return seconds, equations
 
 
 def _machine_code(
@@ -381,7 +354,7 @@ def prepare(
     key = (kind, settings().kink, rolls, captured.key)
     found = _cache.get(key)
     if found is not None:
-        _said.of = (found, captured.said) if captured.said else None
+        _note(found, captured)
         return found
     with collector_at_rest():
         program = captured.program()
@@ -399,12 +372,22 @@ def prepare(
             _point_at_line(error, recapture, function)
             raise
         made = _cache.put(key, compile_program(derived, watched, facts))
-        _said.of = (made, captured.said) if captured.said else None
+        _note(made, captured)
         return made
 
 
-# What capture has warned of, with the program that will compute the same again in this thread.
-_said: Any = threading.local()
+# What capture has warned of and called, with the program that will do the same in this thread.
+_done: Any = threading.local()
+
+
+def _note(compiled: Compiled, captured: Captured) -> None:
+    any_done = captured.said or captured.ran
+    _done.of = (compiled, captured.said, captured.ran) if any_done else None
+
+
+def forget_capture() -> None:
+    """Forget what the last capture has done, whose program has been run in another way."""
+    _done.of = None
 
 
 def compile_program(program: Program, watched: tuple[int, ...] = (), facts: Any = None) -> Compiled:
@@ -442,16 +425,20 @@ def _point_at_line(
         error.add_note(f"At {lines[origin]}{': ' if text else ''}{text}")
 
 
+_NOTHING: Final[tuple[None, set[str], list[Any]]] = (None, set(), [])
+
+
 def run(compiled: Compiled, arguments: Sequence[Any], tried: bool = False) -> Sequence[Any]:
     """The results: computed, or recorded where an argument is traced by an outer capture.
 
     tried: whether machine code has been given these arguments already, and had no results.
     """
-    known, said = getattr(_said, "of", None) or (None, set())
+    known, said, ran = getattr(_done, "of", None) or _NOTHING
     if known is compiled:
-        _said.of = None
-        with not_again(said):
-            return run(compiled, arguments, tried)
+        _done.of = None
+        if said or ran:
+            with not_again(said), ready(ran):
+                return run(compiled, arguments, tried)
     results = None if tried else compiled.quickly(arguments)
     if results is not None:
         return results

@@ -79,17 +79,6 @@ def test_a_jvp_rule_as_a_decorator() -> None:
     assert "cube" in repr(cube)
 
 
-def test_the_function_runs_once() -> None:
-    """Once for the values that capture goes on with, and once when the program runs."""
-    calls = []
-    square = ad.primitive(lambda x: calls.append(1) or x**2)
-    square.jvp(lambda p, t: (square(p[0]), 2 * p[0] * t[0]))
-    ad.value_and_grad(square)(3.0)
-    assert len(calls) == 2
-    ad.value_and_grad(square)(4.0)
-    assert len(calls) == 4
-
-
 def test_the_program_is_found_again() -> None:
     sine, _ = pair()
     gradient = ad.grad(lambda x: np.sum(sine(x)))
@@ -621,3 +610,42 @@ def test_a_linear_function_without_a_transpose() -> None:
 def test_an_affine_function_is_refused() -> None:
     with pytest.raises(errors.NotLinearError, match="not zero at zero"):
         ad.grad(lambda x: np.sum(ad.linear(lambda t: t + 1)(x)))(X)
+
+
+# --- how often the function runs ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("debug", [False, True])
+@pytest.mark.parametrize("replay", [False, True])
+def test_a_function_runs_once_a_call(debug: bool, replay: bool) -> None:
+    """As in plain NumPy: what capture has called, the program of that call does not call again."""
+    runs: list[Any] = []
+
+    @ad.primitive
+    def cube(v: Any) -> Any:
+        runs.append(v)
+        return v**3
+
+    @cube.jvp
+    def _(primals: Any, tangents: Any) -> Any:
+        return cube(*primals), 3 * primals[0] ** 2 * tangents[0]
+
+    def function(x: Any) -> Any:
+        return np.sum(cube(x) * x)
+
+    jitted = ad.jit(ad.grad(function))
+    ways: tuple[Callable[..., Any], ...] = (
+        ad.grad(function),
+        ad.value_and_grad(function),
+        lambda x: ad.jvp(function, (x,), (x,)),
+        lambda x: ad.vjp(function, x)[1](1.0),
+        jitted,
+    )
+    with ad.config(debug=debug, replay=replay):
+        for way in ways:
+            for number in range(1 if debug else 6):
+                runs.clear()
+                x = np.array([0.5, 1.0]) + number
+                way(x)
+                assert len(runs) == 1
+                np.testing.assert_array_equal(runs[0], x)

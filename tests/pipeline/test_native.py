@@ -16,8 +16,8 @@ import pytest
 import adjoint as ad
 from adjoint import pipeline
 from adjoint.base.errors import NativeExecutorWarning
+from adjoint.executors.effort import FEWEST_RUNS, MOST_RUNS, runs_on_numpy
 from adjoint.executors.native.executor import PATIENCE
-from adjoint.pipeline import FEWEST_RUNS, MOST_RUNS, runs_on_numpy
 from tests.building import f8, program_of
 from tests.executors.native.fake import FakeLowering, install
 

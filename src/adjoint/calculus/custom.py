@@ -30,6 +30,7 @@ from adjoint.calculus.custom_rules import Rules, Signature, capture_rule, peek_a
 from adjoint.capture import Traced, apply, current, is_known, traced_type, unwrap, wrap
 from adjoint.capture.clones.attempts import in_attempt
 from adjoint.capture.facts.kinds import IDENTICAL, PARTS
+from adjoint.capture.recording.ran import note_ran
 from adjoint.capture.recording.trace import note_effect
 from adjoint.capture.recording.valued import attempting, value_of
 from adjoint.maps import LinearMap
@@ -123,6 +124,8 @@ class CustomFunction:
                 note_effect(f"{self._name}, which may raise an error, is called inside of a `try`")
             called = run_function(self._name, self._function, arguments, values)
         signature = self._signature(arguments, operands, values, called)
+        if called is not None:
+            note_ran(signature, values, called)
         found = apply(operation(CUSTOM_CALL, call=signature.call), operands)
         if called is not None:
             for each, array in zip(found, called[0], strict=True):

@@ -21,6 +21,7 @@ from adjoint.capture.recording.applying import settle, slot_in
 from adjoint.capture.recording.building import program_of
 from adjoint.capture.recording.floating_point import spoken
 from adjoint.capture.recording.questioned import warn_of_questions_alone
+from adjoint.capture.recording.ran import ready
 from adjoint.capture.recording.script import Script
 from adjoint.capture.recording.trace import Trace, captures, check_plain, current, enter, leave
 from adjoint.capture.recording.traced import Traced, count_known, from_slot, is_cell
@@ -68,6 +69,11 @@ class Captured:
         Which are the program's inputs after the arguments.
         """
         return self.trace.constants
+
+    @property
+    def ran(self) -> list[Any]:
+        """What it has called of functions that it does not enter (see `ran.py`)."""
+        return self.trace.ran
 
     @property
     def said(self) -> set[str]:
@@ -229,7 +235,8 @@ def _run(
         leaves, treedef = pytrees.flatten(result)
     outputs = tuple([_output(trace, leaf) for leaf in leaves])
     if settings().debug:
-        check_values(trace, leaves, outputs)
+        with ready(trace.ran):
+            check_values(trace, leaves, outputs)
     cells = [n for n, slot in enumerate(outputs) if not trace.types[slot].shape]
     return outputs, treedef, tuple([n for n in cells if _is_cell(leaves[n])])
 

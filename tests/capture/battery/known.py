@@ -18,16 +18,7 @@ def _by_way(rows: Iterable[tuple[str, str]]) -> dict[str, frozenset[str]]:
     return {way: frozenset(names) for way, names in table.items()}
 
 
-WRONG = _by_way(
-    (
-        (
-            "jit",
-            """
-            primitives.that_warns
-            """,
-        ),
-    )
-)
+WRONG = _by_way(())
 
 # What is refused in ways other than vmap, where each question is.
 REFUSED = _by_way(

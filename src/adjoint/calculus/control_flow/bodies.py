@@ -148,7 +148,8 @@ class _Equation:
     """One operation, as the pipeline takes a captured function."""
 
     __slots__ = ("key", "op", "types")
-    said: frozenset[str] = frozenset()  # no capture has warned of anything
+    said: frozenset[str] = frozenset()  # no capture has warned of anything, or called anything
+    ran: tuple[Any, ...] = ()
 
     def __init__(self, op: Operation, types: tuple[ArrayType, ...]) -> None:
         self.op = op

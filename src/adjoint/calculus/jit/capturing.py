@@ -15,10 +15,11 @@ from adjoint.capture import Captured, Traced, capture, is_known, unwrap
 from adjoint.capture.facts.survey import Hindrance, Survey
 from adjoint.capture.recording.floating_point import not_again
 from adjoint.capture.recording.guards import Guard
+from adjoint.capture.recording.ran import ready
 from adjoint.capture.recording.script import Script, restore, same_states, states_now
 from adjoint.capture.recording.texts import UnseenError
 from adjoint.optimise.simplify import eliminate_dead_code
-from adjoint.pipeline import prepare, run
+from adjoint.pipeline import forget_capture, prepare, run
 from adjoint.program import Program
 
 
@@ -75,14 +76,15 @@ def capture_call(
     again = again_of(target, call)
     if survey is None or survey.hindrances:
         reasons = [] if survey is None else survey.hindrances
-        return Outcome(_run(path_of(again(), False), call), None, survey, reasons)
+        made = again()
+        return Outcome(_run(path_of(made, False), call, made), None, survey, reasons)
     found = observed(again, call, survey)
     kept = not found.hindrances
     path = path_of(found.made, kept)
     more = kept and (bool(wide) or not found.script.is_empty)
     if kept and at_once and not more:
         path.first.at_once()
-    results = _run(path, call, found.made.said)
+    results = _run(path, call, found.made)
     if more:
         widest, survey = _widest(target, call, found.script, survey, wide, path)
         if isinstance(widest, Hindrance):
@@ -93,10 +95,11 @@ def capture_call(
     return Outcome(results, path if kept else None, survey, found.hindrances)
 
 
-def _run(path: Path, call: Call, said: set[str] | None = None) -> Any:
-    """The results of a call that has just been captured. said: what NumPy has warned of."""
+def _run(path: Path, call: Call, made: Captured) -> Any:
+    """The results of a call that has just been captured."""
     if path.guards:
-        with not_again(said or set()):
+        forget_capture()
+        with not_again(made.said), ready(made.ran):
             results: Any = path.run([unwrap(leaf) for leaf in call.arrays], sure=True)
     else:
         results = run(path.first, [*call.arrays, *path.constants])

@@ -104,6 +104,7 @@ class Trace:
         "placed",
         "questions",
         "quiet",
+        "ran",
         "records",
         "refusal",
         "said",
@@ -133,6 +134,7 @@ class Trace:
         self.calls: list[Any] = []
         self.refusal: Exception | None = None
         self.said: set[str] = set()
+        self.ran: list[Any] = []
         self.questions: dict[int, Any] = {}
         self.level = 0
         self.open = True
