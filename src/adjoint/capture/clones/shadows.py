@@ -326,10 +326,9 @@ def shadow_of(value: Any) -> Any:
         return None
     if type(value) is ShadowModule:
         return value
-    try:
-        found = _shadows.get(value)
-    except TypeError:  # unhashable: no function or module
-        return None
+    if type(type(value).__hash__) is not types.WrapperDescriptorType:
+        return None  # unhashable, or by code of the user's: no function or module
+    found = _shadows.get(value)
     if found is not None:
         return found
     if isinstance(value, types.ModuleType):

@@ -464,6 +464,10 @@ class Survey(Surveying):
         unlike = f"{current}() is not {errors} and geterr() != {writer.constant(np.geterr())}"
         writer.values["geterr"] = np.geterr
         writer.demand(unlike, "np.errstate", "what is done about floating-point errors")
+        if self.texts:
+            writer.values["printing"] = np.get_printoptions
+            unlike = f"printing() != {writer.constant(np.get_printoptions())}"
+            writer.demand(unlike, "np.printoptions", "how arrays are shown")
         if self.whole or self.fails:  # else an attribute that is not there would be an error
             for name, where in self._plain_functions:
                 writer.demand(f"{name}.__dict__", where, "no attributes")

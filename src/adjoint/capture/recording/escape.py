@@ -17,6 +17,7 @@ from adjoint.base.errors import DroppedDerivativeError, ValueNeededError
 from adjoint.capture.recording.applying import concrete, settle
 from adjoint.capture.recording.guards import TEXT
 from adjoint.capture.recording.hooks import hooks
+from adjoint.capture.recording.places import PACKAGE
 from adjoint.capture.recording.script import script_under_way
 from adjoint.capture.recording.trace import Trace, captures, depth
 from adjoint.capture.recording.traced import Traced, from_slot, is_known, unwrap
@@ -140,6 +141,8 @@ def show(value: Traced, form: Callable[[Any], str]) -> str:
     Where it stands for many values, `print` shows its type, as do a debugger and a log; text that
     the user's code goes on with would be wrong for most of them.
     """
+    if is_known(value):
+        return form(unwrap(value))
     script = script_under_way()
     if script is not None and script.rehearses:
         return hooks.unseen()
@@ -147,7 +150,10 @@ def show(value: Traced, form: Callable[[Any], str]) -> str:
         with attempting():
             return form(concrete(value, TEXT))
     except ValueNeededError as error:
-        file = sys._getframe(2).f_code.co_filename
+        frame: Any = sys._getframe(2)
+        while frame.f_code.co_filename.startswith(PACKAGE):
+            frame = frame.f_back
+        file = frame.f_code.co_filename
         if getattr(_printing, "now", False) or not hooks.is_users_file(file):
             return f"<traced {value.type}>"
         refusal = ValueNeededError(f"{error} print(x) shows its type.")
