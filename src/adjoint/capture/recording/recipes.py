@@ -166,7 +166,7 @@ def _written(
         except Exception:
             return None
     noted = trace.asked or trace.questions or trace.effects or trace.quiet or trace.failed
-    if noted or trace.refusal or not all(map(_is_untouched, twins, range(len(types)))):
+    if noted or trace.said or trace.ran or trace.refusal or not all(map(_is_untouched, twins, range(len(types)))):
         return None
     kind = type(result)
     parts = [result] if kind is Traced else result
