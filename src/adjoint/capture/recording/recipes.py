@@ -21,6 +21,7 @@ from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.places import user_line
 from adjoint.capture.recording.trace import Trace, alone
 from adjoint.capture.recording.traced import Traced, from_slot, synchronise
+from adjoint.primitives.sorting import WARN_WHERE_ZERO
 from adjoint.program import Operation
 
 
@@ -166,6 +167,9 @@ def _written(
         except Exception:
             return None
     noted = trace.asked or trace.questions or trace.effects or trace.quiet or trace.failed
+    heads = [getattr(head, "primitive", None) for head, *_ in trace.records]
+    if WARN_WHERE_ZERO in heads:  # each call says by itself whether NumPy has warned
+        return None
     if noted or trace.said or trace.ran or trace.refusal or not all(map(_is_untouched, twins, range(len(types)))):
         return None
     kind = type(result)
