@@ -15,6 +15,7 @@ hooks.fill(
     alias=views.maybe_alias,
     as_operand=table.as_operand,
     attribute=methods.attribute,
+    carries_derivative=escape.carries_derivative,
     defers=sparse.defers,
     escape=escape.escape,
     function=table.call,

@@ -109,10 +109,15 @@ def carries_derivative(value: Any) -> bool:
         return False
     trace = value._trace
     assert trace is not None
-    return _active(trace, value._slot)
+    return any(
+        (trace.owners[slot] < 0 and trace.active[slot])
+        or carries_derivative(trace.values.get(slot))
+        for slot in origins(trace, value._slot)
+    )
 
 
-def _active(trace: Trace, slot: int) -> bool:
+def origins(trace: Trace, slot: int) -> Iterator[int]:
+    """The slots of inputs and constants that the value of a slot depends on differentiably."""
     trace._find_owners()
     stack, seen = [slot], set()
     while stack:
@@ -121,17 +126,11 @@ def _active(trace: Trace, slot: int) -> bool:
             continue
         seen.add(place)
         owner = trace.owners[place]
-        if owner < 0:
-            if trace.active[place] or carries_derivative(trace.values.get(place)):
-                return True
-            continue
-        head, *operands = trace.records[owner]
+        head, *operands = trace.records[owner] if owner >= 0 else (None,)
         if not isinstance(head, Operation):
-            if carries_derivative(trace.values[place]):
-                return True
+            yield place
         elif head.primitive.derivative is not NO_DERIVATIVE and head.primitive.name not in _STEPS:
             stack.extend(operands)
-    return False
 
 
 def show(value: Traced, form: Callable[[Any], str]) -> str:

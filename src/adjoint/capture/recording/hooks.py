@@ -31,6 +31,7 @@ class Hooks:
     lift_list: Callable[..., int]
     as_operand: Callable[..., Any]
     alias: Callable[..., Any]
+    carries_derivative: Callable[[Any], bool]
     power: Callable[..., Any]
     matmul: Callable[..., Any]
     star: Callable[..., Any]

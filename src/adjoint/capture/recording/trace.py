@@ -78,7 +78,9 @@ class Trace:
     effects: why the capture cannot stand for a later call, each with the user's line. entered: the
     code that was entered through objects. script: what is drawn and printed, where that is written
     down (`script.py`). survivors: whether traced values outlived a capture
-    within this one.
+    within this one. past: of values that an earlier call has left, the point of that call (see
+    `facts/past.py`). stale: the slots of such values that have come into this capture, with the
+    user's lines.
     """
 
     __slots__ = (
@@ -101,6 +103,7 @@ class Trace:
         "numbers",
         "open",
         "owners",
+        "past",
         "placed",
         "questions",
         "quiet",
@@ -108,6 +111,7 @@ class Trace:
         "refusal",
         "said",
         "script",
+        "stale",
         "starts",
         "survivors",
         "types",
@@ -148,6 +152,8 @@ class Trace:
         self.effects: list[tuple[str, str]] = []
         self.entered: dict[int, Any] = {}
         self.survivors = False
+        self.past: Any = None
+        self.stale: dict[int, str] = {}
         self.script: Any = None
         self.owners: list[int] = [-1] * self.input_count
         self.starts: list[int] = []
