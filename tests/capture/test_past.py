@@ -1,10 +1,10 @@
-"""Values that an earlier call at the same point has left: never a derivative that is lost unsaid."""
+"""Values that an earlier call at the same point has left: no derivative is lost unsaid."""
 
 from __future__ import annotations
 
 import types
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -93,13 +93,13 @@ def jitted(function: Any, x: Any) -> Any:
 
 
 @pytest.fixture(params=CACHES)
-def loss(request: pytest.FixtureRequest) -> Iterator[Callable[[Any], Any]]:
+def loss(request: pytest.FixtureRequest) -> Callable[[Any], Any]:
     features = CACHES[request.param]()
 
     def loss(x: Any) -> Any:
         return np.sum(features(x) * 0.9 * x)
 
-    yield loss
+    return loss
 
 
 SLOPE = 0.9 * (np.sin(X) + X * np.cos(X))

@@ -173,16 +173,26 @@ def capture(
         _point_at_user(hidden, error)
         raise hidden from None
     finally:
-        leave(trace)
-        store_globals()
-        if past is not None:
-            past.leave()
-        survivors = sys.getrefcount(trace) > _ALONE or count_known() > living or trace.survivors
-        if survivors and outer is not None:
-            outer.survivors = True
-        elif survivors and give_values(roots, trace):
-            trace.effects.append(("it keeps values that it computed, in what was there before", ""))
+        _leave(trace, outer, living, roots, past)
     return Captured(trace, outputs, treedef, cells)
+
+
+def _leave(
+    trace: Trace, outer: Trace | None, living: int, roots: tuple[Any, ...], past: Past | None
+) -> None:
+    """End a capture: what it has changed in what was there before is NumPy's.
+
+    living: how many known arrays there were. roots: from where that is reached.
+    """
+    leave(trace)
+    store_globals()
+    if past is not None:
+        past.leave(trace)
+    survivors = sys.getrefcount(trace) > _ALONE or count_known() > living or trace.survivors
+    if survivors and outer is not None:
+        outer.survivors = True
+    elif survivors and give_values(roots, trace):
+        trace.effects.append(("it keeps values that it computed, in what was there before", ""))
 
 
 def _value(given: Any) -> Any:
@@ -278,4 +288,4 @@ def _point_at_user(error: BaseException, raised: BaseException) -> None:
 
 
 _PACKAGE = __file__.rpartition("/capture/")[0]
-_ALONE = 2  # what getrefcount sees of a trace that no traced value refers to
+_ALONE = 3  # what `_leave` sees of a trace that no traced value refers to

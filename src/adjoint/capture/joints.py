@@ -22,6 +22,7 @@ hooks.fill(
     get=indexing.get,
     is_sparse=sparse.is_sparse,
     is_users_file=rebinding.is_users_file,
+    left_at=remains.left_at,
     lift_list=applying.slot_of_list,
     matmul=sparse.matmul,
     overwrite=views.overwrite,
@@ -35,6 +36,5 @@ hooks.fill(
     star=sparse.star,
     ufunc=ufuncs.ufunc,
     unseen=texts.unseen,
-    warn_of_stale=remains.warn_of_stale,
 )
 hooks.products.update(products.PRODUCTS)

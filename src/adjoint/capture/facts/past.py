@@ -9,18 +9,20 @@ result that depends on them differentiably is refused.
 
 from __future__ import annotations
 
+import linecache
+import warnings
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from adjoint.base.arrays import type_of
-from adjoint.base.errors import DroppedDerivativeError
-from adjoint.capture.facts.remains import AT_THE_SAME_POINT, Search, is_left_at, left_at, point_of
+from adjoint.base.errors import DroppedDerivativeError, StaleValueWarning
+from adjoint.capture.facts.remains import Search, is_left_at, left_at, point_of
 from adjoint.capture.recording.applying import frozen, peek
 from adjoint.capture.recording.escape import origins
 from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.trace import Trace
+from adjoint.capture.recording.trace import Trace, captures, note_effect
 from adjoint.capture.recording.traced import from_slot
 
 
@@ -29,7 +31,6 @@ class Past:
 
     def __init__(self, roots: Iterable[Any], trace: Trace) -> None:
         self.roots = tuple(roots)
-        self.capture = trace
         self.trace = Trace((), {}, [])
         self.trace.valued = True
         self.trace.past = point_of(trace)
@@ -48,16 +49,16 @@ class Past:
         past = cls(roots, trace)
         return past if past.pairs else None
 
-    def leave(self) -> None:
+    def leave(self, capture: Trace) -> None:
         """Put the values back, as NumPy would have changed them."""
         self.trace.open = False
         for number, (value, traced) in enumerate(self.pairs):
             if traced._trace is self.trace and traced._slot == number:
                 continue
-            self.capture.effects.append(("it writes into an array that was made outside", ""))
+            capture.effects.append(("it writes into an array that was made outside", ""))
             if traced._value is not value:
                 np.copyto(value, peek(traced))
-        self.capture.survivors |= len(self.trace.records) > len(self.pairs)
+        capture.survivors |= len(self.trace.records) > len(self.pairs)
         going = _Swap(self.trace)
         going.pairs = {id(traced): (traced, value) for value, traced in self.pairs}
         going.waiting.extend([*self.roots, *self.changed])
@@ -87,7 +88,7 @@ class _Swap(Search):
             if new is not each:
                 value[key] = new
 
-    def set(self, value: set[Any]) -> None:
+    def members(self, value: set[Any]) -> None:
         self.waiting += value
 
     def _new(self, value: Any) -> Any:
@@ -110,21 +111,47 @@ class _Coming(_Swap):
             trace.types.append(type_of(value))
             trace.active = [*trace.active, True]
             trace.owners.append(-1)
-            # What is written into an array is; a number is told from the one that is remembered.
-            value_now = value if isinstance(value, np.ndarray) else -(-value)
-            trace.values[slot] = frozen(value_now)
-            self.pairs[id(value)] = (value, from_slot(trace, slot, value_now))
+            trace.values[slot] = frozen(value)
+            self.pairs[id(value)] = (value, from_slot(trace, slot, value))
         return super()._new(value)
 
 
 def check_stale(trace: Trace, outputs: Sequence[int]) -> None:
-    """Refuse results that depend differentiably on what an earlier call at this point has left."""
+    """Say that results depend differentiably on values that earlier calls have left.
+
+    An error where a call at this very point has left them: their derivative would be lost.
+    """
     if not trace.stale or not any(trace.active):
         return
+    found: dict[tuple[Any, str], None] = {}
     for output in outputs:
         if trace.types[output].inexact:
-            for slot in origins(trace, output):
-                if slot in trace.stale:
-                    error = DroppedDerivativeError(AT_THE_SAME_POINT)
-                    error.add_note(f"At {trace.stale[slot]}")
-                    raise error
+            found |= {
+                trace.stale[slot]: None for slot in origins(trace, output) if slot in trace.stale
+            }
+    here = [point_of(each) for each in captures() if any(each.active)] if found else []
+    for point, line in found:
+        if point in here:
+            error = DroppedDerivativeError(
+                f"{_WHAT}, at the same point, so that its derivative would be lost. If it is kept "
+                "to save work, keep it within one call (functools.cache does, under capture), or "
+                "write ad.stop_gradient(x) if the derivative is not wanted."
+            )
+            error.add_note(f"At {line}: {_text(line)}")
+            raise error
+    for _, line in found:
+        note_effect("it uses a value of an earlier call as a constant, which is said each time")
+        warnings.warn(
+            f"{_WHAT}, and has no derivative ({line}). That is right for a first guess; for the "
+            "solution of an equation use ad.implicit.root. Copy the value to say so: np.array(x).",
+            StaleValueWarning,
+            stacklevel=2,
+        )
+
+
+_WHAT: Final = "A value that an earlier call derived from its arguments is used as a constant"
+
+
+def _text(line: str) -> str:
+    file, _, number = line.rpartition(":")
+    return linecache.getline(file, int(number)).strip() if number.isdigit() else ""

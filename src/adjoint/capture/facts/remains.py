@@ -11,22 +11,19 @@ from __future__ import annotations
 import collections
 import sys
 import types
-import warnings
 import weakref
 from collections.abc import Iterable
 from typing import Any, Final
 
 import numpy as np
 
-from adjoint.base.errors import DroppedDerivativeError, StaleValueWarning
 from adjoint.capture.bytecode.code import reads_of
 from adjoint.capture.clones.reaching import is_users_kind
 from adjoint.capture.clones.rebinding import Rebound, is_users, is_users_module
 from adjoint.capture.recording.applying import peek
 from adjoint.capture.recording.escape import carries_derivative
 from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.places import user_line
-from adjoint.capture.recording.trace import Trace, captures, note_effect
+from adjoint.capture.recording.trace import Trace
 from adjoint.capture.recording.traced import Traced, is_cell
 from adjoint.capture.recording.valued import value_of
 
@@ -68,6 +65,7 @@ class Search:
             self.look(value)
 
     def look(self, value: Any) -> None:
+        """Look through one object."""
         kind = type(value)
         if kind is types.FunctionType:
             self._function(value)
@@ -83,7 +81,7 @@ class Search:
                 if new is not each:
                     value[place] = new
         elif isinstance(value, set):
-            self.set(value)
+            self.members(value)
         elif isinstance(value, (tuple, frozenset)):
             self.waiting += value
         elif isinstance(value, type) and is_users_kind(value):
@@ -121,6 +119,7 @@ class Search:
                     names[name] = new
 
     def mapping(self, value: dict[Any, Any]) -> None:
+        """Look through keys and values."""
         keys = list(value)
         if any(type(key) is Traced or isinstance(key, tuple) for key in keys):
             names = [self._new(key) for key in keys]
@@ -134,7 +133,8 @@ class Search:
             if new is not each:
                 value[key] = new
 
-    def set(self, value: set[Any]) -> None:
+    def members(self, value: set[Any]) -> None:
+        """Look through a set."""
         new = [self._new(each) for each in value]
         if any(one is not other for one, other in zip(new, value, strict=True)):
             value.clear()
@@ -290,28 +290,3 @@ def left_at(value: Any) -> Point | None:
     kept, point = hooks.stale.get(id(value), (None, None))
     kept = kept() if isinstance(kept, weakref.ref) else kept
     return point if kept is value else None
-
-
-_WHAT: Final = "A value that an earlier call derived from its arguments is used as a constant"
-AT_THE_SAME_POINT: Final = (
-    f"{_WHAT}, at the same point, so that its derivative would be lost. If it is kept to "
-    "save work, keep it within one call (functools.cache does, under capture), or write "
-    "ad.stop_gradient(x) if the derivative is not wanted."
-)
-
-
-def warn_of_stale(value: Any) -> None:
-    """Say that a value which an earlier call derived from its arguments is used as a constant."""
-    point = left_at(value)
-    if point is None or not captures():
-        return
-    if any(point_of(each) == point for each in captures() if any(each.active)):
-        raise DroppedDerivativeError(AT_THE_SAME_POINT)
-    line = user_line()
-    note_effect("it uses a value of an earlier call as a constant, which is said each time")
-    warnings.warn(
-        f"{_WHAT}, and has no derivative ({line}). That is right for a first guess; for the "
-        "solution of an equation use ad.implicit.root. Copy the value to say so: np.array(x).",
-        StaleValueWarning,
-        stacklevel=2,
-    )

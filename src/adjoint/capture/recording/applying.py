@@ -153,7 +153,7 @@ def _slot_of_past(trace: Trace, operand: Traced) -> int:
     """The slot of what follows from a value of an earlier call: a constant, which is remembered."""
     slot = trace.constant(frozen(peek(operand)), operand.type)
     if hooks.carries_derivative(operand):
-        trace.stale[slot] = user_line()
+        trace.stale[slot] = (operand._trace.past, user_line())  # type: ignore[union-attr]
     if operand._state is None:
         trace.arrays[id(operand)] = (operand, slot)
     return slot

@@ -35,6 +35,7 @@ class Hooks:
     power: Callable[..., Any]
     matmul: Callable[..., Any]
     star: Callable[..., Any]
+    left_at: Callable[[Any], tuple[Any, ...] | None]
     is_sparse: Callable[[Any], bool]
     defers: Callable[[Any], bool]
     settled: Callable[..., None]
@@ -42,7 +43,6 @@ class Hooks:
     rebind: Callable[[Any], Any]
     rewritten: Callable[..., Any]
     is_users_file: Callable[[str], bool]
-    warn_of_stale: Callable[[Any], None]
 
     def __init__(self) -> None:
         self.products: dict[tuple[int, int], Any] = {}

@@ -17,7 +17,6 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, type_of
-from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.places import user_line
 from adjoint.capture.recording.trace import Trace, alone
 from adjoint.capture.recording.traced import Traced, from_slot, synchronise
@@ -70,8 +69,7 @@ def followed(
     kept = RECIPES[ours]
     found = kept.get(key, _ABSENT)
     if found is _ABSENT:
-        stale = hooks.stale
-        if len(kept) >= _MOST or (stale and any(id(each) in stale for each in plain)):
+        if len(kept) >= _MOST:
             return None
         types = [trace.types[x] if type(x) is int else type_of(x) for x in slots]
         found = kept[key] = _written(ours, types, args, kwargs, plain)
