@@ -13,12 +13,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from adjoint.base.errors import DroppedDerivativeError, ValueNeededError
 from adjoint.capture.recording.applying import concrete, settle
 from adjoint.capture.recording.guards import TEXT
 from adjoint.capture.recording.hooks import hooks
+from adjoint.capture.recording.places import PACKAGE
 from adjoint.capture.recording.script import script_under_way
-from adjoint.capture.recording.trace import Trace, captures, depth
+from adjoint.capture.recording.trace import Trace, captures, depth, note_effect
 from adjoint.capture.recording.traced import Traced, from_slot, is_known, unwrap
 from adjoint.capture.recording.valued import attempting, refuse
 from adjoint.primitives.declaration import NO_DERIVATIVE
@@ -142,12 +145,17 @@ def show(value: Traced, form: Callable[[Any], str]) -> str:
     script = script_under_way()
     if script is not None and script.rehearses:
         return hooks.unseen()
+    shown = getattr(_printing, "now", False)
+    if is_known(value) and not shown and type(value._value) is np.ndarray:
+        note_effect("it makes text of an array, as NumPy's print options say")
     try:
         with attempting():
             return form(concrete(value, TEXT))
     except ValueNeededError as error:
-        file = sys._getframe(2).f_code.co_filename
-        if getattr(_printing, "now", False) or not hooks.is_users_file(file):
+        frame: Any = sys._getframe(1)
+        while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+            frame = frame.f_back
+        if shown or not hooks.is_users_file(frame.f_code.co_filename):
             return f"<traced {value.type}>"
         refusal = ValueNeededError(f"{error} print(x) shows its type.")
         refuse(refusal)
