@@ -16,6 +16,7 @@ from adjoint.base.errors import AdjointError, ArgumentTypeError, DroppedDerivati
 from adjoint.base.settings import settings
 from adjoint.capture.clones.rebinding import is_users_file, rebound, store_globals
 from adjoint.capture.clones.shadows import forget_changed
+from adjoint.capture.facts.past import Past, check_stale
 from adjoint.capture.facts.remains import give_values
 from adjoint.capture.recording.applying import settle, slot_in
 from adjoint.capture.recording.building import program_of
@@ -153,12 +154,15 @@ def capture(
     if outer is None:
         forget_changed()
     living = count_known()
+    roots = (function, *_arguments(call))
+    past = Past.of(roots, trace)
     enter(trace)
     try:
         kept = frozen or (outer is not None and outer.numbers is not None)
         # What is captured within a program that is kept is kept with it.
         trace.numbers = {} if kept else None
         outputs, treedef, cells = _run(trace, function, call, witness or {})
+        check_stale(trace, outputs)
         warn_of_questions_alone(trace, outputs)
         merged = trace.merge_numbers()
         outputs = tuple([merged.get(slot, slot) for slot in outputs]) if merged else outputs
@@ -175,14 +179,26 @@ def capture(
         _point_at_user(hidden, error)
         raise hidden from None
     finally:
-        leave(trace)
-        store_globals()
-        survivors = sys.getrefcount(trace) > _ALONE or count_known() > living or trace.survivors
-        if survivors and outer is not None:
-            outer.survivors = True
-        elif survivors and give_values((function, *_arguments(call)), trace):
-            trace.effects.append(("it keeps values that it computed, in what was there before", ""))
+        _leave(trace, outer, living, roots, past)
     return Captured(trace, outputs, treedef, cells)
+
+
+def _leave(
+    trace: Trace, outer: Trace | None, living: int, roots: tuple[Any, ...], past: Past | None
+) -> None:
+    """End a capture: what it has changed in what was there before is NumPy's.
+
+    living: how many known arrays there were. roots: from where that is reached.
+    """
+    leave(trace)
+    store_globals()
+    if past is not None:
+        past.leave(trace)
+    survivors = sys.getrefcount(trace) > _ALONE or count_known() > living or trace.survivors
+    if survivors and outer is not None:
+        outer.survivors = True
+    elif survivors and give_values(roots, trace):
+        trace.effects.append(("it keeps values that it computed, in what was there before", ""))
 
 
 def _value(given: Any) -> Any:
@@ -279,4 +295,4 @@ def _point_at_user(error: BaseException, raised: BaseException) -> None:
 
 
 _PACKAGE = __file__.rpartition("/capture/")[0]
-_ALONE = 2  # what getrefcount sees of a trace that no traced value refers to
+_ALONE = 3  # what `_leave` sees of a trace that no traced value refers to

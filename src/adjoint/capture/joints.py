@@ -15,12 +15,14 @@ hooks.fill(
     alias=views.maybe_alias,
     as_operand=table.as_operand,
     attribute=methods.attribute,
+    carries_derivative=escape.carries_derivative,
     defers=sparse.defers,
     escape=escape.escape,
     function=table.call,
     get=indexing.get,
     is_sparse=sparse.is_sparse,
     is_users_file=rebinding.is_users_file,
+    left_at=remains.left_at,
     lift_list=applying.slot_of_list,
     matmul=sparse.matmul,
     overwrite=views.overwrite,
@@ -34,6 +36,5 @@ hooks.fill(
     star=sparse.star,
     ufunc=ufuncs.ufunc,
     unseen=texts.unseen,
-    warn_of_stale=remains.warn_of_stale,
 )
 hooks.products.update(products.PRODUCTS)

@@ -51,13 +51,21 @@ ROUGH = 1e-3
 Runner = Callable[[Any, tuple[Any, ...]], Any]
 """Calls a function at a point: gives a value and a slope."""
 
+Without = frozenset[int]
+"""The numbers of calls that are left out of a sequence."""
 
-def _steps(sequence: Sequence, run: Runner, count: int | None = None) -> list[Seen]:
-    """The calls of a sequence: all, or the first ones."""
+
+def _steps(
+    sequence: Sequence, run: Runner, count: int | None = None, without: Without = frozenset()
+) -> list[Seen]:
+    """The calls of a sequence: all, or the first ones. without: calls that are left out."""
     seen = []
     with warnings.catch_warnings(record=True) as log, _opened(sequence) as steps:
         warnings.simplefilter("always")
-        for function, *args in islice(steps, count):
+        for number, (function, *args) in enumerate(islice(steps, count)):
+            if number in without:
+                seen.append(Seen())
+                continue
             before = copied(tuple(args))
             each = watched(lambda f=function, a=tuple(args): run(f, a), log)  # type: ignore[misc]
             if each.error is None:
@@ -107,23 +115,24 @@ def _moved_at_last(number: int, step: float) -> Runner:
 
 
 @lru_cache(maxsize=1024)
-def wanted(sequence: Sequence) -> list[Seen]:
+def wanted(sequence: Sequence, without: Without = frozenset()) -> list[Seen]:
     """The values of plain NumPy, with the slopes of the sums of their entries."""
-    seen = _steps(sequence, _plain)
+    seen = _steps(sequence, _plain, without=without)
     if sequence.smooth:
         for number, each in enumerate(seen):
-            if each.error is None:
-                each.slope = _difference(sequence, number, total(inexact_leaves(each.value)))
+            if each.error is None and number not in without:
+                here = total(inexact_leaves(each.value))
+                each.slope = _difference(sequence, number, here, without)
     return seen
 
 
-def _difference(sequence: Sequence, number: int, here: float) -> float:
+def _difference(sequence: Sequence, number: int, here: float, without: Without) -> float:
     """The slope of a call, whose calls before are at their points."""
     step = WIDE if sequence.single else STEP
     rough = SINGLE if sequence.single else ROUGH
-    ends = []
+    ends, left = [], sum(each < number for each in without)
     for each in (step, -step, step / 2, -step / 2):
-        last = _steps(sequence, _moved_at_last(number, each), number + 1)[-1]
+        last = _steps(sequence, _moved_at_last(number - left, each), number + 1, without)[-1]
         ends.append(total(inexact_leaves(last.value)))
     wide, narrow = (ends[0] - ends[1]) / (2 * step), (ends[2] - ends[3]) / step
     jump = abs(ends[2] - 2 * here + ends[3])
@@ -195,21 +204,43 @@ def _held(expected: Seen, found: Seen, within: float) -> Verdict:
 
 
 def verdict_of(sequence: Sequence, mode: str) -> Verdict:
-    """What a way to run a sequence came to: the worst of its calls."""
-    expected = wanted(sequence)
+    """What a way to run a sequence came to: the worst of its calls.
+
+    A refusal ends a call half-way, where NumPy goes on to change what it changes; so what comes
+    later is not NumPy's, and should not be. Calls that are refused are therefore left out, here and
+    there, and the sequence is run anew: all others are held to NumPy.
+    """
+    without: Without = frozenset()
+    worst = RIGHT
+    while True:
+        verdict, number = _verdict(sequence, mode, without)
+        if verdict.outcome is Outcome.WRONG:
+            return verdict
+        if worst is RIGHT:
+            worst = verdict
+        if number is None:
+            return worst
+        without |= {number}
+
+
+def _verdict(sequence: Sequence, mode: str, without: Without) -> tuple[Verdict, int | None]:
+    """The same without some calls, and the first call that was refused by an error."""
+    expected = wanted(sequence, without)
     with ad.config(native=None) if sequence.native else contextlib.nullcontext():
-        found = _steps(sequence, MODES[mode]())
+        found = _steps(sequence, MODES[mode](), without=without)
     if len(found) != len(expected):
-        return wrong(f"{len(found)} steps, not {len(expected)}")
+        return wrong(f"{len(found)} steps, not {len(expected)}"), None
     worst = RIGHT
     for number, (one, other) in enumerate(zip(expected, found, strict=True)):
         verdict = _held(one, other, SINGLE if sequence.single else WITHIN)
-        reason = f"step {number + 1}: {verdict.reason}"
+        verdict = Verdict(verdict.outcome, f"step {number + 1}: {verdict.reason}")
         if verdict.outcome is Outcome.WRONG:
-            return Verdict(Outcome.WRONG, reason)
-        if verdict.outcome is Outcome.REFUSED and worst is RIGHT:
-            worst = Verdict(Outcome.REFUSED, reason)
-    return worst
+            return verdict, None
+        if verdict.outcome is Outcome.REFUSED:
+            worst = verdict if worst is RIGHT else worst
+            if other.error is not None and one.error is None:
+                return worst, number
+    return worst, None
 
 
 @cache

@@ -11,23 +11,24 @@ from __future__ import annotations
 import collections
 import sys
 import types
-import warnings
 import weakref
 from collections.abc import Iterable
 from typing import Any, Final
 
 import numpy as np
 
-from adjoint.base.errors import DroppedDerivativeError, StaleValueWarning
 from adjoint.capture.bytecode.code import reads_of
 from adjoint.capture.clones.reaching import is_users_kind
 from adjoint.capture.clones.rebinding import Rebound, is_users, is_users_module
 from adjoint.capture.recording.applying import peek
 from adjoint.capture.recording.escape import carries_derivative
 from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.places import user_line
-from adjoint.capture.recording.trace import Trace, outermost
-from adjoint.capture.recording.traced import Traced, is_cell, unwrap
+from adjoint.capture.recording.trace import Trace
+from adjoint.capture.recording.traced import Traced, is_cell
+from adjoint.capture.recording.valued import value_of
+
+Point = tuple[Any, ...]
+"""What tells the point of a call from others."""
 
 _MOST: Final = 50_000  # objects that are looked through
 _REMEMBERED: Final = 4096
@@ -37,20 +38,22 @@ _ATOMS: Final = frozenset({type(None), bool, int, float, complex, str, bytes, np
 
 def give_values(roots: Iterable[Any], trace: Trace) -> int:
     """Replace traced values in what can be reached by NumPy's; how many there were."""
-    search = _Search(trace)
+    search = Search(trace)
     search.waiting.extend(roots)
     search.run()
     return search.count
 
 
-class _Search:
+class Search:
+    """Looks through what can be reached, and puts other things in the place of some."""
+
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self.waiting: list[Any] = []
         self.seen: dict[int, Any] = {}
         self.values: dict[int, tuple[Any, Any]] = {}
         self.count = 0
-        self.point: tuple[int, ...] | None = None
+        self.points: dict[int, tuple[Trace, Point]] = {}
 
     def run(self) -> None:
         """Look through all that is waiting, and what is found there."""
@@ -59,9 +62,10 @@ class _Search:
             if type(value) in _ATOMS or id(value) in self.seen:
                 continue
             self.seen[id(value)] = value
-            self._look(value)
+            self.look(value)
 
-    def _look(self, value: Any) -> None:
+    def look(self, value: Any) -> None:
+        """Look through one object."""
         kind = type(value)
         if kind is types.FunctionType:
             self._function(value)
@@ -70,14 +74,14 @@ class _Search:
         elif isinstance(value, types.ModuleType):
             return
         elif isinstance(value, dict):
-            self._mapping(value)
+            self.mapping(value)
         elif isinstance(value, (list, collections.deque)):
             for place, each in enumerate(list(value)):
                 new = self._new(each)
                 if new is not each:
                     value[place] = new
         elif isinstance(value, set):
-            self._set(value)
+            self.members(value)
         elif isinstance(value, (tuple, frozenset)):
             self.waiting += value
         elif isinstance(value, type) and is_users_kind(value):
@@ -114,7 +118,8 @@ class _Search:
                 if new is not content:
                     names[name] = new
 
-    def _mapping(self, value: dict[Any, Any]) -> None:
+    def mapping(self, value: dict[Any, Any]) -> None:
+        """Look through keys and values."""
         keys = list(value)
         if any(type(key) is Traced or isinstance(key, tuple) for key in keys):
             names = [self._new(key) for key in keys]
@@ -128,7 +133,8 @@ class _Search:
             if new is not each:
                 value[key] = new
 
-    def _set(self, value: set[Any]) -> None:
+    def members(self, value: set[Any]) -> None:
+        """Look through a set."""
         new = [self._new(each) for each in value]
         if any(one is not other for one, other in zip(new, value, strict=True)):
             value.clear()
@@ -162,7 +168,7 @@ class _Search:
         kind = type(value)
         if kind is Traced:
             return self._value(value)
-        if kind is tuple and any(type(each) in (Traced, tuple) for each in value):
+        if kind is tuple:
             new = tuple([self._new(each) for each in value])
             return new if any(map(_differ, new, value)) else value
         if isinstance(value, tuple) and hasattr(kind, "_make"):
@@ -194,10 +200,15 @@ class _Search:
         self.values[id(traced)] = (traced, value)
         self.count += 1
         if active:
-            if self.point is None:
-                self.point = point_of(self.trace)
-            remember(value, self.point)
+            assert trace is not None
+            remember(value, self._point(trace))
         return value
+
+    def _point(self, trace: Trace) -> Point:
+        known = self.points.get(id(trace))
+        if known is None:
+            known = self.points[id(trace)] = (trace, point_of(trace))
+        return known[1]
 
 
 def _is_of_the_library(kind: type) -> bool:
@@ -233,11 +244,15 @@ def _is_input(traced: Traced) -> bool:
 # --- values of earlier calls ----------------------------------------------------------------------
 
 
-def remember(value: Any, point: tuple[int, ...]) -> None:
+def remember(value: Any, point: Point) -> None:
     """Keep in mind that a value was derived from the arguments of a call, which are `point`."""
     stale = hooks.stale
     if len(stale) >= _REMEMBERED:
-        stale.clear()
+        for key in list(stale)[: _REMEMBERED // 8]:  # the oldest
+            stale.pop(key, None)
+    if len(_points) > 2 * len(stale) + _FEW:
+        _points.intersection_update([where for _, where in list(stale.values())])
+    _points.add(point)
     key = id(value)
     if isinstance(value, np.ndarray):  # which is not kept alive
         stale[key] = (weakref.ref(value, lambda _: stale.pop(key, None)), point)
@@ -245,32 +260,33 @@ def remember(value: Any, point: tuple[int, ...]) -> None:
         stale[key] = (value, point)
 
 
-def point_of(trace: Trace) -> tuple[int, ...]:
-    """What tells the arguments of a call from others."""
-    found = [trace.values.get(slot) for slot in range(trace.input_count)]
-    return tuple(
-        [0 if each is None else hash(np.asarray(unwrap(each)).tobytes()) for each in found]
-    )
+_points: set[Point] = set()  # of the values that are remembered, and of some that are gone
+_FEW: Final = 64
 
 
-def warn_of_stale(value: Any) -> None:
-    """Say that a value which an earlier call derived from its arguments is used as a constant."""
-    trace = outermost()
-    kept, point = hooks.stale.get(id(value), (None, ()))
+def is_left_at(point: Point) -> bool:
+    """Whether a call at a point may have left values behind."""
+    return point in _points
+
+
+def point_of(trace: Trace) -> Point:
+    """What tells a point from others: the values of what is differentiated, and of nothing else.
+
+    Forward mode may be captured with its tangents, and a loss with another batch, at one point.
+    """
+    if trace.past is not None:
+        return trace.past  # type: ignore[no-any-return]
+    found = [trace.values.get(slot) for slot in range(trace.input_count) if trace.active[slot]]
+    return tuple([_told(value_of(each) if type(each) is Traced else each) for each in found])
+
+
+def _told(value: Any) -> Any:
+    """What tells a value from others; no two are the same that stand for many."""
+    return object() if value is None else hash(np.asarray(value).tobytes())
+
+
+def left_at(value: Any) -> Point | None:
+    """The point of the call that has left a value behind, if one has."""
+    kept, point = hooks.stale.get(id(value), (None, None))
     kept = kept() if isinstance(kept, weakref.ref) else kept
-    if kept is not value or trace is None:
-        return
-    what = "A value that an earlier call derived from its arguments is used as a constant"
-    if point_of(trace) == point:
-        raise DroppedDerivativeError(
-            f"{what}, at the same point, so that its derivative would be lost. If it is kept to "
-            "save work, keep it within one call (functools.cache does, under capture), or write "
-            "ad.stop_gradient(x) if the derivative is not wanted."
-        )
-    line = user_line()
-    warnings.warn(
-        f"{what}, and has no derivative ({line}). That is right for a first guess; for the "
-        "solution of an equation use ad.implicit.root. Copy the value to say so: np.array(x).",
-        StaleValueWarning,
-        stacklevel=2,
-    )
+    return point if kept is value else None

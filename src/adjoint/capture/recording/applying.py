@@ -13,7 +13,7 @@ import numpy as np
 
 from adjoint.capture.recording.guards import WHOLE
 from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.places import PACKAGE
+from adjoint.capture.recording.places import PACKAGE, user_line
 from adjoint.capture.recording.trace import Trace, captures
 from adjoint.capture.recording.traced import (
     Traced,
@@ -137,12 +137,24 @@ def slot_in(trace: Trace, operand: Any) -> int:
     known = trace.arrays.get(id(operand))
     if known is not None and state is None:
         return known[1]
+    if operand._trace.past is not None:
+        return _slot_of_past(trace, operand)
     # An outer capture's value: what it is now, whatever is written to it later.
     held = from_slot(operand._trace, operand._slot, frozen(operand._value))
     trace.nested = True
     trace.valued = trace.valued and operand._trace.valued
     slot = trace.constant(held, operand.type)
     if state is None:
+        trace.arrays[id(operand)] = (operand, slot)
+    return slot
+
+
+def _slot_of_past(trace: Trace, operand: Traced) -> int:
+    """The slot of what follows from a value of an earlier call: a constant, which is remembered."""
+    slot = trace.constant(frozen(peek(operand)), operand.type)
+    if hooks.carries_derivative(operand):
+        trace.stale[slot] = (operand._trace.past, user_line())  # type: ignore[union-attr]
+    if operand._state is None:
         trace.arrays[id(operand)] = (operand, slot)
     return slot
 

@@ -110,10 +110,15 @@ def carries_derivative(value: Any) -> bool:
         return False
     trace = value._trace
     assert trace is not None
-    return _active(trace, value._slot)
+    return any(
+        (trace.owners[slot] < 0 and trace.active[slot])
+        or carries_derivative(trace.values.get(slot))
+        for slot in origins(trace, value._slot)
+    )
 
 
-def _active(trace: Trace, slot: int) -> bool:
+def origins(trace: Trace, slot: int) -> Iterator[int]:
+    """The slots of inputs and constants that the value of a slot depends on differentiably."""
     trace._find_owners()
     stack, seen = [slot], set()
     while stack:
@@ -122,17 +127,11 @@ def _active(trace: Trace, slot: int) -> bool:
             continue
         seen.add(place)
         owner = trace.owners[place]
-        if owner < 0:
-            if trace.active[place] or carries_derivative(trace.values.get(place)):
-                return True
-            continue
-        head, *operands = trace.records[owner]
+        head, *operands = trace.records[owner] if owner >= 0 else (None,)
         if not isinstance(head, Operation):
-            if carries_derivative(trace.values[place]):
-                return True
+            yield place
         elif head.primitive.derivative is not NO_DERIVATIVE and head.primitive.name not in _STEPS:
             stack.extend(operands)
-    return False
 
 
 def show(value: Traced, form: Callable[[Any], str]) -> str:
@@ -146,15 +145,15 @@ def show(value: Traced, form: Callable[[Any], str]) -> str:
     script = script_under_way()
     if script is not None and script.rehearses:
         return hooks.unseen()
+    shown = getattr(_printing, "now", False)
     try:
         with attempting():
             return form(concrete(value, TEXT))
     except ValueNeededError as error:
-        frame: Any = sys._getframe(2)
-        while frame.f_code.co_filename.startswith(PACKAGE):
+        frame: Any = sys._getframe(1)
+        while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
             frame = frame.f_back
-        file = frame.f_code.co_filename
-        if getattr(_printing, "now", False) or not hooks.is_users_file(file):
+        if shown or not hooks.is_users_file(frame.f_code.co_filename):
             return f"<traced {value.type}>"
         refusal = ValueNeededError(f"{error} print(x) shows its type.")
         refuse(refusal)

@@ -31,9 +31,11 @@ class Hooks:
     lift_list: Callable[..., int]
     as_operand: Callable[..., Any]
     alias: Callable[..., Any]
+    carries_derivative: Callable[[Any], bool]
     power: Callable[..., Any]
     matmul: Callable[..., Any]
     star: Callable[..., Any]
+    left_at: Callable[[Any], tuple[Any, ...] | None]
     is_sparse: Callable[[Any], bool]
     defers: Callable[[Any], bool]
     settled: Callable[..., None]
@@ -41,7 +43,6 @@ class Hooks:
     rebind: Callable[[Any], Any]
     rewritten: Callable[..., Any]
     is_users_file: Callable[[str], bool]
-    warn_of_stale: Callable[[Any], None]
 
     def __init__(self) -> None:
         self.products: dict[tuple[int, int], Any] = {}

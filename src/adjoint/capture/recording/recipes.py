@@ -17,7 +17,6 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, type_of
-from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.places import user_line
 from adjoint.capture.recording.trace import Trace, alone
 from adjoint.capture.recording.traced import Traced, from_slot, synchronise
@@ -71,8 +70,7 @@ def followed(
     kept = RECIPES[ours]
     found = kept.get(key, _ABSENT)
     if found is _ABSENT:
-        stale = hooks.stale
-        if len(kept) >= _MOST or (stale and any(id(each) in stale for each in plain)):
+        if len(kept) >= _MOST:
             return None
         types = [trace.types[x] if type(x) is int else type_of(x) for x in slots]
         found = kept[key] = _written(ours, types, args, kwargs, plain)
@@ -170,7 +168,13 @@ def _written(
     heads = [getattr(head, "primitive", None) for head, *_ in trace.records]
     if WARN_WHERE_ZERO in heads:  # each call says by itself whether NumPy has warned
         return None
-    if noted or trace.said or trace.ran or trace.refusal or not all(map(_is_untouched, twins, range(len(types)))):
+    if (
+        noted
+        or trace.said
+        or trace.ran
+        or trace.refusal
+        or not all(map(_is_untouched, twins, range(len(types))))
+    ):
         return None
     kind = type(result)
     parts = [result] if kind is Traced else result

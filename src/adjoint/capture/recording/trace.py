@@ -78,7 +78,9 @@ class Trace:
     effects: why the capture cannot stand for a later call, each with the user's line. entered: the
     code that was entered through objects. script: what is drawn and printed, where that is written
     down (`script.py`). survivors: whether traced values outlived a capture
-    within this one.
+    within this one. past: of values that an earlier call has left, the point of that call (see
+    `facts/past.py`). stale: the slots of such values that have come into this capture, each with
+    its point and the user's line.
     """
 
     __slots__ = (
@@ -101,6 +103,7 @@ class Trace:
         "numbers",
         "open",
         "owners",
+        "past",
         "placed",
         "questions",
         "quiet",
@@ -109,6 +112,7 @@ class Trace:
         "refusal",
         "said",
         "script",
+        "stale",
         "starts",
         "survivors",
         "types",
@@ -150,6 +154,8 @@ class Trace:
         self.effects: list[tuple[str, str]] = []
         self.entered: dict[int, Any] = {}
         self.survivors = False
+        self.past: Any = None
+        self.stale: dict[int, tuple[Any, str]] = {}
         self.script: Any = None
         self.owners: list[int] = [-1] * self.input_count
         self.starts: list[int] = []
@@ -175,9 +181,15 @@ class Trace:
 
     def lift(self, value: Any) -> int:
         """The slot of a concrete array or scalar, which becomes an input of the program."""
-        kind = type(value)
+        slot = self._lift(value)
         if hooks.stale and id(value) in hooks.stale:
-            hooks.warn_of_stale(value)
+            point = hooks.left_at(value)
+            if point is not None:
+                self.stale[slot] = (point, user_line())
+        return slot
+
+    def _lift(self, value: Any) -> int:
+        kind = type(value)
         if kind is np.ndarray:
             return self._lift_array(value)
         scalar = _SCALARS.get(kind)

@@ -1,0 +1,157 @@
+"""Values that an earlier call at the same point has left behind, as in a cache kept by hand.
+
+They are constants, which is right if the function would use them wherever the point moved. If it
+looks them up by the point, a derivative would be lost. Plain NumPy may work on them before they
+meet a traced array, and an identity would be lost on the way; so while a function is captured they
+are traced, in a trace of their own. What follows from them may be compared, shown and stored, but a
+result that depends on them differentiably is refused.
+"""
+
+from __future__ import annotations
+
+import linecache
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from adjoint.base.arrays import type_of
+from adjoint.base.errors import DroppedDerivativeError, StaleValueWarning
+from adjoint.capture.facts.remains import Search, is_left_at, left_at, point_of
+from adjoint.capture.recording.applying import frozen, peek
+from adjoint.capture.recording.escape import origins
+from adjoint.capture.recording.hooks import hooks
+from adjoint.capture.recording.trace import Trace, captures, note_effect
+from adjoint.capture.recording.traced import from_slot
+
+
+class Past:
+    """What is traced instead of the values of an earlier call, until the capture is over."""
+
+    def __init__(self, roots: Iterable[Any], trace: Trace) -> None:
+        self.roots = tuple(roots)
+        self.trace = Trace((), {}, [])
+        self.trace.valued = True
+        self.trace.past = point_of(trace)
+        coming = _Coming(self.trace)
+        coming.waiting.extend(self.roots)
+        coming.run()
+        self.changed = coming.changed
+        self.pairs = list(coming.pairs.values())
+        self.trace.input_count = len(self.pairs)
+
+    @classmethod
+    def of(cls, roots: Iterable[Any], trace: Trace) -> Past | None:
+        """The values that were left at the point of a capture that begins; None without any."""
+        if not hooks.stale or not any(trace.active) or not is_left_at(point_of(trace)):
+            return None
+        past = cls(roots, trace)
+        return past if past.pairs else None
+
+    def leave(self, capture: Trace) -> None:
+        """Put the values back, as NumPy would have changed them."""
+        self.trace.open = False
+        for number, (value, traced) in enumerate(self.pairs):
+            if traced._trace is self.trace and traced._slot == number:
+                continue
+            capture.effects.append(("it writes into an array that was made outside", ""))
+            if traced._value is not value:
+                np.copyto(value, peek(traced))
+        capture.survivors |= len(self.trace.records) > len(self.pairs)
+        going = _Swap(self.trace)
+        going.pairs = {id(traced): (traced, value) for value, traced in self.pairs}
+        going.waiting.extend([*self.roots, *self.changed])
+        going.run()
+
+
+class _Swap(Search):
+    """Puts one value in the place of another, but for keys, which only answer questions.
+
+    pairs: the values, by identity, with what is put in their places. changed: where that was done.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        super().__init__(trace)
+        self.pairs: dict[int, tuple[Any, Any]] = {}
+        self.changed: list[Any] = []
+
+    def look(self, value: Any) -> None:
+        before = self.count
+        super().look(value)
+        if self.count != before:
+            self.changed.append(value)
+
+    def mapping(self, value: dict[Any, Any]) -> None:
+        for key, each in list(value.items()):
+            new = self._new(each)
+            if new is not each:
+                value[key] = new
+
+    def members(self, value: set[Any]) -> None:
+        self.waiting += value
+
+    def _new(self, value: Any) -> Any:
+        found = self.pairs.get(id(value))
+        if found is None or found[0] is not value:
+            return super()._new(value)
+        self.count += 1
+        return found[1]
+
+    def _value(self, traced: Any) -> Any:
+        return traced
+
+
+class _Coming(_Swap):
+    """Values that were left at the point, which become inputs of a trace."""
+
+    def _new(self, value: Any) -> Any:
+        if id(value) not in self.pairs and left_at(value) == self.trace.past:
+            trace, slot = self.trace, len(self.trace.types)
+            trace.types.append(type_of(value))
+            trace.active = [*trace.active, True]
+            trace.owners.append(-1)
+            trace.values[slot] = frozen(value)
+            self.pairs[id(value)] = (value, from_slot(trace, slot, value))
+        return super()._new(value)
+
+
+def check_stale(trace: Trace, outputs: Sequence[int]) -> None:
+    """Say that results depend differentiably on values that earlier calls have left.
+
+    An error where a call at this very point has left them: their derivative would be lost.
+    """
+    if not trace.stale or not any(trace.active):
+        return
+    found: dict[tuple[Any, str], None] = {}
+    for output in outputs:
+        if trace.types[output].inexact:
+            found |= {
+                trace.stale[slot]: None for slot in origins(trace, output) if slot in trace.stale
+            }
+    here = [point_of(each) for each in captures() if any(each.active)] if found else []
+    for point, line in found:
+        if point in here:
+            error = DroppedDerivativeError(
+                f"{_WHAT}, at the same point, so that its derivative would be lost. If it is kept "
+                "to save work, keep it within one call (functools.cache does, under capture), or "
+                "write ad.stop_gradient(x) if the derivative is not wanted."
+            )
+            error.add_note(f"At {line}: {_text(line)}")
+            raise error
+    for _, line in found:
+        note_effect("it uses a value of an earlier call as a constant, which is said each time")
+        warnings.warn(
+            f"{_WHAT}, and has no derivative ({line}). That is right for a first guess; for the "
+            "solution of an equation use ad.implicit.root. Copy the value to say so: np.array(x).",
+            StaleValueWarning,
+            stacklevel=2,
+        )
+
+
+_WHAT: Final = "A value that an earlier call derived from its arguments is used as a constant"
+
+
+def _text(line: str) -> str:
+    file, _, number = line.rpartition(":")
+    return linecache.getline(file, int(number)).strip() if number.isdigit() else ""
