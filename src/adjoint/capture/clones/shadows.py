@@ -326,9 +326,11 @@ def shadow_of(value: Any) -> Any:
         return None
     if type(value) is ShadowModule:
         return value
+    if type(type(value).__hash__) is types.FunctionType:  # code of the user's, which is not asked
+        return None
     try:
         found = _shadows.get(value)
-    except TypeError:  # unhashable: no function or module
+    except (TypeError, ValueError):  # unhashable, as some of memory is: no function or module
         return None
     if found is not None:
         return found

@@ -15,6 +15,7 @@ class Surveying(ABC):
     writer: Writer
     seen: dict[int, tuple[Any, str]]
     changing: list[tuple[str, bool]]
+    arrays: list[tuple[str, Any]]
     generators: list[Any]
     bytes: int
     whole: bool
