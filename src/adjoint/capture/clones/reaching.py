@@ -37,7 +37,7 @@ from adjoint.capture.clones.rebinding import (
 from adjoint.capture.clones.shadow_ufuncs import ShadowUfunc
 from adjoint.capture.clones.shadows import ShadowModule
 from adjoint.capture.clones.showing import format_method, logging_method
-from adjoint.capture.facts.purity import attribute_effect, effect_of, kind_effect
+from adjoint.capture.facts.purity import attribute_effect, builtin_effect, effect_of, kind_effect
 from adjoint.capture.recording.script import GENERATORS
 from adjoint.capture.recording.trace import note_effect, note_entered
 from adjoint.capture.recording.traced import Traced
@@ -410,6 +410,7 @@ def has_attribute(owner: Any, name: str) -> bool:
 def _globals() -> Any:
     """`globals` in a clone: the names of the module itself."""
     names = sys._getframe(1).f_globals
+    note_effect(builtin_effect("globals"))
     return names.original if type(names) is Rebound else names
 
 

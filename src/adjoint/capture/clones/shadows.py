@@ -327,8 +327,11 @@ def shadow_of(value: Any) -> Any:
     if type(value) is ShadowModule:
         return value
     if type(type(value).__hash__) is not types.WrapperDescriptorType:
-        return None  # unhashable, or by code of the user's: no function or module
-    found = _shadows.get(value)
+        return None  # unhashable, or by code of the user's, which is not asked
+    try:
+        found = _shadows.get(value)
+    except (TypeError, ValueError):  # unhashable, as some of memory is: no function or module
+        return None
     if found is not None:
         return found
     if isinstance(value, types.ModuleType):

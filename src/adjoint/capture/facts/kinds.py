@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import collections
 import datetime
 import decimal
@@ -20,6 +21,7 @@ import numpy as np
 
 from adjoint.base.errors import AdjointError
 from adjoint.capture.clones.reaching import is_users_class, is_users_kind
+from adjoint.capture.facts.caches import cached
 from adjoint.capture.facts.purity import is_pure_module
 from adjoint.capture.facts.surveying import Look, Surveying
 from adjoint.capture.facts.writing import Absent
@@ -32,6 +34,7 @@ _MOST_ATOMS: Final = 100_000
 _MADE_IN_PYTHON: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 _BUFFERED: Final = "biufc"
 _BARE: Final = frozenset({"abc", "typing", "enum", "builtins", "typing_extensions"})
+_OF_MEMBERS: Final = frozenset({"_name_", "__objclass__", "_sort_order_"})
 _ROOMS: Final = ("spaces", "maps", "tensors", "manifolds")
 # Which attributes of objects of this package are facts, where not all are or none.
 PARTS: dict[type, tuple[str, ...]] = {}
@@ -60,8 +63,7 @@ def other(survey: Surveying, value: Any, expression: str, where: str, traced: bo
         for name in PARTS[kind]:
             survey.visit(getattr(value, name), f"{expression}.{name}", where)
     elif isinstance(value, enum.Enum):
-        survey.exactly(value, expression, where, "member")
-        survey.class_facts(kind)
+        _member(survey, value, expression, where)
     elif room is not None and room not in _ROOMS:
         _own_object(survey, value, expression, where)
     elif isinstance(value, (np.generic, np.dtype)):
@@ -88,6 +90,19 @@ def _is_plain_object(kind: type) -> bool:
         return False
     made = all(each.__flags__ & _MADE_IN_PYTHON for each in kind.__mro__ if each is not object)
     return made and (bool(kind.__dictoffset__) or hasattr(kind, "__slots__"))
+
+
+def _member(survey: Surveying, value: enum.Enum, expression: str, where: str) -> None:
+    """A member of an enumeration, and what it holds."""
+    name = survey.once(value, expression, where)
+    if name is None:
+        return
+    survey.exactly(value, name, where, "member")
+    survey.class_facts(type(value))
+    inside = survey.writer.let(f"{name}.__dict__")
+    for each, content in value.__dict__.items():
+        if each not in _OF_MEMBERS:
+            survey.visit(content, f"{inside}[{each!r}]", f"{where}.{each.strip('_')}")
 
 
 # --- values that do not change --------------------------------------------------------------------
@@ -137,6 +152,7 @@ def _array(survey: Surveying, value: Any, expression: str, where: str, _: bool) 
     if not (flags.c_contiguous and buffered):  # as the comparison of buffers asks for
         unlike += f" or {name}.strides != {value.strides}"
     writer.demand(unlike, where, f"an array {value.dtype}{list(value.shape)}")
+    survey.arrays.append((name, value))
     if flags.c_contiguous and buffered:  # the bytes are compared where they are
         kept = writer.constant(bytearray(value.tobytes()))
         writer.demand(f"{kept} != {name}", where, "its contents")
@@ -146,6 +162,25 @@ def _array(survey: Surveying, value: Any, expression: str, where: str, _: bool) 
     else:
         kept = writer.constant(value.tobytes())
         writer.demand(f"{name}.tobytes() != {kept}", where, "its contents")
+
+
+def memory_facts(survey: Surveying, attributes: set[str]) -> None:
+    """What of the memory of arrays is a fact, where code may ask for it."""
+    if not survey.arrays:
+        return
+    if not _PLACES_IN_MEMORY.isdisjoint(attributes):
+        survey.hinder("it asks where arrays lie in memory")
+    for name, value in survey.arrays:
+        if "flags" in attributes:
+            survey.writer.demand(f"{name}.flags.num != {value.flags.num}", name, "its flags")
+        if "base" in attributes:
+            unlike = f"({name}.base is None) is not {value.base is None}"
+            survey.writer.demand(unlike, name, "whether it is a view")
+
+
+_PLACES_IN_MEMORY: Final = frozenset(
+    {"shares_memory", "may_share_memory", "ctypes", "__array_interface__", "byte_bounds"}
+)
 
 
 # --- containers -----------------------------------------------------------------------------------
@@ -293,6 +328,14 @@ def _inside(
             survey.visit(inside[each], f"{name}[{each!r}]", f"{where}.{each}", traced)
 
 
+def registered(survey: Surveying, value: type, where: str) -> None:
+    """That no more classes count as derived from an abstract one."""
+    if isinstance(value, abc.ABCMeta):
+        survey.writer.values["get_cache_token"] = abc.get_cache_token
+        unlike = f"get_cache_token() != {abc.get_cache_token()}"
+        survey.writer.demand(unlike, where, "which classes are registered")
+
+
 def _inherits_code(kind: type) -> bool:
     """Whether methods that are not the user's may ask an object for any attribute."""
     return any(
@@ -331,36 +374,6 @@ def _parts(*names: str) -> Look:
                 survey.visit(getattr(value, each), f"{name}.{each}", where)
 
     return look
-
-
-def _cached(survey: Surveying, value: Any, expression: str, where: str, _: bool) -> None:
-    survey.exactly(value, expression, where, "cache")
-    if hasattr(value, "__wrapped__"):
-        name = survey.writer.constant(value)
-        survey.visit(value.__wrapped__, f"{name}.__wrapped__", where)
-        content = survey.writer.constant(_Content(value))
-        survey.writer.demand(f"not {content}.is_the_same()", where, "what the cache holds")
-
-
-class _Content:
-    """What a cache holds, as far as it tells: it is counted how often it had to compute.
-
-    Once it holds something else, it is never said to hold the same again.
-    """
-
-    __slots__ = ("cache", "gone", "hits", "misses")
-
-    def __init__(self, cache: Any) -> None:
-        self.cache = cache
-        self.hits, self.misses = cache.cache_info()[:2]
-        self.gone = False
-
-    def is_the_same(self) -> bool:
-        """Whether the cache has neither computed anything since, nor been cleared."""
-        hits, misses = self.cache.cache_info()[:2]
-        self.gone = self.gone or misses != self.misses or hits < self.hits
-        self.hits = hits
-        return not self.gone
 
 
 def _builtin(survey: Surveying, value: Any, expression: str, where: str, _: bool) -> None:
@@ -422,7 +435,7 @@ KINDS_OF_VALUE: Final[dict[type, Look]] = {
     **dict.fromkeys((types.BuiltinFunctionType, types.MethodWrapperType), _builtin),
     types.MethodType: _parts("__func__", "__self__"),
     functools.partial: _parts("func", "args", "keywords"),
-    type(functools.lru_cache(lambda: None)): _cached,
+    type(functools.lru_cache(lambda: None)): cached,
     property: _parts("fget", "fset", "fdel"),
     **dict.fromkeys((classmethod, staticmethod), _parts("__func__")),
     functools.cached_property: _parts("func"),

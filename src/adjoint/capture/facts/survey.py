@@ -24,10 +24,10 @@ from adjoint.base.arrays import is_numeric
 from adjoint.capture.bytecode.code import facts_of, reads_of
 from adjoint.capture.clones.reaching import is_users_class
 from adjoint.capture.clones.rebinding import Rebound, is_ours, is_users, is_users_module
-from adjoint.capture.facts.kinds import KINDS_OF_VALUE, other
+from adjoint.capture.facts.kinds import KINDS_OF_VALUE, memory_facts, other, registered
 from adjoint.capture.facts.places import Getter, Holder, Place, can_hold, is_data
 from adjoint.capture.facts.purity import is_pure_module
-from adjoint.capture.facts.surveying import Surveying, content_of
+from adjoint.capture.facts.surveying import Surveying, content_of, is_users_module_dict
 from adjoint.capture.facts.writing import Check, TooManyFactsError, Writer
 from adjoint.capture.recording.script import GLOBAL
 
@@ -87,6 +87,7 @@ class Survey(Surveying):
         self.bytes = 0
         self.seen: dict[int, tuple[Any, str]] = {}
         self.changing: list[tuple[str, bool]] = []
+        self.arrays: list[tuple[str, Any]] = []  # by their names in the check
         self.generators: list[Any] = [*GLOBAL]
         self._entered: set[tuple[int, int]] = set()
         self._names: set[tuple[int, str]] = set()
@@ -103,7 +104,7 @@ class Survey(Surveying):
             self.hinder("it reaches too many objects to compare at every call")
         self.check: Check = self.writer.check() if not self.hindrances else _never
         # What was looked at is let go of: arrays that one name alone refers to may be written into.
-        self.seen, self._holders = {}, []
+        self.seen, self.arrays, self._holders = {}, [], []
 
     def check_but_types(self) -> Check:
         """The check without the types of arrays that are inputs, for who checks them as well."""
@@ -368,6 +369,7 @@ class Survey(Surveying):
     def _class(self, value: type, expression: str, where: str) -> None:
         self.writer.demand(f"{expression} is not {self.writer.constant(value)}", where, "class")
         self._constructed.update(map(id, value.__mro__))
+        registered(self, value, where)
         self.class_facts(value)
 
     def class_facts(self, value: type) -> None:
@@ -465,12 +467,13 @@ class Survey(Surveying):
         writer.values["geterr"] = np.geterr
         writer.demand(unlike, "np.errstate", "what is done about floating-point errors")
         if self.texts:
-            writer.values["printing"] = np.get_printoptions
-            unlike = f"printing() != {writer.constant(np.get_printoptions())}"
+            current, shown = writer.constant(np.get_printoptions), np.get_printoptions()
+            unlike = f"{current}() != {writer.constant(shown)}"
             writer.demand(unlike, "np.printoptions", "how arrays are shown")
         if self.whole or self.fails:  # else an attribute that is not there would be an error
             for name, where in self._plain_functions:
                 writer.demand(f"{name}.__dict__", where, "no attributes")
+        memory_facts(self, self.attributes)
         objects = [name for name, thing in self.changing if thing or self.identities]
         if len(objects) > 1:
             unlike = f"not distinct({', '.join(objects)})"
@@ -484,12 +487,6 @@ _CODE: Final = frozenset({types.FunctionType, property, classmethod, staticmetho
 _SLOTS: Final = frozenset(
     {types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType}
 )
-
-
-def is_users_module_dict(inside: dict[str, Any]) -> bool:
-    """Whether these are the names of a module of the user's."""
-    module = sys.modules.get(inside.get("__name__", ""))
-    return module is not None and vars(module) is inside and is_users_module(module)
 
 
 def _name(function: Any) -> str:

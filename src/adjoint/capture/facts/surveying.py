@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
+from adjoint.capture.clones.rebinding import is_users_module
 from adjoint.capture.facts.writing import Absent, Writer
 
 
@@ -15,6 +17,7 @@ class Surveying(ABC):
     writer: Writer
     seen: dict[int, tuple[Any, str]]
     changing: list[tuple[str, bool]]
+    arrays: list[tuple[str, Any]]
     generators: list[Any]
     bytes: int
     whole: bool
@@ -93,3 +96,9 @@ def content_of(cell: Any) -> Any:
         return cell.cell_contents
     except ValueError:
         return Absent
+
+
+def is_users_module_dict(inside: dict[str, Any]) -> bool:
+    """Whether these are the names of a module of the user's."""
+    module = sys.modules.get(inside.get("__name__", ""))
+    return module is not None and vars(module) is inside and is_users_module(module)

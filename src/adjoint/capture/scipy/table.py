@@ -58,6 +58,8 @@ def is_scipy_module(module: types.ModuleType) -> bool:
 
 def scipy_place(value: Any) -> tuple[str, str] | None:
     """The part of SciPy and the name of a public function or class, or None."""
+    if hasattr(type(value), "__getattr__"):  # it may answer to any name, or fail
+        return None
     names = (getattr(value, "__module__", None) or "").split(".")
     name = getattr(value, "__name__", None)
     if names[0] != "scipy" or len(names) < 2 or not isinstance(name, str):

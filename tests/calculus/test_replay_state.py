@@ -1,0 +1,151 @@
+"""Replay: state that lies elsewhere than in names and attributes is as it is at the call."""
+
+from __future__ import annotations
+
+import abc
+import enum
+import functools
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import adjoint as ad
+from adjoint.calculus.jit import replay
+from tests.calculus.replaying import X, in_sequence
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept() -> Iterator[None]:
+    """Each test begins with nothing kept, and runs on NumPy."""
+    replay.forget_all()
+    with ad.config(native=False):
+        yield
+
+
+@pytest.mark.parametrize("size", [None, 4])
+def test_what_a_cache_has_given_away(size: int | None) -> None:
+    @functools.lru_cache(size)
+    def table(kind: str) -> Any:
+        return {"array": np.arange(3.0), "list": [1.0], "object": SimpleNamespace(scale=1.0)}[kind]
+
+    @functools.lru_cache(size)
+    def nested() -> Any:
+        return 1, {"weights": np.ones(3)}
+
+    def loss(x: Any) -> Any:
+        scale = table("list")[0] * table("object").scale
+        return np.sum(x**2 * table("array") * nested()[1]["weights"]) * scale
+
+    in_sequence(
+        loss,
+        lambda: table("array").__setitem__(1, 5.0),
+        lambda: table("list").append(2.0),
+        lambda: table("list").__setitem__(0, 3.0),
+        lambda: setattr(table("object"), "scale", 0.5),
+        lambda: nested()[1]["weights"].__setitem__(0, 7.0),
+        lambda: nested()[1].update(weights=np.arange(3.0) + 1),
+    )
+
+
+def test_a_cache_is_replayed() -> None:
+    @functools.lru_cache(None)
+    def table() -> Any:
+        return np.arange(3.0)
+
+    table()
+    assert ad.explain(lambda x: np.sum(x * table()), X).replayed
+
+
+weight = 2.0
+
+
+def test_names_of_the_module_by_their_dictionary() -> None:
+    in_sequence(
+        lambda x: np.sum(x**2) * globals()["weight"],
+        lambda: globals().update(weight=3.0),
+        lambda: globals().update(weight=2.0),
+    )
+
+
+def test_a_class_comes_to_count_as_an_abstract_one() -> None:
+    class Smooth(abc.ABC):
+        @abc.abstractmethod
+        def width(self) -> float:
+            """How wide it is."""
+
+    class Kernel:
+        """Counts as smooth later."""
+
+    kernel = Kernel()
+    in_sequence(
+        lambda x: np.sum(x**2) if isinstance(kernel, Smooth) else np.sum(x**3),
+        lambda: Smooth.register(Kernel),
+    )
+
+
+def test_what_a_member_of_an_enumeration_holds() -> None:
+    class Kind(enum.Enum):
+        NARROW = ([1.0],)
+        WIDE = ([2.0],)
+
+        def __init__(self, _: Any) -> None:
+            self.shift = 0.0
+
+    chosen = SimpleNamespace(kind=Kind.NARROW)
+    in_sequence(
+        lambda x: np.sum(x**2) * chosen.kind.value[0][0] + chosen.kind.shift,
+        lambda: Kind.NARROW.value[0].__setitem__(0, 3.0),
+        lambda: setattr(chosen, "kind", Kind.WIDE),
+        lambda: setattr(Kind.WIDE, "shift", 4.0),
+    )
+
+
+def test_flags_and_bases_of_arrays() -> None:
+    held = SimpleNamespace(array=np.ones((4, 3)))
+
+    def loss(x: Any) -> Any:
+        fixed = 1 if held.array.flags.writeable else 2
+        return np.sum(x**2) * fixed * (3 if held.array.base is None else 5)
+
+    in_sequence(
+        loss,
+        lambda: held.array.setflags(write=False),
+        lambda: setattr(held, "array", np.ones((5, 3))[:4]),
+    )
+
+
+def test_memory_that_is_shared() -> None:
+    one = np.ones(3)
+    held = SimpleNamespace(one=one, other=one[:])
+    in_sequence(
+        lambda x: np.sum(x**2) * (2 if np.shares_memory(held.one, held.other) else 3),
+        lambda: setattr(held, "other", one.copy()),
+        lambda: setattr(held, "other", one[:2]),
+    )
+
+
+def test_objects_that_answer_to_any_name_or_have_no_hash() -> None:
+    class Table:
+        def __init__(self) -> None:
+            self.names = {"scale": 2.0}
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "names":
+                raise AttributeError(name)
+            return self.names[name]
+
+    class Unhashable:
+        scale = 3.0
+
+        def __hash__(self) -> int:
+            raise RuntimeError("no hash")
+
+    table, other, memory = Table(), Unhashable(), memoryview(np.arange(3.0))
+    in_sequence(
+        lambda x: np.sum(x**2) * table.scale * other.scale * memory[1],
+        lambda: table.names.update(scale=5.0),
+        lambda: setattr(other, "scale", 0.5),
+    )
