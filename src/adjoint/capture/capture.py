@@ -21,6 +21,7 @@ from adjoint.capture.recording.applying import settle, slot_in
 from adjoint.capture.recording.building import program_of
 from adjoint.capture.recording.floating_point import spoken
 from adjoint.capture.recording.questioned import warn_of_questions_alone
+from adjoint.capture.recording.raising import ask_for_errors
 from adjoint.capture.recording.script import Script
 from adjoint.capture.recording.trace import Trace, captures, check_plain, current, enter, leave
 from adjoint.capture.recording.traced import Traced, count_known, from_slot, is_cell
@@ -153,6 +154,7 @@ def capture(
         # What is captured within a program that is kept is kept with it.
         trace.numbers = {} if kept else None
         outputs, treedef, cells = _run(trace, function, call, witness or {})
+        ask_for_errors(trace, outputs)
         warn_of_questions_alone(trace, outputs)
         merged = trace.merge_numbers()
         outputs = tuple([merged.get(slot, slot) for slot in outputs]) if merged else outputs
