@@ -308,3 +308,22 @@ def test_what_is_drawn_is_said() -> None:
     assert found.replayed
     assert [each.what for each in found.anew] == ["draws with integers", "draws with normal"]
     assert "integers" in str(found)
+
+
+def test_seeds_that_are_arguments() -> None:
+    def noisy(x: Any, seed: Any, several: Any) -> Any:
+        np.random.seed(seed)
+        drawn = [
+            np.random.normal(),
+            np.random.default_rng(seed).normal(),
+            np.random.default_rng([seed, 1]).normal(),
+            np.random.default_rng(several).normal(),
+            np.random.RandomState(seed).normal(),
+            random.Random(seed).random(),
+        ]
+        return np.sum(x) * sum(drawn)
+
+    jitted = ad.jit(noisy)
+    for seed in (1, 1, 2, 1, 2, 3):
+        several = np.array([seed, 5])
+        assert np.isclose(jitted(X, seed, several), noisy(X, seed, several))

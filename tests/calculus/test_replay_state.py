@@ -149,3 +149,68 @@ def test_objects_that_answer_to_any_name_or_have_no_hash() -> None:
         lambda: table.names.update(scale=5.0),
         lambda: setattr(other, "scale", 0.5),
     )
+
+
+# --- errors that come of values -------------------------------------------------------------------
+
+
+def _answers(function: Any, points: list[Any], capsys: pytest.CaptureFixture[str]) -> list[Any]:
+    """What comes of calls: whether there is an error, and what is printed."""
+    found = []
+    for point in points:
+        error = ""
+        try:
+            function(point)
+        except np.linalg.LinAlgError as raised:
+            error = str(raised)
+        found.append((error, capsys.readouterr().out))
+    return found
+
+
+_REGULAR, _SINGULAR = np.array([2.0, 0.5, 2.0]), np.ones(3)
+_WAYS = {
+    "grad": ad.grad,
+    "value_and_grad": ad.value_and_grad,
+    "jvp": lambda f: lambda x: ad.jvp(f, (x,), (x,)),
+    "vjp": lambda f: lambda x: ad.vjp(f, x),
+    "linearize": lambda f: lambda x: ad.linearize(f, x),
+    "hessian": ad.hessian,
+    "jit": ad.jit,
+    "jit of grad": lambda f: ad.jit(ad.grad(f)),
+}
+
+
+@pytest.mark.parametrize("way", _WAYS)
+def test_an_error_comes_of_what_nobody_needs(way: str, capsys: pytest.CaptureFixture[str]) -> None:
+    def unneeded(x: Any) -> Any:
+        np.linalg.inv(np.array([[x[0], x[1]], [x[1], x[2]]]))
+        return np.sum(x**2)
+
+    points = [*[_REGULAR] * 5, _SINGULAR, _REGULAR, _SINGULAR, _SINGULAR, _REGULAR]
+    expected = _answers(unneeded, points, capsys)
+    assert _answers(_WAYS[way](unneeded), points, capsys) == expected
+
+
+@pytest.mark.parametrize("way", _WAYS)
+def test_an_error_comes_between_what_is_drawn_and_printed(
+    way: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(0)
+
+    def loss(x: Any) -> Any:
+        first = rng.normal()
+        print("before")
+        inverse = np.linalg.inv(np.array([[x[0], x[1]], [x[1], x[2]]]))
+        print("after", f"{rng.normal():.3f}")
+        return np.sum(inverse) * first
+
+    points = [*[_REGULAR] * 5, _SINGULAR, _REGULAR, _SINGULAR, _SINGULAR, _REGULAR]
+    expected, rng = _answers(loss, points, capsys), np.random.default_rng(0)
+    assert _answers(_WAYS[way](loss), points, capsys) == expected
+
+
+def test_what_is_needed_is_no_question() -> None:
+    def loss(x: Any) -> Any:
+        return np.sum(np.linalg.solve(np.diag(x), x**2))
+
+    assert not ad.explain(ad.grad(loss), _REGULAR).questions

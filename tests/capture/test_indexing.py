@@ -352,3 +352,18 @@ def test_other_axes_of_such_a_mask_must_fit(shape: Any, mask: Any) -> None:
 def test_plain_integers_are_checked_even_there() -> None:
     with pytest.raises(IndexError, match="index 9 is out of bounds"):
         ad.jit(lambda x: (x * 1.0)[EMPTY, 9])(np.ones((3, 3)))
+
+
+def test_an_object_that_is_a_whole_number_and_a_sequence() -> None:
+    class Place:
+        def __index__(self) -> int:
+            return 1
+
+        def __len__(self) -> int:
+            return 2
+
+        def __getitem__(self, _: int) -> float:
+            return 0.5
+
+    place: Any = Place()
+    np.testing.assert_array_equal(ad.grad(lambda x: x[place] ** 2)(np.arange(3.0)), [0, 2, 0])

@@ -22,6 +22,7 @@ from adjoint.capture.recording.applying import settle, slot_in
 from adjoint.capture.recording.building import program_of
 from adjoint.capture.recording.floating_point import spoken
 from adjoint.capture.recording.questioned import warn_of_questions_alone
+from adjoint.capture.recording.raising import ask_for_errors
 from adjoint.capture.recording.ran import ready
 from adjoint.capture.recording.script import Script
 from adjoint.capture.recording.trace import Trace, captures, check_plain, current, enter, leave
@@ -163,6 +164,7 @@ def capture(
         trace.numbers = {} if kept else None
         outputs, treedef, cells = _run(trace, function, call, witness or {})
         check_stale(trace, outputs)
+        ask_for_errors(trace, outputs)
         warn_of_questions_alone(trace, outputs)
         merged = trace.merge_numbers()
         outputs = tuple([merged.get(slot, slot) for slot in outputs]) if merged else outputs

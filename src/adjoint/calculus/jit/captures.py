@@ -208,7 +208,9 @@ def captured(
     if entry is None:
         due = bucket.is_due() and all(map(is_numeric, leaves))
         return _kept(shelf, Call(function, args, kwargs, places), capture) if due else capture()
-    check = partial(_check, function, capture) if settings().debug else None
+    check = None
+    if settings().debug:
+        check = partial(_check, function, partial(capture, frozen=True))
     try:
         found = entry.find([unwrap(leaf) for leaf in leaves], check)
     except Unplayable:
@@ -227,8 +229,9 @@ def _kept(
     survey = survey_of(call)
     if call.traced or survey.hindrances:
         return capture()
-    found = observed(capture, call, survey)
-    choice = None if found.hindrances else _choice(found, capture, call, survey)
+    again = partial(capture, frozen=True)
+    found = observed(again, call, survey)
+    choice = None if found.hindrances else _choice(found, again, call, survey)
     if entry is not None:
         if choice is None or not entry.add(choice):
             shelf.bucket.drop(entry)

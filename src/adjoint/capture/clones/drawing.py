@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import random
 import types
 from typing import Any, Final
@@ -10,8 +11,9 @@ import numpy as np
 
 from adjoint.capture.clones.classes import Number
 from adjoint.capture.numpy.making.drawing import for_traced
+from adjoint.capture.recording.applying import concrete
 from adjoint.capture.recording.script import GENERATORS, GLOBAL, MAKERS, script_under_way
-from adjoint.capture.recording.traced import unwrap
+from adjoint.capture.recording.traced import Traced, is_known, unwrap
 
 _NUMPYS: Final = frozenset({np.random.Generator, np.random.RandomState})
 _CYTHON: Final = type(np.random.default_rng)
@@ -34,7 +36,7 @@ class Drawn:
         """Draw. Traced arrays may be given to a generator of NumPy's, to be shuffled, say."""
         if type(self.owner) in _NUMPYS:
             return for_traced(self._drawn, self.called.__name__)(*args, **kwargs)
-        return self._drawn(*map(unwrap, args), **{name: unwrap(x) for name, x in kwargs.items()})
+        return self._drawn(*map(_given, args), **{name: _given(x) for name, x in kwargs.items()})
 
     def _drawn(self, *args: Any, **kwargs: Any) -> Any:
         script = script_under_way()
@@ -44,6 +46,17 @@ class Drawn:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.called, name)
+
+
+def _given(value: Any) -> Any:
+    """An argument as compiled code takes it: a whole number is asked for, as a seed is."""
+    if type(value) in (list, tuple):
+        return type(value)(map(_given, value))
+    if type(value) is Traced and not is_known(value):
+        if value.type.dtype.kind in "iu":
+            return concrete(value) if value.type.shape else operator.index(value)
+        return value
+    return unwrap(value)
 
 
 class _Making(Number):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -344,6 +344,24 @@ class Trace:
                 count = len(head.infer(tuple([self.types[slot] for slot in record[1:]])))
             self.starts.append(len(known))
             known.extend([number] * count)
+
+    def start(self, number: int) -> int:
+        """The slot of the (first) result of a record."""
+        self._find_owners()
+        return self.starts[number]
+
+    def needed(self, slots: Iterable[int]) -> set[int]:
+        """The records, by number, that slots depend on."""
+        self._find_owners()
+        found: set[int] = set()
+        stack = [self.owners[slot] for slot in slots]
+        while stack:
+            number = stack.pop()
+            if number >= 0 and number not in found:
+                found.add(number)
+                if isinstance(self.records[number][0], Operation):
+                    stack += [self.owners[slot] for slot in self.records[number][1:]]
+        return found
 
     def _missing(self, slot: int) -> list[int]:
         """The records to run, in order, for a slot to have a value."""

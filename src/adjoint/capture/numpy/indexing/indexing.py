@@ -111,6 +111,8 @@ def _entries(index: Any, shape: Shape) -> list[Any]:
             found.append(entry)
         elif isinstance(entry, (int, np.integer)):
             found.append(int(entry))
+        elif not isinstance(entry, (np.ndarray, Traced)) and hasattr(entry, "__index__"):
+            found.append(operator.index(entry))
         else:
             array = unwrap(entry)
             if type(array) is Traced:

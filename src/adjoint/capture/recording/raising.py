@@ -1,0 +1,52 @@
+"""Errors of NumPy's that come of values, where nobody needs what the function gives.
+
+`np.linalg.inv(A)` raises at a singular matrix, whatever becomes of the inverse. A program without
+what it does not need would not; nor would it be known, before something is printed, whether the
+function comes so far. So a program that is kept is asked, in these cases, whether it can be done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from adjoint.base.errors import ValueNeededError
+from adjoint.capture.recording.applying import ask_in_all
+from adjoint.capture.recording.guards import DONE
+from adjoint.capture.recording.trace import Trace, captures, outermost
+from adjoint.capture.recording.traced import from_slot
+from adjoint.program import Operation
+
+RAISING: Final = frozenset(
+    {
+        *("inv", "solve", "cholesky", "eigh", "eigvalsh", "eig", "eigvals", "svd", "svdvals"),
+        *("pinv", "lstsq", "matrix_function", "sylvester"),
+    }
+)
+
+
+def ask_for_errors(trace: Trace, outputs: Sequence[int]) -> None:
+    """Note which functions have not failed in a capture, where its outputs do not tell."""
+    outer = outermost()
+    if outer is None or outer.guards is None:
+        return
+    raising = [
+        number
+        for number, (head, *_) in enumerate(trace.records)
+        if isinstance(head, Operation) and head.primitive.name in RAISING
+    ]
+    if not raising or any(each.witness for each in captures()):
+        return
+    tells = outer.script is None or outer.script.is_empty  # else something is done before the end
+    needed = trace.needed((*outputs, *(slot for slot, _ in trace.guards or ()))) if tells else ()
+    for number in raising:
+        if number in needed or number in trace.failed:
+            continue
+        slot = trace.start(number)
+        if trace is outer:
+            trace.guard(len(trace.records), slot, DONE, None)
+            continue
+        try:
+            ask_in_all(from_slot(trace, slot), DONE)
+        except ValueNeededError:  # one of a batch: the run will tell
+            return
