@@ -31,10 +31,11 @@ class Past:
 
     def __init__(self, roots: Iterable[Any], trace: Trace) -> None:
         self.roots = tuple(roots)
-        self.trace = Trace((), {}, [])
+        active: list[bool] = []
+        self.trace = Trace((), {}, active)
         self.trace.valued = True
         self.trace.past = point_of(trace)
-        coming = _Coming(self.trace)
+        coming = _Coming(self.trace, active)
         coming.waiting.extend(self.roots)
         coming.run()
         self.changed = coming.changed
@@ -103,13 +104,22 @@ class _Swap(Search):
 
 
 class _Coming(_Swap):
-    """Values that were left at the point, which become inputs of a trace."""
+    """Values that were left at the point, which become inputs of a trace.
+
+    active: the trace's.
+    """
+
+    def __init__(self, trace: Trace, active: list[bool]) -> None:
+        super().__init__(trace)
+        self.active = active
 
     def _new(self, value: Any) -> Any:
+        if id(value) not in hooks.stale:
+            return super()._new(value)
         if id(value) not in self.pairs and left_at(value) == self.trace.past:
             trace, slot = self.trace, len(self.trace.types)
             trace.types.append(type_of(value))
-            trace.active = [*trace.active, True]
+            self.active.append(True)
             trace.owners.append(-1)
             trace.values[slot] = frozen(value)
             self.pairs[id(value)] = (value, from_slot(trace, slot, value))
