@@ -223,7 +223,24 @@ def test_what_follows_from_it_is_numpys_and_remembered() -> None:
     assert type(state.value) is np.ndarray
     np.testing.assert_allclose(state.value, np.sin(X) / 2)
     with pytest.raises(DroppedDerivativeError, match="at the same point"):
-        ad.grad(lambda x: np.sum(state.value * 2.0 * x))(X)
+        ad.grad(lambda x: np.sum(state.value * 2.0 * x) if x[0] > 0 else x[0])(X)
+
+
+def test_where_nothing_is_asked_nothing_is_found_by_the_point() -> None:
+    state = types.SimpleNamespace(mean=None)
+
+    def loss(x: Any) -> Any:
+        state.mean = np.sin(x) if state.mean is None else 0.5 * state.mean + 0.5 * np.sin(x)
+        return np.sum(state.mean * x)
+
+    ad.grad(loss)(X)
+    for _ in range(3):
+        before = state.mean
+        with pytest.warns(StaleValueWarning, match="an earlier call"):
+            found = ad.grad(loss)(X)
+        mean = 0.5 * before + 0.5 * np.sin(X)
+        np.testing.assert_allclose(found, mean + 0.5 * X * np.cos(X))
+        np.testing.assert_allclose(state.mean, mean)
 
 
 def test_a_warning_is_said_at_each_call() -> None:

@@ -7,8 +7,10 @@ numbers as in `maker.py`. What it gives is held to plain NumPy, call by call.
 from __future__ import annotations
 
 import collections
+import contextlib
 import functools
 import heapq
+import io
 import types
 from collections.abc import Sequence
 from typing import Any, Final
@@ -62,7 +64,75 @@ def cached(function):
 def norm(v):
     return np.sqrt(np.sum(v**2))
 
-model = Model()
+class Sub(Model):
+    __slots__ = ("extra",)
+    steps, shared = 0, {}
+
+    def __init__(self, extra):
+        super().__init__()
+        self.extra, self.level = extra, 0
+
+    @property
+    def factor(self):
+        return self.rate * self.extra
+
+    @factor.setter
+    def factor(self, value):
+        self.extra = value
+
+    def __call__(self, v):
+        Sub.steps += 1
+        return super().act(v) * self.extra + 0.01 * Sub.steps
+
+    def __enter__(self):
+        self.level += 1
+        return self
+
+    def __exit__(self, kind, error, trace):
+        self.level -= 1
+        return kind is ZeroDivisionError
+
+    def __getitem__(self, k):
+        return self.shared.setdefault(k, len(self.shared) + 1.0)
+
+    def __len__(self):
+        return 2 + len(self.shared)
+
+class Trouble(Exception):
+    def __init__(self, value, text="trouble"):
+        super().__init__(text)
+        self.value = value
+
+Pair = collections.namedtuple("Pair", "left right")
+
+def parts(v, scale=1.0):
+    for k in range(len(v)):
+        got = yield v[k] * scale
+        scale = scale * 0.5 if got is None else got
+
+def checked(v, limit):
+    if v > limit:
+        raise Trouble(v, f"over {limit}")
+    return v * 2
+
+@functools.lru_cache(maxsize=None)
+def weight(n):
+    return 1.0 / (n + 1)
+
+@functools.cache
+def powered(v, n=2):
+    return v**n
+
+def ticking():
+    n = 0
+    while True:
+        n += 1
+        yield n
+
+model, sub, ticks = Model(), Sub(1.5), ticking()
+rng = np.random.default_rng(3)
+groups, ordered = collections.defaultdict(list), collections.OrderedDict(a=0.5, b=1.5)
+tally, nested = collections.Counter("aab"), {"a": {"rates": [0.5, 1.5], "on": True}}
 """
 
 # {v}: an array, {i}: 0, 1 or 2, {c}: a number. What is added goes through sines, and stays small.
@@ -176,6 +246,136 @@ total = total + n * x[{i}]
 for k in range(len(words) + 1):
     y = y + 0.1 * k * np.cos(x)
 """,
+    # containers
+    "groups[int(np.argmax({v}))].append({c}); total = total + len(groups) * y[{i}]",
+    "groups['a'].append(float(y[{i}])); total = total + sum(groups['a'][-2:]) * 0.1 * x[0]",
+    "groups['b'].append(y[{i}] * 1.0); total = total + groups['b'][-1] * {c}",
+    "ordered.move_to_end('a'); total = total + next(iter(ordered.values())) * x[{i}]",
+    "ordered[len(ordered)] = {c}; total = total + list(ordered.values())[-1] * y[{i}]",
+    "tally.update(int(v > {c}) for v in {v}); total = total + tally[1] * 0.1 * y[{i}]",
+    "total = total + tally.most_common(1)[0][1] * x[{i}]",
+    "nested['a']['rates'][{i} % 2] *= 0.9; total = total + nested['a']['rates'][0] * y[{i}]",
+    "nested.setdefault('b', {{}})[{i}] = {c}; total = total + sum(nested['b'].values()) * x[0]",
+    "nested['last'] = {{'y': y, 'n': len(nested)}}; total = total + nested['last']['y'][{i}]",
+    "queue.appendleft(float({v}[{i}])); queue.pop(); total = total + len(queue) * x[0]",
+    "queue.append({c}); queue.popleft(); total = total + queue[-1] * y[{i}]",
+    "pair = Pair(y[{i}], {c}); total = total + pair.left * pair.right",
+    "pair = Pair(y, {v})._replace(right=x); total = total + np.sum(pair.left * pair.right)",
+    "total = total + sum(sorted({{round(float(v), 1) for v in {v}}})[:2]) * x[{i}]",
+    "seen.update({{int(v > {c}) for v in y}}); total = total + len(seen) * x[{i}]",
+    "total = total + [*y, *x][np.argsort({v})[{i}]] * {c}",
+    "first, *rest = {v}; total = total + first * len(rest) + rest[-1]",
+    "total = total + sum(a * b for a, b in zip(y, reversed(x)))",
+    "total = total + dict(zip('abc', y))['abc'[{i}]] * {c}",
+    "total = total + {{**dict(a=y[0]), 'b': {c}}}['a']",
+    "total = total + np.array([v * k for k, v in enumerate({v})]).max()",
+    "data[{i}], words[0] = data[{i}] * 0.5, words[0]; total = total + data[{i}] * y[0]",
+    # memoisation by hand
+    """
+key = tuple({v}.tolist())
+if key not in memo:
+    memo[key] = np.sin({v})
+total = total + np.sum(memo[key] * {c} * x)
+""",
+    """
+key = ("b", {v}.tobytes())
+value = memo.get(key)
+if value is None:
+    value = memo[key] = {v} * {c}
+total = total + np.sum((value + 1.0) * 0.5)
+""",
+    """
+key = id(Model), len(words)
+if key not in memo:
+    memo[key] = np.cos({v})
+total = total + np.sum(memo[key] * 0.5)
+""",
+    """
+key = tuple(np.round({v}, 1))
+if key not in memo:
+    memo[key] = float(np.sum({v})) * {c}
+total = total + memo[key] * y[{i}]
+""",
+    """
+key = hash({v}.tobytes()), {i}
+try:
+    value = memo[key]
+except KeyError:
+    value = memo[key] = [y[{i}] * {c}, 1.0]
+total = total + value[0] * 2.0 * value[1]
+""",
+    """
+if space.last is None:
+    space.last = np.tanh({v})
+total = total + np.sum(space.last * 0.5 * x)
+""",
+    """
+if not (log and log[-1] == float({v}[{i}])):
+    log.append(float({v}[{i}]))
+total = total + len(log) * 0.1 * y[0]
+""",
+    "total = total + weight(int(np.argmax({v}))) * y[{i}] + weight(len(words)) * x[0]",
+    "total = total + powered({v}[{i}]) + powered({c}) + powered(y[0], n=3) * 0.1",
+    # exceptions
+    """
+try:
+    total = total + checked({v}[{i}], {c})
+except Trouble as error:
+    total = total + error.value * 0.5 + len(str(error)) * x[0]
+else:
+    total = total + y[0]
+finally:
+    calls += 1
+""",
+    """
+try:
+    try:
+        total = total + checked({v}[{i}], {c})
+    except Trouble as error:
+        raise ValueError(error.value * 2) from error
+except ValueError as error:
+    total = total + error.args[0] + error.__cause__.value
+""",
+    """
+with contextlib.suppress(IndexError, KeyError):
+    total = total + y[0] * 0.1
+    total = total + y[len(words) + {i}] + table["z"]
+    total = total + 100 * y[0]
+""",
+    """
+try:
+    total = total + int({v}[{i}] > {c}) * y[0] / (len(words) - 1)
+except ZeroDivisionError:
+    total = total + y[1]
+""",
+    # classes
+    "total = total + np.sum(sub({v})) * 0.5",
+    "sub.factor = {c}; total = total + sub.factor * y[{i}]",
+    "total = total + sub.factor * y[{i}]; sub.factor = float(np.sum({v})) * 0.1",
+    "total = total + sub[{i}] * y[0] + len(sub) * x[{i}]",
+    "total = total + (isinstance(sub, Model) + hasattr(sub, 'value')) * y[{i}]",
+    "total = total + getattr(sub, 'rate', {c}) * y[{i}] + getattr(model, 'none', {c}) * x[0]",
+    "total = total + np.sum(type(sub)({c}).act({v}))",
+    "setattr(model, 'mark', float(y[{i}])); total = total + len(vars(model)) * x[0]",
+    """
+with sub as same:
+    total = total + same.level * y[{i}]
+    total = total + y[0] / (len(words) - 1)
+    total = total + y[1]
+""",
+    # generators
+    "total = total + sum(parts({v}, {c}))",
+    "total = total + next(v for v in parts({v}) if v > -2.0)",
+    "steps_of = parts({v}); next(steps_of); total = total + steps_of.send({c})",
+    "total = total + next(ticks) * 0.1 * y[{i}]",
+    # draws and text
+    "total = total + rng.normal() * y[{i}]",
+    "total = total + np.sum(rng.uniform(size=3) * {v})",
+    "y = y + 0.1 * rng.permutation(3)",
+    "noise = np.random.default_rng({i}); total = total + noise.normal(size=3) @ {v}",
+    "total = total + x[rng.integers(3)] * {c}",
+    "print(f'{{total:.3f}} {{len(log)}}'); total = total + y[{i}]",
+    "total = total + len(f'{{{v}[{i}]:.2f}}') * x[0]",
 )
 
 CHANGES: Final = (
@@ -205,6 +405,18 @@ CHANGES: Final = (
     "helper.__kwdefaults__ = {{'b': {c}}}",
     "helper = lambda v: np.cos(v) * {c}",
     "queue.rotate(1)",
+    "sub.extra = {c}",
+    "sub = Sub({c})",
+    "Sub.steps = 0",
+    "Sub.shared = {{}}",
+    "groups.clear()",
+    "ordered['b'] = {c}",
+    "nested['a']['rates'] = [{c}, 0.5]",
+    "tally['a'] += 2",
+    "rng = np.random.default_rng({i})",
+    "weight.cache_clear()",
+    "space.last = None",
+    "Sub.factor = property(lambda self: {c})",
     "pass",
 )
 
@@ -249,7 +461,7 @@ def _indented(text: str, depth: int) -> str:
 def calls_of(source: str, smooth: bool = True, native: bool = False) -> Calls:
     """A program as a sequence of the battery."""
     names: dict[str, Any] = {"np": np, "collections": collections, "functools": functools}
-    names |= {"heapq": heapq, "types": types, "__name__": __name__}
+    names |= {"heapq": heapq, "types": types, "contextlib": contextlib, "__name__": __name__}
     exec(compile(source, "<state program>", "exec"), names)
     return Calls("steps", "fuzz", names["steps"], smooth, native, single=False)
 
@@ -260,13 +472,19 @@ def check_state(numbers: Sequence[int], seed: int, native: bool = False) -> bool
     seed: says which of the ways is gone besides the un-jitted one. native: as machine code too.
     """
     source = state_program(numbers)
+    with contextlib.redirect_stdout(io.StringIO()):
+        return _checked(source, numbers, seed, native)
+
+
+def _checked(source: str, numbers: Sequence[int], seed: int, native: bool) -> bool:
     smooth, calls = True, calls_of(source, native=native)
+    ways = ("kept", ("anew", "forward", "jitted")[seed % 3])
     try:
-        sequences.wanted(calls)
+        verdicts = [(way, sequences.verdict_of(calls, way)) for way in ways]
     except RoughError:  # a jump or a kink near one of the points: values alone
         smooth, calls = False, calls_of(source, False, native)
-    for way in ("kept", ("anew", "forward", "jitted")[seed % 3]):
-        verdict = sequences.verdict_of(calls, way)
+        verdicts = [(way, sequences.verdict_of(calls, way)) for way in ways]
+    for way, verdict in verdicts:
         if verdict.outcome is Outcome.WRONG:
             raise Disagreement(f"{way}, {verdict.reason}\nnumbers {list(numbers)}\n{source}")
     return smooth

@@ -31,10 +31,11 @@ class Past:
 
     def __init__(self, roots: Iterable[Any], trace: Trace) -> None:
         self.roots = tuple(roots)
-        self.trace = Trace((), {}, [])
+        active: list[bool] = []
+        self.trace = Trace((), {}, active)
         self.trace.valued = True
         self.trace.past = point_of(trace)
-        coming = _Coming(self.trace)
+        coming = _Coming(self.trace, active)
         coming.waiting.extend(self.roots)
         coming.run()
         self.changed = coming.changed
@@ -103,13 +104,22 @@ class _Swap(Search):
 
 
 class _Coming(_Swap):
-    """Values that were left at the point, which become inputs of a trace."""
+    """Values that were left at the point, which become inputs of a trace.
+
+    active: the trace's.
+    """
+
+    def __init__(self, trace: Trace, active: list[bool]) -> None:
+        super().__init__(trace)
+        self.active = active
 
     def _new(self, value: Any) -> Any:
+        if id(value) not in hooks.stale:
+            return super()._new(value)
         if id(value) not in self.pairs and left_at(value) == self.trace.past:
             trace, slot = self.trace, len(self.trace.types)
             trace.types.append(type_of(value))
-            trace.active = [*trace.active, True]
+            self.active.append(True)
             trace.owners.append(-1)
             trace.values[slot] = frozen(value)
             self.pairs[id(value)] = (value, from_slot(trace, slot, value))
@@ -119,7 +129,8 @@ class _Coming(_Swap):
 def check_stale(trace: Trace, outputs: Sequence[int]) -> None:
     """Say that results depend differentiably on values that earlier calls have left.
 
-    An error where a call at this very point has left them: their derivative would be lost.
+    An error where a call at this very point has left them, and they may have been found by it: then
+    their derivative would be lost. A function that asks nothing of a traced value finds nothing so.
     """
     if not trace.stale or not any(trace.active):
         return
@@ -129,7 +140,10 @@ def check_stale(trace: Trace, outputs: Sequence[int]) -> None:
             found |= {
                 trace.stale[slot]: None for slot in origins(trace, output) if slot in trace.stale
             }
-    here = [point_of(each) for each in captures() if any(each.active)] if found else []
+    under_way = captures() if found else []
+    here = []
+    if any(_has_asked(each) for each in under_way):
+        here = [point_of(each) for each in under_way if any(each.active)]
     for point, line in found:
         if point in here:
             error = DroppedDerivativeError(
@@ -150,6 +164,12 @@ def check_stale(trace: Trace, outputs: Sequence[int]) -> None:
 
 
 _WHAT: Final = "A value that an earlier call derived from its arguments is used as a constant"
+
+
+def _has_asked(trace: Trace) -> bool:
+    """Whether what a function does may depend on values, and not on types alone."""
+    prints = trace.script is not None and trace.script.prints
+    return bool(trace.asked or trace.guards or trace.questions or prints)
 
 
 def _text(line: str) -> str:

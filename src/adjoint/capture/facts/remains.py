@@ -168,6 +168,8 @@ class Search:
         kind = type(value)
         if kind is Traced:
             return self._value(value)
+        if kind in _ATOMS and kind is not np.ndarray:
+            return value
         if kind is tuple:
             new = tuple([self._new(each) for each in value])
             return new if any(map(_differ, new, value)) else value
