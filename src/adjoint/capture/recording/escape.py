@@ -17,6 +17,7 @@ from adjoint.base.errors import DroppedDerivativeError, ValueNeededError
 from adjoint.capture.recording.applying import concrete, settle
 from adjoint.capture.recording.guards import TEXT
 from adjoint.capture.recording.hooks import hooks
+from adjoint.capture.recording.places import PACKAGE
 from adjoint.capture.recording.script import script_under_way
 from adjoint.capture.recording.trace import Trace, captures, depth
 from adjoint.capture.recording.traced import Traced, from_slot, is_known, unwrap
@@ -66,6 +67,20 @@ def escape(value: Traced, what: str) -> Any:
         refuse(refusal)
         raise refusal
     return concrete(value)
+
+
+def _made(self: Traced, *values: Any, **others: Any) -> None:
+    """type(x)(number), in code that is not entered: as if a traced array were a kind of number."""
+    refusal = DroppedDerivativeError(
+        "A number was to be made of the class of a traced array, by code that capture does not "
+        f"enter. {_caller()}Write that part in NumPy, or pass ad.stop_gradient(x) to it if the "
+        "derivative is not wanted."
+    )
+    refuse(refusal)
+    raise refusal
+
+
+setattr(Traced, "__init__", _made)  # noqa: B010 - what captures make never comes by here
 
 
 def unpacking(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -147,8 +162,10 @@ def show(value: Traced, form: Callable[[Any], str]) -> str:
         with attempting():
             return form(concrete(value, TEXT))
     except ValueNeededError as error:
-        file = sys._getframe(2).f_code.co_filename
-        if getattr(_printing, "now", False) or not hooks.is_users_file(file):
+        frame: Any = sys._getframe(2)
+        while frame.f_code.co_filename.startswith(_CLONES):  # which asks for the user's code
+            frame = frame.f_back
+        if getattr(_printing, "now", False) or not hooks.is_users_file(frame.f_code.co_filename):
             return f"<traced {value.type}>"
         refusal = ValueNeededError(f"{error} print(x) shows its type.")
         refuse(refusal)
@@ -166,6 +183,7 @@ def printed(*args: Any, **kwargs: Any) -> None:
 
 
 _printing = threading.local()
+_CLONES = f"{PACKAGE}capture/clones/"
 
 
 # --- rules of custom primitives -------------------------------------------------------------------
