@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, cast
 
-from numpy import errstate, vdot
+from numpy import errstate, ndarray, vdot
 
 from adjoint.base.collection import collector_at_rest
 from adjoint.base.errors import (
@@ -484,4 +484,10 @@ def inline(program: Program, arguments: Sequence[Any]) -> list[Any]:
         if equation.derived:
             hush(results[0])
         values.update(zip(equation.outputs, results, strict=True))
-    return [value(atom) for atom in program.outputs]
+    return [_bare(value(atom)) for atom in program.outputs]
+
+
+def _bare(result: Any) -> Any:
+    """A result; a scalar where it is known and has no axes, as programs give them that are run."""
+    cell = type(result) is Traced and is_known(result) and type(result._value) is ndarray
+    return result._value[()] if cell and not result._value.ndim else result

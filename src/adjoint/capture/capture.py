@@ -266,6 +266,11 @@ def _is_cell(leaf: Any) -> bool:
 def _output(trace: Trace, leaf: Any) -> int:
     if type(leaf) is Traced:
         return slot_in(trace, settle(leaf))
+    if type(leaf) is int and leaf.bit_length() > _BITS:
+        raise ArgumentTypeError(
+            f"The function returned the integer {leaf}, which is too large for an int64. Return "
+            "float() of it."
+        )
     try:
         return trace.lift(leaf)
     except DroppedDerivativeError:
@@ -297,4 +302,5 @@ def _point_at_user(error: BaseException, raised: BaseException) -> None:
 
 
 _PACKAGE = __file__.rpartition("/capture/")[0]
+_BITS = 63  # of an int64, without its sign
 _ALONE = 3  # what `_leave` sees of a trace that no traced value refers to

@@ -154,7 +154,9 @@ def attribute(self: Traced, name: str) -> Any:
     if name.startswith("__") or not hasattr(value, name):
         if name in METHODS and _called_by_us():
             return partial(METHODS[name], self)
-        raise AttributeError(f"{type(value).__name__!r} object has no attribute {name!r}")
+        kind = type(value)
+        home = "numpy." if kind.__module__ == "numpy" else ""  # as NumPy's own error says
+        raise AttributeError(f"'{home}{kind.__name__}' object has no attribute {name!r}")
     if name in METHODS:
         return _Bound(self, name)
     if name == "base":

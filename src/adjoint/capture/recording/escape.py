@@ -69,6 +69,20 @@ def escape(value: Traced, what: str) -> Any:
     return concrete(value)
 
 
+def _made(self: Traced, *values: Any, **others: Any) -> None:
+    """type(x)(number), in code that is not entered: as if a traced array were a kind of number."""
+    refusal = DroppedDerivativeError(
+        "A number was to be made of the class of a traced array, by code that capture does not "
+        f"enter. {_caller()}Write that part in NumPy, or pass ad.stop_gradient(x) to it if the "
+        "derivative is not wanted."
+    )
+    refuse(refusal)
+    raise refusal
+
+
+setattr(Traced, "__init__", _made)  # noqa: B010 - what captures make never comes by here
+
+
 def unpacking(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function that reads numbers from bytes, which may be those of a traced array."""
 

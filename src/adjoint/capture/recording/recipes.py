@@ -30,7 +30,8 @@ class Recipe(NamedTuple):
     constants: numbers and arrays that are lifted first: with the place of each among the plain
     arguments, or -1. records: operations with their operands, numbered as inputs, constants and
     results in turn, and how many results each has. types: of all results. result: the numbers of
-    those that are returned. kind: what makes one of several; None where it is one alone.
+    those that are returned. kind: what makes one of several; None where it is one alone. said: the
+    warnings that are NumPy's to give, which runs beside.
     """
 
     constants: tuple[tuple[int, Any], ...]
@@ -38,6 +39,7 @@ class Recipe(NamedTuple):
     types: tuple[ArrayType, ...]
     result: tuple[int, ...]
     kind: Any
+    said: frozenset[str] = frozenset()
 
 
 RECIPES: Final[dict[Any, dict[Any, Recipe | None]]] = {}  # by function of ours, and by arguments
@@ -129,6 +131,8 @@ def _copied(recipe: Recipe, trace: Trace, slots: list[Any], plain: list[Any]) ->
             if place < 0:
                 trace.arrays[id(each)] = known
         numbers.append(known[1])
+    if recipe.said:
+        trace.said |= recipe.said
     types, records = trace.types, trace.records
     start = len(types)
     for op, operands, count in recipe.records:
@@ -154,7 +158,7 @@ def _written(
 ) -> Recipe | None:
     """The recipe of a function for arguments; None if it has none."""
     trace = Trace(types, {}, [False] * len(types))
-    trace.inside = True
+    trace.inside = trace.valued = True  # NumPy runs beside whatever follows a recipe
     twins = [from_slot(trace, slot) for slot in range(len(types))]
     waiting = iter(twins)
     with alone(trace):
@@ -238,4 +242,5 @@ def _recipe(trace: Trace, result: tuple[int, ...], kind: Any, plain: list[Any]) 
             types.append(trace.types[place])
     records = [(op, tuple([places[n] for n in slots]), count) for op, slots, count in operations]
     found = tuple([places[n] for n in result])
-    return Recipe(tuple(constants), tuple(records), tuple(types), found, kind)
+    said = frozenset(trace.said)
+    return Recipe(tuple(constants), tuple(records), tuple(types), found, kind, said)

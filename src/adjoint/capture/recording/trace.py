@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from math import inf
 from typing import Any, Final
 
 import numpy as np
@@ -31,6 +32,7 @@ _SCALARS: Final = {
     complex: array_type((), np.dtype(complex), True),
     bool: array_type((), np.dtype(bool)),
 }
+_WIDEST: Final = 1 << 63  # integers from here on are no int64
 _ROOM: Final = __file__.rpartition("trace")[0]
 _state = threading.local()
 
@@ -194,6 +196,8 @@ class Trace:
             return self._lift_array(value)
         scalar = _SCALARS.get(kind)
         if scalar is not None:
+            if kind is int and not -_WIDEST <= value < _WIDEST:
+                return self.lift(_as_float(value))
             if self.numbers is None:
                 return self._lift_number(value, scalar)
             key = (kind, repr(value))
@@ -380,8 +384,18 @@ class Trace:
         return sorted(needed)
 
 
+def _as_float(value: int) -> float:
+    """A large integer as what Python and NumPy make of it beside a float."""
+    try:
+        return float(value)
+    except OverflowError:  # only comparisons take it, as larger than any number
+        return inf if value > 0 else -inf
+
+
 def _same_number(one: Any, other: Any) -> bool:
-    """Whether two numbers of one of Python's types are the same, NaN and signs of zeros too."""
+    """Whether two of Python's numbers are the same, NaN and signs of zeros too, and their type."""
+    if type(one) is not type(other):
+        return False
     return one is other or (one == other != 0 and type(one) is float) or repr(one) == repr(other)
 
 

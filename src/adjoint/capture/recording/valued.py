@@ -188,8 +188,8 @@ def writing(
             theirs(*map(apart, values), **{name: apart(each) for name, each in named.items()})
         refuse(error)  # for NumPy would have done it
         raise
-    if all(map(is_known, targets)):  # a question was asked, and NumPy has written
-        return result
+    if all(map(is_known, targets)) and all(trace is None for _, trace, _, _ in before):
+        return result  # a question was asked, and NumPy has written
     for each, _, _, value in before:
         each._value = value
     try:
@@ -349,6 +349,7 @@ def _of_type(expected: Any, result: Traced) -> Traced:
     if type(expected) in _PYTHON:
         if not type_.weak and type_.dtype.kind in "fic":
             result = apply_one(PYTHON_NUMBER.bare, result)
+            type_ = result.type
         if type_.shape or type_.dtype != np.dtype(type(expected)):
             raise _differs(expected, result)
         return result

@@ -326,7 +326,7 @@ def real_part(x: Any, imaginary: bool) -> Any:
             return x.dtype.type(0).item()
         return apply_one(PYTHON_NUMBER.bare, apply_one((IMAG if imaginary else REAL).bare, x))
     if x.dtype.kind != "c":
-        return from_array(np.zeros(x.shape, x.dtype)) if x.ndim else x.dtype.type(0)
+        return from_array(np.zeros(x.shape, x.dtype).imag) if x.ndim else x.dtype.type(0)
     values = np.imag if imaginary else np.real
     forward = _plain((IMAG if imaginary else REAL).bare, values)
 
@@ -434,7 +434,8 @@ def assign(x: Traced, value: Traced) -> None:
         if state.view.layout:
             depends_on_layout(state.base)
         assign(state.base, state.view.put(state.base, value))
-        adopt(x, value)
+        part = value._trace is None and state.base._trace is not None  # of what is not known
+        adopt(x, state.view.forward(state.base) if part else value)
         state.seen = state_of(state.base).version
     else:
         adopt(x, value)
@@ -489,7 +490,7 @@ def overwrite(x: Traced, result: Any, what: str) -> Traced:
         result = hooks.function(np.broadcast_to, (result, x.shape), {})
     if result.dtype != x.dtype:
         result = apply(operation(CAST, dtype=x.dtype), (result,))
-    if type(result) is not Traced:
-        result = from_array(np.asarray(result))
+    if type(result) is not Traced:  # a copy: it may be an array of the user's, or a broadcast one
+        result = from_array(np.array(result))
     assign(x, result)
     return x

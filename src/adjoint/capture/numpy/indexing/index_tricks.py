@@ -8,8 +8,8 @@ import numpy as np
 
 from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.numpy.making.making import arange
-from adjoint.capture.numpy.making.values import array
-from adjoint.capture.numpy.table import any_traced
+from adjoint.capture.numpy.making.values import array, astype
+from adjoint.capture.numpy.table import any_traced, promoting
 from adjoint.capture.recording.applying import concrete
 
 
@@ -31,6 +31,11 @@ class Joined:
                 "understood where parts are traced; write np.concatenate with an axis."
             )
         arrays = [_range(each) if isinstance(each, slice) else array(each) for each in parts]
+        # Numbers of Python's have no say in the dtype, unless there is nothing else.
+        pairs = zip(parts, arrays, strict=True)
+        kinds = [found.dtype if found.ndim else promoting(part) for part, found in pairs]
+        dtype = np.result_type(*kinds)
+        arrays = [astype(each, dtype) for each in arrays]
         if not self.columns:
             return np.concatenate([np.atleast_1d(each) for each in arrays])
         tall = [each.reshape(-1, 1) if each.ndim < 2 else each for each in arrays]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from adjoint.capture.numpy.ufuncs import COMPOSED
 from adjoint.capture.recording.applying import concrete
 from adjoint.capture.recording.escape import carries_derivative
 from adjoint.capture.recording.traced import Traced
-from adjoint.capture.recording.valued import users_code
+from adjoint.capture.recording.valued import beside, users_code
 from adjoint.primitives import find_special
 from adjoint.primitives.floating import EXPONENT
 
@@ -45,13 +46,14 @@ def fromiter(iter: Any, dtype: Any, count: int = -1, **_: Any) -> Any:
     """An array of the numbers that an iterator gives."""
     with users_code():
         values = list(iter)
-    if count >= 0:
-        if len(values) < count:
-            raise ValueError(
-                f"iterator too short: Expected {count} but iterator had only {len(values)} items."
-            )
-        values = values[:count]
-    return array(values, dtype)
+        if count >= 0:
+            if len(values) < count:
+                raise ValueError(
+                    f"iterator too short: Expected {count} but iterator had only {len(values)} "
+                    "items."
+                )
+            values = values[:count]
+        return beside(partial(np.fromiter, dtype=dtype), partial(array, dtype=dtype), (values,), {})
 
 
 # --- windows --------------------------------------------------------------------------------------

@@ -161,13 +161,17 @@ def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
     if m == 0:
         raise ValueError("v cannot be empty")
     mode = _mode(mode)
-    ends = np.zeros(m - 1, a.dtype)
-    wide = concatenate([ends, a, ends])
-    windows = wide[np.arange(n + m - 1)[:, None] + np.arange(m)[::-1]]
-    full = matmul(windows, v)
-    if mode == 2:
-        return full
-    return full[(m - 1) // 2 : (m - 1) // 2 + n] if mode else full[m - 1 : n]
+    places = np.arange(n + m - 1)[:, None] - np.arange(m)
+    middle = matmul(a[places[m - 1 : n]], v)
+    if not mode or m == 1:
+        return middle
+    # Where the two overlap in part, what is outside is left out: zero times NaN would be NaN.
+    places = np.delete(places, slice(m - 1, n), 0)
+    products = a[np.clip(places, 0, n - 1)] * v
+    products = np.where((places >= 0) & (places < n), products, products.dtype.type(0))
+    ends = sum_(products, 1, products.dtype)
+    full = concatenate([ends[: m - 1], middle, ends[m - 1 :]])
+    return full if mode == 2 else full[(m - 1) // 2 : (m - 1) // 2 + n]
 
 
 @implements(np.correlate)

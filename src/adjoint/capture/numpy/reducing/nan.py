@@ -165,7 +165,7 @@ def nanvar(
         a = astype(a, float)
     a = a if dtype is None else astype(a, np.dtype(dtype))
     kept = sum_(_numbers(a, where), axis, keepdims=True)
-    total = nansum(a, axis, None, None, True, None, where)
+    total = nansum(a, axis, None, None, True, where=where)
     center = mean if _given(mean) else _quotient(total, kept)
     off = np.where(_numbers(a, where), a - center, a.dtype.type(0))
     squares = np.square(off) if off.dtype.kind != "c" else np.square(off.real) + np.square(off.imag)

@@ -196,9 +196,8 @@ def median_of(a: Any, axis: Any, out: Any, keepdims: Any, without_nan: bool) -> 
         a = astype(a, float)
     name = "nanmedian" if without_nan else "median"
     if not a.size:
-        nothing = getattr(np, name)(
-            np.empty(a.shape, a.dtype), axis, keepdims=bool(keepdims is True)
-        )
+        sums = np.sum(np.empty(a.shape, a.dtype), axis, keepdims=bool(keepdims is True))
+        nothing = sums * np.nan  # without the warning, which is NumPy's to give
         return stored(f"numpy.{name}", nothing, out)
     found = _sorted(a, axis, keepdims, without_nan)
     low, high = _entry(found, (found.count - 1) // 2), _entry(found, found.count // 2)
