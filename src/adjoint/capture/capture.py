@@ -20,12 +20,13 @@ from adjoint.capture.facts.past import Past, check_stale
 from adjoint.capture.facts.remains import give_values
 from adjoint.capture.recording.applying import settle, slot_in
 from adjoint.capture.recording.building import program_of
+from adjoint.capture.recording.constants import check_plain
 from adjoint.capture.recording.floating_point import spoken
 from adjoint.capture.recording.questioned import warn_of_questions_alone
 from adjoint.capture.recording.raising import ask_for_errors
 from adjoint.capture.recording.ran import ready
 from adjoint.capture.recording.script import Script
-from adjoint.capture.recording.trace import Trace, captures, check_plain, current, enter, leave
+from adjoint.capture.recording.trace import Trace, captures, current, enter, leave
 from adjoint.capture.recording.traced import Traced, count_known, from_slot, is_cell
 from adjoint.capture.recording.valued import value_of
 from adjoint.capture.recording.verified import check_values

@@ -208,18 +208,21 @@ def captured(
     if entry is None:
         due = bucket.is_due() and all(map(is_numeric, leaves))
         return _kept(shelf, Call(function, args, kwargs, places), capture) if due else capture()
+    arrays = [unwrap(leaf) for leaf in leaves]
     check = None
     if settings().debug:
-        check = partial(_check, function, partial(capture, frozen=True))
+        check = partial(_check, function, partial(capture, frozen=True), arrays)
     try:
-        found = entry.find([unwrap(leaf) for leaf in leaves], check)
+        found = entry.find(arrays, check)
     except Unplayable:
         return capture()
     return found or _kept(shelf, Call(function, args, kwargs, places), capture, entry)
 
 
-def _check(function: Any, capture: Callable[..., Captured], choice: Choice) -> None:
-    check_capture(function, choice.captured, choice.path, capture)
+def _check(
+    function: Any, capture: Callable[..., Captured], arrays: Sequence[Any], choice: Choice
+) -> None:
+    check_capture(function, choice.captured, choice.path, capture, arrays)
 
 
 def _kept(

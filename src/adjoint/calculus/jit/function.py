@@ -21,7 +21,7 @@ from adjoint.calculus.jit.capturing import capture_call
 from adjoint.calculus.jit.kept import Bucket, Quick
 from adjoint.capture.facts.kinds import PARTS
 from adjoint.capture.facts.writing import with_text
-from adjoint.capture.recording.trace import check_plain
+from adjoint.capture.recording.constants import check_plain
 
 _PATHS: Final = 64
 _LIMIT: Final = 256

@@ -20,8 +20,9 @@ import numpy as np
 
 from adjoint.capture.clones.standing import Stand
 from adjoint.capture.recording.applying import apply
+from adjoint.capture.recording.constants import same_memory
 from adjoint.capture.recording.places import user_line
-from adjoint.capture.recording.trace import Trace, current, is_guarded, outermost, same_memory
+from adjoint.capture.recording.trace import Trace, current, is_guarded, outermost
 from adjoint.capture.recording.traced import Traced, from_array, from_slot, is_known, unwrap
 
 

@@ -17,7 +17,6 @@ from adjoint.base.errors import DroppedDerivativeError, ValueNeededError
 from adjoint.capture.recording.applying import concrete, settle
 from adjoint.capture.recording.guards import TEXT
 from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.places import PACKAGE
 from adjoint.capture.recording.script import script_under_way
 from adjoint.capture.recording.trace import Trace, captures, depth
 from adjoint.capture.recording.traced import Traced, from_slot, is_known, unwrap
@@ -164,8 +163,8 @@ def show(value: Traced, form: Callable[[Any], str]) -> str:
         with attempting():
             return form(concrete(value, TEXT))
     except ValueNeededError as error:
-        frame: Any = sys._getframe(1)
-        while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        frame: Any = sys._getframe(2)
+        while frame.f_code.co_filename.startswith(_CLONES):  # which asks for the user's code
             frame = frame.f_back
         if shown or not hooks.is_users_file(frame.f_code.co_filename):
             return f"<traced {value.type}>"
@@ -185,6 +184,7 @@ def printed(*args: Any, **kwargs: Any) -> None:
 
 
 _printing = threading.local()
+_CLONES = __file__.rpartition("recording")[0] + "clones"
 
 
 # --- rules of custom primitives -------------------------------------------------------------------

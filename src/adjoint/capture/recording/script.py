@@ -19,8 +19,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from adjoint.base.arrays import type_of
+from adjoint.capture.recording.constants import same_memory
 from adjoint.capture.recording.places import user_line
-from adjoint.capture.recording.trace import captures, note_effect, outermost, same_memory
+from adjoint.capture.recording.trace import captures, note_effect, outermost
 from adjoint.capture.recording.traced import from_slot
 
 State = Any

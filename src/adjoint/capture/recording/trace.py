@@ -12,19 +12,24 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from math import inf
 from typing import Any, Final
 
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type, type_of
-from adjoint.base.errors import DTypeError, ValueNeededError
+from adjoint.base.errors import ValueNeededError
+from adjoint.capture.recording.constants import (
+    as_float,
+    check_numeric,
+    check_plain,
+    same_memory,
+    same_number,
+)
 from adjoint.capture.recording.guards import TEXT, WHOLE, Guard, guard_of
 from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.places import literal_places, user_frame, user_line
 from adjoint.program import Literal, Operation
 
-_SMALL: Final = 1 << 15  # bytes up to which arrays are compared by way of a copy
 _EFFECTS: Final = 16  # as many are kept of a capture
 _SCALARS: Final = {
     float: array_type((), np.dtype(float), True),
@@ -197,7 +202,7 @@ class Trace:
         scalar = _SCALARS.get(kind)
         if scalar is not None:
             if kind is int and not -_WIDEST <= value < _WIDEST:
-                return self.lift(_as_float(value))
+                return self.lift(as_float(value))
             if self.numbers is None:
                 return self._lift_number(value, scalar)
             key = (kind, repr(value))
@@ -207,7 +212,7 @@ class Trace:
         if kind is Literal:
             return self._written(value)
         if isinstance(value, np.generic):
-            _check_numeric(value)
+            check_numeric(value)
             return self.constant(value, type_of(value))
         if isinstance(value, (float, int, complex)):  # subclasses, which NumPy treats as scalars
             plain = np.asarray(value)[()]
@@ -253,7 +258,7 @@ class Trace:
                 continue
             first, *others = slots
             number = self.values[first]
-            if all(_same_number(self.values[slot], number) for slot in others):
+            if all(same_number(self.values[slot], number) for slot in others):
                 merged.update(dict.fromkeys(others, first))
         if merged:
             find, apart = merged.get, merged.keys().isdisjoint
@@ -270,7 +275,7 @@ class Trace:
             return known[1]  # nobody has written into it since
         dtype = value.dtype
         if dtype.kind not in "biufc":
-            _check_numeric(value)
+            check_numeric(value)
         held = value.copy()
         type_ = array_type(value.shape, dtype)
         # As `constant` does, without the call: every array of a closure comes by here.
@@ -384,21 +389,6 @@ class Trace:
         return sorted(needed)
 
 
-def _as_float(value: int) -> float:
-    """A large integer as what Python and NumPy make of it beside a float."""
-    try:
-        return float(value)
-    except OverflowError:  # only comparisons take it, as larger than any number
-        return inf if value > 0 else -inf
-
-
-def _same_number(one: Any, other: Any) -> bool:
-    """Whether two of Python's numbers are the same, NaN and signs of zeros too, and their type."""
-    if type(one) is not type(other):
-        return False
-    return one is other or (one == other != 0 and type(one) is float) or repr(one) == repr(other)
-
-
 def _unanswered(meaning: str) -> ValueNeededError:
     """The error for a question without an answer: a refusal, where the user's code has asked."""
     error = ValueNeededError(
@@ -412,39 +402,6 @@ def _unanswered(meaning: str) -> ValueNeededError:
         for trace in captures():
             trace.refusal = trace.refusal or error
     return error
-
-
-def _check_numeric(value: Any) -> None:
-    if value.dtype.kind not in "biufc":
-        raise DTypeError(
-            f"An array of dtype {value.dtype} was combined with a traced array; "
-            "only booleans, integers, floats and complex numbers can be."
-        )
-
-
-def check_plain(value: Any) -> None:
-    """Refuse subclasses of arrays with a meaning of their own: it would be lost."""
-    kind = type(value)
-    if isinstance(value, (np.matrix, np.ma.MaskedArray)) or (
-        kind.__array_ufunc__ is not np.ndarray.__array_ufunc__
-        or kind.__array_function__ is not np.ndarray.__array_function__
-    ):
-        raise DTypeError(
-            f"A {kind.__module__}.{kind.__name__} has rules of its own, which traced arrays do not "
-            "follow. Pass its plain numbers: np.asarray(x), or x.filled(0.0) and a mask."
-        )
-
-
-def same_memory(one: Any, other: np.ndarray[Any, Any]) -> bool:
-    """Whether two arrays hold the same bits."""
-    if one.shape != other.shape or one.dtype != other.dtype:
-        return False
-    if one.nbytes <= _SMALL or not (one.flags.c_contiguous and other.flags.c_contiguous):
-        return bool(one.tobytes() == other.tobytes())
-    words = [each.reshape(-1).view(np.uint8) for each in (one, other)]
-    even = len(words[0]) & ~7
-    first, second = (each[:even].view(np.uint64) for each in words)
-    return np.array_equal(first, second) and np.array_equal(words[0][even:], words[1][even:])
 
 
 # --- the captures under way in this thread --------------------------------------------------------

@@ -1,0 +1,61 @@
+"""What may become a constant of a program, and whether two are the same."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any, Final
+
+import numpy as np
+
+from adjoint.base.errors import DTypeError
+
+_SMALL: Final = 1 << 15  # bytes up to which arrays are compared by way of a copy
+
+
+def check_numeric(value: Any) -> None:
+    """Refuse an array, or a number of NumPy's, that is no number."""
+    if value.dtype.kind not in "biufc":
+        raise DTypeError(
+            f"An array of dtype {value.dtype} was combined with a traced array; "
+            "only booleans, integers, floats and complex numbers can be."
+        )
+
+
+def check_plain(value: Any) -> None:
+    """Refuse subclasses of arrays with a meaning of their own: it would be lost."""
+    kind = type(value)
+    if isinstance(value, (np.matrix, np.ma.MaskedArray)) or (
+        kind.__array_ufunc__ is not np.ndarray.__array_ufunc__
+        or kind.__array_function__ is not np.ndarray.__array_function__
+    ):
+        raise DTypeError(
+            f"A {kind.__module__}.{kind.__name__} has rules of its own, which traced arrays do not "
+            "follow. Pass its plain numbers: np.asarray(x), or x.filled(0.0) and a mask."
+        )
+
+
+def same_memory(one: Any, other: np.ndarray[Any, Any]) -> bool:
+    """Whether two arrays hold the same bits."""
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    if one.nbytes <= _SMALL or not (one.flags.c_contiguous and other.flags.c_contiguous):
+        return bool(one.tobytes() == other.tobytes())
+    words = [each.reshape(-1).view(np.uint8) for each in (one, other)]
+    even = len(words[0]) & ~7
+    first, second = (each[:even].view(np.uint64) for each in words)
+    return np.array_equal(first, second) and np.array_equal(words[0][even:], words[1][even:])
+
+
+def same_number(one: Any, other: Any) -> bool:
+    """Whether two of Python's numbers are the same, NaN and signs of zeros too, and their type."""
+    if type(one) is not type(other):
+        return False
+    return one is other or (one == other != 0 and type(one) is float) or repr(one) == repr(other)
+
+
+def as_float(value: int) -> float:
+    """A large integer as what Python and NumPy make of it beside a float."""
+    try:
+        return float(value)
+    except OverflowError:  # only comparisons take it, as larger than any number
+        return inf if value > 0 else -inf
