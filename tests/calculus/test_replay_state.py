@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import contextlib
 import enum
 import functools
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ import pytest
 
 import adjoint as ad
 from adjoint.calculus.jit import replay
-from tests.calculus.replaying import X, in_sequence
+from tests.calculus.replaying import X, by_differences, in_sequence
 
 
 @pytest.fixture(autouse=True)
@@ -214,3 +215,69 @@ def test_what_is_needed_is_no_question() -> None:
         return np.sum(np.linalg.solve(np.diag(x), x**2))
 
     assert not ad.explain(ad.grad(loss), _REGULAR).questions
+
+
+def test_an_error_that_a_context_suppresses() -> None:
+    def loss(x: Any) -> Any:
+        total = np.sum(x**2)
+        with contextlib.suppress(np.linalg.LinAlgError):
+            total = total + np.linalg.inv(np.array([[x[0], x[1]], [x[1], x[2]]])).sum()
+        return total
+
+    gradient, jitted = ad.value_and_grad(loss), ad.jit(ad.value_and_grad(loss))
+    for point in [*[_REGULAR] * 4, _SINGULAR, _REGULAR, *[_SINGULAR] * 4, _REGULAR]:
+        slopes = 2 * point if point is _SINGULAR else by_differences(loss, point)
+        for found in (gradient(point), jitted(point)):
+            assert np.isclose(found[0], loss(point))
+            np.testing.assert_allclose(found[1], slopes, rtol=1e-5)
+
+
+# --- objects that are arguments -------------------------------------------------------------------
+
+
+class _Scale:
+    def __init__(self, scale: float) -> None:
+        self.scale = scale
+
+    def times(self, x: Any) -> Any:
+        return self.scale * x
+
+
+class _Slot:
+    __slots__ = ("scale",)
+
+    def __init__(self, scale: float) -> None:
+        self.scale = scale
+
+
+class _List(list[float]):
+    """A list of a class of its own."""
+
+
+class _Dict(dict[str, float]):
+    """A dict of a class of its own."""
+
+
+@pytest.mark.parametrize(
+    ("make", "scale_of"),
+    [
+        (_Scale, lambda given: given.scale),
+        (_Slot, lambda given: given.scale),
+        (lambda scale: SimpleNamespace(scale=scale), lambda given: given.scale),
+        (lambda scale: {"inside": _Scale(scale)}, lambda given: given["inside"].scale),
+        (lambda scale: [_Scale(scale)], lambda given: given[0].scale),
+        (lambda scale: _Scale(scale).times, lambda given: given(1.0)),
+        (lambda scale: _List([scale]), lambda given: given[0]),
+        (lambda scale: _Dict(scale=scale), lambda given: given["scale"]),
+        (lambda scale: {scale}, lambda given: next(iter(given))),
+    ],
+)
+def test_what_an_object_among_the_arguments_holds_is_no_input(make: Any, scale_of: Any) -> None:
+    def loss(x: Any, given: Any) -> Any:
+        return np.sum(x**2) * scale_of(given)
+
+    jitted, gradient = ad.jit(loss), ad.jit(ad.grad(loss))
+    for scale in (1.0, 2.0, 1.0, 3.0, 2.0):
+        given = make(scale)
+        assert np.isclose(jitted(X, given), loss(X, given))
+        np.testing.assert_allclose(gradient(X, given), 2 * scale * X)

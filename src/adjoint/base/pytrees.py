@@ -62,6 +62,11 @@ def flatten(tree: Any) -> tuple[list[Any], TreeDef | None]:
     return leaves, treedef
 
 
+def is_leaf(value: Any) -> bool:
+    """Whether a value is no container, whatever attributes it has. Dataclasses are known by now."""
+    return optree.tree_is_leaf(value, namespace=NAMESPACE)
+
+
 def unflatten(treedef: TreeDef | None, leaves: Iterable[Any]) -> Any:
     """Rebuild a tree from its structure and its leaves."""
     if treedef is None:

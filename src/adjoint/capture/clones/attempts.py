@@ -124,14 +124,14 @@ def _attempts(code: types.CodeType) -> tuple[tuple[int, int], ...]:
 
 
 def _catches(instructions: list[Instruction], start: int) -> bool:
-    """Whether a handler is an `except`, and not the end of a `with`, a loop or a `finally`."""
+    """Whether a handler is an `except` or the end of a `with`, not of a loop or a `finally`."""
     if instructions[start].name != "PUSH_EXC_INFO":
         return False
     for instruction in instructions[start + 1 :]:
         if instruction.name == "CHECK_EXC_MATCH":
             return True
-        if instruction.name in ("RERAISE", "WITH_EXCEPT_START"):
+        if instruction.name == "RERAISE":
             return False
-        if instruction.name == "POP_EXCEPT":
+        if instruction.name in ("POP_EXCEPT", "WITH_EXCEPT_START"):  # the latter may suppress it
             return True
     return False

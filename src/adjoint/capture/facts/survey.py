@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from adjoint.base.arrays import is_numeric
+from adjoint.base.pytrees import is_leaf
 from adjoint.capture.bytecode.code import facts_of, reads_of
 from adjoint.capture.clones.reaching import is_users_class
 from adjoint.capture.clones.rebinding import Rebound, is_ours, is_users, is_users_module
@@ -157,9 +158,9 @@ class Survey(Surveying):
         if traced and is_numeric(value):
             self._input(value, expression, where)
             return
+        traced = traced and not is_leaf(value)  # whose attributes are no inputs
         kind = type(value)
-        look = KINDS_OF_VALUE.get(kind)
-        if look is not None:
+        if (look := KINDS_OF_VALUE.get(kind)) is not None:
             look(self, value, expression, where, traced)
         elif kind is types.FunctionType:
             self._function(value, expression, where)
