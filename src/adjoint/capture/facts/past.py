@@ -18,7 +18,7 @@ import numpy as np
 
 from adjoint.base.arrays import type_of
 from adjoint.base.errors import DroppedDerivativeError, StaleValueWarning
-from adjoint.capture.facts.remains import InPlace, Search, is_left_at, left_at, point_of
+from adjoint.capture.facts.remains import Search, is_left_at, left_at, point_of
 from adjoint.capture.recording.applying import frozen, peek
 from adjoint.capture.recording.escape import origins
 from adjoint.capture.recording.hooks import hooks
@@ -120,7 +120,6 @@ class _Coming(_Swap):
             trace, slot = self.trace, len(self.trace.types)
             trace.types.append(type_of(value))
             self.active.append(True)
-            trace.stale[slot] = (left_at(value), "")
             trace.owners.append(-1)
             trace.values[slot] = frozen(value)
             self.pairs[id(value)] = (value, from_slot(trace, slot, value))
@@ -154,9 +153,7 @@ def check_stale(trace: Trace, outputs: Sequence[int]) -> None:
             )
             error.add_note(f"At {line}: {_text(line)}")
             raise error
-    for point, line in found:
-        if type(point) is InPlace:
-            continue
+    for _, line in found:
         note_effect("it uses a value of an earlier call as a constant, which is said each time")
         warnings.warn(
             f"{_WHAT}, and has no derivative ({line}). That is right for a first guess; for the "

@@ -287,22 +287,6 @@ def _told(value: Any) -> Any:
     return object() if value is None else hash(np.asarray(value).tobytes())
 
 
-class InPlace(tuple[Any, ...]):
-    """The point of a call that has written into an array, which was there before as data.
-
-    Its next use as data is a matter of course: said only where a derivative may be lost.
-    """
-
-    __slots__ = ()
-
-
-def left_in(array: Any, traced: Traced) -> None:
-    """Keep in mind that an array holds what was derived from the arguments of a call."""
-    if carries_derivative(traced):
-        assert traced._trace is not None
-        remember(array, InPlace(point_of(traced._trace)))
-
-
 def left_at(value: Any) -> Point | None:
     """The point of the call that has left a value behind, if one has."""
     kept, point = hooks.stale.get(id(value), (None, None))

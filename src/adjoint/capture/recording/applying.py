@@ -152,11 +152,8 @@ def slot_in(trace: Trace, operand: Any) -> int:
 def _slot_of_past(trace: Trace, operand: Traced) -> int:
     """The slot of what follows from a value of an earlier call: a constant, which is remembered."""
     slot = trace.constant(frozen(peek(operand)), operand.type)
-    past: Any = operand._trace
-    origins = hooks.origins(past, operand._slot)
-    points = [past.stale[each][0] for each in origins if each in past.stale]
-    if points:
-        trace.stale[slot] = (min(points, key=lambda point: type(point) is not tuple), user_line())
+    if hooks.carries_derivative(operand):
+        trace.stale[slot] = (operand._trace.past, user_line())  # type: ignore[union-attr]
     if operand._state is None:
         trace.arrays[id(operand)] = (operand, slot)
     return slot
