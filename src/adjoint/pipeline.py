@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, cast
 
-from numpy import errstate, ndarray, vdot
+from numpy import errstate, vdot
 
 from adjoint.base.collection import collector_at_rest
 from adjoint.base.errors import (
@@ -26,6 +26,7 @@ from adjoint.base.errors import (
 from adjoint.base.forking import hold_over_forks
 from adjoint.base.settings import Settings, settings
 from adjoint.capture import Captured, Traced, apply, apply_beside, hush, is_known, unwrap
+from adjoint.capture.recording.applying import bare
 from adjoint.capture.recording.floating_point import not_again
 from adjoint.capture.recording.ran import ready
 from adjoint.capture.recording.valued import value_of
@@ -479,15 +480,8 @@ def inline(program: Program, arguments: Sequence[Any]) -> list[Any]:
                 results = apply(equation.operation, operands)
         else:
             results = apply(equation.operation, operands)
-        if not equation.primitive.multiple:
-            results = (results,)
+        results = results if equation.primitive.multiple else (results,)
         if equation.derived:
             hush(results[0])
         values.update(zip(equation.outputs, results, strict=True))
-    return [_bare(value(atom)) for atom in program.outputs]
-
-
-def _bare(result: Any) -> Any:
-    """A result; a scalar where it is known and has no axes, as programs give them that are run."""
-    cell = type(result) is Traced and is_known(result) and type(result._value) is ndarray
-    return result._value[()] if cell and not result._value.ndim else result
+    return [bare(value(atom)) for atom in program.outputs]

@@ -182,3 +182,27 @@ def test_an_array_from_an_iterator_has_its_value():
 
     assert type(value(f, X)) is type(f(X))
     assert value(f, X) == f(X)
+
+
+@pytest.mark.parametrize("like", [np.zeros_like, np.empty_like, lambda x: np.full_like(x, 2.0)])
+def test_arrays_like_another_lie_in_memory_as_it_does(like):
+    def f(x):
+        made = like(x.T)
+        flat = made.ravel()  # a copy, as `made` lies in the order of columns
+        made[...] = x.T
+        flat[0] = 5.0
+        assert made.flags.f_contiguous
+        return made * 2
+
+    matrix = X.reshape(2, 2)
+    assert np.array_equal(value(f, matrix), f(matrix))
+
+
+def test_divmod_defers_to_classes_that_ask_for_it():
+    class Unit:
+        __array_ufunc__ = None
+
+        def __rdivmod__(self, other):
+            return other * 3
+
+    assert np.array_equal(value(lambda x: divmod(x, Unit()), X), 3 * X)

@@ -287,6 +287,12 @@ def _rmatmul_slowly(self: Traced, other: Any) -> Any:
     return beside(operator.matmul, hooks.matmul, (other, self), {})
 
 
+def _divmod(self: Traced, other: Any) -> Any:
+    if _refuses(other):
+        return NotImplemented
+    return beside(divmod, _our_divmod, (self, other), {})
+
+
 def _our_divmod(one: Any, other: Any) -> Any:
     return (one // other, one % other)
 
@@ -299,7 +305,7 @@ for _name, _method in {
     "__matmul__": _matmul,
     "__rmatmul__": _rmatmul,
     "__imatmul__": _in_place("matmul"),
-    "__divmod__": lambda self, other: beside(divmod, _our_divmod, (self, other), {}),
+    "__divmod__": _divmod,
     "__rdivmod__": lambda self, other: beside(divmod, _our_divmod, (other, self), {}),
 }.items():
     setattr(Traced, _name, _method)

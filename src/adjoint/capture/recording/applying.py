@@ -159,6 +159,12 @@ def _slot_of_past(trace: Trace, operand: Traced) -> int:
     return slot
 
 
+def bare(result: Any) -> Any:
+    """A result; a scalar where it is known and has no axes, as programs give them that are run."""
+    cell = type(result) is Traced and is_known(result) and type(result._value) is np.ndarray
+    return result._value[()] if cell and not result._value.ndim else result
+
+
 def hush(value: Any) -> None:
     """Let the operation that was just recorded, and gave this value, warn of nothing."""
     if not is_known(value) and value._trace.open:

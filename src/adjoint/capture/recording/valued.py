@@ -328,7 +328,7 @@ def _looks(array: Any) -> bool:
 
 def _agreed_array(expected: Any, result: Traced, args: Sequence[Any]) -> Any:
     if is_known(result):
-        return result
+        return _lying(expected, result, args)
     if type(expected) is np.flatiter:
         result._value = expected
         return result
@@ -340,6 +340,17 @@ def _agreed_array(expected: Any, result: Traced, args: Sequence[Any]) -> Any:
     if type(expected) is np.ndarray:
         result = _sharing(expected, result, args)
     result._value = expected
+    return result
+
+
+def _lying(expected: Any, result: Traced, args: Sequence[Any]) -> Traced:
+    """A known array that is new, in the order in memory that NumPy has given it."""
+    value = result._value
+    new = type(expected) is type(value) is np.ndarray and expected.base is value.base is None
+    differs = new and value.strides != expected.strides and value.shape == expected.shape
+    if differs and not any(result is each for each in args):
+        result._value = np.empty_like(expected, value.dtype)
+        np.copyto(result._value, value)
     return result
 
 
