@@ -104,6 +104,7 @@ NUMPY_ALONE = frozenset(
         "bitwise_count",
         "ldexp",
         "exponent",
+        "fails",
     ]
 ).union(
     # All of scipy.special but what is a short formula, and what its derivatives are made of.

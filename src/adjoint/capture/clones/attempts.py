@@ -72,7 +72,7 @@ def _asks_for_failure(function: Any, args: Any, kwargs: Any, error: Exception) -
     if not constant or not operands or any(each.witness for each in captures()):
         return False
     name = function.__wrapped__.__name__
-    failing = apply(operation(FAILS, function=name, rest=rest, named=named), operands)
+    failing = apply(operation(FAILS, function=name, rest=rest, named=named, levels=()), operands)
     if type(failing) is not Traced or is_known(failing):
         return False
     failing._value = np.True_
