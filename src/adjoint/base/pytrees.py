@@ -7,6 +7,7 @@ dataclass, which is registered when it is first met. None is an empty container.
 from __future__ import annotations
 
 import dataclasses
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import lru_cache
@@ -14,6 +15,8 @@ from typing import Any
 
 import numpy as np
 import optree
+
+from adjoint.base.errors import ArgumentTypeError
 
 NAMESPACE = "adjoint"
 TreeDef = optree.PyTreeSpec
@@ -59,7 +62,33 @@ def flatten(tree: Any) -> tuple[list[Any], TreeDef | None]:
             return flatten(tree)
     if treedef.is_leaf():
         return leaves, None
+    if _has_order(treedef):
+        _require_order(tree)
     return leaves, treedef
+
+
+@lru_cache(maxsize=1024)
+def _has_order(treedef: TreeDef) -> bool:
+    """Whether an OrderedDict is among the containers."""
+    return treedef.type is OrderedDict or any(map(_has_order, treedef.children()))
+
+
+def _require_order(tree: Any) -> None:
+    """ArgumentTypeError where an OrderedDict is not in the order in which its keys were put in.
+
+    optree takes it apart, and builds it again, in that order: a function would see another one.
+    """
+
+    def look(part: Any) -> bool:
+        if isinstance(part, OrderedDict) and list(part) != list(dict.__iter__(part)):
+            raise ArgumentTypeError(
+                f"An OrderedDict has been reordered (move_to_end), to {list(part)!r}; its arrays "
+                "are taken in the order in which its keys were put in. Give "
+                "OrderedDict(d.items())."
+            )
+        return False
+
+    optree.tree_leaves(tree, is_leaf=look, namespace=NAMESPACE)
 
 
 def is_leaf(value: Any) -> bool:
