@@ -140,7 +140,7 @@ FUNCTIONS = [
     *(_minibatch, _single_rows, _branches, _dropout, _rounds, _shuffled, _filled, _factorised),
     *(_weighted, _as_attribute, _text),
 ]
-REPLAYED = {_minibatch, _single_rows, _dropout, _weighted, _as_attribute, _branches}
+REPLAYED = (_minibatch, _single_rows, _dropout, _weighted, _as_attribute, _branches)
 
 
 def _checked(one: Function, other: Function, calls: int, *ways: Any) -> None:
