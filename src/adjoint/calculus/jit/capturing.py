@@ -175,7 +175,7 @@ def _explains(script: Script, before: Sequence[Any]) -> bool:
     try:
         script.drawn()
         return same_states(states_now(before), after)
-    except Exception:
+    except Exception:  # a draw that cannot be made again, of whatever generator
         return False
     finally:
         restore(after)
@@ -224,7 +224,7 @@ def rehearsed(
         captured = rehearsal(again, script.before.values())
     except UnseenError as error:
         return Hindrance(str(error), error.line)
-    except Exception as error:
+    except Exception as error:  # of the user's code, which does not take what is traced there
         what = type(error).__name__
         return Hindrance(f"what it draws or prints does not fit into a program ({what})")
     found = hindrances_of(survey, captured, call)

@@ -91,7 +91,7 @@ def _anew(again: Callable[..., Captured], path: Path) -> Captured | None:
     under_way.set(True)
     try:  # the run will warn
         return rehearsal(again, [] if script is None else script.states())
-    except Exception:
+    except Exception:  # of the user's code: the run will raise it
         return None
     finally:
         under_way.set(False)

@@ -39,7 +39,7 @@ def attempted(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     effects = 0 if outer is None else len(outer.effects)
     try:
         result = function(*args, **kwargs)
-    except Exception as error:
+    except Exception as error:  # whatever the user's `except` may catch
         if outer is not None and _asks_for_failure(function, args, kwargs, error):
             del outer.effects[effects:]  # that an error came
         elif trace is not None:

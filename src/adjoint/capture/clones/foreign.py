@@ -25,7 +25,7 @@ def guarded(function: Any) -> Any:
             return function(*args, **kwargs)
         except AdjointError:
             raise
-        except Exception as error:
+        except Exception as error:  # any, since it may come of a traced value
             last: Any = error.__traceback__
             while last.tb_next is not None:
                 last = last.tb_next

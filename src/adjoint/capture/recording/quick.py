@@ -80,7 +80,7 @@ def _ordered(
         else:  # NumPy's errors come before anything is recorded
             try:
                 value = theirs(known, value) if swapped else theirs(value, known)
-            except Exception:
+            except Exception:  # NumPy's, which goes on
                 note_effect(AFTER_ERROR)
                 raise
         if place < 0:
@@ -139,7 +139,7 @@ def into(
             return slowly(x, other)
         try:
             theirs(value, known)
-        except Exception:
+        except Exception:  # NumPy's, which goes on
             note_effect(AFTER_ERROR)
             raise
         trace.records.append((op, x._slot, place))
@@ -177,7 +177,7 @@ def one(
         assert trace is not None
         try:
             value = theirs(value)
-        except Exception:
+        except Exception:  # NumPy's, which goes on
             note_effect(AFTER_ERROR)
             raise
         types = trace.types
@@ -238,7 +238,7 @@ def _inferred(op: Operation, types: tuple[Any, ...], value: Any) -> Any:
     """The types of the results, where they are not known yet."""
     try:
         return op.infer(types)
-    except Exception as error:
+    except Exception as error:  # ours, which goes on
         if value is not None:  # for NumPy would have done it
             refuse(error)
         raise

@@ -20,7 +20,6 @@ from adjoint.base.arrays import ArrayType, type_of
 from adjoint.capture.recording.places import user_line
 from adjoint.capture.recording.trace import Trace, alone
 from adjoint.capture.recording.traced import Traced, from_slot, synchronise
-from adjoint.primitives.sorting import WARN_WHERE_ZERO
 from adjoint.program import Operation
 
 
@@ -166,19 +165,10 @@ def _written(
             given = _twins(args, waiting)
             named = dict(zip(kwargs, _twins(kwargs.values(), waiting), strict=True))
             result = ours(*given, **named)
-        except Exception:
+        except Exception:  # it asks for values, say: the general way tells, at the user's line
             return None
     noted = trace.asked or trace.questions or trace.effects or trace.quiet or trace.failed
-    heads = [getattr(head, "primitive", None) for head, *_ in trace.records]
-    if WARN_WHERE_ZERO in heads:  # each call says by itself whether NumPy has warned
-        return None
-    if (
-        noted
-        or trace.said
-        or trace.ran
-        or trace.refusal
-        or not all(map(_is_untouched, twins, range(len(types))))
-    ):
+    if noted or trace.refusal or not all(map(_is_untouched, twins, range(len(types)))):
         return None
     kind = type(result)
     parts = [result] if kind is Traced else result

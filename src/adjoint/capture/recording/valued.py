@@ -101,7 +101,7 @@ def beside(theirs: Function, ours: Function, args: Sequence[Any], kwargs: dict[s
             return ours(*args, **kwargs)
     try:
         expected = theirs(*values, **named)
-    except Exception as error:
+    except Exception as error:  # NumPy's, which goes on
         note_effect(AFTER_ERROR)
         if stack and stack[-1].witness and _decided_by_values(theirs, error):
             refuse(ValueNeededError(f"{type(error).__name__} was {_IN_ONE}"))
