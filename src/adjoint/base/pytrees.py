@@ -16,8 +16,6 @@ from typing import Any
 import numpy as np
 import optree
 
-from adjoint.base.errors import ArgumentTypeError
-
 NAMESPACE = "adjoint"
 TreeDef = optree.PyTreeSpec
 _ARRAYS = frozenset({np.ndarray, float, int, complex, np.float64, np.float32})
@@ -62,8 +60,8 @@ def flatten(tree: Any) -> tuple[list[Any], TreeDef | None]:
             return flatten(tree)
     if treedef.is_leaf():
         return leaves, None
-    if _has_order(treedef):
-        _require_order(tree)
+    if _has_order(treedef) and any(map(_reordered, _ordered(tree))):
+        return flatten(_straightened(tree))
     return leaves, treedef
 
 
@@ -73,22 +71,36 @@ def _has_order(treedef: TreeDef) -> bool:
     return treedef.type is OrderedDict or any(map(_has_order, treedef.children()))
 
 
-def _require_order(tree: Any) -> None:
-    """ArgumentTypeError where an OrderedDict is not in the order in which its keys were put in.
-
-    optree takes it apart, and builds it again, in that order: a function would see another one.
-    """
+def _ordered(tree: Any) -> list[OrderedDict[Any, Any]]:
+    """The containers of a tree that are an OrderedDict."""
+    seen: list[OrderedDict[Any, Any]] = []
 
     def look(part: Any) -> bool:
-        if isinstance(part, OrderedDict) and list(part) != list(dict.__iter__(part)):
-            raise ArgumentTypeError(
-                f"An OrderedDict has been reordered (move_to_end), to {list(part)!r}; its arrays "
-                "are taken in the order in which its keys were put in. Give "
-                "OrderedDict(d.items())."
-            )
+        if type(part) is OrderedDict:
+            seen.append(part)
         return False
 
     optree.tree_leaves(tree, is_leaf=look, namespace=NAMESPACE)
+    return seen
+
+
+def _reordered(mapping: Any) -> bool:
+    """Whether an OrderedDict is not in the order in which its keys were put in (`move_to_end`).
+
+    optree takes it apart, and builds it again, in that order: a function would see another one.
+    """
+    return type(mapping) is OrderedDict and list(mapping) != list(dict.__iter__(mapping))
+
+
+def _straightened(tree: Any) -> Any:
+    """The tree, with a new OrderedDict in place of each that was reordered."""
+
+    def straight(part: Any) -> Any:
+        if not _reordered(part):
+            return part
+        return OrderedDict((key, _straightened(entry)) for key, entry in part.items())
+
+    return optree.tree_map(straight, tree, is_leaf=_reordered, namespace=NAMESPACE)
 
 
 def is_leaf(value: Any) -> bool:
