@@ -120,6 +120,23 @@ def test_results_may_be_written_into() -> None:
         np.testing.assert_allclose(cotangents[0], 2 * X + 1)
 
 
+def test_what_does_not_depend_on_the_arguments_warns_once_at_every_call() -> None:
+    def function(x: Any) -> Any:
+        zeros = np.zeros(2)
+        zeros /= 0.0
+        return x * 2 + np.sum(np.log(np.zeros(2)))
+
+    with pytest.warns(RuntimeWarning) as expected:
+        function(1.0)
+    jitted = ad.jit(function)
+    for way in (ad.grad(function), jitted, lambda x: ad.vjp(function, x)[1](1.0)):
+        for _ in range(6):
+            with pytest.warns(RuntimeWarning) as record:
+                way(1.0)
+            assert [str(w.message) for w in record] == [str(w.message) for w in expected]
+            assert [w.lineno for w in record] == [w.lineno for w in expected]
+
+
 def test_warnings_are_numpys() -> None:
     def asks(x: Any) -> Any:
         if np.log(x[0]) < 1:  # a warning that what is differentiated does not give

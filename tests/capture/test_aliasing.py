@@ -186,6 +186,8 @@ def sorted_(np: Any, a: Any, v: Any, n: int) -> None:
 
 
 def at(np: Any, a: Any, v: Any, n: int) -> None:
+    if not a.flags.writeable:  # NumPy's `at` writes all the same; in a trace it is refused
+        return
     np.add.at(a, [0, 0, -1], v if np.ndim(v) == 0 else 0.5)
     np.multiply.at(a, (0, ...), 1.5)
 

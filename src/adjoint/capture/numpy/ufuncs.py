@@ -111,11 +111,11 @@ COMPOSED: dict[Any, Callable[..., Any]] = {
 
 def ufunc(function: Any, method: str, inputs: Any, kwargs: dict[str, Any]) -> Any:
     """A ufunc, or a method of one, of traced arrays."""
-    if method == "__call__" and not kwargs:
-        return beside(function, _ours_of(function), inputs, {})
     outputs = kwargs.pop("out", None)
     if not any_traced((*inputs, *kwargs.values(), outputs)):
         return _of_known(function, method, inputs, kwargs, outputs)
+    if method == "__call__" and outputs is None and not kwargs:
+        return beside(function, _ours_of(function), inputs, {})
     targets = outputs if isinstance(outputs, tuple) else (outputs,)
     written = [each for each in targets if type(each) is Traced]
     if method == "at" and type(inputs[0]) is Traced:

@@ -15,13 +15,21 @@ from typing import Any, Final
 
 import numpy as np
 
+from adjoint.capture.recording.trace import note_effect
+
 _DEFAULT: Final = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
 _TOLD: Final = {"divide": "log", "over": "log", "invalid": "log"}
 _ENTERED: Final = {**_DEFAULT, **_TOLD}
+OF_CONSTANTS: Final = "NumPy warns of what does not depend on the arguments"
 _CALLED: Final = "a handler was called"
 _PREFIX: Final = "Warning: "
 _PACKAGE: Final = __file__.rpartition("capture")[0]
 _NUMPY: Final = np.__file__.rpartition("__init__")[0]
+_ROOM: Final = __file__.removesuffix("floating_point.py")
+# Where NumPy computes the value of what is recorded: the program will warn of it too. What does not
+# depend on the arguments is no part of the program, and may be computed again for its record.
+_RECORDED: Final = frozenset({f"{_ROOM}valued.py", f"{_ROOM}quick.py"})
+_AGAIN: Final = f"{_ROOM}applying.py"
 
 
 class _Speaker:
@@ -45,8 +53,14 @@ class _Speaker:
             return  # a square root may be computed for a power, and is named so
         self.said.add(message)
         frame: Any = sys._getframe(1)
+        passed = set()
         while frame.f_back is not None and frame.f_code.co_filename.startswith((_PACKAGE, _NUMPY)):
+            passed.add(frame.f_code.co_filename)
             frame = frame.f_back
+        if _AGAIN in passed or not passed & _RECORDED:
+            note_effect(OF_CONSTANTS)
+            if passed & _RECORDED:
+                return
         names = getattr(frame.f_globals, "original", frame.f_globals)
         warnings.warn_explicit(
             message,
