@@ -7,13 +7,19 @@ import sys
 
 import pytest
 
+from tests.sampling import slow
+
 pytest.importorskip("llvmlite")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="pages are protected by the calls of Linux")
 @pytest.mark.parametrize(
     ("kind", "last", "least"),
-    [("values", 25, 16), ("indices", 70, 7), ("loops", 40, 16), ("loop-indices", 60, 4)],
+    [
+        *[("values", 9, 5), ("indices", 30, 2), ("loops", 12, 4), ("loop-indices", 24, 1)],
+        *[slow("values", 25, 16), slow("indices", 70, 7)],
+        *[slow("loops", 40, 16), slow("loop-indices", 60, 4)],
+    ],
 )
 def test_nothing_outside_is_touched(kind: str, last: int, least: int) -> None:
     command = [sys.executable, "-m", "tests.executors.native.fenced", kind, "0", str(last)]

@@ -14,8 +14,9 @@ from adjoint.program import Program
 from adjoint.transforms import jvp, vjp, vmap
 from tests.executors.native.comparing import compare, is_lowerable
 from tests.executors.native.random_programs import random_program
+from tests.sampling import one_in
 
-BLOCK = 20
+BLOCK = 10
 
 
 def numbers(generator: np.random.Generator, type_: Any) -> Any:
@@ -37,22 +38,23 @@ def checked(program: Program, arguments: list[Any], exact: bool) -> bool:
     return True
 
 
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", one_in(8, range(8)))
 def test_whole_numbers_to_the_bit(block: int) -> None:
     seeds = range(block * BLOCK, (block + 1) * BLOCK)
     assert sum(checked(*random_program(seed, True), exact=True) for seed in seeds) > BLOCK // 2
 
 
-@pytest.mark.parametrize("block", range(2))
+@pytest.mark.parametrize("block", one_in(4, range(4)))
 def test_reals_to_rounding(block: int) -> None:
     seeds = range(block * BLOCK, (block + 1) * BLOCK)
     assert sum(checked(*random_program(seed, False), exact=False) for seed in seeds) > BLOCK // 2
 
 
+@pytest.mark.parametrize("block", one_in(2, range(2)))
 @pytest.mark.parametrize("transform", [jvp, vjp], ids=["jvp", "vjp"])
-def test_derivatives(transform: Any) -> None:
+def test_derivatives(transform: Any, block: int) -> None:
     done = 0
-    for seed in range(BLOCK):
+    for seed in range(block * BLOCK, (block + 1) * BLOCK):
         program, arguments = random_program(seed, False, True)
         marks = tuple(t.inexact and not t.weak for t in program.input_types)
         if any(marks):
@@ -63,9 +65,10 @@ def test_derivatives(transform: Any) -> None:
     assert done > BLOCK // 2
 
 
-def test_batches() -> None:
+@pytest.mark.parametrize("block", one_in(2, range(2)))
+def test_batches(block: int) -> None:
     done = 0
-    for seed in range(BLOCK):
+    for seed in range(block * BLOCK, (block + 1) * BLOCK):
         program, arguments = random_program(seed, True)
         generator = np.random.default_rng([seed, 2])
         size = int(generator.choice([2, 3, 8, 33]))

@@ -15,6 +15,7 @@ import adjoint as ad
 from adjoint.executors.native.executor import Piece
 from tests.executors.native import realistic as given
 from tests.executors.native.realistic import layers, normal
+from tests.sampling import one_in
 
 RNG = np.random.default_rng(11)
 POSITIVE = np.abs(normal(60, 2)) + 0.5
@@ -124,7 +125,7 @@ def direction(tree: Any) -> Any:
     return drawn if tree.ndim else float(drawn)
 
 
-@pytest.mark.parametrize(("name", "function", "arguments"), SCALAR, ids=IDS)
+@pytest.mark.parametrize(("name", "function", "arguments"), one_in(3, SCALAR), ids=IDS)
 def test_tangents_of_gradients(
     name: str, function: Callable[..., Any], arguments: tuple[Any, ...], misses: list[str]
 ) -> None:
@@ -190,7 +191,9 @@ HESSIANS: list[Case] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "function", "arguments"), HESSIANS, ids=[c[0] for c in HESSIANS])
+@pytest.mark.parametrize(
+    ("name", "function", "arguments"), one_in(3, HESSIANS), ids=[c[0] for c in HESSIANS]
+)
 def test_hessians(
     name: str, function: Callable[..., Any], arguments: tuple[Any, ...], misses: list[str]
 ) -> None:
