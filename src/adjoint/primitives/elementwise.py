@@ -127,7 +127,7 @@ def _is_number(value: Any, number: int) -> bool:
 
 
 def _scale_type(partial: ArrayType, tangent: ArrayType) -> ArrayType:
-    if promoted(partial, tangent) != tangent.dtype:
+    if promoted(partial, tangent) != tangent.dtype.newbyteorder("="):
         raise DTypeError(f"a partial derivative of type {partial} cannot scale a {tangent}.")
     return array_type(broadcast_shape("scale", partial.shape, tangent.shape), tangent.dtype)
 

@@ -10,13 +10,14 @@ from adjoint.base.errors import LinearAlgebraError, UnsupportedFunctionError
 from adjoint.capture.numpy.table import as_operand
 from adjoint.capture.recording.applying import concrete
 from adjoint.capture.scipy.table import implements_scipy
+from adjoint.scipy.batches import over_batches
 
 
 def _columns(solve: Any, right: Any) -> Any:
     """Solve for vectors as for matrices with one column."""
     right = as_operand(right)
     if right.ndim == 1:
-        return solve(right[:, None])[:, 0]
+        return solve(right[:, None])[..., 0]
     return solve(right)
 
 
@@ -123,6 +124,7 @@ def norm(
 
 
 @implements_scipy("linalg")
+@over_batches(a=2, b="1|2")
 def lstsq(
     a: Any,
     b: Any,
@@ -169,6 +171,11 @@ def cho_solve(
 ) -> Any:
     """Solve with a factor of `cho_factor`."""
     c, lower = c_and_lower
+    return _cho_solve(c, b, lower)
+
+
+@over_batches(c=2, b="1|2")
+def _cho_solve(c: Any, b: Any, lower: Any) -> Any:
     c = np.tril(c) if lower else _adjoint(np.triu(c))
     first = _columns(lambda right: np.linalg.solve(c, right), b)
     return _columns(lambda right: np.linalg.solve(_adjoint(c), right), first)
@@ -203,6 +210,7 @@ def _order(pivots: Any) -> Any:
 
 
 @implements_scipy("linalg")
+@over_batches(a=2)
 def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
     """L and U in one matrix, and the pivots, which are constants."""
     pivots, _, lower, upper = _eliminated(as_operand(a))
@@ -210,6 +218,7 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> t
 
 
 @implements_scipy("linalg")
+@over_batches(a=2)
 def lu(
     a: Any,
     permute_l: bool = False,
@@ -231,6 +240,11 @@ def lu_solve(
 ) -> Any:
     """Solve with the factors of `lu_factor`."""
     packed, pivots = lu_and_piv
+    return _lu_solve(packed, pivots, b, trans)
+
+
+@over_batches(packed=2, pivots=1, b="1|2")
+def _lu_solve(packed: Any, pivots: Any, b: Any, trans: int) -> Any:
     packed = as_operand(packed)
     order = _order(np.asarray(concrete(pivots)))
     lower = np.tril(packed, -1) + np.eye(packed.shape[0], dtype=packed.dtype)
@@ -279,8 +293,10 @@ def qr(
             "scipy.linalg.qr of traced arrays takes mode 'full', 'economic' or 'r', and does not "
             "pivot."
         )
-    found = np.linalg.qr(a, modes[mode])
-    return (found,) if mode == "r" else tuple(found)
+    factors = np.linalg.qr(a, modes[mode])
+    if mode != "r":
+        return tuple(factors)
+    return (factors,) if np.ndim(a) == 2 else factors  # as SciPy gives it for one and for a stack
 
 
 @implements_scipy("linalg")
@@ -361,11 +377,17 @@ def solve_banded(
 ) -> Any:
     """A banded system, solved densely."""
     below, above = l_and_u
-    matrix = banded(as_operand(ab), int(below), int(above))
+    return _solve_banded(ab, b, int(below), int(above))
+
+
+@over_batches(ab=2, b="1|2")
+def _solve_banded(ab: Any, b: Any, below: int, above: int) -> Any:
+    matrix = banded(as_operand(ab), below, above)
     return _columns(lambda right: np.linalg.solve(matrix, right), b)
 
 
 @implements_scipy("linalg")
+@over_batches(ab=2, b="1|2")
 def solveh_banded(
     ab: Any,
     b: Any,

@@ -10,6 +10,7 @@ from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.numpy.table import as_operand, perform
 from adjoint.capture.scipy.table import implements_scipy, refuses_scipy
 from adjoint.primitives.matrix_functions import MATRIX_FUNCTION, SYLVESTER
+from adjoint.scipy.batches import over_batches
 
 
 def _inexact(*arrays: Any) -> list[Any]:
@@ -47,6 +48,7 @@ def sqrtm(A: Any, disp: Any = True, blocksize: Any = 64) -> Any:
 
 
 @implements_scipy("linalg")
+@over_batches(A=2, E=2)
 def expm_frechet(
     A: Any, E: Any, method: Any = None, compute_expm: bool = True, check_finite: bool = True
 ) -> Any:
@@ -56,6 +58,7 @@ def expm_frechet(
 
 
 @implements_scipy("linalg")
+@over_batches(A=2)
 def fractional_matrix_power(A: Any, t: Any) -> Any:
     """A^t = expm(t logm(A)); integer powers by products."""
     if isinstance(t, (int, float, np.integer, np.floating)) and t == int(t):
@@ -64,6 +67,7 @@ def fractional_matrix_power(A: Any, t: Any) -> Any:
 
 
 @implements_scipy("linalg")
+@over_batches(a=2)
 def polar(a: Any, side: str = "right") -> Any:
     """The factors U P of a square invertible matrix, P the root of A^H A."""
     (a,) = _inexact(a)
@@ -91,18 +95,21 @@ def _adjoint(a: Any) -> Any:
 
 
 @implements_scipy("linalg")
+@over_batches(a=2, b=2, q=2)
 def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
     """The X with a X + X b = q."""
     return _sylvester(a, b, q)
 
 
 @implements_scipy("linalg", "solve_continuous_lyapunov", "solve_lyapunov")
+@over_batches(a=2, q=2)
 def solve_continuous_lyapunov(a: Any, q: Any) -> Any:
     """The X with a X + X a^H = q."""
     return _sylvester(a, _adjoint(a), q)
 
 
 @implements_scipy("linalg")
+@over_batches(a=2, q=2)
 def solve_discrete_lyapunov(a: Any, q: Any, method: Any = None) -> Any:
     """The X with a X a^H - X + q = 0, by the bilinear transformation (as SciPy's 'bilinear')."""
     a, q = _inexact(a, q)

@@ -29,23 +29,7 @@ def _fixed(name: str, **arguments: Any) -> None:
             )
 
 
-@implements_scipy("special")
-def logsumexp(
-    a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False
-) -> Any:
-    """log(sum(b exp(a)))."""
-    if not return_sign:
-        return log_sum_exp(a, axis, b, keepdims)
-    a = as_operand(a)
-    top = np.max(a, axis=axis, keepdims=True)
-    top = np.where(np.isfinite(top), top, 0.0)
-    terms = np.exp(a - top)
-    total = np.sum(terms if b is None else b * terms, axis=axis, keepdims=keepdims)
-    sign = np.sign(total)
-    top = top if keepdims else np.reshape(top, np.shape(total))
-    return np.log(np.abs(total)) + top, sign
-
-
+implements_scipy("special", "logsumexp")(log_sum_exp)
 implements_scipy("special", "softmax")(softmax)
 implements_scipy("special", "log_softmax")(log_softmax)
 
@@ -65,6 +49,11 @@ def sinc(x: Any) -> Any:
 @implements_scipy("special")
 def zeta(x: Any, q: Any = None) -> Any:
     """sum_k (q + k)^-x, differentiable in q."""
+    if np.iscomplexobj(x):
+        raise UnsupportedFunctionError(
+            "scipy.special.zeta of complex traced arrays has no derivative here. Hold x fixed, or "
+            "cut its derivative off with ad.stop_gradient."
+        )
     return _apply("zeta", x, 1.0 if q is None else q)
 
 

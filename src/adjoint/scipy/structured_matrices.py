@@ -9,6 +9,7 @@ import numpy as np
 from adjoint.base.errors import ShapeError
 from adjoint.capture.numpy.table import as_operand
 from adjoint.capture.scipy.table import implements_scipy
+from adjoint.scipy.batches import over_batches
 
 
 def _vector(x: Any) -> Any:
@@ -18,22 +19,28 @@ def _vector(x: Any) -> Any:
 @implements_scipy("linalg")
 def block_diag(*arrs: Any) -> Any:
     """Matrices along the diagonal, zeros elsewhere."""
-    blocks = [np.atleast_2d(as_operand(each)) for each in arrs]
-    width = sum(each.shape[1] for each in blocks)
+    blocks = [np.atleast_2d(as_operand(block)) for block in arrs]
+    stack = np.broadcast_shapes(*(block.shape[:-2] for block in blocks))
+    heights, widths = ([block.shape[axis] for block in blocks] for axis in (-2, -1))
     rows, start = [], 0
-    for each in blocks:
-        height, own = each.shape
-        left, right = np.zeros((height, start)), np.zeros((height, width - start - own))
-        rows.append(np.concatenate([left, each, right], axis=1))
-        start += own
-    return np.concatenate(rows, axis=0)
+    for block, height, width in zip(blocks, heights, widths, strict=True):
+        left = np.zeros((*stack, height, start))
+        right = np.zeros((*stack, height, sum(widths) - start - width))
+        block = np.broadcast_to(block, (*stack, height, width))
+        rows.append(np.concatenate([left, block, right], axis=-1))
+        start += width
+    return np.concatenate(rows, axis=-2)
 
 
 @implements_scipy("linalg")
 def toeplitz(c: Any, r: Any = None) -> Any:
     """Constant diagonals: c is the first column, and r the first row but for its first entry."""
-    c = _vector(c)
-    r = np.conjugate(c) if r is None else _vector(r)
+    c = np.atleast_1d(as_operand(c))
+    return _toeplitz(c, np.conjugate(c) if r is None else np.atleast_1d(as_operand(r)))
+
+
+@over_batches(c=1, r=1)
+def _toeplitz(c: Any, r: Any) -> Any:
     i, j = np.indices((c.shape[0], r.shape[0]))
     values = np.concatenate([r[:0:-1], c])
     return values[i - j + r.shape[0] - 1]
@@ -59,15 +66,17 @@ def hankel(c: Any, r: Any = None) -> Any:
 @implements_scipy("linalg")
 def companion(a: Any) -> Any:
     """The matrix whose eigenvalues are the roots of a polynomial."""
-    a = _vector(a)
-    if a.shape[0] < 2:
+    a = np.atleast_1d(as_operand(a))
+    if a.shape[-1] < 2:
         raise ValueError("The length of `a` along the last axis must be at least 2.")
-    first = -a[1:] / a[0]
-    count = first.shape[0]
-    return np.concatenate([first[None], np.eye(count - 1, count) + 0.0 * first[:1]], axis=0)
+    first = -a[..., 1:] / (1.0 * a[..., :1])
+    count = first.shape[-1]
+    below = np.broadcast_to(np.eye(count - 1, count), (*first.shape[:-1], count - 1, count))
+    return np.concatenate([first[..., None, :], below.astype(first.dtype)], axis=-2)
 
 
 @implements_scipy("linalg")
+@over_batches(a=2, b=2)
 def khatri_rao(a: Any, b: Any) -> Any:
     """The Kronecker products of columns."""
     a, b = as_operand(a), as_operand(b)

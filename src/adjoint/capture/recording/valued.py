@@ -24,10 +24,12 @@ from adjoint.capture.recording.recipes import RECIPES, followed
 from adjoint.capture.recording.trace import captures, inside, note_effect
 from adjoint.capture.recording.traced import (
     Traced,
+    from_array,
     from_slot,
     is_known,
     state_of,
     synchronise,
+    wrap,
 )
 from adjoint.primitives.conversion import CAST, PYTHON_NUMBER
 from adjoint.program import operation
@@ -116,6 +118,7 @@ def beside(theirs: Function, ours: Function, args: Sequence[Any], kwargs: dict[s
         result = followed(ours, trace, args, kwargs)
         if result is not None:
             return agreed(expected, result, args)
+    refusal = trace.refusal
     trace.inside = True
     trace.calls.append((args, kwargs))
     try:
@@ -123,11 +126,23 @@ def beside(theirs: Function, ours: Function, args: Sequence[Any], kwargs: dict[s
         trace.inside = False
         return agreed(expected, result, args)
     except Exception as error:
+        if _without_entries((args, kwargs)):
+            trace.refusal = refusal
+            return wrap(expected)
         refuse(error)
         raise
     finally:
         trace.inside = False
         trace.calls.pop()
+
+
+def _without_entries(arguments: Any) -> bool:
+    """Whether no traced array among arguments has an entry: what follows from them is constant."""
+    if type(arguments) is Traced:
+        return is_known(arguments) or not arguments.size
+    if isinstance(arguments, (list, tuple)):
+        return all(map(_without_entries, arguments))
+    return not isinstance(arguments, dict) or all(map(_without_entries, arguments.values()))
 
 
 _IN_ONE: Final = (
@@ -318,6 +333,8 @@ def agreed(expected: Any, result: Any, args: Sequence[Any]) -> Any:
             raise _differs(expected, result)
         parts = [agreed(e, r, args) for e, r in zip(expected, result, strict=True)]
         return getattr(kind, "_make", kind)(parts)
+    if kind is type(expected) is np.ndarray and result.shape != expected.shape:
+        return from_array(expected)
     return result
 
 
@@ -346,8 +363,11 @@ def _agreed_array(expected: Any, result: Traced, args: Sequence[Any]) -> Any:
 def _lying(expected: Any, result: Traced, args: Sequence[Any]) -> Traced:
     """A known array that is new, in the order in memory that NumPy has given it."""
     value = result._value
-    new = type(expected) is type(value) is np.ndarray and expected.base is value.base is None
-    differs = new and value.strides != expected.strides and value.shape == expected.shape
+    arrays = type(expected) is type(value) is np.ndarray
+    if arrays and (value.shape, value.dtype) != (expected.shape, expected.dtype):
+        return from_array(expected)
+    new = arrays and expected.base is value.base is None
+    differs = new and value.strides != expected.strides
     if differs and not any(result is each for each in args):
         result._value = np.empty_like(expected, value.dtype)
         np.copyto(result._value, value)

@@ -14,7 +14,7 @@ from typing import Any
 from adjoint.base.errors import DroppedDerivativeError, UnsupportedFunctionError
 from adjoint.capture.numpy.table import any_traced, unwrap_all, wrap_list
 from adjoint.capture.recording.trace import current, inside
-from adjoint.capture.recording.valued import beside
+from adjoint.capture.recording.valued import beside, refuse
 from adjoint.capture.scipy.sparse import SparseTraced
 
 _INNER = "scipy.sparse.linalg"
@@ -102,11 +102,13 @@ def _stand_in(
                 *map(watch.over, args), **{name: watch.over(each) for name, each in kwargs.items()}
             )
         except (Exception, _TracedFound) as error:
-            sparse = any(isinstance(value, SparseTraced) for value in (*args, *kwargs.values()))
-            if not watch.found and not sparse and not isinstance(error, DroppedDerivativeError):
+            traced = is_traced(*args, *kwargs.values())
+            if not watch.found and not traced and not isinstance(error, DroppedDerivativeError):
                 raise
             if ours is None:
-                raise _refusal(place, error) from error
+                refusal = _refusal(place, error)
+                refuse(refusal)
+                raise refusal from error
             watch.found = True
         if watch.found and ours is not None:
             return _called(ours, place, args, kwargs)

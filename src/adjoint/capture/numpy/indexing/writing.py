@@ -176,11 +176,14 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     values = values.astype(arr.dtype)
     if places.size == 1:
         values = reshape_plain(values, (1,) * (arr.ndim - values.ndim) + values.shape)
-        if places.ndim == 0:
+        if places.ndim == 0 and values.ndim:
             values = moveaxis(values, 0, axis)
         places = np.full(values.shape[axis], places.item() + n * (places.item() < 0))
     else:
         places = places + n * (places < 0)
+    extra = max(values.ndim - arr.ndim, 0)
+    if set(values.shape[:extra]) == {1}:  # as where arrays are assigned to parts of others
+        values = reshape_plain(values, values.shape[extra:])
     new = spread(values, (*arr.shape[:axis], len(places), *arr.shape[axis + 1 :]))
     order = np.argsort(np.concatenate([np.arange(n), places - 0.5]), kind="stable")
     return concatenate([arr, new], axis)[(*(slice(None),) * axis, order)]

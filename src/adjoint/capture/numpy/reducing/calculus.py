@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.numpy.indexing.indexing import reshape_plain
 from adjoint.capture.numpy.linalg.products import matmul
 from adjoint.capture.numpy.making.values import astype
@@ -198,16 +197,15 @@ def log_sum_exp(
     keepdims: bool = False,
     return_sign: bool = False,
 ) -> Any:
-    """scipy.special.logsumexp: log(sum(b exp(a))) without overflow."""
-    if return_sign:
-        raise UnsupportedFunctionError(
-            "scipy.special.logsumexp on traced arrays does not support 'return_sign' yet."
-        )
+    """scipy.special.logsumexp: log(sum(b exp(a))) without overflow, and the sum's sign if asked."""
     a = as_operand(a)
     top = _top(a, axis)
     terms = np.exp(a - top)
     total = sum_(terms if b is None else b * terms, axis, keepdims=keepdims)
-    return np.log(total) + (top if keepdims else reshaped(top, np.shape(total)))
+    shift = top if keepdims else reshaped(top, np.shape(total))
+    if return_sign:
+        return np.log(np.abs(total)) + shift, np.sign(total)
+    return np.log(total) + shift
 
 
 def softmax(x: Any, axis: Any = None) -> Any:
@@ -222,8 +220,11 @@ def log_softmax(x: Any, axis: Any = None) -> Any:
 
 
 def _top(a: Any, axis: Any) -> Any:
-    """The largest entries, as constants (they cancel); 0 where they are infinite."""
-    top = maximum_over(a, axis, keepdims=True)
+    """The largest entries, as constants (they cancel); 0 where they are infinite.
+
+    Of complex numbers, the largest real part: so the phase of a sum stays within a turn.
+    """
+    top = maximum_over(np.real(a), axis, keepdims=True)
     return perform(STOP_GRADIENT, np.where(np.isfinite(top), top, top.dtype.type(0)))
 
 

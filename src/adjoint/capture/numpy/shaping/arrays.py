@@ -40,8 +40,8 @@ from adjoint.capture.recording.views import copy_of, maybe_alias, root_of
 
 @implements(np.asfortranarray)
 def asfortranarray(a: Any, dtype: Any = None, **_: Any) -> Any:
-    """The array: how it lies in memory is the executor's business."""
-    return asarray(a, dtype)
+    """An array of at least one axis: how it lies in memory is the executor's business."""
+    return np.atleast_1d(asarray(a, dtype))
 
 
 @implements(np.asarray_chkfinite)

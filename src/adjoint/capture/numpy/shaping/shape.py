@@ -355,7 +355,7 @@ def dstack(tup: Any) -> Any:
 def column_stack(tup: Any) -> Any:
     """Stack 1-D arrays as columns into a 2-D array."""
     arrays = [as_operand(a) for a in tup]
-    return concatenate([a if np.ndim(a) == 2 else reshape(a, (np.size(a), 1)) for a in arrays], 1)
+    return concatenate([a if np.ndim(a) > 1 else reshape(a, (np.size(a), 1)) for a in arrays], 1)
 
 
 @implements(np.append)
