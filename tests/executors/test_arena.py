@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
+import numpy as np
+import pytest
+
+from adjoint.base.arrays import array_type
 from adjoint.executors.arena import Arena
 
 
@@ -33,3 +37,27 @@ def test_scratch_counts_towards_the_limit() -> None:
         assert arena.kept <= arena.limit
     arena.give_scratch(np.empty(20_000, np.uint8))
     assert arena.kept == 0
+
+
+FLOATS = array_type((1000,), np.dtype(float))
+
+
+@pytest.mark.parametrize("change", ["frozen", "shape", "dtype"])
+def test_what_a_user_has_changed_is_not_lent_again(change: str) -> None:
+    arena = Arena()
+    (lent,) = arena.lend([FLOATS])
+    memory: Any = lent.base
+    if change == "frozen":
+        memory.setflags(write=False)
+    elif change == "shape":
+        memory.shape = (10, 100)
+    else:
+        memory.dtype = np.dtype(np.int64)
+    del lent, memory
+    (again,) = arena.lend([FLOATS])
+    assert (again.shape, again.dtype, again.flags.writeable) == ((1000,), np.dtype(float), True)
+    assert arena.lent == 8000
+    place = again.ctypes.data
+    del again
+    assert arena.lend([FLOATS])[0].ctypes.data == place, "memory that nobody has is lent again"
+    assert arena.lent == 8000

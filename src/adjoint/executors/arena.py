@@ -33,6 +33,13 @@ def _references(arrays: list[np.ndarray[Any, Any]]) -> list[int]:
 _IDLE: Final = _references([np.empty(1)])[0]
 
 
+def _is_untouched(array: np.ndarray[Any, Any], type_: ArrayType) -> bool:
+    """Whether an array is as it was made: who had a view of it has had its `base` as well."""
+    flags = array.flags
+    whole = flags.writeable and flags.c_contiguous and array.shape == type_.shape
+    return bool(whole and array.dtype == type_.dtype)
+
+
 class Arena:
     """Arrays handed out and taken back. What is handed out belongs to one run alone."""
 
@@ -101,7 +108,10 @@ class Arena:
         known = self._lent.get(type_, [])
         for place, count in enumerate(_references(known)):
             if count == _IDLE:
-                return known[place].view()
+                if _is_untouched(known[place], type_):
+                    return known[place].view()
+                self.lent -= known.pop(place).nbytes
+                break
         memory = np.empty(type_.shape, type_.dtype)
         if not _COUNTED or len(known) >= MOST_LENT or memory.nbytes > self.limit:
             return memory
