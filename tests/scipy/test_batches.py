@@ -43,6 +43,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "block_diag": (linalg.block_diag, (A, COLUMNS, VECTOR)),
     "khatri_rao": (linalg.khatri_rao, (A, A[0])),
     "polar": (linalg.polar, (A,)),
+    "polar of wide matrices, left": (lambda a: linalg.polar(a, "left"), (A[:, :2],)),
     "expm_frechet": (linalg.expm_frechet, (A, A[0])),
     "solve_sylvester": (linalg.solve_sylvester, (A, A[0], A)),
     "solve_continuous_lyapunov": (linalg.solve_continuous_lyapunov, (A, SYMMETRIC)),

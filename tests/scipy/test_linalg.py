@@ -10,6 +10,7 @@ import pytest
 from scipy import linalg
 
 import adjoint as ad
+from tests.capture.comparing import same_derivative
 from tests.scipy.comparing import agrees, agrees_in_all_modes
 
 RNG = np.random.default_rng(1)
@@ -152,3 +153,20 @@ def test_the_diagonal_of_a_hermitian_matrix_is_read_as_real() -> None:
     value, slope = ad.jvp(solution, (S + skew,), (skew,))
     np.testing.assert_allclose(value, solution(S + skew), rtol=1e-12)
     np.testing.assert_array_equal(slope, 0)
+
+
+@pytest.mark.parametrize("part", [0, 1])
+def test_polar_factors_at_coinciding_singular_values(part: int) -> None:
+    def function(a: Any) -> Any:
+        return linalg.polar(a)[part]
+
+    same_derivative(function, (np.eye(3),), 1e-5)
+    with pytest.raises(ad.errors.DegenerateError):
+        ad.jvp(function, (np.diag([1.0, 0.0]),), (np.ones((2, 2)),))
+
+
+@pytest.mark.parametrize("matrix", [np.zeros((2, 2)), np.diag([1.0, 0.0])])
+def test_a_root_of_a_singular_matrix_has_no_derivative(matrix: Any) -> None:
+    refused = pytest.raises(ad.errors.DegenerateError, match="no derivative at a singular matrix")
+    with pytest.warns(linalg.LinAlgWarning, match="singular"), refused:
+        ad.jvp(linalg.sqrtm, (matrix,), (np.ones((2, 2)),))

@@ -8,14 +8,16 @@ applications" (1996), and N. Higham, "Functions of Matrices" (2008), sections 3.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
-from adjoint.base.errors import LinearAlgebraError, ShapeError
+from adjoint.base.errors import DegenerateError, LinearAlgebraError, ShapeError
 from adjoint.primitives.conversion import cast
 from adjoint.primitives.declaration import FROM_DERIVATIVE, Each, Primitive
 from adjoint.primitives.expression import Expression, bind
@@ -55,9 +57,28 @@ def _evaluate(*operands: Any, function: str) -> Any:
     found = np.empty(arrays[0].shape, dtype)
     for place in np.ndindex(arrays[0].shape[:-2]):
         matrix, *directions = (array[place] for array in arrays)
-        value = compute(_blocks(matrix, directions))[:size, -size:]
+        with _regular(function if directions else ""):
+            value = compute(_blocks(matrix, directions))[:size, -size:]
         found[place] = _real_enough(value, function) if dtype.kind != "c" else value
     return found
+
+
+@contextmanager
+def _regular(function: str) -> Iterator[None]:
+    """DegenerateError where SciPy warns of a singular matrix of which a derivative is taken."""
+    if function not in ("sqrtm", "logm"):
+        yield
+        return
+    singular = import_module("scipy.linalg").LinAlgWarning
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", singular)
+        try:
+            yield
+        except singular as error:
+            raise DegenerateError(
+                f"scipy.linalg.{function} has no derivative at a singular matrix: its slope is "
+                f"infinite there ({error})."
+            ) from None
 
 
 def _real_enough(value: Any, function: str) -> Any:

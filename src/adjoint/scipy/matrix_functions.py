@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.numpy.table import as_operand, perform
 from adjoint.capture.scipy.table import implements_scipy, refuses_scipy
 from adjoint.primitives.matrix_functions import MATRIX_FUNCTION, SYLVESTER
@@ -67,20 +66,13 @@ def fractional_matrix_power(A: Any, t: Any) -> Any:
 
 
 @implements_scipy("linalg")
-@over_batches(a=2)
 def polar(a: Any, side: str = "right") -> Any:
-    """The factors U P of a square invertible matrix, P the root of A^H A."""
-    (a,) = _inexact(a)
-    if a.shape[0] != a.shape[1] or side not in ("right", "left"):
-        raise UnsupportedFunctionError(
-            "scipy.linalg.polar of traced arrays takes square matrices, and side 'right' or 'left'."
-        )
-    other = np.conjugate(np.swapaxes(a, -1, -2))
-    if side == "right":
-        root = _apply("sqrtm", other @ a)
-        return a @ np.linalg.inv(root), root
-    root = _apply("sqrtm", a @ other)
-    return np.linalg.solve(root, a), root
+    """The factors U P, or P U, by the singular value decomposition (Higham 2008, section 8.1)."""
+    if side not in ("right", "left"):
+        raise ValueError("`side` must be either 'right' or 'left'")
+    left, values, right = np.linalg.svd(as_operand(a), full_matrices=False)
+    outer = _adjoint(right) if side == "right" else left
+    return left @ right, (outer * values[..., None, :]) @ _adjoint(outer)
 
 
 # --- linear equations in matrices -----------------------------------------------------------------
