@@ -227,14 +227,58 @@ def test_a_vjp_rule_serves_reverse_mode() -> None:
     np.testing.assert_allclose(ad.vmap(ad.grad(f))(np.stack([X, X]))[1], [0.6, 7.2])
 
 
-def test_a_vjp_rule_says_so_in_forward_mode() -> None:
-    square = squares()
+def test_a_vjp_rule_is_transposed_in_forward_mode() -> None:
+    """E.1.54 of the tensor-notation document, footnote 10: a JVP is the pullback, transposed."""
+    both = ad.primitive(lambda x, y: (np.sin(x) * y, x @ y))
+
+    @both.vjp
+    def _(x: Any, y: Any) -> Any:
+        def pullback(cotangents: Any) -> Any:
+            a, b = cotangents
+            return np.cos(x) * y * a + b * y, np.sin(x) * a + b * x
+
+        return (np.sin(x) * y, x @ y), pullback
+
+    def known(x: Any, y: Any) -> Any:
+        return np.sin(x) * y, x @ y
+
+    y = np.linspace(1, 2, X.size)
+    found, expected = (ad.jvp(f, (X, y), (y, X))[1] for f in (both, known))
+    np.testing.assert_allclose(found[0], expected[0])
+    np.testing.assert_allclose(found[1], expected[1])
+    forward = ad.Mode.FORWARD
+    one, other = (ad.jacobian(lambda x, f=f: f(x, y)[0], mode=forward)(X) for f in (both, known))
+    np.testing.assert_allclose(one, other)
+    for composition in ad.Composition:
+        one, other = (
+            ad.hessian(lambda x, f=f: np.sum(f(x, x * y)[0]) * f(x, y)[1], composition=composition)(
+                X
+            )
+            for f in (both, known)
+        )
+        np.testing.assert_allclose(one, other)
+    rows = ad.vmap(lambda x: ad.jvp(lambda x: both(x, y)[1], (x,), (y,))[1])(np.stack([X, 2 * X]))
+    np.testing.assert_allclose(rows, [y @ y, y @ y])
+
+
+def test_a_vjp_rule_of_complex_numbers_is_transposed() -> None:
+    square = ad.primitive(lambda z: z * z)
+    square.vjp(lambda z: (z * z, lambda w: np.conj(2 * z) * w))
+    z, u = np.array([1 + 2j, 0.3 - 1j]), np.array([0.2 - 0.5j, 1j])
+    np.testing.assert_allclose(ad.jvp(square, (z,), (u,))[1], 2 * z * u)
+
+
+def test_a_vjp_rule_that_cannot_be_transposed_says_so() -> None:
+    """Its pullback calls what capture does not enter."""
+    doubled = ad.primitive(lambda x: 2 * x)
+    doubled.vjp(lambda x: (doubled(x), lambda w: doubled(w)))
+    assert ad.grad(lambda x: np.sum(doubled(x)))(X).tolist() == [2.0] * X.size
     for forward in (
-        lambda: ad.jvp(square, (X,), (X,)),
-        lambda: ad.jacobian(square, mode=ad.Mode.FORWARD)(X),
-        lambda: ad.linearize(square, X)[1](X),
+        lambda: ad.jvp(doubled, (X,), (X,)),
+        lambda: ad.jacobian(doubled, mode=ad.Mode.FORWARD)(X),
+        lambda: ad.linearize(doubled, X)[1](X),
     ):
-        with pytest.raises(errors.MissingRuleError, match=r"only a VJP rule.*square|add a JVP"):
+        with pytest.raises(errors.MissingRuleError, match=r"only a VJP rule .* add a JVP"):
             forward()
 
 

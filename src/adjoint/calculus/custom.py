@@ -88,8 +88,9 @@ class CustomFunction:
         """Give the derivative as a VJP: rule(*primals) -> (value, pullback).
 
         pullback(cotangent) returns the cotangents: a tuple with one an argument (None for what is
-        static or does not matter), or the bare cotangent of a single one. It serves reverse mode
-        only; given besides a JVP rule, it takes the place of the transposed one. Returns the rule.
+        static or does not matter), or the bare cotangent of a single one. Forward mode transposes
+        it, unless it calls what capture does not enter; given besides a JVP rule, it takes the
+        place of the transposed one. Returns the rule.
         """
         check_callable(rule, f"{self._name}.vjp")
         return self._give(rule, Rules(self._rules.forward, self._rules.push, rule))
@@ -273,7 +274,7 @@ def primitive(function: Callable[..., Any] | None = None, *, result: Any = None)
       and reverse mode, derivatives of any order, and vmap.
     - `f.derivative(rule)`: rule(*primals) -> the derivative there, as a function of the tangents or
       a `LinearMap`; it is transposed for you.
-    - `f.vjp(rule)`: rule(*primals) -> (value, pullback). Reverse mode only.
+    - `f.vjp(rule)`: rule(*primals) -> (value, pullback), which is transposed for forward mode.
 
     Each can be written as a decorator. A wrong rule is found by `ad.testing.check`.
 

@@ -14,6 +14,7 @@ from adjoint.base.errors import (
     ArgumentTypeError,
     DroppedDerivativeError,
     MissingRuleError,
+    NotLinearError,
     ShapeError,
     UnknownResultError,
     ValueNeededError,
@@ -34,8 +35,8 @@ from adjoint.capture import (
 )
 from adjoint.capture.recording.ran import given
 from adjoint.primitives.custom import CustomCall, CustomLinear, Marks, Pushed
-from adjoint.program import Program
-from adjoint.transforms import tangent_type
+from adjoint.program import Builder, Program
+from adjoint.transforms import tangent_type, transpose
 
 Apply = Callable[[Any, Sequence[Any]], Any]
 
@@ -133,7 +134,7 @@ class Signature:
             self.types,
             types,
             self.slopes,
-            self.rules.forward is not None,
+            self._is_pushed(moving),
             lambda: whole_program(self.pushed(moving), self.slopes),
             lambda: self.pulled(moving),
         )
@@ -149,15 +150,12 @@ class Signature:
         return [tangent_type(type_) for type_ in self.types if type_.inexact]
 
     def pushed(self, moving: Marks) -> Pushed:
-        """(operands, tangents that move) -> tangents of all results, from the forward rule."""
+        """(operands, tangents that move) -> tangents of all results.
+
+        From the forward rule; without one, the transpose of the pullback.
+        """
         if self.rules.forward is None:
-            raise MissingRuleError(
-                f"The derivative of {self.name} was asked for in forward mode, and only a VJP rule "
-                "was given. Use reverse mode (ad.grad, ad.vjp, ad.jacobian with ad.Mode.REVERSE), "
-                f"or add a JVP rule with {self.name}.jvp, which is enough for every mode."
-                if self.rules.backward is not None
-                else self._no_rule()
-            )
+            return self._transposed(moving)
         captured = self.capture(True)
         marks = [mark for mark, type_ in zip(moving, self.types, strict=True) if type_.inexact]
         name = f"The derivative rule of {self.name}"
@@ -166,6 +164,37 @@ class Signature:
         varying = iter(found.varying)
         spread = tuple(type_.inexact and next(varying) for type_ in self.results)
         return Pushed(found.program, spread)
+
+    def _transposed(self, moving: Marks) -> Pushed:
+        """As `pushed`, from the VJP rule: a pullback is linear, and its transpose the JVP.
+
+        Source: the tensor-notation document, E.1.54 and its footnote 10.
+        """
+        pulled = self.pulled(moving)
+        try:
+            turned = transpose(pulled.program, len(self.types))
+        except (NotLinearError, MissingRuleError) as error:
+            raise MissingRuleError(
+                f"The derivative of {self.name} was asked for in forward mode, and only a VJP rule "
+                f"was given, which cannot be transposed ({error}). Use reverse mode (ad.grad, "
+                "ad.vjp, ad.jacobian with ad.Mode.REVERSE), or add a JVP rule with "
+                f"{self.name}.jvp, which is enough for every mode."
+            ) from error
+        builder, count = Builder(), len(self.types)
+        operands = [builder.input(variable.type) for variable in turned.inputs[:count]]
+        types = [tangent_type(t) for t, mark in zip(self.types, moving, strict=True) if mark]
+        tangents = [builder.input(type_) for type_ in types]
+        used = [u for u, varies in zip(tangents, pulled.varying, strict=True) if varies]
+        slopes = builder.inline(turned, [*operands, *used])
+        return Pushed(builder.build(slopes), tuple(type_.inexact for type_ in self.results))
+
+    def _is_pushed(self, moving: Marks) -> bool:
+        """Whether forward mode has a rule, or can make one."""
+        try:
+            self.pushed(moving)
+        except MissingRuleError:
+            return False
+        return True
 
     def pulled(self, moving: Marks) -> Pushed:
         """(operands, cotangents of all results) -> cotangents of the operands that move."""
