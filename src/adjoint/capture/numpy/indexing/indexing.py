@@ -317,7 +317,7 @@ def _generally(x: Traced, index: Any) -> Any:
         return beside(operator.getitem, _get, (x, index), {})
     value = x._value[index]
     if x._trace is None:
-        return _get(x, index)
+        return _get(x, index) if type(value) is np.ndarray else value
     view = slice_of(index, x._trace.types[x._slot])
     assert view is not None
     result = as_view(x, view.forward(x), view)
