@@ -248,7 +248,7 @@ def numpy_index(index: Any) -> Any:
 
 
 _SLICES: dict[Any, Slice] = {}
-_SLICES_LIMIT = 4096
+_SLICES_LIMIT = 1 << 14
 
 
 def _plain_key(index: Any) -> Any:
