@@ -453,6 +453,8 @@ def test_context_managers_made_of_generators() -> None:
             scale = 3.0
             return first * stack.enter_context(inner(t * t))
 
+    other, table = sine_of, {sine_of: 2.0}
+    check(lambda t: table[sine_of] * t * (other is sine_of) * (sine_of in [other]))
     check(function)
     check(nested)
     check(sine_of(0.5, [])(lambda t: t**2))

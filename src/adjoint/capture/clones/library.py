@@ -6,7 +6,9 @@ They are what `functools.singledispatch` and `contextlib.contextmanager` make. T
 from __future__ import annotations
 
 import functools
+import operator
 import types
+import weakref
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -19,33 +21,71 @@ DISPATCHING: Final = functools.singledispatch(lambda _: None).__code__  # type: 
 def dispatching(generic: Any, rebind: Rebind) -> Any:
     """A function of `functools.singledispatch`, which asks for the class of its argument."""
 
-    @functools.wraps(generic)
     def dispatch(*args: Any, **kwargs: Any) -> Any:
         if not args:
             return generic(**kwargs)  # which raises
         return rebind(generic.dispatch(class_of(args[0])))(*args, **kwargs)
 
-    return dispatch
+    return _known_of(generic) or _keep(generic, dispatch)
 
 
-def around_clones(
-    function: types.FunctionType, is_users: Callable[[Any], bool], rebind: Rebind
-) -> Any:
-    """A function that closes over functions of the user's, with their clones in their places."""
-    cells = [_cell(cell, is_users, rebind) for cell in function.__closure__ or ()]
-    if not any(
-        made is not cell for made, cell in zip(cells, function.__closure__ or (), strict=True)
-    ):
+def around_clones(function: Any, is_users: Callable[[Any], bool], rebind: Rebind) -> Any:
+    """A function that closes over functions of the user's, which calls their clones."""
+    known = _known_of(function)
+    if known is not None:
+        return known
+    cells = [_cell(cell, is_users, rebind) for cell in function.__closure__]
+    if all(map(operator.is_, cells, function.__closure__)):
         return function
-    made = types.FunctionType(
-        function.__code__,
-        function.__globals__,
-        function.__name__,
-        function.__defaults__,
-        tuple(cells),
-    )
+    code, names, defaults = function.__code__, function.__globals__, function.__defaults__
+    made = types.FunctionType(code, names, function.__name__, defaults, tuple(cells))
     made.__kwdefaults__ = function.__kwdefaults__
-    return functools.update_wrapper(made, function)
+    return _keep(function, made)
+
+
+def _known_of(function: Any) -> Any:
+    known = _known.get(id(function))
+    return known if known is not None and known.original is function else None
+
+
+def _keep(original: Any, made: Any) -> Any:
+    found = _known[id(original)] = Around(original, made)
+    return found
+
+
+# While something holds it, it is the same one under each name.
+_known: weakref.WeakValueDictionary[int, Around] = weakref.WeakValueDictionary()
+
+
+class Around:
+    """What is called in the place of a function of the library, and is taken for it."""
+
+    __slots__ = ("__weakref__", "made", "original")
+
+    def __init__(self, original: Any, made: Any) -> None:
+        self.original = original
+        self.made = made
+
+    __class__: Any = property(lambda self: types.FunctionType)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The function, called."""
+        return self.made(*args, **kwargs)
+
+    def __get__(self, owner: Any, kind: Any = None) -> Any:
+        return self if owner is None else types.MethodType(self, owner)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.original, name)
+
+    def __eq__(self, other: object) -> bool:
+        return other is self or other is self.original
+
+    def __hash__(self) -> int:
+        return hash(self.original)
+
+    def __repr__(self) -> str:
+        return repr(self.original)
 
 
 def _cell(cell: Any, is_users: Callable[[Any], bool], rebind: Rebind) -> Any:

@@ -187,7 +187,7 @@ def rebind(value: Any) -> Any:
         if value.__code__ is DISPATCHING:
             return dispatching(value, rebind)
         if value.__closure__ and not is_ours(value) and effect_of(value) is None:
-            made = around_clones(value, is_users, rebind)
+            made = around_clones(value, _is_no_clone, rebind)
             if made is not value:
                 return made
     elif isinstance(value, types.ModuleType):
@@ -216,6 +216,10 @@ def rebind(value: Any) -> Any:
         return types.MethodType(clone(value.__func__).call, value.__self__)
     shadow = shadow_of(value)
     return value if shadow is None else shadow
+
+
+def _is_no_clone(function: types.FunctionType) -> bool:
+    return type(function.__globals__) is not Rebound and is_users(function)
 
 
 def _rebind_partial(value: functools.partial[Any]) -> Any:
