@@ -208,6 +208,23 @@ indices: b = np.indices((2, 2)).astype(float); b[0] = x[0, 0]; a = b
 array_copy: b = np.array(x); b[0] = 0; a = a * b
 array_list: b = np.array([x[0], x[1]]); b[0] = 0; a = b
 empty: b = np.empty(0); b = np.append(b, x[0, 0]); a = b
+slice_of_slice: b = np.zeros((3, 3)); b[0] = x[0]; v = b[1:]; w = v[0]; w[1] = x[0, 1]; a = b * w
+slice_grows: b = np.zeros((3, 3)); b[0] = x[0]; v = b[1:]; v[0] += x[1]; v[1, 2] -= x[1, 1]; a = b
+siblings: u = a[0]; v = a[:, 0]; u += v; v *= 2; u[1:] = v[:-1]; a = a + u
+siblings_of_known: b = np.zeros((3, 3)); u = b[0]; v = b[:, 0]; u[0] = x[1, 1]; v += x[2]; a = b + u
+onto_itself: a[0] = a[0]; a[1:] = a[:-1]; a[::-1, 0] = a[:, 0]; v = a[0]; v += 1; a[0] = v; a[1] = v
+other_part: v = a[0]; v += x[1]; a[1] = v; a[0, 1:] = v[:-1]; a[2][...] = v
+same_again: v = a[0]; w = a[0]; v += x[1]; a[0] = w; w *= 2; a[0, :] = v
+whole: a[0] = 3; a[1, 1] = 2; k = np.ones(3); a[0] += k; k[0] = 5; a[:, 1] = k
+from_known: k = np.ones(3); a[0] = k; k[1] = x[0, 0]; a[1] = k; k[2] = 7; a[2] = k
+new_axis: v = a[None]; v += x; w = a[0, None]; w *= x[1]; w[0] = x[0]; w[0, 1] = 2
+end_of_slice: v = a[0, ...]; v[...] = x[1]; c = a[1, 1, ...]; c += x[0, 0]; c[...] = 4 * c
+written_base: v = a[0]; a[0] = x[1] ** 2; v += a[1]; a *= 2; v[0] = x[2, 2]; a[0, 0] += v[0]
+index_changed: i = np.array([0, 1]); b = x[i]; i[0] = 2; a[:2] = b * x[i]; a[2] *= x[[0, -1]][1]
+mask_changed: m = x > 0.123; b = x[m].sum(); m[0, 0] = ~m[0, 0]; a = b * x[m]
+seen_otherwise: b = a.T; b[0] = x[1, 1]; c = a.reshape(9); c[1] *= x[0, 0]; a = a * c.reshape(-1, 3)
+seen_as_copy: d = a.T.reshape(9); d[0] = 0; d[1] *= x[1, 1]; a = a * d.reshape((3, 3)).T
+kinds: b = np.zeros((2, 3), complex); b[0] = 1; b[1, 1] = x[0, 0]; v = b[1]; v *= 2j; a = b.imag
 """
 
 

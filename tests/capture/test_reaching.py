@@ -407,3 +407,64 @@ def test_a_cache_keeps_no_traced_values() -> None:
     assert [ad.grad(function)(x) for x in (1.0, 2.0)] == [4.0, 4.0]
     assert scaled.cache_info().currsize == 0
     LEVEL[0] = 0.0
+
+
+@contextlib.contextmanager
+def sine_of(t: Any, log: list[str]) -> Any:
+    log.append("entered")
+    try:
+        yield filled(t) * LEVELS["sine"]
+    except ValueError:
+        log.append("caught")
+    finally:
+        log.append("left")
+
+
+LEVELS = {"sine": 2.0}
+
+
+class Scope:
+    @contextlib.contextmanager
+    def squared(self, t: Any) -> Any:
+        out = np.zeros(2)
+        out[1] = math.exp(t) * self.factor
+        yield out
+
+    factor = 3.0
+
+
+def test_context_managers_made_of_generators() -> None:
+    def function(t: Any) -> Any:
+        log: list[str] = []
+        with sine_of(t, log) as out, Scope().squared(t) as other:
+            out += other
+            raise ValueError
+        return out * len(log)
+
+    def nested(t: Any) -> Any:
+        scale = 2.0
+
+        @contextlib.contextmanager
+        def inner(value: Any) -> Any:
+            yield math.cos(value) * scale
+
+        with contextlib.ExitStack() as stack:
+            first = stack.enter_context(inner(t))
+            scale = 3.0
+            return first * stack.enter_context(inner(t * t))
+
+    other, table = sine_of, {sine_of: 2.0}
+    check(lambda t: table[sine_of] * t * (other is sine_of) * (sine_of in [other]))
+    check(function)
+    check(nested)
+    check(sine_of(0.5, [])(lambda t: t**2))
+    gradient = ad.grad(lambda t: function(t).sum())
+    before = [gradient(0.7) for _ in range(5)]
+    LEVELS["sine"], after = 4.0, []
+    try:
+        after = [gradient(0.7) for _ in range(2)]
+    finally:
+        LEVELS["sine"] = 2.0
+    expected = [3 * (k * math.cos(0.7) + 3 * math.exp(0.7)) for k in (2.0, 4.0)]
+    np.testing.assert_allclose(before, expected[0])
+    np.testing.assert_allclose(after, expected[1])

@@ -353,7 +353,7 @@ def _described(owner: Any, name: str, found: Any, what: type) -> Any:
     if name not in _inside(owner):
         if what is types.FunctionType:
             made = clone_of(found)
-            return types.MethodType(found if made is None else entered(made), owner)
+            return types.MethodType(reached(found) if made is None else entered(made), owner)
         if what is functools.cached_property and is_reached(found.func):
             value = owner.__dict__[name] = entered(clone(found.func))(owner)
             return reached(value)

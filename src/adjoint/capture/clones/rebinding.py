@@ -24,8 +24,9 @@ import numpy as np
 
 from adjoint.capture.bytecode.code import CodeFacts, facts_of
 from adjoint.capture.clones.adopting import give_back
-from adjoint.capture.clones.classes import BUILTINS, build_class, class_of
+from adjoint.capture.clones.classes import BUILTINS, build_class
 from adjoint.capture.clones.drawing import drawing, is_random_module
+from adjoint.capture.clones.library import DISPATCHING, around_clones, dispatching
 from adjoint.capture.clones.memoised import Memoised, forget_values
 from adjoint.capture.clones.shadows import ShadowModule, shadow_of
 from adjoint.capture.clones.standing import Stand
@@ -159,7 +160,7 @@ def judged(value: Any) -> str | None:
     if kind is types.FunctionType:
         if type(value.__globals__) is Rebound or is_ours(value) or is_users(value):
             return None
-        return None if value.__code__ is _DISPATCHING else effect_of(value)
+        return None if value.__code__ is DISPATCHING else effect_of(value)
     if kind is types.MethodType and isinstance(value.__func__, types.FunctionType):
         return judged(value.__func__)
     if isinstance(value, functools.partial):
@@ -183,8 +184,12 @@ def rebind(value: Any) -> Any:
             return value  # made by a clone
         if is_users(value):
             return clone(value).call
-        if value.__code__ is _DISPATCHING:
-            return _dispatching(value)
+        if value.__code__ is DISPATCHING:
+            return dispatching(value, rebind)
+        if value.__closure__ and not is_ours(value) and effect_of(value) is None:
+            made = around_clones(value, _is_no_clone, rebind)
+            if made is not value:
+                return made
     elif isinstance(value, types.ModuleType):
         shadow = shadow_of(value)
         if shadow is not None:
@@ -213,19 +218,8 @@ def rebind(value: Any) -> Any:
     return value if shadow is None else shadow
 
 
-_DISPATCHING = functools.singledispatch(lambda _: None).__code__  # type: ignore[attr-defined]
-
-
-def _dispatching(generic: Any) -> Any:
-    """A function of `functools.singledispatch`, which asks for the class of its argument."""
-
-    @functools.wraps(generic)
-    def dispatch(*args: Any, **kwargs: Any) -> Any:
-        if not args:
-            return generic(**kwargs)  # which raises
-        return rebind(generic.dispatch(class_of(args[0])))(*args, **kwargs)
-
-    return dispatch
+def _is_no_clone(function: types.FunctionType) -> bool:
+    return type(function.__globals__) is not Rebound and is_users(function)
 
 
 def _rebind_partial(value: functools.partial[Any]) -> Any:

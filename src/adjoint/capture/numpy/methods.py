@@ -29,9 +29,9 @@ from adjoint.capture.recording.applying import concrete
 from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.recipes import has_recipes
 from adjoint.capture.recording.trace import inside
-from adjoint.capture.recording.traced import Traced, is_known
+from adjoint.capture.recording.traced import Traced, is_known, synchronise
 from adjoint.capture.recording.valued import any_slot, beside, refuse, refusing, value_of, writing
-from adjoint.capture.recording.views import depends_on_layout, overwrite
+from adjoint.capture.recording.views import depends_on_layout, overwrite, permute, reshape
 
 
 def _reshape(self: Traced, *shape: Any, order: str = "C", copy: Any = None) -> Any:
@@ -195,6 +195,10 @@ class _Bound:
         """The method, called."""
         owner, name = self.__self__, self.__name__
         ours = METHODS[name]
+        if name == "reshape" and not kwargs:
+            made = _reshaped_at_once(owner, args)
+            if made is not None:
+                return made
         args = (owner, *args)
         place = place_of_out(getattr(np, name, None))
         out = args[place] if place is not None and place < len(args) else kwargs.get("out")
@@ -206,6 +210,38 @@ class _Bound:
         if not any_slot(args) and not any_slot(kwargs):
             return ours(*args, **kwargs)
         return beside(_called(name), ours, args, kwargs)
+
+
+def _is_plain(x: Traced) -> bool:
+    """Whether an array has axes and a value, and belongs to an open trace, that is the user's."""
+    if x._state is not None:
+        synchronise(x)
+    trace = x._trace
+    usual = trace is not None and trace.open and trace.lines is None and not trace.inside
+    return usual and type(x._value) is np.ndarray and x._value.ndim > 0
+
+
+def _reshaped_at_once(x: Traced, shape: Any) -> Any:
+    """The usual case of `x.reshape`: whole numbers, for an array that has a value."""
+    wanted = shape[0] if len(shape) == 1 and type(shape[0]) is tuple else shape
+    if not wanted or any([type(length) is not int for length in wanted]) or not _is_plain(x):
+        return None
+    try:
+        value = x._value.reshape(wanted)
+    except ValueError:
+        return None  # the general way says so
+    made = reshape(x, value.shape)
+    made._value = value
+    return made
+
+
+def _transposed_at_once(x: Traced) -> Any:
+    """The usual case of `x.T`: a matrix that has a value."""
+    if not _is_plain(x) or x._value.ndim != 2:
+        return None
+    made = permute(x, (1, 0))
+    made._value = x._value.T
+    return made
 
 
 @lru_cache(maxsize=256)
@@ -279,6 +315,9 @@ def _computed(name: str, ours: Callable[[Traced], Any]) -> property:
     theirs = operator.attrgetter(name)
 
     def read(self: Traced) -> Any:
+        made = _transposed_at_once(self) if name == "T" else None
+        if made is not None:
+            return made
         return ours(self) if is_known(self) else beside(theirs, ours, (self,), {})
 
     def write(self: Traced, value: Any) -> None:

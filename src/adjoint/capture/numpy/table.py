@@ -75,9 +75,9 @@ def call_traced(function: Any, args: Any, kwargs: Any) -> Any:
     if function in USER_LEVEL:
         with refusing(AdjointError), recording_for(args, kwargs):
             return ours(*args, **kwargs)
-    recorded = _recorder(function)
-    if kwargs or len(args) > 1:
-        targets = _targets(function, args, kwargs)
+    recorded, place, writes = _way_of(function)
+    if writes or "out" in kwargs or (place is not None and place < len(args)):
+        targets = _targets(place, writes, args, kwargs)
         if any(isinstance(each, np.ndarray) for each in targets):
             with refusing(), recording_for(args, kwargs):
                 return recorded(*args, **kwargs)  # refused, before NumPy has written
@@ -93,8 +93,8 @@ USER_LEVEL: set[Any] = {
 
 
 @lru_cache(maxsize=1024)
-def _recorder(function: Any) -> Callable[..., Any]:
-    """How a function is recorded."""
+def _way_of(function: Any) -> tuple[Callable[..., Any], int | None, bool]:
+    """How a function is recorded, where its `out` stands, and whether it writes into its first."""
     ours = FUNCTIONS[function]
 
     def recorded(*args: Any, **kwargs: Any) -> Any:
@@ -109,13 +109,12 @@ def _recorder(function: Any) -> Callable[..., Any]:
                 ) from None
             raise
 
-    return has_recipes(recorded)
+    return has_recipes(recorded), place_of_out(function), function.__name__ in WRITERS
 
 
-def _targets(function: Any, args: Any, kwargs: Any) -> list[Any]:
+def _targets(place: int | None, writes: bool, args: Any, kwargs: Any) -> list[Any]:
     """The arrays that a function writes into."""
-    place = place_of_out(function)
-    given = [args[0]] if args and getattr(function, "__name__", "") in WRITERS else []
+    given = [args[0]] if args and writes else []
     if place is not None and place < len(args):
         given.append(args[place])
     out = kwargs.get("out")

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from adjoint.capture.recording.plain_writes import carry, is_plainly_written
 from adjoint.capture.recording.trace import Trace, note_effect
 from adjoint.capture.recording.traced import Traced, new_traced, synchronise
 from adjoint.capture.recording.valued import AFTER_ERROR, agreed, refuse
@@ -109,7 +110,7 @@ def _ordered(
 def into(
     op: Operation, theirs: Callable[[Any, Any], Any], slowly: Callable[[Any, Any], Any]
 ) -> Callable[[Any, Any], Any]:
-    """An operation whose result is put into its first operand, an array that is no view."""
+    """An operation whose result is put into its first operand, an array, or a slice of one."""
     inferred = op._inferred
 
     def quick(x: Traced, other: Any) -> Any:
@@ -117,9 +118,11 @@ def into(
         usual = trace is not None and trace.open and trace.lines is None and not trace.inside
         if not usual or type(value) is not np.ndarray:
             return slowly(x, other)
-        if state is not None and (state.base is not None or state.aliases or state.flat):
-            return slowly(x, other)
         assert trace is not None
+        if state is not None:
+            synchronise(x)
+            if not is_plainly_written(x, trace):
+                return slowly(x, other)
         kind, known, place = type(other), other, -1
         if kind is Traced:
             if other._state is not None:
@@ -143,10 +146,11 @@ def into(
             note_effect(AFTER_ERROR)
             raise
         trace.records.append((op, x._slot, place))
-        x._slot = len(types)
         types.append(type_)
-        if state is not None:
-            state.version += 1
+        if state is None:
+            x._slot = len(types) - 1
+        else:
+            carry(x, trace, len(types) - 1)
         return x
 
     return quick

@@ -11,6 +11,7 @@ Numbers among the arguments are a part of what a recipe is found by, since they 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -27,18 +28,20 @@ class Recipe(NamedTuple):
     """What is recorded.
 
     constants: numbers and arrays that are lifted first: with the place of each among the plain
-    arguments, or -1. records: operations with their operands, numbered as inputs, constants and
-    results in turn, and how many results each has. types: of all results. result: the numbers of
+    arguments, or -1. records: operations with what picks their operands, among inputs, constants
+    and results in turn. types: of all results. result: the numbers of
     those that are returned. kind: what makes one of several; None where it is one alone. said: the
-    warnings that are NumPy's to give, which runs beside.
+    warnings that are NumPy's to give, which runs beside. alone: the operation, where it is one, of
+    the operands as they come, with one result.
     """
 
     constants: tuple[tuple[int, Any], ...]
-    records: tuple[tuple[Operation, tuple[int, ...], int], ...]
+    records: tuple[tuple[Operation, Callable[[list[int]], Sequence[int]]], ...]
     types: tuple[ArrayType, ...]
     result: tuple[int, ...]
     kind: Any
     said: frozenset[str] = frozenset()
+    alone: Operation | None = None
 
 
 RECIPES: Final[dict[Any, dict[Any, Recipe | None]]] = {}  # by function of ours, and by arguments
@@ -54,20 +57,44 @@ def has_recipes(ours: Callable[..., Any]) -> Callable[..., Any]:
     return ours
 
 
-def followed(
-    ours: Callable[..., Any], trace: Trace, args: Sequence[Any], kwargs: dict[str, Any]
-) -> Any:
-    """What a function of ours gives, without its value; None where there is no recipe for that."""
+class Asked(NamedTuple):
+    """A call of a function that may have a recipe.
+
+    key: what the recipe is found by. slots: the operands, those of the trace by slot. plain: the
+    numbers and names. values, named: the arguments as NumPy takes them.
+    """
+
+    key: Any
+    slots: list[Any]
+    plain: list[Any]
+    values: list[Any]
+    named: dict[str, Any]
+
+
+def asked_of(trace: Trace, args: Sequence[Any], kwargs: dict[str, Any]) -> Asked | None:
+    """A call as recipes see it; None if it can have none, or some argument has no value."""
     slots: list[Any] = []
     plain: list[Any] = []
-    key = _key(args, trace, slots, plain)
-    if key is None:
+    values: list[Any] = []
+    key = _key(args, trace, slots, plain, values)
+    if key is None or not kwargs:
+        return None if key is None else _new_asked(Asked, (key, slots, plain, values, kwargs))
+    given: list[Any] = []
+    named = _key(kwargs.values(), trace, slots, plain, given)
+    if named is None:
         return None
-    if kwargs:
-        named = _key(kwargs.values(), trace, slots, plain)
-        if named is None:
-            return None
-        key = (key, *kwargs, named)
+    key = (key, *kwargs, named)
+    return Asked(key, slots, plain, values, dict(zip(kwargs, given, strict=True)))
+
+
+_new_asked: Final = tuple.__new__
+
+
+def followed(
+    ours: Callable[..., Any], trace: Trace, asked: Asked, args: Sequence[Any], kwargs: Any
+) -> Any:
+    """What a function of ours gives, without its value; None where there is no recipe for that."""
+    key, slots, plain, _, _ = asked
     kept = RECIPES[ours]
     found = kept.get(key, _ABSENT)
     if found is _ABSENT:
@@ -81,48 +108,60 @@ def followed(
 _ABSENT: Final = object()
 
 
-def _key(values: Any, trace: Trace, slots: list[Any], plain: list[Any]) -> Any:
-    """What a recipe is found by; None where there is none.
-
-    slots: the operands so far, those of the trace by slot. plain: the numbers and names so far.
-    """
+def _key(
+    given: Any, trace: Trace, slots: list[Any], plain: list[Any], values: list[Any]
+) -> tuple[Any, ...] | None:
+    """What a recipe is found by; None where there is none. The rest is as in `Asked`, so far."""
     found: list[Any] = []
-    for each in values:
+    for each in given:
         kind = type(each)
         if kind is Traced:
             state = each._state
             if state is not None and state.base is not None:
                 synchronise(each)
-            type_ = trace.types[each._slot] if each._trace is trace else None
-            cell = type_ is not None and not type_.shape and type(each._value) is np.ndarray
-            if type_ is None and type(each._value) is np.ndarray and each._trace is None:
-                type_, each = type_of(each._value), each._value  # a known one
-                if type_.dtype.kind != "f":
+            value = each._value
+            if each._trace is trace:
+                type_ = trace.types[each._slot]
+                if value is None or (not type_.shape and type(value) is np.ndarray):
                     return None
-            if type_ is None or cell:
-                return None
-            slots.append(each._slot if type(each) is Traced else each)
+                slots.append(each._slot)
+            else:
+                known = each._trace is None and type(value) is np.ndarray
+                if not known or value.dtype.kind != "f":
+                    return None
+                type_ = type_of(value)
+                slots.append(value)
+            values.append(value)
             found.append(type_)
-        elif kind is np.ndarray and each.dtype.kind == "f":
+            continue
+        if kind is np.ndarray and each.dtype.kind == "f":
             slots.append(each)
             found.append(type_of(each))
         elif kind in _NAMES or (kind is float and each * 0 == 0):
             plain.append(each)
             found += (kind, each if each or kind is not float else str(each))  # 0.0 is not -0.0
         elif (kind is list or kind is tuple) and len(each) <= _LONGEST:
-            inner = _key(each, trace, slots, plain)
+            parts: list[Any] = []
+            inner = _key(each, trace, slots, plain, parts)
             if inner is None:
                 return None
             found += (kind, inner)
+            each = parts if kind is list else tuple(parts)
         else:
             return None
+        values.append(each)
     return tuple(found)
 
 
 def _copied(recipe: Recipe, trace: Trace, slots: list[Any], plain: list[Any]) -> Any:
     """Write the records of a recipe into a trace."""
+    constants, copies, made, result, make, said, alone = recipe
     numbers = [x if type(x) is int else trace.lift(x) for x in slots]
-    for each in recipe.constants:
+    if alone is not None and trace.lines is None:
+        trace.types.append(made[0])
+        trace.records.append((alone, *numbers))
+        return from_slot(trace, len(trace.types) - 1)
+    for each in constants:
         known = trace.arrays.get(id(each))  # of ours: one input for all calls in a trace
         if known is None:
             place, value = each
@@ -130,22 +169,27 @@ def _copied(recipe: Recipe, trace: Trace, slots: list[Any], plain: list[Any]) ->
             if place < 0:
                 trace.arrays[id(each)] = known
         numbers.append(known[1])
-    if recipe.said:
-        trace.said |= recipe.said
+    if said:
+        trace.said |= said
     types, records = trace.types, trace.records
     start = len(types)
-    for op, operands, count in recipe.records:
-        records.append((op, *[numbers[operand] for operand in operands]))
-        numbers.append(start)
-        start += 1
-        for _ in range(1, count):
-            numbers.append(start)
-            start += 1
-    types.extend(recipe.types)
+    types += made
+    numbers += range(start, len(types))
+    for op, operands in copies:
+        records.append((op, *operands(numbers)))
     if trace.lines is not None:
-        trace.lines.extend([user_line()] * len(recipe.records))
-    made = [from_slot(trace, numbers[each]) for each in recipe.result]
-    return made[0] if recipe.kind is None else recipe.kind(made)
+        trace.lines.extend([user_line()] * len(copies))
+    if make is None:
+        return from_slot(trace, numbers[result[0]])
+    return make([from_slot(trace, numbers[each]) for each in result])
+
+
+def _picking(places: tuple[int, ...]) -> Callable[[list[int]], Sequence[int]]:
+    """What takes the numbers at some places out of a list."""
+    if len(places) > 1:
+        return operator.itemgetter(*places)
+    first = places[0] if places else 0
+    return operator.itemgetter(slice(first, first + len(places)))
 
 
 def _written(
@@ -208,12 +252,12 @@ def _recipe(trace: Trace, result: tuple[int, ...], kind: Any, plain: list[Any]) 
     constants: list[tuple[int, Any]] = []
     places: dict[int, int] = {slot: slot for slot in range(trace.input_count)}
     slot = trace.input_count
-    operations: list[tuple[Operation, tuple[int, ...], int]] = []
+    operations: list[tuple[Operation, tuple[int, ...]]] = []
     for head, *operands in trace.records:
         count = 1
         if isinstance(head, Operation):
             count = len(head.infer(tuple([trace.types[each] for each in operands])))
-            operations.append((head, tuple(operands), count))
+            operations.append((head, tuple(operands)))
         elif isinstance(head, ArrayType):
             value = trace.values[slot]
             if getattr(value, "nbytes", 0) > _LARGEST:
@@ -230,7 +274,10 @@ def _recipe(trace: Trace, result: tuple[int, ...], kind: Any, plain: list[Any]) 
         if place not in places:
             places[place] = number + len(types)
             types.append(trace.types[place])
-    records = [(op, tuple([places[n] for n in slots]), count) for op, slots, count in operations]
+    records = [(op, _picking(tuple([places[n] for n in slots]))) for op, slots in operations]
     found = tuple([places[n] for n in result])
     said = frozenset(trace.said)
-    return Recipe(tuple(constants), tuple(records), tuple(types), found, kind, said)
+    straight = len(types) == len(operations) == 1 and not (constants or said or kind)
+    straight = straight and operations[0][1] == (*range(trace.input_count),)
+    alone = operations[0][0] if straight else None
+    return Recipe(tuple(constants), tuple(records), tuple(types), found, kind, said, alone)

@@ -20,7 +20,7 @@ import numpy as np
 from adjoint.base.errors import AdjointError, UnsupportedFunctionError, ValueNeededError
 from adjoint.capture.recording.applying import apply_one
 from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.recipes import RECIPES, followed
+from adjoint.capture.recording.recipes import RECIPES, asked_of, followed
 from adjoint.capture.recording.trace import captures, inside, note_effect
 from adjoint.capture.recording.traced import (
     Traced,
@@ -95,12 +95,17 @@ def beside(theirs: Function, ours: Function, args: Sequence[Any], kwargs: dict[s
     stack = captures()
     if stack and stack[-1].inside:
         return ours(*args, **kwargs)
-    try:
-        values = [each if type(each) in _ATOMS else plain(each) for each in args]
-        named = {name: plain(each) for name, each in kwargs.items()} if kwargs else kwargs
-    except Unvalued:
-        with refusing(), recording_for(args, kwargs):
-            return ours(*args, **kwargs)
+    alone = len(stack) == 1 and stack[0].valued and ours in RECIPES
+    asked = asked_of(stack[0], args, kwargs) if alone else None
+    if asked is not None:
+        values, named = asked.values, asked.named
+    else:
+        try:
+            values = [each if type(each) in _ATOMS else plain(each) for each in args]
+            named = {name: plain(each) for name, each in kwargs.items()} if kwargs else kwargs
+        except Unvalued:
+            with refusing(), recording_for(args, kwargs):
+                return ours(*args, **kwargs)
     try:
         expected = theirs(*values, **named)
     except Exception as error:  # NumPy's, which goes on
@@ -114,8 +119,8 @@ def beside(theirs: Function, ours: Function, args: Sequence[Any], kwargs: dict[s
                 result = ours(*args, **kwargs)
             return agreed(expected, result, args)
     trace = stack[0]  # as above, without the contexts: the usual case
-    if ours in RECIPES and trace.valued:
-        result = followed(ours, trace, args, kwargs)
+    if asked is not None:
+        result = followed(ours, trace, asked, args, kwargs)
         if result is not None:
             return agreed(expected, result, args)
     refusal = trace.refusal

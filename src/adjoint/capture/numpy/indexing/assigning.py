@@ -27,6 +27,7 @@ from adjoint.capture.numpy.indexing.indexing import (
 from adjoint.capture.numpy.indexing.truths import without_truths
 from adjoint.capture.recording.applying import apply, concrete
 from adjoint.capture.recording.hooks import hooks
+from adjoint.capture.recording.plain_writes import carry, is_plainly_written
 from adjoint.capture.recording.traced import Traced, is_known, synchronise, unwrap
 from adjoint.capture.recording.valued import writing
 from adjoint.capture.recording.views import assign, check_storable, own_memory, root_of
@@ -38,31 +39,46 @@ from adjoint.program import Operation, operation
 
 def put(x: Traced, index: Any, value: Any) -> None:
     """x[index] = value."""
-    if _put_at_once(x, index, value):
+    if _put_at_once(x, index, value) or _is_there(x, index, value):
         return
     writing((x,), operator.setitem, _put, (x, index, value), {})
 
 
 def _put_at_once(x: Traced, index: Any, value: Any) -> bool:
-    """The usual case of `_put`, without its questions: into an array that is no view."""
+    """The usual case of `_put`, without its questions: into an array, or a slice of one."""
     state, kind, number = x._state, type(value), value
-    if state is not None and (state.base is not None or state.aliases or state.flat):
+    if state is not None and state.base is not None:
+        synchronise(x)
+    own, array = x._trace, x._value
+    if type(array) is not np.ndarray:
         return False
-    trace = x._trace
+    trace = own
+    if kind is Traced and value._trace is None:
+        value = number = value._value
+        kind = type(value)
     if kind is Traced:
         trace = value._trace
         inner = value._state
         if inner is not None and inner.base is not None:
-            if root_of(value) is x:
+            if root_of(value) is root_of(x):
                 return False  # the second half of `x[i] += v`, maybe
             synchronise(value)
         number = value._value
-    elif kind is not float:
+    elif kind is int and array.dtype is _DOUBLE and -_EXACT < value < _EXACT:
+        number = value = float(value)
+    elif kind is not float and (kind is not np.ndarray or value.dtype is not array.dtype):
         return False
     if trace is None or not trace.open or trace.lines is not None or trace.inside:
         return False
-    own, array = x._trace, x._value
-    if number is None or type(array) is not np.ndarray or own not in (None, trace):
+    if number is None or own not in (None, trace):
+        return False
+    if (
+        own is None
+        and state is not None
+        and (state.base is not None or state.aliases or state.flat)
+    ):
+        return False
+    if own is trace and state is not None and not is_plainly_written(x, trace):
         return False
     type_ = trace.types[x._slot] if own is trace else array_type(array.shape, array.dtype)
     view = slice_of(index, type_) if is_plain(index) else None
@@ -79,12 +95,34 @@ def _put_at_once(x: Traced, index: Any, value: Any) -> bool:
     pair = (type_, given)
     found = op._inferred.get(pair) or op.infer(pair)
     array[index] = number
-    x._trace, x._slot = trace, len(types)
     types.append(found[0])
     trace.records.append((op, base, slot))
-    if state is not None:
-        state.version += 1
+    x._trace = trace
+    carry(x, trace, len(types) - 1)
     return True
+
+
+_DOUBLE = np.dtype(float)
+_EXACT = 1 << 53  # whole numbers below are numbers of double precision
+
+
+def _is_there(x: Traced, index: Any, value: Any) -> bool:
+    """Whether a value is the very part of x that it is to be put into: `x[i] += v` ends so."""
+    if type(value) is not Traced or value._state is None or value._state.base is None:
+        return False
+    array, part = x._value, value._value
+    if type(part) is not np.ndarray or type(array) is not np.ndarray or not is_plain(index):
+        return False
+    if root_of(value) is not root_of(x) or not array.flags.writeable:
+        return False
+    here = array[index]
+    return (
+        type(here) is np.ndarray
+        and here.shape == part.shape
+        and here.strides == part.strides
+        and here.dtype is part.dtype
+        and here.ctypes.data == part.ctypes.data
+    )
 
 
 def _put(x: Traced, index: Any, value: Any) -> None:

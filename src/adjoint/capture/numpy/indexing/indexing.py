@@ -15,15 +15,16 @@ from adjoint.base.arrays import ArrayType, Shape
 from adjoint.base.errors import BoundsError
 from adjoint.capture.numpy.indexing.truths import without_truths
 from adjoint.capture.recording.applying import apply, concrete
-from adjoint.capture.recording.trace import inside
+from adjoint.capture.recording.trace import Trace, inside
 from adjoint.capture.recording.traced import (
     Traced,
     from_array,
+    from_slot,
     is_known,
     synchronise,
     unwrap,
 )
-from adjoint.capture.recording.valued import beside
+from adjoint.capture.recording.valued import agreed, beside
 from adjoint.capture.recording.views import (
     Slice,
     as_view,
@@ -248,7 +249,7 @@ def numpy_index(index: Any) -> Any:
 
 
 _SLICES: dict[Any, Slice] = {}
-_SLICES_LIMIT = 4096
+_SLICES_LIMIT = 1 << 14
 
 
 def _plain_key(index: Any) -> Any:
@@ -302,11 +303,48 @@ def get(x: Traced, index: Any) -> Any:
     type_ = trace.types[x._slot]
     key = index if kind is int else _plain_key(index)
     if key is None:
-        return _generally(x, index)
+        found = _gathered(x, trace, index)
+        return _generally(x, index) if found is None else found
     part = value[index]
     view = _SLICES.get((type_, key)) or slice_of(index, type_)
     assert view is not None
     return view.quickly(x, trace, part)
+
+
+def _gathered(x: Traced, trace: Trace, index: Any) -> Any:
+    """The entries at whole numbers that are known, or where a mask holds; None where it is more.
+
+    x is up to date and has a value, and the trace is open.
+    """
+    array, known = index, True
+    if type(index) is Traced:
+        if index._state is not None:
+            synchronise(index)
+        array, known = index._value, index._trace is None
+        if not known and (index._trace is not trace or trace.nested or trace.witness):
+            return None
+    elif type(index) is list and index and set(map(type, index)) == {int}:
+        array = np.array(index, np.intp)
+    whole = x._value
+    if type(array) is not np.ndarray or type(whole) is not np.ndarray or not array.ndim:
+        return None
+    if array.dtype is _TRUTH and array.shape == whole.shape[: array.ndim]:
+        value = whole[array]
+        places = np.nonzero(array if known else concrete(index))
+    elif array.dtype is _PLACE and known and array.size and whole.ndim:
+        try:
+            value, places = whole[array], (array,)
+        except IndexError:
+            return None  # the general way says where
+    else:
+        return None
+    slots = [x._slot, *map(trace.lift, places)]
+    made = from_slot(trace, trace.record(_GATHER, tuple(slots)))
+    return agreed(value, made, (x, index))
+
+
+_GATHER = operation(GATHER)
+_TRUTH, _PLACE = np.dtype(bool), np.dtype(np.intp)
 
 
 def _generally(x: Traced, index: Any) -> Any:
@@ -317,7 +355,7 @@ def _generally(x: Traced, index: Any) -> Any:
         return beside(operator.getitem, _get, (x, index), {})
     value = x._value[index]
     if x._trace is None:
-        return _get(x, index)
+        return _get(x, index) if type(value) is np.ndarray else value
     view = slice_of(index, x._trace.types[x._slot])
     assert view is not None
     result = as_view(x, view.forward(x), view)
