@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -63,6 +63,18 @@ class Written:
         return hash(self.literal.key)
 
 
+class Stale(NamedTuple):
+    """A value that an earlier call at some point has left. line: where it has come in.
+
+    in_place: whether it lay in an array that was there before. places: which entries it has of it.
+    """
+
+    point: Any
+    line: str
+    in_place: bool = False
+    places: Any = None
+
+
 class Trace:
     """One capture.
 
@@ -86,8 +98,7 @@ class Trace:
     code that was entered through objects. script: what is drawn and printed, where that is written
     down (`script.py`). survivors: whether traced values outlived a capture
     within this one. past: of values that an earlier call has left, the point of that call (see
-    `facts/past.py`). stale: the slots of such values that have come into this capture, each with
-    its point and the user's line.
+    `facts/past.py`). stale: the slots of such values that have come into this capture.
     """
 
     __slots__ = (
@@ -162,7 +173,7 @@ class Trace:
         self.entered: dict[int, Any] = {}
         self.survivors = False
         self.past: Any = None
-        self.stale: dict[int, tuple[Any, str]] = {}
+        self.stale: dict[int, Stale] = {}
         self.script: Any = None
         self.owners: list[int] = [-1] * self.input_count
         self.starts: list[int] = []
@@ -192,8 +203,15 @@ class Trace:
         if hooks.stale and id(value) in hooks.stale:
             point = hooks.left_at(value)
             if point is not None:
-                self.stale[slot] = (point, user_line())
+                self.stale[slot] = Stale(point, user_line())
         return slot
+
+    def places_of_stale(self, slot: int) -> Any:
+        """The entries of a slot that an earlier call has left; None for none."""
+        stale = self.stale.get(slot)
+        if stale is None or stale.places is not None:
+            return None if stale is None else stale.places
+        return np.ones(self.types[slot].shape, bool)
 
     def _lift(self, value: Any) -> int:
         kind = type(value)
