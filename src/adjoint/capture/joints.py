@@ -29,6 +29,7 @@ hooks.fill(
     origins=escape.origins,
     overwrite=views.overwrite,
     power=ufuncs.power,
+    reaches_traced=remains.reaches_traced,
     rebind=rebinding.rebind,
     rewritten=interception.rewritten,
     set=assigning.put,

@@ -101,7 +101,9 @@ REFUSED = _by_way(
         (
             "kept anew forward jitted",
             """
-            arguments.layouts arrays.writeable_or_not hidden.an_index
+            arguments.layouts arrays.writeable_or_not
+            caches.a_cached_helper_of_traced_numbers_whose_object_changes
+            caches.a_cached_method_of_what_is_differentiated hidden.an_index
             settings.errstate_that_is_caught surroundings.print_options
             """,
         ),

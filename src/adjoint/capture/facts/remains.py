@@ -214,6 +214,22 @@ class Search:
         return known[1]
 
 
+class _Finding(Search):
+    """Finds out whether there are traced values."""
+
+    def _value(self, traced: Traced) -> Any:
+        self.count += 1
+        return traced
+
+
+def reaches_traced(root: Any) -> bool:
+    """Whether traced values can be reached from something."""
+    search = _Finding(Trace((), {}, ()))
+    search.waiting.append(root)
+    search.run()
+    return search.count > 0
+
+
 def _is_of_the_library(kind: type) -> bool:
     """Whether a class is one of Python's library, as a queue's or a weak dictionary's."""
     if kind is types.SimpleNamespace:

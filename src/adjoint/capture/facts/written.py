@@ -45,7 +45,7 @@ def write_down(array: np.ndarray[Any, Any], point: Any) -> None:
 def written_at(array: Any, point: Any) -> Places | None:
     """The places of an array that may hold what a call at this point has left; None for none."""
     known = _written.get(id(array))
-    if known is None or known.array() is not array or point not in known.points:
+    if known is None or id(known.array()) != id(array) or point not in known.points:
         return None
     held = known.values
     if held is None or held.shape != array.shape:

@@ -42,6 +42,7 @@ class Hooks:
     defers: Callable[[Any], bool]
     settled: Callable[..., None]
     set_shape: Callable[..., None]
+    reaches_traced: Callable[[Any], bool]
     rebind: Callable[[Any], Any]
     rewritten: Callable[..., Any]
     is_users_file: Callable[[str], bool]
