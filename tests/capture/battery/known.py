@@ -94,6 +94,7 @@ REFUSED = _by_way(
             "jitted",
             """
             arguments.in_place_on_read_only_arguments arrays.memory_shared_or_not
+            checks.integers_beyond_a_program checks.powers_and_shifts_of_integers
             classes.isinstance_and_a_registered_class kinds.an_object_of_a_class
             kinds.an_object_that_changes kinds.an_object_that_equals_another
             """,

@@ -72,7 +72,7 @@ def a_cached_function_is_called_by_numpy_alone_first():
     yield f, ROW
 
 
-@sequence
+@sequence(smooth=False)
 def a_cached_helper_of_traced_numbers_whose_object_changes():
     class Law:
         exponent = 2

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from adjoint.base import pytrees
-from adjoint.base.errors import ManyPathsWarning
+from adjoint.base.errors import ManyPathsWarning, ProgramError
 from adjoint.base.settings import Settings, settings
 from adjoint.calculus.jit.calls import Call
 from adjoint.calculus.jit.capturing import capture_call, names_of
@@ -183,7 +183,19 @@ class Entry:
         self._lock = threading.Lock()
 
     def call(self, target: Any, call: Call, missed: Quick | None, held: int | None) -> Any:
-        """The results, along the path that is right for the arguments; or `STRAYED`."""
+        """The results, along the path that is right for the arguments; or `STRAYED`.
+
+        What fails is captured, as the user's code may handle the error, and NumPy may put it in
+        other words.
+        """
+        try:
+            return self._called(target, call, missed, held)
+        except ProgramError:
+            raise
+        except Exception:
+            return capture_call(target, call, keep=False, at_once=False).results
+
+    def _called(self, target: Any, call: Call, missed: Quick | None, held: int | None) -> Any:
         mine = missed is not None and missed.entry is self and missed.chosen is settings()
         if mine and missed is not None:
             self.path = missed.path
@@ -193,10 +205,10 @@ class Entry:
             return self._guarded(target, self.tree, call, held if mine else None, mine)
         if self.path.script is not None:
             return self._played(target, call)
-        if settings().debug:
-            check_replay(self.path, target, call, self.wide)
         values = [*self._arrays(call), *self.path.constants]
         results = run(self.path.first, values, tried=mine)
+        if settings().debug:  # of what does not fail
+            check_replay(self.path, target, call, self.wide)
         return pytrees.unflatten(self.path.treedef, results)
 
     def _played(self, target: Any, call: Call) -> Any:

@@ -107,9 +107,10 @@ def _held(cache: Any) -> dict[Any, Any]:
     """The values of a cache by their keys, as the collector of garbage finds them."""
     size, bounded = cache.cache_info().currsize, cache.cache_parameters()["maxsize"] is not None
     for each in gc.get_referents(cache) if size else ():
-        if type(each) is dict and each is not cache.__dict__ and len(each) == size:
-            if not bounded or all(type(link).__module__ == "functools" for link in each.values()):
-                return each
+        if type(each) is not dict or each is cache.__dict__ or len(each) != size:
+            continue
+        if not bounded or all(type(link).__module__ == "functools" for link in each.values()):
+            return each
     return {}
 
 

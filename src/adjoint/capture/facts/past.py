@@ -24,7 +24,8 @@ from adjoint.capture.recording.applying import frozen, peek
 from adjoint.capture.recording.entries import entries
 from adjoint.capture.recording.escape import origins
 from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.trace import Stale, Trace, captures, note_effect, outermost
+from adjoint.capture.recording.stale import Stale
+from adjoint.capture.recording.trace import Trace, captures, note_effect, outermost
 from adjoint.capture.recording.traced import from_slot
 
 

@@ -14,7 +14,8 @@ import numpy as np
 from adjoint.capture.recording.guards import WHOLE
 from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.places import PACKAGE, user_line
-from adjoint.capture.recording.trace import Stale, Trace, captures
+from adjoint.capture.recording.stale import Stale
+from adjoint.capture.recording.trace import Trace, captures
 from adjoint.capture.recording.traced import (
     Traced,
     from_array,

@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from adjoint.capture.recording.constants import (
 from adjoint.capture.recording.guards import TEXT, WHOLE, Guard, guard_of
 from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.places import literal_places, user_frame, user_line
+from adjoint.capture.recording.stale import Stale
 from adjoint.program import Literal, Operation
 
 _EFFECTS: Final = 16  # as many are kept of a capture
@@ -61,18 +62,6 @@ class Written:
 
     def __hash__(self) -> int:
         return hash(self.literal.key)
-
-
-class Stale(NamedTuple):
-    """A value that an earlier call at some point has left. line: where it has come in.
-
-    in_place: whether it lay in an array that was there before. places: which entries it has of it.
-    """
-
-    point: Any
-    line: str
-    in_place: bool = False
-    places: Any = None
 
 
 class Trace:
