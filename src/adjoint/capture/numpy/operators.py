@@ -103,8 +103,10 @@ def _raised(one: Any, other: Any) -> Any:
 
 
 _BITS = 62
-_GROWING = {np.add: np.add, np.subtract: np.subtract, np.multiply: np.multiply}
-_GROWING[np.left_shift], _GROWING[np.power] = _shifted, _raised
+_GROWING: dict[Any, Callable[[Any, Any], Any]] = {
+    **{np.add: np.add, np.subtract: np.subtract, np.multiply: np.multiply},
+    np.left_shift: _shifted,
+}
 _DIVISIONS = frozenset({np.true_divide, np.floor_divide, np.remainder})
 
 
