@@ -62,13 +62,11 @@ REFUSED = _by_way(
         (
             "grad jvp jit_grad",
             """
-            hashing.a_set_made_outside_keeps_numbers memoisation.decorator_that_memoises
-            memoisation.dictionary_of_bytes memoisation.dictionary_of_floats
-            memoisation.dictionary_of_tuples memoisation.last_key_and_value
-            memoisation.last_key_and_value_in_buffers memoisation.last_key_and_value_left_behind
-            memoisation.rows_of_a_table_found_by_the_point memoisation.the_largest_value_so_far
-            memoisation.warm_start_of_an_iteration outliving.a_list_of_an_outer_object_sorted
-            outliving.the_best_point_so_far
+            memoisation.decorator_that_memoises memoisation.dictionary_of_bytes
+            memoisation.dictionary_of_floats memoisation.dictionary_of_tuples
+            memoisation.last_key_and_value memoisation.last_key_and_value_in_buffers
+            memoisation.last_key_and_value_left_behind
+            memoisation.rows_of_a_table_found_by_the_point
             """,
         ),
         (
