@@ -355,7 +355,7 @@ def _slots(kind: type) -> list[str]:
         name
         for each in kind.__mro__
         for name, member in each.__dict__.items()
-        if type(member) is types.MemberDescriptorType
+        if type(member) is types.MemberDescriptorType and name != "__dict__"  # looked at by itself
     ]
 
 
