@@ -18,7 +18,14 @@ import numpy as np
 
 from adjoint.base.arrays import type_of
 from adjoint.base.errors import DroppedDerivativeError, StaleValueWarning
-from adjoint.capture.facts.remains import Search, is_left_at, left_at, left_in, point_of
+from adjoint.capture.facts.remains import (
+    Search,
+    is_anything_left,
+    is_left_at,
+    left_at,
+    left_in,
+    point_of,
+)
 from adjoint.capture.facts.written import written_at
 from adjoint.capture.recording.applying import frozen, peek
 from adjoint.capture.recording.entries import entries
@@ -48,7 +55,7 @@ class Past:
     @classmethod
     def of(cls, roots: Iterable[Any], trace: Trace) -> Past | None:
         """The values that were left at the point of a capture that begins; None without any."""
-        if not any(trace.active) or not is_left_at(point_of(trace)):
+        if not (is_anything_left() and any(trace.active) and is_left_at(point_of(trace))):
             return None
         past = cls(roots, trace)
         return past if past.pairs else None

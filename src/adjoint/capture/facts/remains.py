@@ -284,6 +284,11 @@ _points: set[Point] = set()  # of the values that are remembered, and of some th
 _FEW: Final = 64
 
 
+def is_anything_left() -> bool:
+    """Whether there are points at which a call may have left values behind."""
+    return bool(_points)
+
+
 def is_left_at(point: Point) -> bool:
     """Whether a call at a point may have left values behind."""
     return point in _points
