@@ -40,11 +40,12 @@ class Memoised:
     cache: the original, whose other attributes it has. call: the clone of its function.
     """
 
-    __slots__ = ("__wrapped__", "call")
+    __slots__ = ("__wrapped__", "_inside", "call")
 
     def __init__(self, cache: Any, call: Callable[..., Any]) -> None:
         self.__wrapped__ = cache
         self.call = call
+        self._inside: dict[Any, Any] | None = None  # what it keeps values in, once it is found
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function's value: kept, if this capture has asked for it before."""
@@ -53,8 +54,8 @@ class Memoised:
             return cache(*args, **kwargs)
         traced = any_slot(args) or any_slot(kwargs)
         if not traced:
-            key = _key(cache, args, kwargs)
-            if key in _held(cache) or not hooks.reaches_traced((args, kwargs, cache.__wrapped__)):
+            held = self._holds(_key(cache, args, kwargs))
+            if held or not hooks.reaches_traced((args, kwargs, cache.__wrapped__)):
                 return self._asked(args, kwargs)
         place = (id(trace), id(cache))
         if place not in _kept:
@@ -66,7 +67,7 @@ class Memoised:
         if known not in values:
             value = self.call(*args, **kwargs)
             values[known] = (value, every)  # which keeps what the key names
-            _compare(cache, args, kwargs, value, traced)
+            self._compare(args, kwargs, value, traced)
         return values[known][0]
 
     def _asked(self, args: Any, kwargs: Any) -> Any:
@@ -80,6 +81,41 @@ class Memoised:
                 "in a way that capture does not see, and would keep them."
             )
         return value
+
+    def _holds(self, key: Any) -> bool:
+        """Whether the cache has a value for a key."""
+        if self._inside is None:
+            self._inside = _held(self.__wrapped__)
+        return self._inside is not None and key in self._inside
+
+    def _compare(self, args: Any, kwargs: Any, value: Any, traced: bool) -> None:
+        """Refuse where the cache would have given NumPy another value than was computed.
+
+        traced: whether that depends on traced arguments, and not on what is traced elsewhere alone.
+        """
+        try:
+            args, kwargs = plain(args), plain(kwargs)
+            found = _told(plain(value))
+        except Unvalued:
+            return
+        cache = self.__wrapped__
+        key = _key(cache, args, kwargs)
+        if self._holds(key):
+            expected = _told(cache(*args, **kwargs))
+        else:
+            left = _left.setdefault(cache, {})
+            weakly = tuple(map(_weakly, key)) if type(key) is tuple else key
+            expected = left.get(weakly, found)
+            traced = traced or weakly not in left
+            left[weakly] = found
+            if len(left) > _MOST:
+                del left[next(iter(left))]
+        if expected != found or not traced:
+            raise _refused(
+                "A function under functools.lru_cache was called with arguments that it was called "
+                "with before, and depends on values that have changed since, or may have: NumPy "
+                "would be given the earlier value."
+            )
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__wrapped__, name)
@@ -103,55 +139,31 @@ def _refused(what: str) -> UnsupportedFunctionError:
 # --- what a cache holds ---------------------------------------------------------------------------
 
 
-def _held(cache: Any) -> dict[Any, Any]:
-    """The values of a cache by their keys, as the collector of garbage finds them."""
+def _held(cache: Any) -> dict[Any, Any] | None:
+    """The values of a cache by their keys, as the collector of garbage finds them.
+
+    None where it has none: what is empty looks like others.
+    """
     size, bounded = cache.cache_info().currsize, cache.cache_parameters()["maxsize"] is not None
     for each in gc.get_referents(cache) if size else ():
         if type(each) is not dict or each is cache.__dict__ or len(each) != size:
             continue
         if not bounded or all(type(link).__module__ == "functools" for link in each.values()):
             return each
-    return {}
+    return None
 
 
 def _key(cache: Any, args: Any, kwargs: Any) -> Any:
     """The key of arguments in a cache: one of its kind is asked."""
     asked = functools.lru_cache(None, cache.cache_parameters()["typed"])(_nothing)
     asked(*args, **kwargs)
-    return next(iter(_held(asked)))
+    held = _held(asked)
+    assert held is not None
+    return next(iter(held))
 
 
 def _nothing(*_: Any, **__: Any) -> None:
     """What is cached to see a key."""
-
-
-def _compare(cache: Any, args: Any, kwargs: Any, value: Any, traced: bool) -> None:
-    """Refuse where the cache would have given NumPy another value than was computed.
-
-    traced: whether that depends on traced arguments, and not on what is traced elsewhere alone.
-    """
-    try:
-        args, kwargs = plain(args), plain(kwargs)
-        found = _told(plain(value))
-    except Unvalued:
-        return
-    key = _key(cache, args, kwargs)
-    if key in _held(cache):
-        expected = _told(cache(*args, **kwargs))
-    else:
-        left = _left.setdefault(cache, {})
-        weakly = tuple(map(_weakly, key)) if type(key) is tuple else key
-        expected = left.get(weakly, found)
-        traced = traced or weakly not in left
-        left[weakly] = found
-        if len(left) > _MOST:
-            del left[next(iter(left))]
-    if expected != found or not traced:
-        raise _refused(
-            "A function under functools.lru_cache was called with arguments that it was called "
-            "with before, and depends on values that have changed since, or may have: NumPy would "
-            "be given the earlier value."
-        )
 
 
 def _weakly(value: Any) -> Any:
