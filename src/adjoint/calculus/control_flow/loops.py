@@ -225,7 +225,7 @@ def fori_loop(
     begun = take_apart(initial, "initial")
     first, count, length = _range(lower, upper)
     if type(count) is not Traced and not count:  # nothing of a round that never runs is to be seen
-        return initial
+        return pytrees.unflatten(begun.treedef, list(map(_copied, begun.leaves)))
     # The index is carried, and comes first.
     structure = pytrees.flatten((0, [0.0] * len(begun.leaves)))[1]
     whole = Tree([first, *begun.leaves], structure, ["", *begun.paths])
@@ -249,6 +249,11 @@ def fori_loop(
     operands = [count, *rounds.body.constants, *_as_types(whole.leaves, rounds.carried)]
     results = _perform(op, operands, checkpoint)
     return pytrees.unflatten(begun.treedef, results[1:])
+
+
+def _copied(leaf: Any) -> Any:
+    """A value that shares no memory with the one at the beginning, as that after a round."""
+    return leaf.copy() if isinstance(leaf, (np.ndarray, Traced)) else leaf
 
 
 def _as_python(index: Traced) -> Any:
