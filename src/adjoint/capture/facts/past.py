@@ -30,6 +30,7 @@ from adjoint.capture.facts.written import written_at
 from adjoint.capture.recording.applying import frozen, peek
 from adjoint.capture.recording.entries import entries
 from adjoint.capture.recording.escape import origins
+from adjoint.capture.recording.guards import DONE
 from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.stale import Stale
 from adjoint.capture.recording.trace import Trace, captures, note_effect, outermost
@@ -206,7 +207,8 @@ _WHAT: Final = "A value that an earlier call derived from its arguments is used 
 def _has_asked(trace: Trace) -> bool:
     """Whether what a function does may depend on values, and not on types alone."""
     prints = trace.script is not None and trace.script.prints
-    return bool(trace.asked or trace.guards or trace.questions or prints)
+    guards = [key for key in trace.guards or () if key not in trace.supposed and key[1] != DONE]
+    return bool(trace.asked or guards or trace.questions or prints)
 
 
 def _text(line: str) -> str:

@@ -76,7 +76,7 @@ def _binary(
 def asked_not_zero(divisor: Traced) -> None:
     """Python's own numbers refuse to be divided by zero: a question, for a program that is kept."""
     if divisor._value is not None and is_guarded():
-        bool(np.not_equal(divisor, 0))
+        suppose(np.not_equal(divisor, 0))
 
 
 def _asked_in_range(ufunc: Any, result: Traced, one: Any, other: Any) -> None:
@@ -239,7 +239,9 @@ def _power_of(base: Any, exponent: Any) -> Any:
     if type(result) is Traced and type(result._value) is int:
         _asked_in_range(_raised, result, base, exponent)
     elif type(result) is Traced and type(result._value) is float and is_guarded():
-        bool(np.isfinite(result))  # where it is not, Python raises an error, or goes on in complex
+        suppose(
+            np.isfinite(result)
+        )  # where it is not, Python raises an error, or goes on in complex
     return result
 
 

@@ -55,8 +55,7 @@ def _ordered(
     mirror: Callable[[Any, Any], Any] | None,
 ) -> Callable[[Any, Any], Any]:
     """One of both. mirror: the other, of the one whose traced array stands on the left."""
-    swapped = mirror is None
-    inferred = op._inferred
+    swapped, inferred = mirror is None, op._inferred
 
     def quick(x: Traced, other: Any) -> Any:
         state = x._state
@@ -86,10 +85,8 @@ def _ordered(
             except Exception:  # NumPy's, which goes on
                 note_effect(AFTER_ERROR)
                 raise
-        if place < 0:
-            place = _lifted(trace, known, kind)
-        if swapped:
-            slot, place = place, slot
+        place = _lifted(trace, known, kind) if place < 0 else place
+        slot, place = (place, slot) if swapped else (slot, place)
         pair = (types[slot], types[place])
         found = inferred.get(pair) or _inferred(op, pair, value)
         made = len(types)

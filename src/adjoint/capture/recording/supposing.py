@@ -24,4 +24,10 @@ def suppose(condition: Any) -> None:
     if not is_guarded():
         note_effect("it supposes something of values")  # which is no part of a recipe, say
     elif not any(each.witness for each in captures()):
+        before = [(each, set(each.guards or ()), each.asked) for each in captures()]
         ask_in_all(np.all(condition), "bool")
+        for trace, known, asked in before:
+            if trace.guards is None:
+                trace.asked = asked  # the guard is with the outermost one
+            else:
+                trace.supposed.update(trace.guards.keys() - known)

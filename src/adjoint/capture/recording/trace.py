@@ -81,6 +81,7 @@ class Trace:
     some of these are examples of many, which answer no questions. nested: whether
     it depends on values that an outer capture traces. inside: whether a function of NumPy's is
     being recorded, and it is this package that computes. calls: the arguments of such functions.
+    supposed: the guards that no user asked for.
     refusal: the first error of ours that the user's code met. said: what NumPy has warned of.
     questions: the slots whose values were asked for, with the code that asked, and where in it.
     effects: why the capture cannot stand for a later call, each with the user's line. entered: the
@@ -121,6 +122,7 @@ class Trace:
         "script",
         "stale",
         "starts",
+        "supposed",
         "survivors",
         "types",
         "valued",
@@ -160,6 +162,7 @@ class Trace:
         ] = {}  # integers in the code itself, likewise
         self.effects: list[tuple[str, str]] = []
         self.entered: dict[int, Any] = {}
+        self.supposed: set[tuple[int, str]] = set()
         self.survivors = False
         self.past: Any = None
         self.stale: dict[int, Stale] = {}
