@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -78,6 +79,18 @@ def _changing_cells() -> tuple[Any, Any]:
     return function, change
 
 
+def _changing_names() -> tuple[Any, Any]:
+    state = types.SimpleNamespace(batch=np.ones(3), rate=0.5)
+
+    def function(x: Any) -> Any:
+        return np.sum(np.tanh(state.batch * x)) * state.rate
+
+    def change(number: int) -> None:
+        state.batch, state.rate = number + np.arange(3.0), 0.1 * number
+
+    return function, change
+
+
 def _asking() -> tuple[Any, Any]:
     model = Model()
 
@@ -92,7 +105,7 @@ def _asking() -> tuple[Any, Any]:
     return function, change
 
 
-MAKERS = [_changing_globals, _changing_attributes, _changing_cells, _asking]
+MAKERS = [_changing_globals, _changing_attributes, _changing_cells, _changing_names, _asking]
 
 
 @pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)

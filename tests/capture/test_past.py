@@ -226,6 +226,39 @@ def test_what_follows_from_it_is_numpys_and_remembered() -> None:
         ad.grad(lambda x: np.sum(state.value * 2.0 * x) if x[0] > 0 else x[0])(X)
 
 
+def test_a_cache_in_arrays_that_are_written_into() -> None:
+    cache = types.SimpleNamespace(key=np.zeros(3), value=np.zeros(3))
+
+    def loss(x: Any) -> Any:
+        if not np.array_equal(cache.key, x):
+            cache.key[:] = x
+            cache.value[:] = np.sin(x)
+        return np.sum(cache.value * 0.9 * x)
+
+    np.testing.assert_allclose(ad.grad(loss)(X), SLOPE)
+    for _ in range(2):
+        with pytest.raises(DroppedDerivativeError, match="at the same point"):
+            ad.grad(loss)(X)
+
+
+def test_steps_in_time_at_one_point() -> None:
+    class Oscillator:
+        def __init__(self) -> None:
+            self.state = np.array([1.0, 0.0])
+
+        def advance(self, stiffness: Any) -> Any:
+            self.state[1] -= 0.1 * stiffness * self.state[0]
+            self.state[0] += 0.1 * self.state[1]
+            return self.state[0]
+
+    ours, plain = Oscillator(), Oscillator()
+    for _ in range(4):
+        slope = -0.01 * plain.state[0]
+        plain.advance(2.0)
+        np.testing.assert_allclose(ad.grad(ours.advance)(2.0), slope)
+        np.testing.assert_allclose(ours.state, plain.state)
+
+
 def test_where_nothing_is_asked_nothing_is_found_by_the_point() -> None:
     state = types.SimpleNamespace(mean=None)
 

@@ -7,7 +7,7 @@ from adjoint.capture.facts import remains
 from adjoint.capture.numpy import methods, table, ufuncs
 from adjoint.capture.numpy.indexing import assigning, indexing
 from adjoint.capture.numpy.linalg import products
-from adjoint.capture.recording import applying, escape, texts, views
+from adjoint.capture.recording import applying, entries, escape, texts, views
 from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.scipy import sparse
 
@@ -15,18 +15,21 @@ hooks.fill(
     alias=views.maybe_alias,
     as_operand=table.as_operand,
     attribute=methods.attribute,
-    carries_derivative=escape.carries_derivative,
     defers=sparse.defers,
+    entries=entries.entries,
     escape=escape.escape,
     function=table.call,
     get=indexing.get,
     is_sparse=sparse.is_sparse,
     is_users_file=rebinding.is_users_file,
     left_at=remains.left_at,
+    left_in=remains.left_in,
     lift_list=applying.slot_of_list,
     matmul=sparse.matmul,
+    origins=escape.origins,
     overwrite=views.overwrite,
     power=ufuncs.power,
+    reaches_traced=remains.reaches_traced,
     rebind=rebinding.rebind,
     rewritten=interception.rewritten,
     set=assigning.put,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from adjoint.base.arrays import ArrayType
+from adjoint.base.arrays import ArrayType, array_type
 from adjoint.primitives import bodies
 from adjoint.primitives.bodies import Cut, Marks, chosen, depending, flat, needed, parts
 from adjoint.primitives.declaration import PRIMITIVES
@@ -176,14 +176,28 @@ def _with_less_tape(cut: Cut, layout: Layout) -> Cut:
     there = constants | scanned | harmless
     kept, again = fewest_bytes(early.equations, wanted, there.__contains__)
     builder = Builder()
+    # Rows of the tape are arrays, so that one of Python's numbers becomes one again afterwards.
+    taped = {
+        variable: Variable(array_type(variable.type.shape, variable.type.dtype))
+        for variable in kept
+        if variable.type.weak and variable not in there
+    }
+    kept = [taped.get(variable, variable) for variable in kept]
     names: dict[Variable, Atom] = {variable: builder.input(variable.type) for variable in kept}
     late = [builder.input(variable.type) for variable in cut.late.inputs[len(residuals) :]]
     builder.derived = True
+    for variable, row in taped.items():
+        (names[variable],) = builder.emit(operation(PRIMITIVES["python_number"]), [names[row]])
     for each in again:
         found = builder.emit(each.operation, [lookup(names, atom) for atom in each.inputs])
         names.update(zip(each.outputs, found, strict=True))
     outputs = builder.inline(cut.late, [*(lookup(names, atom) for atom in residuals), *late])
-    first = Program(early.inputs, early.equations, [*early.outputs[:count], *kept])
+    stored = [
+        Equation(operation(PRIMITIVES["cast"], dtype=row.type.dtype), (each,), (row,), derived=True)
+        for each, row in taped.items()
+    ]
+    equations = [*early.equations, *stored]
+    first = Program(early.inputs, equations, [*early.outputs[:count], *kept])
     return Cut(first, builder.build(outputs), cut.late_outputs)
 
 

@@ -201,9 +201,17 @@ def root(
     """A root with its `x` traced; the Jacobian is ours."""
     function: Callable[..., Any] = (lambda *values: fun(*values)[0]) if jac is True else fun
     solver: Any = implicit.SciPy(method)
-    start, args = _floating(x0), _as_tuple(args)
-    x = implicit.root(function, start, *args, solver=solver, polish=1)
-    return _result(x=x, fun=function(x, *args))
+    start, args = np.atleast_1d(_floating(x0)), _as_tuple(args)
+    equations = function if np.ndim(x0) else _with_an_axis(function)  # as SciPy calls it
+    x = implicit.root(equations, start, *args, solver=solver, polish=1)
+    return _result(x=x, fun=equations(x, *args))
+
+
+def _with_an_axis(function: Callable[..., Any]) -> Callable[..., Any]:
+    def equations(*values: Any) -> Any:
+        return np.atleast_1d(function(*values))
+
+    return equations
 
 
 @implements_scipy("optimize")

@@ -62,6 +62,8 @@ def solve(
     )
     if kind in ("sym", "her", "pos"):
         a = _symmetric(a, lower, hermitian=kind != "sym")
+        if kind == "pos":
+            np.linalg.cholesky(a)  # which raises where it is not
     elif kind in ("lower triangular", "upper triangular"):
         a = np.tril(a) if kind.startswith("lower") else np.triu(a)
     elif kind == "diagonal":
@@ -401,4 +403,5 @@ def solveh_banded(
     width = ab.shape[0] - 1
     half = banded(ab, width, 0) if lower else banded(ab, 0, width)
     matrix = _symmetric(half, lower, hermitian=True)
+    np.linalg.cholesky(matrix)  # which raises where it is not positive definite
     return _columns(lambda right: np.linalg.solve(matrix, right), b)

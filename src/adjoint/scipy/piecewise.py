@@ -9,6 +9,7 @@ import numpy as np
 from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.numpy.table import as_array
 from adjoint.capture.recording.traced import Traced, from_array
+from adjoint.capture.recording.views import cell_of
 
 # --- evaluation -----------------------------------------------------------------------------------
 
@@ -99,7 +100,12 @@ def _differentiated(c: Any, nu: int) -> Any:
 
 
 def placed(values: Any, count: int, axis: int) -> Any:
-    """Values with the axes of the points first: those axes moved to where the axis was."""
+    """Values with the axes of the points first: those axes moved to where the axis was.
+
+    What has no axes is an array all the same, as SciPy has it.
+    """
+    if not np.ndim(values):
+        return cell_of(values)
     if not axis:
         return values
     return np.moveaxis(values, tuple(range(count)), tuple(range(axis, axis + count)))

@@ -8,6 +8,7 @@ import numpy as np
 
 from adjoint.base.errors import ShapeError
 from adjoint.capture.numpy.table import as_array
+from adjoint.capture.recording.supposing import suppose
 from adjoint.capture.scipy.table import implements_scipy
 from adjoint.scipy.piecewise import PiecewisePolynomial, column
 
@@ -23,6 +24,7 @@ def _data(x: Any, y: Any, axis: int) -> tuple[Any, Any, int]:
             f"Interpolation takes points along one axis, two at least, and as many values; got "
             f"{x.shape} and {y.shape}."
         )
+    suppose(x[1:] > x[:-1])
     return x, y, axis
 
 

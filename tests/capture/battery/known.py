@@ -62,12 +62,11 @@ REFUSED = _by_way(
         (
             "grad jvp jit_grad",
             """
-            hashing.a_set_made_outside_keeps_numbers memoisation.decorator_that_memoises
-            memoisation.dictionary_of_bytes memoisation.dictionary_of_floats
-            memoisation.dictionary_of_tuples memoisation.last_key_and_value
-            memoisation.last_key_and_value_left_behind memoisation.the_largest_value_so_far
-            memoisation.warm_start_of_an_iteration outliving.a_list_of_an_outer_object_sorted
-            outliving.the_best_point_so_far
+            memoisation.decorator_that_memoises memoisation.dictionary_of_bytes
+            memoisation.dictionary_of_floats memoisation.dictionary_of_tuples
+            memoisation.last_key_and_value memoisation.last_key_and_value_in_buffers
+            memoisation.last_key_and_value_left_behind
+            memoisation.rows_of_a_table_found_by_the_point
             """,
         ),
         (
@@ -93,6 +92,7 @@ REFUSED = _by_way(
             "jitted",
             """
             arguments.in_place_on_read_only_arguments arrays.memory_shared_or_not
+            checks.integers_beyond_a_program checks.powers_and_shifts_of_integers
             classes.isinstance_and_a_registered_class kinds.an_object_of_a_class
             kinds.an_object_that_changes kinds.an_object_that_equals_another
             """,
@@ -100,7 +100,9 @@ REFUSED = _by_way(
         (
             "kept anew forward jitted",
             """
-            arguments.layouts arrays.writeable_or_not hidden.an_index
+            arguments.layouts arrays.writeable_or_not
+            caches.a_cached_helper_of_traced_numbers_whose_object_changes
+            caches.a_cached_method_of_what_is_differentiated hidden.an_index
             settings.errstate_that_is_caught surroundings.print_options
             """,
         ),

@@ -427,3 +427,96 @@ def scaling_of_the_first_call():
 
     scaled = Scaled()
     return scaled.loss, lambda: scaled.scale
+
+
+@fresh(POINT)
+def last_key_and_value_in_buffers():
+    class Model:
+        def __init__(self):
+            self.key, self.value = np.zeros(2), np.zeros(2)
+
+        def features(self, x):
+            if not np.array_equal(self.key, x):
+                self.key[:] = x
+                self.value[:] = np.sin(x)
+            return self.value
+
+        def loss(self, x):
+            return np.sum(self.features(x) * 2.0 * x)
+
+    model = Model()
+    return model.loss, lambda: [model.key, model.value]
+
+
+KEPT_KEYS, KEPT_VALUES = np.zeros((3, 2)), np.zeros((3, 2))
+
+
+@fresh(POINT)
+def rows_of_a_table_found_by_the_point():
+    KEPT_KEYS[:], KEPT_VALUES[:] = 0.0, 0.0
+    count = [0]
+
+    def features(x):
+        for row in range(count[0]):
+            if np.all(KEPT_KEYS[row] == x):
+                return KEPT_VALUES[row]
+        row = count[0] % 3
+        KEPT_KEYS[row] = x
+        KEPT_VALUES[row] = np.exp(x)
+        count[0] += 1
+        return KEPT_VALUES[row]
+
+    return (lambda x: np.sum(features(x) * 0.5) + np.sum(features(2 * x))), lambda: count
+
+
+@fresh(POINT)
+def a_workspace_filled_entry_by_entry():
+    class Model:
+        def __init__(self):
+            self.work, self.rows = np.zeros(3), np.ones((2, 2))
+
+        def loss(self, x):
+            for place in range(2):
+                if x[place] > 0:
+                    self.work[place] = x[place] ** 2
+            self.work[2] = 1.5
+            self.rows[[1, 0]] = np.outer(x, x)
+            self.rows[self.rows < 100] *= 2.0
+            return np.sum(np.sin(self.work)) + np.sum(self.rows)
+
+    model = Model()
+    return model.loss, lambda: [model.work, model.rows]
+
+
+@fresh(POINT)
+def a_workspace_zeroed_and_summed_into():
+    class Model:
+        def __init__(self):
+            self.total = np.zeros(2)
+
+        def loss(self, x):
+            self.total.fill(0.0)
+            for k in range(3):
+                self.total += x**k if x[0] > 0 else x
+            return np.sum(self.total**2)
+
+    model = Model()
+    return model.loss, lambda: model.total
+
+
+@fresh(POINT)
+def a_least_loss_kept_in_an_array():
+    best = np.full(1, np.inf)
+
+    class Fit:
+        best = np.full(1, np.inf)
+
+        def loss(self, x):
+            loss = np.sum(x**2)
+            if loss < self.best[0]:
+                self.best[0] = loss
+            return loss
+
+    fit = Fit()
+    fit.best = best.copy()
+    return fit.loss, lambda: fit.best

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numbers
 
 import numpy as np
+import scipy.interpolate
+import scipy.optimize
 
 from tests.capture.battery.registry import fresh, program
 
@@ -385,3 +387,21 @@ def tolist_of_a_matrix(x):
 @program(NUMBER)
 def identity_of_a_float(x):
     return x * 2 if float(x) == x and x is not None else x * 5
+
+
+@program(ROW)
+def operators_of_the_class_of_arrays(x):
+    return np.ndarray.__mul__(x, 2.0) + np.ndarray.__radd__(x, 1.0) - np.ndarray.__pow__(x, 2)
+
+
+@program(ROW)
+def interpolants_at_a_number(x):
+    values = np.append(x, 4.0)
+    cubic = scipy.interpolate.CubicSpline(np.arange(3.0), values)
+    linear = scipy.interpolate.interp1d(np.arange(3.0), values)
+    return [cubic(0.3), linear(x[0]), cubic.derivative()(x[1]), cubic(0.3) * 2.0]
+
+
+@program(ROW)
+def a_root_from_a_number(x):
+    return scipy.optimize.root(lambda y: y**2 - x[0], 1.0).x

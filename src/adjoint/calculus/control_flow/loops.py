@@ -24,8 +24,9 @@ from adjoint.calculus.control_flow.bodies import (
     take_apart,
     with_types,
 )
-from adjoint.capture import Traced, is_known, traced_type, unwrap
+from adjoint.capture import Traced, apply, is_known, traced_type, unwrap
 from adjoint.primitives.control_flow import CHECKPOINT, SCAN, WHILE
+from adjoint.primitives.conversion import PYTHON_NUMBER
 from adjoint.primitives.loops import row_type
 from adjoint.primitives.tapes import bound
 from adjoint.program import Builder, Operation, operation
@@ -202,7 +203,8 @@ def fori_loop(
     Args:
         lower: an integer, which may be known only when the program runs.
         upper: another; the first index beyond the loop.
-        body: `(i, x)` -> x, with the same structure and shapes.
+        body: `(i, x)` -> x, with the same structure and shapes; `i` is one of Python's integers, as
+            in a `for` loop.
         initial: a pytree of arrays and numbers.
         checkpoint: as in `while_loop`.
 
@@ -222,13 +224,15 @@ def fori_loop(
     _check_schedule(checkpoint)
     begun = take_apart(initial, "initial")
     first, count, length = _range(lower, upper)
+    if type(count) is not Traced and not count:  # nothing of a round that never runs is to be seen
+        return pytrees.unflatten(begun.treedef, list(map(_copied, begun.leaves)))
     # The index is carried, and comes first.
     structure = pytrees.flatten((0, [0.0] * len(begun.leaves)))[1]
     whole = Tree([first, *begun.leaves], structure, ["", *begun.paths])
 
     def step(target: Any, carried: list[Any], _: list[Any]) -> tuple[Any, Any]:
         index, *leaves = carried
-        after = target(index, pytrees.unflatten(begun.treedef, leaves))
+        after = target(_as_python(index), pytrees.unflatten(begun.treedef, leaves))
         found, treedef = pytrees.flatten(after)
         check_same_structure(treedef, begun.treedef, "what the body returns", "initial has")
         return (index + 1, found), ()
@@ -245,6 +249,16 @@ def fori_loop(
     operands = [count, *rounds.body.constants, *_as_types(whole.leaves, rounds.carried)]
     results = _perform(op, operands, checkpoint)
     return pytrees.unflatten(begun.treedef, results[1:])
+
+
+def _copied(leaf: Any) -> Any:
+    """A value that shares no memory with the one at the beginning, as that after a round."""
+    return leaf.copy() if isinstance(leaf, (np.ndarray, Traced)) else leaf
+
+
+def _as_python(index: Traced) -> Any:
+    """An index as `range` gives it: one of Python's integers."""
+    return index if index.type.weak else apply(PYTHON_NUMBER.bare, (index,))
 
 
 def _range(lower: Any, upper: Any) -> tuple[Any, Any, int | None]:

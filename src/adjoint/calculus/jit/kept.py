@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from adjoint.base import pytrees
-from adjoint.base.errors import ManyPathsWarning
+from adjoint.base.errors import ManyPathsWarning, ProgramError
 from adjoint.base.settings import Settings, settings
 from adjoint.calculus.jit.calls import Call
 from adjoint.calculus.jit.capturing import capture_call, names_of
@@ -183,27 +183,34 @@ class Entry:
         self._lock = threading.Lock()
 
     def call(self, target: Any, call: Call, missed: Quick | None, held: int | None) -> Any:
-        """The results, along the path that is right for the arguments; or `STRAYED`."""
+        """The results, along the path that is right for the arguments; or `STRAYED`.
+
+        What fails is captured, as the user's code may handle the error, and NumPy may put it in
+        other words.
+        """
         mine = missed is not None and missed.entry is self and missed.chosen is settings()
         if mine and missed is not None:
             self.path = missed.path
         if self.tree is not None:
             if self.exploded:
-                return capture_call(target, call, keep=False, at_once=False).results
+                return _anew(target, call)
             return self._guarded(target, self.tree, call, held if mine else None, mine)
         if self.path.script is not None:
             return self._played(target, call)
-        if settings().debug:
-            check_replay(self.path, target, call, self.wide)
         values = [*self._arrays(call), *self.path.constants]
-        results = run(self.path.first, values, tried=mine)
+        try:
+            results = run(self.path.first, values, tried=mine)
+        except Exception:
+            return _anew(target, call)
+        if settings().debug:  # of what does not fail
+            check_replay(self.path, target, call, self.wide)
         return pytrees.unflatten(self.path.treedef, results)
 
     def _played(self, target: Any, call: Call) -> Any:
         try:
             results = self._play(self.path, target, call, self._arrays(call))
         except Unplayable:
-            return capture_call(target, call, keep=False, at_once=False).results
+            return _anew(target, call)
         return pytrees.unflatten(self.path.treedef, results)
 
     def _arrays(self, call: Call) -> list[Any]:
@@ -224,13 +231,15 @@ class Entry:
         arrays = self._arrays(call)
         path, reached = self.path, -1
         while True:
-            if path.script is None:
-                found = path.run(arrays, held, tried)
-            else:
-                try:
+            try:
+                if path.script is None:
+                    found = path.run(arrays, held, tried)
+                else:
                     found = self._play(path, target, call, arrays)
-                except Unplayable:
-                    return capture_call(target, call, keep=False, at_once=False).results
+            except ProgramError:  # of the check of a replay
+                raise
+            except Exception:
+                return _anew(target, call)
             if not isinstance(found, Difference):
                 break
             other = following(path, found)
@@ -311,6 +320,11 @@ class Entry:
                 *(len(path.guards), count, path, self),
             )
         return quick
+
+
+def _anew(target: Any, call: Call) -> Any:
+    """The results of a call that is captured for itself."""
+    return capture_call(target, call, keep=False, at_once=False).results
 
 
 def mode() -> tuple[float, bool]:

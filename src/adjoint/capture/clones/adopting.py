@@ -21,6 +21,7 @@ import numpy as np
 from adjoint.capture.clones.standing import Stand
 from adjoint.capture.recording.applying import apply
 from adjoint.capture.recording.constants import same_memory
+from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.places import user_line
 from adjoint.capture.recording.trace import Trace, current, is_guarded, outermost
 from adjoint.capture.recording.traced import Traced, from_array, from_slot, is_known, unwrap
@@ -172,6 +173,7 @@ def _restore(adopted: Adopted) -> None:
         return
     if value is not array:
         np.copyto(array, value)
+    hooks.left_in(array, traced)
     put(array)
 
 

@@ -16,6 +16,7 @@ from adjoint.capture.numpy.making import values as numpy_values
 from adjoint.capture.numpy.operators import python_number
 from adjoint.capture.numpy.table import any_traced, refused, unwrap_all
 from adjoint.capture.recording.texts import Text
+from adjoint.capture.recording.trace import note_effect
 from adjoint.capture.recording.traced import Traced, is_cell
 from adjoint.capture.recording.valued import beside, value_of
 
@@ -165,7 +166,29 @@ class Same:
         one, other = pair
         if one is not other and isinstance(one, type) and isinstance(other, type):
             one, other = original_type(one), original_type(other)
+        if one is not other and (type(one) is Traced or type(other) is Traced):
+            first, second = _given(one), _given(other)
+            if type(first) is type(second) is np.ndarray and _differ(one, other):
+                note_effect("it asks whether two arguments are the same array")
+                one, other = first, second
         return (one is other) is not self.inverted
+
+
+def _given(value: Any) -> Any:
+    """What the caller has passed for a traced argument, which may be passed twice."""
+    given = value
+    while type(given) is Traced and given._trace is not None:
+        if given._slot >= given._trace.input_count:
+            return value
+        given = given._trace.values.get(given._slot)
+    return given
+
+
+def _differ(one: Any, other: Any) -> bool:
+    """Whether two are not views, or other names, of one argument."""
+    if type(one) is not Traced or type(other) is not Traced:
+        return True
+    return (one._trace, one._slot) != (other._trace, other._slot)
 
 
 class _Pattern:

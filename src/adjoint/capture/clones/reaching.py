@@ -58,6 +58,7 @@ _INERT: Final = frozenset(
         *(bool, np.float32, np.int64, np.bool_, np.complex128, range, bytes),
     }
 )
+_UNBOUND: Final = frozenset({types.MethodDescriptorType, types.WrapperDescriptorType})
 _ABSENT: Final = object()
 _WRITES_FILES: Final = frozenset({"tofile", "dump"})
 _foreign: set[type] = {*_INERT}
@@ -127,7 +128,7 @@ def reached(value: Any) -> Any:
     kind = type(value)
     if kind in _INERT:
         return value
-    if kind is types.MethodDescriptorType and value.__objclass__ is np.ndarray:
+    if kind in _UNBOUND and value.__objclass__ is np.ndarray:
         return of_any_array(value)
     if kind is types.FunctionType:
         return entered(clone(value)) if is_reached(value) else rebind(value)

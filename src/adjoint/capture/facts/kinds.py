@@ -319,8 +319,11 @@ def _inside(
     if not (ours and kept):
         keys = writer.constant(frozenset(inside))
         writer.demand(f"{name}.keys() != {keys}", where, "which attributes there are")
-    named = is_users_kind(kind) or kind is types.SimpleNamespace
-    if named and not traced and not _inherits_code(kind):
+    if kind is types.SimpleNamespace and not traced:  # which shows and compares all that it has
+        for each in inside:
+            survey.place(inside[each], f"{name}[{each!r}]", f"{where}.{each}", inside, each)
+        return
+    if is_users_kind(kind) and not traced and not _inherits_code(kind):
         survey.hold(value, inside, name, where)
         return
     for each in inside:
@@ -355,7 +358,7 @@ def _slots(kind: type) -> list[str]:
         name
         for each in kind.__mro__
         for name, member in each.__dict__.items()
-        if type(member) is types.MemberDescriptorType
+        if type(member) is types.MemberDescriptorType and name != "__dict__"  # looked at by itself
     ]
 
 

@@ -18,11 +18,22 @@ import numpy as np
 
 from adjoint.base.arrays import type_of
 from adjoint.base.errors import DroppedDerivativeError, StaleValueWarning
-from adjoint.capture.facts.remains import Search, is_left_at, left_at, point_of
+from adjoint.capture.facts.remains import (
+    Search,
+    is_anything_left,
+    is_left_at,
+    left_at,
+    left_in,
+    point_of,
+)
+from adjoint.capture.facts.written import written_at
 from adjoint.capture.recording.applying import frozen, peek
+from adjoint.capture.recording.entries import entries
 from adjoint.capture.recording.escape import origins
+from adjoint.capture.recording.guards import DONE
 from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.trace import Trace, captures, note_effect
+from adjoint.capture.recording.stale import Stale
+from adjoint.capture.recording.trace import Trace, captures, note_effect, outermost
 from adjoint.capture.recording.traced import from_slot
 
 
@@ -45,7 +56,7 @@ class Past:
     @classmethod
     def of(cls, roots: Iterable[Any], trace: Trace) -> Past | None:
         """The values that were left at the point of a capture that begins; None without any."""
-        if not hooks.stale or not any(trace.active) or not is_left_at(point_of(trace)):
+        if not (is_anything_left() and any(trace.active) and is_left_at(point_of(trace))):
             return None
         past = cls(roots, trace)
         return past if past.pairs else None
@@ -56,14 +67,20 @@ class Past:
         for number, (value, traced) in enumerate(self.pairs):
             if traced._trace is self.trace and traced._slot == number:
                 continue
-            capture.effects.append(("it writes into an array that was made outside", ""))
+            whole = outermost() or capture
+            whole.effects.append(("it writes into an array that was made outside", ""))
             if traced._value is not value:
                 np.copyto(value, peek(traced))
+            if isinstance(value, np.ndarray):
+                left_in(value, traced)
         capture.survivors |= len(self.trace.records) > len(self.pairs)
         going = _Swap(self.trace)
         going.pairs = {id(traced): (traced, value) for value, traced in self.pairs}
         going.waiting.extend([*self.roots, *self.changed])
         going.run()
+        for _, traced in self.pairs:  # which may live on, and would refer to the array
+            traced._value = frozen(traced._value)
+        capture.arrays.clear()
 
 
 class _Swap(Search):
@@ -106,24 +123,33 @@ class _Swap(Search):
 class _Coming(_Swap):
     """Values that were left at the point, which become inputs of a trace.
 
-    active: the trace's.
+    active: the trace's. in_place: whether those in arrays that were there before are looked for.
     """
 
     def __init__(self, trace: Trace, active: list[bool]) -> None:
         super().__init__(trace)
         self.active = active
+        # What is written in place would be an outer capture's to follow, which looks for itself.
+        self.in_place = not any(any(each.active) for each in captures())
 
     def _new(self, value: Any) -> Any:
-        if id(value) not in hooks.stale:
-            return super()._new(value)
-        if id(value) not in self.pairs and left_at(value) == self.trace.past:
-            trace, slot = self.trace, len(self.trace.types)
-            trace.types.append(type_of(value))
-            self.active.append(True)
-            trace.owners.append(-1)
-            trace.values[slot] = frozen(value)
-            self.pairs[id(value)] = (value, from_slot(trace, slot, value))
+        if id(value) not in self.pairs:
+            point = self.trace.past
+            if id(value) in hooks.stale and left_at(value) == point:
+                self._add(value, Stale(point, ""))
+            elif type(value) is np.ndarray and self.in_place:
+                places = written_at(value, point)
+                if places is not None:
+                    self._add(value, Stale(point, "", True, places))
         return super()._new(value)
+
+    def _add(self, value: Any, stale: Stale) -> None:
+        trace, slot = self.trace, len(self.trace.types)
+        trace.types.append(type_of(value))
+        self.active.append(True)
+        trace.owners.append(-1)
+        trace.values[slot], trace.stale[slot] = frozen(value), stale
+        self.pairs[id(value)] = (value, from_slot(trace, slot, value))
 
 
 def check_stale(trace: Trace, outputs: Sequence[int]) -> None:
@@ -134,18 +160,20 @@ def check_stale(trace: Trace, outputs: Sequence[int]) -> None:
     """
     if not trace.stale or not any(trace.active):
         return
-    found: dict[tuple[Any, str], None] = {}
-    for output in outputs:
-        if trace.types[output].inexact:
-            found |= {
-                trace.stale[slot]: None for slot in origins(trace, output) if slot in trace.stale
-            }
+    found = [
+        (output, slot)
+        for output in outputs
+        if trace.types[output].inexact
+        for slot in origins(trace, output)
+        if slot in trace.stale
+    ]
     under_way = captures() if found else []
     here = []
     if any(_has_asked(each) for each in under_way):
         here = [point_of(each) for each in under_way if any(each.active)]
-    for point, line in found:
-        if point in here:
+    for output, slot in found:
+        point, line, *_ = trace.stale[slot]
+        if point in here and _reaches(trace, slot, output):
             error = DroppedDerivativeError(
                 f"{_WHAT}, at the same point, so that its derivative would be lost. If it is kept "
                 "to save work, keep it within one call (functools.cache does, under capture), or "
@@ -153,7 +181,8 @@ def check_stale(trace: Trace, outputs: Sequence[int]) -> None:
             )
             error.add_note(f"At {line}: {_text(line)}")
             raise error
-    for _, line in found:
+    left = [trace.stale[slot] for _, slot in found]
+    for line in dict.fromkeys(each.line for each in left if not each.in_place):
         note_effect("it uses a value of an earlier call as a constant, which is said each time")
         warnings.warn(
             f"{_WHAT}, and has no derivative ({line}). That is right for a first guess; for the "
@@ -163,13 +192,23 @@ def check_stale(trace: Trace, outputs: Sequence[int]) -> None:
         )
 
 
+def _reaches(trace: Trace, slot: int, output: int) -> bool:
+    """Whether entries that an earlier call has left are in a result, and not overwritten before."""
+
+    def given(each: int) -> Any:
+        return trace.places_of_stale(slot) if each == slot else None
+
+    return entries(trace, output, given) is not None
+
+
 _WHAT: Final = "A value that an earlier call derived from its arguments is used as a constant"
 
 
 def _has_asked(trace: Trace) -> bool:
     """Whether what a function does may depend on values, and not on types alone."""
     prints = trace.script is not None and trace.script.prints
-    return bool(trace.asked or trace.guards or trace.questions or prints)
+    guards = [key for key in trace.guards or () if key not in trace.supposed and key[1] != DONE]
+    return bool(trace.asked or guards or trace.questions or prints)
 
 
 def _text(line: str) -> str:

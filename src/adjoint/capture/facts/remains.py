@@ -20,6 +20,7 @@ import numpy as np
 from adjoint.capture.bytecode.code import reads_of
 from adjoint.capture.clones.reaching import is_users_kind
 from adjoint.capture.clones.rebinding import Rebound, is_users, is_users_module
+from adjoint.capture.facts.written import points_of_arrays, write_down
 from adjoint.capture.recording.applying import peek
 from adjoint.capture.recording.escape import carries_derivative
 from adjoint.capture.recording.hooks import hooks
@@ -213,6 +214,22 @@ class Search:
         return known[1]
 
 
+class _Finding(Search):
+    """Finds out whether there are traced values."""
+
+    def _value(self, traced: Traced) -> Any:
+        self.count += 1
+        return traced
+
+
+def reaches_traced(root: Any) -> bool:
+    """Whether traced values can be reached from something."""
+    search = _Finding(Trace((), {}, ()))
+    search.waiting.append(root)
+    search.run()
+    return search.count > 0
+
+
 def _is_of_the_library(kind: type) -> bool:
     """Whether a class is one of Python's library, as a queue's or a weak dictionary's."""
     if kind is types.SimpleNamespace:
@@ -253,7 +270,8 @@ def remember(value: Any, point: Point) -> None:
         for key in list(stale)[: _REMEMBERED // 8]:  # the oldest
             stale.pop(key, None)
     if len(_points) > 2 * len(stale) + _FEW:
-        _points.intersection_update([where for _, where in list(stale.values())])
+        left = [where for _, where in list(stale.values())]
+        _points.intersection_update([*left, *points_of_arrays()])
     _points.add(point)
     key = id(value)
     if isinstance(value, np.ndarray):  # which is not kept alive
@@ -264,6 +282,11 @@ def remember(value: Any, point: Point) -> None:
 
 _points: set[Point] = set()  # of the values that are remembered, and of some that are gone
 _FEW: Final = 64
+
+
+def is_anything_left() -> bool:
+    """Whether there are points at which a call may have left values behind."""
+    return bool(_points)
 
 
 def is_left_at(point: Point) -> bool:
@@ -285,6 +308,15 @@ def point_of(trace: Trace) -> Point:
 def _told(value: Any) -> Any:
     """What tells a value from others; no two are the same that stand for many."""
     return object() if value is None else hash(np.asarray(value).tobytes())
+
+
+def left_in(array: Any, traced: Traced) -> None:
+    """Keep in mind that an array holds what was derived from the arguments of a call."""
+    if carries_derivative(traced):
+        assert traced._trace is not None
+        point = point_of(traced._trace)
+        _points.add(point)
+        write_down(array, point)
 
 
 def left_at(value: Any) -> Point | None:

@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from adjoint.base.errors import ArgumentTypeError
 from adjoint.capture.numpy.polynomials.series import Series, lifted
 from adjoint.capture.recording.applying import apply, apply_one
 from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.quick import into, one, two
 from adjoint.capture.recording.recipes import has_recipes
+from adjoint.capture.recording.supposing import suppose
 from adjoint.capture.recording.trace import is_guarded
 from adjoint.capture.recording.traced import Traced, is_cell
-from adjoint.capture.recording.valued import beside, writing
+from adjoint.capture.recording.valued import beside, refuse, writing
 from adjoint.capture.recording.views import copy_of
 from adjoint.primitives import UFUNCS
 from adjoint.primitives.arithmetic import INTEGER_POWER
@@ -37,6 +40,8 @@ def _binary(
     def ours(self: Any, other: Any) -> Any:
         return as_python(apply(op, (self, other)), self, other)
 
+    whole = partial(_asked_in_range, _GROWING[ufunc]) if ufunc in _GROWING else None
+
     def slowly(self: Traced, other: Any) -> Any:
         if other is None or isinstance(other, (str, bytes)):
             return python(self._value, other)  # which no number equals
@@ -44,7 +49,10 @@ def _binary(
             return python(self, lifted(other)) if _is_numpys(other) else NotImplemented
         if ufunc is np.multiply and hooks.is_sparse(other):
             return hooks.star(self, other)
-        return beside(python, ours, (self, other), {})
+        result = beside(python, ours, (self, other), {})
+        if whole is not None and type(result) is Traced and type(result._value) is int:
+            whole(result, self, other)
+        return result
 
     def reflected(self: Traced, other: Any) -> Any:
         if _refuses(other):
@@ -53,7 +61,9 @@ def _binary(
             return hooks.star(other, self)
         return beside(python, ours, (other, self), {})
 
-    forward, swapped = two(op, python, slowly, reflected, pythonic=True, divisor=divisor)
+    forward, swapped = two(
+        op, python, slowly, reflected, pythonic=True, divisor=divisor, whole=whole
+    )
 
     def dividing(self: Traced, other: Any) -> Any:
         if self.type.weak and type(other) in (int, float):
@@ -66,9 +76,37 @@ def _binary(
 def asked_not_zero(divisor: Traced) -> None:
     """Python's own numbers refuse to be divided by zero: a question, for a program that is kept."""
     if divisor._value is not None and is_guarded():
-        bool(np.not_equal(divisor, 0))
+        suppose(np.not_equal(divisor, 0))
 
 
+def _asked_in_range(ufunc: Any, result: Traced, one: Any, other: Any) -> None:
+    """Python's integers have no end, and those of a program have 64 bits: a question, if kept."""
+    if result._value.bit_length() > _BITS:
+        refusal = ArgumentTypeError(
+            "An integer of Python's became larger than an int64, which is what programs compute "
+            "with. Pass floating-point numbers, as in 2.0**n."
+        )
+        refuse(refusal)
+        raise refusal
+    if is_guarded():
+        one, other = one * 1.0, other * 1.0
+        suppose(np.abs(ufunc(one, other)) < 2.0**_BITS)
+
+
+def _shifted(one: Any, other: Any) -> Any:
+    """How a number is shifted, in floating point; infinite where it cannot be."""
+    return np.where(other < 0, np.inf, np.abs(one) * np.exp2(np.abs(other)))
+
+
+def _raised(one: Any, other: Any) -> Any:
+    return np.where(other < 0, np.inf, np.power(np.abs(one), np.abs(other)))
+
+
+_BITS = 62
+_GROWING: dict[Any, Callable[[Any, Any], Any]] = {
+    **{np.add: np.add, np.subtract: np.subtract, np.multiply: np.multiply},
+    np.left_shift: _shifted,
+}
 _DIVISIONS = frozenset({np.true_divide, np.floor_divide, np.remainder})
 
 
@@ -198,8 +236,12 @@ def _our_power(base: Any, exponent: Any) -> Any:
 
 def _power_of(base: Any, exponent: Any) -> Any:
     result = beside(pow, _our_power, (base, exponent), {})
-    if type(result) is Traced and type(result._value) is float and is_guarded():
-        bool(np.isfinite(result))  # where it is not, Python raises an error, or goes on in complex
+    if type(result) is Traced and type(result._value) is int:
+        _asked_in_range(_raised, result, base, exponent)
+    elif type(result) is Traced and type(result._value) is float and is_guarded():
+        suppose(
+            np.isfinite(result)
+        )  # where it is not, Python raises an error, or goes on in complex
     return result
 
 
@@ -225,7 +267,11 @@ def _whole_power(exponent: int) -> Callable[[Any], Any]:
 
     def power(base: Traced) -> Any:
         value = base._value
-        kept = is_guarded() if type(value) is float else getattr(value, "dtype", None) != _DOUBLE
+        kept = (
+            is_guarded()
+            if type(value) in (float, int)
+            else getattr(value, "dtype", None) != _DOUBLE
+        )
         return slowly(base) if kept else quick(base)
 
     if len(_POWERS) >= _POWERS_LIMIT:

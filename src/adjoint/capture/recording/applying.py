@@ -14,6 +14,7 @@ import numpy as np
 from adjoint.capture.recording.guards import WHOLE
 from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.places import PACKAGE, user_line
+from adjoint.capture.recording.stale import Stale
 from adjoint.capture.recording.trace import Trace, captures
 from adjoint.capture.recording.traced import (
     Traced,
@@ -152,8 +153,14 @@ def slot_in(trace: Trace, operand: Any) -> int:
 def _slot_of_past(trace: Trace, operand: Traced) -> int:
     """The slot of what follows from a value of an earlier call: a constant, which is remembered."""
     slot = trace.constant(frozen(peek(operand)), operand.type)
-    if hooks.carries_derivative(operand):
-        trace.stale[slot] = (operand._trace.past, user_line())  # type: ignore[union-attr]
+    past: Any = operand._trace
+    stale = past.stale
+    left = [stale[each] for each in hooks.origins(past, operand._slot) if each in stale]
+    if left:
+        places = hooks.entries(past, operand._slot, past.places_of_stale)
+        if places is not None:
+            in_place = all(each.in_place for each in left)
+            trace.stale[slot] = Stale(past.past, user_line(), in_place, places)
     if operand._state is None:
         trace.arrays[id(operand)] = (operand, slot)
     return slot

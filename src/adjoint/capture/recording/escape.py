@@ -143,8 +143,13 @@ def origins(trace: Trace, slot: int) -> Iterator[int]:
         head, *operands = trace.records[owner] if owner >= 0 else (None,)
         if not isinstance(head, Operation):
             yield place
-        elif head.primitive.derivative is not NO_DERIVATIVE and head.primitive.name not in _STEPS:
+        elif passes_on(head):
             stack.extend(operands)
+
+
+def passes_on(op: Operation) -> bool:
+    """Whether results of an operation depend differentiably on its operands."""
+    return op.primitive.derivative is not NO_DERIVATIVE and op.primitive.name not in _STEPS
 
 
 def show(value: Traced, form: Callable[[Any], str]) -> str:

@@ -33,15 +33,17 @@ def two(
     *,
     pythonic: bool = False,
     divisor: Callable[[Any], None] | None = None,
+    whole: Callable[[Any, Any, Any], None] | None = None,
 ) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
     """An operation of a traced array and another operand, and the same with them swapped.
 
     slowly, reflected: the general ways, which take the traced array first. pythonic: whether
     Python's own numbers give one, as they do under operators; else the result's type is checked to
-    be NumPy's. divisor: what is asked of a divisor that is a number of Python's.
+    be NumPy's. divisor: what is asked of a divisor that is a number of Python's. whole: what is
+    asked of a result that is one of Python's integers, and its operands.
     """
-    swapped = _ordered(op, theirs, reflected, pythonic, None, None)
-    return _ordered(op, theirs, slowly, pythonic, divisor, swapped), swapped
+    swapped = _ordered(op, theirs, reflected, pythonic, None, whole, None)
+    return _ordered(op, theirs, slowly, pythonic, divisor, whole, swapped), swapped
 
 
 def _ordered(
@@ -50,11 +52,11 @@ def _ordered(
     slowly: Callable[[Any, Any], Any],
     pythonic: bool,
     divisor: Callable[[Any], None] | None,
+    whole: Callable[[Any, Any, Any], None] | None,
     mirror: Callable[[Any, Any], Any] | None,
 ) -> Callable[[Any, Any], Any]:
     """One of both. mirror: the other, of the one whose traced array stands on the left."""
-    swapped = mirror is None
-    inferred = op._inferred
+    swapped, inferred = mirror is None, op._inferred
 
     def quick(x: Traced, other: Any) -> Any:
         state = x._state
@@ -84,10 +86,8 @@ def _ordered(
             except Exception:  # NumPy's, which goes on
                 note_effect(AFTER_ERROR)
                 raise
-        if place < 0:
-            place = _lifted(trace, known, kind)
-        if swapped:
-            slot, place = place, slot
+        place = _lifted(trace, known, kind) if place < 0 else place
+        slot, place = (place, slot) if swapped else (slot, place)
         pair = (types[slot], types[place])
         found = inferred.get(pair) or _inferred(op, pair, value)
         made = len(types)
@@ -99,6 +99,8 @@ def _ordered(
             made = _number(trace, made)
         traced = new_traced(Traced)
         traced._trace, traced._slot, traced._state, traced._value = trace, made, None, value
+        if whole is not None and type(value) is int:
+            whole(traced, other if swapped else x, x if swapped else other)
         if pythonic or value is None or is_of(value, found[0]):
             return traced
         traced._value = None

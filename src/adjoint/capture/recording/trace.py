@@ -28,6 +28,7 @@ from adjoint.capture.recording.constants import (
 from adjoint.capture.recording.guards import TEXT, WHOLE, Guard, guard_of
 from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.places import literal_places, user_frame, user_line
+from adjoint.capture.recording.stale import Stale
 from adjoint.program import Literal, Operation
 
 _EFFECTS: Final = 16  # as many are kept of a capture
@@ -80,14 +81,14 @@ class Trace:
     some of these are examples of many, which answer no questions. nested: whether
     it depends on values that an outer capture traces. inside: whether a function of NumPy's is
     being recorded, and it is this package that computes. calls: the arguments of such functions.
+    supposed: the guards that no user asked for.
     refusal: the first error of ours that the user's code met. said: what NumPy has warned of.
     questions: the slots whose values were asked for, with the code that asked, and where in it.
     effects: why the capture cannot stand for a later call, each with the user's line. entered: the
     code that was entered through objects. script: what is drawn and printed, where that is written
     down (`script.py`). survivors: whether traced values outlived a capture
     within this one. past: of values that an earlier call has left, the point of that call (see
-    `facts/past.py`). stale: the slots of such values that have come into this capture, each with
-    its point and the user's line.
+    `facts/past.py`). stale: the slots of such values that have come into this capture.
     """
 
     __slots__ = (
@@ -121,6 +122,7 @@ class Trace:
         "script",
         "stale",
         "starts",
+        "supposed",
         "survivors",
         "types",
         "valued",
@@ -160,9 +162,10 @@ class Trace:
         ] = {}  # integers in the code itself, likewise
         self.effects: list[tuple[str, str]] = []
         self.entered: dict[int, Any] = {}
+        self.supposed: set[tuple[int, str]] = set()
         self.survivors = False
         self.past: Any = None
-        self.stale: dict[int, tuple[Any, str]] = {}
+        self.stale: dict[int, Stale] = {}
         self.script: Any = None
         self.owners: list[int] = [-1] * self.input_count
         self.starts: list[int] = []
@@ -192,8 +195,15 @@ class Trace:
         if hooks.stale and id(value) in hooks.stale:
             point = hooks.left_at(value)
             if point is not None:
-                self.stale[slot] = (point, user_line())
+                self.stale[slot] = Stale(point, user_line())
         return slot
+
+    def places_of_stale(self, slot: int) -> Any:
+        """The entries of a slot that an earlier call has left; None for none."""
+        stale = self.stale.get(slot)
+        if stale is None or stale.places is not None:
+            return None if stale is None else stale.places
+        return np.ones(self.types[slot].shape, bool)
 
     def _lift(self, value: Any) -> int:
         kind = type(value)

@@ -32,7 +32,7 @@ from adjoint.capture.recording.traced import (
     wrap,
 )
 from adjoint.primitives.conversion import CAST, PYTHON_NUMBER
-from adjoint.program import operation
+from adjoint.program import Operation, operation
 
 _PLAIN: Final = frozenset({np.ndarray, np.memmap})
 _PYTHON: Final = frozenset({float, int, complex, bool})
@@ -193,19 +193,28 @@ def writing(
         for each in _chain(target)
     ]
 
+    starts = [(trace, len(trace.records)) for trace in captures()]
+
     def undo() -> None:
         for each, trace, slot, value in before:
             each._trace, each._slot, each._value = trace, slot, value
             state_of(each).version += 1
+        for capture, start in starts:
+            made = range(start, len(capture.records))
+            capture.failed.update(n for n in made if isinstance(capture.records[n][0], Operation))
 
     try:
         with recording_for(args, kwargs):
             result = ours(*args, **kwargs)
     except Exception as error:
         undo()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            theirs(*map(apart, values), **{name: apart(each) for name, each in named.items()})
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                theirs(*map(apart, values), **{name: apart(each) for name, each in named.items()})
+        except Exception:
+            note_effect(AFTER_ERROR)
+            raise
         refuse(error)  # for NumPy would have done it
         raise
     if all(map(is_known, targets)) and all(trace is None for _, trace, _, _ in before):
@@ -216,6 +225,7 @@ def writing(
         expected = theirs(*values, **named)
     except Exception:
         undo()
+        note_effect(AFTER_ERROR)
         raise
     return agreed(expected, result, args)
 

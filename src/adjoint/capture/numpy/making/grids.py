@@ -20,6 +20,7 @@ from adjoint.capture.numpy.shaping.shape import (
     spread,
 )
 from adjoint.capture.numpy.table import any_traced, as_array, as_operand, implements, perform
+from adjoint.capture.recording.supposing import suppose
 from adjoint.capture.recording.traced import is_known, unwrap
 from adjoint.primitives.conversion import STOP_GRADIENT
 
@@ -104,6 +105,8 @@ def geomspace(
     start, stop = as_array(start), as_array(stop)
     if any(is_known(each) and np.any(unwrap(each) == 0) for each in (start, stop)):
         raise ValueError("Geometric sequence cannot include zero")
+    for each in (start, stop):
+        suppose(each != 0)
     inner = np.result_type(start.dtype, stop.dtype, 1.0, np.zeros((), dtype))
     start, stop = astype(start, inner), astype(stop, inner)
     # The result is the same whatever the sign is; it only keeps clear of the cut of the logarithm.

@@ -21,8 +21,8 @@ from adjoint.capture.numpy.table import (
 )
 from adjoint.capture.recording.applying import asked, concrete
 from adjoint.capture.recording.trace import is_guarded, note_effect
-from adjoint.capture.recording.traced import Traced, from_array, is_known, unwrap
-from adjoint.capture.recording.views import as_cell, copy_of, maybe_alias, overwrite
+from adjoint.capture.recording.traced import Traced, from_array, is_cell, is_known, unwrap
+from adjoint.capture.recording.views import as_cell, cell_of, copy_of, maybe_alias, overwrite
 from adjoint.primitives.conversion import CAST
 from adjoint.primitives.selection import SELECT
 from adjoint.primitives.slicing import STACK
@@ -309,7 +309,10 @@ def asarray(
         return np.asarray(a, dtype)
     if dtype is not None and np.dtype(dtype) != a.dtype:
         return astype(a, dtype)
-    return copy_of(a) if copy else a
+    if copy:
+        return copy_of(a)
+    scalar = a._value is None and not a.ndim and not is_known(a) and not is_cell(a)
+    return cell_of(a) if scalar else a
 
 
 _ENTRIES = frozenset({Traced, float, int, complex, bool, np.float64})  # taken as they are

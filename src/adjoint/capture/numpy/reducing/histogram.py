@@ -20,6 +20,7 @@ from adjoint.capture.numpy.reducing.sorting import searchsorted
 from adjoint.capture.numpy.shaping.shape import ravelled, reshaped, stack
 from adjoint.capture.numpy.table import as_array, implements, perform, promoting
 from adjoint.capture.recording.applying import concrete
+from adjoint.capture.recording.supposing import suppose
 from adjoint.capture.recording.traced import is_known, unwrap
 from adjoint.primitives.gathering import GATHER_ADD
 
@@ -44,6 +45,7 @@ def _outer_edges(a: Any, range: Any) -> tuple[Any, Any, Any]:
         first, last = np.asarray(0), np.asarray(1)
     else:
         first, last = minimum_over(a), maximum_over(a)
+        suppose(np.isfinite(first) & np.isfinite(last))
     kind = np.result_type(promoting(first), promoting(last), a.dtype)
     same = first == last  # an empty range is widened
     if not is_known(same):

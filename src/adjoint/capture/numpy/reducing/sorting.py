@@ -27,6 +27,7 @@ from adjoint.capture.numpy.table import (
     perform,
     stored,
 )
+from adjoint.capture.recording.supposing import suppose
 from adjoint.capture.recording.trace import current
 from adjoint.capture.recording.traced import Traced, is_known, unwrap
 from adjoint.primitives.sorting import ARGPARTITION, SEARCHSORTED, WARN_WHERE_ZERO
@@ -123,6 +124,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     rising = searchsorted(bins, x, "left" if right else "right")
     falling = bins.shape[0] - searchsorted(bins[::-1], x, "left" if right else "right")
     if not is_known(bins):
+        suppose(np.all(bins[1:] >= bins[:-1]) | np.all(bins[1:] <= bins[:-1]))
         return np.where(bins[-1] >= bins[0], rising, falling)
     edges = unwrap(bins)
     if np.all(edges[1:] >= edges[:-1]):
@@ -309,7 +311,9 @@ def quantiles_of(
 
 def _fractions(q: Any, a: Any, top: int, weak: bool) -> Any:
     if not is_known(q):
-        return q if top == 1 else q / top
+        q = q if top == 1 else q / top
+        suppose((q >= 0) & (q <= 1))
+        return q
     q = np.asarray(unwrap(q), a.dtype if weak and a.dtype.kind == "f" else None)
     q = q if top == 1 else np.asarray(q / (a.dtype.type(top) if a.dtype.kind == "f" else top))
     if not np.all((q >= 0) & (q <= 1)):

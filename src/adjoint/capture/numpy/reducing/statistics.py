@@ -13,6 +13,7 @@ from adjoint.capture.numpy.making.values import astype
 from adjoint.capture.numpy.reducing.reduce import mean, sum_
 from adjoint.capture.numpy.shaping.shape import concatenate, diagonal, reshaped, spread
 from adjoint.capture.numpy.table import as_array, implements, normal_axis
+from adjoint.capture.recording.supposing import suppose
 from adjoint.capture.recording.traced import is_known, unwrap
 
 
@@ -40,6 +41,7 @@ def average(
         total = sum_(w, axis, dtype, keepdims=keepdims)
         if is_known(total) and np.any(unwrap(total) == 0):
             raise ZeroDivisionError("Weights sum to zero, can't be normalized")
+        suppose(total != 0)
         found = sum_(astype(a, dtype) * astype(w, dtype), axis, keepdims=keepdims) / total
     if not returned:
         return found

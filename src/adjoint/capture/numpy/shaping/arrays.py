@@ -32,6 +32,7 @@ from adjoint.capture.numpy.table import (
     stored,
 )
 from adjoint.capture.recording.applying import concrete
+from adjoint.capture.recording.supposing import suppose
 from adjoint.capture.recording.traced import Traced, is_known, unwrap
 from adjoint.capture.recording.views import copy_of, maybe_alias, root_of
 
@@ -257,6 +258,7 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
         rest = rest // length
     if is_known(rest) and np.any(unwrap(rest) != 0):
         raise ValueError(f"index is out of bounds for array with size {prod(lengths)}")
+    suppose(rest == 0)
     outermost = found.pop()
     # What lies beyond the array stays beyond its outermost axis, where indexing finds it.
     found.append(outermost + rest * (lengths[0] if order == "C" else lengths[-1]))
@@ -277,4 +279,5 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
     for each, length in pairs if order == "C" else reversed(pairs):
         flat = flat * length + each
         wrong = wrong | (each < 0) | (each >= length)
+    suppose(~as_array(wrong))
     return np.where(wrong, prod(lengths), flat)  # no entry has that number

@@ -1,0 +1,33 @@
+"""What a program supposes of values, since NumPy would raise an error without.
+
+`np.digitize` refuses bins that neither rise nor fall, and `np.unravel_index` a number beyond the
+array. NumPy itself says so while a function is captured; a program that is kept for other values
+does not run it. So what is recorded comes with a condition under which NumPy has nothing to say: a
+guard. Where it does not hold, the function is captured, and NumPy decides.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from adjoint.capture.recording.applying import ask_in_all
+from adjoint.capture.recording.trace import captures, is_guarded, note_effect
+from adjoint.capture.recording.traced import Traced, is_known
+
+
+def suppose(condition: Any) -> None:
+    """Let what is recorded count only where all of a condition holds."""
+    if type(condition) is not Traced or is_known(condition):
+        return
+    if not is_guarded():
+        note_effect("it supposes something of values")  # which is no part of a recipe, say
+    elif not any(each.witness for each in captures()):
+        before = [(each, set(each.guards or ()), each.asked) for each in captures()]
+        ask_in_all(np.all(condition), "bool")
+        for trace, known, asked in before:
+            if trace.guards is None:
+                trace.asked = asked  # the guard is with the outermost one
+            else:
+                trace.supposed.update(trace.guards.keys() - known)
