@@ -34,15 +34,20 @@ class Linearised:
     varying: tuple[bool, ...]
 
 
-def linearize(program: Program, active: Sequence[bool]) -> Linearised:
-    """Split the derivative of a program with respect to its active inputs."""
+def linearize(program: Program, active: Sequence[bool], given: bool = True) -> Linearised:
+    """Split the derivative of a program with respect to its active inputs.
+
+    given: whether the zeros of tangents are hard, as those of seeds are.
+    """
     builder = Builder()
     primals = [builder.input(variable.type) for variable in program.inputs]
     tangents = [
         Variable(tangent_type(variable.type)) if mark else None
         for variable, mark in zip(program.inputs, active, strict=True)
     ]
-    outputs, slopes = push_forward(builder, program, primals, seeded(builder, tangents))
+    outputs, slopes = push_forward(
+        builder, program, primals, seeded(builder, tangents) if given else tangents
+    )
     moving = [tangent for tangent in tangents if tangent is not None]
     varying = tuple(slope is not None for slope in slopes)
     results = [*outputs, *(slope for slope in slopes if slope is not None)]

@@ -78,7 +78,6 @@ def expand(
 
     known: coefficients 1, 2, ... of the inputs; all others are zero. None stands for zero.
     """
-    # There are no more derivatives of functions of matrices.
     program = with_norms(recognised(program, push_forward) if order < KNOWN else program)
     work = _Expansion(builder, order)
     inputs = [

@@ -44,15 +44,16 @@ class Unknown:
         return self.type.dtype
 
 
-def transpose(program: Program, residuals: int) -> Program:
+def transpose(program: Program, residuals: int, given: bool = True) -> Program:
     """(residuals, cotangents of the outputs) -> cotangents of the linear inputs.
 
-    The program must be linear in its inputs after the first `residuals`; NotLinearError otherwise.
+    given: whether the zeros of cotangents are hard, as those of seeds are. The program must be
+    linear in its inputs after the first `residuals`; NotLinearError otherwise.
     """
     builder = Builder()
     known = [builder.input(variable.type) for variable in program.inputs[:residuals]]
     cotangents = [builder.input(tangent_type(atom.type)) for atom in program.outputs]
-    seeds = seeded(builder, cotangents)
+    seeds = seeded(builder, cotangents) if given else cotangents
     names: dict[Variable, Atom] = dict(zip(program.inputs, known, strict=False))
     linear_inputs = program.inputs[residuals:]
     fixed, moving = split_equations(program.equations, linear_inputs)
