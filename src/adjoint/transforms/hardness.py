@@ -29,6 +29,7 @@ from adjoint.primitives.selection import select
 from adjoint.primitives.smooth import SQRT
 from adjoint.primitives.structure import broadcast_to, sum_axes
 from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable, operation
+from adjoint.program.nested import quiet
 from adjoint.transforms.masked_bodies import Mask, branches, fill_with, repeat, scan, whole_mask
 
 _BOOL: Final = np.dtype(bool)
@@ -146,9 +147,11 @@ class _Work:
             return [result], [mask]
         return [select(mask, 0.0, self.express(result)).atom], [mask]
 
-    def masked(self, program: Program, marks: tuple[bool, ...]) -> tuple[Program, tuple[bool, ...]]:
-        """A program that is held, with masks."""
-        return _with_masks(program, marks, self.wins)
+    def masked(
+        self, equation: Equation, program: Program, marks: tuple[bool, ...]
+    ) -> tuple[Program, tuple[bool, ...]]:
+        """A program that an equation holds, with masks; all derived if the equation is."""
+        return _with_masks(quiet(program) if equation.derived else program, marks, self.wins)
 
     def soft(self, type_: ArrayType, mask: Mask) -> Expression:
         """1 where a value of this type is no hard zero, and 0 where it is."""

@@ -49,7 +49,7 @@ def _loop(
     fixed, carried = params["constants"], params["carried"]
     marks = [mask is not None for mask in masks]
     while True:  # until what is carried has a mask wherever a round makes one
-        body, found = work.masked(params["body"], tuple(marks))
+        body, found = work.masked(equation, params["body"], tuple(marks))
         grown = [a or b for a, b in zip(marks[fixed:], found[:carried], strict=False)]
         if grown == marks[fixed : fixed + carried]:
             break
@@ -109,7 +109,7 @@ def branches(work: Any, equation: Equation, operands: list[Atom], masks: list[Ma
     programs = params["branches"] if several else (params["body"],)
     first, rest, masks = operands[: int(several)], operands[int(several) :], masks[int(several) :]
     marks = tuple(mask is not None for mask in masks)
-    made = [work.masked(each, marks) for each in programs]
+    made = [work.masked(equation, each, marks) for each in programs]
     kept = [any(each) for each in zip(*(found for _, found in made), strict=True)]
     groups, split = (range(len(rest)),), (range(len(kept)),)
     done = tuple(_arranged(each, groups, marks, split, found, kept) for each, found in made)

@@ -13,7 +13,12 @@ from adjoint.primitives.contraction import split_spec
 from adjoint.primitives.smooth import ROOT_OF_SQUARES
 from adjoint.program import Atom, Equation, Literal, Program, Variable, operation
 
-_MOVED = frozenset({"sum", "reshape", "transpose", "broadcast", "slice", "gather", "cast", "real"})
+_MOVED = frozenset(
+    {
+        *("sum", "reshape", "transpose", "broadcast", "slice", "gather", "cast", "real"),
+        "python_number",
+    }
+)
 _JOINED = frozenset({"add", "stack", "concatenate"})
 
 

@@ -38,6 +38,7 @@ from adjoint.primitives.structure import (
 )
 from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable, operation
 from adjoint.program.builder import lookup
+from adjoint.program.nested import quiet
 from adjoint.transforms.columns import VALUE, Reader, Scale
 from adjoint.transforms.entrywise import SLOPES
 from adjoint.transforms.matching import Match, Operand, matches, used_vectors
@@ -143,7 +144,7 @@ def _function_of_values(match: Match) -> Program:
             continue
         factor = _as_column(Expression(builder, atom), scale, len(shape))
         h = h / factor if scale.inverted else h * factor
-    return _quiet(builder.build([broadcast_to(h, shape).atom]))
+    return quiet(builder.build([broadcast_to(h, shape).atom]))
 
 
 def _as_column(x: Expression, scale: Scale, ndim: int) -> Expression:
@@ -155,14 +156,6 @@ def _as_column(x: Expression, scale: Scale, ndim: int) -> Expression:
     shape = tuple(x.shape[places[label]] if label in places else 1 for label in wanted)
     moved = reshape(permute(x, (*rest, *there)), shape)
     return conjugate(moved) if scale.conjugated else moved
-
-
-def _quiet(program: Program) -> Program:
-    """The program with all equations marked as written by a transform."""
-    equations = [
-        Equation(e.operation, e.inputs, e.outputs, e.origin, True) for e in program.equations
-    ]
-    return Program(program.inputs, equations, program.outputs)
 
 
 def _with_derivatives(match: Match, push_forward: PushForward) -> list[Program]:
@@ -178,7 +171,7 @@ def _with_derivatives(match: Match, push_forward: PushForward) -> list[Program]:
         tangents = [ones.atom if n < len(match.values) else None for n in range(len(inputs))]
         _, (slope,) = push_forward(builder, found[-1], inputs, tangents)
         last = zeros(builder, result) if slope is None else Expression(builder, slope)
-        found.append(_quiet(builder.build([cast(last, result.dtype).atom])))
+        found.append(quiet(builder.build([cast(last, result.dtype).atom])))
     return found
 
 
