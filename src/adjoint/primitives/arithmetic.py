@@ -242,9 +242,13 @@ def power_by_base(x: Any, y: Any, result: Any) -> Any:
     """y x^(y-1), and exactly 0 where y = 0, also at x = 0; its derivative in y is there too."""
     dtype = result.dtype if y.dtype.kind == "c" else real_dtype(result.dtype)
     y = cast(y, dtype)  # `y - 1` of another type would widen x
-    below = cast(np.power(x, y - 1), result.dtype)
-    further = bind(POWER_LOG, cast(x, result.dtype), y - 1, below, degree=0, flat=False)
-    return scale(hard(y), same_as(below, further))
+    return scale(hard(y), steep_power(x, y - 1, result.dtype))
+
+
+def steep_power(x: Any, y: Any, dtype: Any) -> Any:
+    """x^y, within a rule: at x = y = 0, where 0^y jumps, its derivative in y is the limit in x."""
+    power = cast(np.power(x, y), dtype)
+    return same_as(power, bind(POWER_LOG, cast(x, dtype), y, power, degree=0, flat=False))
 
 
 def power_by_exponent(x: Any, y: Any, result: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.primitives.arithmetic import power_by_base, power_by_exponent
+from adjoint.primitives.arithmetic import power_by_base, power_by_exponent, steep_power
 from adjoint.primitives.conversion import cast
 from adjoint.primitives.elementwise import scale
 from adjoint.primitives.hardness import hard
@@ -77,27 +77,34 @@ row(
 
 
 def boxcox_slope(log_x: Any, p: Any) -> Any:
-    """Its derivative with respect to p, where exprel' is 1F1(2; 3; x) / 2."""
-    return 0.5 * np.square(log_x) * call("hyp1f1", 2.0, 3.0, p * log_x)
+    """Its derivative with respect to p, where exprel' is 1F1(2; 3; x) / 2.
+
+    SciPy's never ends at infinity; it is infinite long before.
+    """
+    exponent = np.minimum(p * log_x, 1e4)
+    return 0.5 * np.square(log_x) * call("hyp1f1", 2.0, 3.0, exponent)
 
 
 def _boxcox_in_power(x: Any, p: Any) -> Any:
-    """At x = 0 its value is -1 / p."""
+    """At x = 0, where the logarithm is infinite, as (p x^p log(x) - x^p + 1) / p^2."""
     zero = np.equal(x, 0) & np.greater(p, 0)
     inner = boxcox_slope(np.log(select(zero, 1.0, x)), p)
-    return select(zero, 1 / np.square(select(zero, p, 1.0)), inner)
+    p = select(zero, p, 1.0)
+    power = np.power(x, p)
+    outer = (p * power_by_exponent(x, p, power) - power + 1) / np.square(p)
+    return select(zero, outer, inner)
 
 
 row(
     "boxcox",
-    lambda x, p, y: x ** (p - 1),
+    lambda x, p, y: steep_power(x, p - 1, y.dtype),
     lambda x, p, y: _boxcox_in_power(x, p),
     on=_PAIR,
     also=((between(0.5, 2.0), between(-0.1, 0.1)),),
 )
 row(
     "boxcox1p",
-    lambda x, p, y: (1 + x) ** (p - 1),
+    lambda x, p, y: steep_power(1 + x, p - 1, y.dtype),
     lambda x, p, y: boxcox_slope(np.log1p(x), p),
     on=_PAIR,
 )
