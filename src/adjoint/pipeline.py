@@ -35,6 +35,7 @@ from adjoint.executors.effort import runs_on_numpy
 from adjoint.executors.native.executor import Piece
 from adjoint.executors.numpy import NumpyExecutable
 from adjoint.optimise import is_tape_length, lengthened, roll, simplify
+from adjoint.primitives.hardness import HARD
 from adjoint.program import Equation, Literal, Program, Variable, all_equations, check_program
 
 CACHE_LIMIT: Final = 1024
@@ -62,14 +63,14 @@ class Compiled:
     """A program ready to run: on NumPy, and as machine code once it has come by often.
 
     watched: outputs, by number, that are derivatives: a NaN there may be a zero times an infinite
-        partial derivative, and the program is then run again with strong zeros.
+        partial derivative, and the program is then run again with hard zeros.
     """
 
     __slots__ = (
         "_fast",
+        "_hard",
         "_natives",
         "_runs_left",
-        "_strong",
         "_way",
         "facts",
         "program",
@@ -83,7 +84,7 @@ class Compiled:
         self.facts = facts
         self.stamp = 0
         self._fast: NumpyExecutable | None = None
-        self._strong: NumpyExecutable | None = None
+        self._hard: NumpyExecutable | None = None
         self._runs_left = -1  # until it is hot; found out at the first run
         self._way: _Way | None = None
         # Machine code by the settings that change it; None where there is none to be had.
@@ -125,7 +126,7 @@ class Compiled:
         self.program = lengthened(self.program, length)
         if hasattr(self.facts, "lengthened"):  # a program that goes on with the tape
             self.facts = self.facts.lengthened(length)
-        self._fast = self._strong = None
+        self._fast = self._hard = None
         self._natives = {}
         self._way = None
 
@@ -150,11 +151,11 @@ class Compiled:
     def _on_numpy(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         fast = self._fast
         if fast is None:
-            fast = self._fast = NumpyExecutor().compile(self.program, strong_zeros=False)
+            fast = self._fast = NumpyExecutor().compile(self.program, hard=False)
         return self._watched(fast.function(*arguments), arguments)
 
     def _watched(self, results: tuple[Any, ...], arguments: Sequence[Any]) -> tuple[Any, ...]:
-        """The results, or those with strong zeros where a derivative is NaN."""
+        """The results, or those with hard zeros where a derivative is NaN."""
         for number in self.watched:
             # NaN if any entry is; one pass without a temporary, and no warnings.
             total = vdot(results[number], results[number])
@@ -163,14 +164,14 @@ class Compiled:
         return results
 
     def _again(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
-        if self._strong is None:
-            self._strong = NumpyExecutor().compile(self.program, strong_zeros=True)
+        if self._hard is None:
+            self._hard = NumpyExecutor().compile(self.program, hard=True)
         with errstate(all="ignore"):  # the first run has warned
-            return self._strong(*arguments)
+            return self._hard(*arguments)
 
     def source(self) -> str:
         """The source that the NumPy executor makes."""
-        return NumpyExecutor().compile(self.program, strong_zeros=False).source()
+        return NumpyExecutor().compile(self.program, hard=False).source()
 
     # --- machine code ----------------------------------------------------------------------------
 
@@ -469,8 +470,8 @@ def inline(program: Program, arguments: Sequence[Any]) -> list[Any]:
 
     for equation in program.equations:
         operands = [value(atom) for atom in equation.inputs]
-        if not operands:
-            results = apply_beside(equation.operation, arguments)
+        if not operands or equation.primitive is HARD:
+            results = apply_beside(equation.operation, arguments, operands)
         elif not all(map(is_known, operands)):  # literals stay what they are
             whole = zip(equation.inputs, operands, strict=True)
             operands = [atom if isinstance(atom, Literal) else x for atom, x in whole]

@@ -362,7 +362,7 @@ def test_large_programs_run_in_the_order_that_needs_less_memory() -> None:
         return sum_axes(x, (0,))
 
     program = simplify(jvp(program_of(chain, f8(5000)), [True]))
-    executable = NumpyExecutor().compile(program, strong_zeros=False)
+    executable = NumpyExecutor().compile(program, hard=False)
     assert executable.source().splitlines()[0].count("w") <= 3
     x, u = np.linspace(0, 1, 5000), np.ones(5000)
     _, tangent = executable(x, u)

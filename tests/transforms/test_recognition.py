@@ -430,13 +430,13 @@ def test_the_square_of_a_norm_has_its_hessian_at_zero(f: Callable[[Any], Any]) -
         np.testing.assert_allclose(ad.hessian(f)(x), 2 * np.eye(2), atol=1e-15)
 
 
-def test_a_norm_is_flat_at_zero_its_powers_vanish_and_its_hessian_is_infinite() -> None:
+def test_a_norm_is_flat_at_zero_its_even_powers_are_smooth_and_it_has_no_hessian() -> None:
     zero = np.zeros(2)
     np.testing.assert_array_equal(ad.grad(np.linalg.norm)(zero), zero)
-    for power in (3, 4):
+    for power, expected in ((2, 2 * np.eye(2)), (4, np.zeros((2, 2)))):
         hessian = ad.hessian(lambda x, power=power: np.linalg.norm(x) ** power)(zero)
-        np.testing.assert_array_equal(hessian, np.zeros((2, 2)))
-    assert np.isinf(np.diagonal(ad.hessian(np.linalg.norm)(zero))).all()
+        np.testing.assert_array_equal(hessian, expected)
+    assert np.isnan(ad.hessian(np.linalg.norm)(zero)).all()
 
 
 def test_values_are_what_they_are_to_the_last_bit() -> None:

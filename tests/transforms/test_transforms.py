@@ -176,7 +176,7 @@ def test_a_linear_map_applied_again_repeats_none_of_the_work() -> None:
     program = program_of(network, f8(3, 3), f8(3))
     split = linearize(program, (True, True))
     check_linear(split.linear, split.linear.inputs[split.residuals :])
-    linear = {"contract", "scale", "add", "negative", "subtract", "cast", "broadcast"}
+    linear = {"contract", "scale", "add", "negative", "subtract", "cast", "broadcast", "hard"}
     assert set(names(split.linear)) <= linear
     back = transpose(split.linear, split.residuals)
     assert set(names(back)) <= linear

@@ -25,7 +25,7 @@ from adjoint.calculus.representation import space_of
 from adjoint.capture import Captured, Traced, with_cells
 from adjoint.maps import LinearMap
 from adjoint.optimise import lengthened
-from adjoint.pipeline import Compiled, compile_program, prepare, run
+from adjoint.pipeline import Compiled, compile_program, prepare, run, watch_all
 from adjoint.program import Program, check_linear
 from adjoint.spaces import Space, TangentBundle, infer
 from adjoint.transforms import jvp as jvp_program
@@ -81,7 +81,8 @@ class Linearisation:
             active = [n < count for n in range(len(program.inputs))]
             split = linearize_program(program, active)
             facts = LinearPrograms(split.linear, split.residuals, split.varying)
-            return split.primal, (), facts
+            # Of what is no derivative a NaN is no surprise.
+            return split.primal, watch_all(split.primal), facts
 
         compiled = prepare(("linearize", count), captured, derive, chosen.recapture, function)
         results = run(compiled, chosen.leaves + captured.constants)

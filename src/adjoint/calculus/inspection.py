@@ -12,7 +12,7 @@ from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.machine_code import MemoryReport, NativeView
 from adjoint.capture import Captured, Traced, capture, traced_type
-from adjoint.optimise import simplify
+from adjoint.optimise import bare, simplify
 from adjoint.pipeline import compile_program
 from adjoint.program import Program
 from adjoint.transforms import jvp, linearize, transpose, vjp, vmap
@@ -84,12 +84,12 @@ class ProgramView:
 
     def jvp(self) -> ProgramView:
         """(inputs, tangents) -> (outputs, tangents of the outputs)."""
-        made = simplify(jvp(self.program, self._moving()))
+        made = simplify(bare(jvp(self.program, self._moving())))
         return self._extended(made, Role.ARGUMENT, Role.RESULT)
 
     def vjp(self) -> ProgramView:
         """(inputs, cotangents of the outputs) -> (outputs, cotangents of the arguments)."""
-        made = simplify(vjp(self.program, self._moving()))
+        made = simplify(bare(vjp(self.program, self._moving())))
         return self._extended(made, Role.RESULT, Role.ARGUMENT)
 
     def _extended(self, made: Program, taken: Role, given: Role) -> ProgramView:
@@ -104,24 +104,24 @@ class ProgramView:
     def linearize(self) -> ProgramView:
         """(residuals, tangents) -> tangents of the outputs: the linear half alone."""
         split = linearize(self.program, self._moving())
-        made = simplify(split.linear)
+        made = simplify(bare(split.linear))
         return _linear_view(made, split.residuals, Role.ARGUMENT, Role.RESULT)
 
     def transpose(self) -> ProgramView:
         """(residuals, cotangents) -> cotangents of the arguments: the linear half, transposed."""
         split = linearize(self.program, self._moving())
-        made = simplify(transpose(split.linear, split.residuals))
+        made = simplify(bare(transpose(split.linear, split.residuals)))
         return _linear_view(made, split.residuals, Role.RESULT, Role.ARGUMENT)
 
     def vmap(self, size: int) -> ProgramView:
         """The program over a batch of the arguments."""
         marks = [number < self.arguments for number in range(len(self.program.inputs))]
-        made = simplify(vmap(self.program, marks, size))
+        made = simplify(bare(vmap(self.program, marks, size)))
         return ProgramView(made, self.arguments, None, self.roles)
 
     def simplified(self) -> ProgramView:
         """The program as it is executed."""
-        return ProgramView(simplify(self.program), self.arguments, self._values, self.roles)
+        return ProgramView(simplify(bare(self.program)), self.arguments, self._values, self.roles)
 
     def source(self) -> str:
         """The source that the NumPy executor runs."""

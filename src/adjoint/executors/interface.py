@@ -31,5 +31,5 @@ class Executor(Protocol):
 
     name: str
 
-    def compile(self, program: Program, strong_zeros: bool) -> Executable | None:
+    def compile(self, program: Program, hard: bool) -> Executable | None:
         """The program as a callable; None where this executor has nothing to offer for it."""

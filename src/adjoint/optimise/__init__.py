@@ -1,6 +1,7 @@
 """Floor 6: rewrites of programs, and the plan of an execution. Knows nothing of executors."""
 
 from adjoint.optimise.lengthening import is_tape_length, lengthened, reaches_all_rows
+from adjoint.optimise.marks import bare
 from adjoint.optimise.plan import Plan, plan
 from adjoint.optimise.rolling import roll
 from adjoint.optimise.simplify import simplify
@@ -11,6 +12,7 @@ __all__ = [
     "Plan",
     "Workspace",
     "band",
+    "bare",
     "completed_fills",
     "is_tape_length",
     "lengthened",

@@ -17,8 +17,9 @@ from adjoint.primitives.contraction import CONTRACT, canonical, split_spec
 from adjoint.primitives.conversion import PYTHON_NUMBER
 from adjoint.primitives.elementwise import SCALE
 from adjoint.primitives.gathering import LAST_WRITE
+from adjoint.primitives.hardness import HARD
 from adjoint.primitives.slicing import CONCATENATE, SLICE, STACK
-from adjoint.primitives.structure import BROADCAST, RESHAPE, TRANSPOSE, inverse_permutation
+from adjoint.primitives.structure import BROADCAST, FILL, RESHAPE, TRANSPOSE, inverse_permutation
 from adjoint.program import Atom, Equation, Literal, Operation, operation
 
 
@@ -187,6 +188,17 @@ def _contract(
     return None
 
 
+def _hard(
+    op: Operation, inputs: tuple[Atom, ...], result: Any, definition: Definitions
+) -> Rewritten:
+    """What has no zeros, or hard ones only, needs no mark."""
+    source = definition(inputs[0])
+    constant = isinstance(inputs[0], Literal) and inputs[0].value != 0
+    if constant or (source is not None and source.primitive in (FILL, HARD)):
+        return inputs[0]
+    return None
+
+
 def _concatenate(
     op: Operation, inputs: tuple[Atom, ...], result: Any, definition: Definitions
 ) -> Rewritten:
@@ -239,4 +251,5 @@ _RULES: dict[Any, Callable[..., Rewritten]] = {
     RESHAPE: _reshape,
     CONTRACT: _contract,
     BROADCAST: _broadcast,
+    HARD: _hard,
 }

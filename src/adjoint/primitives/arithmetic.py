@@ -8,15 +8,23 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type, real_dtype
 from adjoint.base.errors import ArgumentError
-from adjoint.primitives.conversion import cast, conjugate, real
-from adjoint.primitives.declaration import NONLINEAR, Each, Joint, Primitive
-from adjoint.primitives.elementwise import elementwise, weigh
+from adjoint.primitives.conversion import cast, conjugate
+from adjoint.primitives.declaration import (
+    FROM_DERIVATIVE,
+    NONLINEAR,
+    Each,
+    Joint,
+    Primitive,
+    Reason,
+)
+from adjoint.primitives.elementwise import batch_aligned, elementwise, scale, weigh
 from adjoint.primitives.expression import Expression, bind
+from adjoint.primitives.hardness import hard
+from adjoint.primitives.identities import same_as
 from adjoint.primitives.samples import draw, python_float, sample
-from adjoint.primitives.selection import select
 from adjoint.primitives.series import Series, convolve, difference
 from adjoint.primitives.structure import sum_to
-from adjoint.primitives.typing_rules import ufunc_types
+from adjoint.primitives.typing_rules import broadcast_shape, ufunc_types
 
 
 def _to_operand(cotangent: Expression, operand: Any) -> Expression:
@@ -230,26 +238,77 @@ def integer_power(x: Expression, exponent: int) -> Expression:
     return bind(INTEGER_POWER, x, exponent=exponent)  # type: ignore[no-any-return]
 
 
-def _power_by_base(x: Any, y: Any, result: Any) -> Any:
-    # y x^(y-1), and exactly 0 where y = 0, also at x = 0.
-    if y.type.weak:  # else `y - 1`, which is not weak, would widen x
-        y = cast(y, real_dtype(result.dtype) if y.dtype.kind != "c" else result.dtype)
-    flat: Any = np.equal(y, 0)
-    exponent: Any = select(flat, 1.0, y - 1)
-    return select(flat, 0.0, y * np.power(x, exponent))
+def power_by_base(x: Any, y: Any, result: Any) -> Any:
+    """y x^(y-1), and exactly 0 where y = 0, also at x = 0; its derivative in y is there too."""
+    dtype = result.dtype if y.dtype.kind == "c" else real_dtype(result.dtype)
+    y = cast(y, dtype)  # `y - 1` of another type would widen x
+    return scale(hard(y), steep_power(x, y - 1, result.dtype))
 
 
-def _power_by_exponent(x: Any, y: Any, result: Any) -> Any:
-    # x^y log x, whose limit at x = 0 is 0 for y > 0: 0^y is constant there.
-    flat: Any = np.equal(x, 0) & (real(y) >= 0)
-    base: Any = select(flat, 1.0, x)
-    return result * np.log(base)
+def steep_power(x: Any, y: Any, dtype: Any) -> Any:
+    """x^y, within a rule: at x = y = 0, where 0^y jumps, its derivative in y is the limit in x."""
+    power = cast(np.power(x, y), dtype)
+    return same_as(power, bind(POWER_LOG, cast(x, dtype), y, power, degree=0, flat=False))
 
+
+def power_by_exponent(x: Any, y: Any, result: Any) -> Any:
+    """x^y log x. 0^y is constant for y > 0, and at y = 0, where it jumps, flat as steps are."""
+    return bind(POWER_LOG, cast(x, result.dtype), y, result, degree=1, flat=True)
+
+
+def _power_log_evaluate(x: Any, y: Any, power: Any, degree: int, flat: bool) -> Any:
+    if not degree:
+        return np.array(power)[()]
+    with np.errstate(all="ignore"):
+        value = power * np.log(x) ** degree
+    nothing = np.equal(power, 0)
+    if flat:
+        nothing = nothing | (np.equal(x, 0) & np.equal(power, 1))
+    return np.where(nothing, np.zeros((), value.dtype), value)[()]
+
+
+def _power_log_derivative(
+    tangents: Any, operands: Any, results: Any, degree: int, flat: bool
+) -> Any:
+    """With those of x and y alone: the power is theirs."""
+    (dx, dy, _), (x, y, power), (result,) = tangents, operands, results
+    total = None
+    if dy is not None:
+        further = bind(POWER_LOG, x, y, power, degree=degree + 1, flat=False)
+        total = weigh(further, dy, result.type)
+    if dx is not None:
+        real_type = result.dtype if y.dtype.kind == "c" else real_dtype(result.dtype)
+        y = cast(y, real_type)
+        below = np.power(x, y - 1)
+        slope: Any = scale(hard(y), bind(POWER_LOG, x, y - 1, below, degree=degree, flat=False))
+        if degree:
+            lower = bind(POWER_LOG, x, y - 1, below, degree=degree - 1, flat=False)
+            slope = slope + degree * lower
+        term = weigh(slope, dx, result.type)
+        total = term if total is None else total + term
+    return (total,)
+
+
+# x^y log(x)^degree, of x, y and x^y: 0 where the power is. The family is closed under derivatives,
+# which products of a power and a logarithm are not where x is 0.
+POWER_LOG: Primitive = Primitive(
+    "power_log",
+    infer=lambda x, y, power, degree, flat: array_type(
+        broadcast_shape("power_log", x.shape, power.shape), power.dtype
+    ),
+    evaluate=_power_log_evaluate,
+    linear=None,
+    derivative=_power_log_derivative,
+    transpose=NONLINEAR,
+    batch=batch_aligned("power_log"),
+    taylor=FROM_DERIVATIVE,
+    samples=Reason("its last operand is the power of the first two; those of `power` try it"),
+)
 
 POWER = elementwise(
     np.power,
-    _power_by_base,
-    _power_by_exponent,
+    power_by_base,
+    power_by_exponent,
     samples=(
         sample(draw(3, low=0.5), draw(3)),
         sample(draw(2, 3, low=0.5), draw(3)),

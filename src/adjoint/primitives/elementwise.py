@@ -1,8 +1,7 @@
 """How elementwise primitives are declared: a ufunc, its partial derivatives, its sample inputs.
 
 E.1.16: the derivative of f applied entry by entry is u -> f'(x) * u; no diagonal matrix is needed.
-The product with the partial derivative is the primitive `scale`, in which exactly zero times
-anything is zero.
+The product with the partial derivative is the primitive `scale`.
 """
 
 from __future__ import annotations
@@ -134,14 +133,7 @@ def _scale_type(partial: ArrayType, tangent: ArrayType) -> ArrayType:
 
 def _scale_evaluate(partial: Any, tangent: Any) -> Any:
     with np.errstate(all="ignore"):
-        product = np.asarray(np.multiply(partial, tangent))
-    lost = np.isnan(product)
-    if lost.any():
-        # Zero on either side: forwards the zero may be the tangent, and in the transpose, where the
-        # same factors meet in the other order, it is the partial derivative.
-        zero = np.equal(tangent, 0) | np.equal(partial, 0)
-        product = np.where(zero, np.zeros((), product.dtype), product)
-    return product
+        return np.multiply(partial, tangent)
 
 
 def _scale_derivative(tangents: Any, operands: Any, results: Any) -> Any:
@@ -184,5 +176,5 @@ SCALE = Primitive(
 
 
 def scale(partial: Any, tangent: Expression) -> Expression:
-    """A partial derivative times a tangent; zero wherever either is exactly zero (strong zeros)."""
+    """A partial derivative times a tangent; a hard zero of either wins (`hardness.py`)."""
     return bind(SCALE, partial, tangent)  # type: ignore[no-any-return]

@@ -98,12 +98,12 @@ def _choice(ufunc: Any, compare: Any, right_is_first: bool, nan_wins: bool) -> P
     nan_wins: whether NaN is returned against a number, as by maximum, or the number, as by fmax.
     """
 
-    def first_wins(x: Any, y: Any, result: Any) -> Any:
-        """1 where x is returned, `weight` at a tie, 0 elsewhere."""
+    def share(x: Any, y: Any, result: Any, weight: float, *sides: int) -> Any:
+        """`weight` at a tie; else the first of `sides` where x is returned, else the second."""
         number = real_dtype(result.dtype).type
         lone = x if nan_wins else y
         wins = compare(x, y) | np.not_equal(lone, lone)
-        return select(np.equal(x, y), number(weight()), select(wins, number(1), number(0)))
+        return select(np.equal(x, y), number(weight), select(wins, *map(number, sides)))
 
     def weight() -> float:
         # Moving x to the right of a tie makes x the maximum, and leaves y the minimum.
@@ -111,8 +111,8 @@ def _choice(ufunc: Any, compare: Any, right_is_first: bool, nan_wins: bool) -> P
 
     return elementwise(
         ufunc,
-        first_wins,
-        lambda x, y, result: 1 - first_wins(x, y, result),
+        lambda x, y, result: share(x, y, result, weight(), 1, 0),
+        lambda x, y, result: share(x, y, result, 1 - weight(), 0, 1),
         samples=_TIE_FREE,
     )
 

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from adjoint.primitives.arithmetic import square_taylor
-from adjoint.primitives.elementwise import elementwise, weigh
+from adjoint.primitives.declaration import NONLINEAR, Primitive
+from adjoint.primitives.elementwise import batch_aligned, elementwise, sum_of_partials, weigh
+from adjoint.primitives.hardness import tame
 from adjoint.primitives.samples import draw, sample
 from adjoint.primitives.selection import select
 from adjoint.primitives.series import difference
@@ -34,7 +36,29 @@ def _sqrt_taylor(operands: Any, results: Any, k: int) -> Any:
     return (None if rest is None else weigh(0.5 / result[0], rest, result.type),)
 
 
-elementwise(np.sqrt, lambda x, result: 0.5 / result, samples=_POSITIVE, taylor=_sqrt_taylor)
+SQRT = elementwise(np.sqrt, lambda x, result: 0.5 / result, samples=_POSITIVE, taylor=_sqrt_taylor)
+
+
+def _root_taylor(operands: Any, results: Any, k: int) -> Any:
+    (x,), (result,) = operands, results
+    if k > 1 or x[1] is None:
+        return _sqrt_taylor(operands, results, k)
+    return (weigh(tame(0.5 / result[0]), x[1], result.type),)
+
+
+# The square root of a sum of squares, which stands in programs from where they are differentiated
+# until they are run; see `transforms/norms.py`.
+ROOT_OF_SQUARES = Primitive(
+    "root_of_squares",
+    infer=SQRT.infer,
+    evaluate=np.sqrt,
+    linear=None,
+    derivative=sum_of_partials("root_of_squares", (lambda x, result: tame(0.5 / result),)),
+    transpose=NONLINEAR,
+    batch=batch_aligned("root_of_squares"),
+    taylor=_root_taylor,
+    samples=_POSITIVE[:1],
+)
 elementwise(
     np.cbrt, lambda x, result: 1 / (3 * np.square(result)), samples=(sample(draw(3, low=0.5)),)
 )

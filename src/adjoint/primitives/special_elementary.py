@@ -7,6 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.primitives.arithmetic import power_by_base, power_by_exponent, steep_power
+from adjoint.primitives.conversion import cast
+from adjoint.primitives.elementwise import scale
+from adjoint.primitives.hardness import hard
+from adjoint.primitives.identities import same_as
 from adjoint.primitives.samples import draw
 from adjoint.primitives.selection import select
 from adjoint.primitives.special import (
@@ -49,7 +54,12 @@ row("log1p", lambda x, y: 1 / (1 + x), on=UNIT, also=(COMPLEX,), program_name="s
 row("cbrt", lambda x, y: 1 / (3 * np.square(y)), on=POSITIVE, program_name="special_cbrt")
 row("cosm1", lambda x, y: -np.sin(x), on=REAL)
 row("round", lambda x, y: 0, on=REAL)
-row("powm1", lambda x, y, r: y * x ** (y - 1), lambda x, y, r: _log_times(r + 1, x), on=_PAIR)
+row(
+    "powm1",
+    lambda x, y, r: power_by_base(x, y, r),
+    lambda x, y, r: power_by_exponent(x, y, cast(np.power(x, y), r.dtype)),
+    on=_PAIR,
+)
 row("sindg", lambda x, y: _DEGREE * call("cosdg", x), on=REAL)
 row("cosdg", lambda x, y: -_DEGREE * call("sindg", x), on=REAL)
 row("tandg", lambda x, y: _DEGREE * (1 + np.square(y)), on=REAL)
@@ -63,36 +73,38 @@ row(
 )
 
 
-def _log_times(power: Any, x: Any) -> Any:
-    """power * log(x), and 0 where the power of x is."""
-    return select(np.equal(power, 0), 0.0, power * np.log(x))
-
-
 # --- the transformation of Box and Cox: (x^p - 1) / p = log(x) exprel(p log(x)) -------------------
 
 
 def boxcox_slope(log_x: Any, p: Any) -> Any:
-    """Its derivative with respect to p, where exprel' is 1F1(2; 3; x) / 2."""
-    return 0.5 * np.square(log_x) * call("hyp1f1", 2.0, 3.0, p * log_x)
+    """Its derivative with respect to p, where exprel' is 1F1(2; 3; x) / 2.
+
+    SciPy's never ends at infinity; it is infinite long before.
+    """
+    exponent = np.minimum(p * log_x, 1e4)
+    return 0.5 * np.square(log_x) * call("hyp1f1", 2.0, 3.0, exponent)
 
 
 def _boxcox_in_power(x: Any, p: Any) -> Any:
-    """At x = 0 its value is -1 / p."""
+    """At x = 0, where the logarithm is infinite, as (p x^p log(x) - x^p + 1) / p^2."""
     zero = np.equal(x, 0) & np.greater(p, 0)
     inner = boxcox_slope(np.log(select(zero, 1.0, x)), p)
-    return select(zero, 1 / np.square(select(zero, p, 1.0)), inner)
+    p = select(zero, p, 1.0)
+    power = np.power(x, p)
+    outer = (p * power_by_exponent(x, p, power) - power + 1) / np.square(p)
+    return select(zero, outer, inner)
 
 
 row(
     "boxcox",
-    lambda x, p, y: x ** (p - 1),
+    lambda x, p, y: steep_power(x, p - 1, y.dtype),
     lambda x, p, y: _boxcox_in_power(x, p),
     on=_PAIR,
     also=((between(0.5, 2.0), between(-0.1, 0.1)),),
 )
 row(
     "boxcox1p",
-    lambda x, p, y: (1 + x) ** (p - 1),
+    lambda x, p, y: steep_power(1 + x, p - 1, y.dtype),
     lambda x, p, y: boxcox_slope(np.log1p(x), p),
     on=_PAIR,
 )
@@ -112,43 +124,54 @@ row(
 # --- entropies and losses -------------------------------------------------------------------------
 
 
-def _zero_where_first_is(x: Any, value: Any) -> Any:
-    return select(np.equal(x, 0), 0.0, value)
-
-
 _COMPLEX_PAIR = (COMPLEX[0], COMPLEX[0])
 row(
     "xlogy",
     lambda x, y, result: np.log(y),
-    lambda x, y, result: _zero_where_first_is(x, x / y),
+    lambda x, y, result: scale(hard(x), cast(1 / y, result.dtype)),
     on=_PAIR,
     also=(_COMPLEX_PAIR,),
 )
 row(
     "xlog1py",
     lambda x, y, result: np.log1p(y),
-    lambda x, y, result: _zero_where_first_is(x, x / (1 + y)),
+    lambda x, y, result: scale(hard(x), cast(1 / (1 + y), result.dtype)),
     on=_PAIR,
     also=(_COMPLEX_PAIR,),
 )
+
+
+def _log_ratio(x: Any, y: Any) -> Any:
+    """log(x / y), whose derivatives do not go through the quotient, which may be 0."""
+    return same_as(np.log(x / y), np.log(x) - np.log(y))
+
+
 row("entr", lambda x, y: -np.log(x) - 1, on=POSITIVE)
 row(
     "rel_entr",
-    lambda x, y, result: np.log(x / y) + 1,
+    lambda x, y, result: _log_ratio(x, y) + 1,
     lambda x, y, result: -x / y,
     on=_PAIR,
 )
 row(
     "kl_div",
-    lambda x, y, result: np.log(x / y),
+    lambda x, y, result: _log_ratio(x, y),
     lambda x, y, result: 1 - x / y,
     on=_PAIR,
 )
+
+
+def _huber_slope(delta: Any, r: Any, y: Any) -> Any:
+    """r, or beyond delta its sign times delta; a tie is shared as in the derivative in delta."""
+    size = np.absolute(r)
+    return select(np.less(size, delta), r, np.sign(r) * np.minimum(size, delta))
+
+
 row(
     "huber",
     # r^2 / 2 within delta of 0, and the line delta (|r| - delta / 2) beyond.
     lambda delta, r, y: np.maximum(np.absolute(r) - delta, 0.0),
-    lambda delta, r, y: np.minimum(np.maximum(r, -delta), delta),
+    _huber_slope,
     on=(draw(4, low=1.2, high=1.4), draw(4, low=-2, high=2)),
 )
 

@@ -38,13 +38,15 @@ row(
 # --- Legendre's incomplete integrals, and Jacobi's functions --------------------------------------
 
 
-def _moderate(m: Any) -> Any:
-    return np.less(m, 0.9) & np.greater(m, -5.0)
+def _moderate(phi: Any, m: Any) -> Any:
+    """Where 1 - m sin^2 is nowhere small up to phi, so that quadrature is exact; also at m = 1."""
+    short = np.less(np.square(phi), 2.25) & np.less(m * np.square(np.sin(phi)), 0.9)
+    return (np.less(m, 0.9) | short) & np.greater(m, -5.0)
 
 
 def _second_kind_slope(phi: Any, m: Any, e: Any) -> Any:
     """dE/dm = (E - F) / (2 m), and by quadrature where that would cancel."""
-    moderate = _moderate(m)
+    moderate = _moderate(phi, m)
     other = select(moderate, 0.5, m)
     formula = (e - call("ellipkinc", phi, other)) / (2 * other)
     return select(
@@ -54,7 +56,7 @@ def _second_kind_slope(phi: Any, m: Any, e: Any) -> Any:
 
 def _first_kind_slope(phi: Any, m: Any, f: Any) -> Any:
     """dF/dm = (F - D - sin(phi) cos(phi) / Delta) / (2 (1 - m)), D = (F - E) / m."""
-    moderate = _moderate(m)
+    moderate = _moderate(phi, m)
     other = select(moderate, 0.5, m)
     sine, cosine = np.sin(phi), np.cos(phi)
     root = np.sqrt(1 - other * np.square(sine))

@@ -12,6 +12,7 @@ from adjoint.base.arrays import ArrayType, array_type
 from adjoint.primitives.declaration import FROM_DERIVATIVE, NONLINEAR, Primitive, Reason
 from adjoint.primitives.elementwise import batch_aligned, sum_of_partials
 from adjoint.primitives.expression import bind
+from adjoint.primitives.hardness import hard
 from adjoint.primitives.samples import draw, sample
 from adjoint.primitives.selection import select
 from adjoint.primitives.special import (
@@ -207,8 +208,7 @@ row(
 
 def over_density(slope: Any, density: Any) -> Any:
     """-slope / density; 0 at the ends, where the quantile stays and both are 0."""
-    still = np.equal(slope, 0)
-    return select(still, 0.0, -slope / select(still, 1.0, density))
+    return -(hard(slope) / density)
 
 
 row(

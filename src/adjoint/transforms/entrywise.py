@@ -11,7 +11,9 @@ from adjoint.transforms.columns import VALUE, Labels, Range, Reader, Scale, clos
 # What a tangent of eigenvalues goes through: their mean where they coincide, and a kink at zero.
 # Functions of matrices need neither.
 SLOPES: Final = frozenset({"cluster_mean", "singular_slope"})
-_ENTRYWISE: Final = frozenset({"scale", "select", "integer_power", "real", "imag", "cast"})
+_ENTRYWISE: Final = frozenset(
+    {"scale", "select", "integer_power", "real", "imag", "cast", "hard", "tame"}
+)
 _STRUCTURAL: Final = frozenset({"broadcast", "reshape"})
 _WHOLE: Final = frozenset({"sum", "max", "min"})
 

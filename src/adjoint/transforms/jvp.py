@@ -13,9 +13,11 @@ from adjoint.base.arrays import ArrayType, array_type
 from adjoint.primitives.bodies import present
 from adjoint.primitives.declaration import NO_DERIVATIVE, Itself, Joint, Primitive, Together
 from adjoint.primitives.expression import Expression, bind
+from adjoint.primitives.hardness import hard
 from adjoint.primitives.identities import SAME_AS
 from adjoint.primitives.structure import zeros
 from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable, locating
+from adjoint.transforms.norms import with_norms
 from adjoint.transforms.recognition import recognised
 
 
@@ -28,10 +30,13 @@ def jvp(program: Program, active: Sequence[bool]) -> Program:
     """(inputs, tangents of the active inputs) -> (outputs, tangents of the inexact outputs)."""
     builder = Builder()
     primals = [builder.input(variable.type) for variable in program.inputs]
-    tangents = [
-        builder.input(tangent_type(variable.type)) if mark else None
-        for variable, mark in zip(program.inputs, active, strict=True)
-    ]
+    tangents = seeded(
+        builder,
+        [
+            builder.input(tangent_type(variable.type)) if mark else None
+            for variable, mark in zip(program.inputs, active, strict=True)
+        ],
+    )
     outputs, output_tangents = push_forward(builder, program, primals, tangents)
     filled = [
         tangent if tangent is not None else zeros(builder, tangent_type(atom.type)).atom
@@ -41,6 +46,14 @@ def jvp(program: Program, active: Sequence[bool]) -> Program:
     return builder.build([*outputs, *filled])
 
 
+def seeded(builder: Builder, seeds: Sequence[Any]) -> list[Any]:
+    """Tangents or cotangents that are given: where they are zero, nothing is asked for."""
+    builder.derived = True
+    found = [seed if seed is None else hard(Expression(builder, seed)).atom for seed in seeds]
+    builder.derived = False
+    return found
+
+
 def push_forward(
     builder: Builder,
     program: Program,
@@ -48,7 +61,7 @@ def push_forward(
     tangents: Sequence[Atom | None],
 ) -> tuple[list[Atom], list[Atom | None]]:
     """Append a program together with its derivative; returns its outputs and their tangents."""
-    program = recognised(program, push_forward)
+    program = with_norms(recognised(program, push_forward))
     values: dict[Variable, Atom] = dict(zip(program.inputs, primals, strict=True))
     slopes: dict[Variable, Atom | None] = dict(zip(program.inputs, tangents, strict=True))
 

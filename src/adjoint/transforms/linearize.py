@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from adjoint.program import Builder, Program, Variable
-from adjoint.transforms.jvp import push_forward, tangent_type
-from adjoint.transforms.staging import stage
+from adjoint.primitives.hardness import HARD, TAME
+from adjoint.program import Atom, Builder, Equation, Program, Variable, operation
+from adjoint.transforms.hardness import masks_of
+from adjoint.transforms.jvp import push_forward, seeded, tangent_type
+from adjoint.transforms.staging import Staged, stage
 
 
 @dataclass(frozen=True)
@@ -31,18 +34,69 @@ class Linearised:
     varying: tuple[bool, ...]
 
 
-def linearize(program: Program, active: Sequence[bool]) -> Linearised:
-    """Split the derivative of a program with respect to its active inputs."""
+def linearize(program: Program, active: Sequence[bool], given: bool = True) -> Linearised:
+    """Split the derivative of a program with respect to its active inputs.
+
+    given: whether the zeros of tangents are hard, as those of seeds are.
+    """
     builder = Builder()
     primals = [builder.input(variable.type) for variable in program.inputs]
     tangents = [
         Variable(tangent_type(variable.type)) if mark else None
         for variable, mark in zip(program.inputs, active, strict=True)
     ]
-    outputs, slopes = push_forward(builder, program, primals, tangents)
+    outputs, slopes = push_forward(
+        builder, program, primals, seeded(builder, tangents) if given else tangents
+    )
     moving = [tangent for tangent in tangents if tangent is not None]
     varying = tuple(slope is not None for slope in slopes)
     results = [*outputs, *(slope for slope in slopes if slope is not None)]
     whole = Program([*primals, *moving], builder.equations, results)
-    staged = stage(whole, len(primals), len(outputs))
+    staged = with_masks(_with_tame_late(stage(whole, len(primals), len(outputs))))
     return Linearised(staged.early, staged.late, staged.residuals, varying)
+
+
+def _with_tame_late(staged: Staged) -> Staged:
+    """Slopes that are tame are handed on as they are, and tamed where they are used."""
+    made: dict[Any, Equation] = {
+        equation.outputs[0]: equation for equation in staged.early.equations if equation.outputs
+    }
+    outputs, tamed = list(staged.early.outputs), []
+    for place in range(len(outputs) - staged.residuals, len(outputs)):
+        equation = made.get(outputs[place])
+        if equation is not None and equation.primitive is TAME:
+            outputs[place] = equation.inputs[0]
+            tamed.append(place - len(outputs) + staged.residuals)
+    if not tamed:
+        return staged
+    builder = Builder()
+    inputs: list[Atom] = [builder.input(x.type) for x in staged.late.inputs]
+    builder.derived = True
+    for place in tamed:
+        (inputs[place],) = builder.emit(operation(TAME), [inputs[place]])
+    late = builder.build(builder.inline(staged.late, inputs))
+    return Staged(
+        Program(staged.early.inputs, staged.early.equations, outputs), late, staged.residuals
+    )
+
+
+def with_masks(staged: Staged) -> Staged:
+    """The halves of a program, of which the first tells the second which zeros are hard.
+
+    What may be hard zeros among the residuals is followed by truths that say where they are.
+    """
+    first = len(staged.early.outputs) - staged.residuals
+    inexact = [n for n in range(staged.residuals) if staged.late.inputs[n].type.inexact]
+    early, places = masks_of(staged.early, [first + place for place in inexact])
+    if not places:
+        return staged
+    builder = Builder()
+    inputs = [builder.input(x.type) for x in staged.late.inputs[: staged.residuals]]
+    masks = [builder.input(x.type) for x in early.outputs[len(staged.early.outputs) :]]
+    late = [builder.input(x.type) for x in staged.late.inputs[staged.residuals :]]
+    builder.derived = True
+    known: list[Atom] = list(inputs)
+    for place, mask in zip(places, masks, strict=True):
+        known[place - first] = builder.emit(operation(HARD), [known[place - first], mask])[0]
+    results = builder.inline(staged.late, [*known, *late])
+    return Staged(early, builder.build(results), staged.residuals + len(masks))

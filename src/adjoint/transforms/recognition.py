@@ -1,7 +1,7 @@
 """What is recognised before a program is differentiated, since step by step it would go wrong.
 
 - The square of a square root has the derivatives of what is under it, also at 0; so have those of
-  an absolute value and of a hypotenuse.
+  an absolute value and of a hypotenuse, and other even powers.
 - V diag(g(l)) V^H, with the eigenvalues and eigenvectors of a Hermitian matrix A, is the function
   g(A), whose derivatives exist where eigenvalues coincide, and are not those of V and l there. So
   are products with it, and U diag(g(s)) V^H of singular values.
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.arrays import array_type
+from adjoint.primitives.arithmetic import integer_power
 from adjoint.primitives.contraction import contract
 from adjoint.primitives.conversion import IMAG, REAL, STOP_GRADIENT, cast, conjugate
 from adjoint.primitives.dilation import DILATED_BASIS, ZERO_WEIGHTS
@@ -37,6 +38,7 @@ from adjoint.primitives.structure import (
 )
 from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable, operation
 from adjoint.program.builder import lookup
+from adjoint.program.nested import quiet
 from adjoint.transforms.columns import VALUE, Reader, Scale
 from adjoint.transforms.entrywise import SLOPES
 from adjoint.transforms.matching import Match, Operand, matches, used_vectors
@@ -64,16 +66,17 @@ def recognised(program: Program, push_forward: PushForward) -> Program:
 # --- squares of roots -----------------------------------------------------------------------------
 
 
-_ROOTS = ("sqrt", "absolute", "hypot")
+_ROOTS = ("sqrt", "root_of_squares", "absolute", "hypot")
 
 
 def _squares(reader: Reader) -> dict[Equation, Equation]:
-    """For each equation that squares a square root, the equation that takes the root."""
+    """For each even power of a square root, the equation that takes the root."""
     numbers = _numbered(reader.program)
     found = {}
     for equation in reader.program.equations:
         name, inputs = equation.primitive.name, equation.inputs
-        once = name == "square" or (name == "integer_power" and equation.params["exponent"] == 2)
+        even = name == "integer_power" and equation.params["exponent"] in range(2, 100, 2)
+        once = name == "square" or even
         twice = name == "multiply" and numbers.get(inputs[0]) == numbers.get(inputs[1], -1)
         root, _ = reader.maker(inputs[0]) if once or twice else (None, 0)
         if root is not None and root.primitive.name in _ROOTS:
@@ -85,7 +88,7 @@ def _squares(reader: Reader) -> dict[Equation, Equation]:
 
 def _under(name: str, operands: list[Expression]) -> Expression:
     """What is under a root, as an expression of the root's operands."""
-    if name == "sqrt":
+    if name in ("sqrt", "root_of_squares"):
         return operands[0]
     parts = operands
     if name == "absolute" and operands[0].dtype.kind == "c":
@@ -141,7 +144,7 @@ def _function_of_values(match: Match) -> Program:
             continue
         factor = _as_column(Expression(builder, atom), scale, len(shape))
         h = h / factor if scale.inverted else h * factor
-    return _quiet(builder.build([broadcast_to(h, shape).atom]))
+    return quiet(builder.build([broadcast_to(h, shape).atom]))
 
 
 def _as_column(x: Expression, scale: Scale, ndim: int) -> Expression:
@@ -153,14 +156,6 @@ def _as_column(x: Expression, scale: Scale, ndim: int) -> Expression:
     shape = tuple(x.shape[places[label]] if label in places else 1 for label in wanted)
     moved = reshape(permute(x, (*rest, *there)), shape)
     return conjugate(moved) if scale.conjugated else moved
-
-
-def _quiet(program: Program) -> Program:
-    """The program with all equations marked as written by a transform."""
-    equations = [
-        Equation(e.operation, e.inputs, e.outputs, e.origin, True) for e in program.equations
-    ]
-    return Program(program.inputs, equations, program.outputs)
 
 
 def _with_derivatives(match: Match, push_forward: PushForward) -> list[Program]:
@@ -176,7 +171,7 @@ def _with_derivatives(match: Match, push_forward: PushForward) -> list[Program]:
         tangents = [ones.atom if n < len(match.values) else None for n in range(len(inputs))]
         _, (slope,) = push_forward(builder, found[-1], inputs, tangents)
         last = zeros(builder, result) if slope is None else Expression(builder, slope)
-        found.append(_quiet(builder.build([cast(last, result.dtype).atom])))
+        found.append(quiet(builder.build([cast(last, result.dtype).atom])))
     return found
 
 
@@ -218,7 +213,9 @@ class _Writer:
             if equation in self.squares:
                 root = self.squares[equation]
                 under = _under(root.primitive.name, [*map(self._expression, root.inputs)])
-                found = same_as(self._expression(equation.outputs[0]), under)
+                half = equation.params.get("exponent", 2) // 2
+                value = self._expression(equation.outputs[0])
+                found = same_as(value, integer_power(under, half))
                 self.names[equation.outputs[0]] = found.atom
             elif equation in self.functions:
                 found = self._function(equation, self.functions[equation])

@@ -38,7 +38,8 @@ from adjoint.program import (
 )
 from adjoint.transforms.coefficients import Coefficients, Integral, narrow, present, total_of
 from adjoint.transforms.derived_rule import DerivedRule, Marks, derived_rule
-from adjoint.transforms.jvp import push_forward, tangent_type
+from adjoint.transforms.jvp import push_forward, seeded, tangent_type
+from adjoint.transforms.norms import with_norms
 from adjoint.transforms.recognition import recognised
 
 
@@ -51,9 +52,10 @@ def taylor(program: Program, order: int, given: Sequence[Marks]) -> Program:
     """
     builder = Builder()
     values = [builder.input(variable.type) for variable in program.inputs]
-    known: list[list[Atom | None]] = [
-        [builder.input(tangent_type(value.type)) if mark else None for mark in marks]
-        for value, marks in zip(values, given, strict=True)
+    types = [tangent_type(value.type) for value in values]
+    known = [
+        seeded(builder, [builder.input(type_) if mark else None for mark in marks])
+        for type_, marks in zip(types, given, strict=True)
     ]
     outputs, series = expand(builder, program, values, known, order)
     found = [
@@ -76,8 +78,7 @@ def expand(
 
     known: coefficients 1, 2, ... of the inputs; all others are zero. None stands for zero.
     """
-    if order < KNOWN:  # there are no more derivatives of functions of matrices
-        program = recognised(program, push_forward)
+    program = with_norms(recognised(program, push_forward) if order < KNOWN else program)
     work = _Expansion(builder, order)
     inputs = [
         _Series(work, variable.type, [value, *([*row, *[None] * order][:order])])

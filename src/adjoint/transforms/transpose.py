@@ -16,7 +16,7 @@ from adjoint.primitives.declaration import Into
 from adjoint.primitives.expression import Expression
 from adjoint.primitives.structure import zeros
 from adjoint.program import Atom, Builder, Equation, Program, Variable, locating
-from adjoint.transforms.jvp import push_forward, tangent_type
+from adjoint.transforms.jvp import push_forward, seeded, tangent_type
 from adjoint.transforms.staging import split_equations
 
 
@@ -44,19 +44,21 @@ class Unknown:
         return self.type.dtype
 
 
-def transpose(program: Program, residuals: int) -> Program:
+def transpose(program: Program, residuals: int, given: bool = True) -> Program:
     """(residuals, cotangents of the outputs) -> cotangents of the linear inputs.
 
-    The program must be linear in its inputs after the first `residuals`; NotLinearError otherwise.
+    given: whether the zeros of cotangents are hard, as those of seeds are. The program must be
+    linear in its inputs after the first `residuals`; NotLinearError otherwise.
     """
     builder = Builder()
     known = [builder.input(variable.type) for variable in program.inputs[:residuals]]
     cotangents = [builder.input(tangent_type(atom.type)) for atom in program.outputs]
+    seeds = seeded(builder, cotangents) if given else cotangents
     names: dict[Variable, Atom] = dict(zip(program.inputs, known, strict=False))
     linear_inputs = program.inputs[residuals:]
     fixed, moving = split_equations(program.equations, linear_inputs)
     builder.copy_equations(fixed, names)
-    found = pull_back(builder, moving, names, program.outputs, cotangents, linear_inputs)
+    found = pull_back(builder, moving, names, program.outputs, seeds, linear_inputs)
     return builder.build(instantiate(builder, found, linear_inputs))
 
 
@@ -82,7 +84,7 @@ def vjp(program: Program, active: Sequence[bool], outputs: Sequence[bool] | None
     fixed, moving = split_equations(builder.equations, linear_inputs)
     builder.equations[:] = fixed
     seeds = [slope for slope, mark in zip(slopes, marks, strict=True) if mark]
-    found = pull_back(builder, moving, {}, seeds, cotangents, linear_inputs)
+    found = pull_back(builder, moving, {}, seeds, seeded(builder, cotangents), linear_inputs)
     return builder.build([*values, *instantiate(builder, found, linear_inputs)])
 
 

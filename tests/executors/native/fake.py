@@ -53,7 +53,7 @@ class FakeFunction:
         self.always_misses = misses
         self.runs = 0
         self.hits = 0
-        self._numpy = NumpyExecutor().compile(program, strong_zeros=False)
+        self._numpy = NumpyExecutor().compile(program, hard=False)
         self.function = self.call
 
     def call(self, *arguments: Any) -> Any:

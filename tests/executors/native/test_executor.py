@@ -127,7 +127,7 @@ def test_constants_are_bound(fake: FakeLowering) -> None:
 
 def test_no_machine_code_for_what_gains_nothing(fake: FakeLowering) -> None:
     program = program_of(wave, f8(3))
-    assert NativeExecutor().compile(program, strong_zeros=True) is None
+    assert NativeExecutor().compile(program, hard=True) is None
     fake.cannot = frozenset({"exp", "sin", "multiply"})
     assert NativeExecutor().compile(program) is None
     fake.cannot, fake.refuses = frozenset({"tanh"}), True

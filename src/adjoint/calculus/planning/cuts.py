@@ -44,7 +44,7 @@ class Segment:
     @cached_property
     def transposed(self) -> Program:
         """(known, cotangents at the second cut) -> cotangents at the first."""
-        return simplify(transpose(self.program, len(self.known)))
+        return simplify(transpose(self.program, len(self.known), given=False))
 
     @property
     def push_operations(self) -> float:

@@ -16,6 +16,7 @@ from adjoint.calculus.planning.cuts import CutProgram, Segment
 from adjoint.primitives.contraction import contract
 from adjoint.primitives.conversion import cast
 from adjoint.primitives.expression import Expression
+from adjoint.primitives.hardness import hard
 from adjoint.primitives.structure import permute, reshape
 from adjoint.program import Atom, Builder, Program, Variable
 from adjoint.transforms import vmap
@@ -68,17 +69,22 @@ class JacobianBuilder:
 
     def _pushed(self, part: Order) -> Accumulated:
         if part.step is Step.IDENTITY:
-            columns = standard_basis(self.builder, self.cut.types(part.start))
+            columns = self._basis(part.start)
         else:
             columns = self.columns(part, self.accumulate(part))
         return Accumulated(True, self.push(self.cut.segments[part.stop], columns))
 
     def _pulled(self, part: Order) -> Accumulated:
         if part.step is Step.IDENTITY:
-            rows = standard_basis(self.builder, self.cut.types(part.stop))
+            rows = self._basis(part.stop)
         else:
             rows = self.rows(part, self.accumulate(part))
         return Accumulated(False, self.pull(self.cut.segments[part.start - 1], rows))
+
+    def _basis(self, number: int) -> list[Expression]:
+        """Unit vectors at a cut, whose zeros are hard."""
+        self.builder.derived = True
+        return [hard(each) for each in standard_basis(self.builder, self.cut.types(number))]
 
     def push(self, segment: Segment, columns: list[Expression]) -> list[Expression]:
         """Columns through a segment."""
@@ -102,6 +108,7 @@ class JacobianBuilder:
         return [Expression(self.builder, atom) for atom in self.builder.inline(many, arguments)]
 
     def _multiplied(self, order: Order, first: Accumulated, second: Accumulated) -> Accumulated:
+        self.builder.derived = True
         left = "ca" if second.by_columns else "ac"
         right = "bc" if first.by_columns else "cb"
         rows = contract(joined(second.leaves, 1), joined(first.leaves, 1), f"{left},{right}->ab")

@@ -34,7 +34,7 @@ class Differentiated:
 
     def __init__(self, program: Program, count: int, kept: int) -> None:
         active = [number < count for number in range(len(program.inputs))]
-        split = linearize(program, active)
+        split = linearize(program, active, given=False)
         self.primal = split.primal
         slopes = iter(split.linear.outputs)
         found = [next(slopes) if mark else None for mark in split.varying][:kept]

@@ -17,7 +17,7 @@ _MOVES: Final = frozenset(
     {
         *("broadcast", "cast", "concatenate", "conjugate", "constant", "fill", "gather"),
         *("gather_set", "imag", "iota", "last_write", "python_number", "real", "reshape"),
-        *("slice", "stack", "stop_gradient", "transpose", "update"),
+        *("slice", "stack", "stop_gradient", "transpose", "update", "hard", "tame", "same_as"),
     }
 )
 # They take n^3 operations on each n x n matrix, or n for each number that a system is solved for.

@@ -59,8 +59,8 @@ def apply(op: Operation, operands: Any) -> Any:
     return traced
 
 
-def apply_beside(op: Operation, others: Any) -> Any:
-    """Apply an operation without operands: recorded where others would be, and not an array of it.
+def apply_beside(op: Operation, others: Any, operands: Any = ()) -> Any:
+    """Apply an operation to what is known: recorded where others would be, and not computed.
 
     So zeros of a derivative stay zeros in the program of an outer capture.
     """
@@ -70,7 +70,9 @@ def apply_beside(op: Operation, others: Any) -> Any:
             owner = other._trace
             if owner is not None and owner.open and (trace is None or owner.level > trace.level):
                 trace = owner
-    return apply(op, ()) if trace is None else _recorded(op, trace, ())
+    if trace is None:
+        return apply(op, operands)
+    return _recorded(op, trace, tuple([slot_in(trace, operand) for operand in operands]))
 
 
 def apply_one(op: Operation, operand: Traced) -> Any:

@@ -25,6 +25,7 @@ from adjoint.executors.native.callable import bind
 from adjoint.executors.native.conforming import PYTHON, conforming
 from adjoint.executors.native.partition import Segment, deaths, partition
 from adjoint.executors.numpy import NumpyExecutable, NumpyExecutor
+from adjoint.optimise import bare
 from adjoint.program import Equation, Literal, Program, Variable
 
 PATIENCE: Final = 8  # misses beyond the hits after which machine code is given up
@@ -198,14 +199,15 @@ class NativeExecutor:
         self.timed = timed
 
     def compile(
-        self, program: Program, strong_zeros: bool = False, watched: tuple[int, ...] = ()
+        self, program: Program, hard: bool = False, watched: tuple[int, ...] = ()
     ) -> NativeExecutable | None:
         """The program, as far as it can be lowered; None if nothing is gained.
 
         watched: outputs in which a NaN is unusual, if the program is one piece of machine code.
         """
-        if strong_zeros:
+        if hard:
             return None  # for rare runs, which NumPy does
+        program = bare(program)
         lower = lowering()
         options = partial(
             lower.Options, precise=self.precise, threads=self.threads, timed=self.timed
@@ -271,7 +273,7 @@ class _Stage:
             if piece.hopeless:
                 self.piece = None
         if self.numpy is None:
-            self.numpy = NumpyExecutor().compile(self.program, strong_zeros=False)
+            self.numpy = NumpyExecutor().compile(self.program, hard=False)
         return self.numpy.function(*arguments)
 
 

@@ -17,9 +17,11 @@ from adjoint.base.errors import AdjointError
 from adjoint.executors.arena import ARENA
 from adjoint.executors.numpy.control import CONTROL
 from adjoint.executors.numpy.writer import BodyWriter, Text, program_lines
-from adjoint.optimise import Workspace, simplify
+from adjoint.optimise import Workspace, bare, simplify
+from adjoint.optimise.simplify import eliminate_dead_code
 from adjoint.primitives import bodies
 from adjoint.program import Builder, Operation, Program
+from adjoint.transforms.hardness import hardened
 
 _numbers = count()
 
@@ -54,13 +56,13 @@ class NumpyExecutor:
 
     name = "numpy"
 
-    def compile(self, program: Program, strong_zeros: bool) -> NumpyExecutable:
+    def compile(self, program: Program, hard: bool) -> NumpyExecutable:
         """The program as a Python function over NumPy."""
         with collector_at_rest():
-            return self._compile(program, strong_zeros)
+            return self._compile(eliminate_dead_code(hardened(program)) if hard else bare(program))
 
-    def _compile(self, program: Program, strong_zeros: bool) -> NumpyExecutable:
-        module = Text(strong_zeros, CONTROL)
+    def _compile(self, program: Program) -> NumpyExecutable:
+        module = Text(CONTROL)
         writer = BodyWriter(program, module, roomy=True)
         whole = "\n".join(program_lines("program", writer)) + "\n"
         text = "\n\n".join([*module.functions, whole])
@@ -84,16 +86,16 @@ def _alone(op: Operation, types: tuple[ArrayType, ...]) -> Callable[..., Any] | 
     except AdjointError:
         return None
     program = simplify(builder.build(results))
-    fast = NumpyExecutor().compile(program, strong_zeros=False)
-    strong: list[NumpyExecutable] = []
+    fast = NumpyExecutor().compile(program, hard=False)
+    hard: list[NumpyExecutable] = []
 
     def run(*operands: Any) -> tuple[Any, ...]:
         found = fast(*operands)
         if any(each.dtype.kind in "fc" and np.isnan(each).any() for each in found):
-            if not strong:  # a zero times an infinite partial derivative, maybe
-                strong.append(NumpyExecutor().compile(program, strong_zeros=True))
+            if not hard:  # a hard zero times an infinite partial derivative, maybe
+                hard.append(NumpyExecutor().compile(program, hard=True))
             with np.errstate(all="ignore"):
-                return strong[0](*operands)
+                return hard[0](*operands)
         return found
 
     return run

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.executors.numpy.strong import strong_contract
 from adjoint.optimise import band
 from adjoint.primitives.contraction import lowering, split_spec
 from adjoint.primitives.slicing import Index, numpy_index
@@ -75,12 +74,10 @@ Template = Callable[[Equation, Sequence[str], Namespace], str]
 
 
 def expression(
-    equation: Equation, operands: Sequence[str], space: Namespace, out: str | None, strong: bool
+    equation: Equation, operands: Sequence[str], space: Namespace, out: str | None
 ) -> str:
     """The right-hand side of an equation; `out` names memory for an elementwise result."""
     primitive = equation.primitive
-    if strong and primitive.name in ("scale", "contract"):
-        return _strong(equation, operands, space)
     if primitive.ufunc is not None or primitive.name == "scale":
         return _elementwise(equation, operands, space, out)
     if primitive.name == "fill" and out is not None:
@@ -141,17 +138,6 @@ def _may_be_number(atom: Atom) -> bool:
 
 def _all_scalars(inputs: Sequence[Atom]) -> bool:
     return all(atom.type.ndim == 0 for atom in inputs)
-
-
-def _strong(equation: Equation, operands: Sequence[str], space: Namespace) -> str:
-    wanted = f"strong_{equation.primitive.name}"
-    if equation.primitive.name == "contract":
-        if not equation.derived:
-            return _contract(equation, operands, space)
-        name = space.name(wanted, partial(strong_contract, spec=equation.params["spec"]))
-    else:
-        name = space.function(wanted, equation.operation)
-    return f"{name}({', '.join(operands)})"
 
 
 def _dtype(space: Namespace, dtype: np.dtype[Any]) -> str:

@@ -32,9 +32,8 @@ Control = Callable[[Equation, Sequence[str], "Text", bool], str]
 class Text:
     """The text of one module: functions that call one another, and the names that they use."""
 
-    def __init__(self, strong: bool, control: dict[str, Control]) -> None:
+    def __init__(self, control: dict[str, Control]) -> None:
         self.space = Namespace()
-        self.strong = strong
         self.control = control
         self.functions: list[str] = []
         self.known: dict[Any, str] = {}
@@ -66,12 +65,11 @@ class BodyWriter:
         self.program = program
         self.text = text
         self.space = text.space
-        self.strong = text.strong
         self.prefix = prefix
         self.quiet = quiet
         self.owned = frozenset(owned)
         self.names: dict[Variable, str] = {}
-        self.plan, self.workspace = _planned(program, roomy and not text.strong, owned)
+        self.plan, self.workspace = _planned(program, roomy, owned)
         self.completed = completed_fills(program, self.plan)
         self.completing = frozenset(self.completed.values())
 
@@ -129,12 +127,12 @@ class BodyWriter:
             out = f"w{self.workspace.places[number]}"
         elif number in self.workspace.lent_places:
             out = f"r{self.workspace.lent_places[number]}"
-        elif taken is not None and not self.strong:
+        elif taken is not None:
             out = self.names[taken]
         if number in self.completed:
             right = out or empty_text(equation, self.space)
         else:
-            right = expression(equation, operands, self.space, out, self.strong)
+            right = expression(equation, operands, self.space, out)
         if equation.outputs[0] in self.plan.detached:
             right += ".copy()"
         comma = "," if equation.primitive.multiple else ""

@@ -23,7 +23,7 @@ from adjoint.executors.native.elements.complex_numbers import (
     real_of,
 )
 from adjoint.executors.native.elements.conversions import convert, truth
-from adjoint.executors.native.elements.functions import call
+from adjoint.executors.native.elements.functions import call, power_log
 from adjoint.executors.native.elements.integers import WRAPPING, fault_of_overflow
 from adjoint.executors.native.elements.rules import RULES, Rule
 from adjoint.executors.native.elements.writer import BOOLEAN, Fault, Writer
@@ -55,6 +55,8 @@ def supports(equation: Equation, precise: bool) -> bool:
         return False
     if name == "integer_power":
         return _supports_power(loop[0].kind, params["exponent"], precise)
+    if name == "power_log":
+        return loop[0].kind == "f" and not precise
     found = _rule(name, loop)
     return found is not None and (found.exact or not precise)
 
@@ -104,6 +106,8 @@ def emit(
     ]
     if name == "integer_power":
         found = _integer_power(writer, converted[0], params["exponent"])
+    elif name == "power_log":
+        found = power_log(writer, converted[0], converted[2], **params)
     else:
         rule = _rule(name, loop)
         assert rule is not None
@@ -154,6 +158,8 @@ def _signature(types: Sequence[ArrayType]) -> _Signature:
 @lru_cache(maxsize=4096)
 def _loop(name: str, signature: _Signature) -> tuple[np.dtype[Any], ...] | None:
     """The dtypes of the operands and the result of NumPy's loop."""
+    if name == "power_log":  # of numbers of the type of the power
+        return (signature[2][0],) * 4
     given: list[Any] = [_PYTHON[dtype.kind] if weak else dtype for dtype, weak in signature]
     if name == "integer_power":
         ufunc: Any = np.power
@@ -183,6 +189,7 @@ _COSTS: Final[dict[str, float]] = {
     **dict.fromkeys(("exp", "exp2", "log", "log2", "log10", "sin", "cos", "hypot"), 20.0),
     **dict.fromkeys(("expm1", "log1p", "cbrt", "tan", "arcsin", "arccos", "arctan"), 25.0),
     **dict.fromkeys(("sinh", "cosh", "tanh", "expit", "entr", "exprel", "xlogy", "xlog1py"), 25.0),
+    "power_log": 25.0,
     **dict.fromkeys(("arcsinh", "arccosh", "arctanh", "arctan2", "log_expit"), 30.0),
     **dict.fromkeys(("erf", "erfc", "ndtr", "logaddexp", "logaddexp2", "logit", "kl_div"), 45.0),
     **dict.fromkeys(("power", "rel_entr"), 60.0),

@@ -58,6 +58,21 @@ def _power(writer: Writer, x: Value, y: Value) -> Value:
     return call(writer, "power", x, y)
 
 
+def power_log(writer: Writer, x: Value, power: Value, degree: int, flat: bool) -> Value:
+    """The power of x times log(x)^degree, and 0 where the power is."""
+    nothing = writer.equal_number(power, 0)
+    if flat:
+        start = writer.both(writer.equal_number(x, 0), writer.equal_number(power, 1))
+        nothing = writer.either(nothing, start)
+    if not degree:
+        return power
+    logarithm = call(writer, "log", writer.select(nothing, writer.constant(1, x), x))
+    product = power
+    for _ in range(degree):
+        product = writer.multiply(product, logarithm)
+    return writer.select(nothing, writer.constant(0, x), product)
+
+
 @rule("hypot", "f", exact=False)
 def hypotenuse(writer: Writer, x: Value, y: Value) -> Value:
     """The root of x^2 + y^2, which overflows only where it must."""

@@ -1,0 +1,368 @@
+"""Hard zeros: a program that knows where no path leads.
+
+Beside a value stands a mask of its hard zeros: those of a seed, of a branch that was not taken, of
+an entry that was not indexed, and those that a rule declares (`primitives/hardness.py`). Products
+with a hard zero are hard zeros, whatever the other factor is; sums are where all their terms are.
+All other zeros are numbers, so that 0 times infinity is NaN.
+
+Programs run without masks. Where a NaN turns up among derivatives, `hardened` makes the program
+that is run instead. `masks_of` gives the masks alone, for what a linear program is to know of its
+residuals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+
+from adjoint.base.arrays import ArrayType, array_type
+from adjoint.primitives.contraction import CONTRACT
+from adjoint.primitives.conversion import cast
+from adjoint.primitives.declaration import Each, Joint
+from adjoint.primitives.elementwise import SCALE
+from adjoint.primitives.expression import Expression, bind
+from adjoint.primitives.hardness import STRONG_CONTRACT
+from adjoint.primitives.selection import select
+from adjoint.primitives.smooth import SQRT
+from adjoint.primitives.structure import broadcast_to, sum_axes
+from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable, operation
+from adjoint.program.nested import quiet
+from adjoint.transforms.masked_bodies import Mask, branches, fill_with, repeat, scan, whole_mask
+
+_BOOL: Final = np.dtype(bool)
+
+_MOVES: Final = frozenset(
+    {
+        *("reshape", "transpose", "broadcast", "slice", "gather", "stack", "concatenate"),
+        *("update", "gather_set"),
+    }
+)
+_SUMS: Final = frozenset(
+    {
+        *("increment", "gather_add", "sum", "cumulative_sum"),
+        *("diagonal_matrix", "diagonal_part", "triangle"),
+    }
+)
+_ENTRYWISE: Final = frozenset({"negative", "conjugate", "real", "imag", "cast", "python_number"})
+
+
+def hardened(program: Program) -> Program:
+    """The same program, in which hard zeros win."""
+    builder = Builder()
+    inputs = [builder.input(type_) for type_ in program.input_types]
+    work = _Work(builder, True)
+    outputs, _ = work.append(program, inputs, [None] * len(inputs))
+    return builder.build(outputs)
+
+
+def masks_of(program: Program, places: Sequence[int]) -> tuple[Program, list[int]]:
+    """The program with more outputs: masks of the outputs at these places that may be hard.
+
+    Also which places those are.
+    """
+    builder = Builder()
+    inputs = [builder.input(type_) for type_ in program.input_types]
+    outputs, masks = _Work(builder, False).append(program, inputs, [None] * len(inputs))
+    found = [(place, masks[place]) for place in places if masks[place] is not None]
+    if not found:
+        return program, []
+    shown = [whole_mask(builder, mask, outputs[place].type.shape).atom for place, mask in found]
+    return builder.build([*outputs, *shown]), [place for place, _ in found]
+
+
+def _either(one: Mask, other: Mask) -> Mask:
+    if one is True or other is True:
+        return True
+    if one is None or other is None:
+        return one if other is None else other
+    either: Mask = np.logical_or(one, other)
+    return either
+
+
+def _both(one: Mask, other: Mask) -> Mask:
+    if one is None or other is None:
+        return None
+    if one is True or other is True:
+        return other if one is True else one
+    both: Mask = np.logical_and(one, other)
+    return both
+
+
+class _Work:
+    """Appends programs with masks to a builder. wins: whether hard zeros win, or are only known."""
+
+    def __init__(self, builder: Builder, wins: bool) -> None:
+        self.builder = builder
+        self.wins = wins
+
+    def append(
+        self, program: Program, inputs: Sequence[Atom], masks: Sequence[Mask]
+    ) -> tuple[list[Atom], list[Mask]]:
+        """Append a program; returns its outputs and their masks."""
+        builder = self.builder
+        names: dict[Variable, Atom] = dict(zip(program.inputs, inputs, strict=True))
+        known: dict[Variable, Mask] = dict(zip(program.inputs, masks, strict=True))
+
+        def value(atom: Atom) -> Atom:
+            return names[atom] if isinstance(atom, Variable) else atom
+
+        def mask(atom: Atom) -> Mask:
+            return known[atom] if isinstance(atom, Variable) else None
+
+        for equation in program.equations:
+            builder.origin, builder.derived = equation.origin, equation.derived
+            operands = [value(atom) for atom in equation.inputs]
+            rule = _RULES.get(equation.primitive.name, _Work.other)
+            results, found = rule(self, equation, operands, [mask(x) for x in equation.inputs])
+            names.update(zip(equation.outputs, results, strict=True))
+            known.update(zip(equation.outputs, found, strict=True))
+        builder.origin, builder.derived = None, False
+        return [value(x) for x in program.outputs], [mask(x) for x in program.outputs]
+
+    # --- parts of rules ---------------------------------------------------------------------------
+
+    def plain(self, equation: Equation, operands: Sequence[Atom]) -> tuple[Variable, ...]:
+        """The equation as it is; what is appended after it is not the user's."""
+        results = self.builder.emit(equation.operation, operands)
+        self.builder.derived = True
+        return results
+
+    def express(self, atom: Atom) -> Any:
+        """An atom in rules."""
+        return Expression(self.builder, atom)
+
+    def winning(self, result: Atom, mask: Mask) -> tuple[list[Atom], list[Mask]]:
+        """The result, with zeros where they are hard."""
+        if mask is None:
+            return [result], [None]
+        type_ = result.type
+        if mask is True:
+            zero = fill_with(self.builder, type_.shape, type_.dtype, 0).atom
+            return [result if type_.weak or not self.wins else zero], [mask]
+        mask = broadcast_to(mask, type_.shape)
+        if not self.wins:
+            return [result], [mask]
+        return [select(mask, 0.0, self.express(result)).atom], [mask]
+
+    def masked(
+        self, equation: Equation, program: Program, marks: tuple[bool, ...]
+    ) -> tuple[Program, tuple[bool, ...]]:
+        """A program that an equation holds, with masks; all derived if the equation is."""
+        return _with_masks(quiet(program) if equation.derived else program, marks, self.wins)
+
+    def soft(self, type_: ArrayType, mask: Mask) -> Expression:
+        """1 where a value of this type is no hard zero, and 0 where it is."""
+        if not isinstance(mask, Expression):
+            return fill_with(self.builder, type_.shape, type_.dtype, 0 if mask else 1)
+        return cast(np.logical_not(broadcast_to(mask, type_.shape)), type_.dtype)
+
+    # --- rules ------------------------------------------------------------------------------------
+
+    def other(
+        self, equation: Equation, operands: list[Atom], masks: list[Mask]
+    ) -> tuple[Sequence[Atom], list[Mask]]:
+        """What is linear in something that is a hard zero as a whole is one; all else is soft."""
+        results = self.plain(equation, operands)
+        linear = equation.primitive.linear
+        inexact = [n for n, atom in enumerate(operands) if atom.type.inexact]
+        if not isinstance(linear, (Joint, Each)) or not any(masks[n] is not None for n in inexact):
+            return results, [None] * len(results)
+        places = [n for n in inexact if linear.places is None or n in linear.places]
+        alone = [n for n in places if masks[n] is not None]
+        if not alone or (isinstance(linear, Joint) and alone != places):
+            return results, [None] * len(results)
+        found: Mask = None if isinstance(linear, Each) else True
+        for n in alone:
+            type_ = array_type(operands[n].type.shape, np.dtype(float))
+            count: Any = sum_axes(self.soft(type_, masks[n]), tuple(range(type_.ndim)))
+            none = np.equal(count, 0)
+            found = _either(found, none) if isinstance(linear, Each) else _both(found, none)
+        pairs = [self.winning(result, found if result.type.inexact else None) for result in results]
+        return [pair[0][0] for pair in pairs], [pair[1][0] for pair in pairs]
+
+    def move(
+        self, equation: Equation, operands: list[Atom], masks: list[Mask]
+    ) -> tuple[Sequence[Atom], list[Mask]]:
+        """A rearrangement, which takes masks along."""
+        results = self.plain(equation, operands)
+        if not results[0].type.inexact or all(mask is None for mask in masks):
+            return results, [None]
+        if all(mask is True for mask, x in zip(masks, operands, strict=True) if x.type.inexact):
+            return results, [True]
+        shown = [
+            whole_mask(self.builder, mask, atom.type.shape).atom if atom.type.inexact else atom
+            for atom, mask in zip(operands, masks, strict=True)
+        ]
+        return results, [self.express(self.builder.emit(equation.operation, shown)[0])]
+
+    def total(
+        self, equation: Equation, operands: list[Atom], masks: list[Mask]
+    ) -> tuple[Sequence[Atom], list[Mask]]:
+        """A sum, or what is zero in places: hard where it is of hard zeros alone."""
+        results = self.plain(equation, operands)
+        if not results[0].type.inexact or not any(mask is not None for mask in masks):
+            return results, [None]
+        shadows = [
+            self.soft(atom.type, mask).atom if atom.type.inexact else atom
+            for atom, mask in zip(operands, masks, strict=True)
+        ]
+        (shadow,) = self.builder.emit(equation.operation, shadows)
+        return results, [np.equal(self.express(shadow), 0)]
+
+    def entrywise(
+        self, equation: Equation, operands: list[Atom], masks: list[Mask]
+    ) -> tuple[Sequence[Atom], list[Mask]]:
+        """What takes each zero to zero. What is made of a truth says where a path leads."""
+        results = self.plain(equation, operands)
+        (mask,) = masks
+        if equation.derived and operands[0].type.dtype == _BOOL:
+            mask = np.logical_not(self.express(operands[0]))
+        return results, [mask if results[0].type.inexact else None]
+
+    def add(
+        self, equation: Equation, operands: list[Atom], masks: list[Mask]
+    ) -> tuple[Sequence[Atom], list[Mask]]:
+        """Sums and differences."""
+        results = self.plain(equation, operands)
+        found = _both(*masks)
+        if isinstance(found, Expression):
+            found = broadcast_to(found, results[0].type.shape)
+        return results, [found]
+
+    def product(
+        self, equation: Equation, operands: list[Atom], masks: list[Mask]
+    ) -> tuple[Sequence[Atom], list[Mask]]:
+        """Products of derivatives; what the user wrote is NumPy's. A quotient is 0 with its top."""
+        results = self.plain(equation, operands)
+        if not equation.derived and equation.primitive is not SCALE:
+            return results, [None]
+        top = equation.primitive.name == "divide"
+        return self.winning(results[0], masks[0] if top else _either(*masks))
+
+    def contract(
+        self, equation: Equation, operands: list[Atom], masks: list[Mask]
+    ) -> tuple[Sequence[Atom], list[Mask]]:
+        """Sums of products: hard where each product is, and without those that are elsewhere."""
+        if not equation.derived:
+            return self.plain(equation, operands), [None]
+        if all(mask is None for mask in masks):
+            return self.plain(equation, operands), [None]
+        params = equation.params
+        floats = [array_type(x.type.shape, np.dtype(float)) for x in operands]
+        soft = [self.soft(type_, mask) for type_, mask in zip(floats, masks, strict=True)]
+        found = np.equal(bind(CONTRACT, *soft, **params), 0)
+        if not self.wins:
+            return self.plain(equation, operands), [found]
+        shown = [
+            whole_mask(self.builder, mask, x.type.shape)
+            for x, mask in zip(operands, masks, strict=True)
+        ]
+        result = bind(STRONG_CONTRACT, *map(self.express, operands), *shown, **params)
+        return [result.atom], [found]
+
+    def choice(
+        self, equation: Equation, operands: list[Atom], masks: list[Mask]
+    ) -> tuple[Sequence[Atom], list[Mask]]:
+        """`select`, where a zero that is written out stands for no path."""
+        results = self.plain(equation, operands)
+        sides = list(masks[1:])
+        for place, atom in enumerate(operands[1:]):
+            nothing = isinstance(atom, Literal) and atom.value == 0
+            if nothing and (equation.derived or any(mask is not None for mask in masks)):
+                sides[place] = True
+        if not results[0].type.inexact or all(side is None for side in sides):
+            return results, [None]
+        if all(side is True for side in sides):
+            return results, [True]
+        shape = results[0].type.shape
+        whole = [whole_mask(self.builder, side, shape) for side in sides]
+        return results, [select(self.express(operands[0]), *whole)]
+
+    def filled(
+        self, equation: Equation, operands: list[Atom], masks: list[Mask]
+    ) -> tuple[Sequence[Atom], list[Mask]]:
+        """Zeros that are written out."""
+        results = self.plain(equation, operands)
+        empty = not equation.params["value"] and results[0].type.inexact
+        return results, [True if empty else None]
+
+    def declared(
+        self, equation: Equation, operands: list[Atom], masks: list[Mask]
+    ) -> tuple[Sequence[Atom], list[Mask]]:
+        """The marks themselves."""
+        x, *where = operands
+        found = self.express(where[0]) if where else np.equal(self.express(x), 0)
+        return [x], [_either(masks[0], found)]
+
+    def tamed(
+        self, equation: Equation, operands: list[Atom], masks: list[Mask]
+    ) -> tuple[Sequence[Atom], list[Mask]]:
+        """An infinity of which only a share of nothing is taken is a zero, and a number."""
+        x = self.express(operands[0])
+        if self.wins:
+            x = select(np.equal(np.absolute(x), np.inf), 0.0, x)
+        return [x.atom], [None]
+
+    def same(
+        self, equation: Equation, operands: list[Atom], masks: list[Mask]
+    ) -> tuple[Sequence[Atom], list[Mask]]:
+        """A value with the derivatives of another one is that value."""
+        return operands[:1], masks[:1]
+
+    def root(
+        self, equation: Equation, operands: list[Atom], masks: list[Mask]
+    ) -> tuple[Sequence[Atom], list[Mask]]:
+        """The root of a sum of squares is a root."""
+        return self.builder.emit(operation(SQRT), operands), [None]
+
+    def severed(
+        self, equation: Equation, operands: list[Atom], masks: list[Mask]
+    ) -> tuple[Sequence[Atom], list[Mask]]:
+        """What stands alone is passed on."""
+        return self.plain(equation, operands), masks[:1]
+
+
+@lru_cache(maxsize=256)
+def _with_masks(
+    program: Program, marks: tuple[bool, ...], wins: bool
+) -> tuple[Program, tuple[bool, ...]]:
+    """(inputs, masks of those marked) -> (outputs, masks of those that have one), and which."""
+    builder = Builder()
+    inputs = [builder.input(type_) for type_ in program.input_types]
+    masks = [
+        Expression(builder, builder.input(array_type(x.type.shape, _BOOL))) if mark else None
+        for x, mark in zip(inputs, marks, strict=True)
+    ]
+    outputs, found = _Work(builder, wins).append(program, inputs, masks)
+    builder.derived = True
+    shown = [
+        whole_mask(builder, mask, atom.type.shape).atom
+        for atom, mask in zip(outputs, found, strict=True)
+        if mask is not None
+    ]
+    return builder.build([*outputs, *shown]), tuple(mask is not None for mask in found)
+
+
+_Rule = Callable[[_Work, Equation, list[Atom], list[Mask]], tuple[Sequence[Atom], list[Mask]]]
+_RULES: Final[dict[str, _Rule]] = {
+    **dict.fromkeys(_MOVES, _Work.move),
+    **dict.fromkeys(_SUMS, _Work.total),
+    **dict.fromkeys(_ENTRYWISE, _Work.entrywise),
+    **dict.fromkeys(("scale", "multiply", "divide"), _Work.product),
+    **dict.fromkeys(("add", "subtract"), _Work.add),
+    "contract": _Work.contract,
+    "select": _Work.choice,
+    "fill": _Work.filled,
+    "hard": _Work.declared,
+    "tame": _Work.tamed,
+    "same_as": _Work.same,
+    "root_of_squares": _Work.root,
+    "stop_gradient": _Work.severed,
+    "scan": scan,
+    "while": repeat,
+    "switch": branches,
+    "checkpoint": branches,
+}

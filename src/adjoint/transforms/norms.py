@@ -1,0 +1,79 @@
+"""Square roots of sums of squares: norms, whose slope at zero is a choice, and 0.
+
+The chain rule has infinity times 0 there. Under the root every term is a square, so that the sum is
+zero only with all of them, and its derivative with it: the root's infinite slope stands beside
+zeros alone, and is taken for 0 (`TAME`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adjoint.primitives.contraction import split_spec
+from adjoint.primitives.smooth import ROOT_OF_SQUARES
+from adjoint.program import Atom, Equation, Literal, Program, Variable, operation
+
+_MOVED = frozenset(
+    {
+        *("sum", "reshape", "transpose", "broadcast", "slice", "gather", "cast", "real"),
+        "python_number",
+    }
+)
+_JOINED = frozenset({"add", "stack", "concatenate"})
+
+
+def with_norms(program: Program) -> Program:
+    """The program with its norms written as such."""
+    if all(equation.primitive.name != "sqrt" for equation in program.equations):
+        return program
+    made = {equation.outputs[0]: equation for equation in program.equations if equation.outputs}
+    root = operation(ROOT_OF_SQUARES)
+    equations = [
+        Equation(root, each.inputs, each.outputs, each.origin, each.derived)
+        if each.primitive.name == "sqrt" and _of_squares(each.inputs[0], made)
+        else each
+        for each in program.equations
+    ]
+    return Program(program.inputs, equations, program.outputs)
+
+
+def _of_squares(atom: Atom, made: dict[Variable, Equation]) -> bool:
+    """Whether a real value is made of squares so that it is zero where all of them are."""
+    equation = made.get(atom) if isinstance(atom, Variable) else None
+    if equation is None or atom.type.dtype.kind not in "fc":
+        return False
+    name, inputs, params = equation.primitive.name, equation.inputs, equation.params
+    if name in _MOVED:
+        return _of_squares(inputs[0], made)
+    if name in _JOINED:
+        return all(_of_squares(each, made) for each in inputs)
+    if name == "divide":  # by one number, whose sign all terms share
+        return inputs[1].type.size == 1 and _of_squares(inputs[0], made)
+    if name == "multiply" and isinstance(inputs[1], Literal):
+        factor = inputs[1].value
+        return isinstance(factor, (int, float)) and factor > 0 and _of_squares(inputs[0], made)
+    if name in ("square", "integer_power"):
+        return _is_even(inputs[0], params.get("exponent", 2), made)
+    if name == "contract":
+        left, right, _ = split_spec(params["spec"])
+        return left == right and _same_size(inputs[0], inputs[1], made)
+    return name == "multiply" and _same_size(inputs[0], inputs[1], made)
+
+
+def _is_even(x: Atom, exponent: int, made: dict[Variable, Equation]) -> bool:
+    """Whether a power is not negative, and grows at least as a square."""
+    if exponent < 2 or x.type.dtype.kind != "f":
+        return False
+    maker: Any = made.get(x) if isinstance(x, Variable) else None
+    return exponent % 2 == 0 or (maker is not None and maker.primitive.name == "absolute")
+
+
+def _same_size(x: Atom, y: Atom, made: dict[Variable, Equation]) -> bool:
+    """Whether two factors are one and the same real value, or a value and its conjugate."""
+    if x.type.dtype.kind == "f":
+        return x is y
+    for one, other in ((x, y), (y, x)):
+        maker = made.get(one) if isinstance(one, Variable) else None
+        if maker is not None and maker.primitive.name == "conjugate" and maker.inputs[0] is other:
+            return True
+    return False

@@ -1,0 +1,298 @@
+"""Hard zeros win over infinite and undefined factors; zeros that arithmetic made do not.
+
+The plain compilation makes NaN in at least the same places, so that whoever runs it can see that
+the one with masks is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import special
+
+import adjoint as ad
+from adjoint.optimise import bare
+from adjoint.primitives.contraction import contract, split_spec
+from adjoint.primitives.expression import bind
+from adjoint.primitives.gathering import GATHER_SET
+from adjoint.primitives.hardness import STRONG_CONTRACT
+from adjoint.primitives.selection import select
+from adjoint.primitives.structure import sum_axes
+from adjoint.transforms import jvp, linearize, transpose, vjp
+from tests.building import names, program_at, run
+
+X = np.array([0.0, 4.0])
+INFINITE = np.array([np.inf, 2.0])
+
+
+def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function where x > 0, and 0 elsewhere."""
+    return lambda x, *rest: select(np.greater(x, 0), function(x, *rest), 0.0)
+
+
+ROWS: dict[str, tuple[Callable[..., Any], tuple[Any, ...], list[float]]] = {
+    # function, arguments, its gradient in the first, summed over the results
+    "log": (guarded(np.log), (X,), [0, 0.25]),
+    "sqrt": (guarded(np.sqrt), (X,), [0, 0.25]),
+    "divide": (guarded(lambda x: 1.0 / x), (X,), [0, -1 / 16]),
+    "reciprocal": (guarded(np.reciprocal), (X,), [0, -1 / 16]),
+    "power": (guarded(lambda x: np.power(x, -1.0)), (X,), [0, -1 / 16]),
+    "multiply": (guarded(np.multiply), (X, INFINITE), [0, 2]),
+    "log of log": (guarded(lambda x: np.log(np.log(x + 1.0))), (X,), [0, 0.2 / np.log(5)]),
+    "norm": (lambda x: np.sqrt(sum_axes(np.square(x), (0,))), (np.zeros(2),), [0, 0]),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_gradients_are_finite_and_right(name: str) -> None:
+    function, arguments, expected = ROWS[name]
+    program = program_at(function, *arguments)
+    active = (True,) + (False,) * (len(arguments) - 1)
+    with np.errstate(all="ignore"):  # the function's own warnings
+        weights = np.ones(program.output_types[0].shape)[()]
+        pulled = vjp(program, active)
+        *_, strong = run(pulled, *arguments, weights, strong=True)
+        *_, fast = run(pulled, *arguments, weights, strong=False)
+        directions = np.eye(2)
+        forward = [
+            np.sum(run(jvp(program, active), *arguments, u, strong=True)[-1]) for u in directions
+        ]
+    np.testing.assert_allclose(strong, expected, rtol=1e-15, atol=1e-16)
+    np.testing.assert_allclose(forward, expected, rtol=1e-15, atol=1e-16)
+    assert np.isnan(fast).any()
+    np.testing.assert_array_equal(fast[~np.isnan(fast)], strong[~np.isnan(fast)])
+
+
+def test_products_of_matrices() -> None:
+    """A row that is infinite meets a cotangent that is zero."""
+    a = np.array([[np.inf, -np.inf, np.nan], [1.0, 2.0, 3.0]])
+    b = np.array([[1.0, 1.0], [2.0, 0.5], [3.0, 0.0]])
+    mask = np.array([False, True])
+
+    def function(a: Any, b: Any, mask: Any) -> Any:
+        return select(mask, contract(b, a, "jk,ij->ki"), 0.0)
+
+    program = program_at(function, a, b, mask)
+    pulled = vjp(program, (True, True, False))
+    with np.errstate(all="ignore"):
+        _, d_a, d_b = run(pulled, a, b, mask, np.ones((2, 2)), strong=True)
+        _, fast_a, fast_b = run(pulled, a, b, mask, np.ones((2, 2)), strong=False)
+    np.testing.assert_array_equal(d_a, [[0, 0, 0], [2, 2.5, 3]])
+    np.testing.assert_array_equal(d_b, [[1, 1], [2, 2], [3, 3]])
+    np.testing.assert_array_equal(fast_a, d_a)
+    assert np.isnan(fast_b).all()
+
+
+def test_what_is_truly_infinite_or_undefined_stays_so() -> None:
+    x = np.array([0.0, -1.0, np.nan])
+    program = program_at(np.sqrt, x)
+    with np.errstate(all="ignore"):
+        _, gradient = run(vjp(program, (True,)), x, np.ones(3), strong=True)
+    np.testing.assert_array_equal(gradient, [np.inf, np.nan, np.nan])
+    a, b = np.array([[np.inf, 1.0], [np.nan, 0.0]]), np.array([1.0, 1.0])
+    program = program_at(lambda a, b: contract(a, b, "ij,j->i"), a, b)
+    _, slope = run(jvp(program, (False, True)), a, b, np.array([0.0, 2.0]), strong=True)
+    np.testing.assert_array_equal(slope, [2.0, 0.0])
+    _, slope = run(jvp(program, (False, True)), a, b, np.array([1.0, 2.0]), strong=True)
+    np.testing.assert_array_equal(slope, [np.inf, np.nan])
+
+
+def test_the_users_own_products_are_numpys() -> None:
+    """Hard zeros are for derivatives: 0 * inf in the function itself is NaN."""
+    x, y = np.zeros((2, 2)), np.full((2, 2), np.inf)
+    program = program_at(lambda x, y: (x * y, contract(x, y, "ij,jk->ik")), x, y)
+    with np.errstate(invalid="ignore"):
+        for result in run(program, x, y, strong=True):
+            assert np.isnan(result).all()
+
+
+def test_a_repeated_write_meets_infinity() -> None:
+
+    x, value, index = np.zeros(3), np.array([1.0, 2.0]), np.array([1, 1])
+    program = program_at(lambda x, v, i: bind(GATHER_SET, x, v, i), x, value, index)
+    cotangent = np.array([1.0, np.inf, 2.0])
+    _, d_x, d_value = run(vjp(program, (True, True, False)), x, value, index, cotangent)
+    np.testing.assert_array_equal(d_x, [1, 0, 2])
+    np.testing.assert_array_equal(d_value, [0, np.inf])
+
+
+# --- overflow, underflow, cancellation ------------------------------------------------------------
+
+INF, NAN = np.inf, np.nan
+MADE: dict[str, tuple[Callable[..., Any], Any]] = {
+    "log sum exp": (lambda v: np.log(np.sum(np.exp(v))), [1000.0, 1001.0]),
+    "log1p of exp": (lambda v: np.sum(np.log(1 + np.exp(v))), [710.0]),
+    "log cosh": (lambda v: np.sum(np.log(np.cosh(v))), [711.0]),
+    "single": (lambda v: np.sum(np.log(1 + np.exp(v))), np.array([89.0], np.float32)),
+    "exp log": (lambda v: np.sum(np.exp(np.log(v))), [0.0]),
+    "cbrt of a cube": (lambda v: np.sum(np.cbrt(v**3)), [0.0]),
+    "root of a size": (lambda v: np.sum(np.sqrt(np.abs(v))), [0.0]),
+    "root of a difference": (lambda v: np.sum(np.sqrt(v * v - v * v)), [3.0]),
+    "log of a product": (lambda v: np.sum(np.exp(np.log(v * 1e-300))), [1e-300]),
+}
+
+
+def forward(f: Callable[..., Any], x: Any) -> Any:
+    return np.array([ad.jvp(f, (x,), (u,))[1] for u in np.eye(x.size, dtype=x.dtype)])
+
+
+WAYS: dict[str, Callable[..., Any]] = {
+    "reverse": lambda f, x: ad.grad(f)(x),
+    "forward": forward,
+    "pullback": lambda f, x: ad.vjp(f, x)[1](f(x).dtype.type(1))[0],
+    "pushforward": lambda f, x: np.array(
+        [ad.linearize(f, x)[1](u) for u in np.eye(x.size, dtype=x.dtype)]
+    ),
+    "many": lambda f, x: ad.vmap(ad.grad(f))(np.stack([x, x]))[1],
+    "jit": lambda f, x: ad.jit(ad.grad(f))(x),
+    "jacobian": lambda f, x: ad.jacobian(f, mode=ad.Mode.REVERSE)(x),
+}
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Any:
+    with np.errstate(all="ignore"):
+        yield
+
+
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", MADE)
+def test_a_zero_that_arithmetic_made_is_a_number(name: str, way: str, native: bool) -> None:
+    function, point = MADE[name]
+    if native and way not in ("reverse", "jit"):
+        return
+    with ad.config(native=native):
+        assert np.isnan(WAYS[way](function, np.asarray(point))).all()
+
+
+@pytest.mark.parametrize(
+    ("function", "hessian"),
+    [
+        (lambda v: np.sqrt(np.sum(v**4)), NAN),
+        (lambda v: np.sum(np.abs(v) ** 1.5), NAN),
+        (lambda v: np.linalg.norm(v), NAN),
+        (lambda v: np.linalg.norm(v) ** 4, 0),
+    ],
+)
+def test_second_derivatives_at_zero(function: Any, hessian: float) -> None:
+    zero = np.zeros(1)
+    np.testing.assert_array_equal(ad.grad(function)(zero), [0])
+    for composition in ad.Composition:
+        found = ad.hvp(function, zero, np.ones(1), composition=composition)
+        np.testing.assert_array_equal(found, [hessian])
+    np.testing.assert_array_equal(ad.hessian(function)(zero), [[hessian]])
+
+
+# --- where hardness is carried --------------------------------------------------------------------
+
+
+def _rounds(x: Any) -> Any:
+    for _ in range(30):  # long enough to be rolled into a loop
+        x = np.where(x > 0, np.log(1 + np.sqrt(x)), 0)
+    return np.sum(x)
+
+
+def _scanned(x: Any) -> Any:
+    step = lambda c, _: (np.where(c > 0, np.log(1 + np.sqrt(c)), 0), c)  # noqa: E731
+    return np.sum(ad.scan(step, x, np.arange(3.0))[0])
+
+
+def _while(x: Any) -> Any:
+    step = lambda c: np.where(c > 0, c + np.sqrt(c), 0)  # noqa: E731
+    return np.sum(ad.while_loop(lambda c: np.max(c) < 9, step, x))
+
+
+def _branch(x: Any) -> Any:
+    taken = lambda c: np.where(c > 0, np.sqrt(c), 0)  # noqa: E731
+    return np.sum(ad.cond(np.sum(x) > 0, taken, lambda c: c, x))
+
+
+def _again(x: Any) -> Any:
+    return np.sum(ad.checkpoint(lambda c: np.where(c > 0, np.sqrt(c) * np.log(c), 0))(x))
+
+
+@pytest.mark.parametrize("function", [_rounds, _scanned, _while, _branch, _again])
+def test_loops_and_branches_carry_masks(function: Any) -> None:
+    """At 0 no path leads; the other entry is as it is alone."""
+    x, alone = np.array([0.0, 2.0]), np.array([2.0])
+    slope, curvature = ad.grad(function)(alone)[0], ad.hessian(function)(alone)[0, 0]
+    for way in WAYS:
+        np.testing.assert_allclose(WAYS[way](function, x), [0, slope], rtol=1e-12)
+    np.testing.assert_allclose(ad.hessian(function)(x), np.diag([0, curvature]), rtol=1e-12)
+    np.testing.assert_allclose(
+        ad.linearize(ad.grad(function), x)[1].H(np.ones(2)), [0, curvature], rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.maximum(np.sqrt(x), 1.0),
+        lambda x: np.clip(np.sqrt(x), 1.0, 3.0),
+        lambda x: np.sort(np.stack([np.sqrt(x), x + 1]), axis=0)[1],
+        lambda x: np.max(np.stack([np.sqrt(x), x + 1]), axis=0),
+        lambda x: special.xlogy(0.0, np.sqrt(x)) + x,
+        lambda x: np.sqrt(x) ** 0.0 + x,
+        lambda x: ad.stop_gradient(np.sqrt(x)) + x,
+        lambda x: np.fft.fft(np.where(x > 0, np.sqrt(x), 0)[1:]).real,
+    ],
+)
+def test_residuals_say_where_they_are_hard(function: Any) -> None:
+    x = np.array([0.0, 4.0])
+    pushed = ad.linearize(function, x)[1]
+    expected = forward(lambda x: np.sum(function(x)), x)
+    assert np.isfinite(expected).all()
+    pulled = pushed.H(np.ones(np.shape(function(x))))
+    np.testing.assert_allclose(pulled, expected)
+    np.testing.assert_allclose([np.sum(pushed(u)) for u in np.eye(2)], expected)
+    np.testing.assert_allclose(ad.grad(lambda x: np.sum(function(x)))(x), expected)
+
+
+def test_smooth_functions_have_no_masks_among_residuals() -> None:
+    program = program_at(lambda x: np.sin(x) * np.exp(x), X)
+    split = linearize(program, (True,))
+    assert all(each.type.inexact for each in split.linear.inputs)
+
+
+def test_programs_are_run_without_marks() -> None:
+    program = program_at(lambda x: np.sqrt(sum_axes(np.square(x), (0,))), X)
+    marked = vjp(program, (True,))
+    assert {"hard", "tame", "root_of_squares"} <= set(names(marked))
+    assert {"hard", "tame", "root_of_squares"}.isdisjoint(names(bare(marked)))
+    split = linearize(program, (True,))
+    back = transpose(split.linear, split.residuals)
+    residuals = run(split.primal, np.zeros(2))[1:]
+    np.testing.assert_array_equal(run(back, *residuals, np.float64(1), strong=True), [0, 0])
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize("spec", ["ab,bc->ac", "a,a->", "ab,b->a", "a,b->ab"])
+def test_products_with_masks_are_sums_of_their_terms(spec: str, dtype: Any) -> None:
+    generator = np.random.default_rng(0)
+    left, right, result = split_spec(spec)
+    for _ in range(20):
+        factors, masks = [], []
+        for labels in (left, right):
+            x = generator.choice([0.0, 1.0, -2.0, INF, -INF, NAN], 3 ** len(labels))
+            mask = (x == 0) & (generator.random(x.shape) < 0.5)
+            shape = (3,) * len(labels)
+            factors.append(x.reshape(shape).astype(dtype))
+            masks.append(mask.reshape(shape))
+        found = STRONG_CONTRACT.evaluate(*factors, *masks, spec=spec)
+        letters = sorted(set(left + right))
+        expected = np.zeros(np.shape(found))
+        for place in np.ndindex(*(3,) * len(letters)):
+            at = dict(zip(letters, place, strict=True))
+            first, second, there = (tuple(at[n] for n in ns) for ns in (left, right, result))
+            if not masks[0][first] and not masks[1][second]:
+                expected[there] += (factors[0][first] * factors[1][second]).real
+        if dtype is complex:  # of complex infinities only where there are any
+            same = np.isfinite(expected)
+            np.testing.assert_array_equal(np.isfinite(found), same)
+            np.testing.assert_array_equal(found[same], expected[same])
+        else:
+            np.testing.assert_array_equal(found, expected)
