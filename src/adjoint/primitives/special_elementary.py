@@ -9,6 +9,7 @@ import numpy as np
 
 from adjoint.primitives.samples import draw
 from adjoint.primitives.selection import select
+from adjoint.primitives.slopes import LOGISTIC, LOGISTIC_DENSITY
 from adjoint.primitives.special import (
     COMPLEX,
     POSITIVE,
@@ -24,9 +25,9 @@ from adjoint.primitives.special import (
 _PAIR = (draw(4, low=0.3, high=2), draw(4, low=0.3, high=2))
 _DEGREE = math.pi / 180
 
-row("expit", lambda x, y: y * (1 - y), on=REAL)
+row("expit", lambda x, y: LOGISTIC_DENSITY(x), on=REAL)
 row("logit", lambda x, y: 1 / (x * (1 - x)), on=UNIT)
-row("log_expit", lambda x, y: call("expit", -x), on=REAL)
+row("log_expit", lambda x, y: LOGISTIC(-x), on=REAL)
 
 
 def _exprel_slope(x: Any, y: Any) -> Any:
