@@ -34,11 +34,11 @@ class Reference:
         """The function or a derivative at a point; None where it is not real, or not to be had."""
         form = (self.value, self.first, self.second)[order]
         if form is not None:
-            return settled(form, x)
+            return settled(form, x, x == 0)
         return settled(lambda point: difference(self.value, point, order), x, x == 0)
 
 
-def settled(form: Form, x: float, trusted: bool = True) -> Number | None:
+def settled(form: Form, x: float, trusted: bool) -> Number | None:
     """The value of a form to some 22 digits at least; trusted: also where it is zero."""
     before, digits = None, _START
     while digits <= _LIMIT:
@@ -60,7 +60,7 @@ def settled(form: Form, x: float, trusted: bool = True) -> Number | None:
 
 
 def _agree(x: Number, y: Number, trusted: bool) -> bool:
-    if x == y == 0 and not trusted:  # differences of what has too few digits
+    if x == y == 0 and not (trusted or mp.dps > _LIMIT / 2):  # all digits have cancelled
         return False
     if x == y:
         return True
@@ -140,17 +140,89 @@ def _normal(x: Number) -> Number:
     return mp.exp(-x * x / 2) / mp.sqrt(2 * mp.pi)
 
 
-def _hazard(x: Number) -> Number:
-    """The density of the normal distribution over the distribution."""
-    return _normal(x) / mp.ncdf(x)
+def _asymptotic(x: Number, sign: int) -> Number:
+    """sum_k sign^k (2 k - 1)!! / (2 x^2)^k, to the smallest term."""
+    total, term, k = mpf(1), mpf(1), 0
+    while True:
+        k += 1
+        following = term * sign * (2 * k - 1) / (2 * x * x)
+        if abs(following) >= abs(term) or abs(following) < mp.eps:
+            return total
+        term = following
+        total += term
 
 
 def _erfcx(x: Number) -> Number:
+    if x > 30:
+        return _asymptotic(x, -1) / (x * mp.sqrt(mp.pi))
     return mp.exp(x * x) * mp.erfc(x)
 
 
+def _hazard(x: Number) -> Number:
+    """The density of the normal distribution over the distribution."""
+    if x < 0:
+        return mp.sqrt(2 / mp.pi) / _erfcx(-x / mp.sqrt(2))
+    return _normal(x) / mp.ncdf(x)
+
+
+def _log_normal(x: Number) -> Number:
+    """The logarithm of the distribution."""
+    if x < -30:
+        return mp.log(_erfcx(-x / mp.sqrt(2)) / 2) - x * x / 2
+    return mp.log1p(-mp.ncdf(-x)) if x > 0 else mp.log(mp.ncdf(x))
+
+
 def _dawson(x: Number) -> Number:
+    if abs(x) > 30:
+        return _asymptotic(x, 1) / (2 * x)
     return mp.sqrt(mp.pi) / 2 * mp.exp(-x * x) * mp.erfi(x)
+
+
+def _moderate(form: Form) -> Form:
+    """A form at points that are not so large that it would take thousands of digits."""
+    return _inside(form, -1e6, 1e6)
+
+
+def _cylinder(f: Form, g: Form, sign: int) -> tuple[Reference, Reference]:
+    """Functions of Bessel of orders 0 and 1, where f' = sign g and g' = f - g / x."""
+
+    def slope(x: Number) -> Number:
+        return f(x) - g(x) / x
+
+    def second(x: Number) -> Number:
+        return sign * g(x) - slope(x) / x + g(x) / x**2
+
+    zeroth = (f, lambda x: sign * g(x), lambda x: sign * slope(x))
+    return Reference(*map(_moderate, zeroth)), Reference(*map(_moderate, (g, slope, second)))
+
+
+_J = _cylinder(lambda x: mp.besselj(0, x), lambda x: mp.besselj(1, x), -1)
+_Y = _cylinder(
+    _inside(lambda x: mp.bessely(0, x), 0, _INF), _inside(lambda x: mp.bessely(1, x), 0, _INF), -1
+)
+_I = _cylinder(lambda x: mp.besseli(0, x), lambda x: mp.besseli(1, x), 1)
+
+
+def _scaled_i(combine: Callable[[Number, Number, Number], Number], parity: int) -> Form:
+    """A combination of |x| and of exp(-|x|) times I_0 and I_1 there."""
+
+    def form(x: Number) -> Number:
+        size = abs(x)
+        zeroth, first = (mp.exp(-size) * mp.besseli(order, size) for order in (0, 1))
+        found = combine(size, zeroth, first)
+        return found * mp.sign(x) if parity else found
+
+    return _moderate(form)
+
+
+def _of_k(combine: Callable[[Number, Number, Number], Number], scaled: bool) -> Form:
+    """A combination of x and of K_0 and K_1 there, times exp(x) if scaled."""
+
+    def form(x: Number) -> Number:
+        factor = mp.exp(x) if scaled else mpf(1)
+        return combine(x, factor * mp.besselk(0, x), factor * mp.besselk(1, x))
+
+    return _inside(form, 0, 1e6)
 
 
 def _polygamma(order: int) -> Form:
@@ -277,9 +349,7 @@ SPECIAL: dict[str, Reference] = {
     "erfinv": _unit(mp.erfinv),
     "erfcinv": _unit(lambda x: mp.erfinv(1 - x), low=0),
     "ndtr": Reference(mp.ncdf, _normal, lambda x: -x * _normal(x)),
-    "log_ndtr": Reference(
-        lambda x: mp.log(mp.ncdf(x)), _hazard, lambda x: -_hazard(x) * (x + _hazard(x))
-    ),
+    "log_ndtr": Reference(_log_normal, _hazard, lambda x: -_hazard(x) * (x + _hazard(x))),
     "gamma": Reference(
         mp.gamma,
         lambda x: mp.gamma(x) * mp.psi(0, x),
@@ -288,18 +358,42 @@ SPECIAL: dict[str, Reference] = {
     "gammaln": _positive(mp.loggamma, _polygamma(0), _polygamma(1)),
     "rgamma": Reference(mp.rgamma),
     "psi": Reference(_polygamma(0), _polygamma(1), _polygamma(2)),
-    "j0": Reference(lambda x: mp.besselj(0, x), lambda x: -mp.besselj(1, x)),
-    "j1": Reference(lambda x: mp.besselj(1, x)),
-    "y0": _positive(lambda x: mp.bessely(0, x), lambda x: -mp.bessely(1, x)),
-    "y1": _positive(lambda x: mp.bessely(1, x)),
-    "i0": Reference(lambda x: mp.besseli(0, x), lambda x: mp.besseli(1, x)),
-    "i1": Reference(lambda x: mp.besseli(1, x)),
-    "i0e": Reference(lambda x: mp.exp(-abs(x)) * mp.besseli(0, x)),
-    "i1e": Reference(lambda x: mp.exp(-abs(x)) * mp.besseli(1, x)),
-    "k0": _positive(lambda x: mp.besselk(0, x), lambda x: -mp.besselk(1, x)),
-    "k1": _positive(lambda x: mp.besselk(1, x)),
-    "k0e": _positive(lambda x: mp.exp(x) * mp.besselk(0, x)),
-    "k1e": _positive(lambda x: mp.exp(x) * mp.besselk(1, x)),
+    "j0": _J[0],
+    "j1": _J[1],
+    "y0": _Y[0],
+    "y1": _Y[1],
+    "i0": _I[0],
+    "i1": _I[1],
+    "i0e": Reference(
+        _scaled_i(lambda x, f, g: f, 0),
+        _scaled_i(lambda x, f, g: g - f, 1),
+        _scaled_i(lambda x, f, g: 2 * f - 2 * g - g / x, 0),
+    ),
+    "i1e": Reference(
+        _scaled_i(lambda x, f, g: g, 1),
+        _scaled_i(lambda x, f, g: f - g - g / x, 0),
+        _scaled_i(lambda x, f, g: (2 + 2 / x + 2 / x**2) * g - (2 + 1 / x) * f, 1),
+    ),
+    "k0": Reference(
+        _of_k(lambda x, f, g: f, False),
+        _of_k(lambda x, f, g: -g, False),
+        _of_k(lambda x, f, g: f + g / x, False),
+    ),
+    "k1": Reference(
+        _of_k(lambda x, f, g: g, False),
+        _of_k(lambda x, f, g: -f - g / x, False),
+        _of_k(lambda x, f, g: g * (1 + 2 / x**2) + f / x, False),
+    ),
+    "k0e": Reference(
+        _of_k(lambda x, f, g: f, True),
+        _of_k(lambda x, f, g: f - g, True),
+        _of_k(lambda x, f, g: 2 * f - 2 * g + g / x, True),
+    ),
+    "k1e": Reference(
+        _of_k(lambda x, f, g: g, True),
+        _of_k(lambda x, f, g: g - f - g / x, True),
+        _of_k(lambda x, f, g: (2 + 2 / x**2 - 2 / x) * g + (1 / x - 2) * f, True),
+    ),
     "ellipk": Reference(_inside(_k, -_INF, 1)),
     "ellipkm1": Reference(_inside(lambda p: mp.ellipk(1 - p), 0, _INF)),
     "ellipe": Reference(_inside(mp.ellipe, -_INF, 1)),

@@ -21,21 +21,22 @@ from adjoint.primitives.samples import Sample
 
 _BLOCK: Final = 4096  # entries at a time, so that what a formula computes on the way stays in cache
 _PYTHON: Final = (bool, int, float)
-_HALF: Final = {np.dtype(np.float16): np.dtype(np.float32)}  # whose range formulas would leave
 
 
 class Formula:
     """A function of real numbers that is called as a ufunc is, and has the dtypes of one.
 
-    rule: takes the operands, in one dtype. like: the ufunc.
+    rule: takes the operands, in one dtype. like: the ufunc. wide: whether numbers in single
+        precision are computed in double, as SciPy does.
     """
 
-    __slots__ = ("__name__", "like", "nin", "nout", "rule")
+    __slots__ = ("__name__", "like", "nin", "nout", "rule", "wide")
 
-    def __init__(self, name: str, rule: Callable[..., Any], like: np.ufunc) -> None:
+    def __init__(self, name: str, rule: Callable[..., Any], like: np.ufunc, wide: bool) -> None:
         self.__name__ = name
         self.rule = rule
         self.like = like
+        self.wide = wide
         self.nin, self.nout = like.nin, 1
 
     def resolve_dtypes(self, dtypes: tuple[Any, ...]) -> tuple[np.dtype[Any], ...]:
@@ -48,7 +49,7 @@ class Formula:
             return bind(UFUNCS[self], *operands)
         given = tuple(type(x) if type(x) in _PYTHON else x.dtype for x in operands)
         *_, result = self.resolve_dtypes((*given, None))
-        wide = _HALF.get(result, result)
+        wide = np.result_type(result, np.float64 if self.wide else np.float32)
         with np.errstate(all="ignore"):
             found = _in_blocks(self.rule, [np.asarray(x, wide) for x in operands])
         if out is None:
@@ -76,14 +77,15 @@ def formula(
     *partials: Callable[..., Any] | Reason | None,
     samples: tuple[Sample, ...],
     like: np.ufunc = np.tanh,
+    wide: bool = False,
     taylor: Rule | None = None,
 ) -> Formula:
     """Declare a function of real numbers by a formula, and its partial derivatives.
 
     rule: the formula. partials: as of any elementwise primitive, in terms of primitives.
-    like: a ufunc that has its dtypes.
+    like: a ufunc that has its dtypes. wide: whether single precision is too little.
     """
-    found = Formula(name, rule, like)
+    found = Formula(name, rule, like, wide)
     elementwise(found, *partials, samples=samples, taylor=taylor)
     return found
 

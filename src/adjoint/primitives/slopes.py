@@ -233,11 +233,16 @@ def _over_square_in_x(x: Any, y: Any, result: Any) -> Any:
     return ((y - x) / radius / radius) * ((y + x) / radius / radius)
 
 
-OVER_SQUARE = formula(
+def _over_square_in_y(x: Any, y: Any, result: Any) -> Any:
+    """-2 x y / r^4."""
+    return -2 * result * OVER_SQUARE(y, x)
+
+
+OVER_SQUARE: Formula = formula(
     "over_square",
     _over_square,
     _over_square_in_x,
-    lambda x, y, result: -2 * result * OVER_SQUARE(y, x),
+    _over_square_in_y,
     samples=_PAIR,
     like=np.hypot,
 )

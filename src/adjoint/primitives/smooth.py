@@ -104,12 +104,25 @@ elementwise(
     lambda y, x, result: -OVER_SQUARE(y, x),
     samples=_PAIR,
 )
+
+
+def _hypot_taylor(operands: Any, results: Any, k: int) -> Any:
+    """From r^2 = x^2 + y^2, 2 r_0 r_k = coefficient k of x^2 + y^2 - sum_{0<j<k} r_j r_{k-j}."""
+    (result,) = results
+    squares = (square_taylor(x, result.type, k) for x in operands)
+    present = [each for each in squares if each is not None]
+    total = sum(present[1:], present[0]) if present else None
+    rest = difference(total, square_taylor(result, result.type, k, first=1))
+    return (None if rest is None else weigh(0.5 / result[0], rest, result.type),)
+
+
 elementwise(
     np.hypot,
     # 0 at the origin, as the gradient of a norm is.
     lambda x, y, result: COSINE(x, y),
     lambda x, y, result: COSINE(y, x),
     samples=_PAIR,
+    taylor=_hypot_taylor,
 )
 elementwise(
     np.logaddexp,
