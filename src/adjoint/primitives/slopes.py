@@ -107,8 +107,70 @@ BINARY_SHARE, _ = _shares(2.0, "binary_share")
 
 # --- the logarithms of sums of exponentials: values that only derivatives are taken of ------------
 
-SOFTPLUS = formula(
-    "softplus", lambda x: np.logaddexp(x, 0.0), lambda x, y: LOGISTIC(x), samples=_LINE
+
+def _offset_parts(b: Any, x: Any) -> tuple[Any, Any, Any]:
+    """Whether x < 0; e = exp(-|x|); b + exp(x), which is divided by exp(x) for positive x."""
+    below, small = np.less(x, 0), np.exp(-np.absolute(x))
+    return below, small, choose(below, b + small, 1 + b * small)
+
+
+def _offset_share(b: Any, x: Any) -> Any:
+    """exp(x) / (b + exp(x))."""
+    below, small, total = _offset_parts(b, x)
+    return choose(below, small, 1.0) / total
+
+
+def _offset_inverse(b: Any, x: Any) -> Any:
+    """1 / (b + exp(x))."""
+    below, small, total = _offset_parts(b, x)
+    return choose(below, 1.0, small) / total
+
+
+def _offset_density(b: Any, x: Any) -> Any:
+    """b exp(x) / (b + exp(x))^2."""
+    _, small, total = _offset_parts(b, x)
+    return b * (small / total / total)
+
+
+_OFFSET = (sample(draw(3, low=0.5), draw(3)), sample(draw(), draw(2, 3, low=0.5)))
+
+
+def _density_in_x(b: Any, x: Any, y: Any) -> Any:
+    """Of s (1 - s): the difference of both shares, (b - exp(x)) / (b + exp(x)), times that."""
+    return y * (b * OFFSET_INVERSE(b, x) - OFFSET_SHARE(b, x))
+
+
+OFFSET_DENSITY = formula(
+    "offset_density",
+    _offset_density,
+    lambda b, x, y: OFFSET_SHARE(b, x) * OFFSET_INVERSE(b, x) - 2 * OFFSET_INVERSE(b, x) * y,
+    _density_in_x,
+    samples=_OFFSET,
+    like=np.logaddexp,
+)
+OFFSET_SHARE: Formula = formula(
+    "offset_share",
+    _offset_share,
+    lambda b, x, y: -y * OFFSET_INVERSE(b, x),
+    lambda b, x, y: OFFSET_DENSITY(b, x),
+    samples=_OFFSET,
+    like=np.logaddexp,
+)
+OFFSET_INVERSE: Formula = formula(
+    "offset_inverse",
+    _offset_inverse,
+    lambda b, x, y: -np.square(y),
+    lambda b, x, y: -y * OFFSET_SHARE(b, x),
+    samples=_OFFSET,
+    like=np.logaddexp,
+)
+LOG_OFFSET_EXP = formula(
+    "log_offset_exp",
+    lambda b, x: np.log(b + np.exp(x)),
+    lambda b, x, y: OFFSET_INVERSE(b, x),
+    lambda b, x, y: OFFSET_SHARE(b, x),
+    samples=_OFFSET,
+    like=np.logaddexp,
 )
 LOG_COSH = formula(
     "log_cosh",
