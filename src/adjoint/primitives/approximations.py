@@ -67,7 +67,7 @@ def _erfc_integral(order: int, x: Any) -> Any:
 
 
 def _erfc_integral_anywhere(order: int, x: Any) -> Any:
-    """For negative x by E_0(x) = 2 exp(x^2) - E_0(-x), and the recurrence, where nothing cancels."""
+    """For negative x by E_0(x) = 2 exp(x^2) - E_0(-x) and the recurrence: nothing cancels there."""
     below = np.minimum(x, 0.0)
     zeroth = 2 * EXP_SQUARE.rule(below) - _erfc_integral(0, below)
     direct = 1 / _ROOT_PI - below * zeroth

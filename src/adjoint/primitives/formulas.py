@@ -75,7 +75,7 @@ def formula(
     name: str,
     rule: Callable[..., Any],
     *partials: Callable[..., Any] | Reason | None,
-    samples: tuple[Sample, ...],
+    samples: tuple[Sample, ...] | Reason,
     like: np.ufunc = np.tanh,
     wide: bool = False,
     taylor: Rule | None = None,

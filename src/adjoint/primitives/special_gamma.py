@@ -12,6 +12,7 @@ from adjoint.base.arrays import ArrayType, array_type
 from adjoint.primitives.declaration import FROM_DERIVATIVE, NONLINEAR, Primitive, Reason
 from adjoint.primitives.elementwise import batch_aligned, sum_of_partials
 from adjoint.primitives.expression import bind
+from adjoint.primitives.formulas import formula
 from adjoint.primitives.samples import draw, sample
 from adjoint.primitives.selection import select
 from adjoint.primitives.special import (
@@ -31,7 +32,7 @@ from adjoint.primitives.special_quadrature import (
     gamma_density,
     gamma_moment,
 )
-from adjoint.primitives.typing_rules import broadcast_shape, promoted
+from adjoint.primitives.typing_rules import broadcast_shape, promoted, resolve
 from adjoint.program import Literal
 
 _ORDER_OF_ZETA = Reason("with respect to the exponent of zeta no closed form is known")
@@ -181,8 +182,26 @@ row(
 # --- incomplete gamma functions P and Q -----------------------------------------------------------
 
 
+# The slope of P(a, x) in a at a = 0, where P is 1; its own slope there has no closed form.
+_AT_ZERO = formula(
+    "gammainc_slope_at_zero",
+    lambda a, x: -resolve(SPECIAL["exp1"].ufunc)(x) + 0 * a,
+    lambda a, x, y: np.nan,
+    lambda a, x, y: np.exp(-x) / x,
+    samples=Reason("at a = 0 alone; tests/primitives/test_special_points.py goes there"),
+    like=np.hypot,
+    wide=True,
+)
+
+
 def gammainc_in_a(a: Any, x: Any) -> Any:
     """The derivative of P(a, x) with respect to a, from the side where nothing cancels."""
+    zero = np.equal(a, 0)
+    inner = _gammainc_in_a(select(zero, 1.0, a), x)
+    return select(zero, _AT_ZERO(select(zero, a, 0.0), x), inner)
+
+
+def _gammainc_in_a(a: Any, x: Any) -> Any:
     lower, mean = np.less(x, a), call("psi", a)
     sides = []
     for upper in (False, True):
