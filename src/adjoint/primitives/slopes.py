@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.primitives.formulas import Formula, choose, formula, squared, subtracted
+from adjoint.primitives.declaration import Reason
+from adjoint.primitives.formulas import Formula, choose, formula, polynomial, squared, subtracted
 from adjoint.primitives.samples import draw, sample
 from adjoint.primitives.selection import select
 
@@ -242,6 +243,96 @@ ARCSINH_SLOPE = formula(
     lambda x, y: -(x * y) * ARCTAN_SLOPE(x),
     samples=_LINE,
     like=np.arcsinh,
+)
+
+
+def _at_its_value(name: str, rule: Any, in_x: Any, why: str) -> Formula:
+    """A slope of y = f(x), by x and y; its own slope in x is the whole one, along f."""
+    samples = Reason(f"its second operand is a function of the first; the samples of {why} try it")
+    return formula(name, rule, in_x, lambda x, y, slope: 0, samples=samples, like=np.hypot)
+
+
+def _cbrt_slope(x: Any, y: Any) -> Any:
+    """y / (3 x), which is 1 / (3 y^2) with fewer roundings; infinite at 0."""
+    zero = np.equal(x, 0.0)
+    return choose(zero, np.inf, y / choose(zero, 1.0, x) / 3)
+
+
+CBRT_SLOPE = _at_its_value(
+    "cbrt_slope", _cbrt_slope, lambda x, y, slope: slope / x * (-2 / 3), "cbrt"
+)
+LOGIT_SLOPE = formula(
+    "logit_slope",
+    lambda x: 1 / x / (1 - x),
+    lambda x, y: (2 * x - 1) * y * y,
+    samples=(sample(draw(3, low=0.1, high=0.9)),),
+)
+
+
+def _entropy_slope(x: Any) -> Any:
+    """-log(x) - 1, which is 0 at 1 / e: around it, by the distance from there."""
+    gap = (x - 0.36787944117144233) + 1.2428753672788363e-17
+    near = np.less(np.absolute(gap), 0.15)
+    return -choose(near, np.log1p(math.e * choose(near, gap, 0.0)), np.log(x) + 1)
+
+
+ENTROPY_SLOPE = formula(
+    "entropy_slope",
+    _entropy_slope,
+    lambda x, y: -1 / x,
+    samples=(sample(draw(3, low=0.1, high=0.9)),),
+    wide=True,
+)
+
+# --- f(x) = (exp(x) - 1) / x ----------------------------------------------------------------------
+# Within 2 it is exp(h) s(h), with h = x / 2 and s(h) = sinh(h) / h, of which all coefficients are
+# positive. Beyond, x f' = exp(x) - f and x f'' = exp(x) - 2 f', where exp(x) = 1 + x f.
+
+
+def _sinh_over(h: Any, order: int) -> Any:
+    """sinh(h) / h or one of its first derivatives, for |h| < 1."""
+    terms = [
+        math.perm(2 * k, order) / math.factorial(2 * k + 1) for k in range((order + 1) // 2, 11)
+    ]
+    found = polynomial(h * h, tuple(terms))
+    return h * found if order == 1 else found
+
+
+def _exprel_parts(x: Any) -> tuple[Any, Any, Any]:
+    near = np.less(np.absolute(x), 2.0)
+    return near, 0.5 * choose(near, x, 0.0), choose(near, 1.0, x)
+
+
+def _exprel_slope(x: Any, y: Any) -> Any:
+    near, h, far = _exprel_parts(x)
+    inner = 0.5 * np.exp(h) * (_sinh_over(h, 0) + _sinh_over(h, 1))
+    above = y - choose(np.isinf(y), 0.0, y - 1) / far
+    below = (np.exp(np.minimum(far, 1.0)) - y) / far
+    return choose(near, inner, choose(np.less(x, 0), below, above))
+
+
+def _exprel_second(x: Any, y: Any) -> Any:
+    near, h, far = _exprel_parts(x)
+    inner = _sinh_over(h, 0) + _sinh_over(h, 2) + 2 * _sinh_over(h, 1)
+    slope = _exprel_slope(x, y)
+    above = y - choose(np.isinf(slope), 0.0, 2 * slope - 1) / far
+    below = (np.exp(np.minimum(far, 1.0)) - 2 * slope) / far
+    return choose(near, 0.25 * np.exp(h) * inner, choose(np.less(x, 0), below, above))
+
+
+def _exprel_third(x: Any, y: Any, second: Any) -> Any:
+    """(exp(x) - 3 f'') / x; near 0, where that is 0 / 0, by the series."""
+    small = np.less(x, 0.5) & np.greater(x, -0.5)
+    near, far = select(small, x, 0.0), select(small, 1.0, x)
+    series: Any = 0.0
+    for k in range(18, -1, -1):
+        series = 1 / (math.factorial(k) * (k + 4)) + near * series
+    return select(small, series, (np.exp(far) - 3 * second) / far)
+
+
+EXPREL_SECOND = _at_its_value("exprel_second", _exprel_second, _exprel_third, "exprel")
+EXPREL_SLOPE = _at_its_value(
+    "exprel_slope", _exprel_slope, lambda x, y, slope: EXPREL_SECOND(x, y), "exprel"
 )
 
 # --- directions in the plane ----------------------------------------------------------------------

@@ -17,6 +17,7 @@ from adjoint.primitives.slopes import (
     ARCTAN_SLOPE,
     ARCTANH_SLOPE,
     BINARY_SHARE,
+    CBRT_SLOPE,
     COSINE,
     OVER_SQUARE,
     SECH_SQUARED,
@@ -34,7 +35,7 @@ elementwise(np.exp2, lambda x, result: result * math.log(2), samples=_LINE)
 elementwise(np.expm1, lambda x, result: np.exp(x), samples=_LINE)
 elementwise(np.log, lambda x, result: 1 / x, samples=_POSITIVE)
 elementwise(np.log2, lambda x, result: 1 / x / math.log(2), samples=_POSITIVE)
-elementwise(np.log10, lambda x, result: 0.25 / (x * (math.log(10) / 4)), samples=_POSITIVE)
+elementwise(np.log10, lambda x, result: 0.25 / x * (4 / math.log(10)), samples=_POSITIVE)
 elementwise(np.log1p, lambda x, result: 1 / (1 + x), samples=_INSIDE)
 
 
@@ -46,9 +47,7 @@ def _sqrt_taylor(operands: Any, results: Any, k: int) -> Any:
 
 
 elementwise(np.sqrt, lambda x, result: 0.5 / result, samples=_POSITIVE, taylor=_sqrt_taylor)
-elementwise(
-    np.cbrt, lambda x, result: 1 / (3 * np.square(result)), samples=(sample(draw(3, low=0.5)),)
-)
+elementwise(np.cbrt, lambda x, result: CBRT_SLOPE(x, result), samples=(sample(draw(3, low=0.5)),))
 
 elementwise(np.sin, lambda x, result: np.cos(x), samples=(*_LINE, _COMPLEX))
 elementwise(np.cos, lambda x, result: -np.sin(x), samples=(*_LINE, _COMPLEX))

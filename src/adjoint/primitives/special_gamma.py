@@ -12,7 +12,7 @@ from adjoint.base.arrays import ArrayType, array_type
 from adjoint.primitives.declaration import FROM_DERIVATIVE, NONLINEAR, Primitive, Reason
 from adjoint.primitives.elementwise import batch_aligned, sum_of_partials
 from adjoint.primitives.expression import bind
-from adjoint.primitives.formulas import formula
+from adjoint.primitives.formulas import choose, formula
 from adjoint.primitives.samples import draw, sample
 from adjoint.primitives.selection import select
 from adjoint.primitives.special import (
@@ -76,7 +76,24 @@ def _rgamma_slope(x: Any, y: Any) -> Any:
     return select(small, reflected, -y * call("psi", select(small, 1.0, x)))
 
 
-row("gamma", lambda x, y: y * call("psi", x), on=POSITIVE, also=(COMPLEX,))
+def _digamma(x: Any) -> Any:
+    """psi; for negative x reflected, with the distance from the pole as it is."""
+    psi, below = resolve(SPECIAL["psi"].ufunc), np.less(x, 0)
+    turned = psi(1 - choose(below, x, 0.0))
+    distance = x - np.rint(x)
+    return choose(below, turned - math.pi / np.tan(math.pi * distance), psi(choose(below, 1.0, x)))
+
+
+DIGAMMA = formula(
+    "digamma_reflected", _digamma, _psi_slope, samples=(sample(*POSITIVE),), wide=True
+)
+
+
+def _gamma_slope(x: Any, y: Any) -> Any:
+    return y * (call("psi", x) if x.dtype.kind == "c" else DIGAMMA(x))
+
+
+row("gamma", _gamma_slope, on=POSITIVE, also=(COMPLEX,))
 row("gammaln", lambda x, y: call("psi", x), on=POSITIVE)
 row("loggamma", lambda x, y: call("psi", x), on=POSITIVE, also=(COMPLEX,))
 row("rgamma", _rgamma_slope, on=POSITIVE, also=((between(-2.3, -1.7),), COMPLEX))

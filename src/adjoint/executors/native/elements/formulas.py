@@ -11,7 +11,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from adjoint.base.errors import NativeUnavailableError
 from adjoint.executors.native.elements.rules import RULES, Rule
-from adjoint.executors.native.elements.writer import DOUBLE, Writer
+from adjoint.executors.native.elements.writer import DOUBLE, SINGLE, Writer
 from adjoint.executors.native.module import Block, Module, Value
 from adjoint.primitives.declaration import PRIMITIVES
 from adjoint.primitives.formulas import Formula
@@ -97,6 +97,9 @@ def written(name: str) -> Written | None:
 
 
 def _written(formula: Formula, writer: Writer, operands: Any, used: list[str]) -> Value:
+    narrow = formula.wide and operands[0].dtype == SINGLE
+    if narrow:
+        operands = [writer.change("fpext", operand, DOUBLE) for operand in operands]
     found = formula.rule(*(Number(writer, operand, used) for operand in operands))
     value: Value = found.value
-    return value
+    return writer.change("fptrunc", value, SINGLE) if narrow else value
