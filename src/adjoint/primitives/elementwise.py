@@ -39,7 +39,7 @@ from adjoint.primitives.typing_rules import (
 def elementwise(
     ufunc: Any,
     *partials: Callable[..., Any] | Reason | None,
-    samples: tuple[Sample, ...],
+    samples: tuple[Sample, ...] | Reason,
     name: str | None = None,
     linear: Linearity = None,
     transpose: Rule | Reason = NONLINEAR,

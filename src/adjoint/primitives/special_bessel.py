@@ -10,13 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.primitives.approximations import I0E_SLOPE_1, K0E_SLOPE_1, i1e_slope
 from adjoint.primitives.expression import Expression
-from adjoint.primitives.samples import draw
+from adjoint.primitives.formulas import Formula, formula
+from adjoint.primitives.samples import draw, sample
 from adjoint.primitives.selection import select
 from adjoint.primitives.special import (
     COMPLEX,
     ORDER,
     POSITIVE,
+    SPECIAL,
     between,
     call,
     constant_number,
@@ -28,8 +31,24 @@ from adjoint.primitives.special import (
     shifted,
     whole_order,
 )
+from adjoint.primitives.typing_rules import resolve
 
 # --- orders 0 and 1 -------------------------------------------------------------------------------
+
+
+def _quotient(name: str, second: str, sign: float) -> Formula:
+    """The quotient by x of a function of order 1, of which the slope is +-f_2(x) / x."""
+    return formula(
+        f"{name}_over",
+        lambda x: resolve(SPECIAL[name].ufunc)(x) / x,
+        lambda x, y: sign * call(second, 2.0, x) / x,
+        samples=(sample(*POSITIVE),),
+        wide=True,
+    )
+
+
+J1_OVER = _quotient("j1", "jv", -1.0)
+I1_OVER = _quotient("i1", "iv", 1.0)
 
 
 def _over_x(sign: int, x: Any, y: Any) -> Any:
@@ -40,7 +59,8 @@ def _over_x(sign: int, x: Any, y: Any) -> Any:
     small = near_zero(x)
     square = sign * 0.25 * np.square(select(small, x, 0.0))
     terms = tuple(0.5 / (math.factorial(k) * math.factorial(k + 1)) for k in range(11))
-    return select(small, polynomial(square, terms), y / select(small, 1.0, x))
+    far = (I1_OVER if sign == 1 else J1_OVER)(select(small, 1.0, x))
+    return select(small, polynomial(square, terms), far)
 
 
 def _i1e_over_x(x: Any, y: Any) -> Any:
@@ -49,22 +69,23 @@ def _i1e_over_x(x: Any, y: Any) -> Any:
     return select(small, near, y / select(small, 1.0, x))
 
 
+def _i1_slope(x: Any, y: Any) -> Any:
+    """i0 - i1 / x, of which one is infinity soon."""
+    return call("i0", x) - select(np.isinf(y), 0.0, _over_x(1, x, y))
+
+
 row("j0", lambda x, y: -call("j1", x), on=POSITIVE)
 row("j1", lambda x, y: call("j0", x) - _over_x(-1, x, y), on=POSITIVE)
 row("y0", lambda x, y: -call("y1", x), on=POSITIVE)
 row("y1", lambda x, y: call("y0", x) - y / x, on=POSITIVE)
 row("i0", lambda x, y: call("i1", x), on=POSITIVE)
-row("i1", lambda x, y: call("i0", x) - _over_x(1, x, y), on=POSITIVE)
-row("i0e", lambda x, y: call("i1e", x) - np.sign(x) * y, on=POSITIVE)
-row(
-    "i1e",
-    lambda x, y: call("i0e", x) - y * np.sign(x) - _i1e_over_x(x, y),
-    on=POSITIVE,
-)
+row("i1", lambda x, y: _i1_slope(x, y), on=POSITIVE)
+row("i0e", lambda x, y: I0E_SLOPE_1(x), on=POSITIVE)
+row("i1e", lambda x, y: i1e_slope(x, _i1e_over_x(x, y)), on=POSITIVE)
 row("k0", lambda x, y: -call("k1", x), on=POSITIVE)
 row("k1", lambda x, y: -call("k0", x) - y / x, on=POSITIVE)
-row("k0e", lambda x, y: y - call("k1e", x), on=POSITIVE)
-row("k1e", lambda x, y: y - call("k0e", x) - y / x, on=POSITIVE)
+row("k0e", lambda x, y: K0E_SLOPE_1(x), on=POSITIVE)
+row("k1e", lambda x, y: -K0E_SLOPE_1(x) - y / x, on=POSITIVE)
 
 # --- any order: neighbours ------------------------------------------------------------------------
 

@@ -40,12 +40,20 @@ _LINE = between(0.6, 2.5)
 
 # --- gamma: P(b, a x) -----------------------------------------------------------------------------
 
+
+def _gamma_in_factor(a: Any, b: Any, x: Any) -> Any:
+    """The slope x density(a x) in a; the one in x, with a and x in turn."""
+    still = np.equal(x, 0)  # then it is 0 all along, if it is anything
+    found = x * gamma_density(b, select(still, 1.0, a * x))
+    return select(still, select(np.greater(b, 0), 0.0, np.nan), found)
+
+
 for _name, _sign in (("gdtr", 1), ("gdtrc", -1)):
     row(
         _name,
-        lambda a, b, x, y, sign=_sign: sign * b / a * gamma_density(b + 1, a * x),
+        lambda a, b, x, y, sign=_sign: sign * _gamma_in_factor(a, b, x),
         lambda a, b, x, y, sign=_sign: sign * gammainc_in_a(b, a * x),
-        lambda a, b, x, y, sign=_sign: sign * a * gamma_density(b, a * x),
+        lambda a, b, x, y, sign=_sign: sign * _gamma_in_factor(x, b, a),
         on=(between(0.8, 1.5), _SHAPE, _LINE),
     )
 
@@ -138,18 +146,23 @@ row(
 row("chndtridf", _INVERSE, _INVERSE, _INVERSE, on=(between(1.0, 5.0), _PART, _SHAPES))
 
 
-def _solved(slope: Any, found: Any, wanted: Any) -> Any:
+def _solved(slope: Any, found: Any, wanted: Any, otherwise: float = 0.0) -> Any:
     """The slope of a solution; zero where SciPy has none, and gives an end of the range."""
-    return select(np.less(np.absolute(found - wanted), _SOLVED), slope, 0.0)
+    return select(np.less(np.absolute(found - wanted), _SOLVED), slope, otherwise)
+
+
+def _solved_by_nc(slope: Any, x: Any, df: Any, p: Any, nc: Any) -> Any:
+    """There SciPy gives a tiny number, which is no end of anything, and has no slope."""
+    return _solved(slope, call("chndtr", x, df, nc), p, np.nan)
 
 
 row(
     "chndtrinc",
-    lambda x, df, p, nc: _solved(
-        _noncentral_chi(df, 0, nc, x) / _noncentral_chi(df, 2, nc, x), call("chndtr", x, df, nc), p
+    lambda x, df, p, nc: _solved_by_nc(
+        _noncentral_chi(df, 0, nc, x) / _noncentral_chi(df, 2, nc, x), x, df, p, nc
     ),
     _DEGREES,
-    lambda x, df, p, nc: _solved(-1 / _noncentral_chi(df, 2, nc, x), call("chndtr", x, df, nc), p),
+    lambda x, df, p, nc: _solved_by_nc(-1 / _noncentral_chi(df, 2, nc, x), x, df, p, nc),
     on=(between(4.0, 5.0), _SHAPE, between(0.3, 0.5)),
 )
 
@@ -220,15 +233,21 @@ row(
 
 
 def _f_parts(m: Any, n: Any, x: Any) -> tuple[Any, Any, Any]:
-    """The slopes in m, n and x."""
-    total = m * x + n
-    w = m * x / total
-    density = beta_density(0.5 * m, 0.5 * n, w) / np.square(total)
-    return (
-        0.5 * betainc_in(0, 0.5 * m, 0.5 * n, w) + density * n * x,
-        0.5 * betainc_in(1, 0.5 * m, 0.5 * n, w) - density * m * x,
-        density * m * n,
-    )
+    """The slopes in m, n and x; at x = 0 it is 0 for all m and n, though the density may end."""
+    still = np.equal(x, 0)
+
+    def slopes(x: Any) -> tuple[Any, Any, Any]:
+        total = m * x + n
+        w = m * x / total
+        density = beta_density(0.5 * m, 0.5 * n, w) / np.square(total)
+        return (
+            0.5 * betainc_in(0, 0.5 * m, 0.5 * n, w) + density * n * x,
+            0.5 * betainc_in(1, 0.5 * m, 0.5 * n, w) - density * m * x,
+            density * m * n,
+        )
+
+    in_m, in_n, _ = slopes(select(still, 1.0, x))
+    return select(still, 0.0, in_m), select(still, 0.0, in_n), slopes(x)[2]
 
 
 _F = (_SHAPES, _SHAPES)

@@ -14,6 +14,14 @@ from adjoint.primitives.hardness import hard
 from adjoint.primitives.identities import same_as
 from adjoint.primitives.samples import draw
 from adjoint.primitives.selection import select
+from adjoint.primitives.slopes import (
+    CBRT_SLOPE,
+    ENTROPY_SLOPE,
+    EXPREL_SLOPE,
+    LOGISTIC,
+    LOGISTIC_DENSITY,
+    LOGIT_SLOPE,
+)
 from adjoint.primitives.special import (
     COMPLEX,
     POSITIVE,
@@ -22,36 +30,21 @@ from adjoint.primitives.special import (
     between,
     call,
     constant_number,
-    near_zero,
     row,
 )
 
 _PAIR = (draw(4, low=0.3, high=2), draw(4, low=0.3, high=2))
 _DEGREE = math.pi / 180
 
-row("expit", lambda x, y: y * (1 - y), on=REAL)
-row("logit", lambda x, y: 1 / (x * (1 - x)), on=UNIT)
-row("log_expit", lambda x, y: call("expit", -x), on=REAL)
-
-
-def _exprel_slope(x: Any, y: Any) -> Any:
-    """The derivative (exp(x) - y) / x of y = exprel(x) = (exp(x) - 1) / x.
-
-    Near 0 that cancels, and its series sum_k x^k / (k! (k + 2)) is summed.
-    """
-    small = near_zero(x)
-    series: Any = 0.0
-    for k in range(18, -1, -1):  # enough for its derivatives too
-        series = 1 / (math.factorial(k) * (k + 2)) + select(small, x, 0.0) * series
-    return select(small, series, (np.exp(x) - y) / select(small, 1.0, x))
-
-
-row("exprel", _exprel_slope, on=REAL)
+row("expit", lambda x, y: LOGISTIC_DENSITY(x), on=REAL)
+row("logit", lambda x, y: LOGIT_SLOPE(x), on=UNIT)
+row("log_expit", lambda x, y: LOGISTIC(-x), on=REAL)
+row("exprel", lambda x, y: EXPREL_SLOPE(x, y), on=REAL)
 row("exp2", lambda x, y: math.log(2) * y, on=REAL, program_name="special_exp2")
 row("exp10", lambda x, y: math.log(10) * y, on=REAL)
 row("expm1", lambda x, y: np.exp(x), on=REAL, also=(COMPLEX,), program_name="special_expm1")
 row("log1p", lambda x, y: 1 / (1 + x), on=UNIT, also=(COMPLEX,), program_name="special_log1p")
-row("cbrt", lambda x, y: 1 / (3 * np.square(y)), on=POSITIVE, program_name="special_cbrt")
+row("cbrt", lambda x, y: CBRT_SLOPE(x, y), on=POSITIVE, program_name="special_cbrt")
 row("cosm1", lambda x, y: -np.sin(x), on=REAL)
 row("round", lambda x, y: 0, on=REAL)
 row(
@@ -146,7 +139,7 @@ def _log_ratio(x: Any, y: Any) -> Any:
     return same_as(np.log(x / y), np.log(x) - np.log(y))
 
 
-row("entr", lambda x, y: -np.log(x) - 1, on=POSITIVE)
+row("entr", lambda x, y: ENTROPY_SLOPE(x), on=POSITIVE)
 row(
     "rel_entr",
     lambda x, y, result: _log_ratio(x, y) + 1,

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.primitives.samples import draw
+from adjoint.primitives.formulas import formula
+from adjoint.primitives.samples import draw, sample
 from adjoint.primitives.selection import select
-from adjoint.primitives.special import between, call, row, several
+from adjoint.primitives.special import SPECIAL, between, call, row, several
 from adjoint.primitives.special_quadrature import carlson_integral, legendre_integral
+from adjoint.primitives.typing_rules import resolve
 
 # --- Legendre's complete integrals, which are hypergeometric --------------------------------------
 
@@ -19,16 +21,40 @@ def _ellipk_slope(m: Any) -> Any:
     return math.pi / 8 * call("hyp2f1", 1.5, 1.5, 2.0, m)
 
 
-def _ellipkm1_slope(p: Any, k: Any) -> Any:
-    """Of K(1 - p): (K - E / p) / (2 (1 - p)), which is 0 / 0 at p = 1."""
+def _near_one(p: Any) -> Any:
+    """(K - E / p) / (2 (1 - p))."""
+    k, e = (resolve(SPECIAL[name].ufunc) for name in ("ellipkm1", "ellipe"))
+    return (k(p) - e(1 - p) / p) / (2 * (1 - p))
+
+
+def _near_one_slope(p: Any, y: Any) -> Any:
+    """From p (1 - p) K'' + (1 - 2 p) K' = K / 4 (DLMF 19.4.8): of one sign, for small p."""
+    return (0.25 * call("ellipkm1", p) - (1 - 2 * p) * y) / p / (1 - p)
+
+
+ELLIPKM1_SLOPE = formula(
+    "ellipkm1_slope",
+    _near_one,
+    _near_one_slope,
+    samples=(sample(between(0.1, 0.4)),),
+    wide=True,
+)
+
+
+def _ellipkm1_slope(p: Any) -> Any:
+    """Of K(1 - p); near p = 1, where the formula is 0 / 0, as hypergeometric function."""
     small = np.less(p, 0.5)
-    near = select(small, p, 0.25)
-    formula = (k - call("ellipe", 1 - near) / near) / (2 * (1 - near))
-    return select(small, formula, -_ellipk_slope(1 - select(small, 1.0, p)))
+    near = ELLIPKM1_SLOPE(select(small, p, 0.25))
+    return select(small, near, -_ellipk_slope(1 - select(small, 1.0, p)))
 
 
 row("ellipk", lambda m, y: _ellipk_slope(m), on=(between(-2.0, 0.8, 4),))
-row("ellipkm1", _ellipkm1_slope, on=(between(0.1, 0.4),), also=((between(0.6, 1.8),),))
+row(
+    "ellipkm1",
+    lambda p, k: _ellipkm1_slope(p),
+    on=(between(0.1, 0.4),),
+    also=((between(0.6, 1.8),),),
+)
 row(
     "ellipe",
     lambda m, y: -math.pi / 8 * call("hyp2f1", 0.5, 1.5, 2.0, m),
@@ -166,16 +192,24 @@ _carlson_row("elliprd", 1.5, (0.5, 0.5, 1.5))
 _carlson_row("elliprj", 1.5, (0.5, 0.5, 0.5, 1.0))
 _carlson_row("elliprg", 0.125, (0.5, 0.5, 0.5), weight=1)
 
-# --- the arithmetic-geometric mean pi (a + b) / (4 K(u^2)), u = (a - b) / (a + b) -----------------
+# --- the arithmetic-geometric mean pi (a + b) / (4 K(1 - p)), p = 4 a b / (a + b)^2 ---------------
 
 
 def _agm_slope(a: Any, b: Any, mean: Any) -> Any:
-    """With respect to a."""
-    total = a + b
-    u = (a - b) / total
-    square = np.square(u)
-    turn = 4 * u * b / np.square(total)  # of u^2
-    return mean * (1 / total - _ellipk_slope(square) / call("ellipk", square) * turn)
+    """With respect to a.
+
+    Where either is 0, so is the mean: it leaves 0 with an infinite slope, and stays where the other
+    one moves. Where both are 0 it has none.
+    """
+    flat = np.equal(mean, 0)
+    x, y = (select(flat, 1.0, each) for each in (a, b))
+    total = x + y
+    p = 4 * (x / total) * (y / total)
+    turn = 4 * (y / total) * ((y - x) / total) / total  # the slope of p
+    inner = mean * (1 / total - _ellipkm1_slope(p) / call("ellipkm1", p) * turn)
+    zero = np.equal(a, 0)
+    edge = select(zero, (b / a) / b, mean / select(zero, 1.0, a))
+    return select(flat, edge, inner)
 
 
 row(

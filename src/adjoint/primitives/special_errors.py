@@ -8,10 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.primitives.approximations import DAWSON_SLOPE_1, ERFC_INTEGRAL_1, HAZARD
 from adjoint.primitives.conversion import IMAG, cast, real
 from adjoint.primitives.expression import bind
 from adjoint.primitives.samples import draw
 from adjoint.primitives.selection import select
+from adjoint.primitives.slopes import (
+    EXP_HALF_SQUARE,
+    EXP_MINUS_HALF_SQUARE,
+    EXP_MINUS_SQUARE,
+    EXP_SQUARE,
+    is_complex,
+)
 from adjoint.primitives.special import (
     COMPLEX,
     ORDER,
@@ -36,27 +44,46 @@ _ROOT_HALF = math.sqrt(0.5)
 
 def normal_density(x: Any) -> Any:
     """The density of the standard normal distribution."""
-    return np.exp(-0.5 * np.square(x)) / ROOT_TWO_PI
+    bell = np.exp(-0.5 * np.square(x)) if is_complex(x) else EXP_MINUS_HALF_SQUARE(x)
+    return bell / ROOT_TWO_PI
 
 
-row("erf", lambda x, y: _TWO_OVER_ROOT_PI * np.exp(-np.square(x)), on=REAL, also=(COMPLEX,))
-row("erfc", lambda x, y: -_TWO_OVER_ROOT_PI * np.exp(-np.square(x)), on=REAL, also=(COMPLEX,))
-row("erfi", lambda x, y: _TWO_OVER_ROOT_PI * np.exp(np.square(x)), on=REAL, also=(COMPLEX,))
-row("erfcx", lambda x, y: 2 * x * y - _TWO_OVER_ROOT_PI, on=REAL, also=(COMPLEX,))
-row("erfinv", lambda x, y: np.exp(np.square(y)) / _TWO_OVER_ROOT_PI, on=UNIT)
-row("erfcinv", lambda x, y: -np.exp(np.square(y)) / _TWO_OVER_ROOT_PI, on=UNIT)
-row("dawsn", lambda x, y: 1 - 2 * x * y, on=REAL, also=(COMPLEX,))
-row("wofz", lambda z, w: 1j * _TWO_OVER_ROOT_PI - 2 * z * w, on=COMPLEX)
-row("ndtr", lambda x, y: normal_density(x), on=REAL, also=(COMPLEX,))
-# The density over the distribution, exp(-x^2 / 2 - y) / sqrt(2 pi), without the cancellation at
-# large -x.
+def _bell(x: Any) -> Any:
+    return np.exp(-np.square(x)) if is_complex(x) else EXP_MINUS_SQUARE(x)
+
+
+def _bowl(x: Any) -> Any:
+    return np.exp(np.square(x)) if is_complex(x) else EXP_SQUARE(x)
+
+
+row("erf", lambda x, y: _TWO_OVER_ROOT_PI * _bell(x), on=REAL, also=(COMPLEX,))
+row("erfc", lambda x, y: -_TWO_OVER_ROOT_PI * _bell(x), on=REAL, also=(COMPLEX,))
+row("erfi", lambda x, y: _TWO_OVER_ROOT_PI * _bowl(x), on=REAL, also=(COMPLEX,))
 row(
-    "log_ndtr",
-    lambda x, y: _ROOT_TWO_OVER_PI / call("erfcx", x * -_ROOT_HALF),
+    "erfcx",
+    lambda x, y: 2 * x * y - _TWO_OVER_ROOT_PI if is_complex(x) else -2 * ERFC_INTEGRAL_1(x),
     on=REAL,
     also=(COMPLEX,),
 )
-row("ndtri", lambda x, y: ROOT_TWO_PI * np.exp(0.5 * np.square(y)), on=UNIT)
+row("erfinv", lambda x, y: EXP_SQUARE(y) / _TWO_OVER_ROOT_PI, on=UNIT)
+row("erfcinv", lambda x, y: -EXP_SQUARE(y) / _TWO_OVER_ROOT_PI, on=UNIT)
+row(
+    "dawsn",
+    lambda x, y: 1 - 2 * x * y if is_complex(x) else DAWSON_SLOPE_1(x),
+    on=REAL,
+    also=(COMPLEX,),
+)
+row("wofz", lambda z, w: 1j * _TWO_OVER_ROOT_PI - 2 * z * w, on=COMPLEX)
+row("ndtr", lambda x, y: normal_density(x), on=REAL, also=(COMPLEX,))
+
+
+def _log_ndtr_slope(x: Any) -> Any:
+    """The density over the distribution, without the cancellation at large -x."""
+    return _ROOT_TWO_OVER_PI / call("erfcx", x * -_ROOT_HALF) if is_complex(x) else HAZARD(x)
+
+
+row("log_ndtr", lambda x, y: _log_ndtr_slope(x), on=REAL, also=(COMPLEX,))
+row("ndtri", lambda x, y: ROOT_TWO_PI * EXP_HALF_SQUARE(y), on=UNIT)
 row(
     "ndtri_exp",  # the inverse of log_ndtr
     lambda x, y: call("erfcx", y * -_ROOT_HALF) / _ROOT_TWO_OVER_PI,

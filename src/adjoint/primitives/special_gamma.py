@@ -12,6 +12,7 @@ from adjoint.base.arrays import ArrayType, array_type
 from adjoint.primitives.declaration import FROM_DERIVATIVE, NONLINEAR, Primitive, Reason
 from adjoint.primitives.elementwise import batch_aligned, sum_of_partials
 from adjoint.primitives.expression import bind
+from adjoint.primitives.formulas import choose, formula
 from adjoint.primitives.hardness import hard
 from adjoint.primitives.samples import draw, sample
 from adjoint.primitives.selection import select
@@ -32,7 +33,7 @@ from adjoint.primitives.special_quadrature import (
     gamma_density,
     gamma_moment,
 )
-from adjoint.primitives.typing_rules import broadcast_shape, promoted
+from adjoint.primitives.typing_rules import broadcast_shape, promoted, resolve
 from adjoint.program import Literal
 
 _ORDER_OF_ZETA = Reason("with respect to the exponent of zeta no closed form is known")
@@ -76,7 +77,24 @@ def _rgamma_slope(x: Any, y: Any) -> Any:
     return select(small, reflected, -y * call("psi", select(small, 1.0, x)))
 
 
-row("gamma", lambda x, y: y * call("psi", x), on=POSITIVE, also=(COMPLEX,))
+def _digamma(x: Any) -> Any:
+    """psi; for negative x reflected, with the distance from the pole as it is."""
+    psi, below = resolve(SPECIAL["psi"].ufunc), np.less(x, 0)
+    turned = psi(1 - choose(below, x, 0.0))
+    distance = x - np.rint(x)
+    return choose(below, turned - math.pi / np.tan(math.pi * distance), psi(choose(below, 1.0, x)))
+
+
+DIGAMMA = formula(
+    "digamma_reflected", _digamma, _psi_slope, samples=(sample(*POSITIVE),), wide=True
+)
+
+
+def _gamma_slope(x: Any, y: Any) -> Any:
+    return y * (call("psi", x) if x.dtype.kind == "c" else DIGAMMA(x))
+
+
+row("gamma", _gamma_slope, on=POSITIVE, also=(COMPLEX,))
 row("gammaln", lambda x, y: call("psi", x), on=POSITIVE)
 row("loggamma", lambda x, y: call("psi", x), on=POSITIVE, also=(COMPLEX,))
 row("rgamma", _rgamma_slope, on=POSITIVE, also=((between(-2.3, -1.7),), COMPLEX))
@@ -182,8 +200,26 @@ row(
 # --- incomplete gamma functions P and Q -----------------------------------------------------------
 
 
+# The slope of P(a, x) in a at a = 0, where P is 1; its own slope there has no closed form.
+_AT_ZERO = formula(
+    "gammainc_slope_at_zero",
+    lambda a, x: -resolve(SPECIAL["exp1"].ufunc)(x) + 0 * a,
+    lambda a, x, y: np.nan,
+    lambda a, x, y: np.exp(-x) / x,
+    samples=Reason("at a = 0 alone; tests/primitives/test_special_points.py goes there"),
+    like=np.hypot,
+    wide=True,
+)
+
+
 def gammainc_in_a(a: Any, x: Any) -> Any:
     """The derivative of P(a, x) with respect to a, from the side where nothing cancels."""
+    zero = np.equal(a, 0)
+    inner = _gammainc_in_a(select(zero, 1.0, a), x)
+    return select(zero, _AT_ZERO(select(zero, a, 0.0), x), inner)
+
+
+def _gammainc_in_a(a: Any, x: Any) -> Any:
     lower, mean = np.less(x, a), call("psi", a)
     sides = []
     for upper in (False, True):

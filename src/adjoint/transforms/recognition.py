@@ -2,6 +2,7 @@
 
 - The square of a square root has the derivatives of what is under it, also at 0; so have those of
   an absolute value and of a hypotenuse, and other even powers.
+- log(b + exp(x)) and log(cosh(x)), whose slopes step by step would lose all digits.
 - V diag(g(l)) V^H, with the eigenvalues and eigenvectors of a Hermitian matrix A, is the function
   g(A), whose derivatives exist where eigenvalues coincide, and are not those of V and l there. So
   are products with it, and U diag(g(s)) V^H of singular values.
@@ -41,6 +42,7 @@ from adjoint.program.builder import lookup
 from adjoint.program.nested import quiet
 from adjoint.transforms.columns import VALUE, Reader, Scale
 from adjoint.transforms.entrywise import SLOPES
+from adjoint.transforms.logarithms import Found, logarithms, with_good_slopes
 from adjoint.transforms.matching import Match, Operand, matches, used_vectors
 
 PushForward = Callable[..., tuple[Sequence[Atom], Sequence[Atom | None]]]
@@ -53,14 +55,16 @@ def recognised(program: Program, push_forward: PushForward) -> Program:
     roots = not names.isdisjoint(_ROOTS) and not names.isdisjoint(
         ("multiply", "square", "integer_power")
     )
-    if not spectral and not roots:
+    sums = not names.isdisjoint(("log", "log1p")) and not names.isdisjoint(("exp", "cosh"))
+    if not spectral and not roots and not sums:
         return program
     reader = Reader(program)
     functions = matches(reader) if spectral else {}
     squares = _squares(reader) if roots else {}
-    if not spectral and not squares:
+    sums_found = logarithms(reader) if sums else {}
+    if not spectral and not squares and not sums_found:
         return program
-    return _Writer(program, functions, squares, push_forward).program()
+    return _Writer(program, functions, squares, sums_found, push_forward).program()
 
 
 # --- squares of roots -----------------------------------------------------------------------------
@@ -186,11 +190,13 @@ class _Writer:
         program: Program,
         functions: dict[Equation, Match],
         squares: dict[Equation, Equation],
+        sums: dict[Equation, Found],
         push_forward: PushForward,
     ) -> None:
         self.old = program
         self.functions = functions
         self.squares = squares
+        self.sums = sums
         self.push_forward = push_forward
         self.builder = Builder()
         self.builder.inputs = list(program.inputs)
@@ -216,6 +222,10 @@ class _Writer:
                 half = equation.params.get("exponent", 2) // 2
                 value = self._expression(equation.outputs[0])
                 found = same_as(value, integer_power(under, half))
+                self.names[equation.outputs[0]] = found.atom
+            elif equation in self.sums:
+                whole = with_good_slopes(self.sums[equation], self._expression)
+                found = same_as(self._expression(equation.outputs[0]), whole)
                 self.names[equation.outputs[0]] = found.atom
             elif equation in self.functions:
                 found = self._function(equation, self.functions[equation])

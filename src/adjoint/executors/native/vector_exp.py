@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -50,11 +51,15 @@ SHARED: Final = {
     4: ("0x1.000148p-1", "0x1.55565cp-3"),
 }
 # Where 1 is to be taken away, as `tanh` does, what is left is smaller, and needs one more.
-SHARED_TANH: Final = (
-    *("0x1.0000000000001p-1", "0x1.5555555555556p-3", "0x1.55555554e9468p-5"),
-    *("0x1.11111110e10a8p-7", "0x1.6c17ed4cc4834p-10", "0x1.a01b0c2edab7cp-13"),
-)
-_TANH_IS_ONE: Final = 20.0
+SHARED_TANH: Final = {
+    8: (
+        *("0x1.0000000000001p-1", "0x1.5555555555556p-3", "0x1.55555554e9468p-5"),
+        *("0x1.11111110e10a8p-7", "0x1.6c17ed4cc4834p-10", "0x1.a01b0c2edab7cp-13"),
+    ),
+    4: ("0x1p-1", "0x1.5556dep-3", "0x1.55565cp-5"),
+}
+_RAISED: Final = {8: 2.0**100, 4: 2.0**60}  # by which parts are multiplied that may be tiny
+_SECH_IS_ZERO: Final = {8: 384.0, 4: 56.0}  # of which the square is
 
 # ln(2) as a number with so few digits that its multiples are exact, and the rest.
 _LN2: Final = {
@@ -92,8 +97,8 @@ def width(on: Machine, name: str, dtype: np.dtype[Any], called: bool) -> int | N
     fused operations libmvec wins, and doubles lose to a call for each of them, too.
     """
     single = dtype.itemsize == 4
-    if name == "tanh":
-        return _TABLE_BYTES // dtype.itemsize if _has_tables(on) and not single else None
+    if name in ("tanh", "sech_squared"):
+        return _TABLE_BYTES // dtype.itemsize if _has_tables(on) else None
     if name != "exp":
         return None
     if _has_tables(on):
@@ -107,6 +112,8 @@ def write(block: Block, name: str, text: str, dtype: np.dtype[Any], lanes: int, 
     lane = Lanes(block, dtype, lanes, on)
     if name == "tanh":
         return _tanh(lane, text)
+    if name == "sech_squared":
+        return _sech_squared(lane, text)
     return _exp_by_tables(lane, text) if _has_tables(on) else _exp_by_exponents(lane, text)
 
 
@@ -167,7 +174,8 @@ def _exp_by_exponents(lane: Lanes, x: str) -> str:
 # --- by the tables of AVX-512 ---------------------------------------------------------------------
 
 
-def table() -> tuple[list[float], list[float]]:
+@cache
+def table(dtype: np.dtype[Any]) -> tuple[list[float], list[float]]:
     """2^(j / 16) for each j below 16, rounded, and what was lost by that.
 
     Of square roots of whole numbers, so that it is exact on every machine.
@@ -178,13 +186,10 @@ def table() -> tuple[list[float], list[float]]:
         power = 1 << (j + (scale << SHARE))
         for _ in range(SHARE):
             power = math.isqrt(power)
-        number = power / (1 << scale)
+        number = float(dtype.type(power / (1 << scale)))
         rounded.append(number)
         lost.append((power - int(math.ldexp(number, scale))) / (1 << scale))
     return rounded, lost
-
-
-_TABLE, _LOST = table()
 
 
 def _exp_by_tables(lane: Lanes, x: str) -> str:
@@ -194,21 +199,36 @@ def _exp_by_tables(lane: Lanes, x: str) -> str:
     summed, multiple, rest = _reduced(lane, _bounded(lane, x, how.limit), magic)
     coefficients = [1.0, *map(float.fromhex, SHARED[lane.dtype.itemsize])]
     grown = lane.binary("fmul", lane.polynomial(rest, coefficients), rest)
-    power = _looked_up(lane, _TABLE, lane.bits(summed))
+    power = _looked_up(lane, table(lane.dtype)[0], lane.bits(summed))
     scaled = lane.multiply_add(power, grown, power)
     # A power of two to infinity is infinity, to NaN is NaN, and raises nothing.
     return _times_power_of_two(lane, scaled, lane.select(_unusual(lane, x), x, multiple))
 
 
-def _tanh(lane: Lanes, x: str) -> str:
-    """The hyperbolic tangent of doubles: h / (1 - h), where h is (1 - exp(-2 |x|)) / 2.
+@dataclass(frozen=True, slots=True)
+class _Half:
+    """What `tanh` and its slope are made of: h = (1 - exp(-2 |x|)) / 2 in two parts, and 1 - h.
 
-    A small h has all its digits: 1 - 2^(j / 16) is exact there, and to the rest belongs what the
-    table lost.
+    power: exp(-2 |x|) but for a factor 1 - 2 small / power. All are times `_RAISED`, so that the
+    slope has all its digits to the end.
     """
-    size = lane.from_bits(lane.bounded_size(x, _TANH_IS_ONE))
-    magic = 1.5 * 2.0 ** (_FORMATS[8].digits - SHARE)
-    high, low = (float.fromhex(text) / 2 for text in _LN2[8])
+
+    power: str
+    small: str
+    rise: str
+    divisor: str
+
+
+def _half(lane: Lanes, x: str) -> _Half:
+    """The parts for x.
+
+    A small h has all its digits: 1 - 2^(j / 16) is exact, and to the rest belongs what the table
+    lost.
+    """
+    itemsize = lane.dtype.itemsize
+    size = lane.from_bits(lane.bounded_size(x, _SECH_IS_ZERO[itemsize]))
+    magic = 1.5 * 2.0 ** (_FORMATS[itemsize].digits - SHARE)
+    high, low = (float.fromhex(text) / 2 for text in _LN2[itemsize])
     # -2 |x| is a multiple of ln(2) / 16, and -2 times the rest.
     summed = lane.multiply_add(size, lane.number(-2 / math.log(2)), lane.number(magic))
     multiple = lane.binary("fsub", summed, lane.number(magic))
@@ -217,22 +237,43 @@ def _tanh(lane: Lanes, x: str) -> str:
     # (1 - exp(-2 rest)) / 2 is rest + rest^2 q.
     coefficients = [
         number * (-2.0) ** (degree + 1)
-        for degree, number in enumerate(map(float.fromhex, SHARED_TANH))
+        for degree, number in enumerate(map(float.fromhex, SHARED_TANH[itemsize]))
     ]
     square = lane.binary("fmul", lane.polynomial(rest, coefficients), rest)
     grown = lane.multiply_add(square, rest, rest)
-    places = lane.bits(summed)
-    power = _times_power_of_two(lane, _looked_up(lane, _TABLE, places), multiple)
-    halved = [number / -2 for number in _LOST]
-    lost = _times_power_of_two(lane, _looked_up(lane, halved, places), multiple)
-    rise = lane.multiply_add(power, lane.number(-0.5), lane.number(0.5))
-    part = lane.multiply_add(power, grown, lost)
+    rounded, missing = table(lane.dtype)
+    places, raised = lane.bits(summed), _RAISED[itemsize]
+    power = _looked_up(lane, [raised * root for root in rounded], places)
+    power = _times_power_of_two(lane, power, multiple)
+    shares = [lost / root / -2 for root, lost in zip(rounded, missing, strict=True)]
+    grown = lane.binary("fadd", grown, _looked_up(lane, shares, places))
+    rise = lane.multiply_add(power, lane.number(-0.5), lane.number(0.5 * raised))
+    small = lane.binary("fmul", power, grown)
     # The divisor is made of the parts, not of their sum, whose rounding would count twice.
-    divisor = lane.binary("fsub", lane.binary("fsub", lane.number(1.0), rise), part)
-    quotient = lane.binary("fdiv", lane.binary("fadd", part, rise), divisor)
+    divisor = lane.binary("fsub", lane.number(raised), rise)
+    return _Half(power, small, rise, lane.binary("fsub", divisor, small))
+
+
+def _tanh(lane: Lanes, x: str) -> str:
+    """The hyperbolic tangent: h / (1 - h), where h is (1 - exp(-2 |x|)) / 2."""
+    half = _half(lane, x)
+    quotient = lane.binary("fdiv", lane.binary("fadd", half.small, half.rise), half.divisor)
     signed = lane.with_sign(lane.bits(quotient), lane.sign(x))
     nan = lane.block.op(f"fcmp uno {lane.type_text} {x}, {x}")
     return lane.select(nan, x, signed)
+
+
+def _sech_squared(lane: Lanes, x: str) -> str:
+    """The slope of `tanh`, e / (1 - h)^2 with e = exp(-2 |x|).
+
+    LLVM sees that the parts are the same, and computes them once where both are wanted.
+    """
+    half = _half(lane, x)
+    power = lane.multiply_add(half.small, lane.number(-2.0), half.power)
+    lowered = lane.binary("fmul", half.divisor, lane.number(1 / _RAISED[lane.dtype.itemsize]))
+    found = lane.binary("fdiv", power, lane.binary("fmul", half.divisor, lowered))
+    nan = lane.block.op(f"fcmp uno {lane.type_text} {x}, {x}")
+    return lane.select(nan, x, found)
 
 
 def _looked_up(lane: Lanes, numbers: list[float], places: str) -> str:

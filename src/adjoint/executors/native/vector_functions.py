@@ -105,6 +105,15 @@ def call(
     return Value((_rejoined(block, detour, result, operands[0]),), dtype, lanes), None
 
 
+def written(block: Block, name: str, operand: Value) -> Value | None:
+    """A function that no library has, where there are instructions for these lanes."""
+    dtype, lanes, on = operand.dtype, operand.lanes, machine()
+    width = vector_exp.width(on, name, dtype, False) if lanes > 1 else None
+    if width is None:
+        return None
+    return Value((_written(block, name, operand, width, on),), dtype, lanes)
+
+
 def _c_name(name: str, dtype: np.dtype[np.generic]) -> str:
     return _C_NAMES[name] + ("f" if dtype.itemsize == 4 else "")
 

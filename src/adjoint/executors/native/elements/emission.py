@@ -23,6 +23,7 @@ from adjoint.executors.native.elements.complex_numbers import (
     real_of,
 )
 from adjoint.executors.native.elements.conversions import convert, truth
+from adjoint.executors.native.elements.formulas import written
 from adjoint.executors.native.elements.functions import call, power_log
 from adjoint.executors.native.elements.integers import WRAPPING, fault_of_overflow
 from adjoint.executors.native.elements.rules import RULES, Rule
@@ -177,7 +178,11 @@ def _loop(name: str, signature: _Signature) -> tuple[np.dtype[Any], ...] | None:
 
 def _rule(name: str, loop: tuple[np.dtype[Any], ...]) -> Rule | None:
     kinds = "".join(dtype.kind for dtype in loop[:-1])
-    return RULES.get((name, kinds[0] if len(set(kinds)) == 1 else kinds))
+    found = RULES.get((name, kinds[0] if len(set(kinds)) == 1 else kinds))
+    if found is None and set(kinds) == {"f"}:
+        formula = written(name)
+        return None if formula is None else formula.rule
+    return found
 
 
 # --- what it costs --------------------------------------------------------------------------------
@@ -202,4 +207,7 @@ _COSTS: Final[dict[str, float]] = {
 
 def cost(name: str) -> float:
     """About how many additions one instance takes as long as."""
+    formula = written(name)
+    if formula is not None:
+        return sum(_COSTS.get(each, 1.0) for each in formula.names)
     return _COSTS.get(name, 1.0)

@@ -6,9 +6,11 @@ import math
 from typing import Final
 
 from adjoint.executors.native import vector_functions
+from adjoint.executors.native.elements.formulas import Number
 from adjoint.executors.native.elements.rules import rule
 from adjoint.executors.native.elements.writer import DOUBLE, SINGLE, Writer
 from adjoint.executors.native.module import FUNCTION_ATTRIBUTES, Value, scalar_type
+from adjoint.primitives.slopes import SECH_SQUARED
 
 
 def call(writer: Writer, name: str, *operands: Value) -> Value:
@@ -48,6 +50,12 @@ _ELEMENTARY: Final = (
 )
 for _name in (name for family in _ELEMENTARY for name in family):
     _enter(_name)
+
+
+@rule("sech_squared", "f", exact=False)
+def _sech_squared(writer: Writer, x: Value) -> Value:
+    found = vector_functions.written(writer.block, "sech_squared", x)
+    return SECH_SQUARED.rule(Number(writer, x, [])).value if found is None else found
 
 
 @rule("power", "f", exact=False)
