@@ -21,8 +21,8 @@ class Settings:
 
     kink: the weight of the right-hand derivative at a kink (|x| at 0, a tie of max), between 0 and
         1; the left-hand one has the rest.
-    strong_zeros: a cotangent that is exactly zero stays zero against an infinite or undefined
-        partial derivative.
+    strong_zeros: where no path leads (a branch not taken, an entry not indexed, a zero of a seed) a
+        derivative is zero, also against an infinite or undefined factor; else it is NaN there.
     debug: check every program after every pass, and every replay against a capture.
     native: whether programs become machine code: None for those that come by often, and at once
         under `ad.jit`; True for all at once; False for none.

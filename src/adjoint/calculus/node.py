@@ -230,7 +230,7 @@ class Nodes(Sequence[Node]):
 
 
 def _paired(covector: Covector, tangent: Any) -> Any:
-    """w(u), with strong zeros as in the program: an exact zero times infinity is zero."""
+    """w(u), where a zero times infinity is no path, and zero."""
     covector.space.check(tangent, "the tangent")
     components, tangent = np.asarray(covector.components), np.asarray(tangent)
     both = (components != 0) & (tangent != 0)

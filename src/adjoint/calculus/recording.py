@@ -53,7 +53,7 @@ class Recording:
         self.varying = self._find_varying()
         self.values: dict[Variable, Any] = dict(zip(self.program.inputs, inputs, strict=True))
         unrolled = self.unrolled()
-        # Derivatives that the function takes itself may need strong zeros.
+        # Derivatives that the function takes itself may need hard zeros.
         results = run(compile_program(unrolled, watch_all(unrolled)), inputs)
         self.values.update(zip(self.results, results, strict=True))
 

@@ -24,9 +24,8 @@ class Executable(Protocol):
 class Executor(Protocol):
     """Compiles programs.
 
-    strong_zeros: whether products of a partial derivative and a tangent keep exact zeros, at the
-        cost of a look at every entry; without it a zero times an infinite partial derivative is
-        NaN.
+    hard: whether hard zeros win over infinite and undefined factors, for which masks are computed
+        beside derivatives; without it a zero times an infinity is NaN.
     """
 
     name: str

@@ -28,7 +28,7 @@ divide by). The slot `taylor` holds one of
                 rest = difference(b[k], convolve(product, a, x, k, first=1, last=k))
                 return (None if rest is None else solve(a[0], rest),)
 
-        with strong zeros kept by products with `scale` (or `weigh`), as in derivatives.
+        with hard zeros kept by products with `scale` (or `weigh`), as in derivatives.
     `Whole`: a rule that gives all coefficients at once.
 
 What holds programs (a loop, a branch) has derivatives that are of its kind too. Its derivative is

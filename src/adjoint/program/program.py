@@ -124,7 +124,7 @@ class Program:
 
             rows = []
             for equation in self.equations:
-                # Derived equations run differently (silently, and with strong zeros).
+                # Derived equations run differently (silently, and hard zeros win).
                 rows.append((equation.operation, equation.derived, *map(name, equation.inputs)))
                 for variable in equation.outputs:
                     numbers[variable] = len(numbers)
