@@ -264,7 +264,7 @@ CBRT_SLOPE = _at_its_value(
 LOGIT_SLOPE = formula(
     "logit_slope",
     lambda x: 1 / x / (1 - x),
-    lambda x, y: (2 * x - 1) * y * y,
+    lambda x, y: (2 * x - 1) / x / (1 - x) / x / (1 - x),
     samples=(sample(draw(3, low=0.1, high=0.9)),),
 )
 
