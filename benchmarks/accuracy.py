@@ -168,6 +168,7 @@ BOUNDS: dict[str, str] = {
     **dict.fromkeys(("ellipk", "ellipe", "ellipkm1"), "SciPy's hypergeometric function"),
     "log_ndtr": "a product of four functions",
     "cosm1": "SciPy's value",
+    "tan": "near its poles, the cube of its value",
     "expi": "the zero of its second derivative at 1",
     "wrightomega": _ITS_VALUE,
     "spence": "a difference near 1",

@@ -39,7 +39,7 @@ class Reference:
 
 
 def settled(form: Form, x: float, trusted: bool) -> Number | None:
-    """The value of a form to some 22 digits at least; trusted: also where it is zero."""
+    """The value of a form to some 22 digits at least; trusted: whether it may be zero."""
     before, digits = None, _START
     while digits <= _LIMIT:
         with mp.workdps(digits):
@@ -60,7 +60,7 @@ def settled(form: Form, x: float, trusted: bool) -> Number | None:
 
 
 def _agree(x: Number, y: Number, trusted: bool) -> bool:
-    if x == y == 0 and not (trusted or mp.dps > _LIMIT / 2):  # all digits have cancelled
+    if x == y == 0 and not trusted:  # all digits may have cancelled
         return False
     if x == y:
         return True
@@ -393,17 +393,27 @@ SPECIAL: dict[str, Reference] = {
     "ndtr": Reference(mp.ncdf, _normal, lambda x: -x * _normal(x)),
     "log_ndtr": Reference(_log_normal, _hazard, lambda x: -_hazard(x) * (x + _hazard(x))),
     "gamma": Reference(
-        mp.gamma,
-        lambda x: mp.gamma(x) * mp.psi(0, x),
-        lambda x: mp.gamma(x) * (mp.psi(0, x) ** 2 + mp.psi(1, x)),
+        *(
+            _inside(form, -50, 1e6)
+            for form in (
+                mp.gamma,
+                lambda x: mp.gamma(x) * mp.psi(0, x),
+                lambda x: mp.gamma(x) * (mp.psi(0, x) ** 2 + mp.psi(1, x)),
+            )
+        )
     ),
     "gammaln": _positive(mp.loggamma, _polygamma(0), _polygamma(1)),
     "rgamma": Reference(
-        mp.rgamma,
-        lambda x: -mp.psi(0, x) * mp.rgamma(x),
-        lambda x: (mp.psi(0, x) ** 2 - mp.psi(1, x)) * mp.rgamma(x),
+        *(
+            _inside(form, -50, 1e6)
+            for form in (
+                mp.rgamma,
+                lambda x: -mp.psi(0, x) * mp.rgamma(x),
+                lambda x: (mp.psi(0, x) ** 2 - mp.psi(1, x)) * mp.rgamma(x),
+            )
+        )
     ),
-    "psi": Reference(_polygamma(0), _polygamma(1), _polygamma(2)),
+    "psi": Reference(*(_inside(_polygamma(order), -50, _INF) for order in (0, 1, 2))),
     "j0": _J[0],
     "j1": _J[1],
     "y0": _Y[0],

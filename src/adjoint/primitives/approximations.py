@@ -231,5 +231,6 @@ K0E_SLOPE_1: Formula = formula(
 
 def i1e_slope(x: Any, over: Any) -> Any:
     """(i0e - i1e) - i1e / x for x > 0, given i1e / x; and even."""
-    gap = I0E_SLOPE_1(x)
-    return select(np.less(x, 0), gap, -gap) - over
+    gap = I0E_SLOPE_1(x)  # 0 at 0, where i0e has a kink
+    gap = select(np.equal(x, 0), 1.0, select(np.less(x, 0), gap, -gap))
+    return gap - over
