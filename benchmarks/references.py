@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import mpmath
 from mpmath import mp, mpf
 
-Number = Any  # an mpf; mpmath has no types
+Number: TypeAlias = Any  # an mpf; mpmath has no types
 Form = Callable[[Number], Number]
 
-_START, _LIMIT = 40, 1000  # decimal digits
+_START, _LIMIT = 40, 400  # decimal digits
 _AGREEMENT = 22
 _NOTHING = -1600  # an exponent of two; what is smaller is zero in any precision that is measured
 
@@ -39,7 +39,7 @@ class Reference:
 
 
 def settled(form: Form, x: float, trusted: bool) -> Number | None:
-    """The value of a form to some 22 digits at least; trusted: also where it is zero."""
+    """The value of a form to some 22 digits at least; trusted: whether it may be zero."""
     before, digits = None, _START
     while digits <= _LIMIT:
         with mp.workdps(digits):
@@ -60,7 +60,7 @@ def settled(form: Form, x: float, trusted: bool) -> Number | None:
 
 
 def _agree(x: Number, y: Number, trusted: bool) -> bool:
-    if x == y == 0 and not (trusted or mp.dps > _LIMIT / 2):  # all digits have cancelled
+    if x == y == 0 and not trusted:  # all digits may have cancelled
         return False
     if x == y:
         return True
@@ -229,8 +229,47 @@ def _polygamma(order: int) -> Form:
     return lambda x: mp.psi(order, x)
 
 
-def _k(x: Number) -> Number:
-    return mp.ellipk(x)
+def _quantile(sign: int) -> tuple[Form, Form, Form]:
+    """The inverse of erf or of erfc."""
+
+    def value(x: Number) -> Number:
+        return mp.erfinv(x if sign > 0 else 1 - x)
+
+    def slope(y: Number) -> Number:
+        return sign * mp.sqrt(mp.pi) / 2 * mp.exp(y * y)
+
+    return value, lambda x: slope(value(x)), lambda x: 2 * value(x) * slope(value(x)) ** 2
+
+
+def _first_kind(m: Number) -> tuple[Number, Number, Number]:
+    """K(m) and its derivatives."""
+    value = mp.ellipk(m)
+    first = (mp.ellipe(m) - (1 - m) * value) / (2 * m * (1 - m))
+    return value, first, (value / 4 - (1 - 2 * m) * first) / (m * (1 - m))
+
+
+def _second_kind(m: Number) -> tuple[Number, Number, Number]:
+    """E(m) and its derivatives."""
+    value, (other, slope, _) = mp.ellipe(m), _first_kind(m)
+    first = (value - other) / (2 * m)
+    return value, first, (first - slope) / (2 * m) - (value - other) / (2 * m * m)
+
+
+def _elliptic(kind: Callable[[Number], tuple[Number, Number, Number]]) -> tuple[Form, Form, Form]:
+    return lambda m: kind(m)[0], lambda m: kind(m)[1], lambda m: kind(m)[2]
+
+
+def _complement() -> tuple[Form, Form, Form]:
+    value, first, second = _elliptic(_first_kind)
+    return lambda p: value(1 - p), lambda p: -first(1 - p), lambda p: second(1 - p)
+
+
+def _omega(x: Number) -> Number:
+    return mp.lambertw(mp.exp(x))
+
+
+def _omega_second(x: Number) -> Number:
+    return _omega(x) / (1 + _omega(x)) ** 3
 
 
 NUMPY: dict[str, Reference] = {
@@ -285,10 +324,13 @@ NUMPY: dict[str, Reference] = {
         )
     ),
     "arctanh": _unit(mp.atanh, lambda x: 1 / (1 - x * x), lambda x: 2 * x / (1 - x * x) ** 2),
-    "sinc": Reference(lambda x: mp.sinc(mp.pi * x)),
+    "sinc": Reference(_inside(lambda x: mp.sinc(mp.pi * x), -1e6, 1e6)),
 }
 
-_TWO_OVER_ROOT_PI = lambda: 2 / mp.sqrt(mp.pi)  # noqa: E731
+
+def _two_over_root_pi() -> Number:
+    return 2 / mp.sqrt(mp.pi)
+
 
 SPECIAL: dict[str, Reference] = {
     "expit": Reference(_logistic, _density, lambda x: -mp.tanh(x / 2) * _density(x)),
@@ -323,41 +365,55 @@ SPECIAL: dict[str, Reference] = {
     "entr": _positive(lambda x: -x * mp.log(x), lambda x: -mp.log(x) - 1, lambda x: -1 / x),
     "erf": Reference(
         mp.erf,
-        lambda x: _TWO_OVER_ROOT_PI() * mp.exp(-x * x),
-        lambda x: -2 * x * _TWO_OVER_ROOT_PI() * mp.exp(-x * x),
+        lambda x: _two_over_root_pi() * mp.exp(-x * x),
+        lambda x: -2 * x * _two_over_root_pi() * mp.exp(-x * x),
     ),
     "erfc": Reference(
         mp.erfc,
-        lambda x: -_TWO_OVER_ROOT_PI() * mp.exp(-x * x),
-        lambda x: 2 * x * _TWO_OVER_ROOT_PI() * mp.exp(-x * x),
+        lambda x: -_two_over_root_pi() * mp.exp(-x * x),
+        lambda x: 2 * x * _two_over_root_pi() * mp.exp(-x * x),
     ),
     "erfi": Reference(
         mp.erfi,
-        lambda x: _TWO_OVER_ROOT_PI() * mp.exp(x * x),
-        lambda x: 2 * x * _TWO_OVER_ROOT_PI() * mp.exp(x * x),
+        lambda x: _two_over_root_pi() * mp.exp(x * x),
+        lambda x: 2 * x * _two_over_root_pi() * mp.exp(x * x),
     ),
     "erfcx": Reference(
         _erfcx,
-        lambda x: 2 * x * _erfcx(x) - _TWO_OVER_ROOT_PI(),
-        lambda x: (2 + 4 * x * x) * _erfcx(x) - 2 * x * _TWO_OVER_ROOT_PI(),
+        lambda x: 2 * x * _erfcx(x) - _two_over_root_pi(),
+        lambda x: (2 + 4 * x * x) * _erfcx(x) - 2 * x * _two_over_root_pi(),
     ),
     "dawsn": Reference(
         _dawson,
         lambda x: 1 - 2 * x * _dawson(x),
         lambda x: (4 * x * x - 2) * _dawson(x) - 2 * x,
     ),
-    "erfinv": _unit(mp.erfinv),
-    "erfcinv": _unit(lambda x: mp.erfinv(1 - x), low=0),
+    "erfinv": _unit(*_quantile(1)),
+    "erfcinv": _unit(*(_inside(form, 1e-60, 1) for form in _quantile(-1)), low=0),
     "ndtr": Reference(mp.ncdf, _normal, lambda x: -x * _normal(x)),
     "log_ndtr": Reference(_log_normal, _hazard, lambda x: -_hazard(x) * (x + _hazard(x))),
     "gamma": Reference(
-        mp.gamma,
-        lambda x: mp.gamma(x) * mp.psi(0, x),
-        lambda x: mp.gamma(x) * (mp.psi(0, x) ** 2 + mp.psi(1, x)),
+        *(
+            _inside(form, -50, 1e6)
+            for form in (
+                mp.gamma,
+                lambda x: mp.gamma(x) * mp.psi(0, x),
+                lambda x: mp.gamma(x) * (mp.psi(0, x) ** 2 + mp.psi(1, x)),
+            )
+        )
     ),
     "gammaln": _positive(mp.loggamma, _polygamma(0), _polygamma(1)),
-    "rgamma": Reference(mp.rgamma),
-    "psi": Reference(_polygamma(0), _polygamma(1), _polygamma(2)),
+    "rgamma": Reference(
+        *(
+            _inside(form, -50, 1e6)
+            for form in (
+                mp.rgamma,
+                lambda x: -mp.psi(0, x) * mp.rgamma(x),
+                lambda x: (mp.psi(0, x) ** 2 - mp.psi(1, x)) * mp.rgamma(x),
+            )
+        )
+    ),
+    "psi": Reference(*(_inside(_polygamma(order), -50, _INF) for order in (0, 1, 2))),
     "j0": _J[0],
     "j1": _J[1],
     "y0": _Y[0],
@@ -394,15 +450,19 @@ SPECIAL: dict[str, Reference] = {
         _of_k(lambda x, f, g: g - f - g / x, True),
         _of_k(lambda x, f, g: (2 + 2 / x**2 - 2 / x) * g + (1 / x - 2) * f, True),
     ),
-    "ellipk": Reference(_inside(_k, -_INF, 1)),
-    "ellipkm1": Reference(_inside(lambda p: mp.ellipk(1 - p), 0, _INF)),
-    "ellipe": Reference(_inside(mp.ellipe, -_INF, 1)),
+    "ellipk": Reference(*(_inside(form, -_INF, 1) for form in _elliptic(_first_kind))),
+    "ellipkm1": Reference(*(_inside(form, 1e-60, _INF) for form in _complement())),
+    "ellipe": Reference(*(_inside(form, -_INF, 1) for form in _elliptic(_second_kind))),
     "expi": Reference(mp.ei, lambda x: mp.exp(x) / x, lambda x: mp.exp(x) * (x - 1) / x**2),
     "exp1": _positive(mp.e1, lambda x: -mp.exp(-x) / x, lambda x: mp.exp(-x) * (x + 1) / x**2),
     "spence": _positive(
-        lambda x: mp.polylog(2, 1 - x), lambda x: mp.log(x) / (1 - x) if x != 1 else mpf(-1)
+        lambda x: mp.polylog(2, 1 - x),
+        lambda x: mp.log(x) / (1 - x),
+        lambda x: 1 / (x * (1 - x)) + mp.log(x) / (1 - x) ** 2,
     ),
-    "wrightomega": Reference(_inside(lambda x: mp.lambertw(mp.exp(x)), -_INF, 1e5)),
+    "wrightomega": Reference(
+        *(_moderate(form) for form in (_omega, lambda x: 1 - 1 / (1 + _omega(x)), _omega_second))
+    ),
 }
 
 

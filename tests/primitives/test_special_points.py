@@ -119,3 +119,88 @@ def test_huber_on_both_sides_of_its_corner() -> None:
     _, by_r = run(jvp(program, (False, True)), delta, r, np.ones(3))
     np.testing.assert_array_equal(by_delta, [0, 2, 2])
     np.testing.assert_array_equal(by_r, [0.5, 1, -1])
+
+
+def _slopes(name: str, *point: float) -> list[float]:
+    """The partial derivatives of a special function."""
+    found = []
+    for place in range(len(point)):
+
+        def along(x: Any, place: int = place) -> Any:
+            return bind(SPECIAL[name], *point[:place], x, *point[place + 1 :])
+
+        found.append(float(slope(along, point[place])))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "point", "expected"),
+    [
+        ("agm", (0.0, 2.0), [np.inf, 0]),
+        ("agm", (2.0, 0.0), [0, np.inf]),
+        ("agm", (0.0, 0.0), [np.nan, np.nan]),
+        ("agm", (1e-5, 2.0), [1700.4336390555445, 0.10706242228534198]),
+        ("gdtr", (0.0, 2.0, 1.0), [0, 0, 0]),
+        ("gdtr", (0.0, 1.0, 3.0), [3, 0, 0]),
+        ("gdtrc", (0.0, 0.5, 1.0), [-np.inf, 0, 0]),
+        ("gdtr", (1.0, 0.0, 1.0), [0, -0.21938393439552027, 0]),
+        ("gammainc", (0.0, 1.0), [-0.21938393439552027, 0]),
+        ("fdtr", (1.0, 3.0, 0.0), [0, 0, np.inf]),
+        ("fdtrc", (2.0, 3.0, 0.0), [0, 0, -1]),
+    ],
+)
+def test_parameters_at_the_ends_of_their_ranges(name: Any, point: Any, expected: Any) -> None:
+    np.testing.assert_allclose(_slopes(name, *point), expected, rtol=1e-12, atol=1e-300)
+
+
+def test_without_a_solution_there_is_no_slope() -> None:
+    def solution(p: Any) -> Any:
+        return bind(SPECIAL["chndtrinc"], 4.5 + 0 * p, 2 + 0 * p, p)
+
+    assert slope(solution, 0.5) < -1
+    assert np.isnan(slope(solution, 0.95))
+
+
+@pytest.mark.parametrize("p", [1e-15, 1e-5, 0.3, 0.499, 0.7])
+def test_the_second_derivative_of_ellipkm1(p: float) -> None:
+    found = second(special("ellipkm1"), p)
+    with mpmath.workdps(60):
+        expected = float(mpmath.diff(lambda q: mpmath.ellipk(1 - q), mpmath.mpf(p), 2, h=p * 1e-15))
+    np.testing.assert_allclose(found, expected, rtol=1e-13)
+
+
+def second(function: Callable[..., Any], x: Any) -> Any:
+    """The second derivative of a function of one number."""
+    program = jvp(jvp(program_at(function, x), (True,)), (True, False))
+    return run(program, x, 1.0, 1.0, strong=True)[3]
+
+
+@pytest.mark.parametrize(
+    ("function", "meaning"),
+    [
+        (lambda x: np.log(1 + np.exp(x)), lambda x: mpmath.log(1 + mpmath.exp(x))),
+        (lambda x: np.log(np.exp(x) + 0.25), lambda x: mpmath.log(0.25 + mpmath.exp(x))),
+        (lambda x: np.log(np.exp(x) - 0.25), lambda x: mpmath.log(mpmath.exp(x) - 0.25)),
+        (lambda x: np.log1p(np.exp(x)), lambda x: mpmath.log1p(mpmath.exp(x))),
+        (lambda x: np.log(np.cosh(x)), lambda x: mpmath.log(mpmath.cosh(x))),
+    ],
+)
+def test_logarithms_of_sums_with_exponentials(function: Any, meaning: Any) -> None:
+    with mpmath.workdps(700):
+        for x in (-1.0, 0.5, 40.0, 300.0):
+            point = mpmath.mpf(x)
+            step = mpmath.mpf(10) ** -100
+            low, mid, high = meaning(point - step), meaning(point), meaning(point + step)
+            np.testing.assert_allclose(slope(function, x), float((high - low) / (2 * step)), 5e-14)
+            exact = float((high - 2 * mid + low) / step**2)
+            np.testing.assert_allclose(second(function, x), exact, 5e-14)
+
+
+def test_the_hessian_of_hypot_at_the_origin_is_that_of_a_norm() -> None:
+    def radius(x: Any, y: Any) -> Any:
+        return np.hypot(x, y)
+
+    once = jvp(program_at(radius, 0.0, 0.0), (True, True))
+    twice = jvp(once, (True, True, False, False))
+    assert run(twice, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, strong=True)[-1] == np.inf
+    assert run(twice, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, strong=True)[-1] == 0

@@ -13,7 +13,6 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.primitives.approximation_tables import TABLES
-from adjoint.primitives.expression import Expression
 from adjoint.primitives.formulas import Formula, choose, formula
 from adjoint.primitives.samples import draw, sample
 from adjoint.primitives.selection import select
@@ -230,7 +229,8 @@ K0E_SLOPE_1: Formula = formula(
 )
 
 
-def i1e_slope(x: Expression, over: Expression) -> Any:
+def i1e_slope(x: Any, over: Any) -> Any:
     """(i0e - i1e) - i1e / x for x > 0, given i1e / x; and even."""
-    gap = I0E_SLOPE_1(x)
-    return select(np.less(x, 0), gap, -gap) - over
+    gap = I0E_SLOPE_1(x)  # 0 at 0, where i0e has a kink
+    gap = select(np.equal(x, 0), 1.0, select(np.less(x, 0), gap, -gap))
+    return gap - over

@@ -261,10 +261,25 @@ def _cbrt_slope(x: Any, y: Any) -> Any:
 CBRT_SLOPE = _at_its_value(
     "cbrt_slope", _cbrt_slope, lambda x, y, slope: slope / x * (-2 / 3), "cbrt"
 )
-LOGIT_SLOPE = formula(
+
+
+def _logit_second(x: Any) -> Any:
+    """(2 x - 1) / (x - x^2)^2, with a single rounding in x - x^2."""
+    square, lost = squared(x)
+    rest = (x - square) - lost
+    return (2 * x - 1) / rest / rest
+
+
+LOGIT_SECOND = formula(
+    "logit_second",
+    _logit_second,
+    lambda x, y: 2 * np.square(LOGIT_SLOPE(x)) * (1 + (2 * x - 1) * (2 * x - 1) * LOGIT_SLOPE(x)),
+    samples=(sample(draw(3, low=0.1, high=0.9)),),
+)
+LOGIT_SLOPE: Formula = formula(
     "logit_slope",
     lambda x: 1 / x / (1 - x),
-    lambda x, y: (2 * x - 1) * y * y,
+    lambda x, y: LOGIT_SECOND(x),
     samples=(sample(draw(3, low=0.1, high=0.9)),),
 )
 

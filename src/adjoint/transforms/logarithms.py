@@ -11,11 +11,11 @@ from adjoint.transforms.columns import Reader
 
 # The offset of log1p(exp(x)), and a hyperbolic cosine, which needs none.
 ONE, COSH = "one", "cosh"
-Found = tuple[Any, Atom]
+Found = tuple[Any, Atom, int]  # the offset, x, and the sign of the offset
 
 
 def logarithms(reader: Reader) -> dict[Equation, Found]:
-    """For each log(b + exp(x)), log1p(exp(x)) or log(cosh(x)) of real numbers: what b is, and x."""
+    """For each log(exp(x) +- b), log1p(exp(x)) or log(cosh(x)) of real numbers: b and x."""
     found: dict[Equation, Found] = {}
     for equation in reader.program.equations:
         if equation.primitive.name not in ("log", "log1p"):
@@ -33,16 +33,18 @@ def _matched(reader: Reader, equation: Equation) -> Found | None:
         return None
     name = inner.primitive.name
     if equation.primitive.name == "log1p":
-        return (ONE, inner.inputs[0]) if name == "exp" and _is_real(inner) else None
+        return (ONE, inner.inputs[0], 1) if name == "exp" and _is_real(inner) else None
     if name == "cosh":
-        return (COSH, inner.inputs[0]) if _is_real(inner) else None
-    if name != "add":
+        return (COSH, inner.inputs[0], 1) if _is_real(inner) else None
+    if name not in ("add", "subtract"):
         return None
-    for offset, atom in (inner.inputs, inner.inputs[::-1]):
+    sign = 1 if name == "add" else -1
+    orders = (inner.inputs[::-1], inner.inputs) if sign == 1 else (inner.inputs[::-1],)
+    for offset, atom in orders:
         power = _maker(reader, atom)
         if power is not None and power.primitive.name == "exp" and _is_real(power):
-            real = offset.type.dtype.kind in "fiub"
-            return (offset, power.inputs[0]) if real else None
+            real = offset.type.dtype.kind in "fib"
+            return (offset, power.inputs[0], sign) if real else None
     return None
 
 
@@ -60,9 +62,9 @@ def _is_real(equation: Equation) -> bool:
 
 def with_good_slopes(found: Found, expression: Any) -> Expression:
     """The same function as one primitive. expression: of an atom."""
-    offset, atom = found
+    offset, atom, sign = found
     x = expression(atom)
     if offset is COSH:
         return LOG_COSH(x)  # type: ignore[no-any-return]
     b = 1.0 if offset is ONE else expression(offset)
-    return LOG_OFFSET_EXP(b, x)  # type: ignore[no-any-return]
+    return LOG_OFFSET_EXP(b if sign == 1 else -b, x)  # type: ignore[no-any-return]
