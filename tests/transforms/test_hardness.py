@@ -124,14 +124,22 @@ def test_a_repeated_write_meets_infinity() -> None:
 INF, NAN = np.inf, np.nan
 MADE: dict[str, tuple[Callable[..., Any], Any]] = {
     "log sum exp": (lambda v: np.log(np.sum(np.exp(v))), [1000.0, 1001.0]),
-    "log1p of exp": (lambda v: np.sum(np.log(1 + np.exp(v))), [710.0]),
-    "log cosh": (lambda v: np.sum(np.log(np.cosh(v))), [711.0]),
-    "single": (lambda v: np.sum(np.log(1 + np.exp(v))), np.array([89.0], np.float32)),
+    "log of a quotient": (lambda v: np.sum(np.log(1 + 1 / np.exp(-v))), [710.0]),
+    "log of cosh and one": (lambda v: np.sum(np.log(np.cosh(v) + 1)), [711.0]),
+    "single": (lambda v: np.sum(np.log(1 + 1 / np.exp(-v))), np.array([89.0], np.float32)),
     "exp log": (lambda v: np.sum(np.exp(np.log(v))), [0.0]),
     "cbrt of a cube": (lambda v: np.sum(np.cbrt(v**3)), [0.0]),
     "root of a size": (lambda v: np.sum(np.sqrt(np.abs(v))), [0.0]),
     "root of a difference": (lambda v: np.sum(np.sqrt(v * v - v * v)), [3.0]),
     "log of a product": (lambda v: np.sum(np.exp(np.log(v * 1e-300))), [1e-300]),
+}
+
+
+# Their values are infinite, and their slopes known: they are recognised as what they are.
+KNOWN: dict[str, tuple[Callable[..., Any], Any]] = {
+    "log1p of exp": (lambda v: np.sum(np.log(1 + np.exp(v))), [710.0]),
+    "log cosh": (lambda v: np.sum(np.log(np.cosh(v))), [711.0]),
+    "single": (lambda v: np.sum(np.log(1 + np.exp(v))), np.array([89.0], np.float32)),
 }
 
 
@@ -156,6 +164,15 @@ WAYS: dict[str, Callable[..., Any]] = {
 def quiet() -> Any:
     with np.errstate(all="ignore"):
         yield
+
+
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", KNOWN)
+def test_slopes_beyond_the_range_of_values(name: str, way: str, native: bool) -> None:
+    function, point = KNOWN[name]
+    with ad.config(native=native):
+        np.testing.assert_array_equal(WAYS[way](function, np.asarray(point)), 1.0)
 
 
 @pytest.mark.parametrize("native", [False, True])
