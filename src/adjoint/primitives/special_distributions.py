@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from adjoint.primitives.declaration import Reason
+from adjoint.primitives.elementwise import scale
+from adjoint.primitives.hardness import hard
 from adjoint.primitives.selection import select
 from adjoint.primitives.special import (
     COUNT,
@@ -42,10 +44,11 @@ _LINE = between(0.6, 2.5)
 
 
 def _gamma_in_factor(a: Any, b: Any, x: Any) -> Any:
-    """The slope x density(a x) in a; the one in x, with a and x in turn."""
-    still = np.equal(x, 0)  # then it is 0 all along, if it is anything
-    found = x * gamma_density(b, select(still, 1.0, a * x))
-    return select(still, select(np.greater(b, 0), 0.0, np.nan), found)
+    """The slope x density(a x) in a; the one in x, with a and x in turn.
+
+    At x = 0 it is 0 whatever the density is, since nothing depends on a there.
+    """
+    return scale(hard(x), gamma_density(b, a * x))
 
 
 for _name, _sign in (("gdtr", 1), ("gdtrc", -1)):
