@@ -230,11 +230,10 @@ class Nodes(Sequence[Node]):
 
 
 def _paired(covector: Covector, tangent: Any) -> Any:
-    """w(u), where a zero times infinity is no path, and zero."""
+    """w(u). Which zeros are hard is known to programs alone: a zero times infinity is NaN here."""
     covector.space.check(tangent, "the tangent")
-    components, tangent = np.asarray(covector.components), np.asarray(tangent)
-    both = (components != 0) & (tangent != 0)
-    return np.real(np.sum(np.conj(components[both]) * tangent[both]))
+    with np.errstate(all="ignore"):
+        return np.real(np.sum(np.conj(covector.components) * np.asarray(tangent)))
 
 
 def _operand_text(operand: Operand) -> str:
