@@ -8,7 +8,9 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+import scipy.special
 
+import adjoint as ad
 from adjoint.primitives import bind, integer_power
 from adjoint.primitives.special import SPECIAL
 from adjoint.transforms import jvp
@@ -154,11 +156,9 @@ def test_parameters_at_the_ends_of_their_ranges(name: Any, point: Any, expected:
 
 
 def test_without_a_solution_there_is_no_slope() -> None:
-    def solution(p: Any) -> Any:
-        return bind(SPECIAL["chndtrinc"], 4.5 + 0 * p, 2 + 0 * p, p)
-
-    assert slope(solution, 0.5) < -1
-    assert np.isnan(slope(solution, 0.95))
+    inverse = ad.grad(lambda p: scipy.special.chndtrinc(4.5, 2.0, p))
+    assert inverse(0.5) < -1
+    assert np.isnan(inverse(0.95))
 
 
 @pytest.mark.parametrize("p", [1e-15, 1e-5, 0.3, 0.499, 0.7])
