@@ -6,12 +6,14 @@ agree, and Taylor coefficients are the nested derivatives. Where a number is mis
 is claimed. Where mpmath has the function, and it is smooth, its own second differences in 50 digits
 agree.
 
-`test_everywhere` visits all points, `test_laws` fewer of those that are slow.
+`test_laws` visits fewer points where derivatives take long. All of them, for all functions or those
+named, in minutes: `python -m tests.primitives.test_mixed_derivatives [NAME ...]`.
 """
 
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -162,12 +164,6 @@ def test_laws(name: str) -> None:
     _check(name, WHOLE if count == 2 and name not in FINITE_ONLY else FEW[: 6 - count])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
-def test_everywhere(name: str) -> None:
-    _check(name, FINITE if name in FINITE_ONLY else WHOLE)
-
-
 # --- against 50 digits ----------------------------------------------------------------------------
 
 
@@ -254,3 +250,9 @@ def test_second_derivatives_through_an_exponent_of_zero(jit: bool) -> None:
     np.testing.assert_allclose(found, [[0, 0.5], [0.5, np.log(2) ** 2]], rtol=1e-15)
     coefficients = ad.taylor(lambda x: (1 + x) ** x, 0.0, 1.0, order=3)
     np.testing.assert_allclose(coefficients, [1, 0, 1, -0.5])
+
+
+if __name__ == "__main__":
+    for each in sys.argv[1:] or NAMES:
+        print(each, flush=True)
+        _check(each, FINITE if each in FINITE_ONLY else WHOLE)

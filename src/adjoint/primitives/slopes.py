@@ -216,6 +216,13 @@ ARCSIN_SLOPE = formula(
     samples=_INSIDE,
     like=np.arcsin,
 )
+ARCCOSH_SLOPE = formula(
+    "arccosh_slope",
+    lambda x: 1 / (np.sqrt(x - 1) * np.sqrt(x + 1)),
+    lambda x, y: -x * (y / (x - 1) / (x + 1)),
+    samples=(sample(draw(3, low=1.5, high=3)),),
+    like=np.arccosh,
+)
 
 
 def _arctan_slope(x: Any) -> Any:
@@ -281,6 +288,12 @@ LOGIT_SLOPE: Formula = formula(
     lambda x: 1 / x / (1 - x),
     lambda x, y: LOGIT_SECOND(x),
     samples=(sample(draw(3, low=0.1, high=0.9)),),
+)
+OMEGA_SLOPE = _at_its_value(
+    "omega_slope",
+    lambda x, w: w / (1 + w),
+    lambda x, w, y: y * (1 / (1 + w)) / (1 + w),
+    "wrightomega",
 )
 
 

@@ -14,6 +14,7 @@ from adjoint.primitives.hardness import tame
 from adjoint.primitives.samples import draw, sample
 from adjoint.primitives.series import difference
 from adjoint.primitives.slopes import (
+    ARCCOSH_SLOPE,
     ARCSIN_SLOPE,
     ARCSINH_SLOPE,
     ARCTAN_SLOPE,
@@ -96,6 +97,10 @@ def _arcsinh_slope(x: Any) -> Any:
     return 1 / np.sqrt(1 + np.square(x)) if is_complex(x) else ARCSINH_SLOPE(x)
 
 
+def _arccosh_slope(x: Any) -> Any:
+    return 1 / (np.sqrt(x - 1) * np.sqrt(x + 1)) if is_complex(x) else ARCCOSH_SLOPE(x)
+
+
 def _arctanh_slope(x: Any) -> Any:
     return 1 / _one_minus_square(x) if is_complex(x) else ARCTANH_SLOPE(x)
 
@@ -114,7 +119,7 @@ elementwise(np.arcsinh, lambda x, result: _arcsinh_slope(x), samples=(*_LINE, _C
 elementwise(
     np.arccosh,
     # Two roots, not one of the product: the branch cut stays where NumPy has it.
-    lambda x, result: 1 / (np.sqrt(x - 1) * np.sqrt(x + 1)),
+    lambda x, result: _arccosh_slope(x),
     samples=(sample(draw(3, low=1.5, high=3)),),
 )
 elementwise(np.arctanh, lambda x, result: _arctanh_slope(x), samples=_INSIDE)

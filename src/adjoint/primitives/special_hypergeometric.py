@@ -9,6 +9,7 @@ import numpy as np
 
 from adjoint.primitives.declaration import Reason
 from adjoint.primitives.samples import python_float
+from adjoint.primitives.slopes import OMEGA_SLOPE, is_complex
 from adjoint.primitives.special import (
     COMPLEX,
     COUNT,
@@ -75,9 +76,14 @@ row(
     on=(_TWO, _TWO, between(0.5, 2.0)),
 )
 
+
+def _omega_slope(z: Any, w: Any) -> Any:
+    return w / (1 + w) if is_complex(z) else OMEGA_SLOPE(z, w)
+
+
 # --- solutions of w + log(w) = z and w exp(w) = z -------------------------------------------------
 
-row("wrightomega", lambda z, w: w / (1 + w), on=(between(-1.0, 3.0),), also=(COMPLEX,))
+row("wrightomega", lambda z, w: _omega_slope(z, w), on=(between(-1.0, 3.0),), also=(COMPLEX,))
 
 
 row(
