@@ -92,6 +92,7 @@ class _Rewriting:
         self.writing = Writing(code, self.instructions, self.depths)
         self.places = {each: number for number, each in enumerate(self.instructions)}
         self.landings = _landings(self.instructions)
+        self.groups: list[list[Instruction]] = []  # what stands in the place of each instruction
 
     def build(self) -> types.CodeType | None:
         """The new code; None where it cannot be made."""
@@ -103,10 +104,11 @@ class _Rewriting:
                 if inner is None:
                     return None
                 self.constants.values[number] = inner
-        groups = [self._group(number) for number in range(len(self.instructions))]
+        for number in range(len(self.instructions)):
+            self.groups.append(self._group(number))
         places = [each.place for each in self.instructions]
         values = tuple(self.constants.values)
-        made = put_together(self.code, places, groups, values, _DEPTH)
+        made = put_together(self.code, places, self.groups, values, _DEPTH)
         made = made.replace(co_names=tuple(self.names))
         note_attempts(made)
         return made
@@ -139,7 +141,8 @@ class _Rewriting:
         elif name == "LOAD_GLOBAL":
             group = self._global(number)
         elif name == "PUSH_NULL" and _NULL_LAST:
-            known = self._is_plain_callee(self.instructions[number - 1], number)
+            before = self.instructions[number - 1]
+            known = before in self.found and self._is_plain(before, number)
             group = [*([] if known else self._asked(instruction, CALLEE)), instruction]
         elif name in ("PRECALL", "CALL") and self._is_decorator(number, depth):
             swap = self._made(instruction, "SWAP", 2)
@@ -167,6 +170,8 @@ class _Rewriting:
 
     def _note(self, instruction: Instruction, number: int) -> None:
         """Keep what is put on the stack, from which a call tells that it is one of a function."""
+        if "JUMP" in instruction.name:  # which puts nothing
+            return
         if number + 1 < len(self.depths) and self.depths[number + 1] > 0:
             top = self.depths[number + 1] - 1
             self.last[top] = instruction
@@ -209,10 +214,13 @@ class _Rewriting:
             return False
         return self.code.co_names[owner.argument >> 1] in self.plain
 
-    def _is_plain_callee(self, called: Instruction, number: int) -> bool:
-        """Whether what is called is plain, and was looked up to be called."""
-        value = called.name == "LOAD_GLOBAL" and not called.argument & 1
-        return not value and self._is_plain(called, number)
+    def _by_called_name(self, load: Instruction) -> Instruction:
+        """A global that is looked up to be called."""
+        name = self.code.co_names[load.argument >> 1] + CALLED
+        if name not in self.names:
+            self.names.append(name)
+        argument = self.names.index(name) << 1 | load.argument & 1
+        return self._made(load, "LOAD_GLOBAL", argument)
 
     def _plain_value(self, owner: Instruction) -> Any:
         """What such an instruction looks up."""
@@ -236,13 +244,10 @@ class _Rewriting:
             nothing = self._made(instruction, "LOAD_CONST", self.constants.place(None))
             asked = self._asked(instruction, WrittenName.of(name))
             return [nothing, *asked, self._made(instruction, "POP_TOP"), instruction]
-        if called and self._is_plain(instruction, number):
-            name = self.code.co_names[instruction.argument >> 1] + CALLED
-            if name not in self.names:
-                self.names.append(name)
-            return [self._made(instruction, "LOAD_GLOBAL", self.names.index(name) << 1 | 1)]
         if not _NULL_LAST or not called:
             return [instruction]
+        if self._is_plain(instruction, number):
+            return [self._by_called_name(instruction)]
         load = self._made(instruction, "LOAD_GLOBAL", instruction.argument & ~1)
         return [load, *self._asked(instruction, CALLEE), *self._null(instruction)]
 
@@ -258,12 +263,11 @@ class _Rewriting:
             above = counted.argument
         place = depth - above - 2
         mark, called = self.last.get(place), self.last.get(place + 1)
-        if (
-            mark is None
-            or called is None
-            or not _is_mark(mark)
-            or self._is_plain_callee(called, number)
-        ):
+        if mark is None or called is None or not _is_mark(mark):
+            return [instruction]
+        if self._is_plain(called, number):
+            if called not in self.found:
+                self.groups[self.places[called]][:] = [self._by_called_name(called)]
             return [instruction]
         swap, again = (
             [self._made(instruction, "SWAP", above + 1)] if above else [] for _ in range(2)

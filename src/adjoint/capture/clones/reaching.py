@@ -24,7 +24,6 @@ from adjoint.capture.clones.foreign import guarded, of_any_array
 from adjoint.capture.clones.handing import as_calling, calls_functions, handing_method
 from adjoint.capture.clones.rebinding import (
     FOREIGN,
-    Clone,
     Rebound,
     UserModule,
     clone,
@@ -40,6 +39,7 @@ from adjoint.capture.clones.rebinding import (
 from adjoint.capture.clones.shadow_ufuncs import ShadowUfunc
 from adjoint.capture.clones.shadows import ShadowModule
 from adjoint.capture.clones.showing import format_method, logging_method
+from adjoint.capture.clones.standing import Clone
 from adjoint.capture.facts.purity import attribute_effect, builtin_effect, effect_of, kind_effect
 from adjoint.capture.recording.script import GENERATORS
 from adjoint.capture.recording.trace import note_effect, note_entered

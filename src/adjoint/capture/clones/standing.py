@@ -52,6 +52,7 @@ def keywords_of(function: types.FunctionType) -> tuple[Any, ...] | None:
 
 
 def content_of(cell: Any) -> Any:
+    """What a cell holds."""
     try:
         return cell.cell_contents
     except ValueError:  # not bound yet
