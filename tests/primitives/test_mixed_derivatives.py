@@ -255,4 +255,5 @@ def test_second_derivatives_through_an_exponent_of_zero(jit: bool) -> None:
 if __name__ == "__main__":
     for each in sys.argv[1:] or NAMES:
         print(each, flush=True)
-        _check(each, FINITE if each in FINITE_ONLY else WHOLE)
+        # Of elliprj no derivative is known where its last argument is negative, which is refused.
+        _check(each, FEW if each == "elliprj" else FINITE if each in FINITE_ONLY else WHOLE)
