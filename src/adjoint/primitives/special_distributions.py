@@ -45,7 +45,7 @@ def _gamma_in_factor(a: Any, b: Any, x: Any) -> Any:
     """The slope x density(a x) in a; the one in x, with a and x in turn."""
     still = np.equal(x, 0)  # then it is 0 all along, if it is anything
     found = x * gamma_density(b, select(still, 1.0, a * x))
-    return select(still, select(np.greater(b, 0), 0.0, np.nan), found)
+    return select(still, select(np.greater(b, 0), 0.0 * b, np.nan), found)
 
 
 for _name, _sign in (("gdtr", 1), ("gdtrc", -1)):
