@@ -219,7 +219,7 @@ ARCSIN_SLOPE = formula(
 ARCCOSH_SLOPE = formula(
     "arccosh_slope",
     lambda x: 1 / (np.sqrt(x - 1) * np.sqrt(x + 1)),
-    lambda x, y: -x * (y / (x - 1) / (x + 1)),
+    lambda x, y: -(x / (x - 1)) * (y / (x + 1)),
     samples=(sample(draw(3, low=1.5, high=3)),),
     like=np.arccosh,
 )
