@@ -9,6 +9,7 @@ import numpy as np
 
 from adjoint.executors import NumpyExecutor
 from adjoint.executors.native.lower import Options, lowerable, native
+from adjoint.optimise import bare
 from adjoint.program import Literal, Program
 
 TOLERANCE = {4: 3e-4, 8: 1e-11}  # of what is computed in this many bytes, relative to the largest
@@ -18,7 +19,7 @@ Runner = Callable[[Program, Sequence[Any]], Any]
 
 def compiled(program: Program) -> Callable[..., tuple[Any, ...] | None]:
     """A program as machine code; memory that is handed in holds anything but zeros."""
-    made = native(program, Options())
+    made = native(bare(program), Options())
 
     def run(*arguments: Any) -> tuple[Any, ...] | None:
         extra: list[Any] = []
@@ -37,7 +38,7 @@ def run_native(program: Program, arguments: Sequence[Any]) -> tuple[Any, ...] | 
 
 
 def is_lowerable(program: Program) -> bool:
-    return all(lowerable(equation, False) for equation in program.equations)
+    return all(lowerable(equation, False) for equation in bare(program).equations)
 
 
 def magnitude(program: Program, arguments: Sequence[Any]) -> float:
