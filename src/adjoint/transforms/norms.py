@@ -37,21 +37,27 @@ def with_norms(program: Program) -> Program:
     return Program(program.inputs, equations, program.outputs)
 
 
-def _of_squares(atom: Atom, made: dict[Variable, Equation]) -> bool:
-    """Whether a real value is made of squares so that it is zero where all of them are."""
+def _of_squares(atom: Atom, made: dict[Variable, Equation], summed: bool = False) -> bool:
+    """Whether a real value is made of squares so that it is zero where all of them are.
+
+    summed: whether it is a term of a sum, in which all terms must have one sign.
+    """
     equation = made.get(atom) if isinstance(atom, Variable) else None
     if equation is None or atom.type.dtype.kind not in "fc":
         return False
     name, inputs, params = equation.primitive.name, equation.inputs, equation.params
     if name in _MOVED:
-        return _of_squares(inputs[0], made)
+        return _of_squares(inputs[0], made, summed or name == "sum")
     if name in _JOINED:
-        return all(_of_squares(each, made) for each in inputs)
-    if name == "divide":  # by one number, whose sign all terms share
-        return inputs[1].type.size == 1 and _of_squares(inputs[0], made)
+        return all(_of_squares(each, made, summed or name == "add") for each in inputs)
+    if name == "divide":  # by one number, whose sign all terms share, or each by its own
+        alone = inputs[0].type.shape == atom.type.shape and not summed
+        return (alone or inputs[1].type.size == 1) and _of_squares(inputs[0], made, summed)
     if name == "multiply" and isinstance(inputs[1], Literal):
         factor = inputs[1].value
-        return isinstance(factor, (int, float)) and factor > 0 and _of_squares(inputs[0], made)
+        return (
+            isinstance(factor, (int, float)) and factor > 0 and _of_squares(inputs[0], made, summed)
+        )
     if name in ("square", "integer_power"):
         return _is_even(inputs[0], params.get("exponent", 2), made)
     if name == "contract":

@@ -138,11 +138,11 @@ def _mask(where: Any) -> Any:
     return where if _given(where) else True
 
 
-def _quotient(total: Any, count: Any) -> Any:
-    """A sum by a count; NaN where that is not positive, without a division by 0."""
+def _quotient(total: Any, count: Any, after: Callable[[Any], Any] = lambda share: share) -> Any:
+    """A sum by a count, or what follows; NaN where that is not positive, not divided by 0."""
     some = count > 0
     share = total / astype(as_array(np.where(some, count, 1)), total.real.dtype)
-    return np.where(some, share, total.dtype.type(np.nan))
+    return np.where(some, after(share), total.dtype.type(np.nan))
 
 
 @implements(np.nanvar)
@@ -159,8 +159,16 @@ def nanvar(
     correction: Any = None,
 ) -> Any:
     """The variance of the entries that are numbers."""
-    a = as_array(a)
     ddof = correction if _given(correction) else ddof
+    total, left = _squares_off(a, axis, dtype, ddof, keepdims, where, mean)
+    return stored("numpy.nanvar", _quotient(total, left), out)
+
+
+def _squares_off(
+    a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: Any, where: Any, mean: Any
+) -> tuple[Any, Any]:
+    """The sum of the squares of what the numbers are off their mean; the degrees of freedom."""
+    a = as_array(a)
     if not _may_hold_nan(a):
         a = astype(a, float)
     a = a if dtype is None else astype(a, np.dtype(dtype))
@@ -171,8 +179,7 @@ def nanvar(
     squares = np.square(off) if off.dtype.kind != "c" else np.square(off.real) + np.square(off.imag)
     total = sum_(squares, axis, None, None, keepdims)
     left = sum_(_numbers(a, where), axis, keepdims=keepdims) - ddof
-    left = counted(np.maximum(left, 0), "Degrees of freedom <= 0 for slice.")
-    return stored("numpy.nanvar", _quotient(total, left), out)
+    return total, counted(np.maximum(left, 0), "Degrees of freedom <= 0 for slice.")
 
 
 @implements(np.nanstd)
@@ -183,11 +190,15 @@ def nanstd(
     out: Any = None,
     ddof: Any = 0,
     keepdims: Any = False,
-    **arguments: Any,
+    *,
+    where: Any = None,
+    mean: Any = None,
+    correction: Any = None,
 ) -> Any:
     """The standard deviation of the entries that are numbers."""
-    result = np.sqrt(nanvar(a, axis, dtype, None, ddof, keepdims, **arguments))
-    return stored("numpy.nanstd", result, out)
+    ddof = correction if _given(correction) else ddof
+    total, left = _squares_off(a, axis, dtype, ddof, keepdims, where, mean)
+    return stored("numpy.nanstd", _quotient(total, left, np.sqrt), out)
 
 
 @implements(np.nanmedian)
