@@ -43,22 +43,21 @@ WINE = """\
 def program(x0, x1, x2, x3, x4, x5):
     x4 = float(x4)
     v0 = matmul(x0, x2)
-    v1 = tanh(v0, out=v0)
+    v1 = tanh(v0)
     v2 = matmul(x1, v1)
     v3 = subtract(v2, x3, out=v2)
     with errstate(all='ignore'):
-        v4 = square(v1)
-        v5 = subtract(1, v4, out=v4)
-        v6 = int64.type(1) / x4
-        v7 = v6.astype(float32)
-        v8 = v7 * x5
-        v9 = 2 * v8
-        v10 = multiply(v3, v9, out=v3)
-        v11 = multiply(x1.T, v10)
-        v12 = matmul(v10, v1.T)
-        v13 = multiply(v5, v11, out=v5)
-        v14 = matmul(v13, x2.T)
-    return (v14, v12,)
+        v4 = sech_squared(v0, out=v0)
+        v5 = int64.type(1) / x4
+        v6 = v5.astype(float32)
+        v7 = v6 * x5
+        v8 = 2 * v7
+        v9 = multiply(v3, v8, out=v3)
+        v10 = multiply(x1.T, v9)
+        v11 = matmul(v9, v1.T)
+        v12 = multiply(v4, v10, out=v4)
+        v13 = matmul(v12, x2.T)
+    return (v13, v11,)
 """
 
 
