@@ -289,7 +289,9 @@ def test_a_domain_that_ends_nearby() -> None:
 
 def test_a_vjp_rule_alone() -> None:
     square = ad.primitive(lambda x: x**2)
-    square.vjp(lambda x: (x**2, lambda w: 2 * x * w))
+    doubled = ad.primitive(lambda x, w: 2 * x * w)  # which is not entered, so not transposed
+    doubled.vjp(lambda x, w: (doubled(x, w), lambda v: (doubled(w, v), doubled(x, v))))
+    square.vjp(lambda x: (x**2, lambda w: doubled(x, w)))
     report = check(lambda x: np.sum(square(x)), X)
     assert report.passed, str(report)
     assert "VJP rule" in reasons(report)["jvp = differences"]
