@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import builtins
 import collections
 import dis
 import inspect
@@ -97,14 +96,6 @@ def run(f, table, x, *args, flag=True, **options):
 """
 
 
-class Names(dict[str, Any]):
-    """What is called is looked up under its name and `()`."""
-
-    def __missing__(self, name: str) -> Any:
-        bare = name.removesuffix("()")
-        return self[bare] if bare in self else vars(builtins)[bare]
-
-
 def test_every_way_to_call_and_to_branch() -> None:
     class Manager:
         def __enter__(self) -> Any:
@@ -116,7 +107,7 @@ def test_every_way_to_call_and_to_branch() -> None:
     results = []
     for rewrite in (False, True):
         code = compile(CALLS, "calls", "exec")
-        names = Names({"__name__": "users"})
+        names: dict[str, Any] = {"__name__": "users"}
         exec(rewritten(code, names) if rewrite else code, names)
         table = {"manager": Manager, "add": lambda a, b: a + b}
         results.append(

@@ -243,6 +243,3 @@ BUILTINS: dict[str, Any] = {
     "issubclass": is_subclass,
     "memoryview": refused_class(builtins.memoryview),
 }
-"""What clones see under the names of builtins."""
-CALLED_BUILTINS: dict[str, Any] = {}
-"""What they call under these names."""
