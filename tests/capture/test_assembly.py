@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import builtins
 import collections
 import dis
 import inspect
@@ -96,6 +97,14 @@ def run(f, table, x, *args, flag=True, **options):
 """
 
 
+class Names(dict[str, Any]):
+    """What is called is looked up under its name and `()`."""
+
+    def __missing__(self, name: str) -> Any:
+        bare = name.removesuffix("()")
+        return self[bare] if bare in self else vars(builtins)[bare]
+
+
 def test_every_way_to_call_and_to_branch() -> None:
     class Manager:
         def __enter__(self) -> Any:
@@ -107,7 +116,7 @@ def test_every_way_to_call_and_to_branch() -> None:
     results = []
     for rewrite in (False, True):
         code = compile(CALLS, "calls", "exec")
-        names: dict[str, Any] = {"__name__": "users"}
+        names = Names({"__name__": "users"})
         exec(rewritten(code, names) if rewrite else code, names)
         table = {"manager": Manager, "add": lambda a, b: a + b}
         results.append(

@@ -7,6 +7,8 @@ import types
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+CALLED: Final = "()"
+"""What a clone's code adds to a name that it looks up to call it."""
 _LOOKS_UP: Final = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"})
 _ATTRIBUTE: Final = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
 _REMAINDER: Final = 6  # the argument of BINARY_OP for %, which may be one of text
@@ -94,8 +96,8 @@ def reads_of(code: types.CodeType) -> CodeReads:
         if len(chain) == 1 and name not in _ATTRIBUTE:
             bare.add(chain[0])
         if name in _LOOKS_UP:
-            names.add(instruction.argval)
-            chain = (instruction.argval,)
+            chain = (str(instruction.argval).removesuffix(CALLED),)
+            names.add(chain[0])
         elif name in _ATTRIBUTE and chain:
             chain = (*chain, instruction.argval)
             chains.add(chain)

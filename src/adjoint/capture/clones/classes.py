@@ -243,3 +243,6 @@ BUILTINS: dict[str, Any] = {
     "issubclass": is_subclass,
     "memoryview": refused_class(builtins.memoryview),
 }
+"""What clones see under the names of builtins."""
+CALLED_BUILTINS: dict[str, Any] = {}
+"""What they call under these names."""

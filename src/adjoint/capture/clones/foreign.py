@@ -8,6 +8,7 @@ from typing import Any
 from adjoint.base.errors import AdjointError, UnsupportedFunctionError
 from adjoint.capture.clones.rebinding import is_users_file
 from adjoint.capture.numpy.table import full_name
+from adjoint.capture.recording.hooks import handed
 from adjoint.capture.recording.traced import Traced
 from adjoint.capture.recording.valued import any_slot, refuse
 
@@ -22,7 +23,7 @@ def guarded(function: Any) -> Any:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
-            return function(*args, **kwargs)
+            return function(*map(handed, args), **{name: handed(x) for name, x in kwargs.items()})
         except AdjointError:
             raise
         except Exception as error:  # any, since it may come of a traced value

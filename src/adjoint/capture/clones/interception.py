@@ -18,10 +18,12 @@ from typing import Any
 import numpy as np
 
 from adjoint.capture.bytecode.assembly import Instruction, depths, put_together, taken_apart
+from adjoint.capture.bytecode.code import CALLED
 from adjoint.capture.bytecode.writing import Writing
 from adjoint.capture.clones.adopting import NAMED
 from adjoint.capture.clones.attempts import note_attempts
 from adjoint.capture.clones.classes import PATTERN
+from adjoint.capture.clones.handing import calls_functions
 from adjoint.capture.clones.overloads import OPERATORS, families_of
 from adjoint.capture.clones.reaching import (
     CALLEE,
@@ -81,12 +83,16 @@ class _Rewriting:
         self.plain = plain
         self.families = families
         self.constants = _Constants(code)
+        self.names = list(code.co_names)  # and those of what is called
         self.instructions = taken_apart(code)
         found = depths(self.instructions, code)
         self.depths: list[int] = [] if found is None else found
         self.last: dict[int, Instruction] = {}  # what was put last at each height of the stack
         self.found: dict[Instruction, Any] = {}  # those that look up what is in a module
         self.writing = Writing(code, self.instructions, self.depths)
+        self.places = {each: number for number, each in enumerate(self.instructions)}
+        self.landings = _landings(self.instructions)
+        self.groups: list[list[Instruction]] = []  # what stands in the place of each instruction
 
     def build(self) -> types.CodeType | None:
         """The new code; None where it cannot be made."""
@@ -98,10 +104,12 @@ class _Rewriting:
                 if inner is None:
                     return None
                 self.constants.values[number] = inner
-        groups = [self._group(number) for number in range(len(self.instructions))]
+        for number in range(len(self.instructions)):
+            self.groups.append(self._group(number))
         places = [each.place for each in self.instructions]
         values = tuple(self.constants.values)
-        made = put_together(self.code, places, groups, values, _DEPTH)
+        made = put_together(self.code, places, self.groups, values, _DEPTH)
+        made = made.replace(co_names=tuple(self.names))
         note_attempts(made)
         return made
 
@@ -133,8 +141,12 @@ class _Rewriting:
         elif name == "LOAD_GLOBAL":
             group = self._global(number)
         elif name == "PUSH_NULL" and _NULL_LAST:
-            known = self._is_plain(self.instructions[number - 1])
+            before = self.instructions[number - 1]
+            known = before in self.found and self._is_plain(before, number)
             group = [*([] if known else self._asked(instruction, CALLEE)), instruction]
+        elif name in ("PRECALL", "CALL") and self._is_decorator(number, depth):
+            swap = self._made(instruction, "SWAP", 2)
+            group = [swap, *self._asked(instruction, CALLEE), swap, instruction]
         elif not _NULL_LAST and name in _CALLS:
             group = self._call(number, depth)
         elif name == "LOAD_NAME":
@@ -158,6 +170,8 @@ class _Rewriting:
 
     def _note(self, instruction: Instruction, number: int) -> None:
         """Keep what is put on the stack, from which a call tells that it is one of a function."""
+        if "JUMP" in instruction.name:  # which puts nothing
+            return
         if number + 1 < len(self.depths) and self.depths[number + 1] > 0:
             top = self.depths[number + 1] - 1
             self.last[top] = instruction
@@ -170,7 +184,7 @@ class _Rewriting:
         if _METHOD_FLAG:
             method, place = bool(place & 1), place >> 1
         owner, name = self.instructions[number - 1], self.code.co_names[place]
-        known = self._is_plain(owner)
+        known = self._is_plain(owner, number)
         if known:
             found = getattr(self._plain_value(owner), name, None)
             if _is_plain_member(found):
@@ -186,13 +200,27 @@ class _Rewriting:
             group = self._asked(instruction, kind.of(name))
         return [*group, *self._null(instruction)] if method else group
 
-    def _is_plain(self, owner: Instruction) -> bool:
-        """Whether an instruction looks up the name of a module or builtin, or what is in one."""
+    def _is_plain(self, owner: Instruction, number: int) -> bool:
+        """Whether an instruction looks up the name of a module or builtin, or what is in one.
+
+        number: of the instruction that uses it. Where a jump leads past the look-up to that, as in
+        `(f if x else np.sin)(y)`, it may be anything.
+        """
+        if self.landings[self.places[owner]] <= number:
+            return False
         if owner in self.found:
             return True
         if owner.name != "LOAD_GLOBAL":
             return False
         return self.code.co_names[owner.argument >> 1] in self.plain
+
+    def _by_called_name(self, load: Instruction) -> Instruction:
+        """A global that is looked up to be called."""
+        name = self.code.co_names[load.argument >> 1] + CALLED
+        if name not in self.names:
+            self.names.append(name)
+        argument = self.names.index(name) << 1 | load.argument & 1
+        return self._made(load, "LOAD_GLOBAL", argument)
 
     def _plain_value(self, owner: Instruction) -> Any:
         """What such an instruction looks up."""
@@ -216,8 +244,10 @@ class _Rewriting:
             nothing = self._made(instruction, "LOAD_CONST", self.constants.place(None))
             asked = self._asked(instruction, WrittenName.of(name))
             return [nothing, *asked, self._made(instruction, "POP_TOP"), instruction]
-        if not _NULL_LAST or not called or self._is_plain(instruction):
+        if not _NULL_LAST or not called:
             return [instruction]
+        if self._is_plain(instruction, number):
+            return [self._by_called_name(instruction)]
         load = self._made(instruction, "LOAD_GLOBAL", instruction.argument & ~1)
         return [load, *self._asked(instruction, CALLEE), *self._null(instruction)]
 
@@ -233,12 +263,23 @@ class _Rewriting:
             above = counted.argument
         place = depth - above - 2
         mark, called = self.last.get(place), self.last.get(place + 1)
-        if mark is None or called is None or not _is_mark(mark) or self._is_plain(called):
+        if mark is None or called is None or not _is_mark(mark):
+            return [instruction]
+        if self._is_plain(called, number):
+            if called not in self.found:
+                self.groups[self.places[called]][:] = [self._by_called_name(called)]
             return [instruction]
         swap, again = (
             [self._made(instruction, "SWAP", above + 1)] if above else [] for _ in range(2)
         )
         return [*swap, *self._asked(instruction, CALLEE), *again, instruction]
+
+    def _is_decorator(self, number: int, depth: int) -> bool:
+        """Whether a call is that of a decorator: without a mark, and of what was just made."""
+        mark, made = self.last.get(depth - 2), self.instructions[number - 1]
+        if self.instructions[number].argument or mark is None or made.name not in _MADE:
+            return False
+        return not _is_mark(mark)
 
     def _store(self, instruction: Instruction) -> list[Instruction]:
         """What is bound to a name under which it is written into."""
@@ -293,12 +334,24 @@ class _Rewriting:
         return [*copies, pair, *self._asked(instruction, PATTERN), *exchange, instruction]
 
 
+def _landings(instructions: list[Instruction]) -> list[int]:
+    """For each instruction, the nearest one after it to which a jump from before it leads."""
+    numbers = {each.place: number for number, each in enumerate(instructions)}
+    found = [len(instructions)] * len(instructions)
+    for number, each in enumerate(instructions):
+        end = -1 if each.target is None else numbers[each.target]
+        for between in range(number + 1, end):
+            found[between] = min(found[between], end)
+    return found
+
+
 def _is_mark(instruction: Instruction) -> bool:
     """Whether an instruction marks what comes next as something to be called."""
     name = instruction.name
     return name == "PUSH_NULL" or (name == "LOAD_GLOBAL" and bool(instruction.argument & 1))
 
 
+_MADE = frozenset({"MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE", "CALL"})
 _CALLS = frozenset({"CALL", "PRECALL", "KW_NAMES", "CALL_FUNCTION_EX"})
 # What needs no asking: its attributes are not the user's, and by name it is rebound already.
 _PLAIN = (
@@ -343,6 +396,8 @@ def _is_plain_member(value: Any) -> bool:
     Classes do, and so do methods of an object, such as `np.random.shuffle`, and functions that are
     not known to be pure.
     """
+    if calls_functions(value):
+        return False
     if isinstance(value, types.BuiltinFunctionType):
         owner = value.__self__
         return owner is None or isinstance(owner, (types.ModuleType, type))

@@ -20,7 +20,7 @@ from adjoint.base.errors import ValueNeededError
 from adjoint.capture.clones.classes import BUILTINS, Same
 from adjoint.capture.clones.reaching import entered, is_reached, is_users_class, is_users_kind
 from adjoint.capture.clones.rebinding import clone
-from adjoint.capture.recording.hooks import hooks
+from adjoint.capture.recording.hooks import handed, hooks
 from adjoint.capture.recording.script import script_under_way
 from adjoint.capture.recording.trace import is_guarded
 from adjoint.capture.recording.traced import Traced, from_array, is_known
@@ -175,7 +175,7 @@ def _iter(operand: Any, *sentinel: Any) -> Any:
     """`iter` in a clone."""
     method = special(operand, "__iter__") if is_users_kind(type(operand)) else None
     if method is None or sentinel:
-        return iter(operand, *sentinel)
+        return iter(handed(operand) if sentinel else operand, *sentinel)
     made = method()
     kind = type(made)
     if not hasattr(kind, "__next__"):  # on which the interpreter would crash
@@ -303,7 +303,7 @@ def _over(function: Callable[..., Any]) -> Callable[..., Any]:
     def stand_in(*args: Any, **kwargs: Any) -> Any:
         if len(args) == 1 and is_users_kind(type(args[0])):  # more of `max` are what is compared
             args = (_ITERATOR @ args[0],)
-        return function(*args, **kwargs)
+        return function(*args, **{name: handed(each) for name, each in kwargs.items()})
 
     return stand_in
 

@@ -12,6 +12,7 @@ import logging
 import sys
 import types
 import weakref
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -20,13 +21,14 @@ from adjoint.capture.clones.adopting import adopt_attribute, adopt_name
 from adjoint.capture.clones.classes import BUILTINS, called_class, class_of
 from adjoint.capture.clones.drawing import drawing
 from adjoint.capture.clones.foreign import guarded, of_any_array
+from adjoint.capture.clones.handing import as_calling, calls_functions, handing_method
 from adjoint.capture.clones.rebinding import (
     FOREIGN,
-    Clone,
     Rebound,
     UserModule,
     clone,
     file_of,
+    is_itself,
     is_users,
     is_users_file,
     is_users_module,
@@ -37,6 +39,7 @@ from adjoint.capture.clones.rebinding import (
 from adjoint.capture.clones.shadow_ufuncs import ShadowUfunc
 from adjoint.capture.clones.shadows import ShadowModule
 from adjoint.capture.clones.showing import format_method, logging_method
+from adjoint.capture.clones.standing import Clone
 from adjoint.capture.facts.purity import attribute_effect, builtin_effect, effect_of, kind_effect
 from adjoint.capture.recording.script import GENERATORS
 from adjoint.capture.recording.trace import note_effect, note_entered
@@ -60,7 +63,8 @@ _INERT: Final = frozenset(
 )
 _UNBOUND: Final = frozenset({types.MethodDescriptorType, types.WrapperDescriptorType})
 _ABSENT: Final = object()
-_WRITES_FILES: Final = frozenset({"tofile", "dump"})
+# Methods of these that write files, make text or call functions.
+_ASKED: Final = frozenset({"tofile", "dump", "format", "sort"})
 _foreign: set[type] = {*_INERT}
 _users: dict[int, weakref.ref[type]] = {}  # by identity: no class is kept alive
 _LIMIT: Final = 4096
@@ -123,8 +127,13 @@ def clone_of(function: types.FunctionType) -> Clone | None:
     return made
 
 
+def seen(value: Any) -> Any:
+    """What was found through an object, for whatever may be done with it: a function is itself."""
+    return value if type(value) in _INERT or is_itself(value) else reached(value)
+
+
 def reached(value: Any) -> Any:
-    """What was found through an object: a clone if it is a function of the user's."""
+    """What was found through an object, to be called: a clone if it is a function of the user's."""
     kind = type(value)
     if kind in _INERT:
         return value
@@ -136,7 +145,7 @@ def reached(value: Any) -> Any:
         if is_reached(value.__func__):
             return types.MethodType(entered(clone(value.__func__)), value.__self__)
         drawn = drawing(value)
-        return value if drawn is None else drawn
+        return as_calling(value) if drawn is None else drawn
     if kind in _REBOUND or kind.__module__.startswith("scipy."):  # an interpolant, say
         return rebind(value)
     return value
@@ -162,9 +171,10 @@ _REBOUND: Final = frozenset(
 
 
 class Attribute:
-    """`Attribute("name") @ object` is `object.name`, reached."""
+    """`Attribute("name") @ object` is `object.name`, seen."""
 
     __slots__ = ("name",)
+    give = staticmethod(seen)
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -182,9 +192,9 @@ class Attribute:
         if kind in _DIRECT:
             return getattr(owner, self.name)
         if is_users_kind(kind):
-            return _look_up(owner, self.name)
+            return _look_up(owner, self.name, self.give)
         if kind is super:
-            return _look_up_above(owner, self.name)
+            return _look_up_above(owner, self.name, self.give)
         if kind is logging.Logger and (method := logging_method(owner, self.name)) is not None:
             return method
         if kind in GENERATORS:
@@ -192,7 +202,9 @@ class Attribute:
             if drawn is not None:
                 return drawn
         _judge(owner, kind, self.name)
-        return reached(getattr(owner, self.name))
+        if kind is _CACHED and self.name == "cache_clear":
+            return rebind(owner).cache_clear  # of what this capture keeps, too
+        return self.give(getattr(owner, self.name))
 
 
 def _judge(owner: Any, kind: type, name: str) -> None:
@@ -218,7 +230,7 @@ class Above(Attribute):
         made, kind, owner = parts
         above = made(kind, owner)
         if type(above) is super:
-            return _look_up_above(above, self.name)
+            return _look_up_above(above, self.name, reached)
         return reached(getattr(above, self.name))
 
 
@@ -296,18 +308,21 @@ class Method(Attribute):
     """`Method("name") @ object` is what a clone calls for `object.name`."""
 
     __slots__ = ()
+    give = staticmethod(reached)
 
     def __matmul__(self, owner: Any) -> Any:
+        if type(owner) in _DIRECT and self.name not in _ASKED:
+            return getattr(owner, self.name)
         if type(owner) is str and self.name == "format":
             return format_method(owner)
-        if type(owner) in _DIRECT and self.name not in _WRITES_FILES:
-            return getattr(owner, self.name)
+        if type(owner) is list and self.name == "sort":
+            return handing_method(owner.sort)
         found = super().__matmul__(owner)
         return found if type(found) is types.MethodType else CALLEE @ found
 
 
-def _look_up(owner: Any, name: str) -> Any:
-    """`owner.name` as `object.__getattribute__` finds it."""
+def _look_up(owner: Any, name: str, give: Callable[[Any], Any]) -> Any:
+    """`owner.name` as `object.__getattribute__` finds it, as it is to be given."""
     kind = type(owner)
     found: Any = _ABSENT
     for each in kind.__mro__:
@@ -317,14 +332,14 @@ def _look_up(owner: Any, name: str) -> Any:
     what = type(found)
     plain: Any = object.__getattribute__
     if kind.__getattribute__ is not plain:  # a class with a metaclass is one too
-        return reached(getattr(owner, name))
-    if what in _DESCRIPTORS:
-        return _described(owner, name, found, what)
+        return give(getattr(owner, name))
+    if what in _DESCRIPTORS and not (give is seen and what is types.FunctionType):
+        return _described(owner, name, found, what, give)
     if found is _ABSENT and name not in _inside(owner):
         fallback: Any = getattr(kind, "__getattr__", None)
         if is_reached(fallback):
-            return reached(entered(clone(fallback))(owner, name))
-    return reached(getattr(owner, name))
+            return give(entered(clone(fallback))(owner, name))
+    return give(getattr(owner, name))
 
 
 _DESCRIPTORS: Final = frozenset(
@@ -339,30 +354,30 @@ def _inside(owner: Any) -> dict[str, Any]:
     return getattr(owner, "__dict__", {})
 
 
-def _described(owner: Any, name: str, found: Any, what: type) -> Any:
+def _described(owner: Any, name: str, found: Any, what: type, give: Callable[[Any], Any]) -> Any:
     """What a method or a property in a class is for an object."""
     if what is property:
         if not is_reached(found.fget):
-            return reached(getattr(owner, name))
+            return give(getattr(owner, name))
         try:
-            return reached(entered(clone(found.fget))(owner))
+            return give(entered(clone(found.fget))(owner))
         except AttributeError:
             fallback = getattr(type(owner), "__getattr__", None)
             if not is_reached(fallback):
                 raise
-            return reached(entered(clone(fallback))(owner, name))  # type: ignore[arg-type]
+            return give(entered(clone(fallback))(owner, name))  # type: ignore[arg-type]
     if name not in _inside(owner):
         if what is types.FunctionType:
             made = clone_of(found)
             return types.MethodType(reached(found) if made is None else entered(made), owner)
         if what is functools.cached_property and is_reached(found.func):
             value = owner.__dict__[name] = entered(clone(found.func))(owner)
-            return reached(value)
+            return give(value)
         if what is _CACHED and is_reached(found.__wrapped__):
             return functools.partial(reached(found), owner)
         if what is functools.singledispatchmethod:
             return functools.wraps(found.func)(functools.partial(_dispatched, found, owner))
-    return reached(getattr(owner, name))
+    return give(getattr(owner, name))
 
 
 def _dispatched(generic: Any, owner: Any, *args: Any, **kwargs: Any) -> Any:
@@ -373,7 +388,7 @@ def _dispatched(generic: Any, owner: Any, *args: Any, **kwargs: Any) -> Any:
     return (CALLEE @ method.__get__(owner, type(owner)))(*args, **kwargs)
 
 
-def _look_up_above(owner: Any, name: str) -> Any:
+def _look_up_above(owner: Any, name: str, give: Callable[[Any], Any]) -> Any:
     """`super().name`: what the classes above define."""
     classes = getattr(owner.__self_class__, "__mro__", (owner.__thisclass__,))
     for each in classes[classes.index(owner.__thisclass__) + 1 :]:
@@ -381,9 +396,9 @@ def _look_up_above(owner: Any, name: str) -> Any:
         if found is not _ABSENT:
             getter: Any = found.fget if type(found) is property else None
             if is_reached(getter):
-                return reached(entered(clone(getter))(owner.__self__))
+                return give(entered(clone(getter))(owner.__self__))
             break
-    return reached(getattr(owner, name))
+    return give(getattr(owner, name))
 
 
 def attribute(owner: Any, name: str, *default: Any) -> Any:
@@ -462,7 +477,7 @@ def _constructor(kind: Any) -> Any:
         effect = effect_of(kind)
         if effect is not None:
             note_effect(effect)
-        return called_class(kind)
+        return rebind(kind) if calls_functions(kind) else called_class(kind)
     if type(kind).__call__ is not type.__call__:
         return kind
     new, start = kind.__new__, kind.__init__

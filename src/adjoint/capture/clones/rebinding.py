@@ -4,7 +4,9 @@ A function is cloned with a mapping for its globals in which names bound to nump
 builtins resolve to stand-ins, and the user's own functions to clones in turn. So what NumPy does
 not dispatch keeps its meaning under capture: `np.zeros(n)` that is filled in a loop, `np.array([t,
 1.0])`, `math.sin(t)`, `float(t)`, `isinstance(t, float)`. What is found through objects and
-containers is asked for by the clone's code, see `interception.py`. Other packages' functions are
+containers is asked for by the clone's code, see `interception.py`. So is what is called, so that
+a function is itself wherever it is a value: a key, what is compared or kept, and the clone of it
+is what is called. Other packages' functions are
 not reached: there NumPy's own dispatch does what it can, and errors say the rest.
 """
 
@@ -12,24 +14,24 @@ from __future__ import annotations
 
 import builtins
 import functools
-import operator
 import sys
 import sysconfig
 import threading
 import types
 import weakref
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from adjoint.capture.bytecode.code import CodeFacts, facts_of
+from adjoint.capture.bytecode.code import CALLED, CodeFacts, facts_of
 from adjoint.capture.clones.adopting import give_back
-from adjoint.capture.clones.classes import BUILTINS, build_class
+from adjoint.capture.clones.classes import BUILTINS, CALLED_BUILTINS, build_class
 from adjoint.capture.clones.drawing import drawing, is_random_module
+from adjoint.capture.clones.handing import calls_functions, handing
 from adjoint.capture.clones.library import DISPATCHING, around_clones, dispatching
 from adjoint.capture.clones.memoised import Memoised, forget_values
 from adjoint.capture.clones.shadows import ShadowModule, shadow_of
-from adjoint.capture.clones.standing import Stand
+from adjoint.capture.clones.standing import ABSENT, Clone, Stand, content_of, keywords_of
 from adjoint.capture.facts.purity import IMPURE_BUILTINS, builtin_effect, effect_of
 from adjoint.capture.numpy.making.mapping import Vectorize
 from adjoint.capture.numpy.polynomials.series import lifted
@@ -49,51 +51,21 @@ _LIBRARIES = (
 )
 
 
-class Clone(NamedTuple):
-    """A function under new names.
-
-    What to call, the cells whose contents were replaced, and the code and the defaults that the
-    function had. inner: functions that it closes over, with their clones. partials: those that it
-    closes over, with the keywords that they had.
-    """
-
-    call: Any
-    cells: tuple[tuple[Any, Any], ...] = ()
-    code: types.CodeType | None = None
-    defaults: tuple[Any, ...] | None = None
-    keywords: tuple[Any, ...] | None = None
-    inner: tuple[tuple[Any, Any], ...] = ()
-    partials: tuple[tuple[Any, dict[str, Any]], ...] = ()
-
-    def fits(self, function: types.FunctionType) -> bool:
-        """Whether the function is still what it was when it was cloned."""
-        if function.__code__ is not self.code or function.__defaults__ is not self.defaults:
-            return False
-        if function.__kwdefaults__ is not None or self.keywords is not None:
-            keywords = _keywords(function)
-            if keywords is None or self.keywords is None or len(keywords) != len(self.keywords):
-                return False
-            if any(map(operator.is_not, keywords, self.keywords)):
-                return False
-        if self.cells and not all([_content(cell) is content for cell, content in self.cells]):
-            return False
-        if self.inner and not all([made.fits(function) for function, made in self.inner]):
-            return False
-        return not self.partials or all([_alike(x.keywords, own) for x, own in self.partials])
-
-
 class Rebound(dict[str, Any]):
     """The globals of a module as a clone sees them.
 
-    Empty but for its builtins and its name: every other look-up comes to `__missing__`.
+    Empty but for its builtins and its name: every other look-up comes to `__missing__`. What is
+    called is looked up under its name and `CALLED`. asks: whether the code asks what to call; where
+    it does not, functions must be clones under their bare names.
     """
 
-    __slots__ = ("__weakref__", "builtins", "original", "replaced")
+    __slots__ = ("__weakref__", "asks", "builtins", "original", "replaced")
     __hash__ = object.__hash__  # type: ignore[assignment]  # one for each module, by identity
     __eq__ = object.__eq__
 
-    def __init__(self, original: dict[str, Any]) -> None:
+    def __init__(self, original: dict[str, Any], asks: bool = True) -> None:
         super().__init__()
+        self.asks = asks
         self.original = original
         self.builtins: dict[str, Any]
         self.replaced: dict[str, Stand] = {}
@@ -105,14 +77,32 @@ class Rebound(dict[str, Any]):
         dict.__setitem__(self, "__name__", original.get("__name__", "builtins"))
 
     def __missing__(self, name: str) -> Any:
-        known = self.replaced.get(name)
+        if name[-1] == ")":
+            return self._called(name[: -len(CALLED)])
         try:
             value = self.original[name]
         except KeyError:
             return self._builtin(name)
         if type(value) in _PLAIN:
             # An array may stand aside for a traced one.
+            known = self.replaced.get(name)
             return known.shown if known is not None and known.value is value else value
+        known = self._stand(name, value)
+        return known.shown if self.asks else known.called
+
+    def _called(self, name: str) -> Any:
+        try:
+            value = self.original[name]
+        except KeyError:
+            try:
+                found = self._builtin(name)
+            except KeyError:
+                raise NameError(f"name '{name}' is not defined", name=name) from None
+            return CALLED_BUILTINS.get(name, found) if found is _BUILTINS.get(name) else found
+        return value if type(value) in _PLAIN else self._stand(name, value).called
+
+    def _stand(self, name: str, value: Any) -> Stand:
+        known = self.replaced.get(name)
         if (
             known is None
             or known.value is not value
@@ -123,7 +113,7 @@ class Rebound(dict[str, Any]):
                 self.replaced[name] = known
         if known.effect is not None:
             note_effect(known.effect)
-        return known.shown
+        return known
 
     def _builtin(self, name: str) -> Any:
         value = self.builtins[name]
@@ -139,19 +129,29 @@ _BUILTINS = dict(vars(builtins))
 
 def stand_for(value: Any) -> Stand:
     """What a name that is bound to a value stands for in clones."""
-    if drawing(value) is not None:
-        return Stand(value, drawing(value), None)
-    shown = rebind(value)
+    drawn = drawing(value)
+    if drawn is not None:
+        return Stand(value, drawn, drawn)
+    called = rebind(value)
+    shown = value if is_itself(value) else called
     if type(value) is types.FunctionType and is_users(value):
-        return Stand(value, shown, None, known_clone(value))
+        return Stand(value, shown, called, None, known_clone(value))
     if isinstance(value, types.ModuleType):
         judges = (
             isinstance(value, ShadowModule) or is_random_module(value) or is_users_module(value)
         )
-        return Stand(value, shown, None if judges else effect_of(value))
+        return Stand(value, shown, called, None if judges else effect_of(value))
     if isinstance(value, type):
-        return Stand(value, shown, None if _is_users_object(value) else effect_of(value))
-    return Stand(value, shown, judged(value) if type(value) in FOREIGN else None)
+        return Stand(value, shown, called, None if _is_users_object(value) else effect_of(value))
+    return Stand(value, shown, called, judged(value) if type(value) in FOREIGN else None)
+
+
+def is_itself(value: Any) -> bool:
+    """Whether something is the same object in a clone as outside, until it is called."""
+    kind = type(value)
+    if kind is types.MethodType:
+        return drawing(value) is None
+    return kind in _FUNCTIONS or calls_functions(value)
 
 
 def judged(value: Any) -> str | None:
@@ -168,9 +168,8 @@ def judged(value: Any) -> str | None:
     return judged(value.__wrapped__) if kind is _CACHED else effect_of(value)
 
 
-_ABSENT = object()
 _OWN = frozenset({"__builtins__", "__name__"})
-_rebound: weakref.WeakValueDictionary[int, Rebound] = weakref.WeakValueDictionary()
+_rebound: weakref.WeakValueDictionary[tuple[int, bool], Rebound] = weakref.WeakValueDictionary()
 _storing: weakref.WeakSet[Rebound] = weakref.WeakSet()
 _clones: dict[int, tuple[Any, Clone]] = {}
 _codes: dict[int, tuple[types.CodeType, types.CodeType]] = {}
@@ -214,6 +213,8 @@ def rebind(value: Any) -> Any:
         if not isinstance(value.__func__, types.FunctionType) or not is_users(value.__func__):
             return value
         return types.MethodType(clone(value.__func__).call, value.__self__)
+    if calls_functions(value):
+        return handing(value)
     shadow = shadow_of(value)
     return value if shadow is None else shadow
 
@@ -228,7 +229,7 @@ def _rebind_partial(value: functools.partial[Any]) -> Any:
 
 
 def _rebind_argument(value: Any) -> Any:
-    """What a default or bound argument becomes: functions are clones, data stays."""
+    """What a bound argument becomes: functions are clones, data stays."""
     if type(value) in _PLAIN or not callable(value):
         return value
     return rebind(value)
@@ -314,10 +315,11 @@ def is_users_file(path: str) -> bool:
 _PACKAGE = __file__.rpartition("capture")[0]
 
 
-def _globals_of(original: dict[str, Any]) -> Rebound:
-    rebound = _rebound.get(id(original))
+def _globals_of(original: dict[str, Any], asks: bool = True) -> Rebound:
+    key = (id(original), asks)
+    rebound = _rebound.get(key)
     if rebound is None or rebound.original is not original:
-        rebound = _rebound[id(original)] = Rebound(original)
+        rebound = _rebound[key] = Rebound(original, asks)
     return rebound
 
 
@@ -372,26 +374,27 @@ def _code_of(function: types.FunctionType) -> types.CodeType:
 def _make_clone(function: types.FunctionType, facts: CodeFacts) -> Clone:
     # In what this package wraps around a function of the user's, that function alone is rebound.
     ours = is_ours(function)
-    names: Any = function.__globals__ if ours else _globals_of(function.__globals__)
+    code = function.__code__ if ours else _code_of(function)
+    asks = not ours and (code is not function.__code__ or type(function.__globals__) is Rebound)
+    names: Any = function.__globals__ if ours else _globals_of(function.__globals__, asks)
     if facts.stores_globals and not ours:
         _storing.add(names)
     closure, replaced = [], []
     waiting: list[tuple[Any, Any]] = []
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        content = _content(cell)
+        content = content_of(cell)
         own = cell
-        if name in facts.stored_cells or type(content) in _PLAIN or content is _ABSENT:
+        if name in facts.stored_cells or type(content) in _PLAIN or content is ABSENT:
             pass
-        elif type(content) in _FUNCTIONS:
+        elif type(content) in _FUNCTIONS and not asks:
             own = types.CellType()
             waiting.append((own, content))
         else:
-            new = rebind(content)
+            new = content if asks and is_itself(content) else rebind(content)
             own = cell if new is content else types.CellType(new)
         closure.append(own)
         if own is not cell:
             replaced.append((cell, content))
-    code = function.__code__ if ours else _code_of(function)
     copy = types.FunctionType(code, names, function.__name__, None, tuple(closure))
     copy.__qualname__ = function.__qualname__
     copy.__module__ = function.__module__
@@ -404,19 +407,14 @@ def _make_clone(function: types.FunctionType, facts: CodeFacts) -> Clone:
     try:
         for own, content in waiting:
             own.cell_contents = rebind(content)
-        _add_defaults(copy, function)
+        _add_defaults(copy, function, asks)
     finally:
         del _making.__dict__[id(function)]
-    defaults, keywords = function.__defaults__, _keywords(function)
+    defaults, keywords = function.__defaults__, keywords_of(function)
     held = (*(content for _, content in replaced), *(defaults or ()), *(keywords or ()))
     inner = tuple([(each, made) for each in held if (made := _finished(each)) is not None])
     partials = tuple([(x, dict(x.keywords)) for x in held if type(x) is functools.partial])
     return Clone(copy, tuple(replaced), function.__code__, defaults, keywords, inner, partials)
-
-
-def _alike(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether names are bound to the same objects."""
-    return one.keys() == other.keys() and all(one[name] is other[name] for name in one)
 
 
 def _finished(value: Any) -> Clone | None:
@@ -426,24 +424,15 @@ def _finished(value: Any) -> Clone | None:
     return known_clone(value)
 
 
-def _keywords(function: types.FunctionType) -> tuple[Any, ...] | None:
-    """The names and values of keyword-only defaults, one after another."""
-    found = function.__kwdefaults__
-    return None if found is None else (*found, *found.values())
-
-
-def _add_defaults(copy: types.FunctionType, function: types.FunctionType) -> None:
+def _add_defaults(copy: types.FunctionType, function: types.FunctionType, asks: bool) -> None:
     """Give a clone its defaults."""
+
+    def own(value: Any) -> Any:
+        return value if asks and is_itself(value) else _rebind_argument(value)
+
     keywords = function.__kwdefaults__ or {}
-    copy.__defaults__ = tuple(map(_rebind_argument, function.__defaults__ or ())) or None
-    copy.__kwdefaults__ = {name: _rebind_argument(x) for name, x in keywords.items()} or None
-
-
-def _content(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # not bound yet
-        return _ABSENT
+    copy.__defaults__ = tuple(map(own, function.__defaults__ or ())) or None
+    copy.__kwdefaults__ = {name: own(each) for name, each in keywords.items()} or None
 
 
 def rebound(function: Any) -> Clone:

@@ -35,7 +35,7 @@ from adjoint.capture.numpy.table import any_traced, call, call_traced, unwrap_al
 from adjoint.capture.numpy.ufuncs import COMPOSED
 from adjoint.capture.recording.escape import unpacking
 from adjoint.capture.recording.floating_point import as_set
-from adjoint.capture.recording.hooks import hooks
+from adjoint.capture.recording.hooks import handed, hooks
 from adjoint.capture.recording.recipes import has_recipes
 from adjoint.capture.recording.trace import current, note_effect
 from adjoint.capture.recording.traced import Traced, from_array
@@ -72,7 +72,11 @@ def _order(order: Any) -> dict[str, Any]:
 
 
 def _shadow_function(original: Callable[..., Any]) -> Callable[..., Any]:
+    calls = original is np.fromfunction
+
     def shadow(*args: Any, **kwargs: Any) -> Any:
+        if calls:
+            args = tuple(map(handed, args))
         for each in args:
             if type(each) is Traced:
                 if each._trace is not None and each._state is None:
@@ -155,6 +159,7 @@ def _within(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[
     def shadow(*args: Any, **kwargs: Any) -> Any:
         if current() is None:
             return original(*args, **kwargs)
+        args = tuple(map(handed, args))
         with refusing(AdjointError), recording_for(args, kwargs):
             return made(ours(*args, **kwargs), args)
 

@@ -1,18 +1,78 @@
-"""What a global name stands for in clones."""
+"""What functions and global names are in clones."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import operator
+import types
+from typing import Any, Final, NamedTuple
+
+
+class Clone(NamedTuple):
+    """A function under new names.
+
+    What to call, the cells whose contents were replaced, and the code and the defaults that the
+    function had. inner: functions that it closes over, with their clones. partials: those that it
+    closes over, with the keywords that they had.
+    """
+
+    call: Any
+    cells: tuple[tuple[Any, Any], ...] = ()
+    code: types.CodeType | None = None
+    defaults: tuple[Any, ...] | None = None
+    keywords: tuple[Any, ...] | None = None
+    inner: tuple[tuple[Any, Any], ...] = ()
+    partials: tuple[tuple[Any, dict[str, Any]], ...] = ()
+
+    def fits(self, function: types.FunctionType) -> bool:
+        """Whether the function is still what it was when it was cloned."""
+        if function.__code__ is not self.code or function.__defaults__ is not self.defaults:
+            return False
+        if function.__kwdefaults__ is not None or self.keywords is not None:
+            keywords = keywords_of(function)
+            if keywords is None or self.keywords is None or len(keywords) != len(self.keywords):
+                return False
+            if any(map(operator.is_not, keywords, self.keywords)):
+                return False
+        if self.cells and not all([content_of(cell) is content for cell, content in self.cells]):
+            return False
+        if self.inner and not all([made.fits(function) for function, made in self.inner]):
+            return False
+        return not self.partials or all([_alike(x.keywords, own) for x, own in self.partials])
+
+
+def _alike(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether names are bound to the same objects."""
+    return one.keys() == other.keys() and all(one[name] is other[name] for name in one)
+
+
+def keywords_of(function: types.FunctionType) -> tuple[Any, ...] | None:
+    """The names and values of keyword-only defaults, one after another."""
+    found = function.__kwdefaults__
+    return None if found is None else (*found, *found.values())
+
+
+def content_of(cell: Any) -> Any:
+    """What a cell holds."""
+    try:
+        return cell.cell_contents
+    except ValueError:  # not bound yet
+        return ABSENT
 
 
 class Stand(NamedTuple):
     """What a clone sees under a global name.
 
-    value: what the name is bound to. shown: what a clone sees. effect: why looking it up may be an
-    effect (see `facts.purity`). made: the `Clone`, where the value is a function of the user's.
+    value: what the name is bound to. shown: what a clone sees. called: what it calls, if it calls
+    that. effect: why looking it up may be an effect (see `facts.purity`). made: the `Clone`, where
+    the value is a function of the user's.
     """
 
     value: Any
     shown: Any
+    called: Any = None
     effect: str | None = None
     made: Any = None
+
+
+ABSENT: Final = object()
+"""The content of a cell that is not bound yet."""

@@ -7,8 +7,10 @@ in which order files are imported does not matter.
 
 from __future__ import annotations
 
+import functools
+import types
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 
 class Hooks:
@@ -62,3 +64,21 @@ class Hooks:
 
 
 hooks = Hooks()
+
+
+def handed(value: Any) -> Any:
+    """An argument as a function of a library takes it, which will call it: functions are clones."""
+    kind = type(value)
+    if kind in _FUNCTIONS:
+        return hooks.rebind(value)
+    if (kind is list or kind is tuple) and not _FUNCTIONS.isdisjoint(map(type, value)):
+        return kind(map(handed, value))
+    return value
+
+
+_FUNCTIONS: Final = frozenset(
+    {
+        *(types.FunctionType, types.MethodType, functools.partial),
+        type(functools.lru_cache(lambda: None)),
+    }
+)

@@ -13,6 +13,7 @@ from typing import Any
 
 from adjoint.base.errors import DroppedDerivativeError, UnsupportedFunctionError
 from adjoint.capture.numpy.table import any_traced, unwrap_all, wrap_list
+from adjoint.capture.recording.hooks import handed
 from adjoint.capture.recording.trace import current, inside
 from adjoint.capture.recording.valued import beside, refuse
 from adjoint.capture.scipy.sparse import SparseTraced
@@ -86,6 +87,8 @@ def _stand_in(
     original: Callable[..., Any], ours: Callable[..., Any] | None, place: tuple[str, str]
 ) -> Callable[..., Any]:
     def stand_in(*args: Any, **kwargs: Any) -> Any:
+        if current() is not None:
+            args, kwargs = tuple(map(handed, args)), {n: handed(x) for n, x in kwargs.items()}
         if ours is not None and is_traced(*args, *kwargs.values()):
             every = (*args, *kwargs.values())
             if inside() or any(callable(x) or isinstance(x, SparseTraced) for x in every):

@@ -17,6 +17,7 @@ from adjoint.capture.numpy.making.values import astype
 from adjoint.capture.numpy.shaping.shape import broadcast_to, expand_dims, moveaxis, reshaped, stack
 from adjoint.capture.numpy.table import any_traced, as_array, implements, normal_axis, unwrap_all
 from adjoint.capture.recording.applying import concrete
+from adjoint.capture.recording.hooks import handed
 from adjoint.capture.recording.trace import current
 from adjoint.capture.recording.traced import Traced, from_array, is_known, unwrap
 from adjoint.capture.recording.valued import recording_for, refusing, users_code
@@ -170,6 +171,7 @@ class Vectorize(np.vectorize):
         function: Any = self.pyfunc
         if current() is None or function is np._NoValue:
             return super().__call__(*args, **kwargs)
+        function = handed(function)
         with refusing(AdjointError), recording_for(args, kwargs):
             return self._recorded(function, args, kwargs)
 
