@@ -261,6 +261,23 @@ def test_a_vjp_rule_is_transposed_in_forward_mode() -> None:
     np.testing.assert_allclose(rows, [y @ y, y @ y])
 
 
+def test_a_vjp_rule_is_transposed_beside_results_that_do_not_vary() -> None:
+    ranked = ad.primitive(lambda x: (x**2, np.argmax(x)))
+    ranked.vjp(lambda x: ((x**2, np.argmax(x)), lambda w: 2 * x * w[0]))
+    np.testing.assert_allclose(ad.jvp(lambda x: ranked(x)[0], (X,), (X,))[1], 2 * X * X)
+    found = ad.hessian(lambda x: np.sum(ranked(x)[0] * x))(X)
+    np.testing.assert_allclose(found, np.diag(6 * X))
+
+
+def test_reverse_mode_does_not_look_at_a_jvp_rule_beside_a_vjp_rule() -> None:
+    square = ad.primitive(lambda x: x**2)
+    square.jvp(lambda primals, tangents: (primals[0] ** 2, np.abs(tangents[0])))  # not linear
+    square.vjp(lambda x: (x**2, lambda w: 2 * x * w))
+    np.testing.assert_allclose(ad.grad(lambda x: np.sum(square(x)))(X), 2 * X)
+    with pytest.raises(errors.NotLinearError):
+        ad.jvp(square, (X,), (X,))
+
+
 def test_a_vjp_rule_of_complex_numbers_is_transposed() -> None:
     square = ad.primitive(lambda z: z * z)
     square.vjp(lambda z: (z * z, lambda w: np.conj(2 * z) * w))

@@ -202,15 +202,45 @@ def test_settings_are_those_of_the_thread():
 
 
 def test_functions_that_are_gone_keep_no_data_alive():
-    def differentiate():
+    class Model:
+        def __init__(self):
+            self.weights = np.ones(3)
+            self.loss = lambda x: np.sum(self.weights * x)
+
+    def recursive():
         data = np.ones(3)
 
-        def recursive(x, n):
-            return x * data if n == 0 else recursive(x * data, n - 1)
+        def again(x, n):
+            return x * data if n == 0 else again(x * data, n - 1)
 
-        ad.grad(lambda x: np.sum(recursive(x, 2)))(np.ones(3))
+        ad.grad(lambda x: np.sum(again(x, 2)))(np.ones(3))
         return weakref.ref(data)
 
-    held = differentiate()
-    gc.collect()
-    assert held() is None
+    def each_other():
+        data = np.ones(3)
+
+        def one(x, n):
+            return x * data if n == 0 else other(x, n - 1)
+
+        def other(x, n):
+            return one(x + data, n)
+
+        ad.grad(lambda x: np.sum(one(x, 2)))(np.ones(3))
+        return weakref.ref(data)
+
+    def in_an_object():
+        model = Model()
+        ad.grad(model.loss)(np.ones(3))
+        ad.grad(lambda x: model.loss(x))(np.ones(3))
+        return weakref.ref(model.weights)
+
+    def in_a_container():
+        data, steps = np.ones(3), {}
+        steps["first"] = lambda x: np.sum(x * data) if steps else 0.0
+        ad.grad(steps["first"])(np.ones(3))
+        return weakref.ref(data)
+
+    for differentiate in (recursive, each_other, in_an_object, in_a_container):
+        held = differentiate()
+        gc.collect()
+        assert held() is None, differentiate.__name__

@@ -135,7 +135,7 @@ class Signature:
             types,
             self.slopes,
             self._is_pushed(moving),
-            lambda: whole_program(self.pushed(moving), self.slopes),
+            lambda: self._applied(moving),
             lambda: self.pulled(moving),
         )
 
@@ -188,8 +188,17 @@ class Signature:
         slopes = builder.inline(turned, [*operands, *used])
         return Pushed(builder.build(slopes), tuple(type_.inexact for type_ in self.results))
 
+    def _applied(self, moving: Marks) -> Program:
+        """(operands, tangents that move) -> the tangents of all results that can vary."""
+        found = self.pushed(moving)
+        marks = zip(found.varying, self.results, strict=True)
+        varying = tuple(mark for mark, type_ in marks if type_.inexact)
+        return whole_program(Pushed(found.program, varying), self.slopes)
+
     def _is_pushed(self, moving: Marks) -> bool:
         """Whether forward mode has a rule, or can make one."""
+        if self.rules.forward is not None:
+            return True  # which is not looked at before it is needed
         try:
             self.pushed(moving)
         except MissingRuleError:

@@ -30,6 +30,7 @@ from tests.executors.native.loop_programs import (
     time_warping,
     within,
 )
+from tests.sampling import one_in
 
 SIZE = 3
 
@@ -106,7 +107,7 @@ def _table(size: int) -> tuple[Program, list[Any]]:
 
 FORMS = (_scan, _while, _newton, _switch, _checkpoint, _nested, _in_place, _table)
 forms = pytest.mark.parametrize("form", FORMS, ids=[form.__name__[1:] for form in FORMS])
-sizes = pytest.mark.parametrize("size", [SIZE, 150])
+sizes = pytest.mark.parametrize("size", one_in(2, [SIZE, 150]))
 
 
 def marked(made: Program) -> tuple[bool, ...]:

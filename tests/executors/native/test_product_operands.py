@@ -52,7 +52,7 @@ def numbers(random: Random, shape: tuple[int, ...], dtype: str) -> Any:
     return random.integers(-4, 5, shape).astype(dtype) / 8
 
 
-@pytest.mark.parametrize("seed", one_in(3, range(60)))
+@pytest.mark.parametrize("seed", one_in(4, range(60)))
 def test_operands_of_any_arrangement(seed: int) -> None:
     random = np.random.default_rng(seed)
     dtype = str(random.choice(["f8", "f4"]))

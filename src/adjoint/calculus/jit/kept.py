@@ -200,7 +200,7 @@ class Entry:
         values = [*self._arrays(call), *self.path.constants]
         try:
             results = run(self.path.first, values, tried=mine)
-        except Exception:
+        except Exception:  # what it is, the capture says
             return _anew(target, call)
         if settings().debug:  # of what does not fail
             check_replay(self.path, target, call, self.wide)
@@ -238,7 +238,7 @@ class Entry:
                     found = self._play(path, target, call, arrays)
             except ProgramError:  # of the check of a replay
                 raise
-            except Exception:
+            except Exception:  # what it is, the capture says
                 return _anew(target, call)
             if not isinstance(found, Difference):
                 break

@@ -173,6 +173,15 @@ _rebound: weakref.WeakValueDictionary[tuple[int, bool], Rebound] = weakref.WeakV
 _storing: weakref.WeakSet[Rebound] = weakref.WeakSet()
 _clones: dict[int, tuple[Any, Clone]] = {}
 _codes: dict[int, tuple[types.CodeType, types.CodeType]] = {}
+# Clones of this capture alone: what they share with their functions may lead to these, as in a
+# closure that calls itself. Kept, they would keep the functions alive, and all that they hold.
+_passing: list[int] = []
+_LEADS_NOWHERE = frozenset(
+    {
+        *(np.ndarray, float, int, str, bool, complex, type(None), np.float64, np.ufunc),
+        *(types.ModuleType, types.BuiltinFunctionType),
+    }
+)
 _making: Any = threading.local()  # the clones whose closures are being filled
 
 
@@ -346,8 +355,8 @@ def clone(function: types.FunctionType) -> Clone:
     if len(_clones) >= _CLONES_LIMIT:
         _clones.clear()
     key = id(function)
-    if any(content is function for _, content in made.cells):
-        return made  # recursive: kept, it would keep the function alive, and all that it holds
+    if made.call.__closure__ and not all(map(_leads_nowhere, made.call.__closure__)):
+        _passing.append(key)
 
     def forget(reference: Any, clones: dict[int, Any] = _clones) -> None:
         # A clone shares its function's closure, and must not keep the arrays in it alive.
@@ -356,6 +365,14 @@ def clone(function: types.FunctionType) -> Clone:
 
     _clones[key] = (weakref.ref(function, forget), made)
     return made
+
+
+def _leads_nowhere(cell: Any) -> bool:
+    """Whether what a cell holds cannot hold a function in turn."""
+    content = content_of(cell)
+    if type(content) is np.ndarray:
+        return not content.dtype.hasobject
+    return type(content) in _LEADS_NOWHERE
 
 
 def _code_of(function: types.FunctionType) -> types.CodeType:
@@ -471,6 +488,10 @@ def store_globals() -> None:
     """Carry what clones assigned with `global` over to the modules themselves."""
     forget_values()
     give_back()
+    if _passing:
+        for key in tuple(_passing):  # another thread may add to them meanwhile
+            _clones.pop(key, None)
+        _passing.clear()
     if not _storing:
         return
     for names in list(_storing):

@@ -144,7 +144,7 @@ def beside(theirs: Function, ours: Function, args: Sequence[Any], kwargs: dict[s
 def _without_entries(arguments: Any) -> bool:
     """Whether no traced array among arguments has an entry: what follows from them is constant."""
     if type(arguments) is Traced:
-        return is_known(arguments) or not arguments.size
+        return not arguments.size
     if isinstance(arguments, (list, tuple)):
         return all(map(_without_entries, arguments))
     return not isinstance(arguments, dict) or all(map(_without_entries, arguments.values()))
@@ -212,7 +212,7 @@ def writing(
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 theirs(*map(apart, values), **{name: apart(each) for name, each in named.items()})
-        except Exception:
+        except Exception:  # NumPy's, which goes on
             note_effect(AFTER_ERROR)
             raise
         refuse(error)  # for NumPy would have done it
@@ -223,7 +223,7 @@ def writing(
         each._value = value
     try:
         expected = theirs(*values, **named)
-    except Exception:
+    except Exception:  # NumPy's, which goes on
         undo()
         note_effect(AFTER_ERROR)
         raise
