@@ -25,7 +25,7 @@ from tests.fuzz.checks import Disagreement
 from tests.fuzz.maker import Choices
 
 MOST_STATEMENTS, MOST_CALLS = 7, 8
-POINTS: Final = ("[0.7, 1.3, 2.1]", "[1.3, 0.7, 0.4]", "[2.1, -0.6, 1.1]", "[0.2, 0.9, 1.7]")
+POINTS: Final = ("[0.7, 1.3, 2.1]", "[1.3, 0.7, 0.43]", "[2.1, -0.6, 1.1]", "[0.2, 0.9, 1.7]")
 
 SURROUNDINGS: Final = """
 table, memo, log, seen, queue = {0: 1.5, 1: 2.5}, {}, [], set(), collections.deque([0.5, 1.5])

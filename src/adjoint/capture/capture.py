@@ -14,8 +14,9 @@ from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, type_of
 from adjoint.base.errors import AdjointError, ArgumentTypeError, DroppedDerivativeError
 from adjoint.base.settings import settings
-from adjoint.capture.clones.rebinding import is_users_file, rebound, store_globals
+from adjoint.capture.clones.rebinding import rebound, store_globals
 from adjoint.capture.clones.shadows import forget_changed
+from adjoint.capture.clones.users import is_users_file
 from adjoint.capture.facts.past import Past, check_stale
 from adjoint.capture.facts.remains import give_values
 from adjoint.capture.recording.applying import settle, slot_in

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adjoint.capture.clones import interception, rebinding
+from adjoint.capture.clones import interception, rebinding, users
 from adjoint.capture.facts import remains
 from adjoint.capture.numpy import methods, table, ufuncs
 from adjoint.capture.numpy.indexing import assigning, indexing
@@ -21,7 +21,7 @@ hooks.fill(
     function=table.call,
     get=indexing.get,
     is_sparse=sparse.is_sparse,
-    is_users_file=rebinding.is_users_file,
+    is_users_file=users.is_users_file,
     left_at=remains.left_at,
     left_in=remains.left_in,
     lift_list=applying.slot_of_list,

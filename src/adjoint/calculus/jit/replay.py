@@ -24,7 +24,7 @@ from adjoint.base.settings import settings
 from adjoint.calculus.jit.calls import Call
 from adjoint.calculus.jit.kept import STRAYED, Bucket, Quick
 from adjoint.capture.bytecode.code import facts_of, reads_of
-from adjoint.capture.clones.rebinding import is_ours
+from adjoint.capture.clones.users import is_ours
 from adjoint.capture.facts.survey import With
 from adjoint.capture.facts.surveying import content_of
 from adjoint.capture.recording.trace import current

@@ -243,6 +243,4 @@ BUILTINS: dict[str, Any] = {
     "issubclass": is_subclass,
     "memoryview": refused_class(builtins.memoryview),
 }
-"""What clones see under the names of builtins."""
-CALLED_BUILTINS: dict[str, Any] = {}
-"""What they call under these names."""
+"""What clones call under the names of builtins; where it is a class, they see it too."""

@@ -6,7 +6,7 @@ import functools
 from typing import Any
 
 from adjoint.base.errors import AdjointError, UnsupportedFunctionError
-from adjoint.capture.clones.rebinding import is_users_file
+from adjoint.capture.clones.users import is_users_file
 from adjoint.capture.numpy.table import full_name
 from adjoint.capture.recording.hooks import handed
 from adjoint.capture.recording.traced import Traced

@@ -16,7 +16,7 @@ import types
 from collections.abc import Callable
 from typing import Any, Final
 
-from adjoint.capture.clones.classes import CALLED_BUILTINS
+from adjoint.capture.clones.classes import BUILTINS
 from adjoint.capture.recording.hooks import handed
 
 _CALLING: Final = frozenset(
@@ -80,4 +80,4 @@ def handing_method(function: Any) -> Callable[..., Any]:
     return call
 
 
-CALLED_BUILTINS.update(map=handing(map), filter=handing(filter))
+BUILTINS.update(map=handing(map), filter=handing(filter))

@@ -37,8 +37,8 @@ from adjoint.capture.clones.reaching import (
     Written,
     WrittenName,
 )
-from adjoint.capture.clones.rebinding import file_of, is_users_file
 from adjoint.capture.clones.showing import JOINED, PERCENT, Formatted
+from adjoint.capture.clones.users import file_of, is_users_file
 from adjoint.capture.facts.purity import effect_of
 
 _KNOWN = (3, 11) <= sys.version_info[:2] <= (3, 13)
@@ -89,6 +89,7 @@ class _Rewriting:
         self.depths: list[int] = [] if found is None else found
         self.last: dict[int, Instruction] = {}  # what was put last at each height of the stack
         self.found: dict[Instruction, Any] = {}  # those that look up what is in a module
+        self.members: set[Instruction] = set()  # and those that look up a function there
         self.writing = Writing(code, self.instructions, self.depths)
         self.places = {each: number for number, each in enumerate(self.instructions)}
         self.landings = _landings(self.instructions)
@@ -142,8 +143,7 @@ class _Rewriting:
             group = self._global(number)
         elif name == "PUSH_NULL" and _NULL_LAST:
             before = self.instructions[number - 1]
-            known = before in self.found and self._is_plain(before, number)
-            group = [*([] if known else self._asked(instruction, CALLEE)), instruction]
+            group = [*self._callee(instruction, before, number), instruction]
         elif name in ("PRECALL", "CALL") and self._is_decorator(number, depth):
             swap = self._made(instruction, "SWAP", 2)
             group = [swap, *self._asked(instruction, CALLEE), swap, instruction]
@@ -187,10 +187,13 @@ class _Rewriting:
         known = self._is_plain(owner, number)
         if known:
             found = getattr(self._plain_value(owner), name, None)
-            if _is_plain_member(found):
-                self.found[instruction] = found
-            else:
+            if not _is_plain_member(found):
                 known = not method
+            elif method or isinstance(found, types.ModuleType) or self._is_looked_into(number):
+                self.found[instruction] = found
+            else:  # a function as a value, which is itself; unless it is called after all
+                self.members.add(instruction)
+                known = False
         if known:
             argument = place << 1 if _METHOD_FLAG else place
             group = [self._made(instruction, "LOAD_ATTR", argument)]
@@ -199,6 +202,10 @@ class _Rewriting:
             kind = ClassOf if name == "__class__" else kind
             group = self._asked(instruction, kind.of(name))
         return [*group, *self._null(instruction)] if method else group
+
+    def _is_looked_into(self, number: int) -> bool:
+        """Whether what an instruction looks up is only asked for an attribute: `np.add.reduce`."""
+        return self.instructions[number + 1].name in ("LOAD_ATTR", "LOAD_METHOD")
 
     def _is_plain(self, owner: Instruction, number: int) -> bool:
         """Whether an instruction looks up the name of a module or builtin, or what is in one.
@@ -265,14 +272,22 @@ class _Rewriting:
         mark, called = self.last.get(place), self.last.get(place + 1)
         if mark is None or called is None or not _is_mark(mark):
             return [instruction]
-        if self._is_plain(called, number):
-            if called not in self.found:
-                self.groups[self.places[called]][:] = [self._by_called_name(called)]
-            return [instruction]
-        swap, again = (
-            [self._made(instruction, "SWAP", above + 1)] if above else [] for _ in range(2)
-        )
-        return [*swap, *self._asked(instruction, CALLEE), *again, instruction]
+        asked = self._callee(instruction, called, number)
+        swap = [self._made(instruction, "SWAP", above + 1)] if asked and above else []
+        return [*swap, *asked, *swap, instruction]
+
+    def _callee(self, call: Instruction, called: Instruction, number: int) -> list[Instruction]:
+        """What asks for the top of the stack as it is to be called, which an instruction put there.
+
+        Nothing where that is known: it looks up what is called at once, then.
+        """
+        member = called in self.members and self.landings[self.places[called]] > number
+        if not member and not self._is_plain(called, number):
+            return self._asked(call, CALLEE)
+        if called not in self.found:
+            load = called if member else self._by_called_name(called)
+            self.groups[self.places[called]][:] = [load]
+        return []
 
     def _is_decorator(self, number: int, depth: int) -> bool:
         """Whether a call is that of a decorator: without a mark, and of what was just made."""

@@ -18,8 +18,9 @@ import numpy as np
 
 from adjoint.base.errors import ValueNeededError
 from adjoint.capture.clones.classes import BUILTINS, Same
-from adjoint.capture.clones.reaching import entered, is_reached, is_users_class, is_users_kind
+from adjoint.capture.clones.reaching import entered, is_reached
 from adjoint.capture.clones.rebinding import clone
+from adjoint.capture.clones.users import is_users_class, is_users_kind
 from adjoint.capture.recording.hooks import handed, hooks
 from adjoint.capture.recording.script import script_under_way
 from adjoint.capture.recording.trace import is_guarded

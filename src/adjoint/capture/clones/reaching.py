@@ -11,7 +11,6 @@ import functools
 import logging
 import sys
 import types
-import weakref
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -27,11 +26,7 @@ from adjoint.capture.clones.rebinding import (
     Rebound,
     UserModule,
     clone,
-    file_of,
     is_itself,
-    is_users,
-    is_users_file,
-    is_users_module,
     judged,
     known_clone,
     rebind,
@@ -40,6 +35,7 @@ from adjoint.capture.clones.shadow_ufuncs import ShadowUfunc
 from adjoint.capture.clones.shadows import ShadowModule
 from adjoint.capture.clones.showing import format_method, logging_method
 from adjoint.capture.clones.standing import Clone
+from adjoint.capture.clones.users import is_users, is_users_kind, is_users_module
 from adjoint.capture.facts.purity import attribute_effect, builtin_effect, effect_of, kind_effect
 from adjoint.capture.recording.script import GENERATORS
 from adjoint.capture.recording.trace import note_effect, note_entered
@@ -50,7 +46,7 @@ from adjoint.spaces.polynomials.bases import KINDS
 # Whose attributes are never the user's functions, so that they are looked up at once.
 _DIRECT: Final = frozenset(
     {
-        *(Traced, ShadowModule, ShadowUfunc, np.ndarray, np.float64),
+        *(Traced, ShadowUfunc, np.ndarray, np.float64),
         *(list, dict, str, tuple, set, float, int, complex, type(None)),
     }
 )
@@ -58,50 +54,14 @@ _DIRECT: Final = frozenset(
 _INERT: Final = frozenset(
     {
         *_DIRECT,
-        *(bool, np.float32, np.int64, np.bool_, np.complex128, range, bytes),
+        *(ShadowModule, bool, np.float32, np.int64, np.bool_, np.complex128, range, bytes),
     }
 )
 _UNBOUND: Final = frozenset({types.MethodDescriptorType, types.WrapperDescriptorType})
 _ABSENT: Final = object()
 # Methods of these that write files, make text or call functions.
 _ASKED: Final = frozenset({"tofile", "dump", "format", "sort"})
-_foreign: set[type] = {*_INERT}
-_users: dict[int, weakref.ref[type]] = {}  # by identity: no class is kept alive
-_LIMIT: Final = 4096
 _NUMBERS: Final = frozenset({float, int, complex, bool})
-_MADE_IN_PYTHON: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE
-
-
-def is_users_kind(kind: type) -> bool:
-    """Whether a class, or one that it inherits from, is written by the user."""
-    if kind in _foreign:
-        return False
-    place = id(kind)
-    if place in _users:
-        return True
-    if any(map(is_users_class, kind.__mro__)):
-        _users[place] = weakref.ref(kind, lambda _: _users.pop(place, None))
-        return True
-    if len(_foreign) < _LIMIT:
-        _foreign.add(kind)
-    return False
-
-
-def is_users_class(kind: type) -> bool:
-    """Whether a class itself is written by the user, whatever it inherits from."""
-    name = getattr(kind, "__module__", None)
-    name = name if type(name) is str else ""  # a class of classes in compiled code may have none
-    if name == "builtins":  # that of classes too that are made without a `__name__` around them
-        return bool(kind.__flags__ & _MADE_IN_PYTHON)
-    if name.partition(".")[0] in ("adjoint", "numpy"):
-        return False
-    if name == "__main__":
-        return True
-    file = file_of(sys.modules.get(name))
-    # Without a file: an interactive session, or code that was compiled from a string.
-    if file is None:
-        return name not in sys.builtin_module_names
-    return is_users_file(file)
 
 
 def entered(made: Clone) -> Any:
@@ -201,10 +161,20 @@ class Attribute:
             drawn = drawing(getattr(owner, self.name))
             if drawn is not None:
                 return drawn
+        if kind is ShadowModule:
+            return self._member(owner)
+        if kind is np.ufunc:
+            owner = rebind(owner)
         _judge(owner, kind, self.name)
         if kind is _CACHED and self.name == "cache_clear":
             return rebind(owner).cache_clear  # of what this capture keeps, too
         return self.give(getattr(owner, self.name))
+
+    def _member(self, module: ShadowModule) -> Any:
+        """What is in a module of a library: a function is that, and what is called is ours."""
+        known = getattr(module, self.name)
+        original = getattr(module.__wrapped__, self.name)
+        return original if self.give is seen and is_itself(original) else known
 
 
 def _judge(owner: Any, kind: type, name: str) -> None:
@@ -311,11 +281,12 @@ class Method(Attribute):
     give = staticmethod(reached)
 
     def __matmul__(self, owner: Any) -> Any:
-        if type(owner) in _DIRECT and self.name not in _ASKED:
+        kind = type(owner)
+        if kind is ShadowModule or (kind in _DIRECT and self.name not in _ASKED):
             return getattr(owner, self.name)
-        if type(owner) is str and self.name == "format":
+        if kind is str and self.name == "format":
             return format_method(owner)
-        if type(owner) is list and self.name == "sort":
+        if kind is list and self.name == "sort":
             return handing_method(owner.sort)
         found = super().__matmul__(owner)
         return found if type(found) is types.MethodType else CALLEE @ found

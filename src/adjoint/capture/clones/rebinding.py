@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import builtins
 import functools
-import sys
-import sysconfig
 import threading
 import types
 import weakref
@@ -25,13 +23,14 @@ import numpy as np
 
 from adjoint.capture.bytecode.code import CALLED, CodeFacts, facts_of
 from adjoint.capture.clones.adopting import give_back
-from adjoint.capture.clones.classes import BUILTINS, CALLED_BUILTINS, build_class
+from adjoint.capture.clones.classes import BUILTINS, build_class
 from adjoint.capture.clones.drawing import drawing, is_random_module
 from adjoint.capture.clones.handing import calls_functions, handing
 from adjoint.capture.clones.library import DISPATCHING, around_clones, dispatching
 from adjoint.capture.clones.memoised import Memoised, forget_values
 from adjoint.capture.clones.shadows import ShadowModule, shadow_of
 from adjoint.capture.clones.standing import ABSENT, Clone, Stand, content_of, keywords_of
+from adjoint.capture.clones.users import is_ours, is_users, is_users_kind, is_users_module
 from adjoint.capture.facts.purity import IMPURE_BUILTINS, builtin_effect, effect_of
 from adjoint.capture.numpy.making.mapping import Vectorize
 from adjoint.capture.numpy.polynomials.series import lifted
@@ -44,11 +43,6 @@ _PLAIN = frozenset(
     {np.ndarray, float, int, str, bool, tuple, list, dict, type(None), complex, Traced}
 )
 _CLONES_LIMIT = 1024
-_MADE_IN_PYTHON = 1 << 9  # Py_TPFLAGS_HEAPTYPE
-_LIBRARIES = (
-    *{sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")},
-    __file__.rpartition("capture")[0],  # stand-ins bear the names of what they stand for
-)
 
 
 class Rebound(dict[str, Any]):
@@ -82,7 +76,7 @@ class Rebound(dict[str, Any]):
         try:
             value = self.original[name]
         except KeyError:
-            return self._builtin(name)
+            return self._builtin(name, called=not self.asks)
         if type(value) in _PLAIN:
             # An array may stand aside for a traced one.
             known = self.replaced.get(name)
@@ -95,10 +89,9 @@ class Rebound(dict[str, Any]):
             value = self.original[name]
         except KeyError:
             try:
-                found = self._builtin(name)
+                return self._builtin(name, called=True)
             except KeyError:
                 raise NameError(f"name '{name}' is not defined", name=name) from None
-            return CALLED_BUILTINS.get(name, found) if found is _BUILTINS.get(name) else found
         return value if type(value) in _PLAIN else self._stand(name, value).called
 
     def _stand(self, name: str, value: Any) -> Stand:
@@ -115,13 +108,15 @@ class Rebound(dict[str, Any]):
             note_effect(known.effect)
         return known
 
-    def _builtin(self, name: str) -> Any:
+    def _builtin(self, name: str, called: bool) -> Any:
         value = self.builtins[name]
         if name in IMPURE_BUILTINS and name not in BUILTINS:
             note_effect(builtin_effect(name))
         if value is not _BUILTINS.get(name):  # replaced by somebody
             return rebind(value)
-        return BUILTINS.get(name, value)
+        if called:
+            return BUILTINS.get(name, value)
+        return value if is_itself(value) else BUILTINS.get(name, value)
 
 
 _BUILTINS = dict(vars(builtins))
@@ -142,16 +137,19 @@ def stand_for(value: Any) -> Stand:
         )
         return Stand(value, shown, called, None if judges else effect_of(value))
     if isinstance(value, type):
-        return Stand(value, shown, called, None if _is_users_object(value) else effect_of(value))
+        return Stand(value, shown, called, None if is_users_kind(value) else effect_of(value))
     return Stand(value, shown, called, judged(value) if type(value) in FOREIGN else None)
 
 
 def is_itself(value: Any) -> bool:
-    """Whether something is the same object in a clone as outside, until it is called."""
+    """Whether something is the same object in a clone as outside, until it is called.
+
+    All functions are, and what is like them; classes and modules have stand-ins of their own.
+    """
     kind = type(value)
-    if kind is types.MethodType:
+    if kind is types.MethodType or kind is types.BuiltinFunctionType:
         return drawing(value) is None
-    return kind in _FUNCTIONS or calls_functions(value)
+    return kind in FOREIGN or calls_functions(value)
 
 
 def judged(value: Any) -> str | None:
@@ -224,6 +222,10 @@ def rebind(value: Any) -> Any:
         return types.MethodType(clone(value.__func__).call, value.__self__)
     if calls_functions(value):
         return handing(value)
+    if type(value) is types.BuiltinFunctionType:
+        name = value.__name__
+        if name in BUILTINS and value is _BUILTINS.get(name):
+            return BUILTINS[name]
     shadow = shadow_of(value)
     return value if shadow is None else shadow
 
@@ -242,19 +244,6 @@ def _rebind_argument(value: Any) -> Any:
     if type(value) in _PLAIN or not callable(value):
         return value
     return rebind(value)
-
-
-def _is_users_object(value: Any) -> bool:
-    kind = value if isinstance(value, type) else type(value)
-    if kind in _PLAIN or kind.__module__ == "builtins":
-        return False
-    module = sys.modules.get(kind.__module__)
-    if kind.__module__.partition(".")[0] == "adjoint":
-        return False
-    if module is None:  # code that was run without being imported
-        return bool(kind.__flags__ & _MADE_IN_PYTHON)
-    file = file_of(module)
-    return file is not None and is_users_file(file) if module.__name__ != "__main__" else True
 
 
 _CACHED = type(functools.lru_cache(lambda: None))
@@ -288,40 +277,6 @@ class UserModule(types.ModuleType):
 
     def __delattr__(self, name: str) -> None:
         delattr(self._original, name)
-
-
-def is_users(function: types.FunctionType) -> bool:
-    """Whether a function is the user's own, and not of Python's or an installed package."""
-    if is_ours(function) or (function.__module__ or "").partition(".")[0] == "adjoint":
-        return False
-    return is_users_file(function.__code__.co_filename)
-
-
-def is_users_module(module: types.ModuleType) -> bool:
-    """Whether a module is of the user's own code."""
-    file = file_of(module)
-    return file is not None and is_users_file(file) and not module.__name__.startswith("adjoint")
-
-
-def file_of(module: Any) -> str | None:
-    """The file of a module, which may be any object that is imported: no code of it is asked."""
-    names = getattr(module, "__dict__", {})
-    file = names.get("__file__")
-    return file if isinstance(file, str) else None
-
-
-def is_ours(function: types.FunctionType) -> bool:
-    """Whether a function is one of this package's, also where it wraps one of the user's."""
-    return function.__code__.co_filename.startswith(_PACKAGE)
-
-
-@functools.lru_cache(maxsize=4096)
-def is_users_file(path: str) -> bool:
-    """Whether a file is neither of Python's library nor of an installed package."""
-    return not path.startswith(_LIBRARIES)
-
-
-_PACKAGE = __file__.rpartition("capture")[0]
 
 
 def _globals_of(original: dict[str, Any], asks: bool = True) -> Rebound:

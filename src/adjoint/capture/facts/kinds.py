@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from adjoint.base.errors import AdjointError
-from adjoint.capture.clones.reaching import is_users_class, is_users_kind
+from adjoint.capture.clones.users import is_users_class, is_users_kind
 from adjoint.capture.facts.caches import cached
 from adjoint.capture.facts.purity import is_pure_module
 from adjoint.capture.facts.surveying import Look, Surveying

@@ -23,8 +23,8 @@ import numpy as np
 from adjoint.base.arrays import is_numeric
 from adjoint.base.pytrees import is_leaf
 from adjoint.capture.bytecode.code import facts_of, reads_of
-from adjoint.capture.clones.reaching import is_users_class
-from adjoint.capture.clones.rebinding import Rebound, is_ours, is_users, is_users_module
+from adjoint.capture.clones.rebinding import Rebound
+from adjoint.capture.clones.users import is_ours, is_users, is_users_class, is_users_module
 from adjoint.capture.facts.kinds import KINDS_OF_VALUE, memory_facts, other, registered
 from adjoint.capture.facts.places import Getter, Holder, Place, can_hold, is_data
 from adjoint.capture.facts.purity import is_pure_module

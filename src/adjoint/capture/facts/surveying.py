@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
-from adjoint.capture.clones.rebinding import is_users_module
+from adjoint.capture.clones.users import is_users_module
 from adjoint.capture.facts.writing import Absent, Writer
 
 

@@ -12,6 +12,8 @@ import types
 from collections.abc import Callable
 from typing import Any, Final
 
+import numpy as np
+
 
 class Hooks:
     """What the files of `recording` and `clones` call in rooms above theirs.
@@ -78,7 +80,7 @@ def handed(value: Any) -> Any:
 
 _FUNCTIONS: Final = frozenset(
     {
-        *(types.FunctionType, types.MethodType, functools.partial),
-        type(functools.lru_cache(lambda: None)),
+        *(types.FunctionType, types.BuiltinFunctionType, types.MethodType, functools.partial),
+        *(type(functools.lru_cache(lambda: None)), np.ufunc, type(np.sum)),
     }
 )
