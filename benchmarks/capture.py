@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import adjoint as ad
-from adjoint.calculus.inspection import capture_whole
+from adjoint.calculus.inspecting.programs import capture_whole
 from benchmarks.measure import Thunk, medians
 from benchmarks.peers import installed
 from benchmarks.table import Table, duration, ratio

@@ -10,7 +10,7 @@ import pytest
 
 import adjoint as ad
 from adjoint.base import pytrees
-from adjoint.calculus.inspection import capture_whole
+from adjoint.calculus.inspecting.programs import capture_whole
 from adjoint.optimise import roll
 from adjoint.optimise.rolling import Run, codes, runs, writing
 from adjoint.optimise.rolling import rolled as limits

@@ -11,7 +11,7 @@ import pytest
 import adjoint as ad
 from adjoint import pipeline
 from adjoint.base import pytrees
-from adjoint.calculus.inspection import capture_whole
+from adjoint.calculus.inspecting.programs import capture_whole
 from adjoint.optimise import roll
 from adjoint.optimise.rolling import rolled as limits
 from adjoint.primitives.bodies import interpreted

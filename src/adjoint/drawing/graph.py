@@ -13,7 +13,7 @@ import numpy as np
 from adjoint.base import pytrees
 from adjoint.base.arrays import is_numeric, type_of
 from adjoint.calculus import Node, Nodes
-from adjoint.calculus.inspection import Role
+from adjoint.calculus.inspecting.programs import Role
 from adjoint.program import Literal, Program, Variable
 from adjoint.program.operation import parameter_text
 from adjoint.program.printer import variable_name

@@ -309,10 +309,13 @@ def _over(function: Callable[..., Any]) -> Callable[..., Any]:
     return stand_in
 
 
+_plain_sum: Final = sum  # somebody may put another one in its place, and call this one
+
+
 def _sum(iterable: Any, /, start: Any = 0) -> Any:
     values = list(_ITERATOR @ iterable)
     if not any(is_users_kind(type(value)) for value in (start, *values)):
-        return sum(values, start)
+        return _plain_sum(values, start)
     return functools.reduce(lambda one, other: _BINARIES[0] @ (one, other), values, start)
 
 

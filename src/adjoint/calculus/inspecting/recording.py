@@ -11,7 +11,7 @@ from adjoint.base.arrays import ArrayType
 from adjoint.base.errors import ArgumentTypeError
 from adjoint.base.settings import settings
 from adjoint.calculus.derivative import LinearPrograms
-from adjoint.calculus.inspection import capture_whole
+from adjoint.calculus.inspecting.programs import capture_whole
 from adjoint.capture import Captured, Traced, apply, peek
 from adjoint.capture.recording.questioned import line_of, questions_alone
 from adjoint.pipeline import compile_program, run, watch_all

@@ -10,7 +10,7 @@ from adjoint.base import pytrees
 from adjoint.base.arrays import is_numeric
 from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
 from adjoint.calculus.arguments import check_callable
-from adjoint.calculus.machine_code import MemoryReport, NativeView
+from adjoint.calculus.inspecting.machine_code import MemoryReport, NativeView
 from adjoint.capture import Captured, Traced, capture, traced_type
 from adjoint.optimise import bare, simplify
 from adjoint.pipeline import compile_program

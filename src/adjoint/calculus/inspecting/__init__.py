@@ -1,0 +1,1 @@
+"""Looking at functions: programs, nodes, kinks, machine code, and where a NaN came from."""
