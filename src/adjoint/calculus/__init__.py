@@ -15,13 +15,14 @@ from adjoint.calculus.custom import linear, primitive
 from adjoint.calculus.derivative import derivative, jvp, linear_transpose, linearize, vjp
 from adjoint.calculus.derivative_tensor import derivative_tensor
 from adjoint.calculus.gradient import differential, grad, value_and_grad
+from adjoint.calculus.inspecting.kinks import Kink, kinks
+from adjoint.calculus.inspecting.nans import NaNPlace, NaNReport, NaNStep, explain_nan
+from adjoint.calculus.inspecting.node import Node, Nodes
+from adjoint.calculus.inspecting.nodes import nodes
 from adjoint.calculus.inspecting.programs import ProgramView, program
 from adjoint.calculus.jacobian import jacobian
 from adjoint.calculus.jit import explain, jit
-from adjoint.calculus.inspecting.kinks import Kink, kinks
 from adjoint.calculus.metrics import pullback_metric
-from adjoint.calculus.inspecting.node import Node, Nodes
-from adjoint.calculus.inspecting.nodes import nodes
 from adjoint.calculus.planning import JacobianPlan, Mode, plan
 from adjoint.calculus.second_order import (
     Composition,
@@ -41,6 +42,9 @@ __all__ = [
     "Kink",
     "KinkKind",
     "Mode",
+    "NaNPlace",
+    "NaNReport",
+    "NaNStep",
     "Node",
     "Nodes",
     "ProgramView",
@@ -50,6 +54,7 @@ __all__ = [
     "derivative_tensor",
     "differential",
     "explain",
+    "explain_nan",
     "fori_loop",
     "grad",
     "hessian",

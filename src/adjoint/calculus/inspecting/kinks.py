@@ -10,7 +10,12 @@ import numpy as np
 
 from adjoint.base.arrays import type_of
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
-from adjoint.calculus.inspecting.recording import LocalDerivatives, Question, Recording, one_equation
+from adjoint.calculus.inspecting.recording import (
+    LocalDerivatives,
+    Question,
+    Recording,
+    one_equation,
+)
 from adjoint.pipeline import compile_program, run
 from adjoint.primitives.kink_table import CHOOSING, KINKS, SEARCHING, KinkKind, KinkRule
 from adjoint.program import Equation

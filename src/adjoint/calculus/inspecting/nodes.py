@@ -16,9 +16,9 @@ import numpy as np
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, is_numeric, type_of
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, NotDifferentiableError
-from adjoint.calculus.leaves import matching_leaves
 from adjoint.calculus.inspecting.node import Node, Nodes, Operand
 from adjoint.calculus.inspecting.recording import LocalDerivatives, Recording
+from adjoint.calculus.leaves import matching_leaves
 from adjoint.calculus.representation import space_of
 from adjoint.maps import LinearMap
 from adjoint.pipeline import compile_program, run

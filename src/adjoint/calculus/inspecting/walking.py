@@ -1,0 +1,284 @@
+"""From a NaN among the results of a program back to the equations that made it.
+
+The program is run equation by equation, and its values are kept. An entry that is NaN is followed
+against the equations: to the operand without whose NaN it would be a number, until there is none.
+If the last equation had infinities to blame (0 * inf, inf - inf), one of those is followed the same
+way. The rounds of loops are run and followed as if they were written out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from adjoint.program import Atom, Equation, Literal, Program, Variable
+
+Index = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """An entry that an equation made NaN, or infinite, of others that were not.
+
+    equation, operands, place, index: the equation, what it was given, and the entry of which
+    result. outer: the equation of the program itself in whose loop or branch it stands, or the
+    same. round: the number of that of the innermost loop; or None.
+    """
+
+    equation: Equation
+    operands: list[Any]
+    place: int
+    index: Index
+    outer: Equation
+    round: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """An entry that was NaN or infinite from the beginning.
+
+    number: of the program's input, None for a number in its text. value: the entry. user: the
+    equation of the program that took it; None where a result is the input itself.
+    """
+
+    number: int | None
+    index: Index
+    value: Any
+    user: Equation | None
+
+
+class Run:
+    """A program with the values of all its variables."""
+
+    def __init__(self, program: Program, inputs: Sequence[Any]) -> None:
+        self.program = program
+        self.values: dict[Variable, Any] = dict(zip(program.inputs, inputs, strict=True))
+        self.makers: dict[Variable, tuple[Equation, int]] = {}
+        for equation in program.equations:
+            results = evaluated(equation, self.operands(equation))
+            self.values.update(zip(equation.outputs, results, strict=True))
+            for place, variable in enumerate(equation.outputs):
+                self.makers[variable] = (equation, place)
+
+    def at(self, atom: Atom) -> Any:
+        """The value of a variable or literal."""
+        return atom.value if isinstance(atom, Literal) else self.values[atom]
+
+    def operands(self, equation: Equation) -> list[Any]:
+        """The values that an equation takes."""
+        return [self.at(atom) for atom in equation.inputs]
+
+
+def evaluated(equation: Equation, operands: Sequence[Any]) -> tuple[Any, ...]:
+    """The results of an equation, by the primitive itself."""
+    with np.errstate(all="ignore"):
+        results = equation.primitive.evaluate(*operands, **equation.params)
+    return tuple(results) if equation.primitive.multiple else (results,)
+
+
+_Back = tuple[int, Index] | None  # the operand to go on with, and its entry
+
+
+class Walk:
+    """The way back from one entry.
+
+    made: the equations that made the NaN, and then the infinity. given: where the way ended with
+    what came in, that. loops: the loops and branches that it is in, with the round of each.
+    """
+
+    def __init__(self, run: Run, atom: Atom, index: Index) -> None:
+        self.is_bad: Callable[[Any], Any] = np.isnan
+        self.made: list[Made] = []
+        self.loops: list[tuple[Equation, int | None]] = []
+        self.given = self._back(run, atom, index)
+
+    def _back(self, run: Run, atom: Atom, index: Index) -> Given | None:
+        """To an input of the program, or a number in its text; None where an equation is the end.
+
+        Of a body, the number in the text is noted, and is the end as well.
+        """
+        user: Equation | None = None
+        while True:
+            if isinstance(atom, Literal) or atom not in run.makers:
+                number = None if isinstance(atom, Literal) else run.program.inputs.index(atom)
+                return Given(number, index, np.asarray(run.at(atom))[index], user)
+            user, place = run.makers[atom]
+            enter = _ENTERED.get(user.primitive.name, Walk._through)
+            back = enter(self, user, run.operands(user), place, index)
+            if back is None:
+                return None
+            atom, index = user.inputs[back[0]], back[1]
+
+    def _through(self, equation: Equation, operands: list[Any], place: int, index: Index) -> _Back:
+        """Through an equation to the operand that is to blame."""
+        back = to_blame(equation, operands, place, index, self.is_bad, self.is_bad)
+        if back is not None:
+            return back
+        outer, turn = (self.loops[0][0], self.loops[-1][1]) if self.loops else (equation, None)
+        self.made.append(Made(equation, operands, place, index, outer, turn))
+        if self.is_bad is np.isinf:
+            return None
+        back = to_blame(equation, operands, place, index, np.isnan, np.isinf)
+        if back is not None:
+            self.is_bad = np.isinf
+        return back
+
+    # --- loops and branches ---
+
+    def _inside(
+        self, equation: Equation, turn: int | None, run: Run, output: int, index: Index
+    ) -> _Back:
+        """Back through one run of a body, to one of its inputs."""
+        self.loops.append((equation, turn))
+        found = self._back(run, run.program.outputs[output], index)
+        self.loops.pop()
+        if found is None:
+            return None
+        if found.number is None:
+            self._note_number(equation, found)
+            return None
+        return found.number, found.index
+
+    def _note_number(self, equation: Equation, found: Given) -> None:
+        """A number in the text of a body: what took it is as good as what made it."""
+        outer, turn = (self.loops[0][0] if self.loops else equation), None
+        self.made.append(Made(found.user or equation, [found.value], 0, (), outer, turn))
+
+    def _scan(self, equation: Equation, operands: list[Any], place: int, index: Index) -> _Back:
+        params = equation.params
+        count = int(operands[0])
+        order = list(reversed(range(count)) if params["reverse"] else range(count))
+        rounds = _Rounds(params["body"], operands[1:], params["constants"], params["carried"])
+        for row in order:
+            rounds.step(row)
+        back = self._rounds(equation, rounds, place, index)
+        return None if back is None else (1 + back[0], back[1])
+
+    def _while(self, equation: Equation, operands: list[Any], place: int, index: Index) -> _Back:
+        params = equation.params
+        rounds = _Rounds(params["body"], operands, params["constants"], params["carried"])
+        test = params["test"]
+        while Run(test, [*rounds.fixed, *rounds.state]).at(test.outputs[0]):
+            rounds.step(len(rounds.rows))
+        return self._rounds(equation, rounds, place - 1, index)  # the first counts rounds
+
+    def _rounds(self, equation: Equation, rounds: _Rounds, output: int, index: Index) -> _Back:
+        """Back through the rounds of a loop, to one of its operands."""
+        fixed, turn = len(rounds.fixed), len(rounds.rows) - 1
+        if output >= rounds.carried:
+            turn, index = rounds.rows.index(index[0]), index[1:]
+        while turn >= 0:
+            back = self._inside(equation, rounds.rows[turn], rounds.run(turn), output, index)
+            if back is None or back[0] < fixed:
+                return back
+            output, index = back[0] - fixed, back[1]
+            if output >= rounds.carried:
+                return back[0], (rounds.rows[turn], *index)
+            turn -= 1
+        return fixed + output, index
+
+    def _switch(self, equation: Equation, operands: list[Any], place: int, index: Index) -> _Back:
+        branches = equation.params["branches"]
+        chosen = branches[min(max(int(operands[0]), 0), len(branches) - 1)]
+        back = self._inside(equation, None, Run(chosen, operands[1:]), place, index)
+        return None if back is None else (1 + back[0], back[1])
+
+    def _checkpoint(
+        self, equation: Equation, operands: list[Any], place: int, index: Index
+    ) -> _Back:
+        return self._inside(equation, None, Run(equation.params["body"], operands), place, index)
+
+
+_ENTERED: Final = {
+    "scan": Walk._scan,
+    "while": Walk._while,
+    "switch": Walk._switch,
+    "checkpoint": Walk._checkpoint,
+}
+
+
+class _Rounds:
+    """The rounds of a loop, in the order in which they ran.
+
+    rows: of what is scanned, for each. states: what each was given to carry. state: the last.
+    """
+
+    def __init__(self, body: Program, operands: list[Any], fixed: int, carried: int) -> None:
+        self.body, self.fixed, self.carried = body, operands[:fixed], carried
+        self.state = operands[fixed : fixed + carried]
+        self.scanned = operands[fixed + carried :]
+        self.rows: list[int] = []
+        self.states: list[list[Any]] = []
+
+    def step(self, row: int) -> None:
+        """Run one more."""
+        self.rows.append(row)
+        self.states.append(self.state)
+        run = self.run(-1)
+        self.state = [run.at(atom) for atom in self.body.outputs[: self.carried]]
+
+    def run(self, turn: int) -> Run:
+        """One of them, with all its values."""
+        row = self.rows[turn]
+        scanned = [array[row] for array in self.scanned]
+        return Run(self.body, [*self.fixed, *self.states[turn], *scanned])
+
+
+# --- one equation ---------------------------------------------------------------------------------
+
+
+def to_blame(
+    equation: Equation,
+    operands: Sequence[Any],
+    place: int,
+    index: Index,
+    is_bad: Callable[[Any], Any],
+    is_cause: Callable[[Any], Any],
+) -> _Back:
+    """The operand, and its entry of the kind `is_cause`, without which a bad entry would be good.
+
+    None where no entries of that kind are to blame.
+    """
+    tried = list(operands)
+
+    def stays() -> bool:
+        return bool(is_bad(np.asarray(evaluated(equation, tried)[place])[index]))
+
+    for number, operand in enumerate(operands):
+        array = np.asarray(operand)
+        causes = np.argwhere(is_cause(array)) if array.dtype.kind in "fc" else ()
+        if not len(causes):
+            continue
+        clean = tried[number] = _with_entries(operand, causes, 1)
+        if not stays():
+
+            def keeps(
+                part: Any, number: int = number, array: Any = array, clean: Any = clean
+            ) -> bool:
+                """Whether these causes alone, of all, leave the result bad."""
+                tried[number] = _with_entries(clean, part, array[tuple(part.T)])
+                return stays()
+
+            return number, _one_of(causes, keeps)
+    return None
+
+
+def _one_of(causes: Any, keeps: Callable[[Any], bool]) -> Index:
+    """One entry that alone keeps the result bad, by halving; the first where none does alone."""
+    while len(causes) > 1:
+        middle = len(causes) // 2
+        kept = [part for part in (causes[:middle], causes[middle:]) if keeps(part)]
+        if not kept:
+            break
+        causes = kept[0]
+    return tuple(int(n) for n in causes[0])
+
+
+def _with_entries(operand: Any, entries: Any, values: Any) -> Any:
+    """An operand with other values at some entries."""
+    array = np.array(operand)
+    array[tuple(entries.T)] = values
+    return array if array.ndim else array[()]
