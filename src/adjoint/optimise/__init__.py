@@ -5,7 +5,7 @@ from adjoint.optimise.marks import bare
 from adjoint.optimise.plan import Plan, plan
 from adjoint.optimise.rolling import roll
 from adjoint.optimise.simplify import simplify
-from adjoint.optimise.workspace import Workspace, workspace
+from adjoint.optimise.workspace import Workspace, peak_bytes, workspace
 from adjoint.optimise.zeros import band, completed_fills
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "completed_fills",
     "is_tape_length",
     "lengthened",
+    "peak_bytes",
     "plan",
     "reaches_all_rows",
     "roll",

@@ -34,7 +34,7 @@ class Workspace:
     @property
     def size(self) -> int:
         """The bytes of the slots."""
-        return sum(type_.size * type_.dtype.itemsize for type_ in self.slots)
+        return sum(map(_bytes, self.slots))
 
 
 def workspace(program: Program, plan: Plan, fills: Callable[[Equation], bool]) -> Workspace:
@@ -70,9 +70,41 @@ def workspace(program: Program, plan: Plan, fills: Callable[[Equation], bool]) -
     )
 
 
+def peak_bytes(
+    program: Program, plan: Plan, space: Workspace, within: Callable[[Equation], int]
+) -> int:
+    """The most bytes that a run of a planned program holds at any time, results among them.
+
+    What it is given is not counted, and neither is what a primitive needs for itself. within: what
+    an equation's own programs hold while it runs.
+    """
+    _, ends, _, leaving = _memories(program, plan)
+    makers = {v: number for number, each in enumerate(plan.equations) for v in each.outputs}
+    laid_out = {*space.places, *space.lent_places}
+    given = {number for number, taken in plan.takes.items() if taken not in makers}
+    laid_out |= given  # over what a loop carries
+    change = [0] * (len(plan.equations) + 1)
+    for memory, end in ends.items():
+        if memory in makers and makers[memory] not in laid_out:
+            change[makers[memory]] += _bytes(memory.type)
+            change[len(plan.equations) if memory in leaving else end + 1] -= _bytes(memory.type)
+    fixed = space.size + sum(map(_bytes, space.lent))
+    held = peak = fixed
+    for equation, more in zip(plan.equations, change, strict=False):
+        held += more
+        peak = max(peak, held + within(equation))
+    kept = sum(_bytes(each.type) for each in leaving if makers[each] not in laid_out)
+    copies = sum(_bytes(program.outputs[number].type) for number in plan.copied)
+    return max(peak, fixed + kept + copies)
+
+
+def _bytes(type: ArrayType) -> int:
+    return type.size * type.dtype.itemsize
+
+
 def is_large(type: ArrayType) -> bool:
     """Whether arrays of a type are worth planning for."""
-    return type.size * type.dtype.itemsize >= SMALLEST
+    return _bytes(type) >= SMALLEST
 
 
 def _memories(

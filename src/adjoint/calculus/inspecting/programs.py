@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import is_numeric
@@ -12,6 +12,7 @@ from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.inspecting.machine_code import MemoryReport, NativeView
 from adjoint.capture import Captured, Traced, capture, traced_type
+from adjoint.executors import NumpyExecutor
 from adjoint.optimise import bare, simplify
 from adjoint.pipeline import compile_program
 from adjoint.program import Program
@@ -24,6 +25,14 @@ class Role(Enum):
     ARGUMENT = "the space of the arguments: an argument, its tangent or its cotangent"
     RESULT = "the space of the results: a result, its tangent or its cotangent"
     CONSTANT = "neither: a constant of the function, or a residual"
+
+
+class PeakMemory(NamedTuple):
+    """The most bytes held at any time by the value, by a JVP and by a VJP of a program."""
+
+    value: int
+    forward: int
+    reverse: int
 
 
 class ProgramView:
@@ -155,6 +164,28 @@ class ProgramView:
             between       0
         """
         return self.native().memory()
+
+    def peak_memory(self) -> PeakMemory:
+        """The most bytes that the value and its derivatives take while NumPy computes them.
+
+        Known before anything runs: from shapes, and from what each result may overwrite. Results
+        are counted, arguments are not; nor is what LAPACK, sorting and the like need for
+        themselves. For machine code see `memory()`, of `.jvp()` and `.vjp()` too.
+
+        Raises:
+            NotDifferentiableError: the function has no floating-point argument or result.
+
+        Example:
+            >>> import numpy as np
+            >>> import adjoint as ad
+            >>> def f(x):
+            ...     return np.sum(np.tanh(np.sin(x) * x))
+            >>> ad.program(f, np.ones(100_000)).peak_memory()
+            PeakMemory(value=800008, forward=2400016, reverse=2400008)
+        """
+        programs = (self.program, self.jvp().program, self.vjp().program)
+        executor = NumpyExecutor()
+        return PeakMemory(*(executor.peak_bytes(compile_program(x).program) for x in programs))
 
     def __len__(self) -> int:
         return len(self.program)

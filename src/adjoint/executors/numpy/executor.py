@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import count
 from typing import Any
@@ -17,10 +17,11 @@ from adjoint.base.errors import AdjointError
 from adjoint.executors.arena import ARENA
 from adjoint.executors.numpy.control import CONTROL
 from adjoint.executors.numpy.writer import BodyWriter, Text, program_lines
-from adjoint.optimise import Workspace, bare, simplify
+from adjoint.optimise import Workspace, bare, peak_bytes, simplify
 from adjoint.optimise.simplify import eliminate_dead_code
 from adjoint.primitives import bodies
-from adjoint.program import Builder, Operation, Program
+from adjoint.program import Builder, Equation, Operation, Program, Variable
+from adjoint.program.nested import held_programs
 from adjoint.transforms.hardness import hardened
 
 _numbers = count()
@@ -61,6 +62,10 @@ class NumpyExecutor:
         with collector_at_rest():
             return self._compile(eliminate_dead_code(hardened(program)) if hard else bare(program))
 
+    def peak_bytes(self, program: Program) -> int:
+        """The most bytes that a run of a program holds, besides what it is given."""
+        return _peak_bytes(bare(program), roomy=True)
+
     def _compile(self, program: Program) -> NumpyExecutable:
         module = Text(CONTROL)
         writer = BodyWriter(program, module, roomy=True)
@@ -74,6 +79,25 @@ class NumpyExecutor:
         made = NumpyExecutable(names["program"], text, writer.workspace)
         finalize(made, linecache.cache.pop, filename, None)
         return made
+
+
+def _peak_bytes(program: Program, roomy: bool, owned: Sequence[Variable] = ()) -> int:
+    writer = BodyWriter(program, Text(CONTROL), roomy=roomy, owned=owned)
+    return peak_bytes(program, writer.plan, writer.workspace, _bytes_within)
+
+
+def _bytes_within(equation: Equation) -> int:
+    """What the largest of the programs in an equation holds while it runs, besides its results."""
+    params = equation.params
+    first = params.get("constants", 0)
+    carried = params.get("carried", 0)
+    held = [
+        _peak_bytes(each, False, each.inputs[first : first + carried])
+        for each in held_programs(equation.operation)
+    ]
+    # A branch gives its results as they are, and a round takes the place of the one before it.
+    own = 0 if carried else sum(x.type.size * x.type.dtype.itemsize for x in equation.outputs)
+    return max(0, max(held, default=0) - own)
 
 
 @lru_cache(maxsize=256)
