@@ -17,6 +17,7 @@ ROOMS: dict[str, tuple[int, int]] = {
     "primitives": (3, 0),
     "capture": (4, 0),
     "transforms": (5, 0),
+    "loops": (5, 1),
     "optimise": (6, 0),
     "executors": (7, 0),
     "pipeline": (8, 0),

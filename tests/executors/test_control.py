@@ -10,8 +10,8 @@ import pytest
 from adjoint.base.arrays import array_type
 from adjoint.base.errors import TapeOverflowError
 from adjoint.executors import NumpyExecutor
+from adjoint.loops.declared import CHECKPOINT, SCAN, SWITCH, WHILE
 from adjoint.primitives import bind
-from adjoint.primitives.control_flow import CHECKPOINT, SCAN, SWITCH, WHILE
 from adjoint.primitives.gathering import GATHER_SET
 from adjoint.primitives.structure import broadcast_to
 from adjoint.program import Program

@@ -19,8 +19,8 @@ import numpy as np
 
 from adjoint.base.errors import DegenerateError
 from adjoint.executors import NativeExecutor, NumpyExecutor
+from adjoint.loops import bodies
 from adjoint.optimise import simplify
-from adjoint.primitives import bodies
 from adjoint.program import Equation, Program, check_linear, check_program
 from adjoint.transforms import jvp, linearize, transpose, vjp, vmap
 from tests.fuzz.maker import made

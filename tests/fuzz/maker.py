@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjoint.base.arrays import array_type, type_of
+from adjoint.loops.declared import CHECKPOINT, SCAN, SWITCH, WHILE
 from adjoint.primitives import Expression
-from adjoint.primitives.control_flow import CHECKPOINT, SCAN, SWITCH, WHILE
 from adjoint.primitives.conversion import CAST
 from adjoint.primitives.conversion import real as real_part
 from adjoint.primitives.declaration import PRIMITIVES, Reason

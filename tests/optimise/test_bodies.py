@@ -9,10 +9,10 @@ import pytest
 
 import adjoint as ad
 from adjoint.base.arrays import array_type, type_of
+from adjoint.loops.bodies import interpreted
+from adjoint.loops.declared import SCAN, SWITCH, WHILE
 from adjoint.optimise import simplify
 from adjoint.primitives import UFUNCS
-from adjoint.primitives.bodies import interpreted
-from adjoint.primitives.control_flow import SCAN, SWITCH, WHILE
 from adjoint.program import Builder, Equation, Literal, Program, check_program, operation
 
 NUMBER = type_of(np.float64(1.0))

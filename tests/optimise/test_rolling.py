@@ -11,10 +11,10 @@ import pytest
 import adjoint as ad
 from adjoint.base import pytrees
 from adjoint.calculus.inspecting.programs import capture_whole
+from adjoint.loops.bodies import interpreted
 from adjoint.optimise import roll
 from adjoint.optimise.rolling import Run, codes, runs, writing
 from adjoint.optimise.rolling import rolled as limits
-from adjoint.primitives.bodies import interpreted
 from adjoint.program import Program, check_program
 
 RNG = np.random.default_rng(3)

@@ -12,9 +12,9 @@ import adjoint as ad
 from adjoint import pipeline
 from adjoint.base import pytrees
 from adjoint.calculus.inspecting.programs import capture_whole
+from adjoint.loops.bodies import interpreted
 from adjoint.optimise import roll
 from adjoint.optimise.rolling import rolled as limits
-from adjoint.primitives.bodies import interpreted
 from adjoint.program import Program, check_program
 
 X = np.linspace(0.1, 1.1, 4)

@@ -10,9 +10,9 @@ import pytest
 
 from adjoint.base.arrays import array_type
 from adjoint.executors import NumpyExecutor
+from adjoint.loops.declared import SCAN
 from adjoint.optimise import simplify
 from adjoint.primitives.contraction import contract
-from adjoint.primitives.control_flow import SCAN
 from adjoint.primitives.elementwise import scale
 from adjoint.primitives.expression import bind
 from adjoint.primitives.selection import select

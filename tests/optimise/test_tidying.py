@@ -8,10 +8,10 @@ import numpy as np
 
 from adjoint.base.arrays import array_type
 from adjoint.executors import NumpyExecutor
+from adjoint.loops.declared import CHECKPOINT, SCAN, SWITCH, WHILE
 from adjoint.optimise import simplify
 from adjoint.optimise.tidying import tidy
 from adjoint.primitives import bind
-from adjoint.primitives.control_flow import CHECKPOINT, SCAN, SWITCH, WHILE
 from adjoint.program import Equation, Literal, Program, check_program
 from tests.building import f8, names, program_of
 

@@ -12,8 +12,8 @@ import pytest
 
 from adjoint.base.arrays import array_type
 from adjoint.base.errors import DTypeError, NotLinearError, ShapeError
-from adjoint.primitives.control_flow import CHECKPOINT, SCAN, SWITCH, WHILE
-from adjoint.primitives.tapes import LENGTHS, bound, longer, tape_length
+from adjoint.loops.declared import CHECKPOINT, SCAN, SWITCH, WHILE
+from adjoint.loops.tapes import LENGTHS, bound, longer, tape_length
 from adjoint.program import Program, operation
 from tests.building import f8, program_of
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adjoint.primitives.recomputing import fewest_bytes, is_cheap
+from adjoint.loops.recomputing import fewest_bytes, is_cheap
 from adjoint.primitives.structure import sum_axes
 from adjoint.program import Program, Variable
 from tests.building import f8, names, program_of

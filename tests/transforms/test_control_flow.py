@@ -9,12 +9,12 @@ import pytest
 
 from adjoint.base.arrays import array_type
 from adjoint.base.errors import MissingRuleError
+from adjoint.loops.checkpoints import scheduled
+from adjoint.loops.declared import CHECKPOINT, SCAN, SWITCH, WHILE
 from adjoint.optimise import lengthened, simplify
 from adjoint.primitives import Expression, bind
-from adjoint.primitives.control_flow import CHECKPOINT, SCAN, SWITCH, WHILE
 from adjoint.program import Builder, Equation, Program, check_linear, check_program
 from adjoint.transforms import jvp, linearize, taylor, transpose, vjp, vmap
-from adjoint.transforms.checkpoints import scheduled
 from tests.building import f8, names, program_of, run
 
 INDEX = array_type((), np.dtype(np.int64))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
-from adjoint.primitives.tapes import LENGTHS
+from adjoint.loops.tapes import LENGTHS
 from adjoint.program import Atom, Equation, Program, Variable, operation
 
 Pass = Callable[[Program], Program]

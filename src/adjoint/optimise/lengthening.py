@@ -7,7 +7,7 @@ from typing import Any
 
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.base.errors import TapeOverflowError
-from adjoint.primitives.tapes import LENGTHS, longer
+from adjoint.loops.tapes import LENGTHS, longer
 from adjoint.program import (
     Atom,
     Builder,

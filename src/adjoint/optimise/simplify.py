@@ -6,11 +6,11 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+from adjoint.loops import bodies
 from adjoint.optimise.bodies import in_bodies, shortened_body, thinned
 from adjoint.optimise.factors import move_factors
 from adjoint.optimise.rewrites import New, rewrite
 from adjoint.optimise.tidying import tidy
-from adjoint.primitives import bodies
 from adjoint.program import Atom, Equation, Operation, Program, Variable
 
 _MOST_REWRITES = (

@@ -4,7 +4,6 @@ from adjoint.primitives import (
     calls,
     cholesky,
     comparison,
-    control_flow,
     conversion,
     custom,
     determinants,

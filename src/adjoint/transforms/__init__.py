@@ -1,6 +1,5 @@
 """Floor 5: transforms, from programs to programs; one file each."""
 
-from adjoint.transforms import bodies, checkpoints
 from adjoint.transforms.jvp import jvp, tangent_type
 from adjoint.transforms.linearize import Linearised, linearize
 from adjoint.transforms.staging import Staged, stage
@@ -11,8 +10,6 @@ from adjoint.transforms.vmap import vmap
 __all__ = [
     "Linearised",
     "Staged",
-    "bodies",
-    "checkpoints",
     "jvp",
     "linearize",
     "stage",

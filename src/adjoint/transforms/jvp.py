@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from adjoint.base.arrays import ArrayType, array_type
-from adjoint.primitives.bodies import present
 from adjoint.primitives.declaration import NO_DERIVATIVE, Itself, Joint, Primitive, Together
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.hardness import hard
@@ -18,6 +17,7 @@ from adjoint.primitives.identities import SAME_AS
 from adjoint.primitives.structure import zeros
 from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable, locating
 from adjoint.transforms.norms import with_norms
+from adjoint.transforms.pieces import present
 from adjoint.transforms.recognition import recognised
 
 

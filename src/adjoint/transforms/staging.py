@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from adjoint.primitives.bodies import Cut, chosen
 from adjoint.program import Atom, Builder, Equation, Program, Variable
 from adjoint.program.builder import lookup
+from adjoint.transforms.pieces import Cut, chosen
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type, type_of
+from adjoint.loops.declared import CHECKPOINT, SCAN, SWITCH, WHILE
 from adjoint.optimise import simplify
 from adjoint.primitives import Primitive
-from adjoint.primitives.control_flow import CHECKPOINT, SCAN, SWITCH, WHILE
 from adjoint.primitives.expression import Expression, bind
 from adjoint.program import Builder, Literal, Program, Variable, operation
 from tests.executors.native.random_programs import random_program

@@ -97,7 +97,7 @@ def test_branches(count: int, size: int) -> None:
 
 @pytest.mark.parametrize("dtype", ["i1", "u1", "i4", "u8"])
 def test_counts_and_indices_of_every_integer_type(dtype: str) -> None:
-    from adjoint.primitives.control_flow import SCAN, SWITCH
+    from adjoint.loops.declared import SCAN, SWITCH
     from tests.executors.native.loop_programs import alone
 
     kind = array(dtype=dtype)

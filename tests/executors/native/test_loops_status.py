@@ -18,8 +18,8 @@ import adjoint as ad
 from adjoint.base.errors import TapeOverflowError
 from adjoint.executors.native.executor import NativeExecutor
 from adjoint.executors.native.lower import hindrance, lowerable
+from adjoint.loops.declared import SCAN, WHILE
 from adjoint.primitives import PRIMITIVES
-from adjoint.primitives.control_flow import SCAN, WHILE
 from adjoint.primitives.expression import bind
 from adjoint.primitives.gathering import GATHER, GATHER_ADD, GATHER_SET
 from adjoint.program import Program

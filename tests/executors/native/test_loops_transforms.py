@@ -177,7 +177,7 @@ def test_a_branch_for_each_example() -> None:
 
 
 def test_rounds_for_each_example() -> None:
-    from adjoint.primitives.control_flow import SCAN
+    from adjoint.loops.declared import SCAN
 
     body = program(lambda x: np.sin(x) * 1.5, array(SIZE))
     params = {"constants": 0, "carried": 1, "length": None, "reverse": False}

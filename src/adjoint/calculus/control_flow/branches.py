@@ -24,7 +24,7 @@ from adjoint.calculus.control_flow.bodies import (
     with_types,
 )
 from adjoint.capture import Traced, capture, is_known, traced_type, unwrap
-from adjoint.primitives.control_flow import CHECKPOINT, SWITCH
+from adjoint.loops.declared import CHECKPOINT, SWITCH
 from adjoint.program import operation
 
 

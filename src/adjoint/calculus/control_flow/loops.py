@@ -25,10 +25,10 @@ from adjoint.calculus.control_flow.bodies import (
     with_types,
 )
 from adjoint.capture import Traced, apply, is_known, traced_type, unwrap
-from adjoint.primitives.control_flow import CHECKPOINT, SCAN, WHILE
+from adjoint.loops.declared import CHECKPOINT, SCAN, WHILE
+from adjoint.loops.rules import row_type
+from adjoint.loops.tapes import bound
 from adjoint.primitives.conversion import PYTHON_NUMBER
-from adjoint.primitives.loops import row_type
-from adjoint.primitives.tapes import bound
 from adjoint.program import Builder, Operation, operation
 
 Schedule = str | None

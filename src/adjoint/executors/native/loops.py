@@ -38,8 +38,8 @@ from adjoint.executors.native.module import (
 )
 from adjoint.executors.native.nodes import Kind, Node
 from adjoint.executors.native.schedule import Item
+from adjoint.loops.rules import row_type
 from adjoint.optimise import reaches_all_rows
-from adjoint.primitives.loops import row_type
 from adjoint.program import Atom, Program, Variable
 
 FIRST_TIME: Final = 50_000  # nanoseconds, about, after which others may run for the first time

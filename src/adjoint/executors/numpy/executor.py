@@ -17,9 +17,9 @@ from adjoint.base.errors import AdjointError
 from adjoint.executors.arena import ARENA
 from adjoint.executors.numpy.control import CONTROL
 from adjoint.executors.numpy.writer import BodyWriter, Text, program_lines
+from adjoint.loops import bodies
 from adjoint.optimise import Workspace, bare, peak_bytes, simplify
 from adjoint.optimise.simplify import eliminate_dead_code
-from adjoint.primitives import bodies
 from adjoint.program import Builder, Equation, Operation, Program, Variable
 from adjoint.program.nested import held_programs
 from adjoint.transforms.hardness import hardened

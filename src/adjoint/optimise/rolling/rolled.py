@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Final
 
+from adjoint.loops.declared import SCAN
 from adjoint.optimise.rolling.blocks import Before, Block, Uses, block_of
 from adjoint.optimise.rolling.runs import Run, codes, codes_with_makers, runs
 from adjoint.optimise.rolling.writing import Loop, Refused, Stacks, as_number, part
-from adjoint.primitives.control_flow import SCAN
 from adjoint.primitives.expression import Expression
 from adjoint.primitives.slicing import CONCATENATE, STACK, concatenate, take
 from adjoint.primitives.structure import permute, reshape

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
+from adjoint.loops.declared import SCAN
 from adjoint.optimise.rolling.blocks import (
     Before,
     Block,
@@ -19,7 +20,6 @@ from adjoint.optimise.rolling.blocks import (
 )
 from adjoint.optimise.rolling.chains import Chain, chains_of
 from adjoint.optimise.rolling.indices import affine, read, rows, write
-from adjoint.primitives.control_flow import SCAN
 from adjoint.primitives.conversion import PYTHON_NUMBER, cast
 from adjoint.primitives.custom import CONSTANT, Constant
 from adjoint.primitives.expression import Expression, bind

@@ -15,17 +15,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
-from adjoint.primitives import bodies
-from adjoint.primitives.bodies import as_atoms, express, flat, needed, parts
-from adjoint.primitives.control_flow import CHECKPOINT, SCAN, WHILE
+from adjoint.loops.rules import INDEX, row_type
+from adjoint.loops.tapes import LENGTHS
 from adjoint.primitives.conversion import cast
+from adjoint.primitives.declaration import PRIMITIVES
 from adjoint.primitives.expression import Expression, bind
-from adjoint.primitives.loops import INDEX, row_type
 from adjoint.primitives.slicing import SLICE, UPDATE
 from adjoint.primitives.structure import reshape, zeros
-from adjoint.primitives.tapes import LENGTHS
 from adjoint.program import Atom, Builder, Equation, Program, Variable
 from adjoint.program.builder import lookup
+from adjoint.transforms.pieces import as_atoms, express, flat, needed, parts
 
 _BRANCHING = 16  # at most so many blocks a level, where the number of rounds is known
 _LEVELS = 4  # where it is not
@@ -49,9 +48,9 @@ def _in_blocks(
     builder: Builder, equation: Equation, operands: list[Expression], schedule: str
 ) -> Sequence[Expression]:
     params = equation.params
-    if equation.primitive is SCAN:
+    if equation.primitive is PRIMITIVES["scan"]:
         return _scan(operands, schedule, **params)
-    if equation.primitive is WHILE and params["length"] is None:
+    if equation.primitive is PRIMITIVES["while"] and params["length"] is None:
         rounds = _count(operands, params["test"], params["body"], params["constants"])
         loop = {name: params[name] for name in ("body", "constants", "carried", "length")}
         return [rounds, *_scan([rounds, *operands], schedule, reverse=False, **loop)]
@@ -73,7 +72,7 @@ def _count(operands: list[Expression], test: Program, body: Program, constants: 
     given = [*range(constants), *(constants + place for place in kept)]
     outputs = [body.outputs[place] for place in kept]
     found = bind(
-        WHILE,
+        PRIMITIVES["while"],
         *(operands[place] for place in given),
         test=Program([test.inputs[n] for n in given], test.equations, test.outputs),
         body=Program([body.inputs[n] for n in given], needed(body.equations, outputs), outputs),
@@ -194,7 +193,7 @@ def _level(loop: _Loop, level: int, types: Sequence[ArrayType], sizes: int) -> P
     (count,), given, c, x, s = parts(inputs, 1, sizes, loop.constants, loop.carried)
     if level == loop.levels - 1:
         found = bind(
-            SCAN,
+            PRIMITIVES["scan"],
             *(count, *c, *x, *s),
             body=loop.body,
             constants=loop.constants,
@@ -210,7 +209,7 @@ def _level(loop: _Loop, level: int, types: Sequence[ArrayType], sizes: int) -> P
     blocks = np.floor_divide(count + (size - 1), size)
     first = blocks - 1 if loop.reverse else zeros(builder, INDEX)
     found = bind(
-        SCAN,
+        PRIMITIVES["scan"],
         *(blocks, *fixed, first, *x, *s),
         body=body,
         constants=len(fixed),
@@ -236,9 +235,6 @@ def _block(
     inside = np.minimum(count - number * size, size)
     moved = [inside, *given[1:], *fixed, *state, *blocks]
     body = _level(loop, level + 1, [each.type for each in moved], max(len(given) - 1, 0))
-    found = bind(CHECKPOINT, *moved, body=body, schedule=None)
+    found = bind(PRIMITIVES["checkpoint"], *moved, body=body, schedule=None)
     after = number - 1 if loop.reverse else number + 1
     return builder.build([after.atom, *as_atoms(found)])
-
-
-bodies.SCHEDULE = scheduled

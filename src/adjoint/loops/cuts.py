@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from adjoint.base.arrays import ArrayType, array_type
-from adjoint.primitives import bodies
-from adjoint.primitives.bodies import Cut, Marks, chosen, depending, flat, needed, parts
+from adjoint.loops.bodies import cut_body
+from adjoint.loops.recomputing import fewest_bytes
+from adjoint.loops.rules import INDEX, Layout
+from adjoint.loops.tapes import tape_length
 from adjoint.primitives.declaration import PRIMITIVES
-from adjoint.primitives.loops import INDEX, Layout
-from adjoint.primitives.recomputing import fewest_bytes
-from adjoint.primitives.tapes import tape_length
 from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable, operation
 from adjoint.program.builder import lookup
+from adjoint.transforms.pieces import Cut, Marks, chosen, depending, flat, needed, parts
 
 
 class _Residuals(NamedTuple):
@@ -153,7 +153,7 @@ def _late_inputs(body: Program, layout: Layout, late: Sequence[bool]) -> tuple[M
     rows = [False] * (len(body.outputs) - layout.carried)
     while True:
         marks = tuple(flat(fixed, carried, scanned))
-        cut = bodies.CUT(body, marks, tuple(carried + rows))
+        cut = cut_body(body, marks, tuple(carried + rows))
         grown = list(cut.late_outputs[: layout.carried])
         if grown == carried:
             return marks, cut

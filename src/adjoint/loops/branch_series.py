@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from adjoint.primitives import bodies
-from adjoint.primitives.declaration import PRIMITIVES
-from adjoint.primitives.expression import bind
-from adjoint.primitives.loop_series import (
+from adjoint.loops.bodies import expand_body
+from adjoint.loops.series import (
     Coefficients,
     coefficients,
     collected,
     moving_operands,
     there,
 )
+from adjoint.primitives.declaration import PRIMITIVES
+from adjoint.primitives.expression import bind
 from adjoint.program import Program
 
 
@@ -21,9 +21,9 @@ def switch_taylor(operands: Any, order: int, branches: tuple[Program, ...]) -> l
     """The branch that is chosen, on series."""
     given = tuple(there(coefficients(each, order)) for each in operands[1:])
     none = ((False,) * order,) * len(branches[0].outputs)
-    found = [bodies.EXPAND(branch, order, given, none)[1] for branch in branches]
+    found = [expand_body(branch, order, given, none)[1] for branch in branches]
     marks = tuple(tuple(map(any, zip(*rows, strict=True))) for rows in zip(*found, strict=True))
-    expanded = tuple(bodies.EXPAND(branch, order, given, marks)[0] for branch in branches)
+    expanded = tuple(expand_body(branch, order, given, marks)[0] for branch in branches)
     moving = moving_operands(operands[1:], order)
     results = bind(PRIMITIVES["switch"], operands[0][0], *moving, branches=expanded)
     return collected(results, marks)
@@ -35,7 +35,7 @@ def checkpoint_taylor(
     """The body on series."""
     given = tuple(there(coefficients(each, order)) for each in operands)
     none = ((False,) * order,) * len(body.outputs)
-    program, marks = bodies.EXPAND(body, order, given, none)
+    program, marks = expand_body(body, order, given, none)
     moving = moving_operands(operands, order)
     results = bind(PRIMITIVES["checkpoint"], *moving, body=program, schedule=schedule)
     return collected(results, marks)

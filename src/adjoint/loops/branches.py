@@ -15,23 +15,16 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.arrays import ArrayType
-from adjoint.primitives import bodies
-from adjoint.primitives.bodies import (
-    Cut,
-    Marks,
-    chosen,
-    linear_outputs,
-    parts,
-    present,
-    spread,
-)
+from adjoint.loops import checkpoints
+from adjoint.loops.bodies import batch, cut_body, linear_outputs, pull, push
+from adjoint.loops.rules import row_type
 from adjoint.primitives.custom import append
 from adjoint.primitives.declaration import PRIMITIVES, Shared
 from adjoint.primitives.expression import Expression, bind
-from adjoint.primitives.loops import row_type
 from adjoint.primitives.selection import select
 from adjoint.primitives.structure import reshape, zeros
 from adjoint.program import Atom, Builder, Program, Variable, all_equations, operation
+from adjoint.transforms.pieces import Cut, Marks, chosen, parts, present, spread
 
 
 def _any_of(rows: Sequence[Marks]) -> Marks:
@@ -47,8 +40,8 @@ def switch_derivative(
     """The branch that is chosen, with tangents; a result varies if it does in any branch."""
     marks = present(tangents[1:])
     none = (False,) * len(branches[0].outputs)
-    varying = _any_of([bodies.PUSH(branch, marks, none).marks for branch in branches])
-    pushed = tuple(bodies.PUSH(branch, marks, varying).program for branch in branches)
+    varying = _any_of([push(branch, marks, none).marks for branch in branches])
+    pushed = tuple(push(branch, marks, varying).program for branch in branches)
     moving = chosen(tangents[1:], marks)
     found = bind(PRIMITIVES["switch"], *operands, *moving, branches=pushed)
     values, slopes = parts(found, len(none))
@@ -70,8 +63,8 @@ def switch_split(
         return None
     marks = late[1:]
     none = (False,) * len(branches[0].outputs)
-    forced = _any_of([bodies.CUT(branch, marks, none).late_outputs for branch in branches])
-    cuts = [bodies.CUT(branch, marks, forced) for branch in branches]
+    forced = _any_of([cut_body(branch, marks, none).late_outputs for branch in branches])
+    cuts = [cut_body(branch, marks, forced) for branch in branches]
     early_types = chosen(branches[0].input_types, marks, False)
     passed = _passed(cuts)
     places = _places(cuts)
@@ -174,11 +167,9 @@ def switch_transpose(cotangents: Any, operands: Any, branches: tuple[Program, ..
     linear = tuple(not isinstance(operand, Expression) for operand in operands[1:])
     seeded = present(cotangents)
     gathering, none = (False,) * len(linear), (False,) * sum(linear)
-    found = [bodies.PULL(branch, linear, seeded, gathering, none).marks for branch in branches]
+    found = [pull(branch, linear, seeded, gathering, none).marks for branch in branches]
     filled = _any_of(found)
-    pulled = tuple(
-        bodies.PULL(branch, linear, seeded, gathering, filled).program for branch in branches
-    )
+    pulled = tuple(pull(branch, linear, seeded, gathering, filled).program for branch in branches)
     known = chosen(operands[1:], linear, False)
     results = (
         bind(
@@ -200,8 +191,8 @@ def switch_batch(operands: Any, batched: Marks, size: int, branches: tuple[Progr
     marks = batched[1:]
     if not batched[0]:
         none = (False,) * len(branches[0].outputs)
-        varying = _any_of([bodies.BATCH(branch, marks, size, none).marks for branch in branches])
-        over = tuple(bodies.BATCH(branch, marks, size, varying).program for branch in branches)
+        varying = _any_of([batch(branch, marks, size, none).marks for branch in branches])
+        over = tuple(batch(branch, marks, size, varying).program for branch in branches)
         found = bind(PRIMITIVES["switch"], index, *rest, branches=over)
         pairs = zip(found, varying, strict=True)
         return tuple(each if mark else Shared(each) for each, mark in pairs)
@@ -222,7 +213,7 @@ def _all_branches(operands: Any, batched: Marks, size: int, branches: tuple[Prog
     atoms = [each.atom for each in rest]
     before, builder.derived = builder.derived, True  # branches that are not taken warn of nothing
     rows = [
-        append(builder, bodies.BATCH(branch, batched[1:], size, every).program, atoms)
+        append(builder, batch(branch, batched[1:], size, every).program, atoms)
         for branch in branches
     ]
     total = [Expression(builder, atom) for atom in rows[-1]]
@@ -273,7 +264,7 @@ def checkpoint_derivative(
 ) -> tuple[Any, Any]:
     """The body with tangents, to be computed again as well."""
     marks = present(tangents)
-    pushed = bodies.PUSH(body, marks, (False,) * len(body.outputs))
+    pushed = push(body, marks, (False,) * len(body.outputs))
     moving = chosen(tangents, marks)
     found = bind(
         PRIMITIVES["checkpoint"], *operands, *moving, body=pushed.program, schedule=schedule
@@ -291,7 +282,7 @@ def checkpoint_split(
     late: Marks, operands: Sequence[Atom], body: Program, schedule: str | None
 ) -> Cut | None:
     """The body for its early results, and again for the late ones: only operands are kept."""
-    cut = bodies.CUT(body, late, (False,) * len(body.outputs))
+    cut = cut_body(body, late, (False,) * len(body.outputs))
     residuals = cut.early.outputs[cut.early_count :]
     if not cut.early_count and all(atom in cut.early.inputs for atom in residuals):
         return None
@@ -322,9 +313,9 @@ def checkpoint_transpose(
     linear = tuple(not isinstance(operand, Expression) for operand in operands)
     seeded = present(cotangents)
     if schedule is not None:
-        body = bodies.SCHEDULE(body, schedule)
+        body = checkpoints.scheduled(body, schedule)
     gathering, none = (False,) * len(linear), (False,) * sum(linear)
-    pulled = bodies.PULL(body, linear, seeded, gathering, none)
+    pulled = pull(body, linear, seeded, gathering, none)
     known = chosen(operands, linear, False)
     moving = chosen(cotangents, seeded)
     results = bind(PRIMITIVES["checkpoint"], *known, *moving, body=pulled.program, schedule=None)
@@ -335,7 +326,7 @@ def checkpoint_batch(
     operands: Any, batched: Marks, size: int, body: Program, schedule: str | None
 ) -> Any:
     """The body over a batch."""
-    over = bodies.BATCH(body, batched, size, (False,) * len(body.outputs))
+    over = batch(body, batched, size, (False,) * len(body.outputs))
     found = bind(PRIMITIVES["checkpoint"], *operands, body=over.program, schedule=schedule)
     return tuple(
         each if mark else Shared(each) for each, mark in zip(found, over.marks, strict=True)

@@ -2,7 +2,7 @@
 
 A loop's derivative carries the tangents of what it carries. A loop that is linear, a scan, is
 transposed to the scan in the other direction, which carries cotangents, gathers those of the
-constants, and stacks those of what was scanned. In between the loop is cut (`loop_cuts.py`).
+constants, and stacks those of what was scanned. In between the loop is cut (`cuts.py`).
 """
 
 from __future__ import annotations
@@ -14,21 +14,13 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.base.errors import NotLinearError
-from adjoint.primitives import bodies
-from adjoint.primitives.bodies import (
-    Marks,
-    chosen,
-    depending,
-    flat,
-    linear_outputs,
-    parts,
-    present,
-    spread,
-)
+from adjoint.loops import bodies
+from adjoint.loops.bodies import linear_outputs, pull, push
 from adjoint.primitives.declaration import PRIMITIVES
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.structure import zeros
 from adjoint.program import Builder, Program, Variable
+from adjoint.transforms.pieces import Marks, chosen, depending, flat, parts, present, spread
 
 INDEX = array_type((), np.dtype(np.int64))
 
@@ -62,7 +54,7 @@ def _push(body: Program, layout: Layout, marks: Sequence[bool]) -> _Pushed:
     fixed, varying, scanned = parts(marks, *layout)
     still = [False] * (len(body.outputs) - layout.carried)
     while True:
-        found = bodies.PUSH(body, tuple(flat(fixed, varying, scanned)), tuple(varying + still))
+        found = push(body, tuple(flat(fixed, varying, scanned)), tuple(varying + still))
         grown, rows = parts(found.marks, layout.carried)
         if grown == varying:
             break
@@ -213,7 +205,7 @@ def _pull(body: Program, layout: Layout, linear: Marks, seeded: Sequence[bool]) 
     fixed, moving, scanned = parts(linear, *layout)
     none = (False,) * sum(linear)
     while True:
-        found = bodies.PULL(body, linear, tuple(carried + rows), (False,) * len(linear), none)
+        found = pull(body, linear, tuple(carried + rows), (False,) * len(linear), none)
         places = [mark or False for mark in spread(found.marks, linear)]
         grown = [a or bool(b) for a, b in zip(carried, places[layout.constants :], strict=False)]
         if grown == carried:
@@ -222,7 +214,7 @@ def _pull(body: Program, layout: Layout, linear: Marks, seeded: Sequence[bool]) 
     c, _, s = parts(places, *layout)
     gathering = tuple(flat(map(bool, c), [False] * len(moving), [False] * len(scanned)))
     filled = tuple(chosen(flat([False] * len(c), carried, [False] * len(s)), linear))
-    found = bodies.PULL(body, linear, tuple(carried + rows), gathering, filled)
+    found = pull(body, linear, tuple(carried + rows), gathering, filled)
     known, more, gathered, seeds, others = parts(
         found.program.inputs,
         fixed.count(False),

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from adjoint.primitives import bodies
-from adjoint.primitives.bodies import Marks, chosen, flat, parts
+from adjoint.loops.bodies import expand_body
+from adjoint.loops.rules import Layout
 from adjoint.primitives.declaration import PRIMITIVES
 from adjoint.primitives.expression import Expression, bind
-from adjoint.primitives.loops import Layout
 from adjoint.primitives.structure import zeros
 from adjoint.program import Builder, Program, Variable
+from adjoint.transforms.pieces import Marks, chosen, flat, parts
 
 Coefficients = list[Any]
 
@@ -48,7 +48,7 @@ def _expand(body: Program, layout: Layout, order: int, given: Sequence[Marks]) -
     fixed, carried, scanned = parts(given, *layout)
     still = [(False,) * order] * (len(body.outputs) - layout.carried)
     while True:
-        program, marks = bodies.EXPAND(
+        program, marks = expand_body(
             body, order, tuple(flat(fixed, carried, scanned)), tuple(carried + still)
         )
         grown, rows = parts(marks, layout.carried)

@@ -1,7 +1,8 @@
-"""What transforms do to the programs that loops and branches hold.
+"""The programs that loops and branches hold, and what transforms do to them.
 
-Fills in the seam in `primitives/bodies.py`. The rules of loops ask for the same thing over and
-over, at every order of a derivative: answers are remembered, by structure.
+The rules of loops ask for the same thing over and over, at every order of a derivative: answers are
+remembered, by structure. What optimises and compiles bodies stands on higher floors, which fill in
+`SHORTEN` and `COMPILE` when they are imported.
 """
 
 from __future__ import annotations
@@ -10,15 +11,15 @@ from collections.abc import Callable
 from functools import lru_cache, wraps
 from typing import Any, TypeVar
 
+from adjoint.base.arrays import ArrayType
 from adjoint.base.errors import AdjointError
 from adjoint.base.settings import settings
-from adjoint.primitives import bodies
-from adjoint.primitives.bodies import Cut, Marked, Marks, chosen, spread
 from adjoint.primitives.conversion import cast
 from adjoint.primitives.expression import Expression
 from adjoint.primitives.structure import broadcast_to, zeros
-from adjoint.program import Atom, Builder, Program, Variable
+from adjoint.program import Atom, Builder, Operation, Program, Variable
 from adjoint.transforms.jvp import push_forward, tangent_type
+from adjoint.transforms.pieces import Cut, Marked, Marks, chosen, spread
 from adjoint.transforms.staging import cut, split_equations
 from adjoint.transforms.taylor import expand
 from adjoint.transforms.transpose import pull_back
@@ -26,6 +27,37 @@ from adjoint.transforms.vmap import over_batch
 
 _REMEMBERED = 1024
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _unset(*args: Any, **kwargs: Any) -> Any:
+    raise RuntimeError("adjoint.executors was not imported")
+
+
+# (operation, types of its operands) -> a function of arrays that gives the results, or None.
+COMPILE: Callable[[Operation, tuple[ArrayType, ...]], Any] = _unset
+# program -> the same results by fewer equations.
+SHORTEN: Callable[[Program], Program] = _unset
+
+
+def interpreted(program: Program) -> Callable[..., tuple[Any, ...]]:
+    """A program as a function of arrays, one equation after another."""
+
+    def run(*arguments: Any) -> tuple[Any, ...]:
+        values: dict[Variable, Any] = dict(zip(program.inputs, arguments, strict=True))
+        for equation in program.equations:
+            operands = [
+                values[atom] if isinstance(atom, Variable) else atom.value
+                for atom in equation.inputs
+            ]
+            results = equation.primitive.evaluate(*operands, **equation.params)
+            if not equation.primitive.multiple:
+                results = (results,)
+            values.update(zip(equation.outputs, results, strict=True))
+        return tuple(
+            values[atom] if isinstance(atom, Variable) else atom.value for atom in program.outputs
+        )
+
+    return run
 
 
 def _remembered(function: F) -> F:
@@ -139,8 +171,14 @@ def expand_body(
     return builder.build([*outputs, *found]), marks
 
 
-bodies.PUSH = push
-bodies.CUT = cut_body
-bodies.PULL = pull
-bodies.BATCH = batch
-bodies.EXPAND = expand_body
+def linear_outputs(program: Program, marks: Marks) -> Marks | None:
+    """The outputs that depend on the inputs marked; None unless all are linear in those."""
+    # Of loops that carry values and tangents, only the half that carries tangents is linear.
+    cut = cut_body(program, marks, (False,) * len(program.outputs))
+    linear = set(cut.late.inputs[len(cut.early.outputs) - cut.early_count :])
+    for equation in cut.late.equations:
+        places = tuple(atom in linear for atom in equation.inputs)
+        if not equation.primitive.is_linear(places, equation.params):
+            return None
+        linear.update(equation.outputs)
+    return cut.late_outputs

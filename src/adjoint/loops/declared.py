@@ -17,10 +17,11 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type, type_of
 from adjoint.base.errors import DTypeError, ShapeError, TapeOverflowError
-from adjoint.primitives import bodies
-from adjoint.primitives.bodies import interpreted
-from adjoint.primitives.branch_series import checkpoint_taylor, switch_taylor
-from adjoint.primitives.branches import (
+from adjoint.loops import bodies
+from adjoint.loops.batches import scan_batch, while_batch
+from adjoint.loops.bodies import interpreted
+from adjoint.loops.branch_series import checkpoint_taylor, switch_taylor
+from adjoint.loops.branches import (
     checkpoint_batch,
     checkpoint_derivative,
     checkpoint_is_linear,
@@ -32,12 +33,8 @@ from adjoint.primitives.branches import (
     switch_split,
     switch_transpose,
 )
-from adjoint.primitives.control_flow_samples import CHECKPOINTS, SCANS, SWITCHES, WHILES
-from adjoint.primitives.declaration import PRIMITIVES, ByBody, Primitive, Together, Whole
-from adjoint.primitives.loop_batches import scan_batch, while_batch
-from adjoint.primitives.loop_cuts import scan_split, while_split
-from adjoint.primitives.loop_series import scan_taylor, while_taylor
-from adjoint.primitives.loops import (
+from adjoint.loops.cuts import scan_split, while_split
+from adjoint.loops.rules import (
     INDEX,
     row_type,
     scan_derivative,
@@ -47,6 +44,9 @@ from adjoint.primitives.loops import (
     while_is_linear,
     while_transpose,
 )
+from adjoint.loops.samples import CHECKPOINTS, SCANS, SWITCHES, WHILES
+from adjoint.loops.series import scan_taylor, while_taylor
+from adjoint.primitives.declaration import PRIMITIVES, ByBody, Primitive, Together, Whole
 from adjoint.program import Program, operation
 
 # --- types ---------------------------------------------------------------------------------------

@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
-from adjoint.primitives import bodies
-from adjoint.primitives.bodies import Marks, flat, parts
+from adjoint.loops.bodies import batch
+from adjoint.loops.rules import INDEX, Layout
 from adjoint.primitives.comparison import ANY
 from adjoint.primitives.conversion import cast
 from adjoint.primitives.custom import append
 from adjoint.primitives.declaration import PRIMITIVES, Shared
 from adjoint.primitives.expression import Expression, bind
-from adjoint.primitives.loops import INDEX, Layout
 from adjoint.primitives.reductions import MAX
 from adjoint.primitives.selection import select
 from adjoint.primitives.structure import permute, with_batch, zeros
 from adjoint.program import Builder, Program
+from adjoint.transforms.pieces import Marks, flat, parts
 
 _FLAG = array_type((), np.dtype(bool))
 
@@ -35,9 +35,7 @@ def _over_batch(
     fixed, carried, scanned = parts(batched, *layout)
     still = [False] * (len(body.outputs) - layout.carried)
     while True:
-        found = bodies.BATCH(
-            body, tuple(flat(fixed, carried, scanned)), size, tuple(carried + still)
-        )
+        found = batch(body, tuple(flat(fixed, carried, scanned)), size, tuple(carried + still))
         grown, rows = parts(found.marks, layout.carried)
         if grown == carried:
             return found.program, carried, rows
@@ -166,7 +164,7 @@ def while_batch(
     layout = Layout(constants, carried)
     program, varying, rows = _over_batch(body, layout, batched, size)
     marks = (*batched[:constants], *varying)
-    over = bodies.BATCH(test, marks, size, (False,))
+    over = batch(test, marks, size, (False,))
     if over.marks[0]:
         return _ragged_while(operands, batched, size, test, body, layout, length)
     c, x = parts(operands, constants)
@@ -220,7 +218,7 @@ def _ragged_while(
     builder = operands[0].builder
     constants, carried = layout
     c, x = parts(operands, constants)
-    over = bodies.BATCH(test, batched, size, (True,))
+    over = batch(test, batched, size, (True,))
     (goes_on,) = append(builder, over.program, [each.atom for each in operands])
     rounds = zeros(builder, array_type((size,), INDEX.dtype))
     masked = _masked_body(test, body, layout)
