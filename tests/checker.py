@@ -20,7 +20,7 @@ from adjoint.base.errors import ProgramError
 from adjoint.optimise import simplify
 from adjoint.primitives import Primitive
 from adjoint.primitives.declaration import Reason
-from adjoint.primitives.structure import zeros
+from adjoint.primitives.structure.moving import zeros
 from adjoint.primitives.typing_rules import resolve
 from adjoint.program import (
     Builder,

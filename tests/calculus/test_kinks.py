@@ -12,7 +12,7 @@ import scipy.special
 import adjoint as ad
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.primitives import PRIMITIVES
-from adjoint.primitives.kink_table import CHOOSING, KINKS, SEARCHING, KinkKind
+from adjoint.primitives.elementwise.kink_table import CHOOSING, KINKS, SEARCHING, KinkKind
 
 CORNER, JUMP, STEEP, BRANCH, QUESTION = KinkKind
 

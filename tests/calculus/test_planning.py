@@ -21,8 +21,8 @@ from adjoint.calculus.planning.operations import (
     program_operations,
 )
 from adjoint.optimise import simplify
-from adjoint.primitives.contraction import CONTRACT
 from adjoint.primitives.declaration import PRIMITIVES
+from adjoint.primitives.structure.contraction import CONTRACT
 from tests.capture import programs_learning, programs_numerics, programs_physics
 from tests.capture.programs import EXAMPLES
 from tests.transforms.test_random_programs import INDEX, N, programs

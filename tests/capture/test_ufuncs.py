@@ -13,7 +13,7 @@ from scipy import special
 import adjoint as ad
 from adjoint.capture.numpy.ufuncs import COMPOSED
 from adjoint.primitives import UFUNCS
-from adjoint.primitives.special import SPECIAL
+from adjoint.primitives.special.declaring import SPECIAL
 from tests.capture.comparing import captured_value, is_inexact, leaves, same_derivative, same_values
 
 SPECIALS = [  # those of one or two arguments with derivatives in all; others in tests/scipy

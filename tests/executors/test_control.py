@@ -12,8 +12,8 @@ from adjoint.base.errors import TapeOverflowError
 from adjoint.executors import NumpyExecutor
 from adjoint.loops.declared import CHECKPOINT, SCAN, SWITCH, WHILE
 from adjoint.primitives import bind
-from adjoint.primitives.gathering import GATHER_SET
-from adjoint.primitives.structure import broadcast_to
+from adjoint.primitives.structure.gathering import GATHER_SET
+from adjoint.primitives.structure.moving import broadcast_to
 from adjoint.program import Program
 from tests.building import f8, program_of
 

@@ -15,13 +15,13 @@ from adjoint.base.arrays import array_type
 from adjoint.executors import NumpyExecutor
 from adjoint.executors.numpy import NumpyExecutable
 from adjoint.optimise import simplify
-from adjoint.primitives.arithmetic import MULTIPLY
-from adjoint.primitives.contraction import contract
-from adjoint.primitives.elementwise import scale
+from adjoint.primitives.elementwise.arithmetic import MULTIPLY
+from adjoint.primitives.elementwise.declaring import scale
 from adjoint.primitives.expression import bind
-from adjoint.primitives.gathering import GATHER, GATHER_ADD
-from adjoint.primitives.slicing import increment, stack, take, update
-from adjoint.primitives.structure import FILL, broadcast_to, permute, reshape, sum_axes
+from adjoint.primitives.structure.contraction import contract
+from adjoint.primitives.structure.gathering import GATHER, GATHER_ADD
+from adjoint.primitives.structure.moving import FILL, broadcast_to, permute, reshape, sum_axes
+from adjoint.primitives.structure.slicing import increment, stack, take, update
 from adjoint.program import Builder, Literal, Program
 from adjoint.transforms import jvp, vjp
 from tests.building import f8, program_at, program_of, run

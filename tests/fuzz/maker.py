@@ -16,13 +16,13 @@ import numpy as np
 from adjoint.base.arrays import array_type, type_of
 from adjoint.loops.declared import CHECKPOINT, SCAN, SWITCH, WHILE
 from adjoint.primitives import Expression
-from adjoint.primitives.conversion import CAST
-from adjoint.primitives.conversion import real as real_part
 from adjoint.primitives.declaration import PRIMITIVES, Reason
+from adjoint.primitives.elementwise.conversion import CAST
+from adjoint.primitives.elementwise.conversion import real as real_part
 from adjoint.primitives.expression import bind
-from adjoint.primitives.gathering import GATHER
 from adjoint.primitives.samples import DiagonalDraw, Draw, Fixed, Sample, draw
-from adjoint.primitives.structure import broadcast_to, reshape, sum_axes
+from adjoint.primitives.structure.gathering import GATHER
+from adjoint.primitives.structure.moving import broadcast_to, reshape, sum_axes
 from adjoint.primitives.typing_rules import LateUfunc
 from adjoint.program import Builder, Program, Variable, check_program
 

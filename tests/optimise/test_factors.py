@@ -9,7 +9,7 @@ import pytest
 
 from adjoint.optimise import bare, simplify
 from adjoint.optimise.factors import move_factors
-from adjoint.primitives.structure import sum_axes
+from adjoint.primitives.structure.moving import sum_axes
 from adjoint.program import Literal, Program
 from adjoint.transforms import jvp, vjp
 from tests.building import f8, names, program_of, run

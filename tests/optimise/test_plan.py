@@ -8,9 +8,9 @@ import numpy as np
 
 from adjoint.optimise import plan
 from adjoint.primitives.expression import bind
-from adjoint.primitives.gathering import GATHER, GATHER_ADD, GATHER_SET
-from adjoint.primitives.slicing import increment, take, update
-from adjoint.primitives.structure import broadcast_to, permute, reshape, sum_axes
+from adjoint.primitives.structure.gathering import GATHER, GATHER_ADD, GATHER_SET
+from adjoint.primitives.structure.moving import broadcast_to, permute, reshape, sum_axes
+from adjoint.primitives.structure.slicing import increment, take, update
 from adjoint.transforms import jvp
 from tests.building import f8, names, program_at, program_of, run
 

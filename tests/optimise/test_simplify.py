@@ -12,12 +12,12 @@ from adjoint.base.arrays import array_type
 from adjoint.executors import NumpyExecutor
 from adjoint.loops.declared import SCAN
 from adjoint.optimise import simplify
-from adjoint.primitives.contraction import contract
-from adjoint.primitives.elementwise import scale
+from adjoint.primitives.elementwise.declaring import scale
+from adjoint.primitives.elementwise.selection import select
 from adjoint.primitives.expression import bind
-from adjoint.primitives.selection import select
-from adjoint.primitives.slicing import SLICE, concatenate, stack, take
-from adjoint.primitives.structure import TRANSPOSE, broadcast_to, permute, reshape, sum_axes
+from adjoint.primitives.structure.contraction import contract
+from adjoint.primitives.structure.moving import TRANSPOSE, broadcast_to, permute, reshape, sum_axes
+from adjoint.primitives.structure.slicing import SLICE, concatenate, stack, take
 from adjoint.program import Equation, Program, check_program
 from tests.building import f8, names, program_of
 

@@ -17,8 +17,8 @@ from adjoint.executors import NumpyExecutor
 from adjoint.executors.arena import Arena
 from adjoint.executors.numpy.templates import takes_memory
 from adjoint.optimise import plan, simplify, workspace
-from adjoint.primitives.contraction import contract
-from adjoint.primitives.structure import permute, sum_axes
+from adjoint.primitives.structure.contraction import contract
+from adjoint.primitives.structure.moving import permute, sum_axes
 from adjoint.program import Program
 from adjoint.transforms import jvp, vjp
 from tests.building import f8, program_of

@@ -9,7 +9,7 @@ import pytest
 
 import adjoint as ad
 from adjoint.optimise import completed_fills, plan, simplify
-from adjoint.primitives.slicing import take
+from adjoint.primitives.structure.slicing import take
 from adjoint.program import Program
 from adjoint.transforms import vjp
 from tests.building import f8, program_of

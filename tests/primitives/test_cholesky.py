@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import adjoint as ad
-from adjoint.primitives import PRIMITIVES, cholesky
+from adjoint.primitives import PRIMITIVES
+from adjoint.primitives.linear_algebra import cholesky
 from tests.checker import check_primitive
 
 NAMES = ("cholesky", "cholesky_pushforward", "cholesky_pullback")

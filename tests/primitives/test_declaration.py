@@ -11,8 +11,8 @@ from adjoint.base.arrays import array_type
 from adjoint.base.errors import MissingRuleError, ProgramError
 from adjoint.primitives import PRIMITIVES, UFUNCS, Itself, Primitive, Reason, find_special
 from adjoint.primitives.declaration import Each, FromDerivative, Joint
-from adjoint.primitives.special import SPECIAL
-from adjoint.primitives.structure import FILL
+from adjoint.primitives.special.declaring import SPECIAL
+from adjoint.primitives.structure.moving import FILL
 from adjoint.program import Builder, operation
 from adjoint.transforms import jvp
 

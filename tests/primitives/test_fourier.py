@@ -9,7 +9,7 @@ import pytest
 
 import adjoint as ad
 from adjoint.base.arrays import array_type
-from adjoint.primitives.fourier import ADJOINT_NORM, FFT, IRFFT, RFFT
+from adjoint.primitives.structure.fourier import ADJOINT_NORM, FFT, IRFFT, RFFT
 
 
 @pytest.mark.parametrize("norm", ADJOINT_NORM)

@@ -10,9 +10,9 @@ import pytest
 
 from adjoint.base.errors import ArgumentError
 from adjoint.base.settings import config
-from adjoint.primitives.conversion import real
+from adjoint.primitives.elementwise.conversion import real
 from adjoint.primitives.expression import bind
-from adjoint.primitives.reductions import MAX, MIN
+from adjoint.primitives.structure.reductions import MAX, MIN
 from adjoint.transforms import jvp, vjp
 from tests.building import program_at, run
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from adjoint.loops.recomputing import fewest_bytes, is_cheap
-from adjoint.primitives.structure import sum_axes
+from adjoint.primitives.structure.moving import sum_axes
 from adjoint.program import Program, Variable
 from tests.building import f8, names, program_of
 

@@ -9,7 +9,7 @@ import pytest
 
 import adjoint as ad
 from adjoint.base.arrays import array_type
-from adjoint.primitives.sorting import SEARCHSORTED, WARN_WHERE_ZERO
+from adjoint.primitives.structure.sorting import SEARCHSORTED, WARN_WHERE_ZERO
 
 
 def test_each_array_of_a_batch_is_searched_for_its_own_values() -> None:

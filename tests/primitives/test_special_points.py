@@ -12,7 +12,7 @@ import scipy.special
 
 import adjoint as ad
 from adjoint.primitives import bind, integer_power
-from adjoint.primitives.special import SPECIAL
+from adjoint.primitives.special.declaring import SPECIAL
 from adjoint.transforms import jvp
 from tests.building import program_at, run
 

@@ -12,12 +12,12 @@ import pytest
 from adjoint.base.arrays import array_type
 from adjoint.executors.numpy import templates
 from adjoint.primitives import PRIMITIVES, UFUNCS, Primitive, bind
-from adjoint.primitives.arithmetic import SQUARE, product_taylor
-from adjoint.primitives.conversion import STOP_GRADIENT, cast
 from adjoint.primitives.declaration import FROM_DERIVATIVE, ITSELF, NONLINEAR, Joint, Reason
-from adjoint.primitives.elementwise import scale
-from adjoint.primitives.reductions import cumulative_sum
+from adjoint.primitives.elementwise.arithmetic import SQUARE, product_taylor
+from adjoint.primitives.elementwise.conversion import STOP_GRADIENT, cast
+from adjoint.primitives.elementwise.declaring import scale
 from adjoint.primitives.samples import draw, sample
+from adjoint.primitives.structure.reductions import cumulative_sum
 from tests.cases import CheckFailure, cases, compiled
 from tests.checker import CHECKS, check_primitive
 

@@ -8,7 +8,7 @@ import pytest
 from adjoint.base.arrays import array_type
 from adjoint.base.errors import ProgramError
 from adjoint.primitives import PRIMITIVES
-from adjoint.primitives.contraction import contract
+from adjoint.primitives.structure.contraction import contract
 from adjoint.program import Equation, Program, Variable, check_linear, check_program, operation
 from tests.building import f8, program_of
 

@@ -10,8 +10,8 @@ import pytest
 from adjoint.base.arrays import array_type
 from adjoint.base.errors import DTypeError, ShapeError
 from adjoint.primitives import PRIMITIVES
-from adjoint.primitives.contraction import contract
-from adjoint.primitives.structure import sum_axes
+from adjoint.primitives.structure.contraction import contract
+from adjoint.primitives.structure.moving import sum_axes
 from adjoint.program import Builder, Equation, Literal, Program, operation
 from adjoint.program.printer import variable_name
 from tests.building import f8, names, program_of

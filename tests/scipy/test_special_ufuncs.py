@@ -13,7 +13,7 @@ import pytest
 from scipy import special
 
 import adjoint as ad
-from adjoint.primitives.special import SPECIAL, find_special
+from adjoint.primitives.special.declaring import SPECIAL, find_special
 
 UFUNCS = {
     name: value for name in dir(special) if isinstance(value := getattr(special, name), np.ufunc)

@@ -106,7 +106,7 @@ def test_what_comes_to_vary_later_is_found() -> None:
 
 def test_constants_gather_their_cotangents_in_place() -> None:
     """Of n reads of single entries, not n arrays of n zeros are made."""
-    from adjoint.primitives.gathering import GATHER
+    from adjoint.primitives.structure.gathering import GATHER
 
     body = program_of(lambda table, k, x: (k + 1, x * bind(GATHER, table, k)), f8(5), INDEX, f8())
     pulled = simplify(vjp(scanned(body, 1, 2, None), [False, True, False, False]))

@@ -15,12 +15,12 @@ from scipy import special
 
 import adjoint as ad
 from adjoint.optimise import bare
-from adjoint.primitives.contraction import contract, split_spec
+from adjoint.primitives.elementwise.selection import select
 from adjoint.primitives.expression import bind
-from adjoint.primitives.gathering import GATHER_SET
 from adjoint.primitives.hardness import STRONG_CONTRACT
-from adjoint.primitives.selection import select
-from adjoint.primitives.structure import sum_axes
+from adjoint.primitives.structure.contraction import contract, split_spec
+from adjoint.primitives.structure.gathering import GATHER_SET
+from adjoint.primitives.structure.moving import sum_axes
 from adjoint.transforms import jvp, linearize, transpose, vjp
 from tests.building import names, program_at, run
 

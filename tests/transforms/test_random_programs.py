@@ -13,13 +13,13 @@ from adjoint.base.arrays import array_type
 from adjoint.executors import NumpyExecutor
 from adjoint.optimise import simplify
 from adjoint.primitives import Expression
-from adjoint.primitives.contraction import contract
+from adjoint.primitives.elementwise.selection import select
 from adjoint.primitives.expression import bind
-from adjoint.primitives.gathering import GATHER, GATHER_ADD
-from adjoint.primitives.reductions import cumulative_sum
-from adjoint.primitives.selection import select
-from adjoint.primitives.slicing import concatenate, increment, take, update
-from adjoint.primitives.structure import broadcast_to, permute, reshape, sum_axes
+from adjoint.primitives.structure.contraction import contract
+from adjoint.primitives.structure.gathering import GATHER, GATHER_ADD
+from adjoint.primitives.structure.moving import broadcast_to, permute, reshape, sum_axes
+from adjoint.primitives.structure.reductions import cumulative_sum
+from adjoint.primitives.structure.slicing import concatenate, increment, take, update
 from adjoint.program import Builder, Program, check_linear, check_program
 from adjoint.transforms import jvp, linearize, transpose, vjp, vmap
 from tests.building import f8

@@ -16,9 +16,9 @@ import adjoint as ad
 from adjoint.base.errors import MissingRuleError
 from adjoint.optimise import simplify
 from adjoint.primitives import Reason, bind, find_special
-from adjoint.primitives.comparison import ARGMAX
-from adjoint.primitives.contraction import contract
-from adjoint.primitives.structure import sum_axes
+from adjoint.primitives.elementwise.comparison import ARGMAX
+from adjoint.primitives.structure.contraction import contract
+from adjoint.primitives.structure.moving import sum_axes
 from adjoint.program import Program, check_program
 from adjoint.transforms import jvp, taylor, vmap
 from tests.building import f8, names, program_of, run

@@ -10,10 +10,10 @@ import pytest
 from adjoint.base.arrays import array_type
 from adjoint.base.errors import NotLinearError
 from adjoint.primitives import bind
-from adjoint.primitives.calls import LINEAR_CALL, LinearFunction
-from adjoint.primitives.contraction import contract
-from adjoint.primitives.slicing import take
-from adjoint.primitives.structure import broadcast_to, permute, sum_axes
+from adjoint.primitives.calls.linear import LINEAR_CALL, LinearFunction
+from adjoint.primitives.structure.contraction import contract
+from adjoint.primitives.structure.moving import broadcast_to, permute, sum_axes
+from adjoint.primitives.structure.slicing import take
 from adjoint.program import check_linear, check_program
 from adjoint.transforms import jvp, linearize, tangent_type, transpose, vjp, vmap
 from tests.building import f8, names, program_at, program_of, run

@@ -33,7 +33,7 @@ from adjoint.calculus.second_order import (
 )
 from adjoint.calculus.stopping import stop_gradient
 from adjoint.calculus.taylor import taylor
-from adjoint.primitives.kink_table import KinkKind
+from adjoint.primitives.elementwise.kink_table import KinkKind
 
 __all__ = [
     "Composition",

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type, real_dtype
-from adjoint.primitives.conversion import IMAG, cast, real
+from adjoint.primitives.elementwise.conversion import IMAG, cast, real
 from adjoint.primitives.expression import Expression, bind
-from adjoint.primitives.gathering import IOTA
-from adjoint.primitives.slicing import concatenate, take
-from adjoint.primitives.structure import FILL, reshape, zeros
+from adjoint.primitives.structure.gathering import IOTA
+from adjoint.primitives.structure.moving import FILL, reshape, zeros
+from adjoint.primitives.structure.slicing import concatenate, take
 from adjoint.program import Builder
 
 

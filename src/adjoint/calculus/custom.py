@@ -34,8 +34,8 @@ from adjoint.capture.recording.ran import note_ran
 from adjoint.capture.recording.trace import note_effect
 from adjoint.capture.recording.valued import attempting, value_of
 from adjoint.maps import LinearMap
-from adjoint.primitives.calls import LINEAR_CALL, LinearFunction
-from adjoint.primitives.custom import CUSTOM_CALL
+from adjoint.primitives.calls.custom import CUSTOM_CALL
+from adjoint.primitives.calls.linear import LINEAR_CALL, LinearFunction
 from adjoint.program import operation
 from adjoint.spaces import opaque
 from adjoint.transforms import tangent_type

@@ -15,7 +15,7 @@ import numpy as np
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.base.errors import NotLinearError
 from adjoint.pipeline import Compiled, compile_program, watch_all
-from adjoint.primitives.custom import (
+from adjoint.primitives.calls.custom import (
     CONSTANT,
     CUSTOM_CALL,
     CUSTOM_LINEAR,
@@ -25,10 +25,10 @@ from adjoint.primitives.custom import (
     Marks,
     Pushed,
 )
+from adjoint.primitives.calls.solving import LINEAR_SOLVE
 from adjoint.primitives.declaration import Each, Joint
 from adjoint.primitives.expression import Expression
-from adjoint.primitives.solving import LINEAR_SOLVE
-from adjoint.primitives.structure import zeros
+from adjoint.primitives.structure.moving import zeros
 from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable, operation
 from adjoint.transforms import jvp as jvp_program
 from adjoint.transforms import vmap as vmap_program

@@ -34,7 +34,7 @@ from adjoint.capture import (
     unwrap,
 )
 from adjoint.capture.recording.ran import given
-from adjoint.primitives.custom import CustomCall, CustomLinear, Marks, Pushed
+from adjoint.primitives.calls.custom import CustomCall, CustomLinear, Marks, Pushed
 from adjoint.program import Builder, Program
 from adjoint.transforms import tangent_type, transpose
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from adjoint.base.errors import MissingRuleError
 from adjoint.optimise.simplify import eliminate_dead_code
-from adjoint.primitives.calls import LINEAR_CALL
-from adjoint.primitives.custom import CUSTOM_LINEAR
+from adjoint.primitives.calls.custom import CUSTOM_LINEAR
+from adjoint.primitives.calls.linear import LINEAR_CALL
 from adjoint.program import Equation, Program
 
 

@@ -9,7 +9,7 @@ from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType
 from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
 from adjoint.capture import Traced, apply, is_known, sealed, traced_type, unwrap
-from adjoint.primitives.calls import LINEAR_CALL, LinearFunction
+from adjoint.primitives.calls.linear import LINEAR_CALL, LinearFunction
 from adjoint.program import operation
 from adjoint.spaces import Metric, Space, TangentBundle, infer, opaque
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from adjoint.base import pytrees
 from adjoint.capture import Traced, apply
-from adjoint.primitives.conversion import STOP_GRADIENT
+from adjoint.primitives.elementwise.conversion import STOP_GRADIENT
 
 
 def stop_gradient(tree: Any) -> Any:

@@ -14,14 +14,14 @@ import numpy as np
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.loops.bodies import batch
 from adjoint.loops.rules import INDEX, Layout
-from adjoint.primitives.comparison import ANY
-from adjoint.primitives.conversion import cast
-from adjoint.primitives.custom import append
+from adjoint.primitives.calls.custom import append
 from adjoint.primitives.declaration import PRIMITIVES, Shared
+from adjoint.primitives.elementwise.comparison import ANY
+from adjoint.primitives.elementwise.conversion import cast
+from adjoint.primitives.elementwise.selection import select
 from adjoint.primitives.expression import Expression, bind
-from adjoint.primitives.reductions import MAX
-from adjoint.primitives.selection import select
-from adjoint.primitives.structure import permute, with_batch, zeros
+from adjoint.primitives.structure.moving import permute, with_batch, zeros
+from adjoint.primitives.structure.reductions import MAX
 from adjoint.program import Builder, Program
 from adjoint.transforms.pieces import Marks, flat, parts
 

@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 from adjoint.base.arrays import ArrayType
 from adjoint.base.errors import AdjointError
 from adjoint.base.settings import settings
-from adjoint.primitives.conversion import cast
+from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.expression import Expression
-from adjoint.primitives.structure import broadcast_to, zeros
+from adjoint.primitives.structure.moving import broadcast_to, zeros
 from adjoint.program import Atom, Builder, Operation, Program, Variable
 from adjoint.transforms.jvp import push_forward, tangent_type
 from adjoint.transforms.pieces import Cut, Marked, Marks, chosen, spread

@@ -18,11 +18,11 @@ from adjoint.base.arrays import ArrayType
 from adjoint.loops import checkpoints
 from adjoint.loops.bodies import batch, cut_body, linear_outputs, pull, push
 from adjoint.loops.rules import row_type
-from adjoint.primitives.custom import append
+from adjoint.primitives.calls.custom import append
 from adjoint.primitives.declaration import PRIMITIVES, Shared
+from adjoint.primitives.elementwise.selection import select
 from adjoint.primitives.expression import Expression, bind
-from adjoint.primitives.selection import select
-from adjoint.primitives.structure import reshape, zeros
+from adjoint.primitives.structure.moving import reshape, zeros
 from adjoint.program import Atom, Builder, Program, Variable, all_equations, operation
 from adjoint.transforms.pieces import Cut, Marks, chosen, parts, present, spread
 

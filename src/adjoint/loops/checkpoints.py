@@ -17,11 +17,11 @@ import numpy as np
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.loops.rules import INDEX, row_type
 from adjoint.loops.tapes import LENGTHS
-from adjoint.primitives.conversion import cast
 from adjoint.primitives.declaration import PRIMITIVES
+from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.expression import Expression, bind
-from adjoint.primitives.slicing import SLICE, UPDATE
-from adjoint.primitives.structure import reshape, zeros
+from adjoint.primitives.structure.moving import reshape, zeros
+from adjoint.primitives.structure.slicing import SLICE, UPDATE
 from adjoint.program import Atom, Builder, Equation, Program, Variable
 from adjoint.program.builder import lookup
 from adjoint.transforms.pieces import as_atoms, express, flat, needed, parts

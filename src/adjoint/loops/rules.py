@@ -18,7 +18,7 @@ from adjoint.loops import bodies
 from adjoint.loops.bodies import linear_outputs, pull, push
 from adjoint.primitives.declaration import PRIMITIVES
 from adjoint.primitives.expression import Expression, bind
-from adjoint.primitives.structure import zeros
+from adjoint.primitives.structure.moving import zeros
 from adjoint.program import Builder, Program, Variable
 from adjoint.transforms.pieces import Marks, chosen, depending, flat, parts, present, spread
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
-from adjoint.primitives import arithmetic, comparison, smooth
+from adjoint.primitives.elementwise import arithmetic, comparison, smooth
 from adjoint.primitives.expression import Expression
 from adjoint.primitives.samples import Fixed, Sample, draw, sample
 from adjoint.program import Builder, Program

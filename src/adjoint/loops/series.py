@@ -9,7 +9,7 @@ from adjoint.loops.bodies import expand_body
 from adjoint.loops.rules import Layout
 from adjoint.primitives.declaration import PRIMITIVES
 from adjoint.primitives.expression import Expression, bind
-from adjoint.primitives.structure import zeros
+from adjoint.primitives.structure.moving import zeros
 from adjoint.program import Builder, Program, Variable
 from adjoint.transforms.pieces import Marks, chosen, flat, parts
 

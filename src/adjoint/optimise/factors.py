@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.primitives.contraction import CONTRACT
 from adjoint.primitives.declaration import PRIMITIVES
-from adjoint.primitives.elementwise import SCALE
-from adjoint.primitives.slicing import SLICE
-from adjoint.primitives.structure import BROADCAST, RESHAPE, SUM, TRANSPOSE
+from adjoint.primitives.elementwise.declaring import SCALE
+from adjoint.primitives.structure.contraction import CONTRACT
+from adjoint.primitives.structure.moving import BROADCAST, RESHAPE, SUM, TRANSPOSE
+from adjoint.primitives.structure.slicing import SLICE
 from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable, operation
 
 ADD, SUBTRACT = PRIMITIVES["add"], PRIMITIVES["subtract"]

@@ -6,9 +6,9 @@ from functools import lru_cache
 from typing import Any
 
 from adjoint.optimise.simplify import eliminate_dead_code
+from adjoint.primitives.elementwise.smooth import ROOT_OF_SQUARES, SQRT
 from adjoint.primitives.hardness import HARD, TAME
 from adjoint.primitives.identities import SAME_AS
-from adjoint.primitives.smooth import ROOT_OF_SQUARES, SQRT
 from adjoint.program import Atom, Equation, Program, Variable, operation
 from adjoint.program.nested import held_programs
 

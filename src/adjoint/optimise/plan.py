@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
-from adjoint.primitives.slicing import SLICE
-from adjoint.primitives.structure import BROADCAST
+from adjoint.primitives.structure.moving import BROADCAST
+from adjoint.primitives.structure.slicing import SLICE
 from adjoint.program import Atom, Equation, Program, Variable
 
 

@@ -13,13 +13,19 @@ from typing import Any
 from adjoint.base.arrays import ArrayType
 from adjoint.base.errors import DTypeError
 from adjoint.optimise.rolling.indices import affine, rows
-from adjoint.primitives.contraction import CONTRACT, canonical, split_spec
-from adjoint.primitives.conversion import PYTHON_NUMBER
-from adjoint.primitives.elementwise import SCALE
-from adjoint.primitives.gathering import LAST_WRITE
+from adjoint.primitives.elementwise.conversion import PYTHON_NUMBER
+from adjoint.primitives.elementwise.declaring import SCALE
 from adjoint.primitives.hardness import HARD
-from adjoint.primitives.slicing import CONCATENATE, SLICE, STACK
-from adjoint.primitives.structure import BROADCAST, FILL, RESHAPE, TRANSPOSE, inverse_permutation
+from adjoint.primitives.structure.contraction import CONTRACT, canonical, split_spec
+from adjoint.primitives.structure.gathering import LAST_WRITE
+from adjoint.primitives.structure.moving import (
+    BROADCAST,
+    FILL,
+    RESHAPE,
+    TRANSPOSE,
+    inverse_permutation,
+)
+from adjoint.primitives.structure.slicing import CONCATENATE, SLICE, STACK
 from adjoint.program import Atom, Equation, Literal, Operation, operation
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from adjoint.optimise.plan import Plan
 from adjoint.optimise.workspace import is_large
-from adjoint.primitives.slicing import INCREMENT
-from adjoint.primitives.structure import FILL
+from adjoint.primitives.structure.moving import FILL
+from adjoint.primitives.structure.slicing import INCREMENT
 from adjoint.program import Program
 
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.arrays import ArrayType
-from adjoint.primitives.contraction import CONTRACT, lowering
 from adjoint.primitives.declaration import (
     NO_DERIVATIVE,
     NONLINEAR,
@@ -21,7 +20,8 @@ from adjoint.primitives.declaration import (
     Reason,
 )
 from adjoint.primitives.expression import bind
-from adjoint.primitives.structure import with_batch
+from adjoint.primitives.structure.contraction import CONTRACT, lowering
+from adjoint.primitives.structure.moving import with_batch
 
 _SAMPLES = Reason("its value is its operand; tests/transforms/test_hardness.py tries it")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from adjoint.primitives.conversion import cast
 from adjoint.primitives.declaration import NONLINEAR, Primitive, Reason
+from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.expression import bind
-from adjoint.primitives.structure import with_batch
+from adjoint.primitives.structure.moving import with_batch
 
 
 def _taylor(operands: Any, results: Any, k: int) -> Any:

@@ -23,8 +23,8 @@ from adjoint.capture.recording.applying import concrete, peek
 from adjoint.capture.recording.traced import from_array
 from adjoint.capture.scipy.table import implements_scipy
 from adjoint.pipeline import compile_program
-from adjoint.primitives.custom import Marks
-from adjoint.primitives.initial_value import STEPS, Steps
+from adjoint.primitives.calls.custom import Marks
+from adjoint.primitives.calls.initial_value import STEPS, Steps
 from adjoint.program import Program
 
 _METHODS = ("RK45", "RK23", "DOP853")

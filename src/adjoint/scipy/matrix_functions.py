@@ -8,7 +8,7 @@ import numpy as np
 
 from adjoint.capture.numpy.table import as_operand, perform
 from adjoint.capture.scipy.table import implements_scipy, refuses_scipy
-from adjoint.primitives.matrix_functions import MATRIX_FUNCTION, SYLVESTER
+from adjoint.primitives.linear_algebra.matrix_functions import MATRIX_FUNCTION, SYLVESTER
 from adjoint.scipy.batches import over_batches
 
 

@@ -20,8 +20,8 @@ from adjoint.calculus.implicit.recording import apply_or_run
 from adjoint.capture.numpy.table import as_array, as_operand
 from adjoint.capture.scipy.table import implements_scipy, refuses_scipy
 from adjoint.pipeline import Compiled, compile_program, watch_all
-from adjoint.primitives.custom import Marks
-from adjoint.primitives.integrals import INTEGRAL, Integral
+from adjoint.primitives.calls.custom import Marks
+from adjoint.primitives.calls.integrals import INTEGRAL, Integral
 from adjoint.program import Program
 from adjoint.transforms import jvp, vjp, vmap
 

@@ -11,7 +11,7 @@ import numpy as np
 from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.numpy.table import as_array, as_operand, perform
 from adjoint.capture.scipy.table import implements_scipy, refuses_scipy
-from adjoint.primitives.recurrences import RECURRENCE
+from adjoint.primitives.structure.recurrences import RECURRENCE
 
 # --- convolution ----------------------------------------------------------------------------------
 

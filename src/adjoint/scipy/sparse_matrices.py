@@ -14,7 +14,7 @@ from adjoint.capture.numpy.table import as_array, perform
 from adjoint.capture.recording.applying import concrete
 from adjoint.capture.scipy.sparse import SparseTraced, entries_of, is_sparse
 from adjoint.capture.scipy.table import implements_scipy, refuses_scipy
-from adjoint.primitives.sparse import SPARSE_SOLVE
+from adjoint.primitives.linear_algebra.sparse import SPARSE_SOLVE
 
 
 def _whole(values: Any) -> Any:

@@ -12,7 +12,7 @@ from adjoint.capture.numpy.reducing.calculus import log_softmax, log_sum_exp, so
 from adjoint.capture.numpy.table import as_operand, perform
 from adjoint.capture.recording.applying import concrete
 from adjoint.capture.scipy.table import implements_scipy, is_traced
-from adjoint.primitives.special import SPECIAL
+from adjoint.primitives.special.declaring import SPECIAL
 
 
 def _apply(name: str, *operands: Any) -> Any:

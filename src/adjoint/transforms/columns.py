@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
-from adjoint.primitives.contraction import split_spec
+from adjoint.primitives.structure.contraction import split_spec
 from adjoint.program import Atom, Equation, Literal, Program, Variable
 
 ROW: Final = "row"

@@ -19,15 +19,15 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
-from adjoint.primitives.contraction import CONTRACT
-from adjoint.primitives.conversion import cast
 from adjoint.primitives.declaration import Each, Joint
-from adjoint.primitives.elementwise import SCALE
+from adjoint.primitives.elementwise.conversion import cast
+from adjoint.primitives.elementwise.declaring import SCALE
+from adjoint.primitives.elementwise.selection import select
+from adjoint.primitives.elementwise.smooth import SQRT
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.hardness import STRONG_CONTRACT
-from adjoint.primitives.selection import select
-from adjoint.primitives.smooth import SQRT
-from adjoint.primitives.structure import broadcast_to, sum_axes
+from adjoint.primitives.structure.contraction import CONTRACT
+from adjoint.primitives.structure.moving import broadcast_to, sum_axes
 from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable, operation
 from adjoint.program.nested import quiet
 from adjoint.transforms.masked_bodies import Mask, branches, fill_with, repeat, scan, whole_mask

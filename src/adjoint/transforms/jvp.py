@@ -14,7 +14,7 @@ from adjoint.primitives.declaration import NO_DERIVATIVE, Itself, Joint, Primiti
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.hardness import hard
 from adjoint.primitives.identities import SAME_AS
-from adjoint.primitives.structure import zeros
+from adjoint.primitives.structure.moving import zeros
 from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable, locating
 from adjoint.transforms.norms import with_norms
 from adjoint.transforms.pieces import present

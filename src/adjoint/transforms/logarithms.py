@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from adjoint.primitives.elementwise.slopes import LOG_COSH, LOG_OFFSET_EXP
 from adjoint.primitives.expression import Expression
-from adjoint.primitives.slopes import LOG_COSH, LOG_OFFSET_EXP
 from adjoint.program import Atom, Equation
 from adjoint.transforms.columns import Reader
 

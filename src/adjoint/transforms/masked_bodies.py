@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.primitives.expression import Expression, bind
-from adjoint.primitives.structure import FILL, broadcast_to
+from adjoint.primitives.structure.moving import FILL, broadcast_to
 from adjoint.program import Atom, Builder, Equation, Program, Variable, operation
 
 _BOOL: Final = np.dtype(bool)

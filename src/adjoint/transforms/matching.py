@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from string import ascii_letters
 from typing import Any, Final
 
-from adjoint.primitives.contraction import split_spec
+from adjoint.primitives.structure.contraction import split_spec
 from adjoint.program import Equation, Program, Variable
 from adjoint.transforms.columns import (
     ROW,

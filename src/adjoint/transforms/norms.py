@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from adjoint.primitives.contraction import split_spec
-from adjoint.primitives.smooth import ROOT_OF_SQUARES
+from adjoint.primitives.elementwise.smooth import ROOT_OF_SQUARES
+from adjoint.primitives.structure.contraction import split_spec
 from adjoint.program import Atom, Equation, Literal, Program, Variable, operation
 
 _MOVED = frozenset(

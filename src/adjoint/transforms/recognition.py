@@ -19,16 +19,15 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.arrays import array_type
-from adjoint.primitives.arithmetic import integer_power
-from adjoint.primitives.contraction import contract
-from adjoint.primitives.conversion import IMAG, REAL, STOP_GRADIENT, cast, conjugate
-from adjoint.primitives.dilation import DILATED_BASIS, ZERO_WEIGHTS
+from adjoint.primitives.elementwise.arithmetic import integer_power
+from adjoint.primitives.elementwise.conversion import IMAG, REAL, STOP_GRADIENT, cast, conjugate
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.identities import same_as
-from adjoint.primitives.linear_algebra import adjoint, multiply
-from adjoint.primitives.slicing import concatenate, take, update
-from adjoint.primitives.spectral import KNOWN, SPECTRAL
-from adjoint.primitives.structure import (
+from adjoint.primitives.linear_algebra.dilation import DILATED_BASIS, ZERO_WEIGHTS
+from adjoint.primitives.linear_algebra.spectral import KNOWN, SPECTRAL
+from adjoint.primitives.linear_algebra.systems import adjoint, multiply
+from adjoint.primitives.structure.contraction import contract
+from adjoint.primitives.structure.moving import (
     FILL,
     broadcast_to,
     inverse_permutation,
@@ -37,6 +36,7 @@ from adjoint.primitives.structure import (
     sum_axes,
     zeros,
 )
+from adjoint.primitives.structure.slicing import concatenate, take, update
 from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable, operation
 from adjoint.program.builder import lookup
 from adjoint.program.nested import quiet

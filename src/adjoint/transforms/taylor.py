@@ -19,13 +19,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from adjoint.base.arrays import ArrayType
-from adjoint.primitives.arithmetic import DIVIDE, quotient_taylor
-from adjoint.primitives.conversion import cast
 from adjoint.primitives.declaration import NO_DERIVATIVE, Each, FromDerivative, Primitive, Whole
-from adjoint.primitives.elementwise import SCALE
+from adjoint.primitives.elementwise.arithmetic import DIVIDE, quotient_taylor
+from adjoint.primitives.elementwise.conversion import cast
+from adjoint.primitives.elementwise.declaring import SCALE
 from adjoint.primitives.expression import Expression
-from adjoint.primitives.spectral import KNOWN
-from adjoint.primitives.structure import broadcast_to, zeros
+from adjoint.primitives.linear_algebra.spectral import KNOWN
+from adjoint.primitives.structure.moving import broadcast_to, zeros
 from adjoint.program import (
     Atom,
     Builder,

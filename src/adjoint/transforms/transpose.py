@@ -14,7 +14,7 @@ from adjoint.base.arrays import ArrayType, Shape
 from adjoint.base.errors import NotLinearError
 from adjoint.primitives.declaration import Into
 from adjoint.primitives.expression import Expression
-from adjoint.primitives.structure import zeros
+from adjoint.primitives.structure.moving import zeros
 from adjoint.program import Atom, Builder, Equation, Program, Variable, locating
 from adjoint.transforms.jvp import push_forward, seeded, tangent_type
 from adjoint.transforms.staging import split_equations

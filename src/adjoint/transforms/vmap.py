@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from adjoint.base.arrays import array_type
-from adjoint.primitives.conversion import cast
 from adjoint.primitives.declaration import Shared
+from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.expression import Expression
-from adjoint.primitives.structure import broadcast_to
+from adjoint.primitives.structure.moving import broadcast_to
 from adjoint.program import Atom, Builder, Program, Variable, locating
 
 

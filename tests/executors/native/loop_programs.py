@@ -140,7 +140,7 @@ def alternating(size: int) -> Program:
 
 def time_warping(rows: int, columns: int) -> Program:
     """Dynamic time warping: a loop in a loop, and one entry of a table written a round."""
-    from adjoint.primitives.gathering import GATHER, GATHER_SET
+    from adjoint.primitives.structure.gathering import GATHER, GATHER_SET
 
     table, one, other = array(rows + 1, columns + 1), array(rows), array(columns)
 

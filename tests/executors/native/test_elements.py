@@ -13,7 +13,7 @@ from adjoint.executors.native import elements
 from adjoint.executors.native.machine import Effort, Machine, machine
 from adjoint.executors.native.module import Value
 from adjoint.primitives.declaration import PRIMITIVES
-from adjoint.primitives.special import SPECIAL
+from adjoint.primitives.special.declaring import SPECIAL
 from adjoint.primitives.typing_rules import resolve
 from adjoint.program import Equation, Variable, operation
 from tests.executors.native.elements import (

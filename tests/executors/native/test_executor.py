@@ -21,10 +21,10 @@ from adjoint.executors.native.conforming import conforming
 from adjoint.executors.native.executor import PATIENCE, crossing_bytes
 from adjoint.executors.native.partition import partition
 from adjoint.optimise import simplify
-from adjoint.primitives.calls import LINEAR_CALL, LinearFunction
-from adjoint.primitives.conversion import PYTHON_NUMBER
+from adjoint.primitives.calls.linear import LINEAR_CALL, LinearFunction
+from adjoint.primitives.elementwise.conversion import PYTHON_NUMBER
 from adjoint.primitives.expression import bind
-from adjoint.primitives.structure import sum_axes
+from adjoint.primitives.structure.moving import sum_axes
 from adjoint.program import Builder, Literal, Program
 from adjoint.transforms import vjp
 from tests.building import f8, program_of

@@ -13,7 +13,7 @@ pytest.importorskip("llvmlite")
 import adjoint as ad
 from adjoint.executors.native.lower import Options, native
 from adjoint.primitives.expression import bind
-from adjoint.primitives.gathering import GATHER, GATHER_ADD, GATHER_SET
+from adjoint.primitives.structure.gathering import GATHER, GATHER_ADD, GATHER_SET
 from adjoint.program import Program
 from tests.executors.native.comparing import compare, is_lowerable, run_native
 from tests.executors.native.loop_programs import (

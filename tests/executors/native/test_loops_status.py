@@ -21,7 +21,7 @@ from adjoint.executors.native.lower import hindrance, lowerable
 from adjoint.loops.declared import SCAN, WHILE
 from adjoint.primitives import PRIMITIVES
 from adjoint.primitives.expression import bind
-from adjoint.primitives.gathering import GATHER, GATHER_ADD, GATHER_SET
+from adjoint.primitives.structure.gathering import GATHER, GATHER_ADD, GATHER_SET
 from adjoint.program import Program
 from tests.executors.native.comparing import run_native
 from tests.executors.native.loop_programs import (

@@ -12,7 +12,7 @@ pytest.importorskip("llvmlite")
 
 from adjoint.optimise import simplify
 from adjoint.primitives.expression import bind
-from adjoint.primitives.gathering import GATHER, GATHER_SET
+from adjoint.primitives.structure.gathering import GATHER, GATHER_SET
 from adjoint.program import Program
 from adjoint.transforms import jvp, vjp, vmap
 from tests.executors.native.comparing import compare, is_lowerable

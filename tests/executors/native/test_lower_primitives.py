@@ -14,7 +14,7 @@ from adjoint.executors.native.elements.rules import RULES, Rule
 from adjoint.executors.native.lower import lowerable
 from adjoint.optimise import simplify
 from adjoint.primitives import PRIMITIVES, Reason
-from adjoint.primitives.special import SPECIAL
+from adjoint.primitives.special.declaring import SPECIAL
 from adjoint.program import Program
 from adjoint.transforms import jvp, vjp, vmap
 from tests.cases import BATCH, Case, cases, compiled

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from adjoint.executors import NumpyExecutor
 from adjoint.executors.native.partition import Segment, deaths, partition
 from adjoint.optimise import simplify
-from adjoint.primitives.calls import LINEAR_CALL, LinearFunction
+from adjoint.primitives.calls.linear import LINEAR_CALL, LinearFunction
 from adjoint.primitives.expression import bind
-from adjoint.primitives.structure import broadcast_to, reshape
+from adjoint.primitives.structure.moving import broadcast_to, reshape
 from adjoint.program import Equation, Program, Variable, check_program
 from adjoint.transforms import vjp
 from tests.building import f8, names, program_of

@@ -10,7 +10,7 @@ from adjoint.base.arrays import ArrayType, array_type, is_numeric
 from adjoint.base.errors import ArgumentTypeError, DTypeError, ShapeError
 from adjoint.capture import Captured, Traced, apply, capture, current, is_known, traced_type, wrap
 from adjoint.pipeline import prepare, run, watch_all
-from adjoint.primitives.conversion import cast
+from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.expression import Expression
 from adjoint.primitives.typing_rules import promoted
 from adjoint.program import Builder, Operation, Program, Variable

@@ -28,7 +28,7 @@ from adjoint.capture import Traced, apply, is_known, traced_type, unwrap
 from adjoint.loops.declared import CHECKPOINT, SCAN, WHILE
 from adjoint.loops.rules import row_type
 from adjoint.loops.tapes import bound
-from adjoint.primitives.conversion import PYTHON_NUMBER
+from adjoint.primitives.elementwise.conversion import PYTHON_NUMBER
 from adjoint.program import Builder, Operation, operation
 
 Schedule = str | None

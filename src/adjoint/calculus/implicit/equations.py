@@ -23,9 +23,9 @@ from adjoint.calculus.implicit.systems import Facts
 from adjoint.calculus.representation import check_space
 from adjoint.capture import Captured, Traced, capture, traced_type
 from adjoint.pipeline import prepare
-from adjoint.primitives.arithmetic import SUBTRACT
+from adjoint.primitives.calls.solving import IMPLICIT
+from adjoint.primitives.elementwise.arithmetic import SUBTRACT
 from adjoint.primitives.expression import Expression, bind
-from adjoint.primitives.solving import IMPLICIT
 from adjoint.program import Builder, Program
 from adjoint.spaces import Space
 

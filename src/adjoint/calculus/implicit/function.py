@@ -29,7 +29,7 @@ from adjoint.calculus.implicit.recording import apply_or_run
 from adjoint.calculus.implicit.systems import Facts
 from adjoint.calculus.representation import check_space
 from adjoint.capture import Traced, traced_type
-from adjoint.primitives.solving import IMPLICIT
+from adjoint.primitives.calls.solving import IMPLICIT
 from adjoint.spaces import Space
 
 _LIMIT = 1024

@@ -22,10 +22,10 @@ from adjoint.calculus.representation import check_space
 from adjoint.capture import Captured, Traced, capture, is_known, traced_type, unwrap
 from adjoint.maps import LinearMap
 from adjoint.pipeline import prepare, run, watch_all
+from adjoint.primitives.calls.solving import LINEAR_SOLVE
 from adjoint.primitives.expression import Expression, bind
-from adjoint.primitives.gathering import GATHER, GATHER_ADD
-from adjoint.primitives.solving import LINEAR_SOLVE
-from adjoint.primitives.structure import zeros
+from adjoint.primitives.structure.gathering import GATHER, GATHER_ADD
+from adjoint.primitives.structure.moving import zeros
 from adjoint.program import Builder, Program
 from adjoint.spaces import Space
 from adjoint.transforms import stage, tangent_type

@@ -28,10 +28,10 @@ from adjoint.calculus.implicit.systems import (
 )
 from adjoint.calculus.implicit.units import Units, largest_share, moduli, moved
 from adjoint.pipeline import Compiled, compile_program, watch_all
-from adjoint.primitives.custom import Marks, Pushed
+from adjoint.primitives.calls.custom import Marks, Pushed
+from adjoint.primitives.calls.solving import LINEAR_SOLVE, ImplicitFunction
 from adjoint.primitives.expression import Expression, bind
-from adjoint.primitives.solving import LINEAR_SOLVE, ImplicitFunction
-from adjoint.primitives.structure import zeros
+from adjoint.primitives.structure.moving import zeros
 from adjoint.program import Builder, Program
 from adjoint.transforms import linearize
 from adjoint.transforms import vmap as vmap_program

@@ -18,8 +18,8 @@ from adjoint.base.settings import settings
 from adjoint.calculus.implicit.layout import Layout, Rows
 from adjoint.maps import LinearMap
 from adjoint.pipeline import Compiled, compile_program, watch_all
-from adjoint.primitives.custom import Marks, Pushed
-from adjoint.primitives.solving import System
+from adjoint.primitives.calls.custom import Marks, Pushed
+from adjoint.primitives.calls.solving import System
 from adjoint.program import Program
 from adjoint.spaces import Space, infer
 from adjoint.transforms import jvp as jvp_program

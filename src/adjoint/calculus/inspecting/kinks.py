@@ -17,7 +17,7 @@ from adjoint.calculus.inspecting.recording import (
     one_equation,
 )
 from adjoint.pipeline import compile_program, run
-from adjoint.primitives.kink_table import CHOOSING, KINKS, SEARCHING, KinkKind, KinkRule
+from adjoint.primitives.elementwise.kink_table import CHOOSING, KINKS, SEARCHING, KinkKind, KinkRule
 from adjoint.program import Equation
 from adjoint.spaces.values import is_real_scalar
 

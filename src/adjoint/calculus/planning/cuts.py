@@ -22,7 +22,7 @@ from adjoint.calculus.missing_rules import is_transposable
 from adjoint.calculus.planning.chain import Chain, Order, Step
 from adjoint.calculus.planning.operations import count_operations, operations
 from adjoint.optimise import simplify
-from adjoint.primitives.contraction import CONTRACT, split_spec
+from adjoint.primitives.structure.contraction import CONTRACT, split_spec
 from adjoint.program import Atom, Equation, Program, Variable
 from adjoint.transforms import transpose
 from adjoint.transforms.staging import split_equations

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from adjoint.calculus.basis import from_coordinates, joined, rows_of, standard_basis
 from adjoint.calculus.planning.chain import Order, Step
 from adjoint.calculus.planning.cuts import CutProgram, Segment
-from adjoint.primitives.contraction import contract
-from adjoint.primitives.conversion import cast
+from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.expression import Expression
 from adjoint.primitives.hardness import hard
-from adjoint.primitives.structure import permute, reshape
+from adjoint.primitives.structure.contraction import contract
+from adjoint.primitives.structure.moving import permute, reshape
 from adjoint.program import Atom, Builder, Program, Variable
 from adjoint.transforms import vmap
 

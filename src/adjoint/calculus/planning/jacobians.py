@@ -15,7 +15,7 @@ from adjoint.calculus.planning.cuts import Crossings, CutProgram
 from adjoint.calculus.planning.execution import JacobianBuilder
 from adjoint.calculus.planning.mode import Mode
 from adjoint.optimise import simplify
-from adjoint.primitives.structure import zeros
+from adjoint.primitives.structure.moving import zeros
 from adjoint.program import Atom, Builder, Program, check_program
 from adjoint.transforms import linearize
 

@@ -7,9 +7,9 @@ from math import inf, prod
 from typing import Final
 
 from adjoint.calculus.missing_rules import is_applicable
-from adjoint.primitives.contraction import CONTRACT, split_spec
-from adjoint.primitives.reductions import CUMULATIVE_SUM, MAX, MIN
-from adjoint.primitives.structure import SUM
+from adjoint.primitives.structure.contraction import CONTRACT, split_spec
+from adjoint.primitives.structure.moving import SUM
+from adjoint.primitives.structure.reductions import CUMULATIVE_SUM, MAX, MIN
 from adjoint.program import Equation, Program
 
 # They move numbers, or make them up, and compute nothing.

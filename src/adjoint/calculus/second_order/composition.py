@@ -17,10 +17,10 @@ import numpy as np
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.calculus.basis import dimension, from_coordinates, standard_basis
 from adjoint.calculus.missing_rules import possible
-from adjoint.primitives.conversion import conjugate, real
-from adjoint.primitives.elementwise import scale
+from adjoint.primitives.elementwise.conversion import conjugate, real
+from adjoint.primitives.elementwise.declaring import scale
 from adjoint.primitives.expression import Expression
-from adjoint.primitives.structure import sum_axes, zeros
+from adjoint.primitives.structure.moving import sum_axes, zeros
 from adjoint.program import Atom, Builder, Literal, Program
 from adjoint.transforms import jvp, tangent_type, vjp, vmap
 

@@ -22,7 +22,7 @@ from adjoint.calculus.second_order.composition import (
 from adjoint.capture import Captured
 from adjoint.pipeline import prepare, run
 from adjoint.primitives.expression import Expression
-from adjoint.primitives.structure import reshape
+from adjoint.primitives.structure.moving import reshape
 from adjoint.program import Builder, Program
 from adjoint.spaces import Space
 

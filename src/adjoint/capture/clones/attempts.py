@@ -23,7 +23,7 @@ from adjoint.capture.recording.applying import apply, ask_in_all, concrete
 from adjoint.capture.recording.guards import DONE
 from adjoint.capture.recording.trace import captures, current, is_guarded, note_effect, outermost
 from adjoint.capture.recording.traced import Traced, is_known
-from adjoint.primitives.failing import FAILS
+from adjoint.primitives.calls.failing import FAILS
 from adjoint.program import Operation, operation
 
 

@@ -24,8 +24,8 @@ from adjoint.capture.recording.traced import Traced, is_cell
 from adjoint.capture.recording.valued import beside, refuse, writing
 from adjoint.capture.recording.views import copy_of
 from adjoint.primitives import UFUNCS
-from adjoint.primitives.arithmetic import INTEGER_POWER
-from adjoint.primitives.conversion import PYTHON_NUMBER
+from adjoint.primitives.elementwise.arithmetic import INTEGER_POWER
+from adjoint.primitives.elementwise.conversion import PYTHON_NUMBER
 from adjoint.program import operation
 from adjoint.spaces.polynomials.bases import KINDS
 

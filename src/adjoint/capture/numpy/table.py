@@ -17,7 +17,7 @@ from adjoint.capture.recording.recipes import has_recipes
 from adjoint.capture.recording.traced import Traced, from_array, is_cell, is_known, unwrap, wrap
 from adjoint.capture.recording.valued import beside, recording_for, refuse, refusing, writing
 from adjoint.capture.recording.views import maybe_alias, overwrite, own_memory
-from adjoint.primitives.conversion import CAST
+from adjoint.primitives.elementwise.conversion import CAST
 from adjoint.program import operation
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}

@@ -30,8 +30,8 @@ from adjoint.capture.numpy.table import as_array, full_name, normal_axis, perfor
 from adjoint.capture.numpy.ufuncs import METHODS, called
 from adjoint.capture.recording.applying import concrete
 from adjoint.capture.recording.traced import Traced
-from adjoint.primitives.gathering import GATHER_ADD
-from adjoint.primitives.selection import SELECT
+from adjoint.primitives.elementwise.selection import SELECT
+from adjoint.primitives.structure.gathering import GATHER_ADD
 
 _REDUCERS = {
     np.add: sum_,

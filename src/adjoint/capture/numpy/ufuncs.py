@@ -34,8 +34,8 @@ from adjoint.capture.recording.traced import Traced, is_cell
 from adjoint.capture.recording.valued import beside, recording_for, refusing, writing
 from adjoint.capture.recording.views import as_cell, overwrite, own_memory
 from adjoint.primitives import UFUNCS, find_special
-from adjoint.primitives.arithmetic import INTEGER_POWER, POWER, SQUARE
-from adjoint.primitives.selection import SELECT
+from adjoint.primitives.elementwise.arithmetic import INTEGER_POWER, POWER, SQUARE
+from adjoint.primitives.elementwise.selection import SELECT
 from adjoint.program import operation
 
 METHODS: dict[str, Callable[..., Any]] = {}

@@ -17,7 +17,7 @@ from adjoint.capture.recording.plain_writes import carry, is_plainly_written
 from adjoint.capture.recording.trace import Trace, note_effect
 from adjoint.capture.recording.traced import Traced, new_traced, synchronise
 from adjoint.capture.recording.valued import AFTER_ERROR, agreed, refuse
-from adjoint.primitives.conversion import PYTHON_NUMBER
+from adjoint.primitives.elementwise.conversion import PYTHON_NUMBER
 from adjoint.program import Operation
 
 _LIFTED: Final = frozenset({float, int, np.ndarray, np.float64})

@@ -31,7 +31,7 @@ from adjoint.capture.recording.traced import (
     synchronise,
     wrap,
 )
-from adjoint.primitives.conversion import CAST, PYTHON_NUMBER
+from adjoint.primitives.elementwise.conversion import CAST, PYTHON_NUMBER
 from adjoint.program import Operation, operation
 
 _PLAIN: Final = frozenset({np.ndarray, np.memmap})

@@ -38,9 +38,9 @@ from adjoint.capture.recording.traced import (
     state_of,
     unwrap,
 )
-from adjoint.primitives.conversion import CAST, IMAG, PYTHON_NUMBER, REAL
-from adjoint.primitives.slicing import SLICE, UPDATE, Index
-from adjoint.primitives.structure import RESHAPE, TRANSPOSE, inverse_permutation
+from adjoint.primitives.elementwise.conversion import CAST, IMAG, PYTHON_NUMBER, REAL
+from adjoint.primitives.structure.moving import RESHAPE, TRANSPOSE, inverse_permutation
+from adjoint.primitives.structure.slicing import SLICE, UPDATE, Index
 from adjoint.program import operation
 
 _DEPTH = 64  # how far back the layout of an array is followed

@@ -12,7 +12,7 @@ from adjoint.base.errors import ArgumentError, ShapeError, UnsupportedFunctionEr
 from adjoint.capture.numpy.linalg import products
 from adjoint.capture.numpy.table import as_operand, perform
 from adjoint.capture.recording.traced import Traced
-from adjoint.primitives.sparse import SPARSE_PRODUCT
+from adjoint.primitives.linear_algebra.sparse import SPARSE_PRODUCT
 
 _MODULE = "scipy.sparse"
 

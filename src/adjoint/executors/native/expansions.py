@@ -7,8 +7,8 @@ import numpy as np
 from adjoint.base.arrays import array_type
 from adjoint.primitives.declaration import UFUNCS
 from adjoint.primitives.expression import Expression, bind
-from adjoint.primitives.gathering import GATHER, GATHER_SET, IOTA
-from adjoint.primitives.structure import reshape, zeros
+from adjoint.primitives.structure.gathering import GATHER, GATHER_SET, IOTA
+from adjoint.primitives.structure.moving import reshape, zeros
 from adjoint.program import Builder, Equation
 
 

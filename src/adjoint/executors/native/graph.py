@@ -43,8 +43,8 @@ from adjoint.executors.native.structure import (
     whole,
     written,
 )
-from adjoint.primitives.contraction import split_spec
-from adjoint.primitives.slicing import indexed_shape
+from adjoint.primitives.structure.contraction import split_spec
+from adjoint.primitives.structure.slicing import indexed_shape
 from adjoint.program import Atom, Equation, Literal, Program, Variable
 
 

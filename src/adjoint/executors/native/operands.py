@@ -12,7 +12,7 @@ from adjoint.executors.native.module import Module
 from adjoint.executors.native.nodes import Graph, Kind, Node
 from adjoint.executors.native.products import Emitted, Product, emit_product
 from adjoint.executors.native.schedule import stride_along
-from adjoint.primitives.contraction import split_spec
+from adjoint.primitives.structure.contraction import split_spec
 from adjoint.program import Equation, Variable
 
 PRODUCT_WORK: Final = 256  # multiplications from which a product is left to its own routine

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from adjoint.primitives.structure import BROADCAST
+from adjoint.primitives.structure.moving import BROADCAST
 from adjoint.program import Equation, Program, Variable
 
 FEWEST: Final = (

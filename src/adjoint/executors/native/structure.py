@@ -15,7 +15,7 @@ from adjoint.executors.native.indices import (
     row_strides,
     total,
 )
-from adjoint.primitives.slicing import Index
+from adjoint.primitives.structure.slicing import Index
 from adjoint.program import Equation
 
 Terms = tuple[Term, ...]

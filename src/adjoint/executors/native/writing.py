@@ -14,7 +14,7 @@ from adjoint.executors.native.graph import GraphBuilder, dynamic_terms
 from adjoint.executors.native.indices import Access, Label, Term
 from adjoint.executors.native.nodes import Graph, Kind
 from adjoint.executors.native.structure import Movement, Terms, sliced, whole
-from adjoint.primitives.slicing import indexed_shape
+from adjoint.primitives.structure.slicing import indexed_shape
 from adjoint.program import Atom, Equation, Literal, Program, Variable
 
 SMALLEST: Final = 64  # numbers of an array that it is worth while not to copy

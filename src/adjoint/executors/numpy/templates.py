@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from adjoint.optimise import band
-from adjoint.primitives.contraction import lowering, split_spec
-from adjoint.primitives.slicing import Index, numpy_index
+from adjoint.primitives.structure.contraction import lowering, split_spec
+from adjoint.primitives.structure.slicing import Index, numpy_index
 from adjoint.primitives.typing_rules import resolve
 from adjoint.program import Atom, Equation, Operation
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from adjoint.primitives.expression import Expression, bind
-from adjoint.primitives.gathering import GATHER, IOTA, WRITES
-from adjoint.primitives.slicing import take
-from adjoint.primitives.structure import broadcast_to, reshape
+from adjoint.primitives.structure.gathering import GATHER, IOTA, WRITES
+from adjoint.primitives.structure.moving import broadcast_to, reshape
+from adjoint.primitives.structure.slicing import take
 from adjoint.program import Builder, Literal
 
 _AT_INDICES = {"update": "gather_set", "increment": "gather_add"}

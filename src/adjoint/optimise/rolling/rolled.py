@@ -12,8 +12,8 @@ from adjoint.optimise.rolling.blocks import Before, Block, Uses, block_of
 from adjoint.optimise.rolling.runs import Run, codes, codes_with_makers, runs
 from adjoint.optimise.rolling.writing import Loop, Refused, Stacks, as_number, part
 from adjoint.primitives.expression import Expression
-from adjoint.primitives.slicing import CONCATENATE, STACK, concatenate, take
-from adjoint.primitives.structure import permute, reshape
+from adjoint.primitives.structure.moving import permute, reshape
+from adjoint.primitives.structure.slicing import CONCATENATE, STACK, concatenate, take
 from adjoint.program import Atom, Builder, Equation, Program, Variable
 
 FEWEST_ROUNDS: Final = 8

@@ -20,11 +20,11 @@ from adjoint.optimise.rolling.blocks import (
 )
 from adjoint.optimise.rolling.chains import Chain, chains_of
 from adjoint.optimise.rolling.indices import affine, read, rows, write
-from adjoint.primitives.conversion import PYTHON_NUMBER, cast
-from adjoint.primitives.custom import CONSTANT, Constant
+from adjoint.primitives.calls.custom import CONSTANT, Constant
+from adjoint.primitives.elementwise.conversion import PYTHON_NUMBER, cast
 from adjoint.primitives.expression import Expression, bind
-from adjoint.primitives.gathering import GATHER
-from adjoint.primitives.slicing import stack, take
+from adjoint.primitives.structure.gathering import GATHER
+from adjoint.primitives.structure.slicing import stack, take
 from adjoint.primitives.typing_rules import promoted
 from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable, operation
 

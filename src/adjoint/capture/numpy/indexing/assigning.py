@@ -31,9 +31,9 @@ from adjoint.capture.recording.plain_writes import carry, is_plainly_written
 from adjoint.capture.recording.traced import Traced, is_known, synchronise, unwrap
 from adjoint.capture.recording.valued import writing
 from adjoint.capture.recording.views import assign, check_storable, own_memory, root_of
-from adjoint.primitives.gathering import GATHER_SET
-from adjoint.primitives.selection import SELECT
-from adjoint.primitives.slicing import SLICE, UPDATE
+from adjoint.primitives.elementwise.selection import SELECT
+from adjoint.primitives.structure.gathering import GATHER_SET
+from adjoint.primitives.structure.slicing import SLICE, UPDATE
 from adjoint.program import Operation, operation
 
 

@@ -30,10 +30,10 @@ from adjoint.capture.recording.views import (
     as_view,
     copy_of,
 )
-from adjoint.primitives.conversion import CAST
-from adjoint.primitives.gathering import GATHER
-from adjoint.primitives.slicing import SLICE, Index
-from adjoint.primitives.structure import BROADCAST, RESHAPE, TRANSPOSE
+from adjoint.primitives.elementwise.conversion import CAST
+from adjoint.primitives.structure.gathering import GATHER
+from adjoint.primitives.structure.moving import BROADCAST, RESHAPE, TRANSPOSE
+from adjoint.primitives.structure.slicing import SLICE, Index
 from adjoint.program import operation
 
 

@@ -23,8 +23,8 @@ from adjoint.capture.numpy.table import (
 from adjoint.capture.recording.applying import concrete
 from adjoint.capture.recording.traced import Traced
 from adjoint.capture.recording.views import assign, check_storable
-from adjoint.primitives.gathering import GATHER_ADD
-from adjoint.primitives.selection import SELECT
+from adjoint.primitives.elementwise.selection import SELECT
+from adjoint.primitives.structure.gathering import GATHER_ADD
 
 
 def _target(a: Any, name: str) -> Traced:

@@ -18,7 +18,7 @@ from adjoint.capture.numpy.table import as_array, implements, perform
 from adjoint.capture.recording.applying import concrete
 from adjoint.capture.recording.traced import Traced
 from adjoint.primitives import PRIMITIVES
-from adjoint.primitives.linear_algebra import square_shape
+from adjoint.primitives.linear_algebra.systems import square_shape
 
 _FREE: dict[str, Any] = {"used": None}
 _EigResult = type(np.linalg.eig(np.eye(1)))

@@ -13,7 +13,7 @@ from adjoint.capture.numpy.making.values import astype
 from adjoint.capture.numpy.shaping.arranging import roll
 from adjoint.capture.numpy.shaping.shape import concatenate
 from adjoint.capture.numpy.table import as_array, implements, normal_axis, perform, stored
-from adjoint.primitives.fourier import ADJOINT_NORM, FFT, IRFFT, RFFT
+from adjoint.primitives.structure.fourier import ADJOINT_NORM, FFT, IRFFT, RFFT
 
 
 def _norm(norm: Any) -> str:

@@ -23,7 +23,7 @@ from adjoint.capture.numpy.table import (
 from adjoint.capture.recording.applying import apply
 from adjoint.capture.recording.traced import Traced
 from adjoint.capture.recording.views import maybe_alias
-from adjoint.primitives.contraction import CONTRACT, canonical
+from adjoint.primitives.structure.contraction import CONTRACT, canonical
 from adjoint.program import operation
 
 _CACHE: dict[str, Any] = {}

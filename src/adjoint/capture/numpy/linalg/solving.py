@@ -13,7 +13,7 @@ from adjoint.capture.numpy.linalg.products import matmul
 from adjoint.capture.numpy.shaping.shape import matrix_transpose
 from adjoint.capture.numpy.table import as_array, implements, perform
 from adjoint.primitives import PRIMITIVES
-from adjoint.primitives.conversion import CAST
+from adjoint.primitives.elementwise.conversion import CAST
 
 _SlogdetResult = type(np.linalg.slogdet(np.eye(1)))
 

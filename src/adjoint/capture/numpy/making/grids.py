@@ -22,7 +22,7 @@ from adjoint.capture.numpy.shaping.shape import (
 from adjoint.capture.numpy.table import any_traced, as_array, as_operand, implements, perform
 from adjoint.capture.recording.supposing import suppose
 from adjoint.capture.recording.traced import is_known, unwrap
-from adjoint.primitives.conversion import STOP_GRADIENT
+from adjoint.primitives.elementwise.conversion import STOP_GRADIENT
 
 # --- spaced numbers -------------------------------------------------------------------------------
 

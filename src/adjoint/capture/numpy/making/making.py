@@ -17,7 +17,7 @@ from adjoint.capture.recording.escape import carries_derivative
 from adjoint.capture.recording.traced import Traced
 from adjoint.capture.recording.valued import beside, users_code
 from adjoint.primitives import find_special
-from adjoint.primitives.floating import EXPONENT
+from adjoint.primitives.elementwise.floating import EXPONENT
 
 
 @implements(np.arange)

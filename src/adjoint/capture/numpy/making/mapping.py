@@ -22,9 +22,9 @@ from adjoint.capture.recording.trace import current
 from adjoint.capture.recording.traced import Traced, from_array, is_known, unwrap
 from adjoint.capture.recording.valued import recording_for, refusing, users_code
 from adjoint.primitives import UFUNCS
-from adjoint.primitives.arithmetic import INTEGER_POWER
-from adjoint.primitives.conversion import CAST, IMAG, PYTHON_NUMBER, REAL, STOP_GRADIENT
-from adjoint.primitives.selection import SELECT
+from adjoint.primitives.elementwise.arithmetic import INTEGER_POWER
+from adjoint.primitives.elementwise.conversion import CAST, IMAG, PYTHON_NUMBER, REAL, STOP_GRADIENT
+from adjoint.primitives.elementwise.selection import SELECT
 from adjoint.program import Operation
 
 _ENTRY_BY_ENTRY = {SELECT, CAST, REAL, IMAG, INTEGER_POWER, PYTHON_NUMBER, STOP_GRADIENT}

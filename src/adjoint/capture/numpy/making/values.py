@@ -23,10 +23,10 @@ from adjoint.capture.recording.applying import asked, concrete
 from adjoint.capture.recording.trace import is_guarded, note_effect
 from adjoint.capture.recording.traced import Traced, from_array, is_cell, is_known, unwrap
 from adjoint.capture.recording.views import as_cell, cell_of, copy_of, maybe_alias, overwrite
-from adjoint.primitives.conversion import CAST
-from adjoint.primitives.selection import SELECT
-from adjoint.primitives.slicing import STACK
-from adjoint.primitives.sorting import ARGSORT
+from adjoint.primitives.elementwise.conversion import CAST
+from adjoint.primitives.elementwise.selection import SELECT
+from adjoint.primitives.structure.slicing import STACK
+from adjoint.primitives.structure.sorting import ARGSORT
 from adjoint.primitives.typing_rules import promoted
 
 

@@ -13,7 +13,7 @@ from adjoint.capture.numpy.making.values import astype
 from adjoint.capture.numpy.reducing.reduce import diff, maximum_over, sum_
 from adjoint.capture.numpy.shaping.shape import concatenate, moveaxis, ravelled, reshaped
 from adjoint.capture.numpy.table import as_array, as_operand, implements, normal_axis, perform
-from adjoint.primitives.conversion import STOP_GRADIENT
+from adjoint.primitives.elementwise.conversion import STOP_GRADIENT
 
 # --- differences and integrals --------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ from adjoint.capture.numpy.table import as_array, implements, perform, promoting
 from adjoint.capture.recording.applying import concrete
 from adjoint.capture.recording.supposing import suppose
 from adjoint.capture.recording.traced import is_known, unwrap
-from adjoint.primitives.gathering import GATHER_ADD
+from adjoint.primitives.structure.gathering import GATHER_ADD
 
 
 def _holds(condition: Any, unknown: bool = False) -> bool:

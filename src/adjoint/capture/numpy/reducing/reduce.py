@@ -23,10 +23,10 @@ from adjoint.capture.numpy.table import (
 from adjoint.capture.recording.applying import apply_one
 from adjoint.capture.recording.trace import note_effect
 from adjoint.capture.recording.traced import Traced
-from adjoint.primitives.comparison import ALL, ANY, ARGMAX, ARGMIN
-from adjoint.primitives.reductions import CUMULATIVE_SUM, MAX, MIN
-from adjoint.primitives.selection import SELECT
-from adjoint.primitives.structure import SUM
+from adjoint.primitives.elementwise.comparison import ALL, ANY, ARGMAX, ARGMIN
+from adjoint.primitives.elementwise.selection import SELECT
+from adjoint.primitives.structure.moving import SUM
+from adjoint.primitives.structure.reductions import CUMULATIVE_SUM, MAX, MIN
 from adjoint.program import operation
 
 # --- what reductions share ------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from adjoint.capture.numpy.reducing.sorting import searchsorted
 from adjoint.capture.numpy.shaping.shape import concatenate, ravelled
 from adjoint.capture.numpy.table import as_array, implements, perform
 from adjoint.capture.recording.applying import concrete
-from adjoint.primitives.gathering import GATHER_ADD
+from adjoint.primitives.structure.gathering import GATHER_ADD
 
 
 def _row(a: Any) -> Any:

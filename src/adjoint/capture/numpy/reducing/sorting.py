@@ -30,7 +30,7 @@ from adjoint.capture.numpy.table import (
 from adjoint.capture.recording.supposing import suppose
 from adjoint.capture.recording.trace import current
 from adjoint.capture.recording.traced import Traced, is_known, unwrap
-from adjoint.primitives.sorting import ARGPARTITION, SEARCHSORTED, WARN_WHERE_ZERO
+from adjoint.primitives.structure.sorting import ARGPARTITION, SEARCHSORTED, WARN_WHERE_ZERO
 
 # --- order ----------------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from adjoint.capture.numpy.table import (
 from adjoint.capture.recording.traced import Traced, from_array, is_known
 from adjoint.capture.recording.views import copy_of
 from adjoint.primitives import PRIMITIVES
-from adjoint.primitives.selection import SELECT
+from adjoint.primitives.elementwise.selection import SELECT
 
 
 @implements(np.flip)

@@ -38,8 +38,8 @@ from adjoint.capture.recording.views import (
     real_part,
     reshape,
 )
-from adjoint.primitives.slicing import CONCATENATE
-from adjoint.primitives.structure import BROADCAST, RESHAPE
+from adjoint.primitives.structure.moving import BROADCAST, RESHAPE
+from adjoint.primitives.structure.slicing import CONCATENATE
 from adjoint.program import operation
 
 

@@ -1,4 +1,4 @@
-"""Formulas (`adjoint.primitives.formulas`) as instructions: they run on numbers that write them."""
+"""Formulas (`primitives.elementwise.formulas`) as instructions: they run on numbers that write them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from adjoint.executors.native.elements.rules import RULES, Rule
 from adjoint.executors.native.elements.writer import DOUBLE, SINGLE, Writer
 from adjoint.executors.native.module import Block, Module, Value
 from adjoint.primitives.declaration import PRIMITIVES
-from adjoint.primitives.formulas import Formula
+from adjoint.primitives.elementwise.formulas import Formula
 
 
 class Number(NDArrayOperatorsMixin):

@@ -10,7 +10,7 @@ from adjoint.executors.native.elements.formulas import Number
 from adjoint.executors.native.elements.rules import rule
 from adjoint.executors.native.elements.writer import DOUBLE, SINGLE, Writer
 from adjoint.executors.native.module import FUNCTION_ATTRIBUTES, Value, scalar_type
-from adjoint.primitives.slopes import SECH_SQUARED
+from adjoint.primitives.elementwise.slopes import SECH_SQUARED
 
 
 def call(writer: Writer, name: str, *operands: Value) -> Value:

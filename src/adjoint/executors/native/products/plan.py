@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.primitives.contraction import split_spec
+from adjoint.primitives.structure.contraction import split_spec
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Functions that capture does not enter, and what stands for a solver in a program."""

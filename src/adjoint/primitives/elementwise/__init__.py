@@ -1,0 +1,1 @@
+"""Functions entry by entry: arithmetic, NumPy's, kinks, slopes that keep their digits."""

@@ -1,0 +1,139 @@
+"""Functions that NumPy does not have, written in its own, for derivatives right to the last digits.
+
+1 - tanh(x)^2 has no digits left where tanh(x) rounds to 1, and x / hypot(x, y) has a slope that is
+a difference of equal numbers. What has all digits instead (sech(x)^2 from the exponential itself,
+y^2 / r^3) is a primitive of its own, with partial derivatives of its own. Its value is a short
+formula of real numbers, in NumPy's functions, operators and those below. On arrays that is its
+meaning; on the registers of machine code it writes the instructions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from adjoint.primitives.declaration import UFUNCS, Primitive, Reason, Rule
+from adjoint.primitives.elementwise.declaring import elementwise
+from adjoint.primitives.expression import Expression, bind
+from adjoint.primitives.samples import Sample
+
+_BLOCK: Final = 4096  # entries at a time, so that what a formula computes on the way stays in cache
+_PYTHON: Final = (bool, int, float)
+
+
+class Formula:
+    """A function of real numbers that is called as a ufunc is, and has the dtypes of one.
+
+    rule: takes the operands, in one dtype. like: the ufunc. wide: whether numbers in single
+        precision are computed in double, as SciPy does.
+    """
+
+    __slots__ = ("__name__", "like", "nin", "nout", "rule", "wide")
+
+    def __init__(self, name: str, rule: Callable[..., Any], like: np.ufunc, wide: bool) -> None:
+        self.__name__ = name
+        self.rule = rule
+        self.like = like
+        self.wide = wide
+        self.nin, self.nout = like.nin, 1
+
+    def resolve_dtypes(self, dtypes: tuple[Any, ...]) -> tuple[np.dtype[Any], ...]:
+        """The dtypes of NumPy's loop, as those of a ufunc."""
+        return self.like.resolve_dtypes(dtypes)
+
+    def __call__(self, *operands: Any, out: Any = None) -> Any:
+        """The formula, of expressions or of arrays and numbers."""
+        if any(isinstance(x, Expression) for x in operands):
+            return bind(UFUNCS[self], *operands)
+        given = tuple(type(x) if type(x) in _PYTHON else x.dtype for x in operands)
+        *_, result = self.resolve_dtypes((*given, None))
+        wide = np.result_type(result, np.float64 if self.wide else np.float32)
+        with np.errstate(all="ignore"):
+            found = _in_blocks(self.rule, [np.asarray(x, wide) for x in operands])
+        if out is None:
+            return found.astype(result, copy=False)[()]
+        out[...] = found
+        return out
+
+
+def _in_blocks(rule: Callable[..., Any], operands: list[Any]) -> Any:
+    first = operands[0]
+    alike = all(x.shape == first.shape and x.flags.c_contiguous for x in operands)
+    if not alike or first.size <= _BLOCK:
+        return np.asarray(rule(*operands))
+    found = np.empty_like(first)
+    lines = [x.reshape(-1) for x in (*operands, found)]
+    for start in range(0, first.size, _BLOCK):
+        *parts, target = (line[start : start + _BLOCK] for line in lines)
+        target[...] = rule(*parts)
+    return found
+
+
+def formula(
+    name: str,
+    rule: Callable[..., Any],
+    *partials: Callable[..., Any] | Reason | None,
+    samples: tuple[Sample, ...] | Reason,
+    like: np.ufunc = np.tanh,
+    wide: bool = False,
+    taylor: Rule | None = None,
+) -> Formula:
+    """Declare a function of real numbers by a formula, and its partial derivatives.
+
+    rule: the formula. partials: as of any elementwise primitive, in terms of primitives.
+    like: a ufunc that has its dtypes. wide: whether single precision is too little.
+    """
+    found = Formula(name, rule, like, wide)
+    elementwise(found, *partials, samples=samples, taylor=taylor)
+    return found
+
+
+def is_formula(primitive: Primitive) -> bool:
+    """Whether a primitive is a formula."""
+    return isinstance(primitive.ufunc, Formula)
+
+
+# --- what formulas are written with, beside ufuncs ------------------------------------------------
+
+
+def choose(mask: Any, x: Any, y: Any) -> Any:
+    """x where the mask holds, y elsewhere."""
+    chosen = getattr(mask, "choose", None)
+    if isinstance(mask, (np.ndarray, np.generic)) or chosen is None:
+        return np.where(mask, x, y)
+    return chosen(x, y)
+
+
+def squared(x: Any) -> tuple[Any, Any]:
+    """x^2 rounded, and what was lost by that; for numbers whose square is far from overflow.
+
+    By T. J. Dekker, A floating-point technique for extending the available precision, 1971.
+    """
+    exactly = getattr(x, "squared", None)
+    if exactly is not None:  # machine code
+        return exactly()  # type: ignore[no-any-return]
+    square = x * x
+    if x.dtype == np.float32:
+        wide = x.astype(np.float64)
+        return square, (wide * wide - square).astype(np.float32)
+    large = x * (2.0**27 + 1)
+    high = large - (large - x)
+    low = x - high
+    return square, ((high * high - square) + 2 * high * low) + low * low
+
+
+def subtracted(x: Any, y: Any) -> tuple[Any, Any]:
+    """x - y rounded, and what was lost by that (D. E. Knuth, TAOCP 2, 4.2.2, theorem B)."""
+    gap = x - y
+    part = gap - x
+    return gap, (x - (gap - part)) - (y + part)
+
+
+def polynomial(x: Any, coefficients: tuple[float, ...]) -> Any:
+    """c_0 + c_1 x + c_2 x^2 + ... by Horner's rule."""
+    total: Any = coefficients[-1]
+    for each in reversed(coefficients[:-1]):
+        total = each + x * total
+    return total

@@ -1,0 +1,1 @@
+"""Linear systems, factorisations, eigenvalues, and functions of matrices."""

@@ -1,0 +1,204 @@
+"""Functions of square matrices, such as exp, log and the square root, and Sylvester's equation.
+
+The derivative of a function f of a matrix A in a direction E stands in the corner of
+f([[A, E], [0, A]]), and that of order k in the corner of a matrix of 2^k blocks, so one primitive
+is closed under differentiation. Sources: R. Mathias, "A chain rule for matrix functions and
+applications" (1996), and N. Higham, "Functions of Matrices" (2008), sections 3.1 and 3.2.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from adjoint.base.arrays import ArrayType, array_type
+from adjoint.base.errors import DegenerateError, LinearAlgebraError, ShapeError
+from adjoint.primitives.declaration import FROM_DERIVATIVE, Each, Primitive
+from adjoint.primitives.elementwise.conversion import cast
+from adjoint.primitives.expression import Expression, bind
+from adjoint.primitives.linear_algebra.systems import adjoint, matrix_dtype, multiply, square_shape
+from adjoint.primitives.samples import draw, sample, square
+from adjoint.primitives.structure.moving import align_batch, broadcast_to, sum_to
+from adjoint.primitives.typing_rules import broadcast_shape
+
+_FUNCTIONS = ("expm", "logm", "sqrtm", "sinm", "cosm", "tanm", "sinhm", "coshm", "tanhm")
+
+
+def _type(*types: ArrayType, function: str) -> ArrayType:
+    lead = broadcast_shape(function, *(square_shape(function, each) for each in types))
+    if len({each.shape[-1] for each in types}) > 1:
+        raise ShapeError(f"{function}: matrices of several sizes: {[t.shape for t in types]}.")
+    return array_type((*lead, *types[0].shape[-2:]), matrix_dtype(function, *types))
+
+
+def _dtype(*arrays: Any) -> np.dtype[Any]:
+    """Single or double precision, as SciPy computes."""
+    dtype = np.result_type(*arrays, np.float32)
+    return dtype if dtype.char in "fdFD" else np.dtype(complex if dtype.kind == "c" else float)
+
+
+def _blocks(matrix: Any, directions: Any) -> Any:
+    for number, direction in enumerate(directions):
+        corner = np.kron(np.eye(2**number), direction)
+        matrix = np.block([[matrix, corner], [np.zeros_like(matrix), matrix]])
+    return matrix
+
+
+def _evaluate(*operands: Any, function: str) -> Any:
+    dtype = _dtype(*operands)
+    arrays = np.broadcast_arrays(*(np.asarray(each, dtype) for each in operands))
+    size = arrays[0].shape[-1]
+    compute = getattr(import_module("scipy.linalg"), function)
+    found = np.empty(arrays[0].shape, dtype)
+    for place in np.ndindex(arrays[0].shape[:-2]):
+        matrix, *directions = (array[place] for array in arrays)
+        with _regular(function if directions else ""):
+            value = compute(_blocks(matrix, directions))[:size, -size:]
+        found[place] = _real_enough(value, function) if dtype.kind != "c" else value
+    return found
+
+
+@contextmanager
+def _regular(function: str) -> Iterator[None]:
+    """DegenerateError where SciPy warns of a singular matrix of which a derivative is taken."""
+    if function not in ("sqrtm", "logm"):
+        yield
+        return
+    singular = import_module("scipy.linalg").LinAlgWarning
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", singular)
+        try:
+            yield
+        except singular as error:
+            raise DegenerateError(
+                f"scipy.linalg.{function} has no derivative at a singular matrix: its slope is "
+                f"infinite there ({error})."
+            ) from None
+
+
+def _real_enough(value: Any, function: str) -> Any:
+    if np.iscomplexobj(value):
+        size = np.max(np.abs(value), initial=0.0)
+        if np.max(np.abs(value.imag), initial=0.0) > 1e-7 * size or not np.isfinite(size):
+            raise LinearAlgebraError(
+                f"scipy.linalg.{function} of this real matrix is not real, or does not exist: it "
+                "has eigenvalues on the negative axis. Pass a complex array (A + 0j)."
+            )
+        return value.real
+    return value
+
+
+def _derivative(tangents: Any, operands: Any, results: Any, function: str) -> Any:
+    dtype, total = results[0].dtype, None
+    for place, tangent in enumerate(tangents):
+        if tangent is None:
+            continue
+        tangent = cast(tangent, dtype)
+        # In the matrix: one direction more. In a direction: that one replaced.
+        whole = [*operands, tangent]
+        if place:
+            whole = [*operands[:place], tangent, *operands[place + 1 :]]
+        term = broadcast_to(matrix_function(function, *whole), results[0].shape)
+        total = term if total is None else total + term
+    return (total,)
+
+
+def _transpose(cotangents: Any, operands: Any, function: str) -> Any:
+    (cotangent,) = cotangents
+    found: list[Any] = [None] * len(operands)
+    (place,) = (n for n, each in enumerate(operands) if not isinstance(each, Expression))
+    others = [cotangent if n == place else adjoint(each) for n, each in enumerate(operands)]
+    back = matrix_function(function, *others)
+    found[place] = cast(sum_to(back, operands[place].shape), operands[place].dtype)
+    return tuple(found)
+
+
+def _batch(operands: Any, batched: Any, size: int, function: str) -> Any:
+    return matrix_function(function, *align_batch(operands, batched))
+
+
+MATRIX_FUNCTION = Primitive(
+    "matrix_function",
+    infer=_type,
+    evaluate=_evaluate,
+    linear=Each(frozenset(range(1, 8))),
+    derivative=_derivative,
+    transpose=_transpose,
+    batch=_batch,
+    taylor=FROM_DERIVATIVE,
+    samples=(
+        sample(draw(2, 2, low=-0.6, high=0.6), function="expm", order=2),
+        sample(square(2, 2), function="sqrtm", order=2),
+        sample(square(2, 2), draw(2, 2), function="logm", order=2),
+        sample(draw(2, 2, low=-0.6, high=0.6, dtype=complex), function="expm", order=2),
+        sample(draw(2, 2, 2, low=-0.6, high=0.6), draw(2, 2), function="sinm", order=2),
+    ),
+)
+
+
+def matrix_function(function: str, *operands: Any) -> Any:
+    """f(A), or with directions E_1, ..., E_k its k-th derivative in them."""
+    return bind(MATRIX_FUNCTION, *operands, function=function)
+
+
+# --- the equation A X + X B = Q -------------------------------------------------------------------
+
+
+def _sylvester_type(a: ArrayType, b: ArrayType, q: ArrayType) -> ArrayType:
+    leads = [square_shape("solve_sylvester", each) for each in (a, b)]
+    if q.shape[-2:] != (a.shape[-1], b.shape[-1]):
+        raise ShapeError(f"solve_sylvester: shapes {a.shape}, {b.shape}, {q.shape} do not fit.")
+    lead = broadcast_shape("solve_sylvester", *leads, q.shape[:-2])
+    return array_type((*lead, *q.shape[-2:]), matrix_dtype("solve_sylvester", a, b, q))
+
+
+def _sylvester_evaluate(a: Any, b: Any, q: Any) -> Any:
+    dtype = _dtype(a, b, q)
+    solve: Callable[..., Any] = import_module("scipy.linalg").solve_sylvester
+    lead = np.broadcast_shapes(np.shape(a)[:-2], np.shape(b)[:-2], np.shape(q)[:-2])
+    a, b, q = (np.broadcast_to(each, (*lead, *np.shape(each)[-2:])) for each in (a, b, q))
+    found = np.empty(q.shape, dtype)
+    for place in np.ndindex(lead):
+        found[place] = solve(a[place], b[place], q[place])
+    return found
+
+
+def _sylvester_derivative(tangents: Any, operands: Any, results: Any) -> Any:
+    """A dX + dX B = dQ - dA X - X dB."""
+    (a, b, _), (x,) = operands, results
+    d_a, d_b, d_q = (None if each is None else cast(each, x.dtype) for each in tangents)
+    right = None if d_q is None else broadcast_to(d_q, x.shape)
+    for term in (
+        None if d_a is None else multiply(d_a, x),
+        None if d_b is None else multiply(x, d_b),
+    ):
+        if term is not None:
+            right = -term if right is None else right - term
+    return (bind(SYLVESTER, a, b, right),)
+
+
+def _sylvester_transpose(cotangents: Any, operands: Any) -> Any:
+    a, b, q = operands
+    found = bind(SYLVESTER, adjoint(a), adjoint(b), cotangents[0])
+    return None, None, cast(sum_to(found, q.shape), q.dtype)
+
+
+SYLVESTER: Primitive = Primitive(
+    "sylvester",
+    infer=_sylvester_type,
+    evaluate=_sylvester_evaluate,
+    linear=Each(frozenset({2})),
+    derivative=_sylvester_derivative,
+    transpose=_sylvester_transpose,
+    batch=lambda operands, batched, size: bind(SYLVESTER, *align_batch(operands, batched)),
+    taylor=FROM_DERIVATIVE,
+    samples=(
+        sample(square(3, 3), square(2, 2), draw(3, 2)),
+        sample(square(2, 2, dtype=complex), square(2, 2, dtype=complex), draw(2, 2, dtype=complex)),
+    ),
+)

@@ -1,0 +1,1 @@
+"""What moves, joins, picks, sorts and sums numbers."""
