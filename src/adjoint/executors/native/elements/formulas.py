@@ -1,4 +1,4 @@
-"""Formulas (`primitives.elementwise.formulas`) as instructions: they run on numbers that write them."""
+"""Formulas (`primitives.elementwise.formulas`) as instructions: they run on numbers that write."""
 
 from __future__ import annotations
 
