@@ -87,7 +87,7 @@ _FORMATS: Final = {8: _Format(52, 746.0, -600, 1623), 4: _Format(23, 104.0, -64,
 
 
 def width(on: Machine, name: str, dtype: np.dtype[Any], called: bool) -> int | None:
-    """In how many lanes at once a function is best written; 0 for any, None if it is to be called.
+    """In how many lanes at most a function is best written; 0 for any, None if it is to be called.
 
     called: whether there is a function of vectors to call; if not, it is one of single numbers.
 
@@ -108,7 +108,7 @@ def width(on: Machine, name: str, dtype: np.dtype[Any], called: bool) -> int | N
 
 
 def write(block: Block, name: str, text: str, dtype: np.dtype[Any], lanes: int, on: Machine) -> str:
-    """The function of a vector, in the lanes of which `width` speaks."""
+    """The function of a vector, in the lanes of which `width` speaks, or in fewer."""
     lane = Lanes(block, dtype, lanes, on)
     if name == "tanh":
         return _tanh(lane, text)
@@ -278,22 +278,47 @@ def _sech_squared(lane: Lanes, x: str) -> str:
 
 def _looked_up(lane: Lanes, numbers: list[float], places: str) -> str:
     """Those of 16 numbers at the places that the last four bits name."""
-    kind = lane.type_text
+    whole, places = _whole(lane), _widened(lane, lane.integers, places)
+    kind = whole.type_text
     if lane.dtype.itemsize == 4:
         name = "llvm.x86.avx512.permvar.sf.512"
-        return lane.call(kind, name, (kind, lane.listed(numbers)), (lane.integers, places))
-    first, second = lane.listed(numbers[:8]), lane.listed(numbers[8:])
-    name = "llvm.x86.avx512.vpermi2var.pd.512"
-    return lane.call(kind, name, (kind, first), (lane.integers, places), (kind, second))
+        found = whole.call(kind, name, (kind, whole.listed(numbers)), (whole.integers, places))
+    else:
+        first, second = whole.listed(numbers[:8]), whole.listed(numbers[8:])
+        name = "llvm.x86.avx512.vpermi2var.pd.512"
+        found = whole.call(kind, name, (kind, first), (whole.integers, places), (kind, second))
+    return _narrowed(lane, found)
 
 
 def _times_power_of_two(lane: Lanes, x: str, exponent: str) -> str:
     """x times two to the exponent, which is rounded down first; the product is rounded once."""
-    kind = lane.type_text
-    letter, mask = ("p" + "sd"[lane.dtype.itemsize == 8]), f"i{lane.lanes}"
-    return lane.call(
+    whole = _whole(lane)
+    x, exponent = (_widened(lane, lane.type_text, each) for each in (x, exponent))
+    kind = whole.type_text
+    letter, mask = ("p" + "sd"[lane.dtype.itemsize == 8]), f"i{whole.lanes}"
+    found = whole.call(
         kind,
         f"llvm.x86.avx512.mask.scalef.{letter}.512",
         *((kind, x), (kind, exponent), (kind, "zeroinitializer")),
         *((mask, "-1"), ("i32", "4")),  # all lanes, in the rounding mode of the processor
     )
+    return _narrowed(lane, found)
+
+
+# These two alone need whole registers. Where there are fewer lanes, all else is done in those: in
+# lanes that nobody reads, LLVM replaces constants by zeros, and a division there raises flags.
+
+
+def _whole(lane: Lanes) -> Lanes:
+    return lane.with_lanes(_TABLE_BYTES // lane.dtype.itemsize)
+
+
+def _widened(lane: Lanes, kind: str, text: str) -> str:
+    """A vector in a whole register; the lanes too many repeat the others."""
+    width = _whole(lane).lanes
+    return lane.shuffled(kind, text, [place % lane.lanes for place in range(width)])
+
+
+def _narrowed(lane: Lanes, text: str) -> str:
+    """The first lanes of a whole register."""
+    return lane.shuffled(_whole(lane).type_text, text, list(range(lane.lanes)))

@@ -168,7 +168,7 @@ def _in_pieces(
 def _written(block: Block, name: str, operand: Value, width: int, on: Machine) -> str:
     """A function as instructions, on so many lanes at once, or on all."""
     dtype, lanes = operand.dtype, operand.lanes
-    width = width or lanes
+    width = min(width or lanes, lanes)
 
     def one(narrow: list[str]) -> str:
         return vector_exp.write(block, name, narrow[0], dtype, width, on)
