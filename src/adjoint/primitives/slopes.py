@@ -33,8 +33,22 @@ def _sech_squared(x: Any) -> Any:
     return 4 * (small / (total * total))
 
 
+def _sech_squared_in_place(x: Any, out: Any, spare: Any) -> None:
+    np.absolute(x, out=out)
+    np.multiply(out, -2.0, out=out)
+    np.exp(out, out=out)
+    np.add(out, 1.0, out=spare)
+    np.multiply(spare, spare, out=spare)
+    np.divide(out, spare, out=out)
+    np.multiply(out, 4.0, out=out)
+
+
 SECH_SQUARED = formula(
-    "sech_squared", _sech_squared, lambda x, y: -2 * np.tanh(x) * y, samples=_LINE
+    "sech_squared",
+    _sech_squared,
+    lambda x, y: -2 * np.tanh(x) * y,
+    samples=_LINE,
+    in_place=_sech_squared_in_place,
 )
 
 
