@@ -58,7 +58,6 @@ SHARED_TANH: Final = {
     ),
     4: ("0x1p-1", "0x1.5556dep-3", "0x1.55565cp-5"),
 }
-_RAISED: Final = {8: 2.0**100, 4: 2.0**60}  # by which parts are multiplied that may be tiny
 _SECH_IS_ZERO: Final = {8: 384.0, 4: 56.0}  # of which the square is
 
 # ln(2) as a number with so few digits that its multiples are exact, and the rest.
@@ -206,27 +205,27 @@ def _exp_by_tables(lane: Lanes, x: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Half:
-    """What `tanh` and its slope are made of: h = (1 - exp(-2 |x|)) / 2 in two parts, and 1 - h.
+class _Parts:
+    """What `tanh` and its slope are made of, with e = exp(-2 |x|): 4 e, 1 - e and 1 + e.
 
-    power: exp(-2 |x|) but for a factor 1 - 2 small / power. All are times `_RAISED`, so that the
-    slope has all its digits to the end.
+    Four times, so that a slope that is subnormal has lost nothing before it is.
     """
 
     power: str
-    small: str
-    rise: str
-    divisor: str
+    below: str
+    above: str
 
 
-def _half(lane: Lanes, x: str) -> _Half:
+def _parts(lane: Lanes, x: str) -> _Parts:
     """The parts for x.
 
-    A small h has all its digits: 1 - 2^(j / 16) is exact, and to the rest belongs what the table
-    lost.
+    A small 1 - e has all its digits: 1 - 2^(j / 16) is exact, and to the rest belongs what the
+    table lost.
     """
     itemsize = lane.dtype.itemsize
+    nan = lane.block.op(f"fcmp uno {lane.type_text} {x}, {x}")
     size = lane.from_bits(lane.bounded_size(x, _SECH_IS_ZERO[itemsize]))
+    size = lane.select(nan, x, size)
     magic = 1.5 * 2.0 ** (_FORMATS[itemsize].digits - SHARE)
     high, low = (float.fromhex(text) / 2 for text in _LN2[itemsize])
     # -2 |x| is a multiple of ln(2) / 16, and -2 times the rest.
@@ -242,38 +241,35 @@ def _half(lane: Lanes, x: str) -> _Half:
     square = lane.binary("fmul", lane.polynomial(rest, coefficients), rest)
     grown = lane.multiply_add(square, rest, rest)
     rounded, missing = table(lane.dtype)
-    places, raised = lane.bits(summed), _RAISED[itemsize]
-    power = _looked_up(lane, [raised * root for root in rounded], places)
+    places = lane.bits(summed)
+    power = _looked_up(lane, [4 * root for root in rounded], places)
     power = _times_power_of_two(lane, power, multiple)
     shares = [lost / root / -2 for root, lost in zip(rounded, missing, strict=True)]
     grown = lane.binary("fadd", grown, _looked_up(lane, shares, places))
-    rise = lane.multiply_add(power, lane.number(-0.5), lane.number(0.5 * raised))
     small = lane.binary("fmul", power, grown)
-    # The divisor is made of the parts, not of their sum, whose rounding would count twice.
-    divisor = lane.binary("fsub", lane.number(raised), rise)
-    return _Half(power, small, rise, lane.binary("fsub", divisor, small))
+    below = lane.multiply_add(power, lane.number(-0.25), lane.number(1.0))
+    power = lane.multiply_add(small, lane.number(-2.0), power)
+    return _Parts(
+        power,
+        lane.multiply_add(small, lane.number(0.5), below),
+        lane.multiply_add(power, lane.number(0.25), lane.number(1.0)),
+    )
 
 
 def _tanh(lane: Lanes, x: str) -> str:
-    """The hyperbolic tangent: h / (1 - h), where h is (1 - exp(-2 |x|)) / 2."""
-    half = _half(lane, x)
-    quotient = lane.binary("fdiv", lane.binary("fadd", half.small, half.rise), half.divisor)
-    signed = lane.with_sign(lane.bits(quotient), lane.sign(x))
-    nan = lane.block.op(f"fcmp uno {lane.type_text} {x}, {x}")
-    return lane.select(nan, x, signed)
+    """The hyperbolic tangent: (1 - e) / (1 + e), where e is exp(-2 |x|)."""
+    parts = _parts(lane, x)
+    quotient = lane.binary("fdiv", parts.below, parts.above)
+    return lane.with_sign(lane.bits(quotient), lane.sign(x))
 
 
 def _sech_squared(lane: Lanes, x: str) -> str:
-    """The slope of `tanh`, e / (1 - h)^2 with e = exp(-2 |x|).
+    """The slope of `tanh`, 4 e / (1 + e)^2.
 
     LLVM sees that the parts are the same, and computes them once where both are wanted.
     """
-    half = _half(lane, x)
-    power = lane.multiply_add(half.small, lane.number(-2.0), half.power)
-    lowered = lane.binary("fmul", half.divisor, lane.number(1 / _RAISED[lane.dtype.itemsize]))
-    found = lane.binary("fdiv", power, lane.binary("fmul", half.divisor, lowered))
-    nan = lane.block.op(f"fcmp uno {lane.type_text} {x}, {x}")
-    return lane.select(nan, x, found)
+    parts = _parts(lane, x)
+    return lane.binary("fdiv", parts.power, lane.binary("fmul", parts.above, parts.above))
 
 
 def _looked_up(lane: Lanes, numbers: list[float], places: str) -> str:
