@@ -105,9 +105,9 @@ def call(
     return Value((_rejoined(block, detour, result, operands[0]),), dtype, lanes), None
 
 
-def written(block: Block, name: str, operand: Value) -> Value | None:
+def written(block: Block, name: str, operand: Value, on: Machine | None = None) -> Value | None:
     """A function that no library has, where there are instructions for these lanes."""
-    dtype, lanes, on = operand.dtype, operand.lanes, machine()
+    dtype, lanes, on = operand.dtype, operand.lanes, on or machine()
     width = vector_exp.width(on, name, dtype, False) if lanes > 1 else None
     if width is None:
         return None
