@@ -397,17 +397,17 @@ def _cosine(x: Any, y: Any) -> Any:
 
 
 def _cosine_in_x(x: Any, y: Any, result: Any) -> Any:
-    """y^2 / r^3; infinite at the origin, as of a norm."""
+    """y^2 / r^3; at the origin there is none, as of a norm."""
     radius, sine = np.hypot(x, y), COSINE(y, x)
     origin = np.equal(radius, 0)
-    return select(origin, np.inf, sine * (sine / select(origin, 1.0, radius)))
+    return select(origin, np.nan, sine * (sine / select(origin, 1.0, radius)))
 
 
 def _cosine_in_y(x: Any, y: Any, result: Any) -> Any:
-    """-x y / r^3."""
+    """-x y / r^3; at the origin there is none."""
     radius = np.hypot(x, y)
     origin = np.equal(radius, 0)
-    return -result * (COSINE(y, x) / select(origin, 1.0, radius))
+    return -result * (COSINE(y, x) / select(origin, np.nan, radius))
 
 
 COSINE = formula(

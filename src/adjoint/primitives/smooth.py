@@ -7,8 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.primitives.arithmetic import square_taylor
-from adjoint.primitives.declaration import NONLINEAR, Primitive
+from adjoint.primitives.arithmetic import (
+    POWER,
+    power_by_base,
+    power_by_exponent,
+    square_taylor,
+)
+from adjoint.primitives.declaration import FROM_DERIVATIVE, NONLINEAR, Primitive
 from adjoint.primitives.elementwise import batch_aligned, elementwise, sum_of_partials, weigh
 from adjoint.primitives.hardness import tame
 from adjoint.primitives.samples import draw, sample
@@ -71,6 +76,21 @@ ROOT_OF_SQUARES = Primitive(
     batch=batch_aligned("root_of_squares"),
     taylor=_root_taylor,
     samples=_POSITIVE[:1],
+)
+# The same of a sum of powers of sizes, to one divided by their exponent, as in a norm of any order.
+ROOT_OF_POWERS = Primitive(
+    "root_of_powers",
+    infer=POWER.infer,
+    evaluate=np.power,
+    linear=None,
+    derivative=sum_of_partials(
+        "root_of_powers",
+        (lambda x, y, result: tame(power_by_base(x, y, result)), power_by_exponent),
+    ),
+    transpose=NONLINEAR,
+    batch=batch_aligned("root_of_powers"),
+    taylor=FROM_DERIVATIVE,
+    samples=POWER.samples[:1],
 )
 elementwise(np.cbrt, lambda x, result: CBRT_SLOPE(x, result), samples=(sample(draw(3, low=0.5)),))
 

@@ -19,6 +19,7 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
+from adjoint.primitives.arithmetic import POWER
 from adjoint.primitives.contraction import CONTRACT
 from adjoint.primitives.conversion import cast
 from adjoint.primitives.declaration import Each, Joint
@@ -26,7 +27,7 @@ from adjoint.primitives.elementwise import SCALE
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.hardness import STRONG_CONTRACT
 from adjoint.primitives.selection import select
-from adjoint.primitives.smooth import SQRT
+from adjoint.primitives.smooth import ROOT_OF_SQUARES, SQRT
 from adjoint.primitives.structure import broadcast_to, sum_axes
 from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable, operation
 from adjoint.program.nested import quiet
@@ -315,8 +316,9 @@ class _Work:
     def root(
         self, equation: Equation, operands: list[Atom], masks: list[Mask]
     ) -> tuple[Sequence[Atom], list[Mask]]:
-        """The root of a sum of squares is a root."""
-        return self.builder.emit(operation(SQRT), operands), [None]
+        """The root of a sum of squares is a root, and that of a sum of powers a power."""
+        plain = SQRT if equation.primitive is ROOT_OF_SQUARES else POWER
+        return self.builder.emit(operation(plain), operands), [None]
 
     def severed(
         self, equation: Equation, operands: list[Atom], masks: list[Mask]
@@ -359,7 +361,7 @@ _RULES: Final[dict[str, _Rule]] = {
     "hard": _Work.declared,
     "tame": _Work.tamed,
     "same_as": _Work.same,
-    "root_of_squares": _Work.root,
+    **dict.fromkeys(("root_of_squares", "root_of_powers"), _Work.root),
     "stop_gradient": _Work.severed,
     "scan": scan,
     "while": repeat,
