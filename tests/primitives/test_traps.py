@@ -99,6 +99,21 @@ TRAPS: dict[str, Trap] = {
     ),
     # --- norms and roots at zero
     "norm": Trap(np.linalg.norm, [0.0, 0.0], [0, 0], np.full((2, 2), NAN)),
+    "norm of order 3": Trap(
+        lambda x: np.linalg.norm(x, 3), [0.0, 0.0], [0, 0], np.full((2, 2), NAN)
+    ),
+    "norm of order 2.5": Trap(
+        lambda x: np.linalg.norm(x, 2.5), [0.0, 0.0], [0, 0], np.full((2, 2), NAN)
+    ),
+    "norm of order 4 along an axis": Trap(
+        lambda x: np.linalg.norm(np.stack([x, 0 * x]), 4, axis=0),
+        [0.0, 2.0],
+        [0, 1],
+        np.diag([NAN, 0]),
+    ),
+    "norm by a quadratic form": Trap(
+        lambda x: np.sqrt(x @ np.array([[2.0, 0.5], [0.5, 1.0]]) @ x), [0.0, 0.0], [NAN, NAN]
+    ),
     "norm away": Trap(np.linalg.norm, [3.0, 4.0], [0.6, 0.8], [[0.128, -0.096], [-0.096, 0.072]]),
     "norm squared": Trap(lambda x: np.linalg.norm(x) ** 2, [0.0, 0.0], [0, 0], [[2, 0], [0, 2]]),
     "norm squared away": Trap(
@@ -123,7 +138,7 @@ TRAPS: dict[str, Trap] = {
     "sqrt of a sum of squares": Trap(lambda x: np.sqrt(np.sum(x * x)), [0.0, 0.0], [0, 0]),
     "sqrt of a square": Trap(lambda x: np.sqrt(np.square(x)), [0.0, -3.0], [0, -1]),
     "sqrt of a product": Trap(lambda x: np.sqrt(x * x), [0.0, 3.0], [0, 1]),
-    "hypot": Trap(lambda x: np.hypot(x[0], x[1]), [0.0, 0.0], [0, 0]),
+    "hypot": Trap(lambda x: np.hypot(x[0], x[1]), [0.0, 0.0], [0, 0], np.full((2, 2), NAN)),
     "sqrt itself": Trap(np.sqrt, [0.0, 1.0], [INF, 0.5]),
     "cbrt of a cube": Trap(lambda x: np.cbrt(x**3), [0.0, 2.0], [NAN, 1]),
     "root of a sum of fourth powers": Trap(
@@ -139,8 +154,8 @@ TRAPS: dict[str, Trap] = {
     "log of a sum of exponentials": Trap(
         lambda x: np.log(np.sum(np.exp(x))), [1000.0, 1001.0], [NAN, NAN]
     ),
-    "softplus by hand": Trap(lambda x: np.log(1 + np.exp(x)), [710.0, 0.0], [NAN, 0.5]),
-    "log of cosh": Trap(lambda x: np.log(np.cosh(x)), [711.0, 0.0], [NAN, 0], [[NAN, 0], [0, 1]]),
+    "softplus by hand": Trap(lambda x: np.log(1 + np.exp(x)), [710.0, 0.0], [1, 0.5]),
+    "log of cosh": Trap(lambda x: np.log(np.cosh(x)), [711.0, 0.0], [1, 0], [[0, 0], [0, 1]]),
     # --- powers
     "x**y": Trap(lambda x: x[0] ** x[1], [2.0, 0.0], [0, np.log(2)], [[0, 0.5], [0.5, LOG2**2]]),
     "(1 + x)**x": Trap(lambda x: (1 + x) ** x, [0.0], [0], [[2]]),

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from adjoint.optimise.simplify import eliminate_dead_code
-from adjoint.primitives.elementwise.smooth import ROOT_OF_SQUARES, SQRT
+from adjoint.primitives.elementwise.arithmetic import POWER
+from adjoint.primitives.elementwise.smooth import ROOT_OF_POWERS, ROOT_OF_SQUARES, SQRT
 from adjoint.primitives.hardness import HARD, TAME
 from adjoint.primitives.identities import SAME_AS
 from adjoint.program import Atom, Equation, Program, Variable, operation
 from adjoint.program.nested import held_programs
 
 _MARKS = (HARD, TAME, SAME_AS)
+PLAIN: Final = {ROOT_OF_SQUARES: SQRT, ROOT_OF_POWERS: POWER}  # what norms are computed as
 
 
 def bare(program: Program) -> Program:
@@ -23,7 +25,7 @@ def bare(program: Program) -> Program:
 
 
 def _is_marked(equation: Equation) -> bool:
-    if equation.primitive in _MARKS or equation.primitive is ROOT_OF_SQUARES:
+    if equation.primitive in _MARKS or equation.primitive in PLAIN:
         return True
     return any(any(map(_is_marked, each.equations)) for each in held_programs(equation.operation))
 
@@ -46,8 +48,8 @@ def _bare(program: Program) -> Program:
             names[equation.outputs[0]] = inputs[0]
             continue
         op = equation.operation
-        if equation.primitive is ROOT_OF_SQUARES:
-            op = operation(SQRT)
+        if equation.primitive in PLAIN:
+            op = operation(PLAIN[equation.primitive])
         elif _is_marked(equation):
             op = operation(equation.primitive, **{n: _value(v) for n, v in op.params.items()})
         equations.append(Equation(op, inputs, equation.outputs, equation.origin, equation.derived))

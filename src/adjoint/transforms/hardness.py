@@ -20,10 +20,11 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.primitives.declaration import Each, Joint
+from adjoint.primitives.elementwise.arithmetic import POWER
 from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.elementwise.declaring import SCALE
 from adjoint.primitives.elementwise.selection import select
-from adjoint.primitives.elementwise.smooth import SQRT
+from adjoint.primitives.elementwise.smooth import ROOT_OF_SQUARES, SQRT
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.hardness import STRONG_CONTRACT
 from adjoint.primitives.structure.contraction import CONTRACT
@@ -315,8 +316,9 @@ class _Work:
     def root(
         self, equation: Equation, operands: list[Atom], masks: list[Mask]
     ) -> tuple[Sequence[Atom], list[Mask]]:
-        """The root of a sum of squares is a root."""
-        return self.builder.emit(operation(SQRT), operands), [None]
+        """The root of a sum of squares is a root, and that of a sum of powers a power."""
+        plain = SQRT if equation.primitive is ROOT_OF_SQUARES else POWER
+        return self.builder.emit(operation(plain), operands), [None]
 
     def severed(
         self, equation: Equation, operands: list[Atom], masks: list[Mask]
@@ -359,7 +361,7 @@ _RULES: Final[dict[str, _Rule]] = {
     "hard": _Work.declared,
     "tame": _Work.tamed,
     "same_as": _Work.same,
-    "root_of_squares": _Work.root,
+    **dict.fromkeys(("root_of_squares", "root_of_powers"), _Work.root),
     "stop_gradient": _Work.severed,
     "scan": scan,
     "while": repeat,

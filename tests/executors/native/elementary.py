@@ -11,7 +11,7 @@ import numpy as np
 
 from adjoint.executors.native.machine import Code, Machine, machine
 from adjoint.executors.native.module import Block, Module, Value, scalar_type, vector_type
-from adjoint.executors.native.vector_functions import call
+from adjoint.executors.native.vector_functions import FUNCTIONS, call, written
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -85,8 +85,13 @@ def native(host: Machine, name: str, dtype: np.dtype[Any], lanes: int) -> Native
         place = block.op(f"getelementptr {scalar}, ptr {pointer}, i64 {at}")
         loaded = block.op(f"load volatile {wide}, ptr {place}, align {dtype.itemsize}")
         operands.append(Value((loaded,), dtype, lanes))
-    result, fault = call(block, name, operands, host)
-    assert fault is None
+    if name in FUNCTIONS:
+        result, fault = call(block, name, operands, host)
+        assert fault is None
+    else:
+        found = written(block, name, operands[0], host)
+        assert found is not None
+        result = found
     place = block.op(f"getelementptr {scalar}, ptr %y, i64 {at}")
     block.do(f"store {wide} {result.text}, ptr {place}, align {dtype.itemsize}")
     flags = block.op(f"call i32 @fetestexcept(i32 {WATCHED})")

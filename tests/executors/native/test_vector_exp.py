@@ -22,7 +22,7 @@ pytest.importorskip("llvmlite")
 
 LARGEST = {8: 709.782712893384, 4: 88.72283}
 SMALLEST = {8: -745.1332191019411, 4: -103.97208}
-BOUNDS = {"exp": 1.3, "tanh": 3.5}
+BOUNDS = {"exp": 1.3, "tanh": 2.8, "sech_squared": 2.6}
 
 # Whatever is best where the test runs, all ways have to be right.
 written = pytest.mark.parametrize("host", HOSTS, indirect=True)
@@ -55,7 +55,8 @@ def units(found: Array, name: str, x: Array) -> Array:
     if np.finfo(np.longdouble).nmant <= 52:
         pytest.skip("nothing to compare with: long double is double")
     with np.errstate(under="ignore", over="ignore"):
-        exact = getattr(np, name)(x.astype(np.longdouble))
+        wide = x.astype(np.longdouble)
+        exact = np.cosh(wide) ** -2 if name == "sech_squared" else getattr(np, name)(wide)
         unit = np.spacing(np.abs(exact).astype(found.dtype)).astype(np.longdouble)
         return np.abs(found.astype(np.longdouble) - exact) / unit
 
@@ -125,6 +126,28 @@ def test_accuracy(host: Machine, dtype: np.dtype[Any]) -> None:
         found = compiled(host, "exp", dtype, lanes)(x)
         assert units(found.results, "exp", x).max() <= BOUNDS["exp"]
         assert not found.flags.any()
+
+
+@of_dtypes
+def test_accuracy_of_the_slope_of_tanh(dtype: np.dtype[Any]) -> None:
+    """Over all magnitudes, in subnormal numbers too, in any number of lanes, without flags."""
+    if vector_exp.width(machine(), "sech_squared", dtype, False) is None:
+        pytest.skip("the slope of tanh is not written for this processor")
+    random = np.random.default_rng(0)
+    ends = {8: 375, 4: 53}[dtype.itemsize]
+    spread = random.normal(size=1 << 15) * np.exp2(random.uniform(-100, 2, 1 << 15))
+    x = np.concatenate(
+        (spread, random.uniform(-5, 5, 1 << 17), random.uniform(-ends, ends, 1 << 16))
+    )
+    x = x.astype(dtype)
+    for lanes in (2, 4, 8, 16):
+        found = compiled(machine(), "sech_squared", dtype, lanes)(x)
+        assert units(found.results, "sech_squared", x).max() <= BOUNDS["sech_squared"]
+        assert not found.flags.any()
+    special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, np.finfo(dtype).max], dtype)
+    found = compiled(machine(), "sech_squared", dtype).each(special)
+    np.testing.assert_array_equal(found.results, np.array([1, 1, 0, 0, np.nan, 0], dtype))
+    assert not found.flags.any()
 
 
 @of_dtypes

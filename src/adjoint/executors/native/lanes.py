@@ -22,11 +22,26 @@ class Lanes:
         self.block = block
         self.dtype = dtype
         self.lanes = lanes
+        self._on = on
         self._fuses = fuses(on)
         self._size = 8 * dtype.itemsize
         self.integer = np.dtype(f"i{dtype.itemsize}")
         self.type_text = vector_type(scalar_type(dtype), lanes)
         self.integers = vector_type(scalar_type(self.integer), lanes)
+
+    def with_lanes(self, lanes: int) -> Lanes:
+        """The same for another number of lanes."""
+        return self if lanes == self.lanes else Lanes(self.block, self.dtype, lanes, self._on)
+
+    def shuffled(self, kind: str, x: str, places: list[int]) -> str:
+        """The lanes of a vector of a type at these places; itself, where that is all of it."""
+        count = int(kind[1:].split(" ", 1)[0])
+        if places == list(range(count)):
+            return x
+        mask = ", ".join(f"i32 {place}" for place in places)
+        return self.block.op(
+            f"shufflevector {kind} {x}, {kind} poison, <{len(places)} x i32> <{mask}>"
+        )
 
     def number(self, number: float) -> str:
         """A number in all lanes."""

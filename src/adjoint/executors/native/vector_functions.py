@@ -105,9 +105,9 @@ def call(
     return Value((_rejoined(block, detour, result, operands[0]),), dtype, lanes), None
 
 
-def written(block: Block, name: str, operand: Value) -> Value | None:
+def written(block: Block, name: str, operand: Value, on: Machine | None = None) -> Value | None:
     """A function that no library has, where there are instructions for these lanes."""
-    dtype, lanes, on = operand.dtype, operand.lanes, machine()
+    dtype, lanes, on = operand.dtype, operand.lanes, on or machine()
     width = vector_exp.width(on, name, dtype, False) if lanes > 1 else None
     if width is None:
         return None
@@ -168,7 +168,7 @@ def _in_pieces(
 def _written(block: Block, name: str, operand: Value, width: int, on: Machine) -> str:
     """A function as instructions, on so many lanes at once, or on all."""
     dtype, lanes = operand.dtype, operand.lanes
-    width = width or lanes
+    width = min(width or lanes, lanes)
 
     def one(narrow: list[str]) -> str:
         return vector_exp.write(block, name, narrow[0], dtype, width, on)

@@ -17,7 +17,7 @@ from adjoint.primitives.elementwise.formulas import Formula, choose, formula
 from adjoint.primitives.elementwise.selection import select
 from adjoint.primitives.elementwise.slopes import EXP_MINUS_HALF_SQUARE, EXP_SQUARE
 from adjoint.primitives.samples import draw, sample
-from adjoint.primitives.special.declaring import SPECIAL, call
+from adjoint.primitives.special.declaring import SPECIAL, call, near_zero, polynomial
 from adjoint.primitives.typing_rules import resolve
 
 _LINE: Final = (sample(draw(3)),)
@@ -175,13 +175,24 @@ def _i0e_slope(order: int, x: Any) -> Any:
     return found if order == 2 else found * -np.sign(x)
 
 
+def _bessel_over(order: int, square: Any) -> Any:
+    """I_n(x) / x^n by x^2 / 4, for small x."""
+    terms = (0.5**order / math.factorial(k) / math.factorial(k + order) for k in range(11))
+    return polynomial(square, tuple(terms))
+
+
 def _i0e_third(x: Any, y: Any) -> Any:
-    """For x > 0, of 2 d - i1e / x with d' = -y and i1e' = d - i1e / x."""
-    size, zero = np.absolute(x), np.equal(x, 0)
-    positive = select(zero, 1.0, size)
-    scaled = call("i1e", positive) / positive
-    inner = (-I0E_SLOPE_1(positive) - 2 * scaled) / positive
-    return -np.sign(x) * (2 * y + select(zero, 0.0, inner))
+    """For x > 0, of 2 d - i1e / x with d' = -y and i1e' = d - i1e / x.
+
+    Near 0, where quotients by x cancel, by series: I_0 - 2 I_1 / x is I_2.
+    """
+    size, small = np.absolute(x), near_zero(x)
+    near, far = select(small, size, 0.0), select(small, 1.0, size)
+    square = 0.25 * np.square(near)
+    inside = np.exp(-near) * (near * _bessel_over(2, square) - _bessel_over(1, square))
+    scaled = call("i1e", far) / far
+    outside = (-I0E_SLOPE_1(far) - 2 * scaled) / far
+    return -np.sign(x) * (2 * y + select(small, inside, outside))
 
 
 I0E_SLOPE_2 = formula(

@@ -20,6 +20,7 @@ from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.samples import Sample
 
 _BLOCK: Final = 4096  # entries at a time, so that what a formula computes on the way stays in cache
+_IN_PLACE: Final = 16384  # the same of a formula that needs no memory for each of its steps
 _PYTHON: Final = (bool, int, float)
 
 
@@ -27,17 +28,27 @@ class Formula:
     """A function of real numbers that is called as a ufunc is, and has the dtypes of one.
 
     rule: takes the operands, in one dtype. like: the ufunc. wide: whether numbers in single
-        precision are computed in double, as SciPy does.
+        precision are computed in double, as SciPy does. in_place: the rule again, on one array,
+        memory for the result, which may be that array, and memory to spare.
     """
 
-    __slots__ = ("__name__", "like", "nin", "nout", "rule", "wide")
+    __slots__ = ("__name__", "_known", "in_place", "like", "nin", "nout", "rule", "wide")
 
-    def __init__(self, name: str, rule: Callable[..., Any], like: np.ufunc, wide: bool) -> None:
+    def __init__(
+        self,
+        name: str,
+        rule: Callable[..., Any],
+        like: np.ufunc,
+        wide: bool,
+        in_place: Callable[[Any, Any, Any], None] | None,
+    ) -> None:
         self.__name__ = name
         self.rule = rule
         self.like = like
         self.wide = wide
+        self.in_place = in_place
         self.nin, self.nout = like.nin, 1
+        self._known: dict[tuple[Any, ...], tuple[np.dtype[Any], np.dtype[Any]]] = {}
 
     def resolve_dtypes(self, dtypes: tuple[Any, ...]) -> tuple[np.dtype[Any], ...]:
         """The dtypes of NumPy's loop, as those of a ufunc."""
@@ -48,14 +59,22 @@ class Formula:
         if any(isinstance(x, Expression) for x in operands):
             return bind(UFUNCS[self], *operands)
         given = tuple(type(x) if type(x) in _PYTHON else x.dtype for x in operands)
-        *_, result = self.resolve_dtypes((*given, None))
-        wide = np.result_type(result, np.float64 if self.wide else np.float32)
+        result, wide = self._known.get(given) or self._dtypes(given)
         with np.errstate(all="ignore"):
+            if self.in_place is not None and _fits(operands[0], wide, out):
+                return _in_memory(self.in_place, operands[0], out)
             found = _in_blocks(self.rule, [np.asarray(x, wide) for x in operands])
         if out is None:
             return found.astype(result, copy=False)[()]
         out[...] = found
         return out
+
+    def _dtypes(self, given: tuple[Any, ...]) -> tuple[np.dtype[Any], np.dtype[Any]]:
+        """The dtype of the result, and the one to compute in."""
+        *_, result = self.resolve_dtypes((*given, None))
+        wide = np.result_type(result, np.float64 if self.wide else np.float32)
+        self._known[given] = result, wide
+        return result, wide
 
 
 def _in_blocks(rule: Callable[..., Any], operands: list[Any]) -> Any:
@@ -71,6 +90,26 @@ def _in_blocks(rule: Callable[..., Any], operands: list[Any]) -> Any:
     return found
 
 
+def _fits(x: Any, dtype: np.dtype[Any], out: Any) -> bool:
+    """Whether a formula may run through an array in place, from its first number to its last."""
+    if type(x) is not np.ndarray or x.dtype != dtype or not x.flags.c_contiguous or not x.ndim:
+        return False
+    return out is None or (out.dtype == dtype and out.shape == x.shape and out.flags.c_contiguous)
+
+
+def _in_memory(in_place: Callable[[Any, Any, Any], None], x: Any, out: Any) -> Any:
+    found = np.empty_like(x) if out is None else out
+    if x.size <= _IN_PLACE:
+        in_place(x, found, np.empty_like(x))
+        return found
+    line, target = x.reshape(-1), found.reshape(-1)
+    spare = np.empty(_IN_PLACE, x.dtype)
+    for start in range(0, line.size, _IN_PLACE):
+        part = line[start : start + _IN_PLACE]
+        in_place(part, target[start : start + _IN_PLACE], spare[: part.size])
+    return found
+
+
 def formula(
     name: str,
     rule: Callable[..., Any],
@@ -79,13 +118,15 @@ def formula(
     like: np.ufunc = np.tanh,
     wide: bool = False,
     taylor: Rule | None = None,
+    in_place: Callable[[Any, Any, Any], None] | None = None,
 ) -> Formula:
     """Declare a function of real numbers by a formula, and its partial derivatives.
 
     rule: the formula. partials: as of any elementwise primitive, in terms of primitives.
-    like: a ufunc that has its dtypes. wide: whether single precision is too little.
+    like: a ufunc that has its dtypes. wide: whether single precision is too little. in_place: the
+    formula again, for arrays, where it is wanted fast.
     """
-    found = Formula(name, rule, like, wide)
+    found = Formula(name, rule, like, wide, in_place)
     elementwise(found, *partials, samples=samples, taylor=taylor)
     return found
 

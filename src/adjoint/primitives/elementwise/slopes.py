@@ -40,8 +40,22 @@ def _sech_squared(x: Any) -> Any:
     return 4 * (small / (total * total))
 
 
+def _sech_squared_in_place(x: Any, out: Any, spare: Any) -> None:
+    np.absolute(x, out=out)
+    np.multiply(out, -2.0, out=out)
+    np.exp(out, out=out)
+    np.add(out, 1.0, out=spare)
+    np.multiply(spare, spare, out=spare)
+    np.divide(out, spare, out=out)
+    np.multiply(out, 4.0, out=out)
+
+
 SECH_SQUARED = formula(
-    "sech_squared", _sech_squared, lambda x, y: -2 * np.tanh(x) * y, samples=_LINE
+    "sech_squared",
+    _sech_squared,
+    lambda x, y: -2 * np.tanh(x) * y,
+    samples=_LINE,
+    in_place=_sech_squared_in_place,
 )
 
 
@@ -390,17 +404,17 @@ def _cosine(x: Any, y: Any) -> Any:
 
 
 def _cosine_in_x(x: Any, y: Any, result: Any) -> Any:
-    """y^2 / r^3; infinite at the origin, as of a norm."""
+    """y^2 / r^3; at the origin there is none, as of a norm."""
     radius, sine = np.hypot(x, y), COSINE(y, x)
     origin = np.equal(radius, 0)
-    return select(origin, np.inf, sine * (sine / select(origin, 1.0, radius)))
+    return select(origin, np.nan, sine * (sine / select(origin, 1.0, radius)))
 
 
 def _cosine_in_y(x: Any, y: Any, result: Any) -> Any:
-    """-x y / r^3."""
+    """-x y / r^3; at the origin there is none."""
     radius = np.hypot(x, y)
     origin = np.equal(radius, 0)
-    return -result * (COSINE(y, x) / select(origin, 1.0, radius))
+    return -result * (COSINE(y, x) / select(origin, np.nan, radius))
 
 
 COSINE = formula(

@@ -7,14 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.primitives.declaration import NONLINEAR, Primitive
-from adjoint.primitives.elementwise.arithmetic import square_taylor
+from adjoint.primitives.declaration import FROM_DERIVATIVE, NONLINEAR, Primitive
+from adjoint.primitives.elementwise.arithmetic import (
+    POWER,
+    power_by_base,
+    power_by_exponent,
+    square_taylor,
+)
 from adjoint.primitives.elementwise.declaring import (
     batch_aligned,
     elementwise,
     sum_of_partials,
     weigh,
 )
+from adjoint.primitives.elementwise.selection import select
 from adjoint.primitives.elementwise.slopes import (
     ARCCOSH_SLOPE,
     ARCSIN_SLOPE,
@@ -57,11 +63,17 @@ def _sqrt_taylor(operands: Any, results: Any, k: int) -> Any:
 SQRT = elementwise(np.sqrt, lambda x, result: 0.5 / result, samples=_POSITIVE, taylor=_sqrt_taylor)
 
 
+def _half_over(norm: Any) -> Any:
+    """1 / (2 r), which is NaN at 0: there a norm has a slope, and no second derivative."""
+    return 0.5 / select(np.equal(norm, 0), np.nan, norm)
+
+
 def _root_taylor(operands: Any, results: Any, k: int) -> Any:
     (x,), (result,) = operands, results
-    if k > 1 or x[1] is None:
-        return _sqrt_taylor(operands, results, k)
-    return (weigh(tame(0.5 / result[0]), x[1], result.type),)
+    if k == 1:
+        return (None if x[1] is None else weigh(tame(0.5 / result[0]), x[1], result.type),)
+    rest = difference(x[k], square_taylor(result, result.type, k, first=1))
+    return (None if rest is None else weigh(_half_over(result[0]), rest, result.type),)
 
 
 # The square root of a sum of squares, which stands in programs from where they are differentiated
@@ -76,6 +88,21 @@ ROOT_OF_SQUARES = Primitive(
     batch=batch_aligned("root_of_squares"),
     taylor=_root_taylor,
     samples=_POSITIVE[:1],
+)
+# The same of a sum of powers of sizes, to one divided by their exponent, as in a norm of any order.
+ROOT_OF_POWERS = Primitive(
+    "root_of_powers",
+    infer=POWER.infer,
+    evaluate=np.power,
+    linear=None,
+    derivative=sum_of_partials(
+        "root_of_powers",
+        (lambda x, y, result: tame(power_by_base(x, y, result)), power_by_exponent),
+    ),
+    transpose=NONLINEAR,
+    batch=batch_aligned("root_of_powers"),
+    taylor=FROM_DERIVATIVE,
+    samples=(sample(draw(3, low=0.5), draw(3)),),
 )
 elementwise(np.cbrt, lambda x, result: CBRT_SLOPE(x, result), samples=(sample(draw(3, low=0.5)),))
 
@@ -139,24 +166,30 @@ elementwise(
 )
 
 
+_HYPOT_PARTIALS = (
+    # 0 at the origin, as the gradient of a norm is.
+    lambda x, y, result: COSINE(x, y),
+    lambda x, y, result: COSINE(y, x),
+)
+
+
 def _hypot_taylor(operands: Any, results: Any, k: int) -> Any:
-    """From r^2 = x^2 + y^2, 2 r_0 r_k = coefficient k of x^2 + y^2 - sum_{0<j<k} r_j r_{k-j}."""
+    """From r^2 = x^2 + y^2, 2 r_0 r_k = coefficient k of x^2 + y^2 - sum_{0<j<k} r_j r_{k-j}.
+
+    The first is by the derivative, which there is at the origin too.
+    """
     (result,) = results
+    if k == 1:
+        first = sum_of_partials("hypot", _HYPOT_PARTIALS)
+        return first([x[1] for x in operands], [x[0] for x in operands], results)
     squares = (square_taylor(x, result.type, k) for x in operands)
     present = [each for each in squares if each is not None]
     total = sum(present[1:], present[0]) if present else None
     rest = difference(total, square_taylor(result, result.type, k, first=1))
-    return (None if rest is None else weigh(0.5 / result[0], rest, result.type),)
+    return (None if rest is None else weigh(_half_over(result[0]), rest, result.type),)
 
 
-elementwise(
-    np.hypot,
-    # 0 at the origin, as the gradient of a norm is.
-    lambda x, y, result: COSINE(x, y),
-    lambda x, y, result: COSINE(y, x),
-    samples=_PAIR,
-    taylor=_hypot_taylor,
-)
+elementwise(np.hypot, *_HYPOT_PARTIALS, samples=_PAIR, taylor=_hypot_taylor)
 elementwise(
     np.logaddexp,
     lambda x, y, result: SHARE(x, y),

@@ -10,6 +10,7 @@ from adjoint.capture.numpy.indexing.indexing import permute_plain, reshape_plain
 from adjoint.capture.numpy.reducing.reduce import maximum_over, minimum_over, sum_
 from adjoint.capture.numpy.table import as_array, implements, normal_axis, perform
 from adjoint.primitives import PRIMITIVES
+from adjoint.primitives.elementwise.smooth import ROOT_OF_POWERS
 
 
 @implements(np.linalg.norm)
@@ -64,7 +65,7 @@ def _of_vectors(x: Any, ord: Any, axis: int, keepdims: bool) -> Any:
     if ord == 1:
         return sum_(size, axis, keepdims=keepdims)
     power = sum_(size**ord, axis, keepdims=keepdims)
-    return power ** (1 / ord)
+    return perform(ROOT_OF_POWERS, power, 1 / ord) if ord > 1 else power ** (1 / ord)
 
 
 def _of_matrices(x: Any, ord: Any, axes: tuple[int, int], keepdims: bool) -> Any:
