@@ -17,7 +17,7 @@ from adjoint.primitives.formulas import Formula, choose, formula
 from adjoint.primitives.samples import draw, sample
 from adjoint.primitives.selection import select
 from adjoint.primitives.slopes import EXP_MINUS_HALF_SQUARE, EXP_SQUARE
-from adjoint.primitives.special import SPECIAL, call
+from adjoint.primitives.special import SPECIAL, call, near_zero, polynomial
 from adjoint.primitives.typing_rules import resolve
 
 _LINE: Final = (sample(draw(3)),)
@@ -177,11 +177,21 @@ def _i0e_slope(order: int, x: Any) -> Any:
 
 def _i0e_third(x: Any, y: Any) -> Any:
     """For x > 0, of 2 d - i1e / x with d' = -y and i1e' = d - i1e / x."""
-    size, zero = np.absolute(x), np.equal(x, 0)
-    positive = select(zero, 1.0, size)
-    scaled = call("i1e", positive) / positive
-    inner = (-I0E_SLOPE_1(positive) - 2 * scaled) / positive
-    return -np.sign(x) * (2 * y + select(zero, 0.0, inner))
+    size = np.absolute(x)
+    small = near_zero(size)
+    close, far = select(small, size, 0.0), select(small, 1.0, size)
+    # (d - 2 i1e / x) / x, near zero as exp(-x) (i2 / x - i1 / x), by their series.
+    square = 0.25 * np.square(close)
+    second, first = (
+        polynomial(
+            square, tuple(1 / (math.factorial(k) * math.factorial(k + n)) for k in range(11))
+        )
+        for n in (2, 1)
+    )
+    near = np.exp(-close) * (0.25 * close * second - 0.5 * first)
+    scaled = call("i1e", far) / far
+    inner = select(small, near, (-I0E_SLOPE_1(far) - 2 * scaled) / far)
+    return -np.sign(x) * (2 * y + inner)
 
 
 I0E_SLOPE_2 = formula(

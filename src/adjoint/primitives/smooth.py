@@ -137,6 +137,11 @@ elementwise(
 def _hypot_taylor(operands: Any, results: Any, k: int) -> Any:
     """From r^2 = x^2 + y^2, 2 r_0 r_k = coefficient k of x^2 + y^2 - sum_{0<j<k} r_j r_{k-j}."""
     (result,) = results
+    if k == 1:  # 0 at the origin
+        x, y = (each[0] for each in operands)
+        pairs = ((COSINE(x, y), operands[0][1]), (COSINE(y, x), operands[1][1]))
+        terms = [weigh(slope, dx, result.type) for slope, dx in pairs if dx is not None]
+        return (sum(terms[1:], terms[0]) if terms else None,)
     squares = (square_taylor(x, result.type, k) for x in operands)
     present = [each for each in squares if each is not None]
     total = sum(present[1:], present[0]) if present else None
