@@ -33,7 +33,7 @@ from adjoint.capture.recording.valued import value_of
 from adjoint.executors import NativeExecutable, NativeExecutor, NumpyExecutor
 from adjoint.executors.effort import runs_on_numpy
 from adjoint.executors.native.executor import Piece
-from adjoint.executors.numpy import NumpyExecutable
+from adjoint.executors.numpy import CarefulExecutable, NumpyExecutable
 from adjoint.optimise import is_tape_length, lengthened, roll, simplify
 from adjoint.primitives.hardness import HARD
 from adjoint.program import Equation, Literal, Program, Variable, all_equations, check_program
@@ -72,6 +72,7 @@ class Compiled:
         "_natives",
         "_runs_left",
         "_way",
+        "data",
         "facts",
         "program",
         "stamp",
@@ -84,7 +85,8 @@ class Compiled:
         self.facts = facts
         self.stamp = 0
         self._fast: NumpyExecutable | None = None
-        self._hard: NumpyExecutable | None = None
+        self._hard: CarefulExecutable | None = None
+        self.data = False  # whether the arguments are data, and none made by another program
         self._runs_left = -1  # until it is hot; found out at the first run
         self._way: _Way | None = None
         # Machine code by the settings that change it; None where there is none to be had.
@@ -165,7 +167,7 @@ class Compiled:
 
     def _again(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         if self._hard is None:
-            self._hard = NumpyExecutor().compile(self.program, hard=True)
+            self._hard = CarefulExecutable(self.program, self.watched, self.data)
         with errstate(all="ignore"):  # the first run has warned
             return self._hard(*arguments)
 
@@ -374,6 +376,7 @@ def prepare(
             _point_at_line(error, recapture, function)
             raise
         made = _cache.put(key, compile_program(derived, watched, facts))
+        made.data = True
         _note(made, captured)
         return made
 

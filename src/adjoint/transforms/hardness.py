@@ -8,6 +8,12 @@ All other zeros are numbers, so that 0 times infinity is NaN.
 Programs run without masks. Where a NaN turns up among derivatives, `hardened` makes the program
 that is run instead. `masks_of` gives the masks alone, for what a linear program is to know of its
 residuals.
+
+An infinity of the data does not move: exp(-inf / t) is 0 for all t, and so is its slope, where the
+chain rule has 0 times infinity. So if there are infinities among the arguments, masks hold such
+numbers as well: infinities of the data, what they stay in sums, products and quotients, and what
+functions make of them alone. Where those are 0, they are hard zeros. Of an infinity that
+arithmetic made nobody knows as much, and it has no mask.
 """
 
 from __future__ import annotations
@@ -49,12 +55,17 @@ _SUMS: Final = frozenset(
 _ENTRYWISE: Final = frozenset({"negative", "conjugate", "real", "imag", "cast", "python_number"})
 
 
-def hardened(program: Program) -> Program:
-    """The same program, in which hard zeros win."""
+def hardened(program: Program, still: bool = False) -> Program:
+    """The same program, in which hard zeros win.
+
+    still: whether infinities among the inputs are data, which do not move.
+    """
     builder = Builder()
     inputs = [builder.input(type_) for type_ in program.input_types]
-    work = _Work(builder, True)
-    outputs, _ = work.append(program, inputs, [None] * len(inputs))
+    work = _Work(builder, True, still)
+    builder.derived = True
+    masks = [_infinite(work.express(x)) if still and _is_real(x) else None for x in inputs]
+    outputs, _ = work.append(program, inputs, masks)
     return builder.build(outputs)
 
 
@@ -65,12 +76,20 @@ def masks_of(program: Program, places: Sequence[int]) -> tuple[Program, list[int
     """
     builder = Builder()
     inputs = [builder.input(type_) for type_ in program.input_types]
-    outputs, masks = _Work(builder, False).append(program, inputs, [None] * len(inputs))
+    outputs, masks = _Work(builder, False, False).append(program, inputs, [None] * len(inputs))
     found = [(place, masks[place]) for place in places if masks[place] is not None]
     if not found:
         return program, []
     shown = [whole_mask(builder, mask, outputs[place].type.shape).atom for place, mask in found]
     return builder.build([*outputs, *shown]), [place for place, _ in found]
+
+
+def _is_real(atom: Atom) -> bool:
+    return atom.type.dtype.kind == "f"
+
+
+def _infinite(x: Any) -> Any:
+    return np.equal(np.absolute(x), np.inf)
 
 
 def _either(one: Mask, other: Mask) -> Mask:
@@ -91,12 +110,24 @@ def _both(one: Mask, other: Mask) -> Mask:
     return both
 
 
-class _Work:
-    """Appends programs with masks to a builder. wins: whether hard zeros win, or are only known."""
+def _all_of(masks: Sequence[Any]) -> Any:
+    first, *others = masks
+    for each in others:
+        first = np.logical_and(first, each)
+    return first
 
-    def __init__(self, builder: Builder, wins: bool) -> None:
+
+class _Work:
+    """Appends programs with masks to a builder.
+
+    wins: whether hard zeros win, or are only known. still: whether masks hold infinities of the
+        data, too.
+    """
+
+    def __init__(self, builder: Builder, wins: bool, still: bool) -> None:
         self.builder = builder
         self.wins = wins
+        self.still = still
 
     def append(
         self, program: Program, inputs: Sequence[Atom], masks: Sequence[Mask]
@@ -151,7 +182,49 @@ class _Work:
         self, equation: Equation, program: Program, marks: tuple[bool, ...]
     ) -> tuple[Program, tuple[bool, ...]]:
         """A program that an equation holds, with masks; all derived if the equation is."""
-        return _with_masks(quiet(program) if equation.derived else program, marks, self.wins)
+        return _with_masks(
+            quiet(program) if equation.derived else program, marks, self.wins, self.still
+        )
+
+    def zeros(self, atoms: Sequence[Atom], masks: Sequence[Mask]) -> list[Mask]:
+        """The masks of hard zeros alone."""
+        if not self.still:
+            return list(masks)
+        return [
+            np.logical_and(mask, np.equal(self.express(x), 0))
+            if isinstance(mask, Expression)
+            else mask
+            for x, mask in zip(atoms, masks, strict=True)
+        ]
+
+    def unmoved(
+        self, equation: Equation, operands: list[Atom], masks: list[Mask], result: Atom
+    ) -> Mask:
+        """Where infinities of the data make the result of an elementwise function a constant."""
+        name, known = equation.primitive.name, [isinstance(mask, Expression) for mask in masks]
+        elementwise = equation.primitive.ufunc is not None or name in ("scale", "integer_power")
+        if not (self.still and elementwise and any(known) and _is_real(result)):
+            return None
+        values = [self.express(x) for x in operands]
+        value = self.express(result)
+        # Of those alone, and of constants: 0 is left out, which may be that of a seed.
+        given = [mask or isinstance(x, Literal) for mask, x in zip(known, operands, strict=True)]
+        pairs = [pair for pair, mask in zip(zip(masks, values, strict=True), known) if mask]
+        alone = [np.logical_and(mask, np.not_equal(x, 0)) for mask, x in pairs]
+        found: Mask = _all_of(alone) if all(given) else None
+        infinite: list[Mask] = [
+            np.logical_and(mask, _infinite(x)) if isinstance(mask, Expression) else None
+            for mask, x in zip(masks, values, strict=True)
+        ]
+        if name in ("add", "subtract", "multiply", "scale"):
+            stays = _both(_either(*infinite), _infinite(value))
+        elif name == "divide":  # of infinity by 0 the sign is not known
+            stays = _both(infinite[0], np.logical_and(_infinite(value), np.not_equal(values[1], 0)))
+            stays = _either(stays, _both(infinite[1], np.equal(value, 0)))
+        else:
+            stays = None
+        found = _either(found, stays)
+        return None if found is None else broadcast_to(found, result.type.shape)
 
     def soft(self, type_: ArrayType, mask: Mask) -> Expression:
         """1 where a value of this type is no hard zero, and 0 where it is."""
@@ -167,6 +240,10 @@ class _Work:
         """What is linear in something that is a hard zero as a whole is one; all else is soft."""
         results = self.plain(equation, operands)
         linear = equation.primitive.linear
+        stays = self.unmoved(equation, operands, masks, results[0]) if len(results) == 1 else None
+        if stays is not None:
+            return results, [stays]
+        masks = self.zeros(operands, masks)
         inexact = [n for n, atom in enumerate(operands) if atom.type.inexact]
         if not isinstance(linear, (Joint, Each)) or not any(masks[n] is not None for n in inexact):
             return results, [None] * len(results)
@@ -203,6 +280,7 @@ class _Work:
     ) -> tuple[Sequence[Atom], list[Mask]]:
         """A sum, or what is zero in places: hard where it is of hard zeros alone."""
         results = self.plain(equation, operands)
+        masks = self.zeros(operands, masks)
         if not results[0].type.inexact or not any(mask is not None for mask in masks):
             return results, [None]
         shadows = [
@@ -230,7 +308,7 @@ class _Work:
         found = _both(*masks)
         if isinstance(found, Expression):
             found = broadcast_to(found, results[0].type.shape)
-        return results, [found]
+        return results, [_either(found, self.unmoved(equation, operands, masks, results[0]))]
 
     def product(
         self, equation: Equation, operands: list[Atom], masks: list[Mask]
@@ -238,9 +316,11 @@ class _Work:
         """Products of derivatives; what the user wrote is NumPy's. A quotient is 0 with its top."""
         results = self.plain(equation, operands)
         if not equation.derived and equation.primitive is not SCALE:
-            return results, [None]
+            return results, [self.unmoved(equation, operands, masks, results[0])]
         top = equation.primitive.name == "divide"
-        return self.winning(results[0], masks[0] if top else _either(*masks))
+        zeros = self.zeros(operands, masks)
+        (result,), (found,) = self.winning(results[0], zeros[0] if top else _either(*zeros))
+        return [result], [_either(found, self.unmoved(equation, operands, masks, result))]
 
     def contract(
         self, equation: Equation, operands: list[Atom], masks: list[Mask]
@@ -250,6 +330,7 @@ class _Work:
             return self.plain(equation, operands), [None]
         if all(mask is None for mask in masks):
             return self.plain(equation, operands), [None]
+        masks = self.zeros(operands, masks)
         params = equation.params
         floats = [array_type(x.type.shape, np.dtype(float)) for x in operands]
         soft = [self.soft(type_, mask) for type_, mask in zip(floats, masks, strict=True)]
@@ -269,9 +350,10 @@ class _Work:
         """`select`, where a zero that is written out stands for no path."""
         results = self.plain(equation, operands)
         sides = list(masks[1:])
+        of_derivatives = any(mask is not None for mask in masks) and not self.still
         for place, atom in enumerate(operands[1:]):
             nothing = isinstance(atom, Literal) and atom.value == 0
-            if nothing and (equation.derived or any(mask is not None for mask in masks)):
+            if nothing and (equation.derived or of_derivatives):
                 sides[place] = True
         if not results[0].type.inexact or all(side is None for side in sides):
             return results, [None]
@@ -327,7 +409,7 @@ class _Work:
 
 @lru_cache(maxsize=256)
 def _with_masks(
-    program: Program, marks: tuple[bool, ...], wins: bool
+    program: Program, marks: tuple[bool, ...], wins: bool, still: bool
 ) -> tuple[Program, tuple[bool, ...]]:
     """(inputs, masks of those marked) -> (outputs, masks of those that have one), and which."""
     builder = Builder()
@@ -336,7 +418,7 @@ def _with_masks(
         Expression(builder, builder.input(array_type(x.type.shape, _BOOL))) if mark else None
         for x, mark in zip(inputs, marks, strict=True)
     ]
-    outputs, found = _Work(builder, wins).append(program, inputs, masks)
+    outputs, found = _Work(builder, wins, still).append(program, inputs, masks)
     builder.derived = True
     shown = [
         whole_mask(builder, mask, atom.type.shape).atom

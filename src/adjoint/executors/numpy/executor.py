@@ -56,10 +56,15 @@ class NumpyExecutor:
 
     name = "numpy"
 
-    def compile(self, program: Program, hard: bool) -> NumpyExecutable:
-        """The program as a Python function over NumPy."""
+    def compile(self, program: Program, hard: bool, still: bool = False) -> NumpyExecutable:
+        """The program as a Python function over NumPy.
+
+        hard: whether hard zeros win; still: whether infinite arguments are data (`hardened`).
+        """
         with collector_at_rest():
-            return self._compile(eliminate_dead_code(hardened(program)) if hard else bare(program))
+            if not hard:
+                return self._compile(bare(program))
+            return self._compile(eliminate_dead_code(hardened(program, still)))
 
     def _compile(self, program: Program) -> NumpyExecutable:
         module = Text(CONTROL)
@@ -74,6 +79,39 @@ class NumpyExecutor:
         made = NumpyExecutable(names["program"], text, writer.workspace)
         finalize(made, linecache.cache.pop, filename, None)
         return made
+
+
+class CarefulExecutable:
+    """A program in which a NaN has turned up, with hard zeros.
+
+    watched: outputs that are derivatives. data: whether its arguments are data, of which infinities
+        do not move; a NaN that is left is looked at with them.
+    """
+
+    __slots__ = ("_hard", "_program", "_still", "_watched")
+
+    def __init__(self, program: Program, watched: tuple[int, ...], data: bool) -> None:
+        self._program = program
+        self._watched = watched if data else ()
+        self._hard = NumpyExecutor().compile(program, hard=True)
+        self._still: NumpyExecutable | None = None
+
+    def __call__(self, *arguments: Any) -> tuple[Any, ...]:
+        """Run it, once or twice."""
+        results = self._hard(*arguments)
+        lost = [n for n in self._watched if np.isnan(results[n]).any()]
+        if not lost or not any(map(_has_infinity, arguments)):
+            return results
+        if self._still is None:
+            self._still = NumpyExecutor().compile(self._program, hard=True, still=True)
+        further, found = self._still(*arguments), list(results)
+        for n in lost:
+            found[n] = np.where(np.isnan(results[n]), further[n], results[n])[()]
+        return tuple(found)
+
+
+def _has_infinity(x: Any) -> bool:
+    return np.asarray(x).dtype.kind == "f" and bool(np.isinf(x).any())
 
 
 @lru_cache(maxsize=256)
