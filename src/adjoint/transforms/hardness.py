@@ -60,28 +60,31 @@ def hardened(program: Program, still: bool = False) -> Program:
 
     still: whether infinities among the inputs are data, which do not move.
     """
-    builder = Builder()
-    inputs = [builder.input(type_) for type_ in program.input_types]
-    work = _Work(builder, True, still)
-    builder.derived = True
-    masks = [_infinite(work.express(x)) if still and _is_real(x) else None for x in inputs]
+    work = _Work(Builder(), True, still)
+    inputs, masks = work.start(program)
     outputs, _ = work.append(program, inputs, masks)
-    return builder.build(outputs)
+    return work.builder.build(outputs)
 
 
-def masks_of(program: Program, places: Sequence[int]) -> tuple[Program, list[int]]:
+def masks_of(
+    program: Program, places: Sequence[int], still: bool = False
+) -> tuple[Program, list[int]]:
     """The program with more outputs: masks of the outputs at these places that may be hard.
 
-    Also which places those are.
+    Also which places those are. still: see `hardened`.
     """
-    builder = Builder()
-    inputs = [builder.input(type_) for type_ in program.input_types]
-    outputs, masks = _Work(builder, False, False).append(program, inputs, [None] * len(inputs))
+    work = _Work(Builder(), False, still)
+    inputs, masks = work.start(program)
+    outputs, masks = work.append(program, inputs, masks)
+    work.builder.derived = True
+    masks = work.zeros(outputs, masks)
     found = [(place, masks[place]) for place in places if masks[place] is not None]
     if not found:
         return program, []
-    shown = [whole_mask(builder, mask, outputs[place].type.shape).atom for place, mask in found]
-    return builder.build([*outputs, *shown]), [place for place, _ in found]
+    shown = [
+        whole_mask(work.builder, mask, outputs[place].type.shape).atom for place, mask in found
+    ]
+    return work.builder.build([*outputs, *shown]), [place for place, _ in found]
 
 
 def _is_real(atom: Atom) -> bool:
@@ -128,6 +131,14 @@ class _Work:
         self.builder = builder
         self.wins = wins
         self.still = still
+
+    def start(self, program: Program) -> tuple[list[Variable], list[Mask]]:
+        """Inputs as those of a program, with masks of the infinities among them."""
+        inputs = [self.builder.input(type_) for type_ in program.input_types]
+        if not self.still:
+            return inputs, [None] * len(inputs)
+        self.builder.derived = True
+        return inputs, [_infinite(self.express(x)) if _is_real(x) else None for x in inputs]
 
     def append(
         self, program: Program, inputs: Sequence[Atom], masks: Sequence[Mask]
@@ -209,7 +220,9 @@ class _Work:
         value = self.express(result)
         # Of those alone, and of constants: 0 is left out, which may be that of a seed.
         given = [mask or isinstance(x, Literal) for mask, x in zip(known, operands, strict=True)]
-        pairs = [pair for pair, mask in zip(zip(masks, values, strict=True), known) if mask]
+        pairs = [
+            (mask, x) for mask, x in zip(masks, values, strict=True) if isinstance(mask, Expression)
+        ]
         alone = [np.logical_and(mask, np.not_equal(x, 0)) for mask, x in pairs]
         found: Mask = _all_of(alone) if all(given) else None
         infinite: list[Mask] = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import count
 from typing import Any
@@ -100,7 +100,7 @@ class CarefulExecutable:
         """Run it, once or twice."""
         results = self._hard(*arguments)
         lost = [n for n in self._watched if np.isnan(results[n]).any()]
-        if not lost or not any(map(_has_infinity, arguments)):
+        if not lost or not has_infinities(arguments):
             return results
         if self._still is None:
             self._still = NumpyExecutor().compile(self._program, hard=True, still=True)
@@ -110,8 +110,16 @@ class CarefulExecutable:
         return tuple(found)
 
 
-def _has_infinity(x: Any) -> bool:
-    return np.asarray(x).dtype.kind == "f" and bool(np.isinf(x).any())
+def has_infinities(arguments: Sequence[Any]) -> bool:
+    """Whether there are infinities among real arrays and numbers."""
+    return any(map(_is_infinite, arguments))
+
+
+def _is_infinite(x: Any) -> bool:
+    if not isinstance(x, (float, np.ndarray, np.floating)) or np.asarray(x).dtype.kind != "f":
+        return False
+    total = np.vdot(x, x)  # one pass without a temporary
+    return not np.isfinite(total) and bool(np.isinf(x).any())
 
 
 @lru_cache(maxsize=256)
