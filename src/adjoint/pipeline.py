@@ -35,8 +35,8 @@ from adjoint.executors.effort import runs_on_numpy
 from adjoint.executors.native.executor import Piece
 from adjoint.executors.numpy import CarefulExecutable, NumpyExecutable
 from adjoint.optimise import is_tape_length, lengthened, roll, simplify
-from adjoint.primitives.hardness import HARD
 from adjoint.program import Equation, Literal, Program, Variable, all_equations, check_program
+from adjoint.transforms.hardness import starts_masks
 
 CACHE_LIMIT: Final = 1024
 _ENDLESS: Final = 8_000  # equations that take NumPy longer to write out than a loop costs for long
@@ -473,12 +473,12 @@ def inline(program: Program, arguments: Sequence[Any]) -> list[Any]:
 
     for equation in program.equations:
         operands = [value(atom) for atom in equation.inputs]
-        if not operands or equation.primitive is HARD:
-            results = apply_beside(equation.operation, arguments, operands)
+        whole = zip(equation.inputs, operands, strict=True)
+        exact = [atom if isinstance(atom, Literal) else x for atom, x in whole]
+        if starts_masks(equation):
+            results = apply_beside(equation.operation, arguments, exact)
         elif not all(map(is_known, operands)):  # literals stay what they are
-            whole = zip(equation.inputs, operands, strict=True)
-            operands = [atom if isinstance(atom, Literal) else x for atom, x in whole]
-            results = apply(equation.operation, operands)
+            results = apply(equation.operation, exact)
         elif equation.derived:  # computed here and now
             with errstate(all="ignore"):
                 results = apply(equation.operation, operands)

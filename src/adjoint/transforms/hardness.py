@@ -19,7 +19,7 @@ arithmetic made nobody knows as much, and it has no mask.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any, Final
 
 import numpy as np
@@ -30,7 +30,7 @@ from adjoint.primitives.conversion import cast
 from adjoint.primitives.declaration import Each, Joint
 from adjoint.primitives.elementwise import SCALE
 from adjoint.primitives.expression import Expression, bind
-from adjoint.primitives.hardness import STRONG_CONTRACT
+from adjoint.primitives.hardness import HARD, STRONG_CONTRACT
 from adjoint.primitives.selection import select
 from adjoint.primitives.smooth import SQRT
 from adjoint.primitives.structure import broadcast_to, sum_axes
@@ -87,6 +87,15 @@ def masks_of(
     return work.builder.build([*outputs, *shown]), [place for place, _ in found]
 
 
+def starts_masks(equation: Equation) -> bool:
+    """Whether what a transform has written says where no path leads."""
+    if equation.primitive is HARD or not equation.inputs:
+        return True
+    if not equation.derived or equation.primitive.name not in ("select", "cast"):
+        return False
+    return equation.inputs[0].type.dtype == _BOOL and equation.outputs[0].type.inexact
+
+
 def _is_real(atom: Atom) -> bool:
     return atom.type.dtype.kind == "f"
 
@@ -111,13 +120,6 @@ def _both(one: Mask, other: Mask) -> Mask:
         return other if one is True else one
     both: Mask = np.logical_and(one, other)
     return both
-
-
-def _all_of(masks: Sequence[Any]) -> Any:
-    first, *others = masks
-    for each in others:
-        first = np.logical_and(first, each)
-    return first
 
 
 class _Work:
@@ -198,14 +200,15 @@ class _Work:
         )
 
     def zeros(self, atoms: Sequence[Atom], masks: Sequence[Mask]) -> list[Mask]:
-        """The masks of hard zeros alone."""
+        """The masks of hard zeros alone, which may be NaN where they do not win."""
         if not self.still:
             return list(masks)
+        values = [self.express(x) for x in atoms]
         return [
-            np.logical_and(mask, np.equal(self.express(x), 0))
+            _both(mask, np.logical_or(np.equal(x, 0), np.not_equal(x, x)))
             if isinstance(mask, Expression)
             else mask
-            for x, mask in zip(atoms, masks, strict=True)
+            for x, mask in zip(values, masks, strict=True)
         ]
 
     def unmoved(
@@ -223,10 +226,10 @@ class _Work:
         pairs = [
             (mask, x) for mask, x in zip(masks, values, strict=True) if isinstance(mask, Expression)
         ]
-        alone = [np.logical_and(mask, np.not_equal(x, 0)) for mask, x in pairs]
-        found: Mask = _all_of(alone) if all(given) else None
+        alone = [_both(mask, np.not_equal(x, 0)) for mask, x in pairs]
+        found: Mask = reduce(_both, alone) if all(given) else None
         infinite: list[Mask] = [
-            np.logical_and(mask, _infinite(x)) if isinstance(mask, Expression) else None
+            _both(mask, _infinite(x)) if isinstance(mask, Expression) else None
             for mask, x in zip(masks, values, strict=True)
         ]
         if name in ("add", "subtract", "multiply", "scale"):
@@ -237,7 +240,9 @@ class _Work:
         else:
             stays = None
         found = _either(found, stays)
-        return None if found is None else broadcast_to(found, result.type.shape)
+        if found is None:
+            return None
+        return broadcast_to(np.logical_and(found, np.equal(value, value)), result.type.shape)
 
     def soft(self, type_: ArrayType, mask: Mask) -> Expression:
         """1 where a value of this type is no hard zero, and 0 where it is."""
