@@ -33,10 +33,10 @@ from adjoint.capture.recording.valued import value_of
 from adjoint.executors import NativeExecutable, NativeExecutor, NumpyExecutor
 from adjoint.executors.effort import runs_on_numpy
 from adjoint.executors.native.executor import Piece
-from adjoint.executors.numpy import NumpyExecutable
+from adjoint.executors.numpy import CarefulExecutable, NumpyExecutable
 from adjoint.optimise import is_tape_length, lengthened, roll, simplify
-from adjoint.primitives.hardness import HARD
 from adjoint.program import Equation, Literal, Program, Variable, all_equations, check_program
+from adjoint.transforms.hardness import starts_masks
 
 CACHE_LIMIT: Final = 1024
 _ENDLESS: Final = 8_000  # equations that take NumPy longer to write out than a loop costs for long
@@ -72,6 +72,7 @@ class Compiled:
         "_natives",
         "_runs_left",
         "_way",
+        "data",
         "facts",
         "program",
         "stamp",
@@ -84,7 +85,8 @@ class Compiled:
         self.facts = facts
         self.stamp = 0
         self._fast: NumpyExecutable | None = None
-        self._hard: NumpyExecutable | None = None
+        self._hard: CarefulExecutable | None = None
+        self.data = False  # whether the arguments are data, and none made by another program
         self._runs_left = -1  # until it is hot; found out at the first run
         self._way: _Way | None = None
         # Machine code by the settings that change it; None where there is none to be had.
@@ -165,7 +167,7 @@ class Compiled:
 
     def _again(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         if self._hard is None:
-            self._hard = NumpyExecutor().compile(self.program, hard=True)
+            self._hard = CarefulExecutable(self.program, self.watched, self.data)
         with errstate(all="ignore"):  # the first run has warned
             return self._hard(*arguments)
 
@@ -374,6 +376,7 @@ def prepare(
             _point_at_line(error, recapture, function)
             raise
         made = _cache.put(key, compile_program(derived, watched, facts))
+        made.data = True
         _note(made, captured)
         return made
 
@@ -470,12 +473,12 @@ def inline(program: Program, arguments: Sequence[Any]) -> list[Any]:
 
     for equation in program.equations:
         operands = [value(atom) for atom in equation.inputs]
-        if not operands or equation.primitive is HARD:
-            results = apply_beside(equation.operation, arguments, operands)
+        whole = zip(equation.inputs, operands, strict=True)
+        exact = [atom if isinstance(atom, Literal) else x for atom, x in whole]
+        if starts_masks(equation):
+            results = apply_beside(equation.operation, arguments, exact)
         elif not all(map(is_known, operands)):  # literals stay what they are
-            whole = zip(equation.inputs, operands, strict=True)
-            operands = [atom if isinstance(atom, Literal) else x for atom, x in whole]
-            results = apply(equation.operation, operands)
+            results = apply(equation.operation, exact)
         elif equation.derived:  # computed here and now
             with errstate(all="ignore"):
                 results = apply(equation.operation, operands)

@@ -277,7 +277,7 @@ def test_scaled_functions_are_analytic_nowhere() -> None:
 
 @pytest.mark.parametrize(
     ("name", "arguments"),
-    [("pdtrik", (0.9, 0.05)), ("stdtridf", (0.1, 2.0)), ("chndtrinc", (0.39, 0.4, 0.9))],
+    [("pdtrik", (0.9, 0.05)), ("stdtridf", (0.1, 2.0))],
 )
 def test_the_end_of_the_range_where_there_is_no_solution_does_not_move(
     name: str, arguments: tuple[float, ...]

@@ -313,3 +313,82 @@ def test_products_with_masks_are_sums_of_their_terms(spec: str, dtype: Any) -> N
             np.testing.assert_array_equal(found[same], expected[same])
         else:
             np.testing.assert_array_equal(found, expected)
+
+
+# --- infinities of the data -----------------------------------------------------------------------
+
+
+_BIAS = np.array([0.0, 0.0, -np.inf])
+
+
+def _weights(scores: Any) -> Any:
+    shares = np.exp(scores - np.max(scores))
+    return np.sum(shares / np.sum(shares) * np.arange(3.0))
+
+
+_STILL: dict[str, tuple[Any, Any]] = {
+    "divided": (lambda x: _weights((x + _BIAS) / x[0]), lambda x: _weights_of_two(x, 1 / x[0])),
+    "scaled": (
+        lambda x: _weights(np.where(_BIAS == 0, x, -np.inf) * x[2] ** 2),
+        lambda x: _weights_of_two(x, x[2] ** 2),
+    ),
+    "an infinite rate": (
+        lambda x: np.sum(np.exp(-np.array([1.0, np.inf, 2.0]) * x**2)),
+        lambda x: np.exp(-(x[0] ** 2)) + np.exp(-2 * x[2] ** 2),
+    ),
+    "a saturated sigmoid": (
+        lambda x: np.sum(1 / (1 + np.exp(_BIAS / x[0]))) + np.sum(np.tanh(_BIAS * x[2])),
+        lambda x: 1.0 + 0.0 * x[0],
+    ),
+    "an infinite scale": (
+        lambda x: np.sum(1 / (1 + (x / np.array([1.0, np.inf, 2.0])) ** 2)),
+        lambda x: 1 / (1 + x[0] ** 2) + 1 / (1 + (x[2] / 2) ** 2),
+    ),
+}
+
+
+def _weights_of_two(x: Any, scale: Any) -> Any:
+    shares = np.exp(x[:2] * scale)
+    return shares[1] / np.sum(shares)
+
+
+@pytest.mark.parametrize("name", _STILL)
+@pytest.mark.filterwarnings("ignore")
+def test_infinities_of_the_data_do_not_move(name: str) -> None:
+    function, without = _STILL[name]
+    x, u = np.array([0.3, 0.5, 1.2]), np.array([0.4, -1.0, 0.7])
+    slope = ad.grad(without)(x)
+    for found in (
+        ad.grad(function)(x),
+        ad.jit(ad.grad(function))(x),
+        ad.vjp(function, x)[1](1.0)[0],
+        ad.vmap(ad.grad(function))(np.stack([x, x]))[1],
+    ):
+        np.testing.assert_allclose(found, slope, atol=1e-14)
+    np.testing.assert_allclose(ad.jvp(function, (x,), (u,))[1], slope @ u, atol=1e-14)
+    curved = ad.hessian(function)(x)
+    np.testing.assert_allclose(curved, ad.hessian(without)(x), atol=1e-13)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_infinities_that_arithmetic_made_stay_numbers() -> None:
+    """Also beside infinities of the data."""
+
+    def function(x: Any) -> Any:
+        return np.log(np.sum(np.exp(x + _BIAS)))
+
+    assert np.isnan(ad.grad(function)(np.array([1000.0, 1.0, 2.0]))[0])
+    slope = ad.grad(lambda x: np.sum(1 / np.exp(x)))(np.array([1000.0, np.inf]))
+    np.testing.assert_array_equal(slope, [np.nan, 0])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_constant_mask_is_one_under_other_transforms() -> None:
+    counts, x = np.array([0.0, 1.0, 2.0]), np.array([0.0, 1.0, 2.0])
+
+    def function(x: Any) -> Any:
+        return np.sum(np.where(counts > 0, counts * np.log(x), 0))
+
+    np.testing.assert_array_equal(ad.vmap(ad.grad(function))(x[None]), [[0, 1, 1]])
+    second = ad.grad(lambda x: np.sum(ad.grad(function)(x)))(x)
+    np.testing.assert_array_equal(second, [0, -1, -0.5])

@@ -23,6 +23,7 @@ from adjoint.calculus.jit.replay import replay, way_of
 from adjoint.calculus.leaves import matching_leaves
 from adjoint.calculus.representation import space_of
 from adjoint.capture import Captured, Traced, with_cells
+from adjoint.executors.numpy import has_infinities
 from adjoint.maps import LinearMap
 from adjoint.optimise import lengthened
 from adjoint.pipeline import Compiled, compile_program, prepare, run, watch_all
@@ -75,17 +76,20 @@ class Linearisation:
 
     def __init__(self, function: Any, chosen: Chosen, has_aux: bool = False) -> None:
         captured = captured_at(function, chosen)
-        count = len(chosen.leaves)
+        count, arguments = len(chosen.leaves), chosen.leaves + captured.constants
+        still = has_infinities(arguments)
 
         def derive(program: Program, _: Any) -> tuple[Program, tuple[int, ...], Any]:
             active = [n < count for n in range(len(program.inputs))]
-            split = linearize_program(program, active)
+            split = linearize_program(program, active, still=still)
             facts = LinearPrograms(split.linear, split.residuals, split.varying)
             # Of what is no derivative a NaN is no surprise.
             return split.primal, watch_all(split.primal), facts
 
-        compiled = prepare(("linearize", count), captured, derive, chosen.recapture, function)
-        results = run(compiled, chosen.leaves + captured.constants)
+        compiled = prepare(
+            ("linearize", count, still), captured, derive, chosen.recapture, function
+        )
+        results = run(compiled, arguments)
         # After the run, which may have found its tapes too short.
         self.programs: LinearPrograms = compiled.facts
         outputs = len(captured.outputs)

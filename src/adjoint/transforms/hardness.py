@@ -8,12 +8,18 @@ All other zeros are numbers, so that 0 times infinity is NaN.
 Programs run without masks. Where a NaN turns up among derivatives, `hardened` makes the program
 that is run instead. `masks_of` gives the masks alone, for what a linear program is to know of its
 residuals.
+
+An infinity of the data does not move: exp(-inf / t) is 0 for all t, and so is its slope, where the
+chain rule has 0 times infinity. So if there are infinities among the arguments, masks hold such
+numbers as well: infinities of the data, what they stay in sums, products and quotients, and what
+functions make of them alone. Where those are 0, they are hard zeros. Of an infinity that
+arithmetic made nobody knows as much, and it has no mask.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any, Final
 
 import numpy as np
@@ -26,7 +32,7 @@ from adjoint.primitives.elementwise.declaring import SCALE
 from adjoint.primitives.elementwise.selection import select
 from adjoint.primitives.elementwise.smooth import ROOT_OF_SQUARES, SQRT
 from adjoint.primitives.expression import Expression, bind
-from adjoint.primitives.hardness import STRONG_CONTRACT
+from adjoint.primitives.hardness import HARD, STRONG_CONTRACT
 from adjoint.primitives.structure.contraction import CONTRACT
 from adjoint.primitives.structure.moving import broadcast_to, sum_axes
 from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable, operation
@@ -50,28 +56,53 @@ _SUMS: Final = frozenset(
 _ENTRYWISE: Final = frozenset({"negative", "conjugate", "real", "imag", "cast", "python_number"})
 
 
-def hardened(program: Program) -> Program:
-    """The same program, in which hard zeros win."""
-    builder = Builder()
-    inputs = [builder.input(type_) for type_ in program.input_types]
-    work = _Work(builder, True)
-    outputs, _ = work.append(program, inputs, [None] * len(inputs))
-    return builder.build(outputs)
+def hardened(program: Program, still: bool = False) -> Program:
+    """The same program, in which hard zeros win.
+
+    still: whether infinities among the inputs are data, which do not move.
+    """
+    work = _Work(Builder(), True, still)
+    inputs, masks = work.start(program)
+    outputs, _ = work.append(program, inputs, masks)
+    return work.builder.build(outputs)
 
 
-def masks_of(program: Program, places: Sequence[int]) -> tuple[Program, list[int]]:
+def masks_of(
+    program: Program, places: Sequence[int], still: bool = False
+) -> tuple[Program, list[int]]:
     """The program with more outputs: masks of the outputs at these places that may be hard.
 
-    Also which places those are.
+    Also which places those are. still: see `hardened`.
     """
-    builder = Builder()
-    inputs = [builder.input(type_) for type_ in program.input_types]
-    outputs, masks = _Work(builder, False).append(program, inputs, [None] * len(inputs))
+    work = _Work(Builder(), False, still)
+    inputs, masks = work.start(program)
+    outputs, masks = work.append(program, inputs, masks)
+    work.builder.derived = True
+    masks = work.zeros(outputs, masks)
     found = [(place, masks[place]) for place in places if masks[place] is not None]
     if not found:
         return program, []
-    shown = [whole_mask(builder, mask, outputs[place].type.shape).atom for place, mask in found]
-    return builder.build([*outputs, *shown]), [place for place, _ in found]
+    shown = [
+        whole_mask(work.builder, mask, outputs[place].type.shape).atom for place, mask in found
+    ]
+    return work.builder.build([*outputs, *shown]), [place for place, _ in found]
+
+
+def starts_masks(equation: Equation) -> bool:
+    """Whether what a transform has written says where no path leads."""
+    if equation.primitive is HARD or not equation.inputs:
+        return True
+    if not equation.derived or equation.primitive.name not in ("select", "cast"):
+        return False
+    return equation.inputs[0].type.dtype == _BOOL and equation.outputs[0].type.inexact
+
+
+def _is_real(atom: Atom) -> bool:
+    return atom.type.dtype.kind == "f"
+
+
+def _infinite(x: Any) -> Any:
+    return np.equal(np.absolute(x), np.inf)
 
 
 def _either(one: Mask, other: Mask) -> Mask:
@@ -93,11 +124,24 @@ def _both(one: Mask, other: Mask) -> Mask:
 
 
 class _Work:
-    """Appends programs with masks to a builder. wins: whether hard zeros win, or are only known."""
+    """Appends programs with masks to a builder.
 
-    def __init__(self, builder: Builder, wins: bool) -> None:
+    wins: whether hard zeros win, or are only known. still: whether masks hold infinities of the
+        data, too.
+    """
+
+    def __init__(self, builder: Builder, wins: bool, still: bool) -> None:
         self.builder = builder
         self.wins = wins
+        self.still = still
+
+    def start(self, program: Program) -> tuple[list[Variable], list[Mask]]:
+        """Inputs as those of a program, with masks of the infinities among them."""
+        inputs = [self.builder.input(type_) for type_ in program.input_types]
+        if not self.still:
+            return inputs, [None] * len(inputs)
+        self.builder.derived = True
+        return inputs, [_infinite(self.express(x)) if _is_real(x) else None for x in inputs]
 
     def append(
         self, program: Program, inputs: Sequence[Atom], masks: Sequence[Mask]
@@ -152,7 +196,54 @@ class _Work:
         self, equation: Equation, program: Program, marks: tuple[bool, ...]
     ) -> tuple[Program, tuple[bool, ...]]:
         """A program that an equation holds, with masks; all derived if the equation is."""
-        return _with_masks(quiet(program) if equation.derived else program, marks, self.wins)
+        return _with_masks(
+            quiet(program) if equation.derived else program, marks, self.wins, self.still
+        )
+
+    def zeros(self, atoms: Sequence[Atom], masks: Sequence[Mask]) -> list[Mask]:
+        """The masks of hard zeros alone, which may be NaN where they do not win."""
+        if not self.still:
+            return list(masks)
+        values = [self.express(x) for x in atoms]
+        return [
+            _both(mask, np.logical_or(np.equal(x, 0), np.not_equal(x, x)))
+            if isinstance(mask, Expression)
+            else mask
+            for x, mask in zip(values, masks, strict=True)
+        ]
+
+    def unmoved(
+        self, equation: Equation, operands: list[Atom], masks: list[Mask], result: Atom
+    ) -> Mask:
+        """Where infinities of the data make the result of an elementwise function a constant."""
+        name, known = equation.primitive.name, [isinstance(mask, Expression) for mask in masks]
+        elementwise = equation.primitive.ufunc is not None or name in ("scale", "integer_power")
+        if not (self.still and elementwise and any(known) and _is_real(result)):
+            return None
+        values = [self.express(x) for x in operands]
+        value = self.express(result)
+        # Of those alone, and of constants: 0 is left out, which may be that of a seed.
+        given = [mask or isinstance(x, Literal) for mask, x in zip(known, operands, strict=True)]
+        pairs = [
+            (mask, x) for mask, x in zip(masks, values, strict=True) if isinstance(mask, Expression)
+        ]
+        alone = [_both(mask, np.not_equal(x, 0)) for mask, x in pairs]
+        found: Mask = reduce(_both, alone) if all(given) else None
+        infinite: list[Mask] = [
+            _both(mask, _infinite(x)) if isinstance(mask, Expression) else None
+            for mask, x in zip(masks, values, strict=True)
+        ]
+        if name in ("add", "subtract", "multiply", "scale"):
+            stays = _both(_either(*infinite), _infinite(value))
+        elif name == "divide":  # of infinity by 0 the sign is not known
+            stays = _both(infinite[0], np.logical_and(_infinite(value), np.not_equal(values[1], 0)))
+            stays = _either(stays, _both(infinite[1], np.equal(value, 0)))
+        else:
+            stays = None
+        found = _either(found, stays)
+        if found is None:
+            return None
+        return broadcast_to(np.logical_and(found, np.equal(value, value)), result.type.shape)
 
     def soft(self, type_: ArrayType, mask: Mask) -> Expression:
         """1 where a value of this type is no hard zero, and 0 where it is."""
@@ -168,6 +259,10 @@ class _Work:
         """What is linear in something that is a hard zero as a whole is one; all else is soft."""
         results = self.plain(equation, operands)
         linear = equation.primitive.linear
+        stays = self.unmoved(equation, operands, masks, results[0]) if len(results) == 1 else None
+        if stays is not None:
+            return results, [stays]
+        masks = self.zeros(operands, masks)
         inexact = [n for n, atom in enumerate(operands) if atom.type.inexact]
         if not isinstance(linear, (Joint, Each)) or not any(masks[n] is not None for n in inexact):
             return results, [None] * len(results)
@@ -204,6 +299,7 @@ class _Work:
     ) -> tuple[Sequence[Atom], list[Mask]]:
         """A sum, or what is zero in places: hard where it is of hard zeros alone."""
         results = self.plain(equation, operands)
+        masks = self.zeros(operands, masks)
         if not results[0].type.inexact or not any(mask is not None for mask in masks):
             return results, [None]
         shadows = [
@@ -231,7 +327,7 @@ class _Work:
         found = _both(*masks)
         if isinstance(found, Expression):
             found = broadcast_to(found, results[0].type.shape)
-        return results, [found]
+        return results, [_either(found, self.unmoved(equation, operands, masks, results[0]))]
 
     def product(
         self, equation: Equation, operands: list[Atom], masks: list[Mask]
@@ -239,9 +335,11 @@ class _Work:
         """Products of derivatives; what the user wrote is NumPy's. A quotient is 0 with its top."""
         results = self.plain(equation, operands)
         if not equation.derived and equation.primitive is not SCALE:
-            return results, [None]
+            return results, [self.unmoved(equation, operands, masks, results[0])]
         top = equation.primitive.name == "divide"
-        return self.winning(results[0], masks[0] if top else _either(*masks))
+        zeros = self.zeros(operands, masks)
+        (result,), (found,) = self.winning(results[0], zeros[0] if top else _either(*zeros))
+        return [result], [_either(found, self.unmoved(equation, operands, masks, result))]
 
     def contract(
         self, equation: Equation, operands: list[Atom], masks: list[Mask]
@@ -251,6 +349,7 @@ class _Work:
             return self.plain(equation, operands), [None]
         if all(mask is None for mask in masks):
             return self.plain(equation, operands), [None]
+        masks = self.zeros(operands, masks)
         params = equation.params
         floats = [array_type(x.type.shape, np.dtype(float)) for x in operands]
         soft = [self.soft(type_, mask) for type_, mask in zip(floats, masks, strict=True)]
@@ -270,9 +369,10 @@ class _Work:
         """`select`, where a zero that is written out stands for no path."""
         results = self.plain(equation, operands)
         sides = list(masks[1:])
+        of_derivatives = any(mask is not None for mask in masks) and not self.still
         for place, atom in enumerate(operands[1:]):
             nothing = isinstance(atom, Literal) and atom.value == 0
-            if nothing and (equation.derived or any(mask is not None for mask in masks)):
+            if nothing and (equation.derived or of_derivatives):
                 sides[place] = True
         if not results[0].type.inexact or all(side is None for side in sides):
             return results, [None]
@@ -329,7 +429,7 @@ class _Work:
 
 @lru_cache(maxsize=256)
 def _with_masks(
-    program: Program, marks: tuple[bool, ...], wins: bool
+    program: Program, marks: tuple[bool, ...], wins: bool, still: bool
 ) -> tuple[Program, tuple[bool, ...]]:
     """(inputs, masks of those marked) -> (outputs, masks of those that have one), and which."""
     builder = Builder()
@@ -338,7 +438,7 @@ def _with_masks(
         Expression(builder, builder.input(array_type(x.type.shape, _BOOL))) if mark else None
         for x, mark in zip(inputs, marks, strict=True)
     ]
-    outputs, found = _Work(builder, wins).append(program, inputs, masks)
+    outputs, found = _Work(builder, wins, still).append(program, inputs, masks)
     builder.derived = True
     shown = [
         whole_mask(builder, mask, atom.type.shape).atom

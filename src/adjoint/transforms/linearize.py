@@ -34,10 +34,13 @@ class Linearised:
     varying: tuple[bool, ...]
 
 
-def linearize(program: Program, active: Sequence[bool], given: bool = True) -> Linearised:
+def linearize(
+    program: Program, active: Sequence[bool], given: bool = True, still: bool = False
+) -> Linearised:
     """Split the derivative of a program with respect to its active inputs.
 
-    given: whether the zeros of tangents are hard, as those of seeds are.
+    given: whether the zeros of tangents are hard, as those of seeds are. still: whether the inputs
+        are data with infinities, which do not move.
     """
     builder = Builder()
     primals = [builder.input(variable.type) for variable in program.inputs]
@@ -52,7 +55,7 @@ def linearize(program: Program, active: Sequence[bool], given: bool = True) -> L
     varying = tuple(slope is not None for slope in slopes)
     results = [*outputs, *(slope for slope in slopes if slope is not None)]
     whole = Program([*primals, *moving], builder.equations, results)
-    staged = with_masks(_with_tame_late(stage(whole, len(primals), len(outputs))))
+    staged = with_masks(_with_tame_late(stage(whole, len(primals), len(outputs))), still)
     return Linearised(staged.early, staged.late, staged.residuals, varying)
 
 
@@ -80,14 +83,14 @@ def _with_tame_late(staged: Staged) -> Staged:
     )
 
 
-def with_masks(staged: Staged) -> Staged:
+def with_masks(staged: Staged, still: bool) -> Staged:
     """The halves of a program, of which the first tells the second which zeros are hard.
 
     What may be hard zeros among the residuals is followed by truths that say where they are.
     """
     first = len(staged.early.outputs) - staged.residuals
     inexact = [n for n in range(staged.residuals) if staged.late.inputs[n].type.inexact]
-    early, places = masks_of(staged.early, [first + place for place in inexact])
+    early, places = masks_of(staged.early, [first + place for place in inexact], still)
     if not places:
         return staged
     builder = Builder()

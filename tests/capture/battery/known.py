@@ -18,9 +18,7 @@ def _by_way(rows: Iterable[tuple[str, str]]) -> dict[str, frozenset[str]]:
     return {way: frozenset(names) for way, names in table.items()}
 
 
-# exp(-inf / gamma) is 0 for every gamma: the chain rule has infinity times a zero that arithmetic
-# made, which is NaN, though a number would be right.
-WRONG = _by_way((("grad", "in_place.soft_time_warping"),))
+WRONG = _by_way(())
 
 # What is refused in ways other than vmap, where each question is.
 REFUSED = _by_way(

@@ -57,10 +57,15 @@ class NumpyExecutor:
 
     name = "numpy"
 
-    def compile(self, program: Program, hard: bool) -> NumpyExecutable:
-        """The program as a Python function over NumPy."""
+    def compile(self, program: Program, hard: bool, still: bool = False) -> NumpyExecutable:
+        """The program as a Python function over NumPy.
+
+        hard: whether hard zeros win; still: whether infinite arguments are data (`hardened`).
+        """
         with collector_at_rest():
-            return self._compile(eliminate_dead_code(hardened(program)) if hard else bare(program))
+            if not hard:
+                return self._compile(bare(program))
+            return self._compile(eliminate_dead_code(hardened(program, still)))
 
     def peak_bytes(self, program: Program) -> int:
         """The most bytes that a run of a program holds, besides what it is given."""
@@ -98,6 +103,47 @@ def _bytes_within(equation: Equation) -> int:
     # A branch gives its results as they are, and a round takes the place of the one before it.
     own = 0 if carried else sum(x.type.size * x.type.dtype.itemsize for x in equation.outputs)
     return max(0, max(held, default=0) - own)
+
+
+class CarefulExecutable:
+    """A program in which a NaN has turned up, with hard zeros.
+
+    watched: outputs that are derivatives. data: whether its arguments are data, of which infinities
+        do not move; a NaN that is left is looked at with them.
+    """
+
+    __slots__ = ("_hard", "_program", "_still", "_watched")
+
+    def __init__(self, program: Program, watched: tuple[int, ...], data: bool) -> None:
+        self._program = program
+        self._watched = watched if data else ()
+        self._hard = NumpyExecutor().compile(program, hard=True)
+        self._still: NumpyExecutable | None = None
+
+    def __call__(self, *arguments: Any) -> tuple[Any, ...]:
+        """Run it, once or twice."""
+        results = self._hard(*arguments)
+        lost = [n for n in self._watched if np.isnan(results[n]).any()]
+        if not lost or not has_infinities(arguments):
+            return results
+        if self._still is None:
+            self._still = NumpyExecutor().compile(self._program, hard=True, still=True)
+        further, found = self._still(*arguments), list(results)
+        for n in lost:
+            found[n] = np.where(np.isnan(results[n]), further[n], results[n])[()]
+        return tuple(found)
+
+
+def has_infinities(arguments: Sequence[Any]) -> bool:
+    """Whether there are infinities among real arrays and numbers."""
+    return any(map(_is_infinite, arguments))
+
+
+def _is_infinite(x: Any) -> bool:
+    if not isinstance(x, (float, np.ndarray, np.floating)) or np.asarray(x).dtype.kind != "f":
+        return False
+    total = np.vdot(x, x)  # one pass without a temporary
+    return not np.isfinite(total) and bool(np.isinf(x).any())
 
 
 @lru_cache(maxsize=256)
