@@ -38,6 +38,7 @@ from adjoint.primitives.structure.moving import broadcast_to, sum_axes
 from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable, operation
 from adjoint.program.nested import quiet
 from adjoint.transforms.masked_bodies import Mask, branches, fill_with, repeat, scan, whole_mask
+from adjoint.transforms.shares import with_shares
 
 _BOOL: Final = np.dtype(bool)
 
@@ -61,6 +62,7 @@ def hardened(program: Program, still: bool = False) -> Program:
 
     still: whether infinities among the inputs are data, which do not move.
     """
+    program = program if still else with_shares(program)
     work = _Work(Builder(), True, still)
     inputs, masks = work.start(program)
     outputs, _ = work.append(program, inputs, masks)

@@ -1,0 +1,175 @@
+"""Quotients by sums with an exponential, whose slopes are 0 * inf where the exponential overflows.
+
+1 / (b + exp(x)) is 0 where exp(x) overflows, and so is its slope. Step by step that is the quotient
+i / (b + exp(x)) times exp(x). Written as i times exp(x) / (b + exp(x)), which is a share between 0
+and 1, it is right there as well. A program is written so where a NaN has turned up.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adjoint.primitives.elementwise.arithmetic import integer_power
+from adjoint.primitives.elementwise.conversion import cast
+from adjoint.primitives.elementwise.declaring import SCALE
+from adjoint.primitives.elementwise.slopes import OFFSET_SHARE
+from adjoint.primitives.expression import Expression, bind
+from adjoint.program import Atom, Builder, Equation, Program, Variable
+from adjoint.program.builder import lookup
+
+_PRODUCTS = frozenset({"scale", "multiply", "negative"})
+_SUMS = frozenset({"add", "subtract"})
+_NARROWEST = 4  # bytes of the numbers that shares are computed for
+
+
+def with_shares(program: Program) -> Program:
+    """The program with an exponential times a quotient by a sum with it as what it amounts to."""
+    if not any(_is_exponential(equation) for equation in program.equations):
+        return program
+    return _Writing(program).program
+
+
+def _is_exponential(equation: Equation) -> bool:
+    type_ = equation.outputs[0].type
+    real = type_.dtype.kind == "f" and type_.dtype.itemsize >= _NARROWEST
+    return equation.primitive.name == "exp" and real
+
+
+class _Writing:
+    """A program being written anew, with the equation that made each value so far."""
+
+    def __init__(self, program: Program) -> None:
+        self.builder = Builder()
+        self.makers: dict[Atom, Equation] = {}
+        inputs = [self.builder.input(variable.type) for variable in program.inputs]
+        names: dict[Variable, Atom] = dict(zip(program.inputs, inputs, strict=True))
+        for equation in program.equations:
+            self.builder.origin, self.builder.derived = equation.origin, equation.derived
+            operands = [lookup(names, atom) for atom in equation.inputs]
+            results = self._results(equation, operands)
+            names.update(zip(equation.outputs, results, strict=True))
+        self.program = self.builder.build([lookup(names, atom) for atom in program.outputs])
+
+    def _results(self, equation: Equation, operands: list[Atom]) -> list[Atom]:
+        if equation.primitive is SCALE:
+            for one, other in (operands, operands[::-1]):
+                product = self._product(one, other)
+                if product is not None and product.type == equation.outputs[0].type:
+                    return [product]
+        return list(self._noted(self.builder.emit(equation.operation, operands)))
+
+    def _noted(self, results: tuple[Variable, ...]) -> tuple[Variable, ...]:
+        made = self.builder.equations[-1]
+        self.makers.update(dict.fromkeys(results, made))
+        return results
+
+    def _product(self, one: Atom, other: Atom) -> Atom | None:
+        """A product of exp(x) and a quotient by b + exp(x), each among factors; None if not."""
+        for power in self._exponentials(one):
+            found = self._without_quotient(other, power)
+            if found is None:
+                continue
+            product, offset = found
+            if offset is not None:
+                x = Expression(self.builder, self.makers[power].inputs[0])
+                product = self._known(OFFSET_SHARE(offset, x) * product)
+            rest = self._without(one, power)
+            return (product if rest is None else self._known(rest * product)).atom
+        return None
+
+    def _exponentials(self, atom: Atom) -> list[Atom]:
+        """The exponentials among the factors of a product."""
+        maker = self.makers.get(atom)
+        if maker is None:
+            return []
+        if _is_exponential(maker):
+            return [atom]
+        if maker.primitive.name not in _PRODUCTS:
+            return []
+        return [power for each in maker.inputs for power in self._exponentials(each)]
+
+    def _without(self, atom: Atom, power: Atom) -> Expression | None:
+        """A product without one of its factors; None where nothing is left."""
+        if atom is power:
+            return None
+        maker = self.makers[atom]
+        operands = [Expression(self.builder, each) for each in maker.inputs]
+        if len(operands) == 1:
+            rest = self._without(maker.inputs[0], power)
+            # -1 times what is left
+            return self._known(bind(maker.primitive, 1.0 if rest is None else rest))
+        place = 0 if power in self._exponentials(maker.inputs[0]) else 1
+        rest = self._without(maker.inputs[place], power)
+        if rest is None:
+            return operands[1 - place]
+        operands[place] = rest
+        return self._known(self._again(maker, operands))
+
+    def _known(self, made: Expression) -> Expression:
+        if isinstance(made.atom, Variable):
+            self._noted((made.atom,))
+        return made
+
+    def _without_quotient(self, atom: Atom, power: Atom) -> tuple[Expression, Any] | None:
+        """A product without one division by b + `power`, and b; None for b where there is none."""
+        maker = self.makers.get(atom)
+        if maker is None:
+            return None
+        name, inputs = maker.primitive.name, maker.inputs
+        if name == "divide":
+            offset = self._offset(inputs[1], power)
+            if offset is not _OTHER:
+                return Expression(self.builder, inputs[0]), offset
+        elif name == "integer_power" and maker.params["exponent"] < -1:
+            offset = self._offset(inputs[0], power)
+            if offset is not _OTHER:
+                base = Expression(self.builder, inputs[0])
+                return self._known(integer_power(base, maker.params["exponent"] + 1)), offset
+        elif name not in _PRODUCTS | _SUMS:
+            return None
+        return self._without_quotients(maker, power)
+
+    def _without_quotients(self, maker: Equation, power: Atom) -> tuple[Expression, Any] | None:
+        """The same of an equation: in one factor of a product, or in both terms of a sum."""
+        inputs = maker.inputs
+        operands = [Expression(self.builder, each) for each in inputs]
+        if maker.primitive.name in _SUMS:
+            terms = [self._without_quotient(each, power) for each in inputs]
+            if terms[0] is None or terms[1] is None or not _same(terms[0][1], terms[1][1]):
+                return None
+            return self._known(bind(maker.primitive, terms[0][0], terms[1][0])), terms[0][1]
+        for place in range(1 if maker.primitive.name == "divide" else len(inputs)):
+            found = self._without_quotient(inputs[place], power)
+            if found is not None:
+                operands[place] = found[0]
+                return self._known(self._again(maker, operands)), found[1]
+        return None
+
+    def _again(self, maker: Equation, operands: list[Expression]) -> Expression:
+        """An equation of other operands, integers among them perhaps."""
+        if maker.primitive is SCALE:
+            return operands[0] * operands[1]  # type: ignore[no-any-return]
+        return bind(maker.primitive, *operands)  # type: ignore[no-any-return]
+
+    def _offset(self, divisor: Atom, power: Atom) -> Any:
+        """b where a divisor is b + `power`, None where it is that alone; else `_OTHER`."""
+        if divisor is power:
+            return None
+        maker = self.makers.get(divisor)
+        if maker is None or maker.primitive.name not in ("add", "subtract"):
+            return _OTHER
+        one, two = maker.inputs
+        if one is power and two.type.dtype.kind in "fib":
+            offset = Expression(self.builder, two)
+            return offset if maker.primitive.name == "add" else -cast(offset, power.type.dtype)
+        if two is power and maker.primitive.name == "add" and one.type.dtype.kind in "fib":
+            return Expression(self.builder, one)
+        return _OTHER
+
+
+_OTHER = object()
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two offsets are one and the same."""
+    return one is other or (one is not None and other is not None and one.atom == other.atom)
