@@ -1,8 +1,11 @@
-"""A deep-equilibrium layer: both fixed-point iterations, and how unrolling approaches the gradient.
+"""A deep-equilibrium layer: its two solvers, their iterations, and the gradient by unrolling.
 
-Run it to write `deep_equilibrium.svg` next to this file.
+Run it to write two files next to this one: `deep_equilibrium_passes.svg`, the program of the
+forward and the reverse pass with what solves an equation in red (Figure E1.8), and
+`deep_equilibrium.svg`, how both iterations converge and how unrolling approaches the gradient.
 """
 
+import re
 from pathlib import Path
 
 import matplotlib as mpl
@@ -29,7 +32,20 @@ def g(y: np.ndarray, shift: np.ndarray, W: np.ndarray) -> np.ndarray:
     return np.tanh(W @ y + shift)
 
 
-def main() -> None:
+def draw_passes() -> None:
+    """Draw the program of value and VJP, with the two solvers in red."""
+    W, x = data()
+    program = ad.program(lambda x: ad.implicit.fixed_point(g, np.zeros(SIZE), x, W), x)
+    text = ad.draw(program.vjp()).svg()
+    solver = re.compile(r'(<g class="node \w+)(" data-name="\w+">\n<title>\w+ = (\w+)\[)')
+    solves = ("implicit", "linear_solve")
+    text = solver.sub(lambda m: f"{m[1]} solver{m[2]}" if m[3] in solves else m[0], text)
+    text = text.replace("</style>", f"\n.solver .shape{{fill:#fbe3de;stroke:{RED}}}</style>")
+    target = Path(__file__).with_name(f"{Path(__file__).stem}_passes.svg")
+    target.write_text(text, encoding="utf-8")
+
+
+def draw_iterations() -> None:
     """Draw the residuals of both iterations, and the distance of the unrolled gradient."""
     plt.rcParams.update({"svg.hashsalt": "adjoint", "svg.fonttype": "path", "font.size": 11})
     W, shift = data()
@@ -68,6 +84,12 @@ def main() -> None:
         axes.grid(color=FAINT, lw=0.4)
         axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(Path(__file__).with_suffix(".svg"), metadata={"Date": None})
+
+
+def main() -> None:
+    """Draw both pictures."""
+    draw_passes()
+    draw_iterations()
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ CHAINS = (
     (300, 300, 3, 300, 300),
     (20, 300, 4, 300, 20),
 )
+AUTOENCODER = (200, 200, 3, 200, 200)
 WIDTHS = (1, 3, 10, 30, 100, 300)
 
 
@@ -138,15 +139,20 @@ def draw() -> None:
     figure.savefig(Path(__file__).with_suffix(".svg"), metadata={"Date": None})
 
 
+def draw_plan() -> None:
+    """The plan for the autoencoder of the page."""
+    plan = ad.plan(network(AUTOENCODER), np.ones(AUTOENCODER[0]))
+    print(plan)
+    plan.save(Path(__file__).with_name("jacobian_plan.svg"))
+
+
 def main() -> None:
     """Measure, print, draw."""
     with ad.config(threads=1):
         orders_table()
         derivatives_table()
         draw()
-    plan = ad.plan(network(CHAINS[4]), np.ones(CHAINS[4][0]))
-    print(plan)
-    plan.save(Path(__file__).with_name("jacobian_plan.svg"))
+    draw_plan()
 
 
 if __name__ == "__main__":
