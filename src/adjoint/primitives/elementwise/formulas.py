@@ -63,10 +63,11 @@ class Formula:
         with np.errstate(all="ignore"):
             if self.in_place is not None and _fits(operands[0], wide, out):
                 return _in_memory(self.in_place, operands[0], out)
-            found = _in_blocks(self.rule, [np.asarray(x, wide) for x in operands])
+            found = _in_blocks(self.rule, [np.asarray(x, wide) for x in operands], out)
         if out is None:
             return found.astype(result, copy=False)[()]
-        out[...] = found
+        if found is not out:
+            out[...] = found
         return out
 
     def _dtypes(self, given: tuple[Any, ...]) -> tuple[np.dtype[Any], np.dtype[Any]]:
@@ -77,16 +78,19 @@ class Formula:
         return result, wide
 
 
-def _in_blocks(rule: Callable[..., Any], operands: list[Any]) -> Any:
-    first = operands[0]
-    alike = all(x.shape == first.shape and x.flags.c_contiguous for x in operands)
-    if not alike or first.size <= _BLOCK:
+def _in_blocks(rule: Callable[..., Any], operands: list[Any], out: Any) -> Any:
+    """The formula of arrays, some entries at a time; into `out`, where that may be."""
+    whole = [x for x in operands if x.size != 1]
+    first = whole[0] if whole else operands[0]
+    alike = all(x.shape == first.shape and x.flags.c_contiguous for x in whole)
+    if not alike or first.size <= _BLOCK or any(x.ndim > first.ndim for x in operands):
         return np.asarray(rule(*operands))
-    found = np.empty_like(first)
-    lines = [x.reshape(-1) for x in (*operands, found)]
+    found = out if out is not None and _fits(first, out.dtype, out) else np.empty_like(first)
+    lines = [x.reshape(-1) for x in operands]
+    target = found.reshape(-1)
     for start in range(0, first.size, _BLOCK):
-        *parts, target = (line[start : start + _BLOCK] for line in lines)
-        target[...] = rule(*parts)
+        parts = [x if x.size == 1 else x[start : start + _BLOCK] for x in lines]
+        target[start : start + _BLOCK] = rule(*parts)
     return found
 
 
