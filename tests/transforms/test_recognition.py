@@ -456,3 +456,21 @@ def test_a_fourth_derivative_by_nesting_is_refused() -> None:
     np.testing.assert_allclose(thrice(a), expected(a), rtol=1e-10)
     with pytest.raises(ad.errors.MissingRuleError, match="up to order 3"):
         slope(thrice)(a)
+
+
+@pytest.mark.parametrize("ahead", [True, False])
+def test_singular_values_that_are_taken_again_later(ahead: bool) -> None:
+    a = np.array([[2.0, 0.3, 0.5], [0.1, 1.5, -0.2], [0.4, 0.2, 1.1]])
+
+    def f(x: Any) -> Any:
+        sums = [lambda: np.linalg.svd(x)[1].sum(), lambda: np.linalg.norm(x, "nuc")]
+        return sum(each() for each in (sums if ahead else sums[::-1]))
+
+    def slope(x: Any) -> Any:
+        return ad.jvp(f, (x,), (np.eye(3),))[1]
+
+    along = np.eye(3)[::-1]
+    found = ad.jvp(slope, (a,), (along,))[1]
+    step = 1e-5
+    wanted = (slope(a + step * along) - slope(a - step * along)) / (2 * step)
+    assert found == pytest.approx(wanted, rel=1e-7)

@@ -189,6 +189,9 @@ def _match(
     except Unmatched:
         return None
     ordered = tuple(dict.fromkeys(chain.equations))
+    # A decomposition that is taken again later has values that are not there yet, and no matter.
+    used = {*(scale.atom for scale in scales), *(atom for each in ordered for atom in each.inputs)}
+    values = (values[0], *(each for each in values[1:] if each in used))
     return Match(left, right, stack, result, scales, values, ordered, tuple(chain.leaves))
 
 

@@ -36,7 +36,8 @@ class Drawn:
         """Draw. Traced arrays may be given to a generator of NumPy's, to be shuffled, say."""
         if type(self.owner) in _NUMPYS:
             return for_traced(self._drawn, self.called.__name__)(*args, **kwargs)
-        return self._drawn(*map(_given, args), **{name: _given(x) for name, x in kwargs.items()})
+        given = _of_pythons if self.owner is not None else _given
+        return self._drawn(*map(given, args), **{name: given(x) for name, x in kwargs.items()})
 
     def _drawn(self, *args: Any, **kwargs: Any) -> Any:
         script = script_under_way()
@@ -57,6 +58,14 @@ def _given(value: Any) -> Any:
             return concrete(value) if value.type.shape else operator.index(value)
         return value
     return unwrap(value)
+
+
+def _of_pythons(value: Any) -> Any:
+    """An argument as Python's own generators take it: a list is itself, whatever is in it.
+
+    It may be shuffled, and what is drawn from it may be written into.
+    """
+    return value if type(value) in (list, tuple) else _given(value)
 
 
 class _Making(Number):

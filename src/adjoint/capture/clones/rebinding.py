@@ -280,6 +280,8 @@ class UserModule(types.ModuleType):
 
 
 def _globals_of(original: dict[str, Any], asks: bool = True) -> Rebound:
+    if type(original) is Rebound:  # of a clone, which a transform inside of the capture clones
+        return original
     key = (id(original), asks)
     rebound = _rebound.get(key)
     if rebound is None or rebound.original is not original:

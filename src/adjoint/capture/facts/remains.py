@@ -9,6 +9,7 @@ since a later call that uses one as a constant would lose a derivative (see `Sta
 from __future__ import annotations
 
 import collections
+import functools
 import sys
 import types
 import weakref
@@ -87,6 +88,9 @@ class Search:
             self.waiting += value
         elif isinstance(value, type) and is_users_kind(value):
             self._class(value)
+        elif isinstance(value, BaseException):
+            value.args = self._new(value.args)
+            self.waiting += [value.__dict__, value.__cause__, value.__context__]
         if is_users_kind(kind) or _is_of_the_library(kind):
             self._object(value)
 
@@ -160,7 +164,7 @@ class Search:
                     content = getattr(value, name, None)
                     new = self._new(content)
                     if new is not content:
-                        object.__setattr__(value, name, new)
+                        _put(value, name, new)
         if is_users_kind(kind):
             self.waiting.append(kind)
 
@@ -177,6 +181,9 @@ class Search:
         if isinstance(value, tuple) and hasattr(kind, "_make"):
             parts = [self._new(each) for each in value]
             return kind._make(parts) if any(map(_differ, parts, value)) else value
+        if kind is types.MethodType and type(value.__self__) is Traced:
+            names = [name for name, x in vars(Traced).items() if x is value.__func__]
+            return getattr(self._value(value.__self__), names[0]) if names else value
         if kind is np.ndarray and value.dtype.hasobject:
             for place, each in enumerate(value.flat):
                 value.flat[place] = self._new(each)
@@ -236,6 +243,15 @@ def _is_of_the_library(kind: type) -> bool:
         return True
     home = kind.__module__.partition(".")[0]
     return home != "builtins" and home in sys.stdlib_module_names
+
+
+def _put(value: Any, name: str, content: Any) -> None:
+    """Put something into a slot of an object."""
+    if not isinstance(value, functools.partial):
+        object.__setattr__(value, name, content)
+        return
+    parts = {"func": value.func, "args": value.args, "keywords": value.keywords, name: content}
+    value.__setstate__((*map(parts.get, ("func", "args", "keywords")), value.__dict__))
 
 
 def _computed(traced: Traced) -> Any:

@@ -28,6 +28,7 @@ from adjoint.capture.clones.users import is_ours, is_users, is_users_class, is_u
 from adjoint.capture.facts.kinds import KINDS_OF_VALUE, memory_facts, other, registered
 from adjoint.capture.facts.places import Getter, Holder, Place, can_hold, is_data
 from adjoint.capture.facts.purity import is_pure_module
+from adjoint.capture.facts.said import absent_facts, said_facts, settings_facts
 from adjoint.capture.facts.surveying import Surveying, content_of, is_users_module_dict
 from adjoint.capture.facts.writing import Check, TooManyFactsError, Writer
 from adjoint.capture.recording.script import GLOBAL
@@ -326,9 +327,12 @@ class Survey(Surveying):
             return
         value = names[chain[0]]
         for place, name in enumerate(chain[1:], 1):
-            if not isinstance(value, types.ModuleType) or name not in vars(value):
+            if not isinstance(value, types.ModuleType):
                 return
             inside = vars(value)
+            if name not in inside:
+                absent_facts(self, inside, (name,), ".".join(chain[: place + 1]))
+                return
             value = inside[name]
             if (id(inside), name) not in self._names:
                 self._names.add((id(inside), name))
@@ -463,27 +467,19 @@ class Survey(Surveying):
             writer.demand(unlike, text, "builtins, under no other meaning")
             unlike = f"[*map({writer.constant(plain)}.get, {keys})] != {values}"
             writer.demand(unlike, text, "builtins")
-        current, errors = writer.constant(_FLOATING_POINT), writer.constant(_FLOATING_POINT())
-        unlike = f"{current}() is not {errors} and geterr() != {writer.constant(np.geterr())}"
-        writer.values["geterr"] = np.geterr
-        writer.demand(unlike, "np.errstate", "what is done about floating-point errors")
-        if self.texts:
-            current, shown = writer.constant(np.get_printoptions), np.get_printoptions()
-            unlike = f"{current}() != {writer.constant(shown)}"
-            writer.demand(unlike, "np.printoptions", "how arrays are shown")
+        settings_facts(self, self.texts)
         if self.whole or self.fails:  # else an attribute that is not there would be an error
             for name, where in self._plain_functions:
                 writer.demand(f"{name}.__dict__", where, "no attributes")
         memory_facts(self, self.attributes)
+        asking = {name for _, found in self._builtins.values() for name in found}
+        said_facts(self, self._holders, self.attributes, asking)
         objects = [name for name, thing in self.changing if thing or self.identities]
         if len(objects) > 1:
             unlike = f"not distinct({', '.join(objects)})"
             writer.demand(unlike, "objects", "that no two are one")
 
 
-# What NumPy keeps the settings in, where that can be had in less time than `np.geterr` takes.
-_umath: Any = sys.modules.get("numpy._core.umath")
-_FLOATING_POINT: Final[Any] = getattr(getattr(_umath, "_extobj_contextvar", None), "get", np.geterr)
 _CODE: Final = frozenset({types.FunctionType, property, classmethod, staticmethod})
 _SLOTS: Final = frozenset(
     {types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
@@ -50,11 +51,12 @@ def any_traced(values: Any) -> bool:
 
 
 def unwrap_all(value: Any) -> Any:
-    """Arguments with known arrays replaced by NumPy's."""
+    """Arguments with known arrays replaced by NumPy's; a list without any is itself."""
     if type(value) is Traced:
         return unwrap(value)
     if isinstance(value, list):
-        return [unwrap_all(each) for each in value]
+        parts = [unwrap_all(each) for each in value]
+        return value if all(map(operator.is_, parts, value)) else parts
     if type(value) is tuple:
         return tuple(unwrap_all(each) for each in value)
     return value

@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import random
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -163,6 +163,8 @@ class Script:
         try:
             if held is None or not _alike(held, self._all_held(args, kwargs)):
                 raise _Unfit
+            if _is_part(result, (args, *kwargs.values())):
+                raise _Unfit
             making = called in MAKERS
             gives = None if making else _form(result)
         except _Unfit:
@@ -276,6 +278,26 @@ def _form(result: Any) -> Any:
     if result is None:
         return ()
     raise _Unfit
+
+
+def _is_part(result: Any, given: Any) -> bool:
+    """Whether something that may be written into was drawn from what was given, and not a copy."""
+    kind = type(result)
+    if kind is list or kind is tuple:
+        within = kind is list and any(each is result for each in _lists(given))
+        return within or any(_is_part(each, given) for each in result)
+    if kind is not np.ndarray:
+        return False
+    return any(type(x) is np.ndarray and np.may_share_memory(x, result) for x in _lists(given))
+
+
+def _lists(given: Any) -> Iterator[Any]:
+    """The lists and arrays among arguments."""
+    if type(given) is not tuple:
+        yield given
+    if type(given) in (list, tuple):
+        for each in given:
+            yield from _lists(each)
 
 
 def _collect(result: Any, form: Any, found: list[Any]) -> None:

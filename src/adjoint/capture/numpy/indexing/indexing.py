@@ -359,6 +359,8 @@ def _generally(x: Traced, index: Any) -> Any:
     view = slice_of(index, x._trace.types[x._slot])
     assert view is not None
     result = as_view(x, view.forward(x), view)
+    if type(result) is not Traced:  # after the capture, of an iterator that has outlived it
+        return value
     result._value = value
     return result
 

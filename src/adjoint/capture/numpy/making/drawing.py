@@ -25,6 +25,8 @@ def for_traced(method: Callable[..., Any], name: str) -> Callable[..., Any]:
             kwargs["out"] = np.empty(out.shape, out.dtype)
             out[...] = draw(*args, **kwargs)
             return out
+        if name == "shuffle" and args and type(args[0]) is not Traced:
+            return method(*args, **kwargs)  # which moves objects about, whatever they are
         plain = [unwrap_all(each) for each in args]
         named = {name: unwrap_all(each) for name, each in kwargs.items()}
         if special is not None and plain and type(plain[0]) is Traced:
