@@ -199,6 +199,8 @@ np.tile(v, 2); np.tile(x, (2, 1)); np.tile(s, 3); np.tile(v, (2, 2)); np.repeat(
 np.repeat(x, 2, axis=0); np.repeat(w, [1, 0, 2]); x.repeat(2); np.repeat(s, 3); np.take(v, [0, 2])
 np.take(x, 1, axis=1); np.take(x, [[0, 5], [3, 11]]); x.take([0, 1], axis=0); x.take(0)
 np.diagonal(x); np.diagonal(t, 0, 0, 2); x.diagonal(1); np.diag(v); np.diag(x); np.diag(v, 1)
+np.lib.stride_tricks.sliding_window_view(t, (2, 2), (2, 0))
+np.lib.stride_tricks.sliding_window_view(v, 2); np.lib.stride_tricks.sliding_window_view(x, (2, 3))
 np.diag(w, -1); np.diag(x, 1); np.triu(x); np.tril(x, -1); np.triu(t, 1); np.tril(v); np.rot90(x)
 np.rot90(x, 2); np.rot90(t, -1, axes=(1, 2)); np.pad(v, 1); np.pad(x, ((1, 0), (0, 2)))
 np.pad(x, 1, constant_values=2.0); np.pad(v, (1, 2), mode="edge"); np.pad(v, 2, mode="reflect")

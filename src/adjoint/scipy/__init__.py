@@ -8,6 +8,8 @@ stands; code that capture does not enter imports them from here. On plain arrays
 from adjoint.scipy import (
     b_splines,
     equations,
+    fft,
+    fourier,
     initial_value,
     integrate,
     interpolate,
@@ -31,6 +33,8 @@ from adjoint.scipy import (
 __all__ = [
     "b_splines",
     "equations",
+    "fft",
+    "fourier",
     "initial_value",
     "integrate",
     "interpolate",

@@ -184,28 +184,28 @@ def _cho_solve(c: Any, b: Any, lower: Any) -> Any:
 
 
 def _eliminated(a: Any) -> tuple[Any, Any, Any, Any]:
-    """SciPy's pivots and the order of rows that they make at this value; L and U of those rows."""
+    """SciPy's pivots, the order of rows that they make at this value, and those rows' L - 1 and U."""
     from scipy import linalg  # slow to import, and here already
 
-    if a.ndim != 2 or a.shape[0] != a.shape[1]:
+    if a.ndim != 2:
         raise LinearAlgebraError(
-            f"scipy.linalg.lu of traced arrays takes one square matrix; got shape {a.shape}."
+            f"scipy.linalg.lu of traced arrays takes one matrix; got shape {a.shape}."
         )
     pivots = linalg.lu_factor(np.asarray(concrete(a)))[1]
-    order, size = _order(pivots), a.shape[0]
-    upper, columns = a[order], []
-    for k in range(size):
-        below = np.arange(size) > k
+    height, steps = a.shape[0], min(a.shape)
+    order = _order(pivots, height)
+    upper, columns = a[order], [np.zeros((height, 0), a.dtype)]
+    for k in range(steps):
+        below = np.arange(height) > k
         factor = np.where(below, upper[:, k] / upper[k, k], 0.0)
-        columns.append(factor)
+        columns.append(factor[:, None])
         upper = upper - np.outer(factor, upper[k])
-    lower = np.stack(columns, axis=1) + np.eye(size, dtype=a.dtype)
-    return pivots, order, lower, np.triu(upper)
+    return pivots, order, np.concatenate(columns, axis=1), np.triu(upper[:steps])
 
 
-def _order(pivots: Any) -> Any:
+def _order(pivots: Any, rows: int) -> Any:
     """The order of rows after they were swapped one by one."""
-    order = np.arange(len(pivots))
+    order = np.arange(rows)
     for place, other in enumerate(pivots):
         order[[place, other]] = order[[other, place]]
     return order
@@ -216,7 +216,8 @@ def _order(pivots: Any) -> Any:
 def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
     """L and U in one matrix, and the pivots, which are constants."""
     pivots, _, lower, upper = _eliminated(as_operand(a))
-    return np.tril(lower, -1) + upper, pivots
+    wide = np.pad(lower, ((0, 0), (0, upper.shape[1] - lower.shape[1])))
+    return wide + np.pad(upper, ((0, lower.shape[0] - upper.shape[0]), (0, 0))), pivots
 
 
 @implements_scipy("linalg")
@@ -230,6 +231,7 @@ def lu(
 ) -> Any:
     """P, L and U with a = P L U; P is constant."""
     _, order, lower, upper = _eliminated(as_operand(a))
+    lower = lower + np.eye(*lower.shape, dtype=lower.dtype)
     back = np.argsort(order)
     if permute_l:
         return lower[back], upper
@@ -248,7 +250,7 @@ def lu_solve(
 @over_batches(packed=2, pivots=1, b="1|2")
 def _lu_solve(packed: Any, pivots: Any, b: Any, trans: int) -> Any:
     packed = as_operand(packed)
-    order = _order(np.asarray(concrete(pivots)))
+    order = _order(np.asarray(concrete(pivots)), packed.shape[0])
     lower = np.tril(packed, -1) + np.eye(packed.shape[0], dtype=packed.dtype)
     upper = np.triu(packed)
     if trans == 0:

@@ -267,7 +267,7 @@ CLUSTER_MEAN: Primitive = Primitive(
 
 
 def _leading_evaluate(v: Any) -> Any:
-    place = np.argmax(np.abs(v), axis=-2)[..., None, :] if v.shape[-2] else np.zeros(0, int)
+    place = np.argmax(np.abs(v), axis=-2)[..., None, :] if v.shape[-2] else np.zeros(v.shape, int)
     rows = np.arange(v.shape[-2])[:, None]
     return (rows == place).astype(v.real.dtype)
 
@@ -282,5 +282,5 @@ LEADING: Primitive = Primitive(
     transpose=NO_DERIVATIVE,
     batch=lambda operands, batched, size: bind(LEADING, operands[0]),
     taylor=NO_DERIVATIVE,
-    samples=(sample(draw(3, 3)), sample(draw(2, 2, 2, dtype=complex))),
+    samples=(sample(draw(3, 3)), sample(draw(2, 2, 2, dtype=complex)), sample(draw(2, 0, 0))),
 )

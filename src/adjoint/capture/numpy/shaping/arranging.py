@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.capture.numpy.indexing.indexing import reshape_plain
+from adjoint.base.errors import UnsupportedFunctionError
+from adjoint.capture.numpy.indexing.indexing import permute_plain, reshape_plain
 from adjoint.capture.numpy.shaping.shape import along, concatenate, diagonal, shape_of, spread
 from adjoint.capture.numpy.table import (
     as_array,
@@ -17,8 +18,8 @@ from adjoint.capture.numpy.table import (
     stored,
     strong,
 )
-from adjoint.capture.recording.traced import Traced, from_array, is_known
-from adjoint.capture.recording.views import copy_of
+from adjoint.capture.recording.traced import Traced, from_array, is_known, unwrap
+from adjoint.capture.recording.views import View, as_view, copy_of, read_only
 from adjoint.primitives import PRIMITIVES
 from adjoint.primitives.elementwise.selection import SELECT
 
@@ -116,6 +117,45 @@ def take(
             index = np.asarray(index, None if np.size(index) else int)
         index = index % max(n, 1) if mode == "wrap" else np.clip(index, 0, max(n - 1, 0))
     return stored("numpy.take", a[(*(slice(None),) * axis, index)], out, alike=True)
+
+
+# --- windows --------------------------------------------------------------------------------------
+
+
+def _windows(a: Any, sizes: Any, axes: Any) -> Any:
+    """The windows of an array, gathered along one axis after the other; their axes come last."""
+    for size, axis in zip(sizes, axes, strict=True):
+        places = np.arange(a.shape[axis] - size + 1)[:, None] + np.arange(size)
+        a = a[(*(slice(None),) * axis, places)]
+        a = permute_plain(a, (*(n for n in range(a.ndim) if n != axis + 1), axis + 1))
+    return a
+
+
+@implements(np.lib.stride_tricks.sliding_window_view)
+def sliding_window_view(
+    x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
+) -> Any:
+    """The windows that slide over an array: a view that nobody writes into."""
+    if writeable:
+        raise UnsupportedFunctionError(
+            "sliding_window_view(writeable=True) is not supported on traced arrays: its entries lie "
+            "in several windows. Write into the array itself."
+        )
+    x = as_array(x)
+    sizes = tuple(window_shape) if np.iterable(window_shape) else (window_shape,)
+    axes = range(x.ndim) if axis is None else axis if np.iterable(axis) else (axis,)
+    axes = [normal_axis(each, x.ndim) for each in axes]
+
+    def values(base: Any) -> Any:
+        return np.lib.stride_tricks.sliding_window_view(base, sizes, axes)
+
+    if type(x) is not Traced:
+        return values(x)
+
+    def forward(base: Any) -> Any:
+        return from_array(values(unwrap(base))) if is_known(base) else _windows(base, sizes, axes)
+
+    return as_view(x, forward(x), View(forward, read_only, values))
 
 
 @implements(np.diag)
