@@ -8,8 +8,12 @@ from collections import Counter
 from tests.torch_operators.comparing import compare, operators
 from tests.torch_operators.operators import COUNTERPARTS
 
-parser = argparse.ArgumentParser(prog="python -m tests.torch_operators", description=compare.__doc__)
-parser.add_argument("names", nargs="*", help="torch's names, with their variant after '|'; all by default")
+parser = argparse.ArgumentParser(
+    prog="python -m tests.torch_operators", description=compare.__doc__
+)
+parser.add_argument(
+    "names", nargs="*", help="torch's names, with their variant after '|'; all by default"
+)
 parser.add_argument("--dtype", choices=("float64", "complex128"), action="append")
 parser.add_argument("--verbose", action="store_true", help="each disagreement, not one an operator")
 chosen = parser.parse_args()

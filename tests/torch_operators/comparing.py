@@ -183,7 +183,9 @@ class _Comparison:
         loss = _torch_inner(values, cotangents)
         if not loss.requires_grad:
             return
-        gradients = _torch_gradients(loss, self.sample.tensors, again=self.operator.supports_gradgrad)
+        gradients = _torch_gradients(
+            loss, self.sample.tensors, again=self.operator.supports_gradgrad
+        )
         pulled = self._ours("vjp", lambda: pullback(tuple(cotangents)))
         theirs = [_array(gradient) for gradient in gradients]
         if pulled is None or not self._agree("vjp", theirs, list(pulled), cotangents, directions):
@@ -207,12 +209,16 @@ class _Comparison:
         import torch
 
         try:
-            result = (self.counterpart.torch or self.operator)(*self.sample.arguments, **self.sample.keywords)
+            result = (self.counterpart.torch or self.operator)(
+                *self.sample.arguments, **self.sample.keywords
+            )
         except RuntimeError as error:
             raise _Skipped("torch raises an error") from error
         several = result if isinstance(result, tuple | list) else (result,)
         values = [value for value in several if isinstance(value, torch.Tensor)]
-        return [each.resolve_conj() for each in values if each.is_floating_point() or each.is_complex()]
+        return [
+            each.resolve_conj() for each in values if each.is_floating_point() or each.is_complex()
+        ]
 
     def _normal(self, like: Any) -> Any:
         like = np.asarray(like)
@@ -233,7 +239,12 @@ class _Comparison:
         return None
 
     def _agree(
-        self, what: str, theirs: list[Any], mine: list[Any], cotangents: Any = None, directions: Any = None
+        self,
+        what: str,
+        theirs: list[Any],
+        mine: list[Any],
+        cotangents: Any = None,
+        directions: Any = None,
     ) -> bool:
         problem = _difference(theirs, mine, self.counterpart.tolerance)
         if problem is None:
@@ -297,7 +308,9 @@ def _torch_inner(tensors: list[Any], arrays: list[Any]) -> Any:
 def _torch_gradients(loss: Any, tensors: list[Any], again: bool = False) -> list[Any]:
     import torch
 
-    found = torch.autograd.grad(loss, tensors, allow_unused=True, create_graph=again, retain_graph=True)
+    found = torch.autograd.grad(
+        loss, tensors, allow_unused=True, create_graph=again, retain_graph=True
+    )
     return [
         torch.zeros_like(tensor) if each is None else each
         for tensor, each in zip(tensors, found, strict=True)

@@ -178,7 +178,9 @@ _WRITTEN: dict[str, Callable[..., Any] | Counterpart] = {
     "imag": np.imag,
     "ldexp": lambda x, other: x * np.power(2.0, other),
     "lerp": lambda x, end, weight: x + weight * (end - x),
-    "logaddexp": lambda x, y: np.log(np.exp(x) + np.exp(y)) if np.iscomplexobj(x) else np.logaddexp(x, y),
+    "logaddexp": lambda x, y: (
+        np.log(np.exp(x) + np.exp(y)) if np.iscomplexobj(x) else np.logaddexp(x, y)
+    ),
     "logit": _logit,
     "mvlgamma|mvlgamma_p_1": lambda x, p: special.multigammaln(x, p),
     "mvlgamma|mvlgamma_p_3": lambda x, p: _mvlgamma(x, p),
@@ -194,7 +196,9 @@ _WRITTEN: dict[str, Callable[..., Any] | Counterpart] = {
     "nn.functional.hardsigmoid": lambda x: np.clip(x + 3, 0, 6) / 6,
     "nn.functional.hardswish": lambda x: x * np.clip(x + 3, 0, 6) / 6,
     "nn.functional.hardtanh": lambda x, min_val=-1.0, max_val=1.0: np.clip(x, min_val, max_val),
-    "nn.functional.leaky_relu": lambda x, negative_slope=0.01: np.where(x > 0, x, negative_slope * x),
+    "nn.functional.leaky_relu": lambda x, negative_slope=0.01: np.where(
+        x > 0, x, negative_slope * x
+    ),
     "nn.functional.mish": lambda x: x * np.tanh(np.logaddexp(0, x)),
     "nn.functional.prelu": _prelu,
     "nn.functional.relu": lambda x: np.maximum(x, 0),

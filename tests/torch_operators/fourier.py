@@ -27,9 +27,14 @@ def _many(function):
 
 
 FOURIER: dict[str, Callable[..., Any] | Counterpart] = {
-    **{f"fft.{name}": _one(getattr(np.fft, name)) for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")},
+    **{
+        f"fft.{name}": _one(getattr(np.fft, name))
+        for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
+    },
     **{f"fft.{name}": _two(getattr(np.fft, name)) for name in ("fft2", "ifft2", "rfft2", "irfft2")},
-    **{f"fft.{name}": _many(getattr(np.fft, name)) for name in ("fftn", "ifftn", "rfftn", "irfftn")},
+    **{
+        f"fft.{name}": _many(getattr(np.fft, name)) for name in ("fftn", "ifftn", "rfftn", "irfftn")
+    },
     "fft.fftshift": lambda x, dim=None: np.fft.fftshift(x, dim),
     "fft.hfft2": _two(lambda *args: scipy.fft.hfft2(*args)),
     "fft.hfftn": _many(lambda *args: fft.hfftn(*args)),

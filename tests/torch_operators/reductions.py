@@ -12,7 +12,11 @@ from tests.torch_operators.counterpart import Counterpart
 
 
 def _axes(dim):
-    return tuple(dim) if isinstance(dim, list | tuple) and len(dim) else (None if isinstance(dim, list | tuple) else dim)
+    return (
+        tuple(dim)
+        if isinstance(dim, list | tuple) and len(dim)
+        else (None if isinstance(dim, list | tuple) else dim)
+    )
 
 
 def reducing(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -40,7 +44,9 @@ def _spread(function):
 def _spread_and_mean(function):
     def reduced(x, dim=None, unbiased=None, *, correction=1, keepdim=False):
         spread = _spread(function)(x, dim, unbiased, correction=correction, keepdim=keepdim)
-        return spread, np.mean(x, axis=_axes(None if isinstance(dim, bool) else dim), keepdims=keepdim)
+        return spread, np.mean(
+            x, axis=_axes(None if isinstance(dim, bool) else dim), keepdims=keepdim
+        )
 
     return reduced
 
@@ -248,8 +254,12 @@ REDUCTIONS: dict[str, Callable[..., Any] | Counterpart] = {
     "log_softmax|with_dtype": _log_softmax,
     "logcumsumexp": _log_cumulative,
     "logsumexp": _logsumexp,
-    "masked.amax": _masked(lambda x, where, **rest: np.amax(x, where=where, initial=-np.inf, **rest)),
-    "masked.amin": _masked(lambda x, where, **rest: np.amin(x, where=where, initial=np.inf, **rest)),
+    "masked.amax": _masked(
+        lambda x, where, **rest: np.amax(x, where=where, initial=-np.inf, **rest)
+    ),
+    "masked.amin": _masked(
+        lambda x, where, **rest: np.amin(x, where=where, initial=np.inf, **rest)
+    ),
     "masked.cumprod": _masked_scan(np.multiply, 1),
     "masked.cumsum": _masked_scan(np.add, 0),
     "masked.log_softmax": _masked_softmax(_log_softmax),
@@ -271,8 +281,10 @@ REDUCTIONS: dict[str, Callable[..., Any] | Counterpart] = {
     "nanmedian": _nan_median,
     "nanquantile": _quantile(np.nanquantile),
     "nansum": _with_dtype(np.nansum),
-    "nn.functional.cosine_similarity": lambda a, b, dim=1, eps=1e-8: np.sum(a * b, axis=dim)
-    / (np.maximum(_norm(a, 2, dim), eps) * np.maximum(_norm(b, 2, dim), eps)),
+    "nn.functional.cosine_similarity": lambda a, b, dim=1, eps=1e-8: (
+        np.sum(a * b, axis=dim)
+        / (np.maximum(_norm(a, 2, dim), eps) * np.maximum(_norm(b, 2, dim), eps))
+    ),
     "nn.functional.normalize": _normalize,
     "nn.functional.pairwise_distance": lambda a, b, p=2.0, eps=1e-6, keepdim=False: _norm(
         a - b + eps, p, -1, keepdim

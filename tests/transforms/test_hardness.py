@@ -437,3 +437,23 @@ def test_near_by_the_slope_of_such_a_quotient_is_as_before(name):
         slope = ad.grad(beside_a_nan)(np.array([-1.5, 1.0]))
     assert np.isnan(slope[1])
     assert slope[0] == pytest.approx(ad.grad(f)(-1.5), rel=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("f", "point"),
+    [
+        (lambda v: v[0] ** v[1], [0.0, 1.0]),
+        (lambda v: v[0] ** v[1], [2.0, 0.0]),
+        (lambda v: np.sqrt(v[0] ** 2 + v[1] ** 2) * v[0], [0.0, 0.0]),
+        (lambda v: np.where(v[0] > 0, np.log(v[0]) * v[1], v[1] ** 2), [0.0, 3.0]),
+    ],
+)
+@pytest.mark.parametrize("inner", list(ad.Mode)[:2])
+@pytest.mark.parametrize("outer", list(ad.Mode)[:2])
+@pytest.mark.filterwarnings("ignore")
+def test_the_jacobian_of_a_jacobian_is_the_hessian(
+    f: Any, point: Any, inner: ad.Mode, outer: ad.Mode
+) -> None:
+    """A linearised program keeps its marks: derivatives may be taken of it."""
+    twice = ad.jacobian(ad.jacobian(f, mode=inner), mode=outer)(np.array(point))
+    np.testing.assert_array_equal(twice, ad.jacobian(ad.grad(f))(np.array(point)))

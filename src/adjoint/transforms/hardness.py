@@ -177,6 +177,10 @@ class _Work:
         self.builder.derived = True
         return results
 
+    def done(self, equation: Equation, operands: list[Atom], value: list[Atom]) -> Sequence[Atom]:
+        """The value of a mark that has done its work; the mark, where derivatives may follow."""
+        return value if self.wins else self.plain(equation, operands)
+
     def express(self, atom: Atom) -> Any:
         """An atom in rules."""
         return Expression(self.builder, atom)
@@ -398,7 +402,7 @@ class _Work:
         """The marks themselves."""
         x, *where = operands
         found = self.express(where[0]) if where else np.equal(self.express(x), 0)
-        return [x], [_either(masks[0], found)]
+        return self.done(equation, operands, [x]), [_either(masks[0], found)]
 
     def tamed(
         self, equation: Equation, operands: list[Atom], masks: list[Mask]
@@ -407,20 +411,22 @@ class _Work:
         x = self.express(operands[0])
         if self.wins:
             x = select(np.equal(np.absolute(x), np.inf), 0.0, x)
-        return [x.atom], [None]
+        return self.done(equation, operands, [x.atom]), [None]
 
     def same(
         self, equation: Equation, operands: list[Atom], masks: list[Mask]
     ) -> tuple[Sequence[Atom], list[Mask]]:
         """A value with the derivatives of another one is that value."""
-        return operands[:1], masks[:1]
+        return self.done(equation, operands, operands[:1]), masks[:1]
 
     def root(
         self, equation: Equation, operands: list[Atom], masks: list[Mask]
     ) -> tuple[Sequence[Atom], list[Mask]]:
         """The root of a sum of squares is a root, and that of a sum of powers a power."""
-        plain = SQRT if equation.primitive is ROOT_OF_SQUARES else POWER
-        return self.builder.emit(operation(plain), operands), [None]
+        op = operation(SQRT if equation.primitive is ROOT_OF_SQUARES else POWER)
+        if not self.wins:
+            op = equation.operation
+        return self.builder.emit(op, operands), [None]
 
     def severed(
         self, equation: Equation, operands: list[Atom], masks: list[Mask]
