@@ -17,7 +17,9 @@ def _one(function):
 
 
 def _two(function):
-    return lambda x, s=None, dim=(-2, -1), norm=None: function(x, s, tuple(dim), norm)
+    return lambda x, s=None, dim=(-2, -1), norm=None: function(
+        x, s, tuple(np.atleast_1d(dim)), norm
+    )
 
 
 def _many(function):
@@ -27,9 +29,14 @@ def _many(function):
 
 
 FOURIER: dict[str, Callable[..., Any] | Counterpart] = {
-    **{f"fft.{name}": _one(getattr(np.fft, name)) for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")},
+    **{
+        f"fft.{name}": _one(getattr(np.fft, name))
+        for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
+    },
     **{f"fft.{name}": _two(getattr(np.fft, name)) for name in ("fft2", "ifft2", "rfft2", "irfft2")},
-    **{f"fft.{name}": _many(getattr(np.fft, name)) for name in ("fftn", "ifftn", "rfftn", "irfftn")},
+    **{
+        f"fft.{name}": _many(getattr(np.fft, name)) for name in ("fftn", "ifftn", "rfftn", "irfftn")
+    },
     "fft.fftshift": lambda x, dim=None: np.fft.fftshift(x, dim),
     "fft.hfft2": _two(lambda *args: scipy.fft.hfft2(*args)),
     "fft.hfftn": _many(lambda *args: fft.hfftn(*args)),

@@ -12,7 +12,6 @@ from scipy import special
 
 from tests.torch_operators.counterpart import Counterpart
 
-
 # --- losses --------------------------------------------------------------------------------------
 
 
@@ -78,7 +77,7 @@ def _divergence(x, target, *, reduction="mean", log_target=False):
 
 
 def _embedding_hinge(x, target, margin=1.0):
-    return np.where(target == 1, x, np.where(target == -1, np.maximum(0, margin - x), 0.0))
+    return np.where(target == 1, 0.0, np.maximum(0, margin - x)) + np.where(target == -1, 0.0, x)
 
 
 def _cosine_embedding(a, b, target, margin=0.0):
@@ -113,7 +112,9 @@ def _likelihood(x, target, weight=None, ignore_index=-100, reduction="mean"):
     return np.sum(losses) / np.sum(weights) if reduction == "mean" else _reduced(losses, reduction)
 
 
-def _cross_entropy(x, target, weight=None, ignore_index=-100, reduction="mean", label_smoothing=0.0):
+def _cross_entropy(
+    x, target, weight=None, ignore_index=-100, reduction="mean", label_smoothing=0.0
+):
     axis = 1 if np.ndim(x) > 1 else 0
     logs = special.log_softmax(x, axis=axis)
     classes = np.shape(x)[axis]
@@ -131,7 +132,11 @@ def _cross_entropy(x, target, weight=None, ignore_index=-100, reduction="mean", 
     taken = target != ignore_index
     soft = -np.sum(logs * scale, axis=axis) * taken
     if reduction == "mean":
-        counts = np.sum(np.ravel(scale)[np.where(taken, target, 0)] * taken) if weight is not None else np.sum(taken)
+        counts = (
+            np.sum(np.ravel(scale)[np.where(taken, target, 0)] * taken)
+            if weight is not None
+            else np.sum(taken)
+        )
         soft = np.sum(soft) / counts
     else:
         soft = _reduced(soft, reduction)
@@ -158,7 +163,7 @@ def _standard(x, axes, eps):
 
 def _along(values, x):
     """Values of the channels, along axis 1."""
-    return np.reshape(values, (1, -1, *[1] * (np.ndim(x) - 2)))
+    return np.reshape(values, (1, -1, *[1] * (np.ndim(x) - 2))) if np.ndim(x) > 1 else values
 
 
 def _scaled(x, weight, bias):
@@ -175,16 +180,20 @@ def _layer_norm(x, normalized_shape, weight=None, bias=None, eps=1e-5):
 def _rms_norm(x, normalized_shape, weight=None, eps=None):
     eps = np.finfo(np.float64).eps if eps is None else eps
     axes = tuple(range(-len(normalized_shape), 0))
-    y = x / np.sqrt(np.mean(np.real(x * x) if not np.iscomplexobj(x) else x * x, axis=axes, keepdims=True) + eps)
+    y = x / np.sqrt(
+        np.mean(np.real(x * x) if not np.iscomplexobj(x) else x * x, axis=axes, keepdims=True) + eps
+    )
     return y if weight is None else y * weight
 
 
 def _group_norm(x, num_groups, weight=None, bias=None, eps=1e-5):
-    grouped = np.reshape(x, (np.shape(x)[0], num_groups, -1))
+    grouped = np.reshape(x, (np.shape(x)[0], num_groups, math.prod(np.shape(x)[1:]) // num_groups))
     return _scaled(np.reshape(_standard(grouped, (-1,), eps), np.shape(x)), weight, bias)
 
 
-def _batch_norm(x, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
+def _batch_norm(
+    x, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5
+):
     if training:
         y = _standard(x, tuple(axis for axis in range(np.ndim(x)) if axis != 1), eps)
     else:
@@ -193,7 +202,14 @@ def _batch_norm(x, running_mean, running_var, weight=None, bias=None, training=F
 
 
 def _instance_norm(
-    x, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1, eps=1e-5
+    x,
+    running_mean=None,
+    running_var=None,
+    weight=None,
+    bias=None,
+    use_input_stats=True,
+    momentum=0.1,
+    eps=1e-5,
 ):
     if use_input_stats:
         y = _standard(x, tuple(range(2, np.ndim(x))), eps)
@@ -236,7 +252,9 @@ def _convolution(count):
         x = x[None] if alone else x
         size, stride, dilation = np.shape(weight)[2:], _each(stride, count), _each(dilation, count)
         if isinstance(padding, str):
-            total = [d * (s - 1) if padding == "same" else 0 for s, d in zip(size, dilation, strict=True)]
+            total = [
+                d * (s - 1) if padding == "same" else 0 for s, d in zip(size, dilation, strict=True)
+            ]
             x = np.pad(x, [(0, 0), (0, 0), *[(t // 2, t - t // 2) for t in total]])
             padding = 0
         windows = _windows(x, size, stride, _each(padding, count), dilation)
@@ -284,8 +302,15 @@ def _convolution_back(count):
 
 def _pooled(count, largest):
     def pool(
-        x, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False,
-        count_include_pad=True, divisor_override=None,
+        x,
+        kernel_size,
+        stride=None,
+        padding=0,
+        dilation=1,
+        ceil_mode=False,
+        return_indices=False,
+        count_include_pad=True,
+        divisor_override=None,
     ):
         if ceil_mode or not count_include_pad or divisor_override:
             raise NotImplementedError("windows that reach beyond the padding")
@@ -305,8 +330,26 @@ def _pooled(count, largest):
 def _average_pooled(count):
     pool = _pooled(count, False)
 
-    def average(x, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
-        return pool(x, kernel_size, stride, padding, 1, ceil_mode, False, count_include_pad, divisor_override)
+    def average(
+        x,
+        kernel_size,
+        stride=None,
+        padding=0,
+        ceil_mode=False,
+        count_include_pad=True,
+        divisor_override=None,
+    ):
+        return pool(
+            x,
+            kernel_size,
+            stride,
+            padding,
+            1,
+            ceil_mode,
+            False,
+            count_include_pad,
+            divisor_override,
+        )
 
     return average
 
@@ -319,7 +362,8 @@ def _adaptive(count, function):
         cells = []
         for place in np.ndindex(*outputs):
             window = [
-                slice(i * n // o, -(-(i + 1) * n // o)) for i, n, o in zip(place, sizes, outputs, strict=True)
+                slice(i * n // o, -(-(i + 1) * n // o))
+                for i, n, o in zip(place, sizes, outputs, strict=True)
             ]
             cells.append(function(x[(..., *window)], axis=tuple(range(-count, 0))))
         return np.reshape(np.stack(cells, axis=-1), (*np.shape(x)[:-count], *outputs))
@@ -332,7 +376,9 @@ def _unfolded(x, kernel_size, dilation=1, padding=0, stride=1):
     x = x[None] if alone else x
     windows = _windows(x, *[_each(v, 2) for v in (kernel_size, stride, padding, dilation)])
     batch, channels, high, wide, *size = windows.shape
-    y = np.reshape(np.transpose(windows, (0, 1, 4, 5, 2, 3)), (batch, channels * math.prod(size), high * wide))
+    y = np.reshape(
+        np.transpose(windows, (0, 1, 4, 5, 2, 3)), (batch, channels * math.prod(size), high * wide)
+    )
     return y[0] if alone else y
 
 
@@ -352,7 +398,9 @@ def _attention(
     if is_causal:
         scores = np.where(np.tri(*scores.shape[-2:], dtype=bool), scores, -np.inf)
     if attn_mask is not None:
-        scores = np.where(attn_mask, scores, -np.inf) if attn_mask.dtype == bool else scores + attn_mask
+        scores = (
+            np.where(attn_mask, scores, -np.inf) if attn_mask.dtype == bool else scores + attn_mask
+        )
     return special.softmax(scores, axis=-1) @ value
 
 
@@ -375,7 +423,15 @@ def _distances(x, y, p=2.0, compute_mode=None):
     return _distance(x[..., :, None, :] - y[..., None, :, :], p)
 
 
-def _embedded(index, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
+def _embedded(
+    weight,
+    index,
+    padding_idx=None,
+    max_norm=None,
+    norm_type=2.0,
+    scale_grad_by_freq=False,
+    sparse=False,
+):
     if max_norm is not None or scale_grad_by_freq or padding_idx is not None:
         raise NotImplementedError("a derivative that is not that of the value")
     return weight[index]
@@ -389,7 +445,9 @@ _LOSSES = {
     "hinge_embedding_loss": _embedding_hinge,
     "huber_loss": _huber,
     "l1_loss": lambda x, target: np.abs(x - target),
-    "margin_ranking_loss": lambda a, b, target, margin=0.0: np.maximum(0, margin - target * (a - b)),
+    "margin_ranking_loss": lambda a, b, target, margin=0.0: np.maximum(
+        0, margin - target * (a - b)
+    ),
     "mse_loss": lambda x, target: (x - target) ** 2,
     "multi_margin_loss": _multi_margin,
     "multilabel_soft_margin_loss": _soft_margins,

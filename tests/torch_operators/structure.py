@@ -1,4 +1,4 @@
-"""Torch's operators that move, join, choose and write entries, as they would be written in NumPy."""
+"""Torch's operators that move, join, choose and write entries, as NumPy would have it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ from tests.torch_operators.counterpart import Counterpart
 
 def _sizes(given):
     """Sizes, which torch takes one by one or as one argument."""
-    return tuple(given[0]) if len(given) == 1 and isinstance(given[0], list | tuple) else tuple(given)
+    return (
+        tuple(given[0]) if len(given) == 1 and isinstance(given[0], list | tuple) else tuple(given)
+    )
+
+
+def _of_several(function):
+    return lambda *arrays: function(*_sizes(arrays))
 
 
 def _at(x, dim, index):
@@ -47,7 +53,9 @@ def _sum_to_size(x, *shape):
 
 def _block_diagonal(*blocks):
     blocks = [np.atleast_2d(block) for block in blocks]
-    out = np.zeros((sum(b.shape[0] for b in blocks), sum(b.shape[1] for b in blocks)), blocks[0].dtype)
+    out = np.zeros(
+        (sum(b.shape[0] for b in blocks), sum(b.shape[1] for b in blocks)), blocks[0].dtype
+    )
     row = column = 0
     for block in blocks:
         out[row : row + block.shape[0], column : column + block.shape[1]] = block
@@ -85,16 +93,27 @@ def _split_at(function):
 
 
 def _pad(x, pad, mode="constant", value=None):
-    pairs = list(itertools.batched(pad, 2)) if hasattr(itertools, "batched") else list(zip(pad[::2], pad[1::2], strict=True))
+    pairs = (
+        list(itertools.batched(pad, 2))
+        if hasattr(itertools, "batched")
+        else list(zip(pad[::2], pad[1::2], strict=True))
+    )
     widths = [(0, 0)] * (np.ndim(x) - len(pairs)) + pairs[::-1]
-    cut = tuple(slice(max(-a, 0), n - max(-b, 0)) for (a, b), n in zip(widths, np.shape(x), strict=True))
+    cut = tuple(
+        slice(max(-a, 0), n - max(-b, 0)) for (a, b), n in zip(widths, np.shape(x), strict=True)
+    )
     grown = [(max(a, 0), max(b, 0)) for a, b in widths]
-    name = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}[mode]
+    name = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}[
+        mode
+    ]
     if mode == "constant":
         return np.pad(x[cut], grown, constant_values=0 if value is None else value)
     if mode == "replicate":
         return np.pad(x, grown, mode="edge")[
-            tuple(slice(max(-a, 0), n + max(a, 0) + max(b, 0) - max(-b, 0)) for (a, b), n in zip(widths, np.shape(x), strict=True))
+            tuple(
+                slice(max(-a, 0), n + max(a, 0) + max(b, 0) - max(-b, 0))
+                for (a, b), n in zip(widths, np.shape(x), strict=True)
+            )
         ]
     return np.pad(x[cut], grown, mode=name)
 
@@ -129,19 +148,24 @@ def _unflatten(x, dim, sizes):
 
 def _places(index, dim):
     """The places that `index` names along an axis, as torch's gather and scatter mean them."""
+    index = np.atleast_1d(index)
     grid = list(np.indices(np.shape(index)))
     grid[dim] = index
     return tuple(grid)
 
 
 def _gather(x, dim, index, sparse_grad=False):
-    return x[index] if not np.ndim(x) or not np.ndim(index) else x[_places(index, dim)]
+    if not np.ndim(x):
+        return np.broadcast_to(x, np.shape(index)) if np.ndim(index) else x
+    return np.reshape(x[_places(index, dim)], np.shape(index))
 
 
 def _scattered(x, dim, index, source=None, reduce=None, value=None):
     source = value if source is None else source
-    if not np.ndim(x):
+    if not np.ndim(x) and reduce is None:
         place, source = (), np.reshape(source, ())
+    elif not np.ndim(x):
+        return x + np.sum(source) if reduce == "add" else x * np.prod(source)
     else:
         index = np.atleast_1d(index)
         place = _places(index, dim)
@@ -202,7 +226,15 @@ def _masked_selected(x, mask):
 
 
 def _narrow(x, dim, start, length):
-    return x[_at(x, dim, slice(int(start), int(start) + length) if start >= 0 else slice(int(start), int(start) + length or None))]
+    return x[
+        _at(
+            x,
+            dim,
+            slice(int(start), int(start) + length)
+            if start >= 0
+            else slice(int(start), int(start) + length or None),
+        )
+    ]
 
 
 def _put(x, index, source, accumulate=False):
@@ -286,7 +318,8 @@ def _viewed_as_complex(x):
     return x[..., 0] + 1j * x[..., 1]
 
 
-def _unshuffled(x, factor):
+def _unshuffled(x, downscale_factor):
+    factor = downscale_factor
     *lead, channels, height, width = np.shape(x)
     y = np.reshape(x, (*lead, channels, height // factor, factor, width // factor, factor))
     n = len(lead)
@@ -294,7 +327,8 @@ def _unshuffled(x, factor):
     return np.reshape(y, (*lead, channels * factor**2, height // factor, width // factor))
 
 
-def _shuffled(x, factor):
+def _shuffled(x, upscale_factor):
+    factor = upscale_factor
     *lead, channels, height, width = np.shape(x)
     kept = channels // factor**2
     y = np.reshape(x, (*lead, kept, factor, factor, height, width))
@@ -315,7 +349,10 @@ def _transposed_2d(x):
 
 def _strided(x, size, stride, storage_offset=0):
     places = storage_offset + sum(
-        (np.arange(n).reshape(-1, *[1] * (len(size) - 1 - i)) * s for i, (n, s) in enumerate(zip(size, stride, strict=True))),
+        (
+            np.arange(n).reshape(-1, *[1] * (len(size) - 1 - i)) * s
+            for i, (n, s) in enumerate(zip(size, stride, strict=True))
+        ),
         np.zeros((1,) * len(size), int),
     )
     return np.ravel(x)[places.reshape(size)]
@@ -334,23 +371,27 @@ STRUCTURE: dict[str, Callable[..., Any] | Counterpart] = {
     "T": lambda x: x.T,
     "mH": lambda x: np.conj(np.swapaxes(x, -1, -2)) if np.ndim(x) else np.conj(x),
     "mT": lambda x: np.swapaxes(x, -1, -2),
-    "__getitem__": lambda x, *index: x[_sizes(index) if isinstance(index[0], tuple) else index if len(index) > 1 else index[0]],
+    "__getitem__": lambda x, *index: x[
+        _sizes(index) if isinstance(index[0], tuple) else index if len(index) > 1 else index[0]
+    ],
     "as_strided": _strided,
     "as_strided_copy": _strided,
-    "atleast_1d": np.atleast_1d,
-    "atleast_2d": np.atleast_2d,
-    "atleast_3d": np.atleast_3d,
+    "atleast_1d": _of_several(np.atleast_1d),
+    "atleast_2d": _of_several(np.atleast_2d),
+    "atleast_3d": _of_several(np.atleast_3d),
     "block_diag": _block_diagonal,
     "broadcast_tensors": np.broadcast_arrays,
     "broadcast_to": np.broadcast_to,
     "cartesian_prod": _cartesian,
-    "cat": lambda arrays, dim=0: np.concatenate([a for a in arrays if np.shape(a) != (0,)] or arrays, axis=dim),
+    "cat": lambda arrays, dim=0: np.concatenate(
+        [a for a in arrays if np.shape(a) != (0,)] or arrays, axis=dim
+    ),
     "chunk": _chunk,
     "clone": lambda x, **layout: np.copy(x),
     "column_stack": np.column_stack,
     "combinations": _combinations,
     "constant_pad_nd": lambda x, pad, value=0: _pad(x, pad, "constant", value),
-    "contiguous": np.ascontiguousarray,
+    "contiguous": lambda x: np.asarray(x, order="C"),
     "diag": np.diag,
     "diag_embed": _diagonal_embedded,
     "diagflat": lambda x, offset=0: np.diagflat(x, offset),
@@ -363,9 +404,9 @@ STRUCTURE: dict[str, Callable[..., Any] | Counterpart] = {
     "expand": _expand,
     "expand_as": lambda x, other: np.broadcast_to(x, np.shape(other)),
     "expand_copy": _expand,
-    "fill": lambda x, value: np.full(np.shape(x), value),
+    "fill": lambda x, value: np.full_like(x, value),
     "flatten": _flatten,
-    "flip": lambda x, *dims: np.flip(x, _sizes(dims)),
+    "flip": lambda x, dims: np.flip(x, dims),
     "fliplr": np.fliplr,
     "flipud": np.flipud,
     "gather": _gather,
@@ -380,8 +421,12 @@ STRUCTURE: dict[str, Callable[..., Any] | Counterpart] = {
     "masked_fill": _masked_filled,
     "masked_scatter": _masked_scattered,
     "masked_select": _masked_selected,
-    "meshgrid|list_of_tensors": lambda arrays, indexing="ij": np.meshgrid(*arrays, indexing=indexing),
-    "meshgrid|variadic_tensors": lambda *arrays, indexing="ij": np.meshgrid(*arrays, indexing=indexing),
+    "meshgrid|list_of_tensors": lambda arrays, indexing="ij": np.meshgrid(
+        *arrays, indexing=indexing
+    ),
+    "meshgrid|variadic_tensors": lambda *arrays, indexing="ij": np.meshgrid(
+        *arrays, indexing=indexing
+    ),
     "movedim": np.moveaxis,
     "msort": lambda x: np.sort(x, axis=0) if np.ndim(x) else x * 1,
     "narrow": _narrow,

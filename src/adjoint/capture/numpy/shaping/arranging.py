@@ -138,7 +138,7 @@ def sliding_window_view(
     """The windows that slide over an array: a view that nobody writes into."""
     if writeable:
         raise UnsupportedFunctionError(
-            "sliding_window_view(writeable=True) is not supported on traced arrays: its entries lie "
+            "sliding_window_view(writeable=True) is not supported on traced arrays: an entry lies "
             "in several windows. Write into the array itself."
         )
     x = as_array(x)
