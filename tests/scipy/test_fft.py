@@ -1,4 +1,4 @@
-"""`scipy.fft` on traced arrays: SciPy's values, and derivatives that are the transforms' adjoints."""
+"""`scipy.fft` on traced arrays: SciPy's values, and the transforms' adjoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m tests.torch_operators [NAME ...] [--dtype DTYPE] [--verbose]`: counts over torch's operators."""
+"""`python -m tests.torch_operators [NAME ...] [--dtype DTYPE] [--verbose]`: counts."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ for dtype in chosen.dtype or ("float64", "complex128"):
         found = compare(name, dtype, table[name])
         total += found.counts
         several["operators"] += bool(found.counts)
-        for text in found.disagreements[: None if chosen.verbose else 1]:
-            print(f"{text}\n  ({len(found.disagreements)} of this operator)", flush=True)
+        for texts in (found.disagreements, found.skipped):
+            for text in texts[: None if chosen.verbose else 1]:
+                print(f"{text}\n  ({len(texts)} of this operator)", flush=True)
     print(f"\n{dtype}: {several['operators']} operators")
     for what, count in sorted(total.items()):
         print(f"  {what}: {count}")

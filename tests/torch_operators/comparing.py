@@ -1,8 +1,9 @@
 """One operator of torch, at each of torch's own sample inputs, against its counterpart in NumPy.
 
-Three things are compared: the value, the pullback of a random covector, and the derivative of that pullback in
-a random direction (the Hessian-vector product of <cotangent, f>). Torch counts complex numbers as
-this library does: the gradient of a real loss is the direction of steepest ascent under Re<., .>.
+Three things are compared: the value, the pullback of a random covector, and the derivative of that
+pullback in a random direction (the Hessian-vector product of <cotangent, f>). Torch counts complex
+numbers as this library does: the gradient of a real loss is the direction of steepest ascent under
+Re<., .>.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 import adjoint as ad
 from tests.torch_operators.operators import COUNTERPARTS, Counterpart
 
-# The most entries of a sample that is compared; torch has some that test its kernels for large arrays.
+# The most entries of a sample that is compared; torch has some for its kernels of large arrays.
 _LARGEST = 20_000
 # The most samples of an operator, spread evenly over all: torch has hundreds of some.
 _MOST = 60
@@ -32,11 +33,12 @@ class Outcome:
 
     counts: Counter[str] = field(default_factory=Counter)
     disagreements: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A sample input of torch's, as arrays that vary and a function that puts them in their places."""
+    """A sample input of torch's, as arrays that vary and the places where they stand."""
 
     arguments: tuple[Any, ...]
     keywords: dict[str, Any]
@@ -146,9 +148,12 @@ def _collect(value: Any, tensors: list[Any]) -> None:
     if isinstance(value, tuple | list):
         for each in value:
             _collect(each, tensors)
-    elif isinstance(value, torch.Tensor) and value.requires_grad:
-        if not any(value is tensor for tensor in tensors):
-            tensors.append(value)
+    elif isinstance(value, torch.Tensor) and value.requires_grad and _is_new(value, tensors):
+        tensors.append(value)
+
+
+def _is_new(value: Any, tensors: list[Any]) -> bool:
+    return not any(value is tensor for tensor in tensors)
 
 
 class _Skipped(Exception):
@@ -182,6 +187,7 @@ class _Comparison:
         directions = [self._normal(point) for point in self.points]
         loss = _torch_inner(values, cotangents)
         if not loss.requires_grad:
+            self.outcome.counts["without a derivative"] += 1
             return
         gradients = _torch_gradients(
             loss, self.sample.tensors, again=self.operator.supports_gradgrad
@@ -196,7 +202,10 @@ class _Comparison:
     def _second(self, gradients: list[Any], cotangents: list[Any], directions: list[Any]) -> None:
         product = _torch_inner(gradients, directions)
         if product.requires_grad:
-            theirs = _torch_gradients(product, self.sample.tensors)
+            try:
+                theirs = _torch_gradients(product, self.sample.tensors)
+            except RuntimeError as error:
+                raise _Skipped("torch has no second derivative") from error
             expected = [_array(each) for each in theirs]
         else:
             expected = [np.zeros_like(point) for point in self.points]
@@ -233,10 +242,23 @@ class _Comparison:
         except ad.errors.AdjointError as error:
             self.outcome.counts[f"{what} refused"] += 1
             self._note(what, f"{type(error).__name__}: {error}")
+        except NotImplementedError as error:
+            raise _Skipped(f"no counterpart, {error}") from error
         except Exception as error:
+            if what == "value" and self._raises(type(error)):
+                raise _Skipped("NumPy raises an error") from error
             self.outcome.counts[f"{what} raised"] += 1
             self._note(what, f"{type(error).__name__}: {error}")
         return None
+
+    def _raises(self, error: type[Exception]) -> bool:
+        """Whether NumPy alone raises this error."""
+        try:
+            self._function(*self.points)
+        except error as raised:
+            self.outcome.skipped.append(f"{self.label}\n  {type(raised).__name__}: {raised}")
+            return True
+        return False
 
     def _agree(
         self,
@@ -252,6 +274,7 @@ class _Comparison:
             return True
         if what != "value" and self._at_a_kink(what, cotangents, directions):
             self.outcome.counts[f"{what} at a kink"] += 1
+            self.outcome.skipped.append(f"{self.label}\n  {what} at a kink: {problem}")
             return False
         self.outcome.counts[f"{what} disagreed"] += 1
         self._note(what, problem)
@@ -328,10 +351,8 @@ def _difference(theirs: list[Any], mine: list[Any], tolerance: float) -> str | N
         if a.shape != b.shape or a.dtype.kind != b.dtype.kind:
             return f"result {place}: {a.dtype}{a.shape} of torch, {b.dtype}{b.shape} here"
         if not np.allclose(a, b, rtol=tolerance, atol=tolerance * scale, equal_nan=True):
-            return f"result {place}:\n    torch {_short(a)}\n    here  {_short(b)}"
+            with np.errstate(all="ignore"):
+                worst = np.nanargmax(np.where(np.isnan(a) == np.isnan(b), np.abs(a - b), np.inf))
+            one, other = np.ravel(a)[worst], np.ravel(b)[worst]
+            return f"result {place}, entry {worst}: torch {one}, here {other}"
     return None
-
-
-def _short(array: Any) -> str:
-    with np.printoptions(precision=12, threshold=12, edgeitems=4):
-        return " ".join(str(np.ravel(array)).split())[:300]

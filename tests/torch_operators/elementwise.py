@@ -31,6 +31,14 @@ def _sign(x):
     return np.sign(x)
 
 
+def _log_sum(x, y):
+    if not np.iscomplexobj(x):
+        return np.logaddexp(x, y)
+    first = np.real(x) >= np.real(y)
+    larger, smaller = np.where(first, x, y), np.where(first, y, x)
+    return larger + np.log(1 + np.exp(smaller - larger))
+
+
 def _logit(x, eps=None):
     return special.logit(x if eps is None else np.clip(x, eps, 1 - eps))
 
@@ -67,7 +75,9 @@ def _selu(x):
 
 
 def _prelu(x, weight):
-    if weight.ndim == 1 and x.ndim > 1:
+    if x.ndim < 2:
+        weight = weight.reshape(())
+    elif weight.ndim == 1:
         weight = weight.reshape(1, -1, *[1] * (x.ndim - 2))
     return np.where(x > 0, x, weight * x)
 
@@ -178,9 +188,7 @@ _WRITTEN: dict[str, Callable[..., Any] | Counterpart] = {
     "imag": np.imag,
     "ldexp": lambda x, other: x * np.power(2.0, other),
     "lerp": lambda x, end, weight: x + weight * (end - x),
-    "logaddexp": lambda x, y: (
-        np.log(np.exp(x) + np.exp(y)) if np.iscomplexobj(x) else np.logaddexp(x, y)
-    ),
+    "logaddexp": _log_sum,
     "logit": _logit,
     "mvlgamma|mvlgamma_p_1": lambda x, p: special.multigammaln(x, p),
     "mvlgamma|mvlgamma_p_3": lambda x, p: _mvlgamma(x, p),
@@ -193,7 +201,8 @@ _WRITTEN: dict[str, Callable[..., Any] | Counterpart] = {
     "nn.functional.gelu": _gelu,
     "nn.functional.glu": _glu,
     "nn.functional.hardshrink": lambda x, lambd=0.5: np.where(np.abs(x) > lambd, x, 0.0),
-    "nn.functional.hardsigmoid": lambda x: np.clip(x + 3, 0, 6) / 6,
+    # Torch's own derivative has 1/6 in single precision.
+    "nn.functional.hardsigmoid": Counterpart(lambda x: np.clip(x + 3, 0, 6) / 6, tolerance=1e-7),
     "nn.functional.hardswish": lambda x: x * np.clip(x + 3, 0, 6) / 6,
     "nn.functional.hardtanh": lambda x, min_val=-1.0, max_val=1.0: np.clip(x, min_val, max_val),
     "nn.functional.leaky_relu": lambda x, negative_slope=0.01: np.where(

@@ -17,7 +17,9 @@ def _one(function):
 
 
 def _two(function):
-    return lambda x, s=None, dim=(-2, -1), norm=None: function(x, s, tuple(dim), norm)
+    return lambda x, s=None, dim=(-2, -1), norm=None: function(
+        x, s, tuple(np.atleast_1d(dim)), norm
+    )
 
 
 def _many(function):

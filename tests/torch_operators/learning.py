@@ -12,7 +12,6 @@ from scipy import special
 
 from tests.torch_operators.counterpart import Counterpart
 
-
 # --- losses --------------------------------------------------------------------------------------
 
 
@@ -78,7 +77,7 @@ def _divergence(x, target, *, reduction="mean", log_target=False):
 
 
 def _embedding_hinge(x, target, margin=1.0):
-    return np.where(target == 1, x, np.where(target == -1, np.maximum(0, margin - x), 0.0))
+    return np.where(target == 1, 0.0, np.maximum(0, margin - x)) + np.where(target == -1, 0.0, x)
 
 
 def _cosine_embedding(a, b, target, margin=0.0):
@@ -164,7 +163,7 @@ def _standard(x, axes, eps):
 
 def _along(values, x):
     """Values of the channels, along axis 1."""
-    return np.reshape(values, (1, -1, *[1] * (np.ndim(x) - 2)))
+    return np.reshape(values, (1, -1, *[1] * (np.ndim(x) - 2))) if np.ndim(x) > 1 else values
 
 
 def _scaled(x, weight, bias):
@@ -188,7 +187,7 @@ def _rms_norm(x, normalized_shape, weight=None, eps=None):
 
 
 def _group_norm(x, num_groups, weight=None, bias=None, eps=1e-5):
-    grouped = np.reshape(x, (np.shape(x)[0], num_groups, -1))
+    grouped = np.reshape(x, (np.shape(x)[0], num_groups, math.prod(np.shape(x)[1:]) // num_groups))
     return _scaled(np.reshape(_standard(grouped, (-1,), eps), np.shape(x)), weight, bias)
 
 
@@ -425,8 +424,8 @@ def _distances(x, y, p=2.0, compute_mode=None):
 
 
 def _embedded(
-    index,
     weight,
+    index,
     padding_idx=None,
     max_norm=None,
     norm_type=2.0,

@@ -1,8 +1,8 @@
 """Torch's linear algebra, as it would be written in NumPy and SciPy.
 
-Torch takes symmetric matrices to be such, and this library reads one triangle, as NumPy does: both are given
-the symmetric part. Vectors that are unique up to a factor of modulus 1 are compared by the moduli of
-their entries.
+Torch takes symmetric matrices to be such, and this library reads one triangle, as NumPy does: both
+are given the symmetric part. Vectors that are unique up to a factor of modulus 1 are compared by
+the moduli of their entries.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ def _adjoint(x):
 
 def _of_symmetric(name, numpy):
     """A function of the symmetric part, in both."""
-    import_torch = __import__("importlib").import_module
 
-    def torch(x, *args, **keywords):
-        function = import_torch("torch")
-        for part in name.split("."):
-            function = getattr(function, part)
-        return _moduli(function(_torch_symmetric(x), *args, **keywords))
+    def by_torch(x, *args, **keywords):
+        import torch
 
-    return Counterpart(lambda x, *args, **keywords: numpy(_symmetric(x), *args, **keywords), torch)
+        return _moduli(getattr(torch.linalg, name)(_torch_symmetric(x), *args, **keywords))
+
+    return Counterpart(
+        lambda x, *args, **keywords: numpy(_symmetric(x), *args, **keywords), by_torch
+    )
 
 
 def _moduli(result):
@@ -181,6 +181,19 @@ def _cholesky_solve(b, factor, upper=False):
     return np.linalg.solve(_factored_product(factor, upper), b)
 
 
+def _torch_cholesky_inverse(factor, upper=False):
+    """Torch's own gradient does not know which triangle it read."""
+    import torch
+
+    return torch.cholesky_inverse(torch.triu(factor) if upper else torch.tril(factor), upper)
+
+
+def _torch_cholesky_solve(b, factor, upper=False):
+    import torch
+
+    return torch.cholesky_solve(b, torch.triu(factor) if upper else torch.tril(factor), upper)
+
+
 def _qr(x, mode="reduced"):
     return np.linalg.qr(x, mode=mode)
 
@@ -190,7 +203,14 @@ def _old_qr(x, some=True):
 
 
 def _lu(x, *, pivot=True):
-    return scipy.linalg.lu(x)
+    return scipy.linalg.lu(x)[1:]
+
+
+def _torch_lu(x, *, pivot=True):
+    """L and U: the permutations are constants, real ones of SciPy's and complex of torch's."""
+    import torch
+
+    return torch.linalg.lu(x, pivot=pivot)[1:]
 
 
 def _lu_factor(x, *, pivot=True, check_errors=False):
@@ -214,6 +234,7 @@ def _tensordot(a, b, dims=2):
 
 
 def _vander(x, N=None):
+    x = np.atleast_1d(x)
     size = np.shape(x)[-1] if N is None else N
     if np.ndim(x) == 1:
         return np.vander(x, size, increasing=True)
@@ -242,28 +263,28 @@ LINEAR_ALGEBRA: dict[str, Callable[..., Any] | Counterpart] = {
     "addr": _outer_added,
     "baddbmm": _matmul_added,
     "bmm": np.matmul,
-    "cholesky": _of_symmetric("linalg.cholesky", _cholesky),
-    "cholesky_inverse": _cholesky_inverse,
-    "cholesky_solve": _cholesky_solve,
+    "cholesky": _of_symmetric("cholesky", _cholesky),
+    "cholesky_inverse": Counterpart(_cholesky_inverse, _torch_cholesky_inverse),
+    "cholesky_solve": Counterpart(_cholesky_solve, _torch_cholesky_solve),
     "cross": _cross_of_first,
     "dot": np.dot,
     "einsum": _einsum,
     "inner": np.inner,
     "kron": np.kron,
-    "linalg.cholesky": _of_symmetric("linalg.cholesky", _cholesky),
-    "linalg.cholesky_ex": _of_symmetric("linalg.cholesky_ex", _cholesky),
+    "linalg.cholesky": _of_symmetric("cholesky", _cholesky),
+    "linalg.cholesky_ex": _of_symmetric("cholesky_ex", _cholesky),
     "linalg.cond": np.linalg.cond,
     "linalg.cross": _cross,
     "linalg.det": np.linalg.det,
     "linalg.eig": Counterpart(_eig, _torch_eig),
-    "linalg.eigh": _of_symmetric("linalg.eigh", _eigh),
+    "linalg.eigh": _of_symmetric("eigh", _eigh),
     "linalg.eigvals": lambda x: np.linalg.eigvals(x).astype(complex),
-    "linalg.eigvalsh": _of_symmetric("linalg.eigvalsh", lambda x, UPLO="L": np.linalg.eigvalsh(x)),
+    "linalg.eigvalsh": _of_symmetric("eigvalsh", lambda x, UPLO="L": np.linalg.eigvalsh(x)),
     "linalg.inv": np.linalg.inv,
     "linalg.inv_ex": lambda x, check_errors=False: np.linalg.inv(x),
     "linalg.lstsq": Counterpart(_least_squares, _torch_least_squares),
     "linalg.lstsq|grad_oriented": Counterpart(_least_squares, _torch_least_squares),
-    "linalg.lu": _lu,
+    "linalg.lu": Counterpart(_lu, _torch_lu),
     "linalg.lu_factor": _lu_factor,
     "linalg.lu_factor_ex": _lu_factor,
     "linalg.matrix_norm": _matrix_norm,
@@ -272,7 +293,7 @@ LINEAR_ALGEBRA: dict[str, Callable[..., Any] | Counterpart] = {
     "linalg.norm": _norm,
     "linalg.norm|subgradients_at_zero": _norm,
     "linalg.pinv": _pinv,
-    "linalg.pinv|hermitian": _of_symmetric("linalg.pinv", _pinv),
+    "linalg.pinv|hermitian": _of_symmetric("pinv", _pinv),
     "linalg.qr": _qr,
     "linalg.slogdet": _slogdet,
     "linalg.solve": _solve,
@@ -296,7 +317,7 @@ LINEAR_ALGEBRA: dict[str, Callable[..., Any] | Counterpart] = {
     "outer": np.outer,
     "pinverse": _pinv,
     "qr": _old_qr,
-    "svd": Counterpart(_singular, _torch_singular),
+    "svd": Counterpart(lambda x, some=True: _singular(x), lambda x, some=True: _torch_singular(x)),
     "tensordot": _tensordot,
     "triangular_solve": Counterpart(_triangular_solve, _torch_triangular_solve),
     "vdot": np.vdot,

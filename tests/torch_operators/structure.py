@@ -1,4 +1,4 @@
-"""Torch's operators that move, join, choose and write entries, as they would be written in NumPy."""
+"""Torch's operators that move, join, choose and write entries, as NumPy would have it."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ def _sizes(given):
     return (
         tuple(given[0]) if len(given) == 1 and isinstance(given[0], list | tuple) else tuple(given)
     )
+
+
+def _of_several(function):
+    return lambda *arrays: function(*_sizes(arrays))
 
 
 def _at(x, dim, index):
@@ -144,19 +148,24 @@ def _unflatten(x, dim, sizes):
 
 def _places(index, dim):
     """The places that `index` names along an axis, as torch's gather and scatter mean them."""
+    index = np.atleast_1d(index)
     grid = list(np.indices(np.shape(index)))
     grid[dim] = index
     return tuple(grid)
 
 
 def _gather(x, dim, index, sparse_grad=False):
-    return x[index] if not np.ndim(x) or not np.ndim(index) else x[_places(index, dim)]
+    if not np.ndim(x):
+        return np.broadcast_to(x, np.shape(index)) if np.ndim(index) else x
+    return np.reshape(x[_places(index, dim)], np.shape(index))
 
 
 def _scattered(x, dim, index, source=None, reduce=None, value=None):
     source = value if source is None else source
-    if not np.ndim(x):
+    if not np.ndim(x) and reduce is None:
         place, source = (), np.reshape(source, ())
+    elif not np.ndim(x):
+        return x + np.sum(source) if reduce == "add" else x * np.prod(source)
     else:
         index = np.atleast_1d(index)
         place = _places(index, dim)
@@ -309,7 +318,8 @@ def _viewed_as_complex(x):
     return x[..., 0] + 1j * x[..., 1]
 
 
-def _unshuffled(x, factor):
+def _unshuffled(x, downscale_factor):
+    factor = downscale_factor
     *lead, channels, height, width = np.shape(x)
     y = np.reshape(x, (*lead, channels, height // factor, factor, width // factor, factor))
     n = len(lead)
@@ -317,7 +327,8 @@ def _unshuffled(x, factor):
     return np.reshape(y, (*lead, channels * factor**2, height // factor, width // factor))
 
 
-def _shuffled(x, factor):
+def _shuffled(x, upscale_factor):
+    factor = upscale_factor
     *lead, channels, height, width = np.shape(x)
     kept = channels // factor**2
     y = np.reshape(x, (*lead, kept, factor, factor, height, width))
@@ -365,9 +376,9 @@ STRUCTURE: dict[str, Callable[..., Any] | Counterpart] = {
     ],
     "as_strided": _strided,
     "as_strided_copy": _strided,
-    "atleast_1d": np.atleast_1d,
-    "atleast_2d": np.atleast_2d,
-    "atleast_3d": np.atleast_3d,
+    "atleast_1d": _of_several(np.atleast_1d),
+    "atleast_2d": _of_several(np.atleast_2d),
+    "atleast_3d": _of_several(np.atleast_3d),
     "block_diag": _block_diagonal,
     "broadcast_tensors": np.broadcast_arrays,
     "broadcast_to": np.broadcast_to,
@@ -380,7 +391,7 @@ STRUCTURE: dict[str, Callable[..., Any] | Counterpart] = {
     "column_stack": np.column_stack,
     "combinations": _combinations,
     "constant_pad_nd": lambda x, pad, value=0: _pad(x, pad, "constant", value),
-    "contiguous": np.ascontiguousarray,
+    "contiguous": lambda x: np.asarray(x, order="C"),
     "diag": np.diag,
     "diag_embed": _diagonal_embedded,
     "diagflat": lambda x, offset=0: np.diagflat(x, offset),
@@ -393,9 +404,9 @@ STRUCTURE: dict[str, Callable[..., Any] | Counterpart] = {
     "expand": _expand,
     "expand_as": lambda x, other: np.broadcast_to(x, np.shape(other)),
     "expand_copy": _expand,
-    "fill": lambda x, value: np.full(np.shape(x), value),
+    "fill": lambda x, value: np.full_like(x, value),
     "flatten": _flatten,
-    "flip": lambda x, *dims: np.flip(x, _sizes(dims)),
+    "flip": lambda x, dims: np.flip(x, dims),
     "fliplr": np.fliplr,
     "flipud": np.flipud,
     "gather": _gather,

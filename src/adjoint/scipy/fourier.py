@@ -11,7 +11,12 @@ from adjoint.capture.numpy.table import as_array
 from adjoint.capture.scipy.table import implements_scipy
 
 # The norms under which a transform and its inverse change places.
-_SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
+_SWAPPED: dict[Any, Any] = {
+    None: "forward",
+    "backward": "forward",
+    "ortho": "ortho",
+    "forward": "backward",
+}
 
 
 def _along_one(name: str) -> Callable[..., Any]:

@@ -184,7 +184,7 @@ def _cho_solve(c: Any, b: Any, lower: Any) -> Any:
 
 
 def _eliminated(a: Any) -> tuple[Any, Any, Any, Any]:
-    """SciPy's pivots, the order of rows that they make at this value, and those rows' L - 1 and U."""
+    """SciPy's pivots at this value, the order of rows that they make, and L - 1 and U of those."""
     from scipy import linalg  # slow to import, and here already
 
     if a.ndim != 2:

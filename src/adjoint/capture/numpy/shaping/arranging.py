@@ -138,13 +138,13 @@ def sliding_window_view(
     """The windows that slide over an array: a view that nobody writes into."""
     if writeable:
         raise UnsupportedFunctionError(
-            "sliding_window_view(writeable=True) is not supported on traced arrays: its entries lie "
+            "sliding_window_view(writeable=True) is not supported on traced arrays: an entry lies "
             "in several windows. Write into the array itself."
         )
     x = as_array(x)
     sizes = tuple(window_shape) if np.iterable(window_shape) else (window_shape,)
     axes = range(x.ndim) if axis is None else axis if np.iterable(axis) else (axis,)
-    axes = [normal_axis(each, x.ndim) for each in axes]
+    axes = tuple(normal_axis(each, x.ndim) for each in axes)
 
     def values(base: Any) -> Any:
         return np.lib.stride_tricks.sliding_window_view(base, sizes, axes)
