@@ -22,6 +22,8 @@ def guarded(function: Any) -> Any:
     With NumPy's values in their place it might not have failed, so the user's code must not go on
     as if it had.
     """
+    if function.__module__ in _LOOKING:
+        return function
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -45,6 +47,10 @@ def guarded(function: Any) -> Any:
             raise refusal from error
 
     return call
+
+
+# Modules that look at the functions that they are given, and at the frames around them.
+_LOOKING: Final = frozenset({"inspect", "dis"})
 
 
 def is_of_values(method: Any) -> bool:

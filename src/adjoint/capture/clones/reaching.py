@@ -386,6 +386,8 @@ def has_attribute(owner: Any, name: str) -> bool:
     if type(owner) is Traced:
         value = value_of(owner)
         return hasattr(owner if value is None else value, name)
+    if type(owner) is np.ufunc:
+        return hasattr(owner, name)
     try:
         Attribute.of(name) @ owner
     except AttributeError:
