@@ -28,6 +28,13 @@ def _shuffled_through_a_view(x):
     return y
 
 
+def _shuffled_by_name(x):
+    y = x.reshape(3, 2) * 1
+    np.random.default_rng(3).shuffle(x=y)
+    np.random.RandomState(4).shuffle(x=y)
+    return y.ravel()
+
+
 def _drawn_into_a_part(x):
     y = np.zeros(6)
     np.random.default_rng(3).standard_normal(out=y[2:])
@@ -43,6 +50,9 @@ def _drawn_over_a_traced_one(x):
 PROGRAMS = {
     "shuffle": _shuffled,
     "shuffle a view": _shuffled_through_a_view,
+    "shuffle by name": _shuffled_by_name,
+    "permutation by name": lambda x: np.random.default_rng(3).permutation(x=x),
+    "choice by name": lambda x: np.random.default_rng(3).choice(a=x, size=6),
     "permutation": lambda x: np.random.default_rng(3).permutation(x),
     "permutation of rows": lambda x: np.random.RandomState(3).permutation(x.reshape(3, 2)).ravel(),
     "permuted": lambda x: np.random.default_rng(3).permuted(x.reshape(2, 3), axis=1).ravel(),

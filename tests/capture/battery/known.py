@@ -48,6 +48,7 @@ REFUSED = _by_way(
             numbers.negative_to_a_fraction_is_complex numbers.numbers_of_three_kinds
             refusals.a_pointer_to_the_data refusals.a_view_as_whole_numbers
             refusals.an_array_as_text refusals.an_object_array refusals.saved_to_a_stream
+            refusals.the_next_of_flat
             views.ravel_of_columns views.windows_are_views writing.constant_byteswapped_twice
             writing.constant_float_flags_long writing.traced_byteswapped_twice
             writing.traced_nditer

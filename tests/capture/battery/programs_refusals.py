@@ -274,3 +274,27 @@ def inverse_or_pseudoinverse(x):
     except np.linalg.LinAlgError:
         y = np.linalg.pinv(matrix) @ x
     return np.sum(y**2)
+
+
+@program(ROW)
+def the_next_of_flat(x):
+    y = x * 2
+    places = y.flat
+    first = next(places)
+    return first + next(places) * 3
+
+
+@program(ROW)
+def the_next_of_an_iterator_over_flat(x):
+    places = iter((x * 2).flat)
+    return next(places) + next(places) * 3 + next(places, 1.0)
+
+
+@program(ROW)
+def the_next_of_an_array_raises(x):
+    return next(x * 2)
+
+
+@program(ROW)
+def the_next_of_a_scalar_raises(x):
+    return next(x[0])

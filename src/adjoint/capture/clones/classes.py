@@ -12,9 +12,11 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.capture.clones.shadow_ufuncs import ShadowUfunc
+from adjoint.capture.clones.users import is_users_kind
 from adjoint.capture.numpy.making import values as numpy_values
 from adjoint.capture.numpy.operators import python_number
 from adjoint.capture.numpy.table import any_traced, refused, unwrap_all
+from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.texts import Text
 from adjoint.capture.recording.trace import note_effect
 from adjoint.capture.recording.traced import Traced, is_cell
@@ -40,6 +42,8 @@ class Number(type):
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         """What a call of the class gives."""
+        if len(args) == 1:
+            args = (as_number(args[0], *_PROTOCOLS.get(cls.original, ())),)
         if any_traced(args):
             return beside(cls.original, cls.converted, args, kwargs)
         return cls.original(*map(unwrap_all, args), **kwargs)
@@ -75,6 +79,34 @@ class Number(type):
 
     def __repr__(cls) -> str:
         return repr(cls.original)
+
+
+_FLOAT: Final = ("__float__",)
+_PROTOCOLS: Final = {float: _FLOAT, np.float64: _FLOAT, complex: ("__complex__", "__float__")}
+
+
+def as_number(value: Any, *protocols: str) -> Any:
+    """The number that an object of the user's gives by a method of its own; or the value.
+
+    protocols: names of methods, of which the first that there is counts.
+    """
+    if type(value) is Traced or not is_users_kind(type(value)):
+        return value
+    for name in protocols:
+        method = getattr(type(value), name, None)
+        if method is None:
+            continue
+        if type(method) is not types.FunctionType:
+            break
+        number, wanted = hooks.rebind(method)(value), _NUMBERS[name]
+        if issubclass(found := class_of(number), wanted):
+            return number
+        whose = f"{type(value).__name__}." if wanted is float else ""  # as Python says it
+        raise TypeError(f"{whose}{name} returned non-{wanted.__name__} (type {found.__name__})")
+    return value
+
+
+_NUMBERS: Final = {"__float__": float, "__complex__": complex}
 
 
 def original_type(kind: Any) -> Any:

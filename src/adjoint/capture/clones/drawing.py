@@ -48,6 +48,12 @@ class Drawn:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.called, name)
 
+    def __eq__(self, other: object) -> bool:
+        return bool(self.called == (other.called if type(other) is Drawn else other))
+
+    def __hash__(self) -> int:
+        return hash(self.called)
+
 
 def _given(value: Any) -> Any:
     """An argument as compiled code takes it: a whole number is asked for, as a seed is."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+import types
+from typing import Any, Final
+
+import numpy as np
 
 from adjoint.base.errors import AdjointError, UnsupportedFunctionError
 from adjoint.capture.clones.users import is_users_file
 from adjoint.capture.numpy.table import full_name
 from adjoint.capture.recording.hooks import handed
 from adjoint.capture.recording.traced import Traced
-from adjoint.capture.recording.valued import any_slot, refuse
+from adjoint.capture.recording.valued import any_slot, refuse, value_of
 
 
 def guarded(function: Any) -> Any:
@@ -19,6 +22,8 @@ def guarded(function: Any) -> Any:
     With NumPy's values in their place it might not have failed, so the user's code must not go on
     as if it had.
     """
+    if function.__module__ in _LOOKING:
+        return function
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -44,12 +49,44 @@ def guarded(function: Any) -> Any:
     return call
 
 
-def of_any_array(method: Any) -> Any:
-    """`np.ndarray.fill`, say, for traced arrays too."""
+# Modules that look at the functions that they are given, and at the frames around them.
+_LOOKING: Final = frozenset({"inspect", "dis"})
 
-    def unbound(array: Any, *args: Any, **kwargs: Any) -> Any:
-        if type(array) is Traced:
-            return getattr(array, method.__name__)(*args, **kwargs)
-        return method(array, *args, **kwargs)
+
+def is_of_values(method: Any) -> bool:
+    """Whether it is a method of arrays or of numbers that is not bound, as `float.__add__` is."""
+    return type(method) in _UNBOUND and issubclass(method.__objclass__, _OF_VALUES)
+
+
+_UNBOUND: Final = frozenset({types.MethodDescriptorType, types.WrapperDescriptorType})
+_OF_VALUES: Final = (np.ndarray, np.generic, float, complex)
+
+
+def of_any_value(method: Any) -> Any:
+    """`np.ndarray.fill`, say, for traced arrays and numbers too."""
+
+    def unbound(value: Any, *args: Any, **kwargs: Any) -> Any:
+        if type(value) is Traced:
+            known = value_of(value)
+            if known is None or isinstance(known, method.__objclass__):
+                return getattr(value, method.__name__)(*args, **kwargs)
+            return method(known, *args, **kwargs)  # which raises
+        result = method(value, *args, **kwargs)
+        if result is NotImplemented and type(args[0]) is Traced:
+            return getattr(args[0], _reflected(method.__name__))(value)
+        return result
 
     return unbound
+
+
+def _reflected(name: str) -> str:
+    """The operator from the other side: `__radd__` of `__add__`."""
+    if name in _COMPARED:
+        return _COMPARED[name]
+    return f"__{name[3:]}" if name[2] == "r" and name != "__round__" else f"__r{name[2:]}"
+
+
+_COMPARED: Final = {
+    **{"__lt__": "__gt__", "__le__": "__ge__", "__gt__": "__lt__", "__ge__": "__le__"},
+    **{"__eq__": "__eq__", "__ne__": "__ne__"},
+}

@@ -23,6 +23,7 @@ from adjoint.capture.bytecode.writing import Writing
 from adjoint.capture.clones.adopting import NAMED
 from adjoint.capture.clones.attempts import note_attempts
 from adjoint.capture.clones.classes import PATTERN
+from adjoint.capture.clones.foreign import is_of_values
 from adjoint.capture.clones.handing import calls_functions
 from adjoint.capture.clones.overloads import OPERATORS, families_of
 from adjoint.capture.clones.reaching import (
@@ -184,11 +185,11 @@ class _Rewriting:
         if _METHOD_FLAG:
             method, place = bool(place & 1), place >> 1
         owner, name = self.instructions[number - 1], self.code.co_names[place]
-        known = self._is_plain(owner, number)
+        known = name != "__dict__" and self._is_plain(owner, number)
         if known:
             found = getattr(self._plain_value(owner), name, None)
             if not _is_plain_member(found):
-                known = not method
+                known = not (method or is_of_values(found))
             elif method or isinstance(found, types.ModuleType) or self._is_looked_into(number):
                 self.found[instruction] = found
             else:  # a function as a value, which is itself; unless it is called after all
@@ -411,7 +412,7 @@ def _is_plain_member(value: Any) -> bool:
     Classes do, and so do methods of an object, such as `np.random.shuffle`, and functions that are
     not known to be pure.
     """
-    if calls_functions(value):
+    if calls_functions(value) or is_of_values(value):
         return False
     if isinstance(value, types.BuiltinFunctionType):
         owner = value.__self__

@@ -16,8 +16,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from adjoint.base.errors import ValueNeededError
-from adjoint.capture.clones.classes import BUILTINS, Same
+from adjoint.base.errors import UnsupportedFunctionError, ValueNeededError
+from adjoint.capture.clones.classes import BUILTINS, Same, class_of
 from adjoint.capture.clones.reaching import entered, is_reached
 from adjoint.capture.clones.rebinding import clone
 from adjoint.capture.clones.users import is_users_class, is_users_kind
@@ -25,6 +25,7 @@ from adjoint.capture.recording.hooks import handed, hooks
 from adjoint.capture.recording.script import script_under_way
 from adjoint.capture.recording.trace import is_guarded
 from adjoint.capture.recording.traced import Traced, from_array, is_known
+from adjoint.capture.recording.valued import refuse
 
 
 def special(owner: Any, name: str) -> Any:
@@ -201,6 +202,8 @@ class _Steps:
 
 def _next(iterator: Any, *default: Any) -> Any:
     """`next` in a clone."""
+    if type(iterator) is Traced:
+        raise _no_iterator(iterator)
     method = special(iterator, "__next__") if is_users_kind(type(iterator)) else None
     if method is None:
         return next(iterator, *default)
@@ -210,6 +213,20 @@ def _next(iterator: Any, *default: Any) -> Any:
         return method()
     except StopIteration:
         return default[0]
+
+
+def _no_iterator(value: Traced) -> Exception:
+    """The error for the next of a traced value: one of Python's, but for `x.flat`."""
+    if value._state is None or not value._state.flat:
+        kind = class_of(value)
+        whole = kind.__name__ if kind.__module__ == "builtins" else f"numpy.{kind.__name__}"
+        return TypeError(f"'{whole}' object is not an iterator")
+    refusal = UnsupportedFunctionError(
+        "next() was called on x.flat of a traced array, which keeps no place. "
+        "Write places = iter(x.flat), and next(places)."
+    )
+    refuse(refusal)
+    return refusal
 
 
 class _Item:

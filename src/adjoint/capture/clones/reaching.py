@@ -19,7 +19,7 @@ import numpy as np
 from adjoint.capture.clones.adopting import adopt_attribute, adopt_name
 from adjoint.capture.clones.classes import BUILTINS, called_class, class_of
 from adjoint.capture.clones.drawing import drawing
-from adjoint.capture.clones.foreign import guarded, of_any_array
+from adjoint.capture.clones.foreign import guarded, is_of_values, of_any_value
 from adjoint.capture.clones.handing import as_calling, calls_functions, handing_method
 from adjoint.capture.clones.rebinding import (
     FOREIGN,
@@ -57,7 +57,6 @@ _INERT: Final = frozenset(
         *(ShadowModule, bool, np.float32, np.int64, np.bool_, np.complex128, range, bytes),
     }
 )
-_UNBOUND: Final = frozenset({types.MethodDescriptorType, types.WrapperDescriptorType})
 _ABSENT: Final = object()
 # Methods of these that write files, make text or call functions.
 _ASKED: Final = frozenset({"tofile", "dump", "format", "sort"})
@@ -97,8 +96,8 @@ def reached(value: Any) -> Any:
     kind = type(value)
     if kind in _INERT:
         return value
-    if kind in _UNBOUND and value.__objclass__ is np.ndarray:
-        return of_any_array(value)
+    if is_of_values(value):
+        return of_any_value(value)
     if kind is types.FunctionType:
         return entered(clone(value)) if is_reached(value) else rebind(value)
     if kind is types.MethodType:
@@ -162,7 +161,7 @@ class Attribute:
             if drawn is not None:
                 return drawn
         if kind is ShadowModule:
-            return self._member(owner)
+            return _names_of(owner) if self.name == "__dict__" else self._member(owner)
         if kind is np.ufunc:
             owner = rebind(owner)
         _judge(owner, kind, self.name)
@@ -387,6 +386,8 @@ def has_attribute(owner: Any, name: str) -> bool:
     if type(owner) is Traced:
         value = value_of(owner)
         return hasattr(owner if value is None else value, name)
+    if type(owner) is np.ufunc:
+        return hasattr(owner, name)
     try:
         Attribute.of(name) @ owner
     except AttributeError:
@@ -401,7 +402,19 @@ def _globals() -> Any:
     return names.original if type(names) is Rebound else names
 
 
-BUILTINS.update(getattr=attribute, hasattr=has_attribute, globals=_globals)
+def _names_of(module: Any) -> Any:
+    """`vars(module)` in a clone: what the module itself has, where functions are themselves."""
+    if type(module) is ShadowModule:
+        return vars(module.__wrapped__)
+    return vars(module._original) if type(module) is UserModule else vars(module)
+
+
+def _vars(*of: Any) -> Any:
+    """`vars` in a clone."""
+    return _names_of(*of) if of else sys._getframe(1).f_locals
+
+
+BUILTINS.update(getattr=attribute, hasattr=has_attribute, globals=_globals, vars=_vars)
 
 
 # --- calls ----------------------------------------------------------------------------------------

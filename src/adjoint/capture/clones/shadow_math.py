@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.capture.clones.classes import as_number
 from adjoint.capture.numpy.making import values as numpy_values
 from adjoint.capture.numpy.operators import python_number
 from adjoint.capture.numpy.table import any_traced, unwrap_all
@@ -105,6 +106,7 @@ _FAILING = frozenset(
 
 def _shadow(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
     failing = original.__name__ in _FAILING
+    protocols = ("__complex__", "__float__") if original.__module__ == "cmath" else ("__float__",)
 
     def recorded(*args: Any, **kwargs: Any) -> Any:
         return _python_result(ours(*args, **kwargs))
@@ -114,6 +116,7 @@ def _shadow(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[
     def general(*args: Any, **kwargs: Any) -> Any:
         if args and isinstance(args[0], types.GeneratorType):
             args = (list(args[0]), *args[1:])
+        args = tuple([as_number(each, *protocols) for each in args])
         if any_traced(args):
             return beside(original, recorded, args, kwargs)
         return original(*map(unwrap_all, args), **kwargs)

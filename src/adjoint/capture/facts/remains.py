@@ -251,7 +251,8 @@ def _put(value: Any, name: str, content: Any) -> None:
         object.__setattr__(value, name, content)
         return
     parts = {"func": value.func, "args": value.args, "keywords": value.keywords, name: content}
-    value.__setstate__((*map(parts.get, ("func", "args", "keywords")), value.__dict__))
+    partial: Any = value
+    partial.__setstate__((*map(parts.get, ("func", "args", "keywords")), value.__dict__))
 
 
 def _computed(traced: Traced) -> Any:

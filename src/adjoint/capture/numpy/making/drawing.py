@@ -25,6 +25,9 @@ def for_traced(method: Callable[..., Any], name: str) -> Callable[..., Any]:
             kwargs["out"] = np.empty(out.shape, out.dtype)
             out[...] = draw(*args, **kwargs)
             return out
+        first = _FIRST.get(name)
+        if first in kwargs and not args:
+            args = (kwargs.pop(first),)
         if name == "shuffle" and args and type(args[0]) is not Traced:
             return method(*args, **kwargs)  # which moves objects about, whatever they are
         plain = [unwrap_all(each) for each in args]
@@ -66,3 +69,4 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
     "permuted": _permuted,
     "shuffle": _shuffle,
 }
+_FIRST = {"choice": "a", "permutation": "x", "permuted": "x", "shuffle": "x"}
