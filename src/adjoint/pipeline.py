@@ -34,6 +34,7 @@ from adjoint.executors import NativeExecutable, NativeExecutor, NumpyExecutor
 from adjoint.executors.effort import runs_on_numpy
 from adjoint.executors.native.executor import Piece
 from adjoint.executors.numpy import CarefulExecutable, NumpyExecutable
+from adjoint.loops.bodies import forget_bodies
 from adjoint.optimise import is_tape_length, lengthened, roll, simplify
 from adjoint.program import Equation, Literal, Program, Variable, all_equations, check_program
 from adjoint.transforms.hardness import starts_masks
@@ -305,7 +306,8 @@ class _Cache:
 
 
 _cache = _Cache()
-CLEARED_TOO: Final[list[Callable[[], None]]] = []  # what else is kept, by the floors above
+# What else is kept, by the floors above too.
+CLEARED_TOO: Final[list[Callable[[], None]]] = [forget_bodies]
 hold_over_forks(_cache.lock)
 
 

@@ -196,11 +196,11 @@ def test_logarithms_of_sums_with_exponentials(function: Any, meaning: Any) -> No
             np.testing.assert_allclose(second(function, x), exact, 5e-14)
 
 
-def test_the_hessian_of_hypot_at_the_origin_is_that_of_a_norm() -> None:
+def test_hypot_has_no_second_derivative_at_the_origin_as_a_norm_has_none() -> None:
     def radius(x: Any, y: Any) -> Any:
         return np.hypot(x, y)
 
     once = jvp(program_at(radius, 0.0, 0.0), (True, True))
     twice = jvp(once, (True, True, False, False))
-    assert run(twice, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, strong=True)[-1] == np.inf
-    assert run(twice, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, strong=True)[-1] == 0
+    assert np.isnan(run(twice, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, strong=True)[-1])
+    assert np.isnan(run(twice, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, strong=True)[-1])

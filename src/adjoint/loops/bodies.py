@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache, wraps
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from adjoint.base.arrays import ArrayType
 from adjoint.base.errors import AdjointError
@@ -60,12 +60,23 @@ def interpreted(program: Program) -> Callable[..., tuple[Any, ...]]:
     return run
 
 
+_memories: Final[list[Callable[[], None]]] = []
+
+
+def forget_bodies() -> None:
+    """Let go of all that is remembered of bodies."""
+    for forget in _memories:
+        forget()
+
+
 def _remembered(function: F) -> F:
     """A function that remembers, apart for each way of treating kinks."""
 
     @lru_cache(_REMEMBERED)
     def at(kink: Any, *arguments: Any) -> Any:
         return function(*arguments)
+
+    _memories.append(at.cache_clear)
 
     @wraps(function)
     def ask(*arguments: Any) -> Any:

@@ -14,7 +14,7 @@ import pytest
 
 from adjoint.base.arrays import ArrayType
 from adjoint.base.errors import NativeUnavailableError
-from adjoint.calculus import machine_code
+from adjoint.calculus.inspecting import machine_code
 from adjoint.executors import NumpyExecutor
 from adjoint.executors.native import executor, lower
 from adjoint.program import Equation, Program

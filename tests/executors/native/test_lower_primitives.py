@@ -114,7 +114,7 @@ NUMPY_ALONE = frozenset(
     {"gamma_moment", "beta_moment", "legendre_integral", "carlson_integral", "complex_zeta"},
     {"matrix_function", "sylvester", "sparse_product", "sparse_solve", "recurrence"},
     {"digamma_reflected", "ellipkm1_slope", "i1_over", "j1_over", "k0e_slope_1", "k0e_slope_2"},
-    {"root_of_squares"},  # which stands in no program that is run
+    {"root_of_squares", "root_of_powers"},  # which stand in no program that is run
 )
 # Left to NumPy in complex numbers or for operands without numbers, besides.
 IN_PART = frozenset(
