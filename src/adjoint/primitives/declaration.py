@@ -166,7 +166,8 @@ class Primitive:
     evaluate: its meaning in NumPy, `(*values, **params) -> array` (or a tuple when `multiple`).
     linear: where it is linear.
     derivative, transpose, batch, taylor: a rule or a `Reason`; `ITSELF` for the derivative of a
-        linear primitive, `FROM_DERIVATIVE` for a Taylor rule.
+        linear primitive. What is not linear needs no transpose, and a Taylor rule follows from the
+        derivative (`FROM_DERIVATIVE`) where none is given.
     samples: the sample inputs of the generic checker.
     ufunc: the NumPy function that is both its meaning and its front-end name, for elementwise
         primitives.
@@ -201,9 +202,9 @@ class Primitive:
         evaluate: Rule,
         linear: Linearity,
         derivative: Rule | Reason | Itself | Together,
-        transpose: Rule | Reason,
+        transpose: Rule | Reason | None = None,
         batch: Rule | Reason,
-        taylor: Rule | Reason | FromDerivative | Whole,
+        taylor: Rule | Reason | FromDerivative | Whole | None = None,
         samples: tuple[Any, ...] | Reason,
         ufunc: Any = None,
         view: bool = False,
@@ -215,12 +216,16 @@ class Primitive:
             raise ProgramError(f"A primitive called {name!r} exists already.")
         if samples == ():
             raise ProgramError(f"The primitive {name!r} has no sample inputs for the checker.")
+        if transpose is None and linear is not None:
+            raise ProgramError(f"The primitive {name!r} is linear, and has no transpose.")
+        if taylor is None:
+            taylor = NO_DERIVATIVE if derivative is NO_DERIVATIVE else FROM_DERIVATIVE
         self.name = name
         self.infer_rule = infer
         self.evaluate = evaluate
         self.linear = linear
         self.derivative = derivative
-        self.transpose = transpose
+        self.transpose = NONLINEAR if transpose is None else transpose
         self.batch = batch
         self.taylor = taylor
         self.samples = samples

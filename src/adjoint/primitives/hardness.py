@@ -14,7 +14,6 @@ import numpy as np
 from adjoint.base.arrays import ArrayType
 from adjoint.primitives.declaration import (
     NO_DERIVATIVE,
-    NONLINEAR,
     Joint,
     Primitive,
     Reason,
@@ -57,7 +56,6 @@ TAME: Primitive = Primitive(
     evaluate=lambda x: x,
     linear=None,
     derivative=lambda tangents, operands, results: (tangents[0],),
-    transpose=NONLINEAR,
     batch=_batched("tame"),
     taylor=lambda operands, results, k: (operands[0][k],),
     samples=_SAMPLES,
@@ -112,9 +110,7 @@ STRONG_CONTRACT: Primitive = Primitive(
     evaluate=_strong_contract,
     linear=None,
     derivative=NO_DERIVATIVE,
-    transpose=NONLINEAR,
     batch=Reason("it stands only in programs that are run"),
-    taylor=NO_DERIVATIVE,
     samples=_SAMPLES,
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from adjoint.primitives.declaration import NONLINEAR, Primitive, Reason
+from adjoint.primitives.declaration import Primitive, Reason
 from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.expression import bind
 from adjoint.primitives.structure.moving import with_batch
@@ -24,7 +24,6 @@ SAME_AS: Primitive = Primitive(
     derivative=lambda tangents, operands, results: (
         None if tangents[1] is None else cast(tangents[1], results[0].dtype),
     ),
-    transpose=NONLINEAR,
     batch=lambda operands, batched, size: bind(
         SAME_AS, *(with_batch(x, mark, size) for x, mark in zip(operands, batched, strict=True))
     ),

@@ -15,9 +15,7 @@ import numpy as np
 from adjoint.base.arrays import ArrayType, Shape, type_of
 from adjoint.base.errors import NotLinearError
 from adjoint.primitives.declaration import (
-    FROM_DERIVATIVE,
     NO_DERIVATIVE,
-    NONLINEAR,
     Joint,
     Primitive,
     Reason,
@@ -57,7 +55,6 @@ CONSTANT = Primitive(
     derivative=NO_DERIVATIVE,
     transpose=NO_DERIVATIVE,
     batch=Reason("it has no operands"),
-    taylor=NO_DERIVATIVE,
     samples=(sample(array=Constant(np.array([1.0, 2.0]))),),
 )
 
@@ -196,9 +193,7 @@ CUSTOM_CALL = Primitive(
     evaluate=lambda *arrays, call: call.evaluate(*arrays),
     linear=None,
     derivative=_call_derivative,
-    transpose=NONLINEAR,
     batch=_call_batch,
-    taylor=FROM_DERIVATIVE,
     samples=(sample(draw(3), call=_sine()),),
     multiple=True,
 )
@@ -250,7 +245,6 @@ CUSTOM_LINEAR = Primitive(
     derivative=_linear_derivative,
     transpose=_linear_transpose,
     batch=_linear_batch,
-    taylor=FROM_DERIVATIVE,
     # Not to be tried with the point as a linear operand, as the generic checker would.
     samples=Reason("it stands in derivatives only; tests/calculus/test_custom.py tries it"),
     multiple=True,

@@ -61,6 +61,5 @@ FAILS: Primitive = Primitive(
     derivative=NO_DERIVATIVE,
     transpose=NO_DERIVATIVE,
     batch=_batch,
-    taylor=NO_DERIVATIVE,
     samples=(sample(draw(2, 2), function="cholesky", rest=(), named=(), levels=()),),
 )

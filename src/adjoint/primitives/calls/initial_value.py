@@ -41,7 +41,6 @@ STEPS = Primitive(
     derivative=NO_DERIVATIVE,
     transpose=NO_DERIVATIVE,
     batch=_batch,
-    taylor=NO_DERIVATIVE,
     samples=Reason("its descriptions are made on a higher floor, and tried by tests/scipy"),
     multiple=True,
     opaque=True,

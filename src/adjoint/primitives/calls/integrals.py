@@ -12,7 +12,7 @@ from typing import Any
 
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.primitives.calls.custom import Marks, append
-from adjoint.primitives.declaration import FROM_DERIVATIVE, Joint, Primitive, Reason
+from adjoint.primitives.declaration import Joint, Primitive, Reason
 from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.elementwise.declaring import weigh
 from adjoint.primitives.expression import Expression, bind
@@ -105,7 +105,6 @@ INTEGRAL = Primitive(
     derivative=_derivative,
     transpose=_transpose,
     batch=_batch,
-    taylor=FROM_DERIVATIVE,
     samples=Reason("its descriptions are made on a higher floor, and tried by tests/scipy"),
     multiple=True,
     opaque=True,

@@ -9,7 +9,7 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type, type_of
 from adjoint.base.errors import MissingRuleError, ShapeError
-from adjoint.primitives.declaration import FROM_DERIVATIVE, ITSELF, Joint, Primitive
+from adjoint.primitives.declaration import ITSELF, Joint, Primitive
 from adjoint.primitives.expression import bind
 from adjoint.primitives.samples import draw, sample
 from adjoint.primitives.structure.moving import with_batch, zeros
@@ -120,7 +120,6 @@ LINEAR_CALL = Primitive(
     derivative=ITSELF,
     transpose=_linear_transpose,
     batch=_linear_batch,
-    taylor=FROM_DERIVATIVE,
     samples=(
         sample(draw(3), function=_matrix_sample(), transposed=False),
         sample(draw(2), function=_matrix_sample(), transposed=True),

@@ -16,7 +16,7 @@ import numpy as np
 from adjoint.base.arrays import ArrayType, Shape, type_of
 from adjoint.base.errors import NotLinearError
 from adjoint.primitives.calls.custom import Marks, Pushed, append
-from adjoint.primitives.declaration import FROM_DERIVATIVE, NONLINEAR, Joint, Primitive
+from adjoint.primitives.declaration import Joint, Primitive
 from adjoint.primitives.elementwise.conversion import CAST
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.samples import draw, sample
@@ -236,9 +236,7 @@ IMPLICIT = Primitive(
     evaluate=lambda *arrays, function: function.evaluate(*arrays),
     linear=None,
     derivative=_implicit_derivative,
-    transpose=NONLINEAR,
     batch=_implicit_batch,
-    taylor=FROM_DERIVATIVE,
     samples=(sample(draw(3), function=_cubic()),),
     multiple=True,
     opaque=True,

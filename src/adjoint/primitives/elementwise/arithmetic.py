@@ -9,8 +9,6 @@ import numpy as np
 from adjoint.base.arrays import ArrayType, array_type, real_dtype
 from adjoint.base.errors import ArgumentError
 from adjoint.primitives.declaration import (
-    FROM_DERIVATIVE,
-    NONLINEAR,
     Each,
     Joint,
     Primitive,
@@ -216,7 +214,6 @@ INTEGER_POWER = Primitive(
     derivative=lambda tangents, operands, results, exponent: (
         weigh(_integer_power_partial(operands[0], exponent), tangents[0], results[0].type),
     ),
-    transpose=NONLINEAR,
     batch=lambda operands, batched, size, exponent: integer_power(operands[0], exponent),
     taylor=_integer_power_taylor,
     samples=(
@@ -299,9 +296,7 @@ POWER_LOG: Primitive = Primitive(
     evaluate=_power_log_evaluate,
     linear=None,
     derivative=_power_log_derivative,
-    transpose=NONLINEAR,
     batch=batch_aligned("power_log"),
-    taylor=FROM_DERIVATIVE,
     samples=Reason("its last operand is the power of the first two; those of `power` try it"),
 )
 

@@ -53,7 +53,6 @@ def _search(name: str, function: Any, dtype: Any) -> Primitive:
         derivative=NO_DERIVATIVE,
         transpose=NO_DERIVATIVE,
         batch=batch,
-        taylor=NO_DERIVATIVE,
         samples=(sample(draw(2, 3), axes=(1,)),),
     )
     return primitive

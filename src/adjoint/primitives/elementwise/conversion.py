@@ -12,7 +12,7 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type, real_dtype
 from adjoint.base.errors import DTypeError
-from adjoint.primitives.declaration import FROM_DERIVATIVE, ITSELF, NO_DERIVATIVE, Joint, Primitive
+from adjoint.primitives.declaration import ITSELF, NO_DERIVATIVE, Joint, Primitive
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.samples import draw, sample
 
@@ -44,7 +44,6 @@ CAST = Primitive(
     derivative=ITSELF,
     transpose=_cast_transpose,
     batch=_batch_same("cast"),
-    taylor=FROM_DERIVATIVE,
     samples=(
         sample(draw(3), dtype=np.dtype(complex)),
         sample(draw(2, 3, dtype=complex), dtype=np.dtype(float)),
@@ -72,7 +71,6 @@ REAL = Primitive(
     derivative=ITSELF,
     transpose=lambda cotangents, operands: (cast(cotangents[0], operands[0].dtype),),
     batch=_batch_same("real"),
-    taylor=FROM_DERIVATIVE,
     samples=(sample(draw(3, dtype=complex)), sample(draw(3))),
     view=True,
 )
@@ -98,7 +96,6 @@ IMAG = Primitive(
     derivative=ITSELF,
     transpose=_imag_transpose,
     batch=_batch_same("imag"),
-    taylor=FROM_DERIVATIVE,
     samples=(sample(draw(3, dtype=complex)), sample(draw(3))),
     view=True,
 )
@@ -111,7 +108,6 @@ CONJUGATE = Primitive(
     derivative=ITSELF,
     transpose=lambda cotangents, operands: (conjugate(cotangents[0]),),
     batch=_batch_same("conjugate"),
-    taylor=FROM_DERIVATIVE,
     samples=(sample(draw(3, dtype=complex)),),
     ufunc=np.conjugate,
 )
@@ -148,7 +144,6 @@ PYTHON_NUMBER = Primitive(
     transpose=lambda cotangents, operands: (cast(cotangents[0], operands[0].dtype),),
     # A batch of numbers is an array, which is never weak.
     batch=lambda operands, batched, size: cast(operands[0], _number_dtype(operands[0])),
-    taylor=FROM_DERIVATIVE,
     samples=(sample(draw()), sample(draw(dtype=complex)), sample(draw(dtype=np.float32))),
 )
 
@@ -165,7 +160,6 @@ STOP_GRADIENT = Primitive(
     derivative=NO_DERIVATIVE,
     transpose=NO_DERIVATIVE,
     batch=_batch_same("stop_gradient"),
-    taylor=NO_DERIVATIVE,
     samples=(sample(draw(3)),),
     view=True,
 )

@@ -165,7 +165,6 @@ SCALE = Primitive(
     derivative=_scale_derivative,
     transpose=_scale_transpose,
     batch=batch_aligned("scale"),
-    taylor=FROM_DERIVATIVE,
     samples=(
         sample(draw(3), draw(3)),
         sample(draw(2, 3), draw(3)),

@@ -8,7 +8,6 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.primitives.declaration import (
-    FROM_DERIVATIVE,
     ITSELF,
     NO_DERIVATIVE,
     Joint,
@@ -44,7 +43,6 @@ LDEXP = Primitive(
     derivative=ITSELF,
     transpose=_ldexp_transpose,
     batch=batch_aligned("ldexp"),
-    taylor=FROM_DERIVATIVE,
     samples=(
         sample(draw(3), Fixed([1, -2, 0])),
         sample(draw(3), Fixed([[1, -2, 0], [3, 1, 2]])),
@@ -66,6 +64,5 @@ EXPONENT = Primitive(
     derivative=NO_DERIVATIVE,
     transpose=NO_DERIVATIVE,
     batch=batch_aligned("exponent"),
-    taylor=NO_DERIVATIVE,
     samples=(sample(draw(3)),),
 )

@@ -13,7 +13,7 @@ import numpy as np
 
 from adjoint.base.arrays import real_dtype
 from adjoint.base.settings import settings
-from adjoint.primitives.declaration import FROM_DERIVATIVE, NONLINEAR, Primitive
+from adjoint.primitives.declaration import Primitive
 from adjoint.primitives.elementwise.conversion import cast, conjugate, real
 from adjoint.primitives.elementwise.declaring import elementwise, scale, weigh
 from adjoint.primitives.elementwise.selection import select
@@ -42,9 +42,7 @@ ABSOLUTE: Primitive = Primitive(
     evaluate=np.absolute,
     linear=None,
     derivative=_absolute_derivative,
-    transpose=NONLINEAR,
     batch=lambda operands, batched, size: bind(ABSOLUTE, operands[0]),
-    taylor=FROM_DERIVATIVE,
     samples=(
         sample(draw(3, low=0.5)),
         sample(draw(3, low=-2, high=-0.5)),
@@ -74,9 +72,7 @@ SIGN: Primitive = Primitive(
     evaluate=np.sign,
     linear=None,
     derivative=_sign_derivative,
-    transpose=NONLINEAR,
     batch=lambda operands, batched, size: bind(SIGN, operands[0]),
-    taylor=FROM_DERIVATIVE,
     samples=(sample(draw(3, low=0.1, high=0.4)), sample(draw(2, dtype=complex))),
     ufunc=np.sign,
 )

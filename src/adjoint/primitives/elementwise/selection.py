@@ -8,7 +8,7 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.base.errors import DTypeError
-from adjoint.primitives.declaration import FROM_DERIVATIVE, Joint, Primitive
+from adjoint.primitives.declaration import Joint, Primitive
 from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.elementwise.declaring import batch_aligned, weigh
 from adjoint.primitives.expression import Expression, bind
@@ -48,7 +48,6 @@ SELECT = Primitive(
     derivative=_select_derivative,
     transpose=_select_transpose,
     batch=batch_aligned("select"),
-    taylor=FROM_DERIVATIVE,
     samples=(
         sample(draw(3, dtype=bool), draw(3), draw(3)),
         sample(draw(2, 3, dtype=bool), draw(3), draw()),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.primitives.declaration import FROM_DERIVATIVE, NONLINEAR, Primitive
+from adjoint.primitives.declaration import Primitive
 from adjoint.primitives.elementwise.arithmetic import (
     POWER,
     power_by_base,
@@ -84,7 +84,6 @@ ROOT_OF_SQUARES = Primitive(
     evaluate=np.sqrt,
     linear=None,
     derivative=sum_of_partials("root_of_squares", (lambda x, result: tame(0.5 / result),)),
-    transpose=NONLINEAR,
     batch=batch_aligned("root_of_squares"),
     taylor=_root_taylor,
     samples=_POSITIVE[:1],
@@ -99,9 +98,7 @@ ROOT_OF_POWERS = Primitive(
         "root_of_powers",
         (lambda x, y, result: tame(power_by_base(x, y, result)), power_by_exponent),
     ),
-    transpose=NONLINEAR,
     batch=batch_aligned("root_of_powers"),
-    taylor=FROM_DERIVATIVE,
     samples=(sample(draw(3, low=0.5), draw(3)),),
 )
 elementwise(np.cbrt, lambda x, result: CBRT_SLOPE(x, result), samples=(sample(draw(3, low=0.5)),))

@@ -17,7 +17,7 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.base.errors import ShapeError
-from adjoint.primitives.declaration import NONLINEAR, Joint, Primitive
+from adjoint.primitives.declaration import Joint, Primitive
 from adjoint.primitives.elementwise.conversion import cast, real
 from adjoint.primitives.elementwise.selection import select
 from adjoint.primitives.expression import Expression, bind
@@ -74,7 +74,6 @@ CHOLESKY: Primitive = Primitive(
     derivative=lambda tangents, operands, results: (
         bind(CHOLESKY_PUSHFORWARD, results[0], cast(tangents[0], results[0].dtype)),
     ),
-    transpose=NONLINEAR,
     batch=lambda operands, batched, size: bind(CHOLESKY, *operands),
     taylor=_cholesky_taylor,
     samples=(

@@ -16,7 +16,7 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type, real_dtype
 from adjoint.base.errors import ShapeError
-from adjoint.primitives.declaration import FROM_DERIVATIVE, NONLINEAR, Joint, Primitive
+from adjoint.primitives.declaration import Joint, Primitive
 from adjoint.primitives.elementwise.conversion import cast, conjugate, real
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.linear_algebra.systems import (
@@ -74,9 +74,7 @@ DET: Primitive = Primitive(
     evaluate=_det_evaluate,
     linear=None,
     derivative=_det_derivative,
-    transpose=NONLINEAR,
     batch=lambda operands, batched, size: bind(DET, operands[0]),
-    taylor=FROM_DERIVATIVE,
     samples=(
         sample(square(3, 3)),
         sample(square(2, 2, 2)),
@@ -145,9 +143,7 @@ ADJUGATE: Primitive = Primitive(
     derivative=lambda tangents, operands, results: (
         bind(ADJUGATE_SLOPE, operands[0], tangents[0]),
     ),
-    transpose=NONLINEAR,
     batch=lambda operands, batched, size: bind(ADJUGATE, operands[0]),
-    taylor=FROM_DERIVATIVE,
     samples=(
         sample(square(3, 3)),
         sample(square(2, 3, 3)),
@@ -222,7 +218,6 @@ ADJUGATE_SLOPE: Primitive = Primitive(
     derivative=_slope_derivative,
     transpose=_slope_transpose,
     batch=lambda operands, batched, size: bind(ADJUGATE_SLOPE, *align_batch(operands, batched)),
-    taylor=FROM_DERIVATIVE,
     samples=(
         sample(square(3, 3), draw(3, 3)),
         sample(square(3, 3), draw(2, 3, 3)),
@@ -259,9 +254,7 @@ SLOGDET: Primitive = Primitive(
     evaluate=_slogdet_evaluate,
     linear=None,
     derivative=_slogdet_derivative,
-    transpose=NONLINEAR,
     batch=lambda operands, batched, size: bind(SLOGDET, operands[0]),
-    taylor=FROM_DERIVATIVE,
     samples=(
         sample(square(3, 3)),
         sample(square(2, 2, 2)),

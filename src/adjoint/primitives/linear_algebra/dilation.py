@@ -57,7 +57,6 @@ DILATED_BASIS: Primitive = Primitive(
         DILATED_BASIS,
         *(with_batch(x, mark, size) for x, mark in zip(operands, batched, strict=True)),
     ),
-    taylor=NO_DERIVATIVE,
     samples=(sample(_U, Fixed(np.eye(2))), sample(Fixed(np.eye(2)), Fixed(np.eye(3)[:2]))),
 )
 
@@ -76,6 +75,5 @@ ZERO_WEIGHTS: Primitive = Primitive(
     derivative=NO_DERIVATIVE,
     transpose=NO_DERIVATIVE,
     batch=lambda operands, batched, size: bind(ZERO_WEIGHTS, operands[0]),
-    taylor=NO_DERIVATIVE,
     samples=(sample(Fixed([2.0, 0.0, 0.0])), sample(Fixed([2.0, 1.0]))),
 )

@@ -13,9 +13,7 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type, real_dtype
 from adjoint.primitives.declaration import (
-    FROM_DERIVATIVE,
     ITSELF,
-    NONLINEAR,
     Joint,
     Primitive,
 )
@@ -87,7 +85,6 @@ def _triangular(name: str, other: str, evaluate: Any) -> Primitive:
             cast(apply(other, cotangents[0], lower), operands[0].dtype),
         ),
         batch=lambda operands, batched, size, lower: apply(name, operands[0], lower),
-        taylor=FROM_DERIVATIVE,
         samples=(
             sample(draw(3, 3), lower=True),
             sample(draw(2, 2, 2, dtype=complex), lower=False),
@@ -138,9 +135,7 @@ EIGH: Primitive = Primitive(
     evaluate=lambda a, lower, **params: tuple(np.linalg.eigh(a, _triangle_name(lower))),
     linear=None,
     derivative=_eigh_derivative,
-    transpose=NONLINEAR,
     batch=lambda operands, batched, size, **params: bind(EIGH, operands[0], **params),
-    taylor=FROM_DERIVATIVE,
     # Complex eigenvectors have no differences: LAPACK chooses their phases.
     samples=(
         sample(spread(3, 3), lower=True, used=None),
@@ -163,9 +158,7 @@ EIGVALSH: Primitive = Primitive(
     evaluate=lambda a, lower: np.linalg.eigvalsh(a, _triangle_name(lower)),
     linear=None,
     derivative=_eigvalsh_derivative,
-    transpose=NONLINEAR,
     batch=lambda operands, batched, size, lower: bind(EIGVALSH, operands[0], lower=lower),
-    taylor=FROM_DERIVATIVE,
     samples=(
         sample(spread(3, 3), lower=True),
         sample(spread(3, 3, dtype=complex), lower=True),

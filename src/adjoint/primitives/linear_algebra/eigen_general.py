@@ -13,7 +13,7 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.base.errors import LinearAlgebraError
-from adjoint.primitives.declaration import FROM_DERIVATIVE, NONLINEAR, Joint, Primitive
+from adjoint.primitives.declaration import Joint, Primitive
 from adjoint.primitives.elementwise.conversion import IMAG, REAL, cast, conjugate
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.linear_algebra.eigen import spread
@@ -50,7 +50,6 @@ EIGENBASIS: Primitive = Primitive(
     derivative=lambda tangents, operands, results: (tangents[0],),
     transpose=lambda cotangents, operands: (cotangents[0],),
     batch=lambda operands, batched, size: bind(EIGENBASIS, operands[0]),
-    taylor=FROM_DERIVATIVE,
     samples=(sample(spread(3, 3)), sample(spread(2, 2, 2, dtype=complex))),
     view=True,
 )
@@ -96,9 +95,7 @@ EIG: Primitive = Primitive(
     evaluate=_eig_evaluate,
     linear=None,
     derivative=_eig_derivative,
-    transpose=NONLINEAR,
     batch=lambda operands, batched, size: bind(EIG, operands[0]),
-    taylor=FROM_DERIVATIVE,
     samples=(
         sample(spread(3, 3)),
         sample(Fixed([[1.0, -2.0, 0.3], [1.5, 0.8, 0.2], [0.1, 0.4, 3.0]])),
@@ -125,9 +122,7 @@ EIGVALS: Primitive = Primitive(
     evaluate=_eigvals_evaluate,
     linear=None,
     derivative=_eigvals_derivative,
-    transpose=NONLINEAR,
     batch=lambda operands, batched, size: bind(EIGVALS, operands[0]),
-    taylor=FROM_DERIVATIVE,
     samples=(
         sample(spread(3, 3)),
         sample(spread(2, 2, 2, dtype=complex)),

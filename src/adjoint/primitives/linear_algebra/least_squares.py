@@ -15,7 +15,7 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.base.errors import LinearAlgebraError, ShapeError
-from adjoint.primitives.declaration import FROM_DERIVATIVE, NONLINEAR, Joint, Primitive, Reason
+from adjoint.primitives.declaration import Joint, Primitive, Reason
 from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.linear_algebra.eigen import spread
@@ -54,7 +54,6 @@ UNCUT: Primitive = Primitive(
     derivative=lambda tangents, operands, results: (tangents[0],),
     transpose=lambda cotangents, operands: (cotangents[0], None),
     batch=lambda operands, batched, size: bind(UNCUT, *align_batch(operands, batched)),
-    taylor=FROM_DERIVATIVE,
     samples=Reason("it stands in derivatives of pinv and lstsq, whose samples try it"),
     view=True,
 )
@@ -89,9 +88,7 @@ PINV: Primitive = Primitive(
     evaluate=_pinv_evaluate,
     linear=None,
     derivative=_pinv_derivative,
-    transpose=NONLINEAR,
     batch=lambda operands, batched, size, **params: bind(PINV, operands[0], **params),
-    taylor=FROM_DERIVATIVE,
     samples=(
         sample(spread(3, 3), rtol=None, hermitian=False),
         sample(spread(3, 2), rtol=None, hermitian=False),
@@ -168,7 +165,6 @@ LSTSQ: Primitive = Primitive(
     batch=lambda operands, batched, size, rcond: bind(
         LSTSQ, *align_batch(operands, batched), rcond=rcond
     ),
-    taylor=FROM_DERIVATIVE,
     samples=(
         sample(spread(4, 2), draw(4, 2), rcond=None),
         sample(spread(2, 3), draw(2, 1), rcond=None),

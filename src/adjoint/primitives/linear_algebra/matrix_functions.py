@@ -18,7 +18,7 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.base.errors import DegenerateError, LinearAlgebraError, ShapeError
-from adjoint.primitives.declaration import FROM_DERIVATIVE, Each, Primitive
+from adjoint.primitives.declaration import Each, Primitive
 from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.linear_algebra.systems import adjoint, matrix_dtype, multiply, square_shape
@@ -130,7 +130,6 @@ MATRIX_FUNCTION = Primitive(
     derivative=_derivative,
     transpose=_transpose,
     batch=_batch,
-    taylor=FROM_DERIVATIVE,
     samples=(
         sample(draw(2, 2, low=-0.6, high=0.6), function="expm", order=2),
         sample(square(2, 2), function="sqrtm", order=2),
@@ -196,7 +195,6 @@ SYLVESTER: Primitive = Primitive(
     derivative=_sylvester_derivative,
     transpose=_sylvester_transpose,
     batch=lambda operands, batched, size: bind(SYLVESTER, *align_batch(operands, batched)),
-    taylor=FROM_DERIVATIVE,
     samples=(
         sample(square(3, 3), square(2, 2), draw(3, 2)),
         sample(square(2, 2, dtype=complex), square(2, 2, dtype=complex), draw(2, 2, dtype=complex)),

@@ -15,7 +15,7 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.base.errors import LinearAlgebraError, ShapeError
-from adjoint.primitives.declaration import FROM_DERIVATIVE, ITSELF, NONLINEAR, Joint, Primitive
+from adjoint.primitives.declaration import ITSELF, Joint, Primitive
 from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.linear_algebra.eigen import spread
@@ -87,7 +87,6 @@ DIVIDE: Primitive = Primitive(
     derivative=_divide_derivative,
     transpose=_divide_transpose,
     batch=lambda operands, batched, size: divide(*align_batch(operands, batched)),
-    taylor=FROM_DERIVATIVE,
     samples=(
         sample(draw(3, 2), square(2, 2)),
         sample(draw(2, 2), square(2, 2, 2)),
@@ -125,7 +124,6 @@ def _skew(name: str, other: str, evaluate: Any) -> Primitive:
         derivative=ITSELF,
         transpose=lambda cotangents, operands: (bind(_SKEWS[other], cotangents[0]),),
         batch=lambda operands, batched, size: bind(_SKEWS[name], operands[0]),
-        taylor=FROM_DERIVATIVE,
         samples=(sample(draw(3, 3)), sample(draw(2, 2, 2, dtype=complex))),
     )
 
@@ -182,9 +180,7 @@ QR: Primitive = Primitive(
     evaluate=lambda a, complete: tuple(np.linalg.qr(a, "complete" if complete else "reduced")),
     linear=None,
     derivative=_qr_derivative,
-    transpose=NONLINEAR,
     batch=lambda operands, batched, size, complete: bind(QR, operands[0], complete=complete),
-    taylor=FROM_DERIVATIVE,
     samples=(
         sample(spread(3, 3), complete=False),
         sample(spread(4, 2), complete=False),

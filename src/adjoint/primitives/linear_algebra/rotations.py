@@ -16,7 +16,6 @@ import numpy as np
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.base.errors import DegenerateError
 from adjoint.primitives.declaration import (
-    FROM_DERIVATIVE,
     NO_DERIVATIVE,
     Joint,
     Primitive,
@@ -197,7 +196,6 @@ ROTATION: Primitive = Primitive(
     derivative=_turn_derivative("rotation"),
     transpose=_turn_transpose("pulled_rotation"),
     batch=_turn_batch("rotation"),
-    taylor=FROM_DERIVATIVE,
     samples=_TURN_SAMPLES,
 )
 PULLED_ROTATION: Primitive = Primitive(
@@ -208,7 +206,6 @@ PULLED_ROTATION: Primitive = Primitive(
     derivative=_turn_derivative("pulled_rotation"),
     transpose=_turn_transpose("rotation"),
     batch=_turn_batch("pulled_rotation"),
-    taylor=FROM_DERIVATIVE,
     samples=_TURN_SAMPLES,
 )
 _TURNS = {p.name: p for p in (ROTATION, PULLED_ROTATION)}
@@ -257,7 +254,6 @@ CLUSTER_MEAN: Primitive = Primitive(
     ),
     transpose=_mean_transpose,
     batch=lambda operands, batched, size: bind(CLUSTER_MEAN, *align_batch(operands, batched)),
-    taylor=FROM_DERIVATIVE,
     samples=(
         sample(Fixed([1.0, 1.0, 2.0]), draw(3), constant=(0,)),
         sample(Fixed([[3.0, 1.0], [2.0, 2.0]]), draw(2, 2), constant=(0,)),
@@ -281,6 +277,5 @@ LEADING: Primitive = Primitive(
     derivative=NO_DERIVATIVE,
     transpose=NO_DERIVATIVE,
     batch=lambda operands, batched, size: bind(LEADING, operands[0]),
-    taylor=NO_DERIVATIVE,
     samples=(sample(draw(3, 3)), sample(draw(2, 2, 2, dtype=complex)), sample(draw(2, 0, 0))),
 )

@@ -16,8 +16,6 @@ from adjoint.base.arrays import ArrayType, array_type, real_dtype
 from adjoint.base.errors import DegenerateError, ShapeError
 from adjoint.base.settings import settings
 from adjoint.primitives.declaration import (
-    FROM_DERIVATIVE,
-    NONLINEAR,
     Joint,
     Primitive,
 )
@@ -102,7 +100,6 @@ OVER: Primitive = Primitive(
         sum_to(over(operands[0], cotangents[0], not pulled), operands[1].shape),
     ),
     batch=_over_batch,
-    taylor=FROM_DERIVATIVE,
     samples=(
         sample(Fixed([2.0, 0.5]), draw(3, 2), pulled=False),
         sample(Fixed([[2.0, 0.5], [1.0, 0.7]]), draw(2, 3, 2, dtype=complex), pulled=True),
@@ -140,7 +137,6 @@ COMPLETED: Primitive = Primitive(
     batch=lambda operands, batched, size, **params: bind(
         COMPLETED, *_both(operands, batched, size), **params
     ),
-    taylor=FROM_DERIVATIVE,
     samples=(sample(draw(3, 3), draw(3, 3), constant=(1,), first=2, pulled=False),),
 )
 
@@ -179,7 +175,6 @@ SLOPE: Primitive = Primitive(
     batch=lambda operands, batched, size, weight: bind(
         SLOPE, *align_batch(operands, batched), weight=weight
     ),
-    taylor=FROM_DERIVATIVE,
     samples=(sample(Fixed([2.0, 0.0]), draw(2), constant=(0,), weight=0.0),),
 )
 
@@ -279,9 +274,7 @@ SVD: Primitive = Primitive(
     evaluate=_svd_evaluate,
     linear=None,
     derivative=_svd_derivative,
-    transpose=NONLINEAR,
     batch=lambda operands, batched, size, **params: bind(SVD, operands[0], **params),
-    taylor=FROM_DERIVATIVE,
     # Complex singular vectors have no differences: LAPACK chooses their phases.
     samples=(
         sample(spread(3, 3), full=False, **_FREE),
@@ -306,9 +299,7 @@ SVDVALS: Primitive = Primitive(
     evaluate=lambda a: np.linalg.svd(a, compute_uv=False),
     linear=None,
     derivative=_svdvals_derivative,
-    transpose=NONLINEAR,
     batch=lambda operands, batched, size: bind(SVDVALS, operands[0]),
-    taylor=FROM_DERIVATIVE,
     samples=(
         sample(spread(3, 2)),
         sample(spread(3, 3, dtype=complex)),

@@ -13,7 +13,7 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.base.errors import ShapeError, SingularError
-from adjoint.primitives.declaration import FROM_DERIVATIVE, Each, Primitive
+from adjoint.primitives.declaration import Each, Primitive
 from adjoint.primitives.elementwise.conversion import cast, conjugate
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.samples import Fixed, draw, sample
@@ -96,7 +96,6 @@ SPARSE_PRODUCT = Primitive(
     derivative=_derivative,
     transpose=_transpose,
     batch=_batch,
-    taylor=FROM_DERIVATIVE,
     samples=(
         sample(draw(4), _ROWS, _COLUMNS, draw(2, 3), height=3),
         sample(draw(4, dtype=complex), _ROWS, _COLUMNS, draw(2, 1, dtype=complex), height=3),
@@ -172,7 +171,6 @@ SPARSE_SOLVE = Primitive(
     derivative=_solve_derivative,
     transpose=_solve_transpose,
     batch=_solve_batch,
-    taylor=FROM_DERIVATIVE,
     samples=(
         sample(
             draw(5, low=1, high=2),

@@ -21,8 +21,6 @@ import numpy as np
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.base.errors import MissingRuleError
 from adjoint.primitives.declaration import (
-    FROM_DERIVATIVE,
-    NONLINEAR,
     Each,
     Primitive,
     Reason,
@@ -290,7 +288,6 @@ FRECHET: Primitive = Primitive(
     derivative=_frechet_derivative,
     transpose=_frechet_transpose,
     batch=_stacked("frechet"),
-    taylor=FROM_DERIVATIVE,
     samples=_TRIED,
 )
 
@@ -342,7 +339,6 @@ WEIGHTS: Primitive = Primitive(
     derivative=_weights_derivative,
     transpose=_weights_transpose,
     batch=_stacked("frechet_weights"),
-    taylor=FROM_DERIVATIVE,
     samples=_TRIED,
     multiple=True,
 )
@@ -364,9 +360,7 @@ SPECTRAL: Primitive = Primitive(
     evaluate=lambda value, *rest, lower: value,
     linear=None,
     derivative=_spectral_derivative,
-    transpose=NONLINEAR,
     batch=_stacked("spectral_function"),
-    taylor=FROM_DERIVATIVE,
     samples=_TRIED,
     view=True,
 )

@@ -17,9 +17,7 @@ import numpy as np
 from adjoint.base.arrays import ArrayType, Shape, array_type, real_dtype
 from adjoint.base.errors import DTypeError, LinearAlgebraError, ShapeError
 from adjoint.primitives.declaration import (
-    FROM_DERIVATIVE,
     NO_DERIVATIVE,
-    NONLINEAR,
     Joint,
     Primitive,
     Reason,
@@ -249,7 +247,6 @@ LU_FACTORS: Primitive = Primitive(
     derivative=NO_DERIVATIVE,
     transpose=NO_DERIVATIVE,
     batch=lambda operands, batched, size: bind(LU_FACTORS, *operands),
-    taylor=NO_DERIVATIVE,
     samples=(sample(square(3, 3)), sample(square(2, 2, 2, dtype=complex)), sample(draw(0, 0))),
     multiple=True,
 )
@@ -364,9 +361,7 @@ INV: Primitive = Primitive(
     evaluate=_inv_evaluate,
     linear=None,
     derivative=_inv_derivative,
-    transpose=NONLINEAR,
     batch=lambda operands, batched, size, limit: inverse(operands[0], limit=limit),
-    taylor=FROM_DERIVATIVE,
     samples=(
         sample(square(3, 3), limit=None),
         sample(square(2, 2, 2), limit=None),

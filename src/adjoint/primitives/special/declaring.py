@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.errors import MissingRuleError
-from adjoint.primitives.declaration import FROM_DERIVATIVE, NONLINEAR, UFUNCS, Primitive, Reason
+from adjoint.primitives.declaration import UFUNCS, Primitive, Reason
 from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.elementwise.declaring import batch_aligned, elementwise, no_partial, weigh
 from adjoint.primitives.expression import Expression, bind
@@ -115,9 +115,7 @@ def several(
         evaluate=ufunc,
         linear=None,
         derivative=derivative,
-        transpose=NONLINEAR,
         batch=batch_aligned(name),
-        taylor=FROM_DERIVATIVE,
         samples=_samples(rules, on, also, double_only, order),
         multiple=True,
     )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
-from adjoint.primitives.declaration import FROM_DERIVATIVE, NONLINEAR, Primitive, Reason
+from adjoint.primitives.declaration import Primitive, Reason
 from adjoint.primitives.elementwise.declaring import batch_aligned, sum_of_partials
 from adjoint.primitives.elementwise.formulas import choose, formula
 from adjoint.primitives.elementwise.selection import select
@@ -126,9 +126,7 @@ SPECIAL["zeta"] = Primitive(
     evaluate=_zeta,
     linear=None,
     derivative=sum_of_partials("zeta", (_ORDER_OF_ZETA, _zeta_slope)),
-    transpose=NONLINEAR,
     batch=batch_aligned("zeta"),
-    taylor=FROM_DERIVATIVE,
     samples=(sample(draw(4, low=2, high=3), draw(4, low=0.5, high=2), constant=(0,)),),
 )
 

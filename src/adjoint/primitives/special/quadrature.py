@@ -16,7 +16,7 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.base.errors import MissingRuleError
-from adjoint.primitives.declaration import FROM_DERIVATIVE, NONLINEAR, Primitive
+from adjoint.primitives.declaration import Primitive
 from adjoint.primitives.elementwise.declaring import weigh
 from adjoint.primitives.expression import bind
 from adjoint.primitives.samples import Sample, draw, sample
@@ -58,9 +58,7 @@ def declare(name: str, evaluate: Any, slopes: Any, samples: tuple[Sample, ...]) 
         evaluate=computed,
         linear=None,
         derivative=derivative,
-        transpose=NONLINEAR,
         batch=batch,
-        taylor=FROM_DERIVATIVE,
         samples=samples,
     )
     return primitive

@@ -16,7 +16,7 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.base.errors import ShapeError
-from adjoint.primitives.declaration import FROM_DERIVATIVE, ITSELF, Each, Primitive
+from adjoint.primitives.declaration import ITSELF, Each, Primitive
 from adjoint.primitives.elementwise.conversion import cast, conjugate
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.samples import draw, sample
@@ -121,7 +121,6 @@ CONTRACT = Primitive(
     derivative=ITSELF,
     transpose=_transpose,
     batch=_batch,
-    taylor=FROM_DERIVATIVE,
     samples=(
         sample(draw(2, 3), draw(3, 4), spec="ab,bc->ac"),
         sample(draw(3), draw(3), spec="a,a->"),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
-from adjoint.primitives.declaration import FROM_DERIVATIVE, ITSELF, Joint, Primitive
+from adjoint.primitives.declaration import ITSELF, Joint, Primitive
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.samples import draw, sample
 
@@ -31,7 +31,6 @@ DIAGONAL_MATRIX: Primitive = Primitive(
     derivative=ITSELF,
     transpose=lambda cotangents, operands: (diagonal_part(cotangents[0]),),
     batch=lambda operands, batched, size: bind(DIAGONAL_MATRIX, operands[0]),
-    taylor=FROM_DERIVATIVE,
     samples=(sample(draw(3)), sample(draw(2, 3, dtype=complex)), sample(draw(0))),
 )
 DIAGONAL_PART: Primitive = Primitive(
@@ -42,7 +41,6 @@ DIAGONAL_PART: Primitive = Primitive(
     derivative=ITSELF,
     transpose=lambda cotangents, operands: (bind(DIAGONAL_MATRIX, cotangents[0]),),
     batch=lambda operands, batched, size: diagonal_part(operands[0]),
-    taylor=FROM_DERIVATIVE,
     samples=(sample(draw(3, 3)), sample(draw(2, 2, 2, dtype=complex))),
 )
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.base.errors import DTypeError, ShapeError
-from adjoint.primitives.declaration import FROM_DERIVATIVE, ITSELF, Joint, Primitive
+from adjoint.primitives.declaration import ITSELF, Joint, Primitive
 from adjoint.primitives.expression import bind
 from adjoint.primitives.samples import draw, sample
 
@@ -55,7 +55,6 @@ FFT: Primitive = Primitive(
     batch=lambda operands, batched, size, axis, norm, inverse: bind(
         FFT, operands[0], axis=axis + 1, norm=norm, inverse=inverse
     ),
-    taylor=FROM_DERIVATIVE,
     samples=(
         sample(draw(5, dtype=complex), axis=0, norm="backward", inverse=False),
         sample(draw(2, 4, dtype=complex), axis=1, norm="backward", inverse=True),
@@ -104,7 +103,6 @@ RFFT: Primitive = Primitive(
     batch=lambda operands, batched, size, axis, norm, inner: bind(
         RFFT, operands[0], axis=axis + 1, norm=norm, inner=inner
     ),
-    taylor=FROM_DERIVATIVE,
     samples=(
         sample(draw(4), axis=0, norm="backward", inner=1.0),
         sample(draw(5), axis=0, norm="ortho", inner=1.0),
@@ -138,7 +136,6 @@ IRFFT: Primitive = Primitive(
     batch=lambda operands, batched, size, n, axis, norm, inner: bind(
         IRFFT, operands[0], n=n, axis=axis + 1, norm=norm, inner=inner
     ),
-    taylor=FROM_DERIVATIVE,
     samples=(
         sample(draw(3, dtype=complex), n=4, axis=0, norm="backward", inner=1.0),
         sample(draw(3, dtype=complex), n=5, axis=0, norm="ortho", inner=1.0),

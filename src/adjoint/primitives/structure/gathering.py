@@ -14,7 +14,6 @@ import numpy as np
 from adjoint.base.arrays import ArrayType, Shape, array_type
 from adjoint.base.errors import BoundsError, DTypeError, ShapeError
 from adjoint.primitives.declaration import (
-    FROM_DERIVATIVE,
     ITSELF,
     NO_DERIVATIVE,
     Into,
@@ -38,7 +37,6 @@ IOTA = Primitive(
     derivative=NO_DERIVATIVE,
     transpose=NO_DERIVATIVE,
     batch=Reason("it has no operands"),
-    taylor=NO_DERIVATIVE,
     samples=(sample(length=4),),
 )
 
@@ -98,7 +96,6 @@ GATHER = Primitive(
     derivative=ITSELF,
     transpose=_gather_transpose,
     batch=_gather_batch,
-    taylor=FROM_DERIVATIVE,
     samples=(
         sample(draw(4), Fixed([0, 2, 2, -1])),
         sample(draw(4, 3), Fixed([[0, 2], [3, 1]])),
@@ -169,7 +166,6 @@ LAST_WRITE: Primitive = Primitive(
         *_batched_indices(operands[0].builder, size, operands, batched),
         shape=(size, *shape),
     ),
-    taylor=NO_DERIVATIVE,
     samples=(sample(Fixed([0, 2, 0]), shape=(3,)),),
 )
 
@@ -181,7 +177,6 @@ GATHER_SET = Primitive(
     derivative=ITSELF,
     transpose=_set_transpose,
     batch=_write_batch("gather_set"),
-    taylor=FROM_DERIVATIVE,
     samples=(
         sample(draw(4), draw(3), Fixed([0, 2, -1])),
         sample(draw(4, 3), draw(3), Fixed([0, 2, 0])),
@@ -215,7 +210,6 @@ GATHER_ADD = Primitive(
     derivative=ITSELF,
     transpose=_add_transpose,
     batch=_write_batch("gather_add"),
-    taylor=FROM_DERIVATIVE,
     samples=(
         sample(draw(4), draw(4), Fixed([0, 2, 2, -1])),
         sample(draw(4, 3), draw(1, 3), Fixed([0, 0])),

@@ -9,7 +9,6 @@ import numpy as np
 from adjoint.base.arrays import ArrayType, Shape, array_type
 from adjoint.base.errors import ShapeError
 from adjoint.primitives.declaration import (
-    FROM_DERIVATIVE,
     ITSELF,
     NO_DERIVATIVE,
     Joint,
@@ -35,7 +34,6 @@ FILL = Primitive(
     derivative=NO_DERIVATIVE,
     transpose=NO_DERIVATIVE,
     batch=Reason("it has no operands"),
-    taylor=NO_DERIVATIVE,
     samples=(sample(shape=(2, 3), dtype=np.dtype(float), value=1.0),),
 )
 
@@ -65,7 +63,6 @@ RESHAPE = Primitive(
     derivative=ITSELF,
     transpose=lambda cotangents, operands, shape: (reshape(cotangents[0], operands[0].shape),),
     batch=lambda operands, batched, size, shape: reshape(operands[0], (size, *shape)),
-    taylor=FROM_DERIVATIVE,
     samples=(sample(draw(2, 6), shape=(3, 4)), sample(draw(), shape=(1, 1))),
     view=True,
 )
@@ -98,7 +95,6 @@ TRANSPOSE = Primitive(
         permute(cotangents[0], inverse_permutation(axes)),
     ),
     batch=_transpose_batch,
-    taylor=FROM_DERIVATIVE,
     samples=(sample(draw(2, 3, 4), axes=(2, 0, 1)), sample(draw(2, 3), axes=(1, 0))),
     view=True,
 )
@@ -131,7 +127,6 @@ BROADCAST = Primitive(
     derivative=ITSELF,
     transpose=lambda cotangents, operands, shape: (sum_to(cotangents[0], operands[0].shape),),
     batch=_broadcast_batch,
-    taylor=FROM_DERIVATIVE,
     samples=(sample(draw(3, 1), shape=(2, 3, 4)), sample(draw(), shape=(2,))),
     view=True,
 )
@@ -197,7 +192,6 @@ SUM = Primitive(
     batch=lambda operands, batched, size, axes: sum_axes(
         operands[0], tuple(axis + 1 for axis in axes)
     ),
-    taylor=FROM_DERIVATIVE,
     samples=(
         sample(draw(2, 3, 4), axes=(1,)),
         sample(draw(2, 3), axes=(0, 1)),

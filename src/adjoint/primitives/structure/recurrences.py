@@ -9,7 +9,7 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.base.errors import ShapeError
-from adjoint.primitives.declaration import FROM_DERIVATIVE, Each, Primitive
+from adjoint.primitives.declaration import Each, Primitive
 from adjoint.primitives.elementwise.conversion import cast, conjugate
 from adjoint.primitives.expression import bind
 from adjoint.primitives.samples import draw, sample
@@ -88,7 +88,6 @@ RECURRENCE = Primitive(
     derivative=_derivative,
     transpose=_transpose,
     batch=_batch,
-    taylor=FROM_DERIVATIVE,
     samples=(
         sample(draw(3, low=0.3, high=0.6), draw(5)),
         sample(draw(2, low=0.6, high=0.9, dtype=complex), draw(2, 3, dtype=complex)),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.arrays import array_type
-from adjoint.primitives.declaration import FROM_DERIVATIVE, ITSELF, NONLINEAR, Joint, Primitive
+from adjoint.primitives.declaration import ITSELF, Joint, Primitive
 from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.elementwise.declaring import scale
 from adjoint.primitives.expression import Expression, bind
@@ -34,9 +34,7 @@ def _extremum(name: str, function: Any) -> Primitive:
         evaluate=lambda x, axes: function(x, axis=axes),
         linear=None,
         derivative=derivative,
-        transpose=NONLINEAR,
         batch=batch,
-        taylor=FROM_DERIVATIVE,
         samples=(sample(draw(2, 3), axes=(1,)), sample(draw(2, 3), axes=(0, 1))),
     )
     return primitive
@@ -69,6 +67,5 @@ CUMULATIVE_SUM = Primitive(
     batch=lambda operands, batched, size, axis, reverse: cumulative_sum(
         operands[0], axis + 1, reverse
     ),
-    taylor=FROM_DERIVATIVE,
     samples=(sample(draw(4), axis=0, reverse=False), sample(draw(2, 3), axis=1, reverse=True)),
 )

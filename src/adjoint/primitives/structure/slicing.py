@@ -13,7 +13,7 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType, Shape, array_type
 from adjoint.base.errors import ShapeError
-from adjoint.primitives.declaration import FROM_DERIVATIVE, ITSELF, Into, Joint, Primitive
+from adjoint.primitives.declaration import ITSELF, Into, Joint, Primitive
 from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.samples import draw, sample
@@ -62,7 +62,6 @@ SLICE = Primitive(
     derivative=ITSELF,
     transpose=_slice_transpose,
     batch=lambda operands, batched, size, index: take(operands[0], (_whole(size), *index)),
-    taylor=FROM_DERIVATIVE,
     samples=(
         sample(draw(5), index=((4, -1, -2),)),
         sample(draw(3, 4), index=(1, (0, 4, 2))),
@@ -122,7 +121,6 @@ UPDATE = Primitive(
     derivative=ITSELF,
     transpose=_update_transpose,
     batch=_write_batch("update"),
-    taylor=FROM_DERIVATIVE,
     samples=(
         sample(draw(5), draw(2), index=((4, 0, -2),)),
         sample(draw(3, 4), draw(4), index=((0, 2, 1), (0, 4, 1))),
@@ -156,7 +154,6 @@ INCREMENT = Primitive(
     derivative=ITSELF,
     transpose=_increment_transpose,
     batch=_write_batch("increment"),
-    taylor=FROM_DERIVATIVE,
     samples=(
         sample(draw(5), draw(2), index=((0, 4, 2),)),
         sample(draw(3, 4), draw(1), index=(1, (0, 4, 1))),
@@ -213,7 +210,6 @@ CONCATENATE = Primitive(
     derivative=ITSELF,
     transpose=_concatenate_transpose,
     batch=_concatenate_batch,
-    taylor=FROM_DERIVATIVE,
     samples=(sample(draw(2, 3), draw(2, 1), axis=1), sample(draw(3), draw(2), draw(3), axis=0)),
 )
 
@@ -258,7 +254,6 @@ STACK = Primitive(
     derivative=ITSELF,
     transpose=_stack_transpose,
     batch=_stack_batch,
-    taylor=FROM_DERIVATIVE,
     samples=(
         sample(draw(2, 3), draw(2, 3), axis=1),
         sample(draw(), draw(), draw(), axis=0),

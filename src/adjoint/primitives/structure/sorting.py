@@ -34,7 +34,6 @@ def _order(name: str, function: Any, **params: Any) -> Primitive:
         derivative=NO_DERIVATIVE,
         transpose=NO_DERIVATIVE,
         batch=batch,
-        taylor=NO_DERIVATIVE,
         samples=(sample(draw(2, 4), axis=1, **params), sample(draw(4), axis=0, **params)),
     )
     return primitive
@@ -78,7 +77,6 @@ SEARCHSORTED: Primitive = Primitive(
     derivative=NO_DERIVATIVE,
     transpose=NO_DERIVATIVE,
     batch=_searched_batch,
-    taylor=NO_DERIVATIVE,
     samples=(
         sample(Fixed([-1.0, 0.0, 0.5]), draw(2, 3), side="left", lead=0),
         sample(Fixed([[-1.0, 0.5], [0.0, 1.0]]), draw(2, 3), side="right", lead=1),
@@ -108,6 +106,5 @@ WARN_WHERE_ZERO: Primitive = Primitive(
     batch=lambda operands, batched, size, text, fatal: bind(
         WARN_WHERE_ZERO, operands[0], text=text, fatal=fatal
     ),
-    taylor=NO_DERIVATIVE,
     samples=(sample(Fixed([2, 1, 3]), text="Mean of empty slice", fatal=False),),
 )
