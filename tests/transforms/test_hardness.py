@@ -482,3 +482,21 @@ def test_the_share_of_two_exponentials_that_overflow_is_not_known(
         ):
             assert np.isnan(slope).all(), slope
         assert np.isnan(ad.jvp(function, (x,), (np.array([1, 0], dtype),))[1])
+
+
+def test_factors_that_are_shared_are_looked_at_once() -> None:
+    """A product doubled thirty times has 2^30 factors, and thirty equations."""
+
+    def f(x: Any) -> Any:
+        power = np.exp(x)
+        product = power / (1.0 + power)
+        for _ in range(30):
+            product = 0.5 * (product * product + product)
+        return product * power
+
+    for x in (0.3, -0.2):
+        step = 1e-6
+        difference = (f(x + step) - f(x - step)) / (2 * step)
+        assert ad.grad(f)(x) == pytest.approx(difference, rel=1e-6)
+        linear = ad.derivative(f, x)
+        assert linear(1.0) == pytest.approx(difference, rel=1e-6)
