@@ -415,8 +415,9 @@ def watch_all(program: Program) -> tuple[int, ...]:
 
 
 def _is_of_a_derivative(equation: Equation) -> bool:
-    """Whether an equation multiplies a tangent, and maybe sums the products at once."""
-    return equation.primitive.name in (("scale", "contract") if equation.derived else ("scale",))
+    """Whether an equation multiplies a tangent, and maybe sums the products, or is of a slope."""
+    name = equation.primitive.name
+    return name in ("scale", "finite") or (name == "contract" and equation.derived)
 
 
 def _point_at_line(

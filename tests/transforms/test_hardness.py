@@ -382,6 +382,46 @@ def test_infinities_that_arithmetic_made_stay_numbers() -> None:
     np.testing.assert_array_equal(slope, [0, 0])  # a share of what overflows: see below
 
 
+_ROOTS: dict[str, Any] = {
+    "sqrt": lambda x: np.sum(np.sqrt(x * x)),
+    "norm by hand": lambda x: np.sqrt(np.sum(x * x)),
+    "norm": np.linalg.norm,
+    "dot": lambda x: np.sqrt(x @ x),
+    "half": lambda x: np.sum((x * x) ** 0.5),
+    "nine tenths": lambda x: np.sum((x * x) ** 0.9),
+    "traced exponent": lambda x: np.sum((x * x) ** np.exp(-1 / x)),
+}
+
+
+@pytest.mark.parametrize("name", _ROOTS)
+@pytest.mark.filterwarnings("ignore")
+def test_the_slope_of_a_root_of_what_overflowed_is_not_known(name: str) -> None:
+    """The root of infinity is flat, but sqrt(x * x) is not."""
+    function, x, u = _ROOTS[name], np.array([1e200, 2e200]), np.array([1.0, 1.0])
+    for slope in (
+        ad.grad(function)(x),
+        ad.jit(ad.grad(function))(x),
+        ad.vmap(ad.grad(function))(np.stack([x, x]))[1],
+        ad.jvp(function, (x,), (u,))[1],
+        ad.jacobian(function, mode=ad.Mode.FORWARD)(x),
+        ad.taylor(function, x, (u,), 1)[1],
+    ):
+        assert np.isnan(slope).all()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_root_of_an_infinity_of_the_data_is_flat() -> None:
+    x = np.array([np.inf, 4.0])
+    for function, expected in (
+        (lambda x: np.sum(np.sqrt(x)), [0, 0.25]),
+        (lambda x: np.sum(np.sqrt(x + 5.0)), [0, 1 / 6]),
+        (lambda x: np.sum((x + 0.0) ** 0.5), [0, 0.25]),
+    ):
+        for slope in (ad.grad(function)(x), ad.jit(ad.grad(function))(x)):
+            np.testing.assert_allclose(slope, expected, rtol=1e-15)
+    assert ad.grad(np.linalg.norm)(x)[1] == 0
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_a_constant_mask_is_one_under_other_transforms() -> None:
     counts, x = np.array([0.0, 1.0, 2.0]), np.array([0.0, 1.0, 2.0])

@@ -19,7 +19,7 @@ arithmetic made nobody knows as much, and it has no mask.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache, reduce
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -37,10 +37,19 @@ from adjoint.primitives.structure.contraction import CONTRACT
 from adjoint.primitives.structure.moving import broadcast_to, sum_axes
 from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable, operation
 from adjoint.program.nested import quiet
-from adjoint.transforms.masked_bodies import Mask, branches, fill_with, repeat, scan, whole_mask
+from adjoint.transforms.masked_bodies import branches, repeat, scan
+from adjoint.transforms.masks import (
+    BOOL,
+    Mask,
+    both,
+    either,
+    fill_with,
+    infinite_entries,
+    is_real,
+    whole_mask,
+)
 from adjoint.transforms.shares import with_shares
-
-_BOOL: Final = np.dtype(bool)
+from adjoint.transforms.unmoved import finite, unmoved, unmoved_sum
 
 _MOVES: Final = frozenset(
     {
@@ -96,33 +105,7 @@ def starts_masks(equation: Equation) -> bool:
         return True
     if not equation.derived or equation.primitive.name not in ("select", "cast"):
         return False
-    return equation.inputs[0].type.dtype == _BOOL and equation.outputs[0].type.inexact
-
-
-def _is_real(atom: Atom) -> bool:
-    return atom.type.dtype.kind == "f"
-
-
-def _infinite(x: Any) -> Any:
-    return np.equal(np.absolute(x), np.inf)
-
-
-def _either(one: Mask, other: Mask) -> Mask:
-    if one is True or other is True:
-        return True
-    if one is None or other is None:
-        return one if other is None else other
-    either: Mask = np.logical_or(one, other)
-    return either
-
-
-def _both(one: Mask, other: Mask) -> Mask:
-    if one is None or other is None:
-        return None
-    if one is True or other is True:
-        return other if one is True else one
-    both: Mask = np.logical_and(one, other)
-    return both
+    return equation.inputs[0].type.dtype == BOOL and equation.outputs[0].type.inexact
 
 
 class _Work:
@@ -143,7 +126,7 @@ class _Work:
         if not self.still:
             return inputs, [None] * len(inputs)
         self.builder.derived = True
-        return inputs, [_infinite(self.express(x)) if _is_real(x) else None for x in inputs]
+        return inputs, [infinite_entries(self.express(x)) if is_real(x) else None for x in inputs]
 
     def append(
         self, program: Program, inputs: Sequence[Atom], masks: Sequence[Mask]
@@ -212,44 +195,11 @@ class _Work:
             return list(masks)
         values = [self.express(x) for x in atoms]
         return [
-            _both(mask, np.logical_or(np.equal(x, 0), np.not_equal(x, x)))
+            both(mask, np.logical_or(np.equal(x, 0), np.not_equal(x, x)))
             if isinstance(mask, Expression)
             else mask
             for x, mask in zip(values, masks, strict=True)
         ]
-
-    def unmoved(
-        self, equation: Equation, operands: list[Atom], masks: list[Mask], result: Atom
-    ) -> Mask:
-        """Where infinities of the data make the result of an elementwise function a constant."""
-        name, known = equation.primitive.name, [isinstance(mask, Expression) for mask in masks]
-        elementwise = equation.primitive.ufunc is not None or name in ("scale", "integer_power")
-        if not (self.still and elementwise and any(known) and _is_real(result)):
-            return None
-        values = [self.express(x) for x in operands]
-        value = self.express(result)
-        # Of those alone, and of constants: 0 is left out, which may be that of a seed.
-        given = [mask or isinstance(x, Literal) for mask, x in zip(known, operands, strict=True)]
-        pairs = [
-            (mask, x) for mask, x in zip(masks, values, strict=True) if isinstance(mask, Expression)
-        ]
-        alone = [_both(mask, np.not_equal(x, 0)) for mask, x in pairs]
-        found: Mask = reduce(_both, alone) if all(given) else None
-        infinite: list[Mask] = [
-            _both(mask, _infinite(x)) if isinstance(mask, Expression) else None
-            for mask, x in zip(masks, values, strict=True)
-        ]
-        if name in ("add", "subtract", "multiply", "scale"):
-            stays = _both(_either(*infinite), _infinite(value))
-        elif name == "divide":  # of infinity by 0 the sign is not known
-            stays = _both(infinite[0], np.logical_and(_infinite(value), np.not_equal(values[1], 0)))
-            stays = _either(stays, _both(infinite[1], np.equal(value, 0)))
-        else:
-            stays = None
-        found = _either(found, stays)
-        if found is None:
-            return None
-        return broadcast_to(np.logical_and(found, np.equal(value, value)), result.type.shape)
 
     def soft(self, type_: ArrayType, mask: Mask) -> Expression:
         """1 where a value of this type is no hard zero, and 0 where it is."""
@@ -265,7 +215,7 @@ class _Work:
         """What is linear in something that is a hard zero as a whole is one; all else is soft."""
         results = self.plain(equation, operands)
         linear = equation.primitive.linear
-        stays = self.unmoved(equation, operands, masks, results[0]) if len(results) == 1 else None
+        stays = unmoved(self, equation, operands, masks, results[0]) if len(results) == 1 else None
         if stays is not None:
             return results, [stays]
         masks = self.zeros(operands, masks)
@@ -281,7 +231,7 @@ class _Work:
             type_ = array_type(operands[n].type.shape, np.dtype(float))
             count: Any = sum_axes(self.soft(type_, masks[n]), tuple(range(type_.ndim)))
             none = np.equal(count, 0)
-            found = _either(found, none) if isinstance(linear, Each) else _both(found, none)
+            found = either(found, none) if isinstance(linear, Each) else both(found, none)
         pairs = [self.winning(result, found if result.type.inexact else None) for result in results]
         return [pair[0][0] for pair in pairs], [pair[1][0] for pair in pairs]
 
@@ -305,6 +255,7 @@ class _Work:
     ) -> tuple[Sequence[Atom], list[Mask]]:
         """A sum, or what is zero in places: hard where it is of hard zeros alone."""
         results = self.plain(equation, operands)
+        stays = unmoved_sum(self, equation, operands, masks, results[0])
         masks = self.zeros(operands, masks)
         if not results[0].type.inexact or not any(mask is not None for mask in masks):
             return results, [None]
@@ -313,7 +264,7 @@ class _Work:
             for atom, mask in zip(operands, masks, strict=True)
         ]
         (shadow,) = self.builder.emit(equation.operation, shadows)
-        return results, [np.equal(self.express(shadow), 0)]
+        return results, [either(np.equal(self.express(shadow), 0), stays)]
 
     def entrywise(
         self, equation: Equation, operands: list[Atom], masks: list[Mask]
@@ -321,7 +272,7 @@ class _Work:
         """What takes each zero to zero. What is made of a truth says where a path leads."""
         results = self.plain(equation, operands)
         (mask,) = masks
-        if equation.derived and operands[0].type.dtype == _BOOL:
+        if equation.derived and operands[0].type.dtype == BOOL:
             mask = np.logical_not(self.express(operands[0]))
         return results, [mask if results[0].type.inexact else None]
 
@@ -330,10 +281,10 @@ class _Work:
     ) -> tuple[Sequence[Atom], list[Mask]]:
         """Sums and differences."""
         results = self.plain(equation, operands)
-        found = _both(*masks)
+        found = both(*masks)
         if isinstance(found, Expression):
             found = broadcast_to(found, results[0].type.shape)
-        return results, [_either(found, self.unmoved(equation, operands, masks, results[0]))]
+        return results, [either(found, unmoved(self, equation, operands, masks, results[0]))]
 
     def product(
         self, equation: Equation, operands: list[Atom], masks: list[Mask]
@@ -341,18 +292,19 @@ class _Work:
         """Products of derivatives; what the user wrote is NumPy's. A quotient is 0 with its top."""
         results = self.plain(equation, operands)
         if not equation.derived and equation.primitive is not SCALE:
-            return results, [self.unmoved(equation, operands, masks, results[0])]
+            return results, [unmoved(self, equation, operands, masks, results[0])]
         top = equation.primitive.name == "divide"
         zeros = self.zeros(operands, masks)
-        (result,), (found,) = self.winning(results[0], zeros[0] if top else _either(*zeros))
-        return [result], [_either(found, self.unmoved(equation, operands, masks, result))]
+        (result,), (found,) = self.winning(results[0], zeros[0] if top else either(*zeros))
+        return [result], [either(found, unmoved(self, equation, operands, masks, result))]
 
     def contract(
         self, equation: Equation, operands: list[Atom], masks: list[Mask]
     ) -> tuple[Sequence[Atom], list[Mask]]:
         """Sums of products: hard where each product is, and without those that are elsewhere."""
         if not equation.derived:
-            return self.plain(equation, operands), [None]
+            results = self.plain(equation, operands)
+            return results, [unmoved_sum(self, equation, operands, masks, results[0])]
         if all(mask is None for mask in masks):
             return self.plain(equation, operands), [None]
         masks = self.zeros(operands, masks)
@@ -402,7 +354,7 @@ class _Work:
         """The marks themselves."""
         x, *where = operands
         found = self.express(where[0]) if where else np.equal(self.express(x), 0)
-        return self.done(equation, operands, [x]), [_either(masks[0], found)]
+        return self.done(equation, operands, [x]), [either(masks[0], found)]
 
     def tamed(
         self, equation: Equation, operands: list[Atom], masks: list[Mask]
@@ -426,7 +378,9 @@ class _Work:
         op = operation(SQRT if equation.primitive is ROOT_OF_SQUARES else POWER)
         if not self.wins:
             op = equation.operation
-        return self.builder.emit(op, operands), [None]
+        results = self.builder.emit(op, operands)
+        self.builder.derived = True
+        return results, [unmoved(self, equation, operands, masks, results[0])]
 
     def severed(
         self, equation: Equation, operands: list[Atom], masks: list[Mask]
@@ -443,7 +397,7 @@ def _with_masks(
     builder = Builder()
     inputs = [builder.input(type_) for type_ in program.input_types]
     masks = [
-        Expression(builder, builder.input(array_type(x.type.shape, _BOOL))) if mark else None
+        Expression(builder, builder.input(array_type(x.type.shape, BOOL))) if mark else None
         for x, mark in zip(inputs, marks, strict=True)
     ]
     outputs, found = _Work(builder, wins, still).append(program, inputs, masks)
@@ -470,6 +424,7 @@ _RULES: Final[dict[str, _Rule]] = {
     "tame": _Work.tamed,
     "same_as": _Work.same,
     **dict.fromkeys(("root_of_squares", "root_of_powers"), _Work.root),
+    "finite": finite,
     "stop_gradient": _Work.severed,
     "scan": scan,
     "while": repeat,

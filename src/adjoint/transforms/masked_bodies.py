@@ -3,32 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
-import numpy as np
-
-from adjoint.primitives.expression import Expression, bind
-from adjoint.primitives.structure.moving import FILL, broadcast_to
 from adjoint.program import Atom, Builder, Equation, Program, Variable, operation
+from adjoint.transforms.masks import Mask, whole_mask
 
-_BOOL: Final = np.dtype(bool)
-# Where the hard zeros of a value are: nowhere (None), everywhere (True), or where an expression
-# holds.
-Mask = Any
 Found = tuple[Sequence[Atom], list[Mask]]
-
-
-def fill_with(builder: Builder, shape: tuple[int, ...], dtype: Any, value: Any) -> Expression:
-    """An array of this value."""
-    found: Expression = bind(FILL, builder=builder, shape=shape, dtype=dtype, value=value)
-    return found
-
-
-def whole_mask(builder: Builder, mask: Mask, shape: tuple[int, ...]) -> Expression:
-    """A mask as an array of this shape."""
-    if isinstance(mask, Expression):
-        return broadcast_to(mask, shape)
-    return fill_with(builder, shape, _BOOL, bool(mask))
 
 
 def scan(work: Any, equation: Equation, operands: list[Atom], masks: list[Mask]) -> Found:

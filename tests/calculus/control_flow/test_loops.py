@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import signal
 import threading
 import time
 from typing import Any
@@ -246,10 +247,15 @@ def test_an_endless_loop_can_be_interrupted() -> None:
         _thread.interrupt_main()
 
     thread = threading.Thread(target=interrupt)
-    with ad.config(native=False):
-        thread.start()
-        with pytest.raises(KeyboardInterrupt):
-            ad.while_loop(lambda x: x > -1.0, lambda x: x * 0.5 + 1.0, 1.0)
+    # A shell starts what runs in the background with SIGINT ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with ad.config(native=False):
+            thread.start()
+            with pytest.raises(KeyboardInterrupt):
+                ad.while_loop(lambda x: x > -1.0, lambda x: x * 0.5 + 1.0, 1.0)
+    finally:
+        signal.signal(signal.SIGINT, before)
     thread.join()
 
 

@@ -13,6 +13,7 @@ from adjoint.capture.recording.trace import Trace
 from adjoint.capture.recording.traced import Traced
 from adjoint.program import Operation
 
+_MASKED: Final = frozenset({"scale", "contract", "finite"})
 _LONGEST: Final = 1500  # records that are computed again
 # Relative to the largest entry: sums are ordered otherwise, and factors may cancel.
 _TOLERANCE: Final = {"f": 1e-5, "c": 1e-5}
@@ -38,9 +39,9 @@ def check_values(trace: Trace, leaves: Sequence[Any], outputs: Sequence[int]) ->
 
 
 def _is_apart(op: Operation) -> bool:
-    """Code of the user's, which may count its calls; products in which zeros win over infinity."""
+    """Code of the user's, which may count its calls; what hard zeros or infinite data decide."""
     name = op.primitive.name
-    return bool(op.primitive.opaque) or name.startswith("custom") or name in ("scale", "contract")
+    return bool(op.primitive.opaque) or name.startswith("custom") or name in _MASKED
 
 
 def _alike(found: Any, expected: Any) -> bool:

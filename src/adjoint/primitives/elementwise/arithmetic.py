@@ -16,6 +16,8 @@ from adjoint.primitives.declaration import (
 )
 from adjoint.primitives.elementwise.conversion import cast, conjugate
 from adjoint.primitives.elementwise.declaring import batch_aligned, elementwise, scale, weigh
+from adjoint.primitives.elementwise.selection import select
+from adjoint.primitives.elementwise.slopes import FINITE
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.hardness import hard
 from adjoint.primitives.identities import same_as
@@ -23,6 +25,7 @@ from adjoint.primitives.samples import draw, python_float, sample
 from adjoint.primitives.series import Series, convolve, difference
 from adjoint.primitives.structure.moving import sum_to
 from adjoint.primitives.typing_rules import broadcast_shape, ufunc_types
+from adjoint.program import Literal
 
 
 def _to_operand(cotangent: Expression, operand: Any) -> Expression:
@@ -238,7 +241,13 @@ def integer_power(x: Expression, exponent: int) -> Expression:
 def power_by_base(x: Any, y: Any, result: Any) -> Any:
     """y x^(y-1), and exactly 0 where y = 0, also at x = 0; its derivative in y is there too."""
     dtype = result.dtype if y.dtype.kind == "c" else real_dtype(result.dtype)
+    exponent = y.atom.value if isinstance(y.atom, Literal) else None
     y = cast(y, dtype)  # `y - 1` of another type would widen x
+    if x.dtype.kind == y.dtype.kind == "f":
+        if exponent is None:
+            x = select(np.logical_and(np.greater(y, 0), np.less(y, 1)), FINITE(x), x)
+        elif 0 < exponent < 1:
+            x = FINITE(x)
     return scale(hard(y), steep_power(x, y - 1, result.dtype))
 
 

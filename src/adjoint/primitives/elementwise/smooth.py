@@ -30,6 +30,7 @@ from adjoint.primitives.elementwise.slopes import (
     BINARY_SHARE,
     CBRT_SLOPE,
     COSINE,
+    FINITE,
     OVER_SQUARE,
     SECH_SQUARED,
     SHARE,
@@ -53,14 +54,18 @@ elementwise(np.log10, lambda x, result: 0.25 / x * (4 / math.log(10)), samples=_
 elementwise(np.log1p, lambda x, result: 1 / (1 + x), samples=_INSIDE)
 
 
+def _sqrt_slope(x: Any, result: Any) -> Any:
+    return 0.5 / (result if is_complex(x) else FINITE(result))
+
+
 def _sqrt_taylor(operands: Any, results: Any, k: int) -> Any:
     """From y^2 = x, 2 y_0 y_k = x_k - sum_{0<j<k} y_j y_{k-j}."""
     (x,), (result,) = operands, results
     rest = difference(x[k], square_taylor(result, result.type, k, first=1))
-    return (None if rest is None else weigh(0.5 / result[0], rest, result.type),)
+    return (None if rest is None else weigh(_sqrt_slope(x[0], result[0]), rest, result.type),)
 
 
-SQRT = elementwise(np.sqrt, lambda x, result: 0.5 / result, samples=_POSITIVE, taylor=_sqrt_taylor)
+SQRT = elementwise(np.sqrt, _sqrt_slope, samples=_POSITIVE, taylor=_sqrt_taylor)
 
 
 def _half_over(norm: Any) -> Any:
@@ -71,7 +76,8 @@ def _half_over(norm: Any) -> Any:
 def _root_taylor(operands: Any, results: Any, k: int) -> Any:
     (x,), (result,) = operands, results
     if k == 1:
-        return (None if x[1] is None else weigh(tame(0.5 / result[0]), x[1], result.type),)
+        slope = tame(_sqrt_slope(x[0], result[0]))
+        return (None if x[1] is None else weigh(slope, x[1], result.type),)
     rest = difference(x[k], square_taylor(result, result.type, k, first=1))
     return (None if rest is None else weigh(_half_over(result[0]), rest, result.type),)
 
@@ -83,7 +89,9 @@ ROOT_OF_SQUARES = Primitive(
     infer=SQRT.infer,
     evaluate=np.sqrt,
     linear=None,
-    derivative=sum_of_partials("root_of_squares", (lambda x, result: tame(0.5 / result),)),
+    derivative=sum_of_partials(
+        "root_of_squares", (lambda x, result: tame(_sqrt_slope(x, result)),)
+    ),
     batch=batch_aligned("root_of_squares"),
     taylor=_root_taylor,
     samples=_POSITIVE[:1],
