@@ -52,7 +52,7 @@ def check(row: Row) -> tuple[str, str]:
     )
     if said:
         return "differs", said
-    said = _derivative(row[0], function, args, expected)
+    said = _derivative(row, function, args, expected)
     return (_kind(said), said) if said else ("same", "")
 
 
@@ -90,13 +90,13 @@ def _difference(found: Any, expected: Any, args: Any) -> str:
     return ""
 
 
-def _derivative(call: str, function: Any, args: Any, expected: Any) -> str:
+def _derivative(row: Row, function: Any, args: Any, expected: Any) -> str:
     if not _numeric(expected):
         return ""
     arrays = [each for each in args if is_inexact(each)]
     arrays += [each for each in leaves(expected) if is_inexact(each)]
     single = any(each.dtype.char in "efF" for each in arrays)
-    flat = single or bool(STEPS.search(call))
+    flat = single or bool(STEPS.search(row[0])) or "broadcast" in row[1]  # equal entries
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

@@ -58,10 +58,10 @@ def _laid_out(values: Any, kind: str) -> Any:
     if kind == "Fortran":
         return np.asfortranarray(values)
     if kind == "reversed":
-        return np.repeat(values, 2, -1)[..., ::-2][..., ::-1][..., ::-1] if values.ndim else values
+        values = np.repeat(values, 2, -1)[..., ::-2] if values.ndim else values
     if kind == "broadcast":
         return np.broadcast_to(values[:1], values.shape) if values.ndim else values
-    if kind == "read-only":
+    if kind in ("read-only", "reversed"):
         values.flags.writeable = False
         return values
     dtypes = {"byte-swapped": ">f8", "swapped complex": ">c16"}
