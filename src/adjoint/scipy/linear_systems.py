@@ -154,17 +154,18 @@ def cholesky(
     a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Any:
     """The triangular factor; the lower or the upper triangle of a is read."""
-    if lower:
-        return np.linalg.cholesky(a)
-    return _adjoint(np.linalg.cholesky(_adjoint(as_operand(a))))
+    a = np.atleast_2d(as_operand(a))
+    return np.linalg.cholesky(a) if lower else _adjoint(np.linalg.cholesky(_adjoint(a)))
 
 
 @implements_scipy("linalg")
 def cho_factor(
     a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Any:
-    """The factor and which triangle it is; SciPy leaves numbers of a in the other one."""
-    return cholesky(a, lower), lower
+    """The factor, with the numbers of a in its other triangle as SciPy leaves them, and which."""
+    a = np.atleast_2d(as_operand(a))
+    rest = np.triu(a, 1) if lower else np.tril(a, -1)
+    return cholesky(a, lower) + rest, lower
 
 
 @implements_scipy("linalg")

@@ -348,7 +348,8 @@ def sawtooth(t: Any, width: Any = 1) -> Any:
     rising = phase < width * 2 * np.pi
     up = phase / np.where(np.equal(width, 0), 1.0, np.pi * width) - 1
     down = (np.pi * (width + 1) - phase) / np.where(np.equal(width, 1), 1.0, np.pi * (1 - width))
-    return np.where(rising, up, down)
+    outside = np.logical_or(np.less(width, 0), np.greater(width, 1))
+    return np.where(outside, np.nan, np.where(rising, up, down))
 
 
 refuses_scipy(

@@ -23,7 +23,8 @@ def main(share: int, first: int, texts: list[str]) -> int:
         if said and is_expected(row, said):
             kind = f"{kind}, as listed"
         elif said:
-            print(f"{kind} | {row[0]} | {row[1]} | {" ".join(said.split())[:300]}", flush=True)
+            text = " ".join(said.split())[:300]
+            print(f"{kind} | {row[0]} | {row[1]} | {text}", flush=True)
         counts[kind] += 1
     print(sum(counts.values()), dict(counts), f"{time.perf_counter() - start:.0f} s")
     return counts["differs"] + counts["derivative"] + counts["refused"]

@@ -8,7 +8,11 @@ from tests.capture.shapes.grid import Row
 
 # What is said of a row, and why it is so.
 EXPECTED: tuple[tuple[str, str, str], ...] = (
-    (r"^sp\.", "MissingRuleError.* has no derivative in its argument", "the table of special ufuncs"),
+    (
+        r"^sp\.",
+        "MissingRuleError.* has no derivative in its argument",
+        "the table of special ufuncs",
+    ),
 )
 
 

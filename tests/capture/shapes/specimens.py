@@ -88,4 +88,6 @@ SINGLES = _singles(KIND_SHAPES)
 ALONG_AXES = _singles(((2, 3, 3),))
 TWO = _pairs()
 # For the many ufuncs of SciPy, whose arguments all go one way.
-FEW = {name: args for name, args in SINGLES.items() if name.startswith("float64(") or "(3,)" in name}
+FEW = {
+    name: args for name, args in SINGLES.items() if name.startswith("float64(") or "(3,)" in name
+}

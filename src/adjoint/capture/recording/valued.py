@@ -134,11 +134,23 @@ def beside(theirs: Function, ours: Function, args: Sequence[Any], kwargs: dict[s
         if _without_entries((args, kwargs)):
             trace.refusal = refusal
             return wrap(expected)
-        refuse(error)
-        raise
+        refusal = _as_refusal(error, theirs)
+        refuse(refusal)
+        raise refusal from (None if refusal is error else error)
     finally:
         trace.inside = False
         trace.calls.pop()
+
+
+def _as_refusal(error: Exception, theirs: Function) -> Exception:
+    """What NumPy does and ours failed at is refused by type; NumPy's errors came before."""
+    if isinstance(error, AdjointError):
+        return error
+    name = getattr(theirs, "__name__", str(theirs))
+    return UnsupportedFunctionError(
+        f"{name} gives a value for these arguments, and its record cannot be made of traced "
+        f"arrays: {type(error).__name__}: {error}."
+    )
 
 
 def _without_entries(arguments: Any) -> bool:
@@ -195,6 +207,8 @@ def writing(
 
     starts = [(trace, len(trace.records)) for trace in captures()]
 
+    refusals = [(trace, trace.refusal) for trace in captures()]
+
     def undo() -> None:
         for each, trace, slot, value in before:
             each._trace, each._slot, each._value = trace, slot, value
@@ -213,6 +227,8 @@ def writing(
                 warnings.simplefilter("ignore")
                 theirs(*map(apart, values), **{name: apart(each) for name, each in named.items()})
         except Exception:  # NumPy's, which goes on
+            for trace, refusal in refusals:
+                trace.refusal = refusal
             note_effect(AFTER_ERROR)
             raise
         refuse(error)  # for NumPy would have done it
@@ -393,7 +409,7 @@ def _of_type(expected: Any, result: Traced) -> Traced:
     """The result with NumPy's dtype, or Python's type of number."""
     type_ = result.type
     if type(expected) in _PYTHON:
-        if not type_.weak and type_.dtype.kind in "fic":
+        if not type_.weak and type_.dtype.kind in "fiuc":
             result = apply_one(PYTHON_NUMBER.bare, result)
             type_ = result.type
         if type_.shape or type_.dtype != np.dtype(type(expected)):
