@@ -106,7 +106,7 @@ def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True, **structur
 @implements_scipy("linalg")
 def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     """The determinant."""
-    return np.linalg.det(a)
+    return np.linalg.det(np.float64(1.0) * as_operand(a))  # in double precision, as SciPy
 
 
 @implements_scipy("linalg")

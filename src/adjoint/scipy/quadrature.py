@@ -237,7 +237,15 @@ def quad(
         )
     places = None if points is None else tuple(float(each) for each in points)
     options = {"epsabs": epsabs, "epsrel": epsrel, "limit": limit, "points": places}
+    for end in (a, b):
+        float(np.zeros(np.shape(end)))  # NumPy's error where it is not one number
     value = _integrate(func, a, b, args, options, "quad")
+    float(np.zeros(np.shape(value)))
+    if np.iscomplexobj(value):
+        raise UnsupportedFunctionError(
+            "scipy.integrate.quad takes real integrands; for complex ones there is quad_vec."
+        )
+    value = np.float64(1.0) * value
     return value, max(epsabs, epsrel)
 
 

@@ -47,6 +47,8 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any
     in1, in2 = as_array(in1), as_array(in2)
     if in1.ndim != in2.ndim:
         raise ValueError("in1 and in2 should have the same dimensionality")
+    if not in1.ndim or not in1.size or not in2.size:
+        return in1 * in2 if not in1.ndim else np.zeros(0)
     if axes is None:
         places = tuple(range(in1.ndim))
     else:

@@ -206,7 +206,6 @@ def writing(
     ]
 
     starts = [(trace, len(trace.records)) for trace in captures()]
-
     refusals = [(trace, trace.refusal) for trace in captures()]
 
     def undo() -> None:
@@ -217,22 +216,21 @@ def writing(
             made = range(start, len(capture.records))
             capture.failed.update(n for n in made if isinstance(capture.records[n][0], Operation))
 
+    numpys = None
     try:
         with recording_for(args, kwargs):
             result = ours(*args, **kwargs)
     except Exception as error:
         undo()
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                theirs(*map(apart, values), **{name: apart(each) for name, each in named.items()})
-        except Exception:  # NumPy's, which goes on
-            for trace, refusal in refusals:
-                trace.refusal = refusal
-            note_effect(AFTER_ERROR)
+        numpys = _error_of(theirs, values, named)
+        if numpys is None:
+            refuse(error)  # for NumPy would have done it
             raise
-        refuse(error)  # for NumPy would have done it
-        raise
+    if numpys is not None:  # which goes on, and ours is forgotten
+        for trace, refusal in refusals:
+            trace.refusal = refusal
+        note_effect(AFTER_ERROR)
+        raise numpys
     if all(map(is_known, targets)) and all(trace is None for _, trace, _, _ in before):
         return result  # a question was asked, and NumPy has written
     for each, _, _, value in before:
@@ -244,6 +242,18 @@ def writing(
         note_effect(AFTER_ERROR)
         raise
     return agreed(expected, result, args)
+
+
+def _error_of(theirs: Function, values: Any, named: dict[str, Any]) -> Exception | None:
+    """What NumPy raises for these arguments, or would for copies of them; None if it does not."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            theirs(*map(apart, values), **{name: apart(each) for name, each in named.items()})
+    except Exception as error:
+        error.__context__ = None  # it does not follow from an error of ours
+        return error
+    return None
 
 
 def apart(value: Any) -> Any:
