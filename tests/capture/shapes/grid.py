@@ -272,8 +272,8 @@ so.curve_fit(lambda t, p: p * t, [0, 1, 2.0], a, [1.0])[0]
 TOGETHER = _ufuncs(np, "np", 2)
 TOGETHER += _each(
     "dot inner outer kron vdot tensordot convolve correlate cross append "
-    "polyadd polysub polymul polydiv polyval isclose allclose array_equal array_equiv isin searchsorted "
-    "digitize union1d intersect1d setdiff1d setxor1d broadcast_arrays meshgrid cov corrcoef "
+    "polyadd polysub polymul polydiv polyval isclose allclose array_equal array_equiv isin "
+    "searchsorted digitize union1d intersect1d setdiff1d setxor1d broadcast_arrays meshgrid cov corrcoef "
     "full_like extract compress histogram2d column_stack",
     "np.NAME(a, b)",
 )
@@ -282,7 +282,8 @@ TOGETHER += _each(
 )
 TOGETHER += _each(
     "solve solve_triangular khatri_rao block_diag toeplitz hankel expm_frechet solve_toeplitz "
-    "solve_circulant solve_continuous_lyapunov solve_discrete_lyapunov matmul_toeplitz solveh_banded",
+    "solve_circulant solve_continuous_lyapunov solve_discrete_lyapunov matmul_toeplitz "
+    "solveh_banded",
     "sl.NAME(a, b)",
 )
 TOGETHER += _each(

@@ -15,6 +15,8 @@ from tests.capture.shapes.grid import NAMES, functions_of, rows
 from tests.capture.shapes.refusals import NOT_SHAPED, is_expected
 from tests.sampling import one_in
 
+# SciPy's compiled code complains of swapped bytes where nobody can catch it.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 SHARE = 80
 ROWS = rows()
 CALLED = {name for call in {call for call, _ in ROWS} for name in functions_of(call)}
