@@ -236,7 +236,7 @@ def lu(
     back = np.argsort(order)
     if permute_l:
         return lower[back], upper
-    return (back if p_indices else np.eye(len(order))[back]), lower, upper
+    return (back if p_indices else np.eye(len(order), dtype=lower.real.dtype)[back]), lower, upper
 
 
 @implements_scipy("linalg")

@@ -39,16 +39,17 @@ def check(row: Row) -> tuple[str, str]:
     function, args = function_of(row[0]), arguments_of(row)
     expected = outcome(function, args)
     seen: list[Any] = []
+    numbers = _numeric(expected)
 
     def looked(*some: Any) -> Any:
         seen.append(function(*some))
-        return seen[0] if _numeric(expected) else some[0] * 1
+        return seen[0] if numbers else some[0] * 1
 
     found = outcome(ad.jit(looked), args)
     if isinstance(expected, Exception) or isinstance(found, Exception):
         return _of_errors(found, expected)
     said = _difference(seen[0], expected, args) or (
-        _difference(found, expected, args) if _numeric(expected) else ""
+        _difference(found, expected, args) if numbers else ""
     )
     if said:
         return "differs", said

@@ -273,8 +273,8 @@ TOGETHER = _ufuncs(np, "np", 2)
 TOGETHER += _each(
     "dot inner outer kron vdot tensordot convolve correlate cross append "
     "polyadd polysub polymul polydiv polyval isclose allclose array_equal array_equiv isin "
-    "searchsorted digitize union1d intersect1d setdiff1d setxor1d broadcast_arrays meshgrid cov corrcoef "
-    "full_like extract compress histogram2d column_stack",
+    "searchsorted digitize union1d intersect1d setdiff1d setxor1d broadcast_arrays meshgrid cov "
+    "corrcoef full_like extract compress histogram2d column_stack",
     "np.NAME(a, b)",
 )
 TOGETHER += _each(
