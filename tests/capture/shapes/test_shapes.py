@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import interpolate, special
 
 import adjoint as ad
 from adjoint.capture.numpy.coverage import CONSTANT, DIFFERENTIABLE
@@ -37,6 +38,57 @@ def test_what_numpy_does(start: int) -> None:
         if said and not is_expected(row, said):
             found.append(f"{kind} {row}: {said}")
     assert not found, "\n".join(found)
+
+
+MENDED = (
+    ("np.mean(a, axis=1, keepdims=True)", "swapped complex(2, 3, 3)"),
+    ("np.cumsum(a, axis=-2)", "byte-swapped(2, 3, 3)"),
+    ("np.apply_over_axes(np.sum, a, (0,2))", "byte-swapped(2, 3, 3)"),
+    ("np.apply_along_axis(np.sum, 1.0, a)", "float64(2, 3)"),
+    ("left(np.copyto, a, 2.0)", "int64(3,)"),
+    ("left(np.putmask, a, a > 0.5, b)", "bool(3,) float64(3,)"),
+    ("left(np.put, a, 0, b)", "() ()"),
+    ("np.piecewise(a, [b > 0.5], [1.0, 2.0])", "(2, 3, 3) (2, 3)"),
+    ("np.piecewise(a, [b > 0.5], [1.0, 2.0])", "(0, 3) (1, 3)"),
+    ("np.partition(a, 1, axis=0)", "float64(2, 3, 3)"),
+    ("a.partition(1)", "float64(3, 0)"),
+    ("np.polymul(a, b)", "(5,) (0,)"),
+    ("a.item(0)", "uint8(2, 3, 3)"),
+    ("si.simpson(a, x=b)", "float64(3,) int64(3,)"),
+    ("ss.sawtooth(a, b)", "(3, 3) (3, 3)"),
+    ("sl.cho_factor(a)", "complex128(3, 3)"),
+    ("sl.block_diag(a, b)", "int64(3, 3) int64(3, 3)"),
+    ("sl.circulant(a)", "float64()"),
+    ("sl.det(a)", "float32(3, 3)"),
+    ("sl.qr(a)", "bool(2, 3, 3)"),
+    ("sp.jvp(1, a)", "float32(2, 3, 3)"),
+    ("sp.spherical_jn(1, a, True)", "float32()"),
+    ("sp.polygamma(1, a)", "float32(3,)"),
+    ("sp.logsumexp(a, axis=1)", "uint8(2, 3, 3)"),
+    ("sp.logsumexp(a, b=b)", "bool(3,) float64(3,)"),
+    ("so.fsolve(lambda t: t - a, a)", "float32(3,)"),
+    ("so.bisect(lambda t: t - a, -1, 3)", "float64(1, 1)"),
+    ("so.minimize(lambda t: np.sum((t - a) ** 2), a).x", "float64(2, 0, 2)"),
+    ("si.quad(lambda t: t * a, 0, 1)[0]", "float64(3, 0)"),
+    ("ss.fftconvolve(a, b)", "() ()"),
+)
+
+
+@pytest.mark.parametrize("row", MENDED, ids=" of ".join)
+def test_what_was_not_numpys_answer(row: tuple[str, str]) -> None:
+    assert check(row)[1] == ""
+
+
+def test_what_has_no_weight_in_a_sum_of_exponentials_does_not_hide_the_rest() -> None:
+    a, b = np.array([1000.0, 0.0]), np.array([0.0, 1.0])
+    assert ad.jit(lambda a: special.logsumexp(a, b=b))(a) == 0.0
+    np.testing.assert_array_equal(ad.grad(lambda a: special.logsumexp(a, b=b))(a), [0.0, 1.0])
+
+
+def test_an_interpolant_refuses_complex_points() -> None:
+    spline = interpolate.CubicSpline([0, 1, 2], [0, 1, 4])
+    with pytest.raises(ad.errors.UnsupportedFunctionError, match="imaginary"):
+        ad.jvp(spline, (np.array([0.5j]),), (np.array([1j]),))
 
 
 def test_every_function_of_numpys_tables_is_called() -> None:

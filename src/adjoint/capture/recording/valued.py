@@ -419,7 +419,10 @@ def _of_type(expected: Any, result: Traced) -> Traced:
     """The result with NumPy's dtype, or Python's type of number."""
     type_ = result.type
     if type(expected) in _PYTHON:
-        if not type_.weak and type_.dtype.kind in "fiuc":
+        if type_.dtype.kind == "u":  # Python has one type of whole numbers
+            result = apply_one(operation(CAST, dtype=np.dtype(int)), result)
+            type_ = result.type
+        if not type_.weak and type_.dtype.kind in "fic":
             result = apply_one(PYTHON_NUMBER.bare, result)
             type_ = result.type
         if type_.shape or type_.dtype != np.dtype(type(expected)):
