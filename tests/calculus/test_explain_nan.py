@@ -8,6 +8,11 @@ import numpy as np
 import pytest
 
 import adjoint as ad
+from adjoint.base.arrays import array_type
+from adjoint.calculus.inspecting.walking import Run, Walk
+from adjoint.loops import CHECKPOINT
+from adjoint.primitives.elementwise.arithmetic import MULTIPLY
+from adjoint.program import Builder, Literal, operation
 
 SAFE = (
     "y = np.sin(y) + 2.0",
@@ -133,3 +138,27 @@ def test_functions_without_a_derivative():
     assert ad.explain_nan(lambda n: n + 1, 3) is None
     with pytest.raises(ad.errors.ArgumentTypeError):
         ad.explain_nan(lambda: 1.0)
+
+
+def test_a_number_that_a_loop_is_written_with():
+    def f(x):
+        return np.sum(ad.fori_loop(0, 3, lambda k, y: y * np.nan, x))
+
+    report = ad.explain_nan(f, np.ones(2))
+    assert (report.culprit.operation, "fori_loop" in report.culprit.text) == ("constant", True)
+
+
+def test_a_number_in_the_text_of_a_body_is_where_the_way_ends():
+    builder = Builder()
+    x = builder.input(array_type((2,), np.dtype(float)))
+    (product,) = builder.emit(operation(MULTIPLY), [x, Literal(float("nan"))])
+    body = builder.build([product])
+    builder = Builder()
+    x = builder.input(array_type((2,), np.dtype(float)))
+    results = builder.emit(operation(CHECKPOINT, body=body, schedule=None), [x])
+    program = builder.build(results)
+    walk = Walk(Run(program, [np.ones(2)]), program.outputs[0], (1,))
+    assert walk.made == []
+    assert walk.given is not None
+    assert (walk.given.number, np.isnan(walk.given.value)) == (None, True)
+    assert walk.given.user is program.equations[0]

@@ -418,6 +418,8 @@ def test_the_slope_of_a_quotient_is_0_where_the_exponential_overflows(name, dtyp
         ad.grad(f)(x),
         ad.jit(ad.grad(f))(x),
         ad.vmap(ad.grad(f))(np.stack([x, x]))[0],
+        ad.vjp(f, x)[1](np.array(1, dtype))[0],
+        ad.linearize(f, x)[1](np.array(1, dtype)),
     ]
     if name != "weights":  # the sum of products is one contraction in forward mode
         gradients.append(ad.jvp(f, (x,), (np.array(1, dtype),))[1])
@@ -457,3 +459,44 @@ def test_the_jacobian_of_a_jacobian_is_the_hessian(
     """A linearised program keeps its marks: derivatives may be taken of it."""
     twice = ad.jacobian(ad.jacobian(f, mode=inner), mode=outer)(np.array(point))
     np.testing.assert_array_equal(twice, ad.jacobian(ad.grad(f))(np.array(point)))
+
+
+@pytest.mark.parametrize(("dtype", "far"), [(np.float64, 712.0), (np.float32, 89.0)])
+@pytest.mark.parametrize("gap", [0.0, 4.0, 30.0])
+@pytest.mark.filterwarnings("ignore")
+def test_the_share_of_two_exponentials_that_overflow_is_not_known(
+    dtype: Any, far: float, gap: float
+) -> None:
+    """Beside exp(y), which is infinite, exp(x) has no share that could be told: not 0 either."""
+
+    def function(v: Any) -> Any:
+        return np.log(np.exp(v[0]) + np.exp(v[1]))
+
+    point = np.array([far, far + gap], dtype)
+    for x in (point, point[::-1].copy()):
+        assert np.isinf(function(x))
+        for slope in (
+            ad.grad(function)(x),
+            ad.jit(ad.grad(function))(x),
+            ad.vjp(function, x)[1](1.0)[0],
+        ):
+            assert np.isnan(slope).all(), slope
+        assert np.isnan(ad.jvp(function, (x,), (np.array([1, 0], dtype),))[1])
+
+
+def test_factors_that_are_shared_are_looked_at_once() -> None:
+    """A product doubled thirty times has 2^30 factors, and thirty equations."""
+
+    def f(x: Any) -> Any:
+        power = np.exp(x)
+        product = power / (1.0 + power)
+        for _ in range(30):
+            product = 0.5 * (product * product + product)
+        return product * power
+
+    for x in (0.3, -0.2):
+        step = 1e-6
+        difference = (f(x + step) - f(x - step)) / (2 * step)
+        assert ad.grad(f)(x) == pytest.approx(difference, rel=1e-6)
+        linear = ad.derivative(f, x)
+        assert linear(1.0) == pytest.approx(difference, rel=1e-6)

@@ -15,6 +15,7 @@ from adjoint.primitives.hardness import HARD, TAME
 from adjoint.program import Atom, Builder, Equation, Program, Variable, operation
 from adjoint.transforms.hardness import masks_of
 from adjoint.transforms.jvp import push_forward, seeded, tangent_type
+from adjoint.transforms.shares import with_shares
 from adjoint.transforms.staging import Staged, stage
 
 
@@ -55,6 +56,8 @@ def linearize(
     varying = tuple(slope is not None for slope in slopes)
     results = [*outputs, *(slope for slope in slopes if slope is not None)]
     whole = Program([*primals, *moving], builder.equations, results)
+    if not still:  # cut in two, an exponential and the quotient by a sum with it would not meet
+        whole = with_shares(whole)
     staged = with_masks(_with_tame_late(stage(whole, len(primals), len(outputs))), still)
     return Linearised(staged.early, staged.late, staged.residuals, varying)
 

@@ -20,6 +20,8 @@ from adjoint.program.builder import lookup
 _PRODUCTS = frozenset({"scale", "multiply", "negative"})
 _SUMS = frozenset({"add", "subtract"})
 _NARROWEST = 4  # bytes of the numbers that shares are computed for
+_DEEPEST = 200  # products and sums inside of each other; longer chains are left as they are
+_NONE: frozenset[Atom] = frozenset()
 
 
 def with_shares(program: Program) -> Program:
@@ -41,6 +43,13 @@ class _Writing:
     def __init__(self, program: Program) -> None:
         self.builder = Builder()
         self.makers: dict[Atom, Equation] = {}
+        # For each value: the exponentials that are factors of it, and those of the sums that divide
+        # it. A value used twice is looked at once, however often its users are.
+        self.factors: dict[Atom, frozenset[Atom]] = {}
+        self.divisors: dict[Atom, frozenset[Atom]] = {}
+        self.depths: dict[Atom, int] = {}  # of the products and sums that these two were read from
+        self.exponentials: list[Atom] = []
+        self.quotients: dict[tuple[Atom, Atom], tuple[Expression, Any] | None] = {}
         inputs = [self.builder.input(variable.type) for variable in program.inputs]
         names: dict[Variable, Atom] = dict(zip(program.inputs, inputs, strict=True))
         for equation in program.equations:
@@ -59,34 +68,60 @@ class _Writing:
         return list(self._noted(self.builder.emit(equation.operation, operands)))
 
     def _noted(self, results: tuple[Variable, ...]) -> tuple[Variable, ...]:
-        made = self.builder.equations[-1]
-        self.makers.update(dict.fromkeys(results, made))
+        equation = self.builder.equations[-1]
+        self.makers.update(dict.fromkeys(results, equation))
+        depth = 1 + max((self.depths.get(atom, 0) for atom in equation.inputs), default=0)
+        if len(results) != 1 or depth > _DEEPEST:
+            return results
+        (result,) = results
+        factors, divisors = self._parts(equation, result)
+        if factors or divisors:
+            self.factors[result], self.divisors[result] = factors, divisors
+            self.depths[result] = depth
         return results
+
+    def _parts(
+        self, equation: Equation, result: Variable
+    ) -> tuple[frozenset[Atom], frozenset[Atom]]:
+        """The exponentials among an equation's factors, and those in the sums that divide it."""
+        name, inputs = equation.primitive.name, equation.inputs
+        if _is_exponential(equation):
+            self.exponentials.append(result)
+            return frozenset({result}), _NONE
+        divisors = [self.divisors.get(atom, _NONE) for atom in inputs]
+        if name in _PRODUCTS:
+            factors = [self.factors.get(atom, _NONE) for atom in inputs]
+            return _NONE.union(*factors), _NONE.union(*divisors)
+        if name in _SUMS:
+            return _NONE, divisors[0] & divisors[1]
+        if name == "divide":
+            return _NONE, divisors[0] | self._exponentials_of_sum(inputs[1])
+        if name == "integer_power" and equation.params["exponent"] < -1:
+            return _NONE, self._exponentials_of_sum(inputs[0])
+        return _NONE, _NONE
+
+    def _exponentials_of_sum(self, divisor: Atom) -> frozenset[Atom]:
+        """The exponentials that a divisor is, or is a sum with."""
+        maker = self.makers.get(divisor)
+        terms = [divisor, *(maker.inputs if maker and maker.primitive.name in _SUMS else ())]
+        return frozenset(
+            term for term in terms if term in self.makers and _is_exponential(self.makers[term])
+        )
 
     def _product(self, one: Atom, other: Atom) -> Atom | None:
         """A product of exp(x) and a quotient by b + exp(x), each among factors; None if not."""
-        for power in self._exponentials(one):
-            found = self._without_quotient(other, power)
-            if found is None:
+        shared = self.factors.get(one, _NONE) & self.divisors.get(other, _NONE)
+        for power in [each for each in self.exponentials if each in shared] if shared else ():
+            quotient = self._without_quotient(other, power)
+            if quotient is None:
                 continue
-            product, offset = found
+            product, offset = quotient
             if offset is not None:
                 x = Expression(self.builder, self.makers[power].inputs[0])
                 product = self._known(OFFSET_SHARE(offset, x) * product)
             rest = self._without(one, power)
             return (product if rest is None else self._known(rest * product)).atom
         return None
-
-    def _exponentials(self, atom: Atom) -> list[Atom]:
-        """The exponentials among the factors of a product."""
-        maker = self.makers.get(atom)
-        if maker is None:
-            return []
-        if _is_exponential(maker):
-            return [atom]
-        if maker.primitive.name not in _PRODUCTS:
-            return []
-        return [power for each in maker.inputs for power in self._exponentials(each)]
 
     def _without(self, atom: Atom, power: Atom) -> Expression | None:
         """A product without one of its factors; None where nothing is left."""
@@ -98,7 +133,7 @@ class _Writing:
             rest = self._without(maker.inputs[0], power)
             # -1 times what is left
             return self._known(bind(maker.primitive, 1.0 if rest is None else rest))
-        place = 0 if power in self._exponentials(maker.inputs[0]) else 1
+        place = 0 if power in self.factors.get(maker.inputs[0], _NONE) else 1
         rest = self._without(maker.inputs[place], power)
         if rest is None:
             return operands[1 - place]
@@ -112,21 +147,26 @@ class _Writing:
 
     def _without_quotient(self, atom: Atom, power: Atom) -> tuple[Expression, Any] | None:
         """A product without one division by b + `power`, and b; None for b where there is none."""
-        maker = self.makers.get(atom)
-        if maker is None:
+        if power not in self.divisors.get(atom, _NONE):
             return None
+        key = (atom, power)
+        if key not in self.quotients:
+            self.quotients[key] = self._quotient(self.makers[atom], power)
+        return self.quotients[key]
+
+    def _quotient(self, maker: Equation, power: Atom) -> tuple[Expression, Any] | None:
+        """The same of the equation that made it."""
         name, inputs = maker.primitive.name, maker.inputs
         if name == "divide":
             offset = self._offset(inputs[1], power)
             if offset is not _OTHER:
                 return Expression(self.builder, inputs[0]), offset
-        elif name == "integer_power" and maker.params["exponent"] < -1:
+        elif name == "integer_power":
             offset = self._offset(inputs[0], power)
-            if offset is not _OTHER:
-                base = Expression(self.builder, inputs[0])
-                return self._known(integer_power(base, maker.params["exponent"] + 1)), offset
-        elif name not in _PRODUCTS | _SUMS:
-            return None
+            if offset is _OTHER:
+                return None
+            base = Expression(self.builder, inputs[0])
+            return self._known(integer_power(base, maker.params["exponent"] + 1)), offset
         return self._without_quotients(maker, power)
 
     def _without_quotients(self, maker: Equation, power: Atom) -> tuple[Expression, Any] | None:
@@ -139,10 +179,10 @@ class _Writing:
                 return None
             return self._known(bind(maker.primitive, terms[0][0], terms[1][0])), terms[0][1]
         for place in range(1 if maker.primitive.name == "divide" else len(inputs)):
-            found = self._without_quotient(inputs[place], power)
-            if found is not None:
-                operands[place] = found[0]
-                return self._known(self._again(maker, operands)), found[1]
+            quotient = self._without_quotient(inputs[place], power)
+            if quotient is not None:
+                operands[place] = quotient[0]
+                return self._known(self._again(maker, operands)), quotient[1]
         return None
 
     def _again(self, maker: Equation, operands: list[Expression]) -> Expression:

@@ -9,7 +9,7 @@ way. The rounds of loops are run and followed as if they were written out.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -93,13 +93,13 @@ class Walk:
         self.is_bad: Callable[[Any], Any] = np.isnan
         self.made: list[Made] = []
         self.loops: list[tuple[Equation, int | None]] = []
-        self.given = self._back(run, atom, index)
+        self.given: Given | None = None
+        found = self._back(run, atom, index)
+        if found is not None:
+            self.given = found
 
     def _back(self, run: Run, atom: Atom, index: Index) -> Given | None:
-        """To an input of the program, or a number in its text; None where an equation is the end.
-
-        Of a body, the number in the text is noted, and is the end as well.
-        """
+        """To an input of the program, or a number in its text; None where the way has ended."""
         user: Equation | None = None
         while True:
             if isinstance(atom, Literal) or atom not in run.makers:
@@ -138,14 +138,10 @@ class Walk:
         if found is None:
             return None
         if found.number is None:
-            self._note_number(equation, found)
+            outer = self.loops[0][0] if self.loops else equation
+            self.given = replace(found, user=outer)
             return None
         return found.number, found.index
-
-    def _note_number(self, equation: Equation, found: Given) -> None:
-        """A number in the text of a body: what took it is as good as what made it."""
-        outer, turn = (self.loops[0][0] if self.loops else equation), None
-        self.made.append(Made(found.user or equation, [found.value], 0, (), outer, turn))
 
     def _scan(self, equation: Equation, operands: list[Any], place: int, index: Index) -> _Back:
         params = equation.params

@@ -137,9 +137,9 @@ def _offset_parts(b: Any, x: Any) -> tuple[Any, Any, Any]:
 
 
 def _offset_share(b: Any, x: Any) -> Any:
-    """exp(x) / (b + exp(x))."""
+    """exp(x) / (b + exp(x)): not known for an infinite b, which may be another exponential."""
     below, small, total = _offset_parts(b, x)
-    return choose(below, small, 1.0) / total
+    return choose(np.isinf(b), np.nan, choose(below, small, 1.0) / total)
 
 
 def _offset_inverse(b: Any, x: Any) -> Any:
