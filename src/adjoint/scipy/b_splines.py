@@ -10,7 +10,7 @@ from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.numpy.table import as_array
 from adjoint.capture.recording.applying import concrete
 from adjoint.capture.scipy.table import implements_scipy, is_traced
-from adjoint.scipy.piecewise import at_places, column, placed
+from adjoint.scipy.piecewise import at_places, column, placed, real_places
 
 # --- splines of any degree ------------------------------------------------------------------------
 
@@ -26,7 +26,7 @@ class Spline:
         """Its value, or a derivative of it, at any array of points."""
         if nu:
             return self.derivative(nu)(x, 0, extrapolate)
-        x, t, k = as_array(x) * 1.0, self.t, self.k
+        x, t, k = real_places(x), self.t, self.k
         last = self.c.shape[0]
         outside = self.extrapolate if extrapolate is None else extrapolate
         if outside == "periodic":

@@ -31,6 +31,27 @@ def _floating(x: Any) -> Any:
     return as_array(x) * 1.0
 
 
+def _double(x: Any) -> Any:
+    """A place in double precision, where SciPy's solvers search."""
+    return as_array(x) * np.float64(1.0)
+
+
+def _asked(name: str, function: Callable[..., Any], *starts: Any) -> None:
+    """SciPy's own error where starts are not of a shape or dtype that its solver takes."""
+    from scipy import optimize
+
+    if any(np.ndim(x) or np.iscomplexobj(x) for x in starts):
+        getattr(optimize, name)(function, *(np.zeros(x.shape, x.dtype) for x in starts))
+
+
+def _one_number(value: Any) -> Any:
+    """A value of an equation in one unknown; NumPy's error where it is not one number."""
+    like = np.zeros(np.shape(value))
+    bool(np.isnan(like))
+    float(like)
+    return value
+
+
 def _result(**entries: Any) -> Any:
     from scipy import optimize
 
@@ -90,9 +111,10 @@ def _bracketed(
     name: str, f: Callable[..., Any], a: Any, b: Any, args: Any, options: dict[str, Any]
 ) -> Any:
     def residual(y: Any, low: Any, high: Any, *rest: Any) -> Any:
-        return f(y, *rest)
+        return _one_number(f(y, *rest))
 
-    low, high = _floating(a), _floating(b)
+    low, high = _double(a), _double(b)
+    _asked(name, lambda t: t, low, high)
     solver = Bracketing(name, tuple(sorted(options.items())))
     start = 0.5 * (low + high)
     return implicit.root(residual, start, low, high, *_as_tuple(args), solver=solver, polish=1)
@@ -152,7 +174,11 @@ def newton(
         if x1 is not None:
             options["x1"] = float(concrete(x1))
         solver = Stepping(fprime is not None, tuple(sorted(options.items())))
-        found = implicit.root(func, start, *_as_tuple(args), solver=solver, polish=1)
+
+        def residual(y: Any, *rest: Any) -> Any:
+            return _one_number(func(y, *rest))
+
+        found = implicit.root(residual, start, *_as_tuple(args), solver=solver, polish=1)
     return (found, _root_result(found, "newton")) if full_output else found
 
 
@@ -201,7 +227,8 @@ def root(
     """A root with its `x` traced; the Jacobian is ours."""
     function: Callable[..., Any] = (lambda *values: fun(*values)[0]) if jac is True else fun
     solver: Any = implicit.SciPy(method)
-    start, args = np.atleast_1d(_floating(x0)), _as_tuple(args)
+    start, args = np.atleast_1d(_double(x0)), _as_tuple(args)
+    start = np.ravel(start) if method in ("hybr", "lm") else start
     equations = function if np.ndim(x0) else _with_an_axis(function)  # as SciPy calls it
     x = implicit.root(equations, start, *args, solver=solver, polish=1)
     return _result(x=x, fun=equations(x, *args))
@@ -234,7 +261,7 @@ def fsolve(
         raise UnsupportedFunctionError(
             "scipy.optimize.fsolve of traced values does not take full_output."
         )
-    start, args = np.atleast_1d(_floating(x0)), _as_tuple(args)
+    start, args = np.ravel(_double(x0)), _as_tuple(args)
     shape = np.shape(start)
 
     def residual(y: Any, *rest: Any) -> Any:
@@ -295,7 +322,8 @@ def minimize(
         value = fun(y, *rest)
         return np.reshape(value[0] if jac is True else value, ())
 
-    start = _floating(x0)
+    start = _double(x0)
+    _asked("minimize", lambda y: 0.0, start)
     x = implicit.argmin(objective, start, *args, solver=implicit.SciPy(chosen), polish=2)
     return _result(x=x, fun=objective(x, *args))
 
@@ -338,7 +366,11 @@ def minimize_scalar(
     chosen = method or ("brent" if bounds is None else "bounded")
     solver = LineMinimum(chosen, tuple(sorted(given.items())))
     args = _as_tuple(args)
-    x = implicit.argmin(fun, 0.0, *args, solver=solver, polish=2)
+
+    def objective(y: Any, *rest: Any) -> Any:
+        return _one_number(fun(y, *rest))
+
+    x = implicit.argmin(objective, 0.0, *args, solver=solver, polish=2)
     return _result(x=x, fun=fun(x, *args))
 
 
@@ -366,7 +398,8 @@ def least_squares(
     def objective(y: Any, *rest: Any) -> Any:
         return 0.5 * np.sum(np.square(fun(y, *rest, **keywords)))
 
-    start = np.atleast_1d(_floating(x0))
+    start = np.atleast_1d(_double(x0))
+    _asked("least_squares", lambda y: np.zeros(max(y.size, 1)), start)
     args = _as_tuple(args)
     solver = implicit.SciPy("trust-ncg")
     x = implicit.argmin(objective, start, *args, solver=solver, polish=2)

@@ -13,7 +13,14 @@ from adjoint.capture.recording.applying import concrete
 from adjoint.capture.recording.traced import Traced, is_known
 from adjoint.capture.scipy.table import SCIPY_OBJECTS, implements_scipy, is_traced, refuses_scipy
 from adjoint.scipy.b_splines import Spline, interpolating_spline
-from adjoint.scipy.piecewise import PiecewisePolynomial, at_places, column, interval, placed
+from adjoint.scipy.piecewise import (
+    PiecewisePolynomial,
+    at_places,
+    column,
+    interval,
+    placed,
+    real_places,
+)
 
 # --- linear interpolation, in one and more dimensions ---------------------------------------------
 
@@ -55,7 +62,7 @@ def interp1d(
     strict = not further and ((np.ndim(fill_value) == 0 and bounds_error is None) or bounds_error)
 
     def function(x_new: Any) -> Any:
-        where = as_array(x_new) * 1.0
+        where = real_places(x_new)
         if strict and np.all(np.isnan(np.asarray(concrete(fill_value)))):
             low, high = concrete(points[0]), concrete(points[-1])
             _check_inside("interp1d", where, low, high)

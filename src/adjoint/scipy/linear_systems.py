@@ -106,7 +106,7 @@ def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True, **structur
 @implements_scipy("linalg")
 def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     """The determinant."""
-    return np.linalg.det(a)
+    return np.linalg.det(np.float64(1.0) * as_operand(a))  # in double precision, as SciPy
 
 
 @implements_scipy("linalg")
@@ -154,17 +154,18 @@ def cholesky(
     a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Any:
     """The triangular factor; the lower or the upper triangle of a is read."""
-    if lower:
-        return np.linalg.cholesky(a)
-    return _adjoint(np.linalg.cholesky(_adjoint(as_operand(a))))
+    a = np.atleast_2d(as_operand(a))
+    return np.linalg.cholesky(a) if lower else _adjoint(np.linalg.cholesky(_adjoint(a)))
 
 
 @implements_scipy("linalg")
 def cho_factor(
     a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Any:
-    """The factor and which triangle it is; SciPy leaves numbers of a in the other one."""
-    return cholesky(a, lower), lower
+    """The factor, with the numbers of a in its other triangle as SciPy leaves them, and which."""
+    a = np.atleast_2d(as_operand(a))
+    rest = np.triu(a, 1) if lower else np.tril(a, -1)
+    return cholesky(a, lower) + rest, lower
 
 
 @implements_scipy("linalg")
@@ -235,7 +236,7 @@ def lu(
     back = np.argsort(order)
     if permute_l:
         return lower[back], upper
-    return (back if p_indices else np.eye(len(order))[back]), lower, upper
+    return (back if p_indices else np.eye(len(order), dtype=lower.real.dtype)[back]), lower, upper
 
 
 @implements_scipy("linalg")

@@ -14,6 +14,17 @@ from adjoint.capture.recording.views import cell_of
 # --- evaluation -----------------------------------------------------------------------------------
 
 
+def real_places(x: Any) -> Any:
+    """Points as floating-point numbers; complex ones are refused."""
+    x = as_array(x) * 1.0
+    if np.iscomplexobj(x):
+        raise UnsupportedFunctionError(
+            "An interpolant of SciPy's drops the imaginary parts of the points that it is called "
+            "with; write x.real."
+        )
+    return x
+
+
 def interval(breaks: Any, x: Any) -> Any:
     """The number of the interval that each x lies in; the outer ones reach to infinity."""
     last = np.shape(breaks)[0] - 2
@@ -46,7 +57,7 @@ class PiecewisePolynomial:
     def __call__(self, x: Any, nu: int = 0, extrapolate: Any = None) -> Any:
         """Its value, or a derivative of it, at any array of points."""
         c = _differentiated(self.c, nu)
-        x, breaks = as_array(x) * 1.0, self.x
+        x, breaks = real_places(x), self.x
         outside = self.extrapolate if extrapolate is None else extrapolate
         if outside == "periodic":
             x = breaks[0] + np.mod(x - breaks[0], breaks[-1] - breaks[0])

@@ -237,7 +237,15 @@ def quad(
         )
     places = None if points is None else tuple(float(each) for each in points)
     options = {"epsabs": epsabs, "epsrel": epsrel, "limit": limit, "points": places}
+    for end in (a, b):
+        float(np.zeros(np.shape(end)))  # NumPy's error where it is not one number
     value = _integrate(func, a, b, args, options, "quad")
+    float(np.zeros(np.shape(value)))
+    if np.iscomplexobj(value):
+        raise UnsupportedFunctionError(
+            "scipy.integrate.quad takes real integrands; for complex ones there is quad_vec."
+        )
+    value = np.float64(1.0) * value
     return value, max(epsabs, epsrel)
 
 
@@ -336,7 +344,7 @@ def _steps(y: Any, x: Any, dx: Any) -> Any:
     """The lengths of the intervals along the last axis."""
     if x is None:
         return np.ones(y.shape[-1] - 1) * dx
-    return x[..., 1:] - x[..., :-1]
+    return np.diff(x)
 
 
 @implements_scipy("integrate")
@@ -364,6 +372,11 @@ def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Any:
     """Simpson's rule; with an even number of samples corrected as Cartwright's, as SciPy does."""
     y = np.moveaxis(as_operand(y), axis, -1)
     h = _steps(y, _last(x, axis), dx)
+    if np.iscomplexobj(h):
+        raise UnsupportedFunctionError(
+            "scipy.integrate.simpson takes the real parts of complex places; write x.real."
+        )
+    h = 1.0 * h
     count = y.shape[-1]
     if count % 2:
         return _simpson(y, h)
@@ -371,9 +384,9 @@ def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Any:
         return 0.5 * h[..., 0] * (y[..., 0] + y[..., 1])
     first, last = h[..., -2], h[..., -1]
     both = first + last
-    alpha = (2 * last**2 + 3 * first * last) / (6 * both)
-    beta = (last**2 + 3 * first * last) / (6 * first)
-    eta = last**3 / (6 * first * both)
+    alpha = _quotient(2 * last**2 + 3 * first * last, 6 * both)
+    beta = _quotient(last**2 + 3 * first * last, 6 * first)
+    eta = _quotient(last**3, 6 * first * both)
     rest = _simpson(y[..., :-1], h[..., :-1])
     return rest + alpha * y[..., -1] + beta * y[..., -2] - eta * y[..., -3]
 
@@ -381,16 +394,23 @@ def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Any:
 def _simpson(y: Any, h: Any) -> Any:
     first, second = h[..., 0::2], h[..., 1::2]
     both = first + second
+    ratio = _quotient(first, second)
     terms = (
         both
         / 6.0
         * (
-            y[..., 0:-2:2] * (2.0 - second / first)
-            + y[..., 1:-1:2] * both * both / (first * second)
-            + y[..., 2::2] * (2.0 - first / second)
+            y[..., 0:-2:2] * (2.0 - _quotient(1.0, ratio))
+            + y[..., 1:-1:2] * both * _quotient(both, first * second)
+            + y[..., 2::2] * (2.0 - ratio)
         )
     )
     return np.sum(terms, axis=-1)
+
+
+def _quotient(one: Any, other: Any) -> Any:
+    """one / other, and 0 where other is: SciPy's rule for intervals without length."""
+    some = other != 0
+    return np.where(some, one / np.where(some, other, 1.0), 0.0)
 
 
 refuses_scipy(

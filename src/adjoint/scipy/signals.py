@@ -47,6 +47,8 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any
     in1, in2 = as_array(in1), as_array(in2)
     if in1.ndim != in2.ndim:
         raise ValueError("in1 and in2 should have the same dimensionality")
+    if not in1.ndim or not in1.size or not in2.size:
+        return in1 * in2 if not in1.ndim else np.zeros(0)
     if axes is None:
         places = tuple(range(in1.ndim))
     else:
@@ -348,7 +350,8 @@ def sawtooth(t: Any, width: Any = 1) -> Any:
     rising = phase < width * 2 * np.pi
     up = phase / np.where(np.equal(width, 0), 1.0, np.pi * width) - 1
     down = (np.pi * (width + 1) - phase) / np.where(np.equal(width, 1), 1.0, np.pi * (1 - width))
-    return np.where(rising, up, down)
+    outside = np.logical_or(np.less(width, 0), np.greater(width, 1))
+    return np.where(outside, np.nan, np.where(rising, up, down))
 
 
 refuses_scipy(

@@ -9,7 +9,7 @@ import numpy as np
 
 from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.numpy.reducing.calculus import log_softmax, log_sum_exp, softmax
-from adjoint.capture.numpy.table import as_operand, perform
+from adjoint.capture.numpy.table import perform, strong
 from adjoint.capture.recording.applying import concrete
 from adjoint.capture.scipy.table import implements_scipy, is_traced
 from adjoint.primitives.special.declaring import SPECIAL
@@ -68,8 +68,8 @@ def polygamma(n: Any, x: Any) -> Any:
         )
     if int(order) == 0:
         return _apply("psi", x)
-    factor = (-1.0) ** (int(order) + 1) * math.factorial(int(order))
-    return factor * _apply("zeta", int(order) + 1.0, x)
+    factor = np.float64((-1.0) ** (int(order) + 1) * math.factorial(int(order)))
+    return factor * _apply("zeta", np.float64(int(order) + 1.0), x)
 
 
 @implements_scipy("special")
@@ -135,7 +135,7 @@ def _bessel_derivatives(name: str, base: str, sign: int, phase: int) -> None:
         total: Any = 0.0
         for k in range(n + 1):
             weight = math.comb(n, k) * sign**k
-            total = total + weight * _apply(base, v - n + 2 * k, z)
+            total = total + weight * _apply(base, np.float64(v - n + 2 * k), z)
         return phase**n * total / 2.0**n
 
     function.__name__ = name
@@ -189,7 +189,7 @@ def _spherical(name: str, base: str, before: int, after: int) -> None:
             raise UnsupportedFunctionError(
                 f"scipy.special.{name} of traced arrays takes one order n at a time."
             )
-        order, z = int(concrete(n)), as_operand(z)
+        order, z = int(concrete(n)), strong(z) * np.float64(1.0)  # in double precision, as SciPy
         if not derivative:
             return _spherical_value(order, z, base)
         if order == 0:

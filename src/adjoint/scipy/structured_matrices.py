@@ -20,12 +20,13 @@ def _vector(x: Any) -> Any:
 def block_diag(*arrs: Any) -> Any:
     """Matrices along the diagonal, zeros elsewhere."""
     blocks = [np.atleast_2d(as_operand(block)) for block in arrs]
+    dtype = np.result_type(*(block.dtype for block in blocks))
     stack = np.broadcast_shapes(*(block.shape[:-2] for block in blocks))
     heights, widths = ([block.shape[axis] for block in blocks] for axis in (-2, -1))
     rows, start = [], 0
     for block, height, width in zip(blocks, heights, widths, strict=True):
-        left = np.zeros((*stack, height, start))
-        right = np.zeros((*stack, height, sum(widths) - start - width))
+        left = np.zeros((*stack, height, start), dtype)
+        right = np.zeros((*stack, height, sum(widths) - start - width), dtype)
         block = np.broadcast_to(block, (*stack, height, width))
         rows.append(np.concatenate([left, block, right], axis=-1))
         start += width
@@ -49,7 +50,7 @@ def _toeplitz(c: Any, r: Any) -> Any:
 @implements_scipy("linalg")
 def circulant(c: Any) -> Any:
     """Columns that are c, turned."""
-    c = as_operand(c)
+    c = np.atleast_1d(as_operand(c))
     i, j = np.indices((c.shape[-1], c.shape[-1]))
     return c[..., (i - j) % c.shape[-1]]
 
@@ -58,7 +59,7 @@ def circulant(c: Any) -> Any:
 def hankel(c: Any, r: Any = None) -> Any:
     """Constant antidiagonals: c is the first column, and r the last row but for its first entry."""
     c = _vector(c)
-    r = np.zeros(c.shape[0]) if r is None else _vector(r)
+    r = np.zeros(c.shape[0], c.dtype) if r is None else _vector(r)
     i, j = np.indices((c.shape[0], r.shape[0]))
     return np.concatenate([c, r[1:]])[i + j]
 

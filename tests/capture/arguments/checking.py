@@ -133,7 +133,13 @@ def check_known(row: str) -> str:
 
 def alone(row: str) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """The inexact results of a row as a function of its inexact arguments."""
-    function, args = made(row)
+    return inexact_part(*made(row))
+
+
+def inexact_part(
+    function: Callable[..., Any], args: tuple[Any, ...]
+) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """The inexact results of a function as one of its inexact arguments."""
     places = [n for n, arg in enumerate(args) if is_inexact(arg)]
 
     def some(*chosen: Any) -> Any:
@@ -157,16 +163,31 @@ def moved(args: Any, tangents: Any, step: float) -> Any:
 
 
 def check_derivative(row: str, expected: Any, step: float = 1e-5) -> str:
-    """Forward mode against differences, reverse mode against forward mode."""
+    """What is wrong with the derivatives of a row whose value NumPy has given."""
+    function, args = made(row)
+    results = [leaf for leaf in leaves(expected) if is_inexact(leaf)]
+    places = [arg for arg in args if is_inexact(arg)]
+    single = is_single(row, (*places, *results))
+    coarse = 2e-2 if "float16" in row else 1e-3 if single else 1e-10
+    flat = single or bool(STEPS.search(row))
+    return derivative_of(function, args, expected, coarse, 0.0 if flat else step)
+
+
+def derivative_of(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    expected: Any,
+    tolerance: float,
+    step: float,
+) -> str:
+    """Reverse mode against forward mode, and that against differences where there is a step."""
     results = [leaf for leaf in leaves(expected) if is_inexact(leaf)]
     if not results or not all(np.isfinite(leaf).all() for leaf in results):
         return ""
-    function, args = alone(row)
+    function, args = inexact_part(function, args)
     if not args:
         return ""
     tangents = direction(args, 3)
-    single = is_single(row, (*args, *results))
-    coarse = 2e-2 if "float16" in row else 1e-3
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -186,9 +207,9 @@ def check_derivative(row: str, expected: Any, step: float = 1e-5) -> str:
         one, other = pair(back, tangents), pair(weights, image)
         size = max(1.0, *(float(np.max(np.abs(a), initial=0)) for a in leaves(image)), 1.0)
         wide = size * max(1, sum(a.size for a in leaves(image)))
-        if not abs(one - other) <= (coarse if single else 1e-10) * wide:
+        if not abs(one - other) <= tolerance * wide:
             return f"REVERSE {one} against forward {other}"
-        if single or STEPS.search(row):
+        if not step:
             return ""
         ahead = leaves(function(*moved(args, tangents, step)))
         behind = leaves(function(*moved(args, tangents, -step)))

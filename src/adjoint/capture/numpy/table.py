@@ -279,7 +279,7 @@ def stored(name: str, result: Any, out: Any, *, alike: bool = False, wide: bool 
 
 def normal_axis(axis: Any, ndim: int) -> int:
     """An axis counted from the first; NumPy's AxisError when it is none."""
-    return int(np.lib.array_utils.normalize_axis_index(int(axis), ndim))
+    return int(np.lib.array_utils.normalize_axis_index(operator.index(axis), ndim))
 
 
 def normal_axes(axis: Any, ndim: int) -> tuple[int, ...]:

@@ -134,11 +134,23 @@ def beside(theirs: Function, ours: Function, args: Sequence[Any], kwargs: dict[s
         if _without_entries((args, kwargs)):
             trace.refusal = refusal
             return wrap(expected)
-        refuse(error)
-        raise
+        refusal = _as_refusal(error, theirs)
+        refuse(refusal)
+        raise refusal from (None if refusal is error else error)
     finally:
         trace.inside = False
         trace.calls.pop()
+
+
+def _as_refusal(error: Exception, theirs: Function) -> Exception:
+    """What NumPy does and ours failed at is refused by type; NumPy's errors came before."""
+    if isinstance(error, AdjointError):
+        return error
+    name = getattr(theirs, "__name__", str(theirs))
+    return UnsupportedFunctionError(
+        f"{name} gives a value for these arguments, and its record cannot be made of traced "
+        f"arrays: {type(error).__name__}: {error}."
+    )
 
 
 def _without_entries(arguments: Any) -> bool:
@@ -194,6 +206,7 @@ def writing(
     ]
 
     starts = [(trace, len(trace.records)) for trace in captures()]
+    refusals = [(trace, trace.refusal) for trace in captures()]
 
     def undo() -> None:
         for each, trace, slot, value in before:
@@ -203,20 +216,21 @@ def writing(
             made = range(start, len(capture.records))
             capture.failed.update(n for n in made if isinstance(capture.records[n][0], Operation))
 
+    numpys = None
     try:
         with recording_for(args, kwargs):
             result = ours(*args, **kwargs)
     except Exception as error:
         undo()
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                theirs(*map(apart, values), **{name: apart(each) for name, each in named.items()})
-        except Exception:  # NumPy's, which goes on
-            note_effect(AFTER_ERROR)
+        numpys = _error_of(theirs, values, named)
+        if numpys is None:
+            refuse(error)  # for NumPy would have done it
             raise
-        refuse(error)  # for NumPy would have done it
-        raise
+    if numpys is not None:  # which goes on, and ours is forgotten
+        for trace, refusal in refusals:
+            trace.refusal = refusal
+        note_effect(AFTER_ERROR)
+        raise numpys
     if all(map(is_known, targets)) and all(trace is None for _, trace, _, _ in before):
         return result  # a question was asked, and NumPy has written
     for each, _, _, value in before:
@@ -228,6 +242,18 @@ def writing(
         note_effect(AFTER_ERROR)
         raise
     return agreed(expected, result, args)
+
+
+def _error_of(theirs: Function, values: Any, named: dict[str, Any]) -> Exception | None:
+    """What NumPy raises for these arguments, or would for copies of them; None if it does not."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            theirs(*map(apart, values), **{name: apart(each) for name, each in named.items()})
+    except Exception as error:
+        error.__context__ = None  # it does not follow from an error of ours
+        return error
+    return None
 
 
 def apart(value: Any) -> Any:
@@ -393,19 +419,34 @@ def _of_type(expected: Any, result: Traced) -> Traced:
     """The result with NumPy's dtype, or Python's type of number."""
     type_ = result.type
     if type(expected) in _PYTHON:
+        if type_.dtype.kind == "u":  # Python has one type of whole numbers
+            result = apply_one(operation(CAST, dtype=np.dtype(int)), result)
+            type_ = result.type
         if not type_.weak and type_.dtype.kind in "fic":
             result = apply_one(PYTHON_NUMBER.bare, result)
             type_ = result.type
         if type_.shape or type_.dtype != np.dtype(type(expected)):
             raise _differs(expected, result)
         return result
-    if getattr(expected, "shape", None) != type_.shape or expected.dtype != type_.dtype:
+    if getattr(expected, "shape", None) != type_.shape:
         raise _differs(expected, result)
+    if expected.dtype != type_.dtype:
+        if not _holds(type_.dtype, expected.dtype):
+            raise _differs(expected, result)
+        result = apply_one(operation(CAST, dtype=expected.dtype), result)
+        type_ = result.type
     if isinstance(expected, np.ndarray) and type(expected) not in _PLAIN:
         raise _differs(expected, result)  # a class with rules of its own
     if type_.weak:
         result = apply_one(operation(CAST, dtype=type_.dtype), result)
     return result
+
+
+def _holds(found: Any, wanted: Any) -> bool:
+    """Whether numbers of one dtype have all digits of another, in whichever order of bytes."""
+    if found.newbyteorder("=") == wanted.newbyteorder("="):
+        return True
+    return found.kind == wanted.kind and found.kind in "fc" and found.itemsize > wanted.itemsize
 
 
 def _sharing(expected: Any, result: Traced, args: Sequence[Any]) -> Traced:

@@ -184,8 +184,10 @@ def _sum_transpose(cotangents: Any, operands: Any, axes: tuple[int, ...]) -> Any
 
 SUM = Primitive(
     "sum",
-    infer=lambda x, axes: array_type(reduced_shape(x.shape, axes), x.dtype),
-    evaluate=lambda x, axes: np.add.reduce(x, axis=axes, dtype=np.asarray(x).dtype),
+    infer=lambda x, axes: array_type(reduced_shape(x.shape, axes), x.dtype.newbyteorder("=")),
+    evaluate=lambda x, axes: np.add.reduce(
+        x, axis=axes, dtype=np.asarray(x).dtype.newbyteorder("=")
+    ),
     linear=Joint(),
     derivative=ITSELF,
     transpose=_sum_transpose,

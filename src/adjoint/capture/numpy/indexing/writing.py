@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.base.errors import BoundsError, UnsupportedFunctionError
+from adjoint.base.errors import BoundsError, DTypeError, UnsupportedFunctionError
 from adjoint.capture.numpy.indexing.assigning import concrete_index
 from adjoint.capture.numpy.indexing.indexing import reshape_plain
 from adjoint.capture.numpy.reducing.reduce import computed_in
@@ -137,7 +137,10 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     """Write at places of the flattened array."""
     a = _target(a, "put")
     flat = np.asarray(concrete(ind)).ravel()
-    values = _cycled(as_operand(v), flat.size)
+    v = as_array(v)
+    if not flat.size or not v.size:
+        return
+    values = _cycled(v, flat.size)
     if mode == "wrap":
         flat = flat % max(a.size, 1)
     elif mode == "clip":
@@ -146,7 +149,10 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
         raise ValueError("clipmode must be one of 'clip', 'raise', or 'wrap'")
     if ((flat < -a.size) | (flat >= a.size)).any():
         raise IndexError(f"index is out of bounds for axis 0 with size {a.size}")
-    a[np.unravel_index(flat % max(a.size, 1), a.shape)] = values
+    if a.ndim:
+        a[np.unravel_index(flat % max(a.size, 1), a.shape)] = values
+    else:
+        a[...] = values[-1] if np.ndim(values) else values
 
 
 # --- putting together -----------------------------------------------------------------------------
@@ -172,7 +178,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     n, values = arr.shape[axis], as_array(values)
     places = _insertion_places(obj, n)
     if values.dtype.kind == "c" and arr.dtype.kind in "iuf":
-        raise TypeError(f"Complex values cannot be inserted into an array of dtype {arr.dtype}.")
+        raise DTypeError(f"Complex values cannot be inserted into an array of dtype {arr.dtype}.")
     values = values.astype(arr.dtype)
     if places.size == 1:
         values = reshape_plain(values, (1,) * (arr.ndim - values.ndim) + values.shape)

@@ -82,6 +82,8 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
     )
     conditions = [as_array(each) for each in ([condlist] if single else condlist)]
     conditions = [each if each.dtype.kind == "b" else each != 0 for each in conditions]
+    for each in conditions:
+        np.empty(x.shape, bool)[np.zeros(each.shape, bool)]  # NumPy's error where they do not fit
     if len(conditions) == len(funclist) - 1:
         some: Any = conditions[0]
         for each in conditions[1:]:
@@ -92,6 +94,16 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
         raise ValueError(f"with {n} condition(s), either {n} or {n + 1} functions are expected")
     result: Any = from_array(np.zeros(x.shape, x.dtype))
     for condition, function in zip(conditions, funclist, strict=True):
+        rows = 0 < condition.ndim < x.ndim
+        if rows and callable(function):
+            raise UnsupportedFunctionError(
+                "numpy.piecewise with a condition for whole rows hands rows to its functions, "
+                "which traced arrays do not do. Give each entry its condition: "
+                "np.broadcast_to(condition[:, None], x.shape)."
+            )
+        if rows:
+            condition = np.reshape(condition, (*condition.shape, *(1,) * (x.ndim - condition.ndim)))
+            condition = np.broadcast_to(condition, x.shape)
         if callable(function):
             result = _piece(x, condition, functools.partial(_applied, function, args, kw), result)
         else:

@@ -61,6 +61,8 @@ def polymul(a1: Any, a2: Any) -> Any:
 
 def _trimmed(p: Any) -> Any:
     """Without leading zeros, which NumPy's polynomials do not keep; where values are known."""
+    if not np.size(p):
+        return np.zeros(1)
     return p if type(p) is Traced else np.trim_zeros(p, "f") if np.any(p) else p[-1:]
 
 

@@ -198,9 +198,17 @@ def log_sum_exp(
     return_sign: bool = False,
 ) -> Any:
     """scipy.special.logsumexp: log(sum(b exp(a))) without overflow, and the sum's sign if asked."""
-    a = as_operand(a)
-    top = _top(a, axis)
-    terms = np.exp(a - top)
+    a = _inexact(a)
+    if b is None:
+        top = _top(a, axis)
+        terms = np.exp(a - top)
+    else:
+        a, b = np.broadcast_arrays(a, as_operand(b))
+        top = _top(np.where(np.equal(b, 0), -np.inf, np.real(a)), axis)
+        terms = a - top
+        if terms.dtype.kind == "f":  # what has no weight may be as large as it likes
+            terms = np.minimum(terms, np.log(np.finfo(terms.dtype).max) - 1)
+        terms = np.exp(terms)
     total = sum_(terms if b is None else b * terms, axis, keepdims=keepdims)
     shift = top if keepdims else reshaped(top, np.shape(total))
     if return_sign:
@@ -208,15 +216,22 @@ def log_sum_exp(
     return np.log(total) + shift
 
 
+def _inexact(a: Any) -> Any:
+    """Whole numbers and truths as floating-point ones, as SciPy takes them."""
+    a = as_operand(a)
+    return a if np.result_type(a).kind in "fc" else 1.0 * as_array(a).astype(np.float64)
+
+
 def softmax(x: Any, axis: Any = None) -> Any:
     """scipy.special.softmax."""
-    terms = np.exp(as_operand(x) - _top(as_operand(x), axis))
+    x = _inexact(x)
+    terms = np.exp(x - _top(x, axis))
     return terms / sum_(terms, axis, keepdims=True)
 
 
 def log_softmax(x: Any, axis: Any = None) -> Any:
     """scipy.special.log_softmax."""
-    return as_operand(x) - log_sum_exp(x, axis, keepdims=True)
+    return _inexact(x) - log_sum_exp(x, axis, keepdims=True)
 
 
 def _top(a: Any, axis: Any) -> Any:

@@ -55,6 +55,8 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
     keys = [as_array(key) for key in keys]
     if not keys:
         raise TypeError("need sequence of keys with len > 0 in lexsort")
+    if not keys[0].ndim:
+        return np.zeros((), np.intp)
     axis = normal_axis(axis, keys[0].ndim)
     order = sorted_places(keys[0], axis, "stable")
     for key in keys[1:]:
@@ -68,8 +70,10 @@ def _partition_places(a: Any, kth: Any, axis: int) -> Any:
     places = (given,) if isinstance(given, int) else tuple(int(each) for each in given)
     places = tuple(place + a.shape[axis] if place < 0 else place for place in places)
     for place in places:
-        if not 0 <= place < a.shape[axis]:
+        if a.size and not 0 <= place < a.shape[axis]:
             raise ValueError(f"kth(={place}) out of bounds ({a.shape[axis]})")
+    if not a.size:
+        return np.zeros(a.shape, np.intp)
     return perform(ARGPARTITION, a, axis=axis, kth=places)
 
 
