@@ -55,7 +55,7 @@ def own_bytes(node: Node, shape: Sequence[int], lanes: int) -> int:
 
 def innermost(values: Values) -> dict[Loop, list[Node]]:
     """The outermost of the loops over what is reduced alone that are within others of a result."""
-    found: dict[Loop, list[Node]] = {}
+    reductions: dict[Loop, list[Node]] = {}
     for node in values.graph.nodes:
         way = values.ways.get(node.number, ())
         reduced = {label.find() for label in node.reduced}
@@ -65,8 +65,8 @@ def innermost(values: Values) -> dict[Loop, list[Node]]:
         while way[first - 1].label in reduced:
             first -= 1
         if any(loop.label in reduced for loop in way[:first]) and first < len(way):
-            found.setdefault(way[first], []).append(node)
-    return found
+            reductions.setdefault(way[first], []).append(node)
+    return reductions
 
 
 class Accumulators:
@@ -167,11 +167,11 @@ class Accumulators:
                 old = self._load_lanes(node, target)
             self._store_lanes(node, target, combine(self.block, node.combine, old, value))
 
-        self._each(self._unrolled(node), add)
+        self._over_unrolled(self._unrolled(node), add)
 
     def _unrolled(self, node: Node) -> list[Label]:
-        found = (label.find() for label in node.labels if label is not None)
-        return [label for label in found if label.unrolled]
+        labels = (label.find() for label in node.labels if label is not None)
+        return [label for label in labels if label.unrolled]
 
     def _start_registers(
         self, node: Node, gathering: Gathering, neutral: Value, turns: int
@@ -193,15 +193,15 @@ class Accumulators:
             gathering.parts[self._key(node)] = slots
 
         labels = self._unrolled(node)
-        self._each(labels, clear)
+        self._over_unrolled(labels, clear)
 
-    def _each(self, labels: Sequence[Label], body: Callable[[], None]) -> None:
+    def _over_unrolled(self, labels: Sequence[Label], body: Callable[[], None]) -> None:
         if not labels:
             body()
             return
         for value in range(labels[0].extent):
             self.memory.unrolled[labels[0]] = value
-            self._each(labels[1:], body)
+            self._over_unrolled(labels[1:], body)
 
     def _key(self, node: Node) -> tuple[int, ...]:
         return tuple(self.memory.unrolled[label] for label in self._unrolled(node))
@@ -319,16 +319,16 @@ class Accumulators:
     def _two_sum(self, wide: str, at_hand: str, total: str, error: str) -> None:
         op = self.block.op
         one, other = op(f"load {wide}, ptr {total}"), op(f"load {wide}, ptr {at_hand}")
-        found = op(f"fadd {wide} {one}, {other}")
-        virtual = op(f"fsub {wide} {found}, {one}")
-        left = op(f"fsub {wide} {found}, {virtual}")
+        rounded_sum = op(f"fadd {wide} {one}, {other}")
+        virtual = op(f"fsub {wide} {rounded_sum}, {one}")
+        left = op(f"fsub {wide} {rounded_sum}, {virtual}")
         lost = op(
             f"fadd {wide} {op(f'fsub {wide} {one}, {left}')}, "
             f"{op(f'fsub {wide} {other}, {virtual}')}"
         )
         before = op(f"load {wide}, ptr {error}")
         self.block.do(f"store {wide} {op(f'fadd {wide} {before}, {lost}')}, ptr {error}")
-        self.block.do(f"store {wide} {found}, ptr {total}")
+        self.block.do(f"store {wide} {rounded_sum}, ptr {total}")
 
     # --- finishing --------------------------------------------------------------------------------
 
@@ -339,15 +339,15 @@ class Accumulators:
     def gathered(self, node: Node) -> list[tuple[tuple[int, ...], Value]]:
         """What a reduction gathered in registers, for each instance."""
         gathering = self._gatherings[node.number]
-        found: list[tuple[tuple[int, ...], Value]] = []
+        gathered_values: list[tuple[tuple[int, ...], Value]] = []
         if gathering.memory is None:
 
             def close() -> None:
                 value = self._lanes_combined(gathering, self._total(node, gathering))
-                found.append((self._key(node), value))
+                gathered_values.append((self._key(node), value))
 
-            self._each(self._unrolled(node), close)
-        return found
+            self._over_unrolled(self._unrolled(node), close)
+        return gathered_values
 
     def finish(self, node: Node, define: Callable[[Node, Value], None]) -> None:
         """The result, after the loop."""
@@ -381,14 +381,18 @@ class Accumulators:
         assert target is not None
 
         def move() -> None:
-            found: Value | None = None
+            combined: Value | None = None
             for base in bases:
                 self.memory.bases[target] = base
                 value = self._lanes_combined(gathering, self._read(node, target))
-                found = value if found is None else combine(self.block, node.combine, found, value)
+                combined = (
+                    value
+                    if combined is None
+                    else combine(self.block, node.combine, combined, value)
+                )
                 self.memory.frame.pointers.clear()  # they were those of this base
-            assert found is not None
-            self.memory.store(node.output, node.terms(), found)
+            assert combined is not None
+            self.memory.store(node.output, node.terms(), combined)
 
         self.control.nest([*self.inner_labels(node), *self._unrolled(node)], move)
 
@@ -422,17 +426,19 @@ class Accumulators:
         if len(slots) == 1:
             texts = tuple(op(f"load {wide}, ptr {place}") for place in slots[0])
             return Value(texts, dtype, gathering.lanes)
-        texts_found = []
+        totals = []
         for at_hand, total, error in zip(*slots, strict=True):
             one, other = op(f"load {wide}, ptr {total}"), op(f"load {wide}, ptr {at_hand}")
-            found = op(f"fadd {wide} {one}, {other}")
+            rounded_sum = op(f"fadd {wide} {one}, {other}")
             lost = op(f"load {wide}, ptr {error}")
             # Infinities have no rounding error; what stands there is then NaN.
             bits = vector_type("i1", gathering.lanes)
             undefined = op(f"fcmp uno {wide} {lost}, {lost}")
-            corrected = op(f"fadd {wide} {found}, {lost}")
-            texts_found.append(op(f"select {bits} {undefined}, {wide} {found}, {wide} {corrected}"))
-        return Value(tuple(texts_found), dtype, gathering.lanes)
+            corrected = op(f"fadd {wide} {rounded_sum}, {lost}")
+            totals.append(
+                op(f"select {bits} {undefined}, {wide} {rounded_sum}, {wide} {corrected}")
+            )
+        return Value(tuple(totals), dtype, gathering.lanes)
 
     def _lanes_combined(self, gathering: Gathering, value: Value) -> Value:
         """One number out of the lanes, where the lanes ran along what is reduced."""

@@ -72,8 +72,8 @@ def bind(function: Callable[..., Any], constants: Sequence[Any]) -> Callable[...
 
 
 def _function(own: tuple[Any, ...]) -> Callable[..., Any]:
-    made: Callable[..., Any] = _new_function(ctypes.addressof(own[-1].definition), own, _HOME)
-    return made
+    function: Callable[..., Any] = _new_function(ctypes.addressof(own[-1].definition), own, _HOME)
+    return function
 
 
 def _own(function: Callable[..., Any]) -> tuple[Any, ...]:

@@ -197,7 +197,7 @@ class Alternating:
         first, second = result.pointer, spare
         if odd:
             pair = (f"ptr {first}, ptr {second}", f"ptr {second}, ptr {first}")
-            first, second = (block.op(f"select i1 {odd}, {each}") for each in pair)
+            first, second = (block.op(f"select i1 {odd}, {choice}") for choice in pair)
         for slot, pointer in zip(
             (self.now, self.next, self.after), (operand.pointer, first, second), strict=True
         ):

@@ -265,9 +265,9 @@ class Writer:
         """The result of a node at the present indices is known."""
         unrolled = self.memory.unrolled
         key = tuple(
-            unrolled[found]
-            for found in (label.find() for label in node.labels if label is not None)
-            if found.unrolled
+            unrolled[root]
+            for root in (label.find() for label in node.labels if label is not None)
+            if root.unrolled
         )
         self.memory.frame.registers.setdefault(node.output, {})[key] = value
         if node.output in self.layout.watched:

@@ -103,9 +103,9 @@ class GraphBuilder:
         if not isinstance(atom, Variable):
             return None
         terms = whole(self.graph.axes[atom])
-        found = self.access(atom, terms)
-        same = isinstance(found.source, Variable) and found.source.type.shape == atom.type.shape
-        return found.source if same and found.terms == terms else None  # type: ignore[return-value]
+        access = self.access(atom, terms)
+        same = isinstance(access.source, Variable) and access.source.type.shape == atom.type.shape
+        return access.source if same and access.terms == terms else None  # type: ignore[return-value]
 
     # --- labels -----------------------------------------------------------------------------------
 
@@ -282,18 +282,18 @@ class GraphBuilder:
         self, owner: Variable, axes: Sequence[tuple[Any, int]], atom: Atom
     ) -> dict[Any, Label | None]:
         """Labels for axes that are reduced, joined with those of the operand where possible."""
-        found: dict[Any, Label | None] = {}
+        labels: dict[Any, Label | None] = {}
         for axis, length in axes:
             if length == 1:
-                found[axis] = None
+                labels[axis] = None
                 continue
             label = self.label(length)
             label.members.add(owner)
             known = self.known(atom, axis)
             if known is not None:
                 known.join(label)
-            found[axis] = label
-        return found
+            labels[axis] = label
+        return labels
 
     def _contraction(self, equation: Equation) -> None:
         (output,) = equation.outputs
@@ -371,17 +371,17 @@ class GraphBuilder:
         (output,) = equation.outputs
         axis, stacks = equation.params["axis"], equation.primitive.name == "stack"
         carried = [
-            None if each == axis else each - (stacks and each > axis)
-            for each in range(output.type.ndim)
+            None if result_axis == axis else result_axis - (stacks and result_axis > axis)
+            for result_axis in range(output.type.ndim)
         ]
         labels = self.same_axes(output, equation.inputs[0], carried)
         terms = whole(labels)
         start, accesses = 0, []
         for atom in equation.inputs:
             length = 1 if stacks else atom.type.shape[axis]
-            for each, place in enumerate(carried):
+            for result_axis, place in enumerate(carried):
                 one = None if place is None else self.known(atom, place)
-                other = labels[each]
+                other = labels[result_axis]
                 if one is not None and other is not None:
                     one.join(other)
             inside = ZERO if length == 1 else terms[axis].scaled(1, -start)
@@ -400,7 +400,7 @@ class GraphBuilder:
         wanted = [self.known(indices[0], axis) for axis in range(rank)]
         wanted += [self.known(array, axis) for axis in range(count, array.type.ndim)]
         labels = self._axes(output, wanted)
-        reads = tuple(self.access(each, whole(labels[:rank])) for each in indices)
+        reads = tuple(self.access(index, whole(labels[:rank])) for index in indices)
         source = self.access(array, (*dynamic_terms(count), *whole(labels[rank:])))
         bounds = array.type.shape[:count]
         self.add(Kind.GATHER, equation, output, (source,), indices=reads, bounds=bounds)
@@ -431,14 +431,14 @@ class GraphBuilder:
         """The labels that run over index arrays, and how these are read."""
         shape = indices[0].type.shape
         lanes = list(self.reduced(owner, list(enumerate(shape)), indices[0]).values())
-        return lanes, tuple(self.access(each, whole(lanes)) for each in indices)
+        return lanes, tuple(self.access(index, whole(lanes)) for index in indices)
 
     def _last_write(self, equation: Equation) -> None:
         """Where indices differ all writes are the last, and there is nothing to be found out."""
         (output,) = equation.outputs
         if output.type.size > 1 and not any(map(self._counts, equation.inputs)):
-            for each in last_write(equation):
-                self.equation(each)
+            for simpler in last_write(equation):
+                self.equation(simpler)
             return
         self._axes(output, [None] * output.type.ndim)
         self.moves[output] = Literal(np.True_), Movement(lambda terms: (), ())

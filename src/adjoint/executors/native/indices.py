@@ -94,12 +94,12 @@ class Term:
 
     def atoms(self) -> list[Atom]:
         """All atoms, also those within quotients."""
-        found: list[Atom] = []
+        atoms: list[Atom] = []
         for atom, _ in self.parts:
-            found.append(atom)
+            atoms.append(atom)
             if isinstance(atom, Quotient):
-                found += atom.term.atoms()
-        return found
+                atoms += atom.term.atoms()
+        return atoms
 
     def labels(self) -> list[Label]:
         """All labels, found."""
@@ -137,8 +137,8 @@ def total(terms: Iterable[tuple[Term, int]]) -> Term:
     offset = 0
     for term, factor in terms:
         offset += factor * term.offset
-        for atom, each in term.parts:
-            parts[atom] = parts.get(atom, 0) + factor * each
+        for atom, multiple in term.parts:
+            parts[atom] = parts.get(atom, 0) + factor * multiple
     return Term(tuple((atom, f) for atom, f in parts.items() if f), offset)
 
 
@@ -176,8 +176,8 @@ def substitute(term: Term, values: Mapping[Any, Term]) -> Term:
             pieces.append((quotient(inner, atom.divisor, atom.modulus), factor))
         else:
             key = atom.find() if isinstance(atom, Label) else atom
-            found = values.get(key)
-            pieces.append((Term(((key, 1),)) if found is None else found, factor))
+            replacement = values.get(key)
+            pieces.append((Term(((key, 1),)) if replacement is None else replacement, factor))
     return total(pieces)
 
 
@@ -224,8 +224,8 @@ class Access:
 
     def labels(self) -> set[Label]:
         """All labels that it depends on."""
-        found = {label for term in self.terms for label in term.labels()}
-        return found.union(*(guard.term.labels() for guard in self.guards))
+        labels = {label for term in self.terms for label in term.labels()}
+        return labels.union(*(guard.term.labels() for guard in self.guards))
 
 
 def row_strides(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -116,8 +116,8 @@ class _Lookup(dict[Any, Any]):
         self.find = find
 
     def __missing__(self, key: Any) -> Any:
-        self[key] = found = self.find(key)
-        return found
+        self[key] = handed = self.find(key)
+        return handed
 
 
 class _Shared:
@@ -254,18 +254,18 @@ class _Shared:
         self.caller.values.flush_faults()
         place = 0
         for node, key, value in self.results:
-            found: Value | None = None
+            combined: Value | None = None
             for number in range(self.threads):
                 offset = number * stride + _HEADER + place * _SLOT
                 one = self._read_value(value.dtype, len(value.parts), tasks, offset)
-                found = one if found is None else combine(block, node.combine, found, one)
+                combined = one if combined is None else combine(block, node.combine, combined, one)
             place += len(value.parts)
             labels = [label.find() for label in node.labels if label is not None]
             self.caller.memory.unrolled.update(
                 zip([label for label in labels if label.unrolled], key, strict=True)
             )
-            assert found is not None
-            self.caller.define(node, found)
+            assert combined is not None
+            self.caller.define(node, combined)
         for node in self.loop.starts:
             if node.kind is Kind.REDUCE and self.task.accumulators.in_memory(node):
                 self.caller.accumulators.collect(node, self.task.accumulators, self.threads)

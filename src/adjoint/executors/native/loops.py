@@ -168,14 +168,14 @@ class _Constructs:
 
     def _results(self) -> list[Operand | None]:
         """Where each result that is an array is to be written."""
-        found: list[Operand | None] = []
+        targets: list[Operand | None] = []
         for variable in self.node.outputs:
             if not variable.type.ndim:
-                found.append(None)
+                targets.append(None)
                 continue
             pointer, place = self.memory.bases[variable], self.memory.places[variable]
-            found.append(Operand(variable.type, None, pointer, place.tag))
-        return found
+            targets.append(Operand(variable.type, None, pointer, place.tag))
+        return targets
 
     def _define(self, variable: Variable, value: Value) -> None:
         """A result that is a number is known."""
@@ -212,11 +212,11 @@ class _Constructs:
     def _carried(self, first_operand: int, first_result: int, odd: str) -> list[Carried]:
         """What goes from round to round. odd: whether their number is odd, if that is known."""
         results = self._results()
-        found: list[Carried] = []
+        carried: list[Carried] = []
         for k in range(self.params["carried"]):
             operand, result = self.operands[first_operand + k], results[first_result + k]
-            found.append(self._carried_value(k, first_result, operand, result, odd))
-        return found
+            carried.append(self._carried_value(k, first_result, operand, result, odd))
+        return carried
 
     def _carried_value(
         self, k: int, first_result: int, operand: Operand, result: Operand | None, odd: str
@@ -279,7 +279,7 @@ class _Constructs:
             read_row(block, self._row(whole, type_, index))
             for whole, type_ in zip(scanned, row_types, strict=True)
         ]
-        given = [*fixed, *(each.current() for each in carried), *rows]
+        given = [*fixed, *(carry.current() for carry in carried), *rows]
         self._round(given, carried, stacked, index)
         block.do(f"store i64 {block.op(f'add nuw nsw i64 {number}, 1')}, ptr {counter}")
         block.do(f"br label %{head}")
@@ -316,7 +316,7 @@ class _Constructs:
         count = len(carried)
         row_types = program.output_types[count:]
         rows = self._stacked(stacked, row_types, index)
-        targets: list[Operand | None] = [each.target() for each in carried]
+        targets: list[Operand | None] = [carry.target() for carry in carried]
         targets += [row if row.type.ndim else None for row in rows]
         number = len(self.construct.bodies) - 1
         body = self._body(number, given, targets)
@@ -326,13 +326,13 @@ class _Constructs:
         for value, row in zip(values[count:], rows, strict=True):
             if value is not None:
                 write_row(self.block, row, value)
-        for each, value in zip(carried, values[:count], strict=True):
-            each.advance(value)
+        for carry, value in zip(carried, values[:count], strict=True):
+            carry.advance(value)
         self._spend(self.construct.bodies[number].nanoseconds)
 
     def _finish(self, carried: Sequence[Carried], first_result: int) -> None:
-        for k, each in enumerate(carried):
-            value = each.finish()
+        for k, carry in enumerate(carried):
+            value = carry.finish()
             if value is not None:
                 self._define(self.node.outputs[first_result + k], value)
 
@@ -347,7 +347,7 @@ class _Constructs:
         block.do(f"store i64 0, ptr {counter}")
         block.do(f"br label %{head}")
         block.place(head)
-        given = [*fixed, *(each.current() for each in carried)]
+        given = [*fixed, *(carry.current() for carry in carried)]
         goes_on = self._body(0, given, [None]).result(0).text
         block.do(f"br i1 {goes_on}, label %{within}, label %{done}")
         block.place(within)

@@ -28,7 +28,7 @@ from adjoint.executors.native.nodes import (
 from adjoint.executors.native.planning import Planner
 from adjoint.executors.native.regions import Region
 from adjoint.executors.native.segments import Cut, cut
-from adjoint.program import Equation, Program
+from adjoint.program import Equation, Program, held_programs
 
 LENT: Final = 1 << 15  # bytes from which results are lent by the caller
 RELEASED: Final = 50_000.0  # additions from which other threads of Python run meanwhile
@@ -85,7 +85,7 @@ def lowerable(equation: Equation, precise: bool) -> bool:
     if any(not type_.size or not held_in_registers(type_.dtype) for type_ in types):
         return False
     if name in CONTROL:
-        return all(_wholly_lowerable(each, precise) for each in programs_within(equation))
+        return all(_wholly_lowerable(body, precise) for body in programs_within(equation))
     if name in JOINS and len(equation.inputs) > MOST_JOINED:
         return False
     if name in ("custom_call", "linear_call") or equation.primitive.multiple:
@@ -97,23 +97,18 @@ def lowerable(equation: Equation, precise: bool) -> bool:
 
 def programs_within(equation: Equation) -> tuple[Program, ...]:
     """The bodies, tests and branches of an equation."""
-    found: list[Program] = []
-    for value in equation.params.values():
-        for each in value if isinstance(value, tuple) else (value,):
-            if isinstance(each, Program):
-                found.append(each)
-    return tuple(found)
+    return tuple(held_programs(equation.operation))
 
 
 def hindrance(equation: Equation, precise: bool) -> Equation | None:
     """The first equation within a loop or branch, however deep, that cannot be machine code."""
     for program in programs_within(equation):
-        for each in program.equations:
-            found = hindrance(each, precise)
-            if found is None and not _lowerable_within(each, precise):
-                found = each
-            if found is not None:
-                return found
+        for inner in program.equations:
+            hindering = hindrance(inner, precise)
+            if hindering is None and not _lowerable_within(inner, precise):
+                hindering = inner
+            if hindering is not None:
+                return hindering
     return None
 
 
@@ -124,7 +119,7 @@ def _lowerable_within(equation: Equation, precise: bool) -> bool:
 def _wholly_lowerable(program: Program, precise: bool) -> bool:
     types = (*program.input_types, *program.output_types)
     return all(type_.size and held_in_registers(type_.dtype) for type_ in types) and all(
-        _lowerable_within(each, precise) for each in program.equations
+        _lowerable_within(equation, precise) for equation in program.equations
     )
 
 

@@ -111,10 +111,10 @@ class Memory:
         """The value in every lane, once in each loop."""
         if not lanes or value.lanes:
             return value
-        found = self.frame.splats.get(value)
-        if found is None:
-            found = self.frame.splats[value] = self.block.splat(value, lanes)
-        return found
+        vector = self.frame.splats.get(value)
+        if vector is None:
+            vector = self.frame.splats[value] = self.block.splat(value, lanes)
+        return vector
 
     # --- indices ----------------------------------------------------------------------------------
 
@@ -163,18 +163,18 @@ class Memory:
             return Value((text,), INDEX)
         lanes = lane_frame.lanes
         wide = vector_type("i64", lanes)
-        found = self.block.splat(Value((text,), INDEX), lanes).text
+        total = self.block.splat(Value((text,), INDEX), lanes).text
         if stride:
-            found = self.block.op(f"add {wide} {found}, {_steps(stride, lanes)}")
+            total = self.block.op(f"add {wide} {total}, {_steps(stride, lanes)}")
         for vector, factor in vectors:
-            found = self.block.op(f"add {wide} {found}, {self._multiple(vector, factor, lanes)}")
-        return Value((found,), INDEX, lanes)
+            total = self.block.op(f"add {wide} {total}, {self._multiple(vector, factor, lanes)}")
+        return Value((total,), INDEX, lanes)
 
     def _form(self, term: Term) -> Form:
-        found = self._forms.get(term)
-        if found is None:
-            found = self._forms[term] = form_of(term)
-        return found
+        form = self._forms.get(term)
+        if form is None:
+            form = self._forms[term] = form_of(term)
+        return form
 
     def _multiple(self, text: str, factor: int, lanes: int = 0) -> str:
         if factor == 1:
@@ -183,13 +183,13 @@ class Memory:
         return self.block.op(f"mul {vector_type('i64', lanes)} {text}, {by}")
 
     def _sum(self, number: int, scalars: Sequence[tuple[str, int]]) -> str:
-        found = ""
+        total = ""
         for text, factor in scalars:
             part = self._multiple(text, factor)
-            found = self.block.op(f"add i64 {found}, {part}") if found else part
-        if not found:
+            total = self.block.op(f"add i64 {total}, {part}") if total else part
+        if not total:
             return str(number)
-        return self.block.op(f"add i64 {found}, {number}") if number else found
+        return self.block.op(f"add i64 {total}, {number}") if number else total
 
     def address(self, variable: Variable, place: Place, terms: Sequence[Term]) -> Address:
         """Where a number of an array is; only the axes that the place has count."""
@@ -229,7 +229,7 @@ class Memory:
 
     def holds(self, guards: Sequence[Guard]) -> bool | Value:
         """Whether all guards hold: known here, or an i1, or one for each lane."""
-        found: Value | None = None
+        held: Value | None = None
         for guard in guards:
             value = self.index(guard.term)
             if not value.lanes and not value.text.startswith("%"):
@@ -250,8 +250,8 @@ class Memory:
                 even = self.block.op(f"icmp eq {wide} {rest}, {number_text(0)}")
                 text = self.block.op(f"and {vector_type('i1', value.lanes)} {text}, {even}")
             mask = Value((text,), np.dtype(bool), value.lanes)
-            found = mask if found is None else self._both(found, mask)
-        return True if found is None else found
+            held = mask if held is None else self._both(held, mask)
+        return True if held is None else held
 
     def _both(self, one: Value, other: Value) -> Value:
         lanes = max(one.lanes, other.lanes)
@@ -275,11 +275,11 @@ class Memory:
         place = self.places[variable]
         address = self.address(variable, place, terms)
         key = (variable, address, mask)
-        found = self.frame.loads.get(key)
-        if found is None:
-            found = self.load_at(variable.type.dtype, place, address, mask)
-            self.frame.loads[key] = found
-        return found
+        loaded = self.frame.loads.get(key)
+        if loaded is None:
+            loaded = self.load_at(variable.type.dtype, place, address, mask)
+            self.frame.loads[key] = loaded
+        return loaded
 
     def load_at(
         self, dtype: np.dtype[Any], place: Place, address: Address, mask: Value | None

@@ -62,9 +62,9 @@ def emit_products(
             result,
         )
         if wanted not in known:
-            made = emit_product(module, wanted)
-            assert made is not None
-            known[wanted] = made
+            emitted = emit_product(module, wanted)
+            assert emitted is not None
+            known[wanted] = emitted
         functions[node.number] = (known[wanted].name, (sides[0][1], sides[1][1]))
         scratch[node.number] = known[wanted].scratch_bytes
     return functions, scratch
@@ -79,12 +79,12 @@ def _filled(strides: dict[Label, int], node: Node, side: int) -> tuple[int, ...]
     left, right, result = split_spec(node.equation.params["spec"])
     letters = (left, right)[side]
     labels = _letters(node, left, right, result)
-    return tuple(strides.get(found, 0) if (found := labels[x]) else 1 for x in letters)
+    return tuple(strides.get(label, 0) if (label := labels[x]) else 1 for x in letters)
 
 
 def _letters(node: Node, left: str, right: str, result: str) -> dict[str, Label | None]:
     assert node.equation is not None
-    found: dict[str, Label | None] = {
+    labels: dict[str, Label | None] = {
         letter: None if label is None else label.find()
         for letter, label in zip(result, node.labels, strict=True)
     }
@@ -93,9 +93,9 @@ def _letters(node: Node, left: str, right: str, result: str) -> dict[str, Label 
         lengths.update(zip(letters, atom.type.shape, strict=True))
     waiting = iter(node.reduced)
     for letter in dict.fromkeys(left + right):
-        if letter not in found:
-            found[letter] = next(waiting).find() if lengths[letter] != 1 else None
-    return found
+        if letter not in labels:
+            labels[letter] = next(waiting).find() if lengths[letter] != 1 else None
+    return labels
 
 
 def _strides(access: Access) -> tuple[dict[Label, int], int]:

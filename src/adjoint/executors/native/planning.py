@@ -91,7 +91,7 @@ class Planner:
         shared = shared_loops(scheduler, threads)
         products, scratch = emit_products(self.module, graph)
         scratch.update(own_memory(graph, scheduler, shared))
-        scratch.update({number: each.bytes for number, each in constructs.items()})
+        scratch.update({number: construct.bytes for number, construct in constructs.items()})
         first_tag, is_body = self.module.last_tag + 1, wanted is not None
         stack = STACK
         if is_body:
@@ -108,7 +108,7 @@ class Planner:
             shared,
             contract=not self.precise,
             watched=_watched_within(graph, watched),
-            pauses=frozenset(n for n, each in enumerate(times) if each > PAUSED_TIME),
+            pauses=frozenset(n for n, time in enumerate(times) if time > PAUSED_TIME),
             timed=timed,
             constructs=constructs,
         )
@@ -124,11 +124,11 @@ class Planner:
             return self._switch(params["branches"])
         constants, carried, body = params["constants"], params["carried"], params["body"]
         wanted = {k: constants + k for k in range(carried) if body.outputs[k].type.ndim}
-        made = self.body(body, wanted)
+        planned = self.body(body, wanted)
         held, buffers = set(), {}
         for k in wanted:
             size = _bytes(body.outputs[k].type.size * body.outputs[k].type.dtype.itemsize)
-            if k in made.over:
+            if k in planned.over:
                 if size <= HELD and self._takes_stack(size):
                     held.add(k)
             elif size <= COPIED and self._takes_stack(2 * size):
@@ -136,10 +136,10 @@ class Planner:
             else:
                 buffers[k] = size
         if name == "while":
-            over = {1 + k: constants + k for k in made.over}
-            return _arranged((self.body(params["test"], {}), made), over, held, buffers)
-        over = {k: 1 + constants + k for k in made.over}
-        return _arranged((made,), over, held, buffers)
+            over = {1 + k: constants + k for k in planned.over}
+            return _arranged((self.body(params["test"], {}), planned), over, held, buffers)
+        over = {k: 1 + constants + k for k in planned.over}
+        return _arranged((planned,), over, held, buffers)
 
     def _takes_stack(self, size: int) -> bool:
         """Whether so much is left of the stack; it is spent then."""
@@ -149,14 +149,14 @@ class Planner:
 
     def _switch(self, branches: Sequence[Program]) -> Construct:
         """Branches all of which write the same results over the same operands."""
-        traced = [_traced(branch) for branch in branches]
+        origins = [_traced(branch) for branch in branches]
         wanted: dict[int, int] = {}
-        for k, place in traced[0].items():
-            if place not in wanted.values() and all(each.get(k) == place for each in traced):
+        for k, place in origins[0].items():
+            if place not in wanted.values() and all(other.get(k) == place for other in origins):
                 wanted[k] = place
         while True:
             bodies = tuple(self.body(branch, wanted) for branch in branches)
-            kept = {k: j for k, j in wanted.items() if all(k in each.over for each in bodies)}
+            kept = {k: j for k, j in wanted.items() if all(k in body.over for body in bodies)}
             if kept == wanted:
                 break
             wanted = kept
@@ -169,19 +169,21 @@ def _is_construct(item: Item) -> bool:
 
 def _traced(program: Program) -> dict[int, int]:
     """For each array that a program returns, the input that it may have been written over."""
-    made = {v: (each, n) for each in program.equations for n, v in enumerate(each.outputs)}
+    producers = {
+        v: (equation, n) for equation in program.equations for n, v in enumerate(equation.outputs)
+    }
     inputs = {variable: place for place, variable in enumerate(program.inputs)}
-    found = {}
+    origins = {}
     for number, atom in enumerate(program.outputs):
-        while atom in made:
-            equation, place = made[atom]
+        while atom in producers:
+            equation, place = producers[atom]
             source = _written(equation, place)
             if source is None:
                 break
             atom = equation.inputs[source]
         if not isinstance(atom, Literal) and atom in inputs and atom.type.ndim:
-            found[number] = inputs[atom]
-    return found
+            origins[number] = inputs[atom]
+    return origins
 
 
 def _written(equation: Equation, place: int) -> int | None:
@@ -204,14 +206,14 @@ def _in_place(
     graph: Graph, takes: Mapping[Variable, Variable], over: Mapping[int, int]
 ) -> dict[int, int]:
     """The outputs that lie where the inputs were that they may be written over."""
-    found = {}
+    places = {}
     for number, place in over.items():
         variable = graph.outputs[number]
         while variable in takes:
             variable = takes[variable]
         if variable is graph.program.inputs[place]:
-            found[number] = place
-    return found
+            places[number] = place
+    return places
 
 
 def _arranged(
@@ -263,7 +265,7 @@ def scheduled(graph: Graph, takes: Mapping[Variable, Variable]) -> Scheduler:
 
 def _cheap(graph: Graph, scheduler: Scheduler, overwritten: set[Variable]) -> set[Variable]:
     """Large stored arrays that one operation on what is in memory anyway gives again."""
-    found: set[Variable] = set()
+    cheap: set[Variable] = set()
     for variable in stored(graph, scheduler):
         node = graph.producers[variable]
         volume = prod(label.extent for label in node.iteration() if not label.unrolled)
@@ -271,10 +273,10 @@ def _cheap(graph: Graph, scheduler: Scheduler, overwritten: set[Variable]) -> se
             continue
         wide = [access.source for access in node.accesses if access.source.type.ndim]
         # What it reads stays in memory, unless that is itself computed again or written over.
-        still = found.isdisjoint(wide) and overwritten.isdisjoint(wide)
+        still = cheap.isdisjoint(wide) and overwritten.isdisjoint(wide)
         if cost(node.operation) <= 1 and len(wide) <= 2 and still:
-            found.add(variable)
-    return found
+            cheap.add(variable)
+    return cheap
 
 
 def lanes_for(nodes: Sequence[Node]) -> int:

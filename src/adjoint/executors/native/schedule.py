@@ -79,7 +79,7 @@ def choose_unrolled(graph: Graph, lanes: int, is_body: bool) -> None:
             users.setdefault(label, []).append(node)
     most = max(MOST_INSTANCES, 12 * len(nodes))
     count = len(nodes)
-    for label in sorted(labels, key=lambda each: each.extent):
+    for label in sorted(labels, key=lambda label: label.extent):
         short = label.extent < lanes or label in pieced
         if label.extent > LONGEST_UNROLLED or not short or label not in users or label in ordered:
             continue
@@ -122,11 +122,11 @@ class Scheduler:
 
     def reads(self, node: Node) -> tuple[Access, ...]:
         """What a node reads, through those that are computed where they are read."""
-        found = self._reads.get(node.number)
-        if found is None:
-            found = tuple(self._expanded(node.reads()))
-            self._reads[node.number] = found
-        return found
+        accesses = self._reads.get(node.number)
+        if accesses is None:
+            accesses = tuple(self._expanded(node.reads()))
+            self._reads[node.number] = accesses
+        return accesses
 
     def _expanded(self, accesses: Sequence[Access]) -> Iterator[Access]:
         for access in accesses:
@@ -151,13 +151,13 @@ class Scheduler:
         if not self.takes:
             return {}
         takers = {source: self.graph.producers[result] for result, source in self.takes.items()}
-        found: dict[int, list[tuple[Node, Access]]] = {}
+        readers: dict[int, list[tuple[Node, Access]]] = {}
         for node in kept:
             for access in self.reads(node):
                 taker = takers.get(access.source)  # type: ignore[arg-type]
                 if taker is not None and node.number < taker.number:
-                    found.setdefault(taker.number, []).append((node, access))
-        return found
+                    readers.setdefault(taker.number, []).append((node, access))
+        return readers
 
     def _ready(self, node: Node, waiting: Mapping[int, Node]) -> bool:
         """Whether nothing that has to come first is waiting."""
@@ -168,14 +168,14 @@ class Scheduler:
         inside = {loop.label for loop in bound}
         rest = {n.number: [x for x in rolled(n) if x not in inside] for n in nodes}
         waiting = {node.number: node for node in nodes}
-        found: list[Item] = []
+        items: list[Item] = []
         while waiting:
             for node in list(waiting.values()):
                 if node.kind is Kind.PRODUCT and bound:
                     raise AssertionError("products stand outside of all loops")
                 free = node.kind is Kind.PRODUCT or not rest[node.number]
                 if free and self._ready(node, waiting):
-                    found.append(node)
+                    items.append(node)
                     del waiting[node.number]
             if not waiting:
                 break
@@ -183,10 +183,10 @@ class Scheduler:
             loop = Loop(label, self._lanes(label, chosen, rest, bound))
             loop.starts = [node for node in chosen if _starts(node, label, inside)]
             loop.body = self._arrange(chosen, (*bound, loop))
-            found.append(loop)
+            items.append(loop)
             for node in chosen:
                 del waiting[node.number]
-        return found
+        return items
 
     def _best(
         self, waiting: dict[int, Node], rest: dict[int, list[Label]]
@@ -202,8 +202,8 @@ class Scheduler:
             work = sum(_work(node) for node in chosen)
             outer = sum(self._outermost(node, label, rest[node.number]) for node in chosen)
             if chosen and (best is None or (work, outer) > best):
-                best, found = (work, outer), (label, chosen)
-        return found
+                best, heaviest = (work, outer), (label, chosen)
+        return heaviest
 
     def _closure(
         self, label: Label, waiting: dict[int, Node], rest: dict[int, list[Label]]
@@ -275,8 +275,8 @@ class Scheduler:
         order = list(dict.fromkeys([label, *(x for n in nodes for x in rest[n.number])]))
         if any(label in _ordered(node)[:-1] for node in nodes):
             return 0
-        penalties = {each: self._penalty(each, nodes, rest, order) for each in order}
-        if min(penalties, key=lambda each: penalties[each]) is not label:
+        penalties = {candidate: self._penalty(candidate, nodes, rest, order) for candidate in order}
+        if min(penalties, key=lambda candidate: penalties[candidate]) is not label:
             return 0
         lanes = self.lanes_of(nodes)
         while lanes > label.extent:
@@ -328,15 +328,15 @@ def _open_to(node: Node, rest: list[Label]) -> list[Label]:
 
 def _read_outside(graph: Graph) -> set[Variable]:
     """Outputs, and what products, loops and branches read: they have memory."""
-    found = set(graph.outputs)
+    outside = set(graph.outputs)
     for node in graph.nodes:
         if node.kind in (Kind.PRODUCT, Kind.CONTROL):
-            found.update(a.source for a in node.accesses if isinstance(a.source, Variable))
-    return found
+            outside.update(a.source for a in node.accesses if isinstance(a.source, Variable))
+    return outside
 
 
 def _starts(node: Node, label: Label, inside: set[Label]) -> bool:
-    reduced = {each.find() for each in node.reduced}
+    reduced = {other.find() for other in node.reduced}
     return label in reduced and reduced.isdisjoint(inside)
 
 
@@ -383,13 +383,13 @@ def stride_along(terms: Sequence[Term], shape: tuple[int, ...], lane: Label) -> 
 
 def paths(items: Sequence[Item], above: Path = ()) -> dict[int, Path]:
     """The loops around every node, from the outermost, by its number."""
-    found: dict[int, Path] = {}
+    ways: dict[int, Path] = {}
     for item in items:
         if isinstance(item, Loop):
-            found.update(paths(item.body, (*above, item)))
+            ways.update(paths(item.body, (*above, item)))
         else:
-            found[item.number] = above
-    return found
+            ways[item.number] = above
+    return ways
 
 
 def result_path(node: Node, path: Path) -> Path:

@@ -87,9 +87,9 @@ def in_registers(producer: Node, home: Path, access: Access, path: Path) -> bool
         term = access.terms[axis]
         if label is None:
             continue
-        found = label.find()
-        if not found.unrolled:
-            if term != label_term(found):
+        root = label.find()
+        if not root.unrolled:
+            if term != label_term(root):
                 return False
         elif any(not isinstance(a, Label) or not a.find().unrolled for a in term.atoms()):
             return False
@@ -173,8 +173,8 @@ def allocate(
                 tag_number = base + len(graph.nodes) + len(storage.places)
                 place = Place("stack", 0, axes, strides, lanes, tag_number, size)
             else:
-                each = -(-size // ALIGNMENT) * ALIGNMENT
-                slot = allocator.take(each * (threads.get(path[0], 1) if path else 1))
+                share = -(-size // ALIGNMENT) * ALIGNMENT
+                slot = allocator.take(share * (threads.get(path[0], 1) if path else 1))
                 offset = allocator.slots[slot][0]
                 place = Place("workspace", offset, axes, strides, lanes, base + slot, size)
                 ends.setdefault(last[variable], []).append(slot)
@@ -210,16 +210,16 @@ def _heads(storage: Storage) -> dict[Variable, Variable]:
     That is what came from outside, or the output, or else the first.
     """
     following = {source: result for result, source in storage.taken.items()}
-    found: dict[Variable, Variable] = {}
+    heads: dict[Variable, Variable] = {}
     for first in following:
         if first in storage.taken:
             continue
         chain = [first]
         while chain[-1] in following:
             chain.append(following[chain[-1]])
-        head = next((each for each in chain if each in storage.places), first)
-        found.update((each, head) for each in chain if each is not head)
-    return found
+        head = next((variable for variable in chain if variable in storage.places), first)
+        heads.update((variable, head) for variable in chain if variable is not head)
+    return heads
 
 
 def _whole(kind: str, number: int, variable: Variable, tag: int) -> Place:
@@ -231,14 +231,14 @@ def _whole(kind: str, number: int, variable: Variable, tag: int) -> Place:
 def stored(graph: Graph, scheduler: Scheduler) -> dict[Variable, Path]:
     """The variables that are read elsewhere than in their own loop, and the loops they are in."""
     ways = paths(scheduler.items)
-    found: dict[Variable, Path] = {}
+    homes: dict[Variable, Path] = {}
     for node in graph.nodes:
         if node.number not in ways:
             continue
         if node.kind in (Kind.PRODUCT, Kind.SCATTER) or _finished_later(node, ways):
-            found.setdefault(node.output, result_path(node, ways[node.number]))
+            homes.setdefault(node.output, result_path(node, ways[node.number]))
         if node.kind is Kind.CONTROL:
-            found.update((variable, ()) for variable in node.outputs if variable.type.ndim)
+            homes.update((variable, ()) for variable in node.outputs if variable.type.ndim)
         for access in scheduler.reads(node):
             source = access.source
             if not isinstance(source, Variable) or source not in graph.producers:
@@ -247,20 +247,20 @@ def stored(graph: Graph, scheduler: Scheduler) -> dict[Variable, Path]:
             home = result_path(producer, ways[producer.number])
             whole = node.kind is Kind.PRODUCT or (node.kind is Kind.CONTROL and source.type.ndim)
             if whole or not in_registers(producer, home, access, ways[node.number]):
-                found.setdefault(source, home)
-    return found
+                homes.setdefault(source, home)
+    return homes
 
 
 def _in_memory(
     graph: Graph, scheduler: Scheduler, ways: dict[int, Path]
 ) -> dict[Variable, tuple[tuple[int, ...], int, Path]]:
     """The variables that need memory of their own: with which axes, how many lanes, where."""
-    found = stored(graph, scheduler)
+    homes = stored(graph, scheduler)
     wanted = {}
     readers = _readers(graph, scheduler)
-    for variable in found:
+    for variable in homes:
         producer = graph.producers[variable]
-        path = _shared(producer, found[variable], readers.get(variable, ()), ways)
+        path = _shared(producer, homes[variable], readers.get(variable, ()), ways)
         within = {loop.label for loop in path}
         axes = tuple(
             axis
@@ -275,9 +275,13 @@ def _in_memory(
 def whole_places(graph: Graph, scheduler: Scheduler) -> set[Variable]:
     """The arrays that have memory of their own for all of their numbers."""
     wanted = _in_memory(graph, scheduler, paths(scheduler.items))
-    found = {each for each in (*graph.program.inputs, *graph.outputs) if each.type.ndim}
-    found.update(each for each, (_, lanes, path) in wanted.items() if not lanes and not path)
-    return found
+    arrays = {
+        variable for variable in (*graph.program.inputs, *graph.outputs) if variable.type.ndim
+    }
+    arrays.update(
+        variable for variable, (_, lanes, path) in wanted.items() if not lanes and not path
+    )
+    return arrays
 
 
 def _finished_later(node: Node, ways: dict[int, Path]) -> bool:
@@ -289,14 +293,14 @@ def _finished_later(node: Node, ways: dict[int, Path]) -> bool:
 
 
 def _readers(graph: Graph, scheduler: Scheduler) -> dict[Variable, list[tuple[Node, Access]]]:
-    found: dict[Variable, list[tuple[Node, Access]]] = {}
+    readers: dict[Variable, list[tuple[Node, Access]]] = {}
     for node in graph.nodes:
         if node.output in scheduler.inlined:
             continue
         for access in scheduler.reads(node):
             if isinstance(access.source, Variable):
-                found.setdefault(access.source, []).append((node, access))
-    return found
+                readers.setdefault(access.source, []).append((node, access))
+    return readers
 
 
 def _shared(

@@ -84,15 +84,15 @@ def reshaped(operand: tuple[int, ...], shape: tuple[int, ...]) -> Movement:
             carried[long_results[0]] = long_sources[0]
 
     def back(terms: Terms) -> Terms:
-        found = [ZERO] * len(operand)
+        operand_terms = [ZERO] * len(operand)
         for sources, results in groups:
             strides = row_strides(tuple(shape[axis] for axis in results))
             flat = total((terms[axis], s) for axis, s in zip(results, strides, strict=True))
             long = [axis for axis in sources if operand[axis] != 1]
             steps = row_strides(tuple(operand[axis] for axis in long))
             for number, (axis, step) in enumerate(zip(long, steps, strict=True)):
-                found[axis] = quotient(flat, step, operand[axis] if number else 0)
-        return tuple(found)
+                operand_terms[axis] = quotient(flat, step, operand[axis] if number else 0)
+        return tuple(operand_terms)
 
     return Movement(back, tuple(carried))
 
@@ -164,14 +164,14 @@ def written(index: Index, terms: Sequence[Term]) -> tuple[Terms, tuple[Guard, ..
 
 def needed(guards: Sequence[Guard]) -> tuple[Guard, ...]:
     """The guards that do not hold everywhere."""
-    found = []
+    remaining = []
     for guard in guards:
         if guard.step == 1:
             low, high = guard.term.bounds({})
             if guard.low <= low and high < guard.high:
                 continue
-        found.append(guard)
-    return tuple(found)
+        remaining.append(guard)
+    return tuple(remaining)
 
 
 def whole(labels: Sequence[Label | None]) -> Terms:

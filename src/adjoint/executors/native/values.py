@@ -50,20 +50,20 @@ class Values:
 
     def home(self, node: Node) -> Path:
         """The loops within which the result of a node is known."""
-        found = self._homes.get(node.number)
-        if found is None:
-            found = self._homes[node.number] = result_path(node, self.ways[node.number])
-        return found
+        path = self._homes.get(node.number)
+        if path is None:
+            path = self._homes[node.number] = result_path(node, self.ways[node.number])
+        return path
 
     # --- reading ----------------------------------------------------------------------------------
 
     def operands(self, node: Node) -> list[Reader]:
         """What reads each operand of a node at the present indices."""
-        found = self._readers.get(node.number)
-        if found is None:
-            found = [self.reader(node, access) for access in node.accesses]
-            self._readers[node.number] = found
-        return found
+        readers = self._readers.get(node.number)
+        if readers is None:
+            readers = [self.reader(node, access) for access in node.accesses]
+            self._readers[node.number] = readers
+        return readers
 
     def reader(self, node: Node, access: Access, mask: Reader | None = None) -> Reader:
         """A function that reads an access of a node at the present indices."""
@@ -164,7 +164,7 @@ class Values:
         alone = not lanes and not any(type_.ndim for type_ in types)
         if name == "contract":
             name, params = "multiply", {}
-            types = [array_type((), each.dtype, each.weak) for each in types]
+            types = [array_type((), type_.dtype, type_.weak) for type_ in types]
         value = emit(
             self.block, self.faults, name, params, wide, types, dtype, self.contract, alone
         )
@@ -177,8 +177,8 @@ class Values:
         if not self.contract or not _is_derived_quotient(node):
             return False
         if self._divisors is None:
-            nodes = [each for each in self.graph.nodes if _is_derived_quotient(each)]
-            self._divisors = Counter(each.accesses[1] for each in nodes)
+            nodes = [other for other in self.graph.nodes if _is_derived_quotient(other)]
+            self._divisors = Counter(other.accesses[1] for other in nodes)
         return self._divisors[node.accesses[1]] > 1
 
     def _quotient(
@@ -195,25 +195,25 @@ class Values:
     def _guarded(self, node: Node, home: Node, parts: Sequence[tuple[Access, Reader]]) -> Value:
         """What is written last, or the sum of all that is written."""
         dtype = home.output.type.dtype
-        found: Value | None = None
+        written: Value | None = None
         for access, reader in parts:
             held = self.memory.holds(access.guards)
             if held is False:
                 continue
             if held is True:
                 value = convert(self.block, self.faults, reader(), dtype)
-                found = self._plus(found, value) if home.combine == "sum" and found else value
+                written = self._plus(written, value) if home.combine == "sum" and written else value
                 continue
             mask: Value = held
             value = self._masked(node, access, reader, mask)
             value = convert(self.block, self.faults, value, dtype)
-            if found is None:
-                found = value
+            if written is None:
+                written = value
                 continue
-            both = self._plus(found, value) if home.combine == "sum" else value
-            found = self.select(mask, both, found)
-        assert found is not None
-        return found
+            both = self._plus(written, value) if home.combine == "sum" else value
+            written = self.select(mask, both, written)
+        assert written is not None
+        return written
 
     def _masked(self, node: Node, access: Access, reader: Reader, mask: Value) -> Value:
         """Memory is read only where the guards hold."""
@@ -257,10 +257,10 @@ class Values:
         zero = block.splat(constant(0, INDEX), lanes).text
         below = block.op(f"icmp slt {wide} {value.text}, {zero}")
         moved = block.op(f"add {wide} {value.text}, {size}")
-        found = block.op(f"select {bits} {below}, {wide} {moved}, {wide} {value.text}")
-        outside = block.op(f"icmp uge {wide} {found}, {size}")
+        index = block.op(f"select {bits} {below}, {wide} {moved}, {wide} {value.text}")
+        outside = block.op(f"icmp uge {wide} {index}, {size}")
         self.faults.append((outside, lanes))
-        safe = block.op(f"select {bits} {outside}, {wide} {zero}, {wide} {found}")
+        safe = block.op(f"select {bits} {outside}, {wide} {zero}, {wide} {index}")
         return Value((safe,), INDEX, lanes)
 
     # --- faults -----------------------------------------------------------------------------------
@@ -281,15 +281,15 @@ class Values:
     def faulty(self) -> str:
         """Whether any condition was met: an i1."""
         self.flush_faults()
-        found = "false"
+        any_fault = "false"
         for lanes, place in self._noted.items():
             text = self.block.op(f"load {vector_type('i1', lanes)}, ptr {place}")
             if lanes:
                 name = f"llvm.vector.reduce.or.v{lanes}i1"
                 self.block.module.declare(name, f"declare i1 @{name}(<{lanes} x i1>)")
                 text = self.block.op(f"call i1 @{name}(<{lanes} x i1> {text})")
-            found = self.block.op(f"or i1 {found}, {text}")
-        return found
+            any_fault = self.block.op(f"or i1 {any_fault}, {text}")
+        return any_fault
 
 
 def _is_derived_quotient(node: Node) -> bool:

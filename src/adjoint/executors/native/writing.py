@@ -29,7 +29,7 @@ class BodyGraphBuilder(GraphBuilder):
         self, program: Program, is_product: Callable[[Equation], bool], over: Mapping[int, int]
     ) -> None:
         super().__init__(program, is_product, over)
-        self._made = {v: each for each in program.equations for v in each.outputs}
+        self._producers = {v: equation for equation in program.equations for v in equation.outputs}
         self._order: dict[Equation | None, int] = {e: n for n, e in enumerate(program.equations)}
         self._users: dict[Atom, list[Equation | None]] = {}
         for equation in program.equations:
@@ -130,7 +130,7 @@ class BodyGraphBuilder(GraphBuilder):
         """What an array is a view of, by transposes and slices; whether of a part alone."""
         part = False
         while atom in self.moves:
-            name = self._made[atom].primitive.name if atom in self._made else ""
+            name = self._producers[atom].primitive.name if atom in self._producers else ""
             if atom not in self._parts_of and name not in VIEWS:
                 return None, False
             part = part or self._parts_of.get(atom, name == "slice")
@@ -164,7 +164,7 @@ class BodyGraphBuilder(GraphBuilder):
     def _part_labels(self, shape: Sequence[int], value: Atom) -> list[Label | None]:
         """Labels that run over what is written, joined with those of the value."""
         owner = Variable(value.type)
-        found: list[Label | None] = []
+        labels: list[Label | None] = []
         for back, length in zip(range(len(shape), 0, -1), shape, strict=True):
             label = self.label(length) if length != 1 else None
             if label is not None:
@@ -173,8 +173,8 @@ class BodyGraphBuilder(GraphBuilder):
                 known = self.known(value, value.type.ndim - back)
                 if known is not None:
                     known.join(label)
-            found.append(label)
-        return found
+            labels.append(label)
+        return labels
 
     def _into(
         self,
@@ -215,9 +215,9 @@ class BodyGraphBuilder(GraphBuilder):
             self.same_axes(output, atom, range(atom.type.ndim))
             return None
         if isinstance(atom, Variable) and atom in self._cleared:
-            made = self._made[atom]  # zeros, to which something is added, are that
+            clearing = self._producers[atom]  # zeros, to which something is added, are that
             atom = self._cleared[atom]
-            equation = Equation(made.operation, (atom, value), (output,))
+            equation = Equation(clearing.operation, (atom, value), (output,))
         base, partial = self._base(atom)
         shape = indexed_shape(index)
         writable = base is not None and not partial and self._may_write(base)

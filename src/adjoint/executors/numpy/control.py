@@ -69,11 +69,11 @@ class _Loop:
         lines += self.writer.statements()
         outputs = self.writer.outputs()
         count = len(self.carried)
-        made = {
+        producers = {
             variable: equation for equation in self.body.equations for variable in equation.outputs
         }
         for tape, atom in zip(self.tapes, self.body.outputs[count:], strict=True):
-            lines.append(self._stack(tape, atom, made))
+            lines.append(self._stack(tape, atom, producers))
         moved = [
             (name, output)
             for name, output in zip(self.state, outputs[:count], strict=True)
@@ -84,10 +84,10 @@ class _Loop:
             lines.append(f"{', '.join(targets)} = {', '.join(values)}")
         return lines
 
-    def _stack(self, tape: str, atom: Atom, made: dict[Variable, Equation]) -> str:
+    def _stack(self, tape: str, atom: Atom, producers: dict[Variable, Equation]) -> str:
         """Write a row. Of a tape that an inner loop has made, only what it has reached."""
         name = self.writer.name(atom)
-        source = made.get(atom) if isinstance(atom, Variable) else None
+        source = producers.get(atom) if isinstance(atom, Variable) else None
         if source is not None and _is_tape(source, atom):
             rounds = source.outputs[0] if source.primitive.name == "while" else source.inputs[0]
             most = self.space.name("max", max)  # a reduction may have that name

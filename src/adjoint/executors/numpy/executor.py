@@ -81,9 +81,9 @@ class NumpyExecutor:
         exec(compile(text, filename, "exec"), names)  # our own text, made from the program alone
         # So that a traceback through generated code shows its lines.
         linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
-        made = NumpyExecutable(names["program"], text, writer.workspace)
-        finalize(made, linecache.cache.pop, filename, None)
-        return made
+        executable = NumpyExecutable(names["program"], text, writer.workspace)
+        finalize(executable, linecache.cache.pop, filename, None)
+        return executable
 
 
 def _peak_bytes(program: Program, roomy: bool, owned: Sequence[Variable] = ()) -> int:
@@ -97,8 +97,8 @@ def _bytes_within(equation: Equation) -> int:
     first = params.get("constants", 0)
     carried = params.get("carried", 0)
     held = [
-        _peak_bytes(each, False, each.inputs[first : first + carried])
-        for each in held_programs(equation.operation)
+        _peak_bytes(body, False, body.inputs[first : first + carried])
+        for body in held_programs(equation.operation)
     ]
     # A branch gives its results as they are, and a round takes the place of the one before it.
     own = 0 if carried else sum(x.type.size * x.type.dtype.itemsize for x in equation.outputs)
@@ -128,10 +128,10 @@ class CarefulExecutable:
             return results
         if self._still is None:
             self._still = NumpyExecutor().compile(self._program, hard=True, still=True)
-        further, found = self._still(*arguments), list(results)
+        further, repaired = self._still(*arguments), list(results)
         for n in lost:
-            found[n] = np.where(np.isnan(results[n]), further[n], results[n])[()]
-        return tuple(found)
+            repaired[n] = np.where(np.isnan(results[n]), further[n], results[n])[()]
+        return tuple(repaired)
 
 
 def has_infinities(arguments: Sequence[Any]) -> bool:
@@ -160,13 +160,13 @@ def _alone(op: Operation, types: tuple[ArrayType, ...]) -> Callable[..., Any] | 
     hard: list[NumpyExecutable] = []
 
     def run(*operands: Any) -> tuple[Any, ...]:
-        found = fast(*operands)
-        if any(each.dtype.kind in "fc" and np.isnan(each).any() for each in found):
+        outputs = fast(*operands)
+        if any(output.dtype.kind in "fc" and np.isnan(output).any() for output in outputs):
             if not hard:  # a hard zero times an infinite partial derivative, maybe
                 hard.append(NumpyExecutor().compile(program, hard=True))
             with np.errstate(all="ignore"):
                 return hard[0](*operands)
-        return found
+        return outputs
 
     return run
 

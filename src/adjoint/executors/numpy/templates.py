@@ -275,9 +275,11 @@ def empty_text(equation: Equation, space: Namespace) -> str:
 
 def _gather(equation: Equation, operands: Sequence[str], space: Namespace) -> str:
     x, *indices = operands
-    found = f"{x}[{', '.join(indices)}]"
+    indexed = f"{x}[{', '.join(indices)}]"
     # NumPy returns a view for indices without axes; all others copy.
-    return found if equation.inputs[1].type.ndim else f"{space.name('array', np.array)}({found})"
+    return (
+        indexed if equation.inputs[1].type.ndim else f"{space.name('array', np.array)}({indexed})"
+    )
 
 
 _ENTRY = re.compile(r"x\[(\d+)\]")
@@ -285,10 +287,12 @@ _ENTRY = re.compile(r"x\[(\d+)\]")
 
 def _entries(operands: Sequence[str]) -> str | None:
     """Evenly spaced arguments of a function of very many, as one slice of them."""
-    found = [_ENTRY.fullmatch(each) for each in operands] if len(operands) > 2 else []
-    if not found or None in found:
+    if len(operands) < 3:
         return None
-    numbers = [int(each[1]) for each in found if each is not None]
+    matches = [match for operand in operands if (match := _ENTRY.fullmatch(operand))]
+    if len(matches) < len(operands):
+        return None
+    numbers = [int(match[1]) for match in matches]
     step = numbers[1] - numbers[0]
     if step < 1 or any(b - a != step for a, b in pairwise(numbers)):
         return None

@@ -76,7 +76,7 @@ class BodyWriter:
     def statements(self) -> Iterator[str]:
         """The equations, in the order of the plan."""
         numbered = enumerate(self.plan.equations)
-        for derived, group in groupby(numbered, key=lambda each: each[1].derived):
+        for derived, group in groupby(numbered, key=lambda pair: pair[1].derived):
             indent = ""
             if derived and not self.quiet:
                 # The user did not write these operations: they warn of nothing.
@@ -193,7 +193,7 @@ def program_lines(name: str, writer: BodyWriter) -> list[str]:
     """A whole program as a function, with the arrays of its workspace as further arguments."""
     program = writer.program
     # A stack of numbers is the same whether they are Python's own or not.
-    readers = (each for each in program.equations if each.primitive.name != "stack")
+    readers = (equation for equation in program.equations if equation.primitive.name != "stack")
     used = {atom for equation in readers for atom in equation.inputs}
     arguments = name_inputs(writer)
     arrays = [f"w{number}" for number in range(len(writer.workspace.slots))]

@@ -85,44 +85,44 @@ def power_of_float(writer: Writer, x: Value, exponent: int) -> Value:
         return writer.constant(1, x)
     size = abs(exponent)
     if exponent in PLAIN_EXPONENTS:
-        found = power_of_integer(writer, x, size)
+        power = power_of_integer(writer, x, size)
     elif x.dtype == SINGLE:
         wide = power_of_integer(writer, writer.change("fpext", x, DOUBLE), size)
         if exponent < 0:
             wide = writer.divide(writer.constant(1, wide), wide)
         return writer.change("fptrunc", wide, SINGLE)
     else:
-        found = _compensated_power(writer, x, size)
-    return writer.divide(writer.constant(1, found), found) if exponent < 0 else found
+        power = _compensated_power(writer, x, size)
+    return writer.divide(writer.constant(1, power), power) if exponent < 0 else power
 
 
 def power_of_integer(writer: Writer, x: Value, exponent: int) -> Value:
     """x to a constant power, by squares and products; at least 0."""
     if exponent == 0:
         return writer.constant(1, x)
-    found = x
+    power = x
     for digit in f"{exponent:b}"[1:]:
-        found = writer.multiply(found, found)
+        power = writer.multiply(power, power)
         if digit == "1":
-            found = writer.multiply(found, x)
-    return found
+            power = writer.multiply(power, x)
+    return power
 
 
 def _compensated_power(writer: Writer, x: Value, exponent: int) -> Value:
     """The same of doubles, with the rounding error of every product carried along."""
-    found, error = x, writer.constant(0, x)
+    power, error = x, writer.constant(0, x)
     for digit in f"{exponent:b}"[1:]:
-        twice = writer.multiply(found, writer.constant(2, x))
-        square = writer.multiply(found, found)
-        lost = writer.intrinsic("fma", found, found, writer.negative(square))
+        twice = writer.multiply(power, writer.constant(2, x))
+        square = writer.multiply(power, power)
+        lost = writer.intrinsic("fma", power, power, writer.negative(square))
         error = writer.intrinsic("fma", twice, error, lost)
-        found = square
+        power = square
         if digit == "1":
-            product = writer.multiply(found, x)
-            lost = writer.intrinsic("fma", found, x, writer.negative(product))
+            product = writer.multiply(power, x)
+            lost = writer.intrinsic("fma", power, x, writer.negative(product))
             error = writer.intrinsic("fma", error, x, lost)
-            found = product
+            power = product
     # Of a product that is not finite the error is NaN, and there is nothing to add.
-    whole = writer.compare("one", writer.absolute(found), writer.constant(float("inf"), x))
-    total = writer.add(found, writer.select(whole, error, writer.constant(0, x)))
-    return writer.intrinsic("copysign", total, found)  # also of zero
+    whole = writer.compare("one", writer.absolute(power), writer.constant(float("inf"), x))
+    total = writer.add(power, writer.select(whole, error, writer.constant(0, x)))
+    return writer.intrinsic("copysign", total, power)  # also of zero

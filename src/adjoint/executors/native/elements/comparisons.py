@@ -45,18 +45,18 @@ def _enter_order(name: str, which: str) -> None:
     @rule(name, "iu")
     def signed_first(writer: Writer, x: Value, y: Value) -> Value:
         below = writer.compare("slt", x, writer.constant(0, x))
-        found = writer.compare("u" + which, x, y)
+        unsigned = writer.compare("u" + which, x, y)
         if which[0] == "l":
-            return writer.either(below, found)
-        return writer.both(writer.invert(below), found)
+            return writer.either(below, unsigned)
+        return writer.both(writer.invert(below), unsigned)
 
     @rule(name, "ui")
     def signed_last(writer: Writer, x: Value, y: Value) -> Value:
         below = writer.compare("slt", y, writer.constant(0, y))
-        found = writer.compare("u" + which, x, y)
+        unsigned = writer.compare("u" + which, x, y)
         if which[0] == "g":
-            return writer.either(below, found)
-        return writer.both(writer.invert(below), found)
+            return writer.either(below, unsigned)
+        return writer.both(writer.invert(below), unsigned)
 
 
 for _name, _which in _ORDERS.items():
@@ -150,13 +150,13 @@ def _enter_choice(names: tuple[str, str], which: str) -> None:
         beats = f"u{which}t"  # of equal zeros the second is taken, as by NumPy's vector loops
         if not x.text.startswith("%"):  # of a constant LLVM knows whether it is NaN
             x, y, beats = y, x, f"u{which}e"
-        found = writer.select(writer.compare(beats, x, y), x, y)
-        return writer.select(writer.is_nan(y), y, found)
+        extreme = writer.select(writer.compare(beats, x, y), x, y)
+        return writer.select(writer.is_nan(y), y, extreme)
 
     @rule(names[1], "f")
     def dropping(writer: Writer, x: Value, y: Value) -> Value:
-        found = writer.select(writer.compare(f"o{which}t", x, y), x, y)
-        return writer.select(writer.is_nan(y), x, found)
+        extreme = writer.select(writer.compare(f"o{which}t", x, y), x, y)
+        return writer.select(writer.is_nan(y), x, extreme)
 
     @rule(" ".join(names), "i u")
     def of_integers(writer: Writer, x: Value, y: Value) -> Value:

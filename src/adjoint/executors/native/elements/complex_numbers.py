@@ -110,10 +110,10 @@ def _sign(writer: Writer, x: Value) -> Value:
     safe = writer.select(writer.equal_number(size, 0), writer.constant(1, size), size)
     a, b = parts(x)
     quotients = (writer.divide(part, safe) for part in (a, b))
-    found = complex_value(*quotients)
+    unit = complex_value(*quotients)
     odd = writer.either(writer.is_nan(size), writer.equal_number(size, 0))
     flat = writer.multiply(size, writer.constant(1, size))
-    return writer.select(odd, complex_value(flat, flat), found)
+    return writer.select(odd, complex_value(flat, flat), unit)
 
 
 def power_of_complex(writer: Writer, x: Value, exponent: int) -> Value:
@@ -121,26 +121,26 @@ def power_of_complex(writer: Writer, x: Value, exponent: int) -> Value:
     one = writer.constant(1, x)
     if exponent == 0:
         return one
-    found = x if exponent == 1 else _products(writer, x, abs(exponent))
+    power = x if exponent == 1 else _products(writer, x, abs(exponent))
     if exponent < 0:
-        return divide(writer, one, found)
+        return divide(writer, one, power)
     a, b = parts(x)
     zero = writer.both(writer.equal_number(a, 0), writer.equal_number(b, 0))
-    return writer.select(zero, writer.constant(0, x), found)
+    return writer.select(zero, writer.constant(0, x), power)
 
 
 def _products(writer: Writer, x: Value, exponent: int) -> Value:
     if exponent in (2, 3):
         square = multiply(writer, x, x)
         return square if exponent == 2 else multiply(writer, x, square)
-    found, factor = writer.constant(1, x), x
+    power, factor = writer.constant(1, x), x
     while exponent:
         if exponent & 1:
-            found = multiply(writer, found, factor)
+            power = multiply(writer, power, factor)
         exponent >>= 1
         if exponent:
             factor = multiply(writer, factor, factor)
-    return found
+    return power
 
 
 def real_of(writer: Writer, x: Value) -> Value:

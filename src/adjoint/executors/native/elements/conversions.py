@@ -65,10 +65,10 @@ def _convert_known(
 ) -> Value:
     """A constant, which others then know too: that they divide by 2, for instance."""
     with np.errstate(all="ignore"):
-        found = dtype.type(float(number) if weak else number)
-        if np.isinf(found) and not np.isinf(number):
+        converted = dtype.type(float(number) if weak else number)
+        if np.isinf(converted) and not np.isinf(number):
             writer.fault(Value(("true",), BOOLEAN))  # NumPy warns, and constants raise no flags
-    return writer.constant_of(found, dtype, x.lanes)
+    return writer.constant_of(converted, dtype, x.lanes)
 
 
 def truth(writer: Writer, x: Value) -> Value:
@@ -89,9 +89,9 @@ def _float_to_integer(writer: Writer, x: Value, dtype: np.dtype[Any]) -> Value:
         below = writer.compare("olt", x, writer.constant(2.0**bits, x))
         inside = writer.both(above, below)
     writer.fault(writer.invert(inside))
-    found = writer.change("fptosi" if dtype.kind == "i" else "fptoui", x, dtype)
+    integer = writer.change("fptosi" if dtype.kind == "i" else "fptoui", x, dtype)
     # Of what does not fit, some number: it may be an index before the fault is looked at.
-    return writer.value(f"freeze {register_type(found)} {found.text}", dtype, found.lanes)
+    return writer.value(f"freeze {register_type(integer)} {integer.text}", dtype, integer.lanes)
 
 
 def _integer_to_integer(writer: Writer, x: Value, dtype: np.dtype[Any], weak: bool) -> Value:

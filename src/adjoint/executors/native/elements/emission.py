@@ -58,8 +58,8 @@ def supports(equation: Equation, precise: bool) -> bool:
         return _supports_power(loop[0].kind, params["exponent"], precise)
     if name == "power_log":
         return loop[0].kind == "f" and not precise
-    found = _rule(name, loop)
-    return found is not None and (found.exact or not precise)
+    rule = _rule(name, loop)
+    return rule is not None and (rule.exact or not precise)
 
 
 def held_in_registers(dtype: np.dtype[Any]) -> bool:
@@ -106,16 +106,16 @@ def emit(
         for operand, dtype, python in zip(operands, loop, weak, strict=False)
     ]
     if name == "integer_power":
-        found = _integer_power(writer, converted[0], params["exponent"])
+        result = _integer_power(writer, converted[0], params["exponent"])
     elif name == "power_log":
-        found = power_log(writer, converted[0], converted[2], **params)
+        result = power_log(writer, converted[0], converted[2], **params)
     else:
         rule = _rule(name, loop)
         assert rule is not None
-        found = rule.emit(writer, *converted)
+        result = rule.emit(writer, *converted)
     if alone and loop[0].kind in "iu" and name in WRAPPING:
         fault_of_overflow(writer, WRAPPING[name], converted)
-    return convert(block, faults, found, result_dtype)
+    return convert(block, faults, result, result_dtype)
 
 
 def _emit_without_loop(
@@ -172,17 +172,17 @@ def _loop(name: str, signature: _Signature) -> tuple[np.dtype[Any], ...] | None:
         if primitive is None or primitive.ufunc is None:
             return None
         ufunc = resolve(primitive.ufunc)
-    found: tuple[np.dtype[Any], ...] = ufunc.resolve_dtypes((*given, *[None] * ufunc.nout))
-    return found
+    dtypes: tuple[np.dtype[Any], ...] = ufunc.resolve_dtypes((*given, *[None] * ufunc.nout))
+    return dtypes
 
 
 def _rule(name: str, loop: tuple[np.dtype[Any], ...]) -> Rule | None:
     kinds = "".join(dtype.kind for dtype in loop[:-1])
-    found = RULES.get((name, kinds[0] if len(set(kinds)) == 1 else kinds))
-    if found is None and set(kinds) == {"f"}:
+    rule = RULES.get((name, kinds[0] if len(set(kinds)) == 1 else kinds))
+    if rule is None and set(kinds) == {"f"}:
         formula = written(name)
         return None if formula is None else formula.rule
-    return found
+    return rule
 
 
 # --- what it costs --------------------------------------------------------------------------------
@@ -209,5 +209,5 @@ def cost(name: str) -> float:
     """About how many additions one instance takes as long as."""
     formula = written(name)
     if formula is not None:
-        return sum(_COSTS.get(each, 1.0) for each in formula.names)
+        return sum(_COSTS.get(function, 1.0) for function in formula.names)
     return _COSTS.get(name, 1.0)

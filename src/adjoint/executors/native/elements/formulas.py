@@ -100,6 +100,5 @@ def _written(formula: Formula, writer: Writer, operands: Any, used: list[str]) -
     narrow = formula.wide and operands[0].dtype == SINGLE
     if narrow:
         operands = [writer.change("fpext", operand, DOUBLE) for operand in operands]
-    found = formula.rule(*(Number(writer, operand, used) for operand in operands))
-    value: Value = found.value
+    value: Value = formula.rule(*(Number(writer, operand, used) for operand in operands)).value
     return writer.change("fptrunc", value, SINGLE) if narrow else value

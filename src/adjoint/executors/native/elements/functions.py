@@ -15,10 +15,10 @@ from adjoint.primitives.elementwise.slopes import SECH_SQUARED
 
 def call(writer: Writer, name: str, *operands: Value) -> Value:
     """An elementary function of real numbers, by its NumPy name."""
-    found, fault = vector_functions.call(writer.block, name, list(operands))
+    result, fault = vector_functions.call(writer.block, name, list(operands))
     if fault is not None:
-        writer.faults.append((fault, found.lanes))
-    return found
+        writer.faults.append((fault, result.lanes))
+    return result
 
 
 def call_library(writer: Writer, name: str, *operands: Value) -> Value:
@@ -54,8 +54,8 @@ for _name in (name for family in _ELEMENTARY for name in family):
 
 @rule("sech_squared", "f", exact=False)
 def _sech_squared(writer: Writer, x: Value) -> Value:
-    found = vector_functions.written(writer.block, "sech_squared", x)
-    return SECH_SQUARED.rule(Number(writer, x, [])).value if found is None else found
+    slope = vector_functions.written(writer.block, "sech_squared", x)
+    return SECH_SQUARED.rule(Number(writer, x, [])).value if slope is None else slope
 
 
 @rule("power", "f", exact=False)
@@ -211,8 +211,8 @@ def _outside_pair(writer: Writer, x: Value, y: Value, at_zero: Value) -> Value:
     """What holds unless both are positive: at x = 0 <= y a value, else infinity, or NaN."""
     zero = writer.constant(0, x)
     edge = writer.both(writer.equal_number(x, 0), writer.compare("oge", y, zero))
-    found = writer.select(edge, at_zero, writer.constant(math.inf, x))
-    return writer.select(writer.compare("uno", x, y), writer.constant(math.nan, x), found)
+    outside = writer.select(edge, at_zero, writer.constant(math.inf, x))
+    return writer.select(writer.compare("uno", x, y), writer.constant(math.nan, x), outside)
 
 
 def _through_double(writer: Writer, x: Value) -> Value:
@@ -237,10 +237,10 @@ def _rel_entr(writer: Writer, first: Value, second: Value) -> Value:
     far = call(writer, "log", writer.select(near, one, ratio))
     gap = writer.divide(writer.subtract(p, q), q)
     close = call(writer, "log1p", writer.select(near, gap, writer.constant(0, x)))
-    found = writer.multiply(p, writer.select(near, close, far))
+    entropy = writer.multiply(p, writer.select(near, close, far))
     outside = _outside_pair(writer, x, y, writer.constant(0, x))
-    found = writer.select(inside, found, outside)
-    return found if first.dtype == DOUBLE else writer.change("fptrunc", found, SINGLE)
+    entropy = writer.select(inside, entropy, outside)
+    return entropy if first.dtype == DOUBLE else writer.change("fptrunc", entropy, SINGLE)
 
 
 @rule("kl_div", "f", exact=False)
@@ -248,9 +248,9 @@ def _kl_div(writer: Writer, first: Value, second: Value) -> Value:
     x, y = _through_double(writer, first), _through_double(writer, second)
     inside, p, q, ratio = _positive_pair(writer, x, y)
     product = writer.multiply(p, call(writer, "log", ratio))
-    found = writer.add(writer.subtract(product, p), q)
-    found = writer.select(inside, found, _outside_pair(writer, x, y, y))
-    return found if first.dtype == DOUBLE else writer.change("fptrunc", found, SINGLE)
+    divergence = writer.add(writer.subtract(product, p), q)
+    divergence = writer.select(inside, divergence, _outside_pair(writer, x, y, y))
+    return divergence if first.dtype == DOUBLE else writer.change("fptrunc", divergence, SINGLE)
 
 
 @rule("huber", "f", exact=False)
@@ -258,9 +258,9 @@ def _huber(writer: Writer, delta: Value, r: Value) -> Value:
     size, half = writer.absolute(r), writer.constant(0.5, r)
     square = writer.multiply(writer.multiply(half, r), r)
     line = writer.multiply(delta, writer.subtract(size, writer.multiply(half, delta)))
-    found = writer.select(writer.compare("ole", size, delta), square, line)
+    loss = writer.select(writer.compare("ole", size, delta), square, line)
     negative = writer.compare("olt", delta, writer.constant(0, delta))
-    return writer.select(negative, writer.constant(math.inf, r), found)
+    return writer.select(negative, writer.constant(math.inf, r), loss)
 
 
 def _enter_error_function(name: str) -> None:
@@ -278,5 +278,5 @@ def _ndtr(writer: Writer, x: Value) -> Value:
     # As doubles: far out, the rounding of the argument is multiplied by its square.
     wide = _through_double(writer, x)
     turned = writer.multiply(wide, writer.constant(-math.sqrt(0.5), wide))
-    found = writer.multiply(writer.constant(0.5, wide), call_library(writer, "erfc", turned))
-    return found if x.dtype == DOUBLE else writer.change("fptrunc", found, SINGLE)
+    probability = writer.multiply(writer.constant(0.5, wide), call_library(writer, "erfc", turned))
+    return probability if x.dtype == DOUBLE else writer.change("fptrunc", probability, SINGLE)

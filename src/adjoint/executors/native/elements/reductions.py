@@ -24,8 +24,8 @@ def combine(block: Block, kind: str, x: Value, y: Value) -> Value:
     # One instruction of the processor, which NaN makes raise a flag: reductions wait for it.
     text = f"fcmp {'ogt' if kind == 'max' else 'olt'} "
     where = writer.block.op(f"{text}{register_type(x)} {x.text}, {y.text}")
-    found = writer.select(Value((where,), np.dtype(bool), x.lanes), x, y)
-    return writer.select(writer.is_nan(x), x, found)
+    extreme = writer.select(Value((where,), np.dtype(bool), x.lanes), x, y)
+    return writer.select(writer.is_nan(x), x, extreme)
 
 
 def identity(kind: str, dtype: np.dtype[Any]) -> Value:

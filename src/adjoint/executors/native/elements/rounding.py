@@ -39,8 +39,8 @@ def _sign(writer: Writer, x: Value) -> Value:
 def _heaviside(writer: Writer, x: Value, y: Value) -> Value:
     zero, one = writer.constant(0, x), writer.constant(1, x)
     step = writer.select(writer.sign_bit(x), zero, one)
-    found = writer.select(writer.equal_number(x, 0), y, step)
-    return writer.select(writer.is_nan(x), x, found)
+    height = writer.select(writer.equal_number(x, 0), y, step)
+    return writer.select(writer.is_nan(x), x, height)
 
 
 @rule("fmod", "f")
@@ -57,10 +57,10 @@ def _leaves_the_wrong_sign(writer: Writer, rest: Value, y: Value) -> Value:
 def _remainder(writer: Writer, x: Value, y: Value) -> Value:
     rest = _fmod(writer, x, y)
     moved = _leaves_the_wrong_sign(writer, rest, y)
-    found = writer.select(moved, writer.add(rest, y), rest)
+    remainder = writer.select(moved, writer.add(rest, y), rest)
     signed = writer.intrinsic("copysign", writer.constant(0, x), y)
-    found = writer.select(writer.equal_number(rest, 0), signed, found)
-    return writer.select(writer.equal_number(y, 0), rest, found)
+    remainder = writer.select(writer.equal_number(rest, 0), signed, remainder)
+    return writer.select(writer.equal_number(y, 0), rest, remainder)
 
 
 @rule("floor_divide", "f")
@@ -72,8 +72,8 @@ def _floor_divide(writer: Writer, x: Value, y: Value) -> Value:
     quotient = writer.select(moved, writer.subtract(quotient, one), quotient)
     floor = writer.intrinsic("floor", quotient)
     above = writer.compare("ogt", writer.subtract(quotient, floor), writer.constant(0.5, x))
-    found = writer.select(above, writer.add(floor, one), floor)
+    rounded = writer.select(above, writer.add(floor, one), floor)
     plain = writer.divide(x, y)
     signed = writer.intrinsic("copysign", zero, plain)
-    found = writer.select(writer.equal_number(quotient, 0), signed, found)
-    return writer.select(writer.equal_number(y, 0), plain, found)
+    rounded = writer.select(writer.equal_number(quotient, 0), signed, rounded)
+    return writer.select(writer.equal_number(y, 0), plain, rounded)

@@ -237,9 +237,9 @@ def known_number(x: Value) -> Any:
     if x.text.startswith("%"):
         return None
     texts = {lane.split()[-1] for lane in x.text.strip("<>").split(",")}
-    found = _CONSTANT.fullmatch(texts.pop()) if len(texts) == 1 else None
-    if found is None or x.dtype.kind not in "fiu":
+    literal = _CONSTANT.fullmatch(texts.pop()) if len(texts) == 1 else None
+    if literal is None or x.dtype.kind not in "fiu":
         return None
     if x.dtype.kind == "f":
-        return x.dtype.type(np.uint64(int(found[0], 16)).view(np.float64))
-    return x.dtype.type(int(found[0]))
+        return x.dtype.type(np.uint64(int(literal[0], 16)).view(np.float64))
+    return x.dtype.type(int(literal[0]))

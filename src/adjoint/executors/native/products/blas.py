@@ -36,9 +36,9 @@ class Routine:
 def routine(name: str) -> Routine | None:
     """The function of this name, such as `dgemm` or `dgetrf`; None when no library has it."""
     for library in ("cython_blas", "cython_lapack"):
-        found = _exported(f"scipy.linalg.{library}", name)
-        if found is not None:
-            return found
+        function = _exported(f"scipy.linalg.{library}", name)
+        if function is not None:
+            return function
     return _bundled(name)
 
 
@@ -123,9 +123,9 @@ def matrix_of(across: Axis, along: Axis, across_step: int, along_step: int) -> M
 def called(groups: Groups, dtype: np.dtype[Any]) -> Call | None:
     """The product as calls of BLAS; None when its strides or sizes do not suit."""
     for swapped in (False, True):
-        found = _called(groups.swapped if swapped else groups, swapped, dtype)
-        if found is not None:
-            return found
+        call = _called(groups.swapped if swapped else groups, swapped, dtype)
+        if call is not None:
+            return call
     return None
 
 

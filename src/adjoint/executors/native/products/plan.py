@@ -120,18 +120,18 @@ def grouped(product: Product) -> Groups:
 
 def merged(axes: Iterable[Axis]) -> tuple[Axis, ...]:
     """The axes with those joined that run on into each other; widest strides first."""
-    found = sorted(axes, key=lambda axis: (-abs(axis.c), -abs(axis.a), -abs(axis.b)))
+    joined = sorted(axes, key=lambda axis: (-abs(axis.c), -abs(axis.a), -abs(axis.b)))
     index = 0
-    while index < len(found):
-        inner = found[index]
-        for outer in found:
+    while index < len(joined):
+        inner = joined[index]
+        for outer in joined:
             runs_on = all(
                 getattr(outer, name) == getattr(inner, name) * inner.size for name in "abc"
             )
             if outer is not inner and runs_on:
-                found[index] = replace(inner, size=inner.size * outer.size)
-                found.remove(outer)
+                joined[index] = replace(inner, size=inner.size * outer.size)
+                joined.remove(outer)
                 index = -1
                 break
         index += 1
-    return tuple(found)
+    return tuple(joined)

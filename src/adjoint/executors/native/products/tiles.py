@@ -77,7 +77,7 @@ class _Tiles:
         zeros = [self.writer.filled(self.writer.zero, width) for width in widths]
         if not axes:
             return step(a, b, zeros)
-        return _Sum(self.writer, self.tiling, axes, widths, step, unit).found(a, b)
+        return _Sum(self.writer, self.tiling, axes, widths, step, unit).starting_at(a, b)
 
 
 class _Sum:
@@ -106,7 +106,7 @@ class _Sum:
         self.types = ["ptr", "ptr", *(writer.type_of(width) for width in self.widths)]
         self.zeros = [writer.filled(writer.zero, width) for width in self.widths]
 
-    def found(self, a: str, b: str) -> list[str]:
+    def starting_at(self, a: str, b: str) -> list[str]:
         """The sums from these places on in A and B."""
         sums = self.level(0, a, b, self.zeros)
         while len(sums) > self.size:
@@ -149,8 +149,8 @@ class _Sum:
             start = writer.times(index, chunk)
             left = writer.smaller(writer.block.op(f"sub nsw i64 {turns}, {start}"), chunk)
             places = values[:2]
-            found = writer.loop(left, self.types, [*places, *self.zeros], turn)
-            return [*found[:2], *self.added(values[2:], found[2:])]
+            partials = writer.loop(left, self.types, [*places, *self.zeros], turn)
+            return [*partials[:2], *self.added(values[2:], partials[2:])]
 
         # Long sums are sums of the sums of their parts: less is rounded away.
         inside = per_turn * prod(other.size for other in self.axes[depth + 1 :])
@@ -380,12 +380,12 @@ class _SumTiles(_Tiles):
         while first < len(places):
             narrowest = min(piece.width for piece, _ in parts)
             size = 1 << (min(len(places) - first, narrowest).bit_length() - 1)
-            found = [
+            totals = [
                 writer.totals(vectors[first : first + size], piece.width)
                 for piece, vectors in parts
             ]
-            number = found[0]
-            for other in found[1:]:
+            number = totals[0]
+            for other in totals[1:]:
                 number = writer.add(number, other, size)
             group = places[first : first + size]
             piece = Piece(0, size, size)

@@ -92,11 +92,11 @@ _FLUSH = 256  # longer sums are added up in parts
 
 def tiled(groups: Groups, vectors: Vectors) -> Tiling:
     """The cheapest way to compute the product in tiles."""
-    found: list[Tiling] = []
+    tilings: list[Tiling] = []
     for swapped in (False, True):
         for setting in _settings(groups.swapped if swapped else groups, swapped, vectors):
-            found.extend(_by_sums(setting) if setting.along_sum else _by_columns(setting))
-    return min(found, key=lambda tiling: tiling.cycles)
+            tilings.extend(_by_sums(setting) if setting.along_sum else _by_columns(setting))
+    return min(tilings, key=lambda tiling: tiling.cycles)
 
 
 @dataclass(frozen=True)
@@ -258,9 +258,9 @@ def _column_cycles(
         (step, depth * used * 1.3 * tiles, False) if strided else (max(step, far), 0.0, False)
     ]
     if columns.b and setting.summed and depth * width * itemsize <= _PANEL_BYTES:
-        each = used * 1.3 if strided else 1.5 * vectors + far
+        packing = used * 1.3 if strided else 1.5 * vectors + far
         near = 0 if depth * lines * 64 <= _NEAR_BYTES else 2
-        choices.append((max(step, lines * near), depth * each / setting.shared, True))
+        choices.append((max(step, lines * near), depth * packing / setting.shared, True))
     step, fetch, packed = min(choices, key=lambda choice: choice[0] * depth * tiles + choice[1])
     if columns.a not in (0, 1):
         fetch += depth * height * width * 1.3 * tiles

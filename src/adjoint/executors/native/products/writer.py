@@ -224,11 +224,11 @@ class Writer:
         Vectors are added in pairs, each half of the sum for one of them, so that the number of
         instructions is about that of one vector for each.
         """
-        found, held = list(vectors), 1  # every vector holds parts of so many sums
+        sums, held = list(vectors), 1  # every vector holds parts of so many sums
         size = width
         while size > held:
             part = size // held
-            twice = len(found) > 1
+            twice = len(sums) > 1
             halves = [
                 [
                     vector * size + group * part + lane
@@ -239,13 +239,13 @@ class Writer:
                 for start in (0, part // 2)
             ]
             following = []
-            for index in range(0, len(found), 2 if twice else 1):
-                pair = found[index], found[index + 1] if twice else "poison"
+            for index in range(0, len(sums), 2 if twice else 1):
+                pair = sums[index], sums[index + 1] if twice else "poison"
                 lower, upper = (self.chosen(*pair, size, lanes) for lanes in halves)
                 following.append(self.add(lower, upper, len(halves[0])))
-            found = following
+            sums = following
             held, size = (2 * held, size) if twice else (held, size // 2)
-        (result,) = found
+        (result,) = sums
         return result
 
     def chosen(self, x: str, y: str, width: int, lanes: Sequence[int]) -> str:
