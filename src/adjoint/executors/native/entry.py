@@ -82,10 +82,10 @@ class EntrySpec:
 
 def emit_entry(module: Module, spec: EntrySpec) -> None:
     """Add `@entry` and `@interrupted`; the module must define `@program`."""
-    _Entry(module, spec).emit()
+    _EntryWriter(module, spec).emit()
 
 
-class _Entry:
+class _EntryWriter:
     """Writes one entry function."""
 
     def __init__(self, module: Module, spec: EntrySpec) -> None:

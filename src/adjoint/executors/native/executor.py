@@ -252,7 +252,7 @@ def _bytes(variable: Variable) -> int:
     return variable.type.size * variable.type.dtype.itemsize
 
 
-class _Stage:
+class _SegmentRunner:
     """A segment that always has results: from NumPy where machine code has none."""
 
     __slots__ = ("numpy", "piece", "program")
@@ -291,7 +291,7 @@ class _Driver:
         self.objects: dict[str, Any] = {"array": np.array}
         self.segments = [segment for segment, _ in compiled]
         for number, (segment, native) in enumerate(compiled):
-            self.objects[f"stage{number}"] = _Stage(segment.program, native)
+            self.objects[f"stage{number}"] = _SegmentRunner(segment.program, native)
 
     def function(self) -> tuple[Function, str]:
         """The function, and its source."""

@@ -16,7 +16,7 @@ from adjoint.executors.native.indices import (
     ZERO,
     Access,
     Dynamic,
-    Guard,
+    IndexGuard,
     Label,
     Term,
     substitute,
@@ -28,9 +28,9 @@ from adjoint.executors.native.nodes import (
     SCATTERS,
     STRUCTURE,
     WRITES,
+    ArrayNode,
     Graph,
     Kind,
-    Node,
 )
 from adjoint.executors.native.structure import (
     Movement,
@@ -144,7 +144,9 @@ class GraphBuilder:
 
     # --- accesses ---------------------------------------------------------------------------------
 
-    def access(self, atom: Atom, terms: Sequence[Term], guards: tuple[Guard, ...] = ()) -> Access:
+    def access(
+        self, atom: Atom, terms: Sequence[Term], guards: tuple[IndexGuard, ...] = ()
+    ) -> Access:
         """Read an atom at terms, through all structure to what has memory of its own."""
         terms = tuple(terms)
         while isinstance(atom, Variable) and atom in self.moves:
@@ -167,10 +169,10 @@ class GraphBuilder:
         output: Variable,
         accesses: tuple[Access, ...],
         **more: Any,
-    ) -> Node:
+    ) -> ArrayNode:
         """Add a node."""
         derived = equation is not None and equation.derived
-        node = Node(
+        node = ArrayNode(
             len(self.graph.nodes),
             kind,
             equation,
@@ -385,7 +387,7 @@ class GraphBuilder:
                 if one is not None and other is not None:
                     one.join(other)
             inside = ZERO if length == 1 else terms[axis].scaled(1, -start)
-            guard = Guard(terms[axis], start, start + length)
+            guard = IndexGuard(terms[axis], start, start + length)
             middle = () if stacks else (inside,)
             moved = self.access(atom, (*terms[:axis], *middle, *terms[axis + 1 :]))
             accesses.append(Access(moved.source, moved.terms, needed((guard,))))
@@ -462,7 +464,7 @@ class GraphBuilder:
             self._axes(variable, [None] * variable.type.ndim)
         first, *others = equation.outputs
         number, derived = len(self.graph.nodes), equation.derived
-        node = Node(number, Kind.CONTROL, equation, first, (), accesses, derived=derived)
+        node = ArrayNode(number, Kind.CONTROL, equation, first, (), accesses, derived=derived)
         node.others = tuple(others)
         self.graph.nodes.append(node)
         self.graph.producers.update(dict.fromkeys(equation.outputs, node))

@@ -182,7 +182,7 @@ def substitute(term: Term, values: Mapping[Any, Term]) -> Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Guard:
+class IndexGuard:
     """Holds where `low <= term < high`, and `term - low` is a multiple of `step`."""
 
     term: Term
@@ -208,7 +208,7 @@ class Access:
 
     source: Variable | Literal
     terms: tuple[Term, ...] = ()
-    guards: tuple[Guard, ...] = ()
+    guards: tuple[IndexGuard, ...] = ()
 
     def renamed(self) -> Access:
         """With every label as the one that stands for it."""
@@ -218,7 +218,7 @@ class Access:
         """With atoms replaced by terms."""
         terms = tuple(substitute(term, values) for term in self.terms)
         guards = tuple(
-            Guard(substitute(g.term, values), g.low, g.high, g.step) for g in self.guards
+            IndexGuard(substitute(g.term, values), g.low, g.high, g.step) for g in self.guards
         )
         return Access(self.source, terms, guards)
 

@@ -50,7 +50,7 @@ class Options:
 
 
 @dataclass
-class NativeFunction:
+class LoweredFunction:
     """A program as machine code.
 
     function: takes the inputs, then the workspace if there is one, then the lent results; returns
@@ -137,7 +137,7 @@ class _Kernel:
     loops: bool
 
 
-def native(program: Program, options: Options) -> NativeFunction | None:
+def native(program: Program, options: Options) -> LoweredFunction | None:
     """Compile a program all of whose equations are lowerable.
 
     None where an input that only its shape is asked of, or that is returned as it is, has numbers
@@ -171,7 +171,7 @@ def native(program: Program, options: Options) -> NativeFunction | None:
         module.functions.append(f"@times = global [{len(built.regions)} x i64] zeroinitializer")
     emit_entry(module, spec)
     code = machine().compile(module.text())
-    return NativeFunction(
+    return LoweredFunction(
         make_callable(code, "program"),
         code,
         built.workspace_bytes if spec.workspace_given else 0,

@@ -25,7 +25,7 @@ class Kind(Enum):
 
 
 @dataclass
-class Node:
+class ArrayNode:
     """One array, as a function of indices.
 
     labels: for each axis of the result, None where its length is 1. reduced: the labels that are
@@ -89,9 +89,9 @@ class Graph:
     """
 
     program: Program
-    nodes: list[Node] = field(default_factory=list)
+    nodes: list[ArrayNode] = field(default_factory=list)
     axes: dict[Variable, tuple[Label | None, ...]] = field(default_factory=dict)
-    producers: dict[Variable, Node] = field(default_factory=dict)
+    producers: dict[Variable, ArrayNode] = field(default_factory=dict)
     outputs: list[Variable] = field(default_factory=list)
     labels: list[Label] = field(default_factory=list)
 

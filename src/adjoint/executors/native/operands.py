@@ -9,8 +9,8 @@ import numpy as np
 
 from adjoint.executors.native.indices import Access, Label
 from adjoint.executors.native.module import Module
-from adjoint.executors.native.nodes import Graph, Kind, Node
-from adjoint.executors.native.products import Emitted, Product, emit_product
+from adjoint.executors.native.nodes import ArrayNode, Graph, Kind
+from adjoint.executors.native.products import ArrayProduct, Emitted, emit_product
 from adjoint.executors.native.schedule import stride_along
 from adjoint.primitives.structure.contraction import split_spec
 from adjoint.program import Equation, Variable
@@ -40,7 +40,7 @@ def emit_products(
     """The functions of all products, and the scratch that they need."""
     functions: dict[int, tuple[str, tuple[int, int]]] = {}
     scratch: dict[int, int] = {}
-    known: dict[Product, Emitted] = {}
+    known: dict[ArrayProduct, Emitted] = {}
     for node in graph.nodes:
         if node.kind is not Kind.PRODUCT:
             continue
@@ -52,7 +52,7 @@ def emit_products(
             if node.output.type.ndim
             else ()
         )
-        wanted = Product(
+        wanted = ArrayProduct(
             node.output.type.dtype,
             node.equation.params["spec"],
             shapes[0],
@@ -70,7 +70,7 @@ def emit_products(
     return functions, scratch
 
 
-def _filled(strides: dict[Label, int], node: Node, side: int) -> tuple[int, ...]:
+def _filled(strides: dict[Label, int], node: ArrayNode, side: int) -> tuple[int, ...]:
     """The stride of each axis of an operand: 0 where it is the same number again and again.
 
     For axes of length one it does not matter: it is 1.
@@ -82,7 +82,7 @@ def _filled(strides: dict[Label, int], node: Node, side: int) -> tuple[int, ...]
     return tuple(strides.get(label, 0) if (label := labels[x]) else 1 for x in letters)
 
 
-def _letters(node: Node, left: str, right: str, result: str) -> dict[str, Label | None]:
+def _letters(node: ArrayNode, left: str, right: str, result: str) -> dict[str, Label | None]:
     assert node.equation is not None
     labels: dict[str, Label | None] = {
         letter: None if label is None else label.find()

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from adjoint.executors.native.indices import Access
 from adjoint.executors.native.layout import Construct
-from adjoint.executors.native.nodes import Graph, Kind, Node
+from adjoint.executors.native.nodes import ArrayNode, Graph, Kind
 from adjoint.executors.native.schedule import Path, Scheduler, apart, distinct, paths
 from adjoint.executors.native.storage import nodes_within, whole_places
 from adjoint.program import Variable
@@ -39,7 +39,7 @@ def candidates(graph: Graph, constructs: Mapping[int, Construct], over: Mapping[
 
 
 def _offers(
-    graph: Graph, node: Node, constructs: Mapping[int, Construct]
+    graph: Graph, node: ArrayNode, constructs: Mapping[int, Construct]
 ) -> Iterator[tuple[Variable, Access]]:
     """The results of a node that could be written over an operand."""
     if node.kind is Kind.SCATTER:
@@ -102,7 +102,7 @@ def _free(
     scheduler: Scheduler,
     ways: dict[int, Path],
     order: dict[int, tuple[int, int]],
-    node: Node,
+    node: ArrayNode,
     source: Variable,
 ) -> bool:
     """Whether all that reads an array has read it where a node begins to write over it."""
@@ -130,6 +130,6 @@ def _free(
     return True
 
 
-def _alone(node: Node, access: Access) -> bool:
+def _alone(node: ArrayNode, access: Access) -> bool:
     """Whether each write of a scatter is to the only place that it reads itself."""
     return all(distinct(node, access, label) for label in node.iteration())

@@ -44,7 +44,7 @@ def partition(program: Program, lowerable: Callable[[Equation], bool]) -> list[S
     marks = [not equation.primitive.opaque and lowerable(equation) for equation in equations]
     if all(marks):
         return [Segment(program, True)]
-    graph = _Graph(program, marks)
+    graph = _Dependencies(program, marks)
     for _ in range(_ROUNDS):
         groups = graph.groups(marks)
         small = [
@@ -69,7 +69,7 @@ def _is_work(equation: Equation) -> bool:
     return bool(equation.inputs) and not equation.primitive.view
 
 
-class _Graph:
+class _Dependencies:
     """Which equations wait for which.
 
     Those that cost less to repeat than to store (numbers written out, and their repetition along

@@ -10,10 +10,10 @@ from typing import Final
 import numpy as np
 
 from adjoint.executors.native.elements import cost
-from adjoint.executors.native.layout import Body, Construct, Layout
+from adjoint.executors.native.layout import Construct, InnerProgram, Layout
 from adjoint.executors.native.machine import machine
 from adjoint.executors.native.module import Module
-from adjoint.executors.native.nodes import Graph, Kind, Node
+from adjoint.executors.native.nodes import ArrayNode, Graph, Kind
 from adjoint.executors.native.operands import emit_products, is_product
 from adjoint.executors.native.overwriting import candidates, settled
 from adjoint.executors.native.regions import Region, own_memory, region_of, shared_loops
@@ -42,7 +42,9 @@ class Planner:
     module: Module
     precise: bool
     threads: int | None
-    bodies: dict[tuple[Program, tuple[tuple[int, int], ...]], Body] = field(default_factory=dict)
+    bodies: dict[tuple[Program, tuple[tuple[int, int], ...]], InnerProgram] = field(
+        default_factory=dict
+    )
 
     def kernel(
         self, program: Program, watched: Sequence[int], timed: int | None
@@ -54,19 +56,19 @@ class Planner:
         layout, _ = self._layout(program, None, self.threads, watched, timed)
         return layout, [region_of(item) for item in layout.scheduler.items]
 
-    def body(self, program: Program, over: Mapping[int, int]) -> Body:
+    def body(self, program: Program, over: Mapping[int, int]) -> InnerProgram:
         """A program within another. over: which outputs may be written over which inputs."""
         key = program, tuple(over.items())
         if key not in self.bodies:
             self.bodies[key] = self._body(program, over)
         return self.bodies[key]
 
-    def _body(self, program: Program, over: Mapping[int, int]) -> Body:
+    def _body(self, program: Program, over: Mapping[int, int]) -> InnerProgram:
         layout, kept = self._layout(program, over, 1, (), None)
         plain = [item for item in layout.scheduler.items if not _is_construct(item)]
         regions = [region_of(item, layout.storage.taken) for item in plain]
         time = ROUND_TIME + sum(region.estimate for region in regions)
-        return Body(layout, layout.storage.workspace_bytes, time, kept)
+        return InnerProgram(layout, layout.storage.workspace_bytes, time, kept)
 
     def _layout(
         self,
@@ -164,7 +166,7 @@ class Planner:
 
 
 def _is_construct(item: Item) -> bool:
-    return isinstance(item, Node) and item.kind is Kind.CONTROL
+    return isinstance(item, ArrayNode) and item.kind is Kind.CONTROL
 
 
 def _traced(program: Program) -> dict[int, int]:
@@ -217,7 +219,7 @@ def _in_place(
 
 
 def _arranged(
-    bodies: tuple[Body, ...],
+    bodies: tuple[InnerProgram, ...],
     over: Mapping[int, int],
     held: Collection[int],
     buffers: Mapping[int, int],
@@ -279,7 +281,7 @@ def _cheap(graph: Graph, scheduler: Scheduler, overwritten: set[Variable]) -> se
     return cheap
 
 
-def lanes_for(nodes: Sequence[Node]) -> int:
+def lanes_for(nodes: Sequence[ArrayNode]) -> int:
     """The lanes that suit the numbers of some nodes."""
     floats = [node.output.type.dtype for node in nodes if node.output.type.dtype.kind in "fc"]
     dtypes = floats or [node.output.type.dtype for node in nodes]

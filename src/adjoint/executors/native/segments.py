@@ -24,7 +24,7 @@ _MODULUS: Final = (1 << 61) - 1
 
 
 @dataclass
-class Segment:
+class TemplateCall:
     """A run of equations: which template it is, what it reads, and what it computes for others.
 
     outputs: by the template's outputs; None where nobody needs it of this one.
@@ -39,7 +39,7 @@ class Segment:
 class Cut:
     """A program in segments. templates: a program for each kind of segment."""
 
-    segments: list[Segment]
+    segments: list[TemplateCall]
     templates: list[Program]
 
 
@@ -72,7 +72,7 @@ def cut(program: Program) -> Cut | None:
         stretches.append((number, start, inputs))
     places = [sorted(kind.wanted) for kind in kinds]
     segments = [
-        Segment(
+        TemplateCall(
             number,
             inputs,
             tuple(equations[start + place].outputs[which] for place, which in places[number]),
@@ -91,7 +91,7 @@ def cut(program: Program) -> Cut | None:
     return Cut(segments, programs)
 
 
-def _ending(program: Program, programs: list[Program]) -> Segment:
+def _ending(program: Program, programs: list[Program]) -> TemplateCall:
     """A last segment that writes the outputs of the program that are no segment's own."""
     own = {v for equation in program.equations for v in equation.outputs}
     seen: set[Any] = set()
@@ -102,7 +102,7 @@ def _ending(program: Program, programs: list[Program]) -> Segment:
         seen.add(atom)
     inputs = tuple(dict.fromkeys(atom for atom in copied if isinstance(atom, Variable)))
     programs.append(Program(inputs, (), copied))
-    return Segment(len(programs) - 1, inputs, tuple(Variable(atom.type) for atom in copied))
+    return TemplateCall(len(programs) - 1, inputs, tuple(Variable(atom.type) for atom in copied))
 
 
 def _codes(equations: Sequence[Equation]) -> list[int]:

@@ -12,7 +12,7 @@ from math import prod
 from typing import Final
 
 from adjoint.executors.native.indices import Access, Label, label_term, row_strides
-from adjoint.executors.native.nodes import Graph, Kind, Node
+from adjoint.executors.native.nodes import ArrayNode, Graph, Kind
 from adjoint.executors.native.schedule import (
     Item,
     Loop,
@@ -31,7 +31,7 @@ BODY_STACK: Final = 2048
 
 
 @dataclass(frozen=True)
-class Place:
+class MemoryPlace:
     """The memory of an array.
 
     kind: "input", "output", "stack" or "workspace". number: of the input or output; the offset in
@@ -66,7 +66,7 @@ class Storage:
     is named. last_tag: the greatest of the tags.
     """
 
-    places: dict[Variable, Place] = field(default_factory=dict)
+    places: dict[Variable, MemoryPlace] = field(default_factory=dict)
     workspace_bytes: int = 0
     stack_bytes: int = 0
     scratch: dict[int, Scratch] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class Storage:
     last_tag: int = 0
 
 
-def in_registers(producer: Node, home: Path, access: Access, path: Path) -> bool:
+def in_registers(producer: ArrayNode, home: Path, access: Access, path: Path) -> bool:
     """Whether a reader finds the value of a producer in the registers of its loop."""
     if producer.kind is Kind.CONTROL:
         return not access.source.type.ndim
@@ -96,7 +96,7 @@ def in_registers(producer: Node, home: Path, access: Access, path: Path) -> bool
     return True
 
 
-def rolled_axes(node: Node) -> dict[int, Label]:
+def rolled_axes(node: ArrayNode) -> dict[int, Label]:
     """The axes of a result that are walked by loops."""
     return {
         axis: label.find()
@@ -171,12 +171,12 @@ def allocate(
             if size <= largest and stack + size <= most:
                 stack += -(-size // ALIGNMENT) * ALIGNMENT
                 tag_number = base + len(graph.nodes) + len(storage.places)
-                place = Place("stack", 0, axes, strides, lanes, tag_number, size)
+                place = MemoryPlace("stack", 0, axes, strides, lanes, tag_number, size)
             else:
                 share = -(-size // ALIGNMENT) * ALIGNMENT
                 slot = allocator.take(share * (threads.get(path[0], 1) if path else 1))
                 offset = allocator.slots[slot][0]
-                place = Place("workspace", offset, axes, strides, lanes, base + slot, size)
+                place = MemoryPlace("workspace", offset, axes, strides, lanes, base + slot, size)
                 ends.setdefault(last[variable], []).append(slot)
             storage.places[variable] = place
         for node in nodes_within(item):
@@ -222,10 +222,10 @@ def _heads(storage: Storage) -> dict[Variable, Variable]:
     return heads
 
 
-def _whole(kind: str, number: int, variable: Variable, tag: int) -> Place:
+def _whole(kind: str, number: int, variable: Variable, tag: int) -> MemoryPlace:
     shape = variable.type.shape
     size = prod(shape) * variable.type.dtype.itemsize
-    return Place(kind, number, tuple(range(len(shape))), row_strides(shape), 0, tag, size)
+    return MemoryPlace(kind, number, tuple(range(len(shape))), row_strides(shape), 0, tag, size)
 
 
 def stored(graph: Graph, scheduler: Scheduler) -> dict[Variable, Path]:
@@ -284,7 +284,7 @@ def whole_places(graph: Graph, scheduler: Scheduler) -> set[Variable]:
     return arrays
 
 
-def _finished_later(node: Node, ways: dict[int, Path]) -> bool:
+def _finished_later(node: ArrayNode, ways: dict[int, Path]) -> bool:
     """Whether a reduction has results for loops within the one that it started in."""
     if node.kind is not Kind.REDUCE:
         return False
@@ -292,8 +292,8 @@ def _finished_later(node: Node, ways: dict[int, Path]) -> bool:
     return any(label not in {loop.label for loop in home} for label in rolled_axes(node).values())
 
 
-def _readers(graph: Graph, scheduler: Scheduler) -> dict[Variable, list[tuple[Node, Access]]]:
-    readers: dict[Variable, list[tuple[Node, Access]]] = {}
+def _readers(graph: Graph, scheduler: Scheduler) -> dict[Variable, list[tuple[ArrayNode, Access]]]:
+    readers: dict[Variable, list[tuple[ArrayNode, Access]]] = {}
     for node in graph.nodes:
         if node.output in scheduler.inlined:
             continue
@@ -304,9 +304,9 @@ def _readers(graph: Graph, scheduler: Scheduler) -> dict[Variable, list[tuple[No
 
 
 def _shared(
-    producer: Node,
+    producer: ArrayNode,
     home: Path,
-    readers: Sequence[tuple[Node, Access]],
+    readers: Sequence[tuple[ArrayNode, Access]],
     ways: dict[int, Path],
 ) -> Path:
     """The loops, from the outermost, within which a value is computed and read at one index."""
@@ -347,7 +347,7 @@ def _lifetimes(
     return first, last
 
 
-def nodes_within(item: Item) -> Iterator[Node]:
+def nodes_within(item: Item) -> Iterator[ArrayNode]:
     """All nodes of an item."""
     if isinstance(item, Loop):
         for inner in item.body:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from adjoint.executors.native.indices import (
     ZERO,
-    Guard,
+    IndexGuard,
     Label,
     Term,
     label_term,
@@ -144,25 +144,25 @@ def _groups(operand: tuple[int, ...], shape: tuple[int, ...]) -> list[tuple[list
     return groups
 
 
-def written(index: Index, terms: Sequence[Term]) -> tuple[Terms, tuple[Guard, ...]]:
+def written(index: Index, terms: Sequence[Term]) -> tuple[Terms, tuple[IndexGuard, ...]]:
     """For a write into a part: the terms within the part, and where they are inside it."""
     inner: list[Term] = []
-    guards: list[Guard] = []
+    guards: list[IndexGuard] = []
     for entry, term in zip(index, terms, strict=True):
         if isinstance(entry, int):
-            guards.append(Guard(term, entry, entry + 1))
+            guards.append(IndexGuard(term, entry, entry + 1))
             continue
         start, stop, step = entry
         count = len(range(start, stop, step))
         last = start + (count - 1) * step
         low, high = min(start, last), max(start, last)
-        guards.append(Guard(term, low, high + 1, abs(step)))
+        guards.append(IndexGuard(term, low, high + 1, abs(step)))
         ahead = term.scaled(1, -start) if step > 0 else term.scaled(-1, start)
         inner.append(quotient(ahead, abs(step)))
     return tuple(inner), tuple(guards)
 
 
-def needed(guards: Sequence[Guard]) -> tuple[Guard, ...]:
+def needed(guards: Sequence[IndexGuard]) -> tuple[IndexGuard, ...]:
     """The guards that do not hold everywhere."""
     remaining = []
     for guard in guards:

@@ -13,7 +13,7 @@ from adjoint.executors.native.elements import Fault, convert, emit
 from adjoint.executors.native.indices import Access, Dynamic, Label
 from adjoint.executors.native.memory import INDEX, Memory
 from adjoint.executors.native.module import Block, Value, constant, vector_type
-from adjoint.executors.native.nodes import REDUCTIONS, Graph, Kind, Node
+from adjoint.executors.native.nodes import REDUCTIONS, ArrayNode, Graph, Kind
 from adjoint.executors.native.schedule import Path, Scheduler, axis_values, result_path
 from adjoint.executors.native.storage import Storage, in_registers
 from adjoint.program import Literal, Variable
@@ -48,7 +48,7 @@ class Values:
         self._homes: dict[int, Path] = {}
         self._divisors: Counter[Access] | None = None
 
-    def home(self, node: Node) -> Path:
+    def home(self, node: ArrayNode) -> Path:
         """The loops within which the result of a node is known."""
         path = self._homes.get(node.number)
         if path is None:
@@ -57,7 +57,7 @@ class Values:
 
     # --- reading ----------------------------------------------------------------------------------
 
-    def operands(self, node: Node) -> list[Reader]:
+    def operands(self, node: ArrayNode) -> list[Reader]:
         """What reads each operand of a node at the present indices."""
         readers = self._readers.get(node.number)
         if readers is None:
@@ -65,7 +65,7 @@ class Values:
             self._readers[node.number] = readers
         return readers
 
-    def reader(self, node: Node, access: Access, mask: Reader | None = None) -> Reader:
+    def reader(self, node: ArrayNode, access: Access, mask: Reader | None = None) -> Reader:
         """A function that reads an access of a node at the present indices."""
         source = access.source
         if isinstance(source, Literal):
@@ -85,7 +85,7 @@ class Values:
             return lambda: self.memory.load(source, terms)
         return lambda: self.memory.load(source, terms, mask())
 
-    def _register(self, producer: Node, access: Access) -> Reader:
+    def _register(self, producer: ArrayNode, access: Access) -> Reader:
         source = access.source  # one of the results, where there are several
         assert isinstance(source, Variable)
         axes = [
@@ -116,7 +116,7 @@ class Values:
 
         return read
 
-    def _inlined(self, node: Node, access: Access, mask: Reader | None) -> Reader:
+    def _inlined(self, node: ArrayNode, access: Access, mask: Reader | None) -> Reader:
         """A reader that computes the producer at the terms of the access."""
         assert isinstance(access.source, Variable)
         producer = self.graph.producers[access.source]
@@ -137,7 +137,7 @@ class Values:
 
     # --- computing --------------------------------------------------------------------------------
 
-    def value(self, node: Node) -> Value:
+    def value(self, node: ArrayNode) -> Value:
         """The value of a node (for a reduction, of one part) at the present indices."""
         if node.kind is Kind.GUARDED:
             readers = self.operands(node)
@@ -148,7 +148,7 @@ class Values:
             self.set_indices(node)
         return self._apply(node, [read() for read in self.operands(node)])
 
-    def _apply(self, node: Node, operands: Sequence[Value]) -> Value:
+    def _apply(self, node: ArrayNode, operands: Sequence[Value]) -> Value:
         """The operation of an equation on operands in registers."""
         equation = node.equation
         assert equation is not None
@@ -172,7 +172,7 @@ class Values:
             self.flush_faults()
         return value
 
-    def _by_reciprocal(self, node: Node) -> bool:
+    def _by_reciprocal(self, node: ArrayNode) -> bool:
         """Whether a quotient is one of several derivatives with the same divisor."""
         if not self.contract or not _is_derived_quotient(node):
             return False
@@ -192,7 +192,9 @@ class Values:
         both = [types[0], array_type((), dtype)]
         return emit(self.block, self.faults, "multiply", {}, [x, known[y]], both, dtype, True)
 
-    def _guarded(self, node: Node, home: Node, parts: Sequence[tuple[Access, Reader]]) -> Value:
+    def _guarded(
+        self, node: ArrayNode, home: ArrayNode, parts: Sequence[tuple[Access, Reader]]
+    ) -> Value:
         """What is written last, or the sum of all that is written."""
         dtype = home.output.type.dtype
         written: Value | None = None
@@ -215,7 +217,7 @@ class Values:
         assert written is not None
         return written
 
-    def _masked(self, node: Node, access: Access, reader: Reader, mask: Value) -> Value:
+    def _masked(self, node: ArrayNode, access: Access, reader: Reader, mask: Value) -> Value:
         """Memory is read only where the guards hold."""
         if isinstance(access.source, Variable) and (
             access.source in self.storage.places or access.source in self.scheduler.inlined
@@ -239,7 +241,7 @@ class Values:
 
     # --- indices that are known at run time -------------------------------------------------------
 
-    def set_indices(self, node: Node) -> None:
+    def set_indices(self, node: ArrayNode) -> None:
         """The index operands, counted from the start; outside of the bounds is a fault."""
         key = -1 - node.number
         readers = self._readers.get(key)
@@ -292,7 +294,7 @@ class Values:
         return any_fault
 
 
-def _is_derived_quotient(node: Node) -> bool:
+def _is_derived_quotient(node: ArrayNode) -> bool:
     """Derivatives are exact up to rounding only, so that a quotient may round twice."""
     equation = node.equation
     if equation is None or not node.derived or equation.primitive.name != "divide":

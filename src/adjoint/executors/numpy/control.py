@@ -8,7 +8,13 @@ from typing import Final
 import numpy as np
 
 from adjoint.base.errors import TapeOverflowError
-from adjoint.executors.numpy.writer import BodyWriter, Control, Text, function_lines, name_inputs
+from adjoint.executors.numpy.writer import (
+    BodyWriter,
+    Control,
+    ModuleText,
+    function_lines,
+    name_inputs,
+)
 from adjoint.optimise import is_tape_length, reaches_all_rows
 from adjoint.program import Atom, Equation, Program, Variable
 
@@ -17,10 +23,10 @@ def _indented(lines: Sequence[str]) -> list[str]:
     return [f"    {line}" for line in lines]
 
 
-class _Loop:
+class _LoopText:
     """The parts that `scan` and `while` have in common: a function of the loop's operands."""
 
-    def __init__(self, equation: Equation, text: Text, quiet: bool) -> None:
+    def __init__(self, equation: Equation, text: ModuleText, quiet: bool) -> None:
         params = equation.params
         self.body: Program = params["body"]
         self.length: int | None = params["length"]
@@ -136,9 +142,9 @@ def _returned(names: Sequence[str]) -> str:
     return f"return ({', '.join(names)},)" if names else "return ()"
 
 
-def _scan(equation: Equation, operands: Sequence[str], text: Text, quiet: bool) -> str:
+def _scan(equation: Equation, operands: Sequence[str], text: ModuleText, quiet: bool) -> str:
     def write(name: str) -> list[str]:
-        loop = _Loop(equation, text, quiet)
+        loop = _LoopText(equation, text, quiet)
         arguments = ["count", *loop.constants, *loop.state, *loop.scanned]
         lines = ["count = int(count)"]
         if loop.length is not None:
@@ -156,9 +162,9 @@ def _scan(equation: Equation, operands: Sequence[str], text: Text, quiet: bool) 
     return f"{text.function(key, 'scan', write)}({', '.join(operands)})"
 
 
-def _while(equation: Equation, operands: Sequence[str], text: Text, quiet: bool) -> str:
+def _while(equation: Equation, operands: Sequence[str], text: ModuleText, quiet: bool) -> str:
     def write(name: str) -> list[str]:
-        loop = _Loop(equation, text, quiet)
+        loop = _LoopText(equation, text, quiet)
         arguments = [*loop.constants, *loop.state]
         test = BodyWriter(equation.params["test"], text, "u", quiet)
         test.names.update(zip(test.program.inputs, arguments, strict=True))
@@ -176,7 +182,7 @@ def _while(equation: Equation, operands: Sequence[str], text: Text, quiet: bool)
     return f"{text.function((equation.operation, quiet), 'loop', write)}({', '.join(operands)})"
 
 
-def _function(program: Program, name: str, text: Text, quiet: bool) -> str:
+def _function(program: Program, name: str, text: ModuleText, quiet: bool) -> str:
     def write(unique: str) -> list[str]:
         writer = BodyWriter(program, text, quiet=quiet)
         return function_lines(unique, writer, name_inputs(writer))
@@ -184,7 +190,7 @@ def _function(program: Program, name: str, text: Text, quiet: bool) -> str:
     return text.function((name, program, quiet), name, write)
 
 
-def _switch(equation: Equation, operands: Sequence[str], text: Text, quiet: bool) -> str:
+def _switch(equation: Equation, operands: Sequence[str], text: ModuleText, quiet: bool) -> str:
     branches = equation.params["branches"]
     names = [_function(branch, "branch", text, quiet) for branch in branches]
     index, *rest = operands
@@ -193,7 +199,7 @@ def _switch(equation: Equation, operands: Sequence[str], text: Text, quiet: bool
     return f"{chosen}({', '.join(rest)})"
 
 
-def _checkpoint(equation: Equation, operands: Sequence[str], text: Text, quiet: bool) -> str:
+def _checkpoint(equation: Equation, operands: Sequence[str], text: ModuleText, quiet: bool) -> str:
     name = _function(equation.params["body"], "again", text, quiet)
     return f"{name}({', '.join(operands)})"
 

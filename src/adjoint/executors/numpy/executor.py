@@ -16,7 +16,7 @@ from adjoint.base.collection import collector_at_rest
 from adjoint.base.errors import AdjointError
 from adjoint.executors.arena import ARENA
 from adjoint.executors.numpy.control import CONTROL
-from adjoint.executors.numpy.writer import BodyWriter, Text, program_lines
+from adjoint.executors.numpy.writer import BodyWriter, ModuleText, program_lines
 from adjoint.loops import bodies
 from adjoint.optimise import Workspace, bare, peak_bytes, simplify
 from adjoint.optimise.simplify import eliminate_dead_code
@@ -72,7 +72,7 @@ class NumpyExecutor:
         return _peak_bytes(bare(program), roomy=True)
 
     def _compile(self, program: Program) -> NumpyExecutable:
-        module = Text(CONTROL)
+        module = ModuleText(CONTROL)
         writer = BodyWriter(program, module, roomy=True)
         whole = "\n".join(program_lines("program", writer)) + "\n"
         text = "\n\n".join([*module.functions, whole])
@@ -87,7 +87,7 @@ class NumpyExecutor:
 
 
 def _peak_bytes(program: Program, roomy: bool, owned: Sequence[Variable] = ()) -> int:
-    writer = BodyWriter(program, Text(CONTROL), roomy=roomy, owned=owned)
+    writer = BodyWriter(program, ModuleText(CONTROL), roomy=roomy, owned=owned)
     return peak_bytes(program, writer.plan, writer.workspace, _bytes_within)
 
 

@@ -26,10 +26,10 @@ _PYTHON = {"f": "float", "c": "complex", "i": "int"}
 
 # (equation, names of its operands, the text, whether warnings are off) -> a call that gives its
 # results as a tuple
-Control = Callable[[Equation, Sequence[str], "Text", bool], str]
+Control = Callable[[Equation, Sequence[str], "ModuleText", bool], str]
 
 
-class Text:
+class ModuleText:
     """The text of one module: functions that call one another, and the names that they use."""
 
     def __init__(self, control: dict[str, Control]) -> None:
@@ -56,7 +56,7 @@ class BodyWriter:
     def __init__(
         self,
         program: Program,
-        text: Text,
+        text: ModuleText,
         prefix: str = "v",
         quiet: bool = False,
         owned: Sequence[Variable] = (),

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from adjoint.executors.native.elements.rules import rule
-from adjoint.executors.native.elements.writer import DOUBLE, SINGLE, Writer, known_number
+from adjoint.executors.native.elements.writer import DOUBLE, SINGLE, ElementWriter, known_number
 from adjoint.executors.native.module import Value
 
 PLAIN_EXPONENTS = range(-3, 5)  # of powers that products give to two units in the last place
@@ -14,7 +14,7 @@ LARGEST_EXPONENT = 64  # of powers that are products; beyond, they are those of 
 
 
 def _fused(operation: str) -> Callable[..., Value]:
-    def emit(writer: Writer, x: Value, y: Value) -> Value:
+    def emit(writer: ElementWriter, x: Value, y: Value) -> Value:
         flag = " contract" if writer.contract else ""
         return writer.binary(f"f{operation}{flag}", x, y)
 
@@ -27,22 +27,22 @@ multiply = rule("multiply scale", "f")(_fused("mul"))
 
 
 @rule("add", "i u")
-def _add_integers(writer: Writer, x: Value, y: Value) -> Value:
+def _add_integers(writer: ElementWriter, x: Value, y: Value) -> Value:
     return writer.add(x, y)
 
 
 @rule("subtract", "i u")
-def _subtract_integers(writer: Writer, x: Value, y: Value) -> Value:
+def _subtract_integers(writer: ElementWriter, x: Value, y: Value) -> Value:
     return writer.subtract(x, y)
 
 
 @rule("multiply scale", "i u")
-def _multiply_integers(writer: Writer, x: Value, y: Value) -> Value:
+def _multiply_integers(writer: ElementWriter, x: Value, y: Value) -> Value:
     return writer.multiply(x, y)
 
 
 @rule("divide", "f")
-def _divide(writer: Writer, x: Value, y: Value) -> Value:
+def _divide(writer: ElementWriter, x: Value, y: Value) -> Value:
     divisor = known_number(y)
     if divisor is None or abs(math.frexp(divisor)[0]) != 0.5 or not 1e-30 < abs(divisor) < 1e30:
         return writer.divide(x, y)
@@ -50,28 +50,28 @@ def _divide(writer: Writer, x: Value, y: Value) -> Value:
 
 
 @rule("negative", "f i u")
-def _negative(writer: Writer, x: Value) -> Value:
+def _negative(writer: ElementWriter, x: Value) -> Value:
     return writer.negative(x)
 
 
 @rule("square", "f i u")
-def _square(writer: Writer, x: Value) -> Value:
+def _square(writer: ElementWriter, x: Value) -> Value:
     return multiply(writer, x, x) if x.dtype.kind == "f" else writer.multiply(x, x)
 
 
 @rule("reciprocal", "f")
-def _reciprocal(writer: Writer, x: Value) -> Value:
+def _reciprocal(writer: ElementWriter, x: Value) -> Value:
     return writer.divide(writer.constant(1, x), x)
 
 
 @rule("deg2rad radians", "f")
-def _radians(writer: Writer, x: Value) -> Value:
+def _radians(writer: ElementWriter, x: Value) -> Value:
     pi = x.dtype.type(3.141592653589793)
     return multiply(writer, x, writer.constant(pi / x.dtype.type(180), x))
 
 
 @rule("rad2deg degrees", "f")
-def _degrees(writer: Writer, x: Value) -> Value:
+def _degrees(writer: ElementWriter, x: Value) -> Value:
     pi = x.dtype.type(3.141592653589793)
     return multiply(writer, x, writer.constant(x.dtype.type(180) / pi, x))
 
@@ -79,7 +79,7 @@ def _degrees(writer: Writer, x: Value) -> Value:
 # --- a constant integer power ---------------------------------------------------------------------
 
 
-def power_of_float(writer: Writer, x: Value, exponent: int) -> Value:
+def power_of_float(writer: ElementWriter, x: Value, exponent: int) -> Value:
     """x to a constant integer power of at most 64 in size, to two units in the last place."""
     if exponent == 0:
         return writer.constant(1, x)
@@ -96,7 +96,7 @@ def power_of_float(writer: Writer, x: Value, exponent: int) -> Value:
     return writer.divide(writer.constant(1, power), power) if exponent < 0 else power
 
 
-def power_of_integer(writer: Writer, x: Value, exponent: int) -> Value:
+def power_of_integer(writer: ElementWriter, x: Value, exponent: int) -> Value:
     """x to a constant power, by squares and products; at least 0."""
     if exponent == 0:
         return writer.constant(1, x)
@@ -108,7 +108,7 @@ def power_of_integer(writer: Writer, x: Value, exponent: int) -> Value:
     return power
 
 
-def _compensated_power(writer: Writer, x: Value, exponent: int) -> Value:
+def _compensated_power(writer: ElementWriter, x: Value, exponent: int) -> Value:
     """The same of doubles, with the rounding error of every product carried along."""
     power, error = x, writer.constant(0, x)
     for digit in f"{exponent:b}"[1:]:

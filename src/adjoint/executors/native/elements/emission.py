@@ -27,7 +27,7 @@ from adjoint.executors.native.elements.formulas import written
 from adjoint.executors.native.elements.functions import call, power_log
 from adjoint.executors.native.elements.integers import WRAPPING, fault_of_overflow
 from adjoint.executors.native.elements.rules import RULES, Rule
-from adjoint.executors.native.elements.writer import BOOLEAN, Fault, Writer
+from adjoint.executors.native.elements.writer import BOOLEAN, ElementWriter, Fault
 from adjoint.executors.native.module import Block, Value
 from adjoint.primitives.declaration import PRIMITIVES
 from adjoint.primitives.typing_rules import resolve
@@ -92,7 +92,7 @@ def emit(
     NumPy must run instead are added to it. contract: whether sums may be fused with products.
     alone: whether the program has single numbers here, not the numbers of arrays.
     """
-    writer = Writer(block, faults, contract)
+    writer = ElementWriter(block, faults, contract)
     weak = [t.weak for t in operand_types]
     if name in _WITHOUT_LOOP:
         return _emit_without_loop(writer, name, operands, weak, result_dtype)
@@ -119,7 +119,7 @@ def emit(
 
 
 def _emit_without_loop(
-    writer: Writer,
+    writer: ElementWriter,
     name: str,
     operands: Sequence[Value],
     weak: Sequence[bool],
@@ -139,7 +139,7 @@ def _emit_without_loop(
     return convert(writer.block, writer.faults, operand, dtype)
 
 
-def _integer_power(writer: Writer, x: Value, exponent: int) -> Value:
+def _integer_power(writer: ElementWriter, x: Value, exponent: int) -> Value:
     if x.dtype.kind in "iu":
         return power_of_integer(writer, x, exponent)
     if x.dtype.kind == "c":

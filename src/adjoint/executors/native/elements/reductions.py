@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from adjoint.executors.native.elements.rules import RULES
-from adjoint.executors.native.elements.writer import Writer
+from adjoint.executors.native.elements.writer import ElementWriter
 from adjoint.executors.native.module import Block, Value, constant, register_type
 
 
 def combine(block: Block, kind: str, x: Value, y: Value) -> Value:
     """Two values made one: `sum`, `max` and `min` (which keep NaN), `all` and `any`."""
-    writer = Writer(block, [])
+    writer = ElementWriter(block, [])
     letter = x.dtype.kind
     if kind == "sum":
         return RULES["add", letter].emit(writer, x, y)

@@ -47,7 +47,7 @@ def part_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Writer:
+class ElementWriter:
     """Writes into a block; conditions that NumPy must meet are added to `faults`.
 
     contract: whether a product may be fused with a sum (one rounding instead of two).

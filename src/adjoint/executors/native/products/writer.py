@@ -15,13 +15,13 @@ from adjoint.executors.native.module import (
     scalar_type,
     vector_type,
 )
-from adjoint.executors.native.products.plan import Axis
-from adjoint.executors.native.products.tiling import Piece
+from adjoint.executors.native.products.plan import ProductAxis
+from adjoint.executors.native.products.tiling import ColumnPiece
 
-Body = Callable[[str, list[str]], list[str]]
+Turn = Callable[[str, list[str]], list[str]]
 
 
-class Writer:
+class ProductWriter:
     """Writes the instructions of one function on arrays of real numbers of one type."""
 
     def __init__(self, module: Module, dtype: np.dtype[Any]) -> None:
@@ -36,7 +36,7 @@ class Writer:
     # --- loops -----------------------------------------------------------------------------------
 
     def loop(
-        self, count: int | str, types: Sequence[str], start: Sequence[str], body: Body
+        self, count: int | str, types: Sequence[str], start: Sequence[str], body: Turn
     ) -> list[str]:
         """Run the body `count` times, at least once, and pass values of the types on.
 
@@ -68,7 +68,10 @@ class Writer:
         return following
 
     def over(
-        self, axes: Sequence[Axis], pointers: Sequence[str], body: Callable[[list[str]], None]
+        self,
+        axes: Sequence[ProductAxis],
+        pointers: Sequence[str],
+        body: Callable[[list[str]], None],
     ) -> None:
         """Run the body at every place of nested loops.
 
@@ -134,7 +137,7 @@ class Writer:
         """The number at a pointer."""
         return self.block.op(f"load {self.scalar}, ptr {pointer}, align {self.itemsize}")
 
-    def load(self, pointer: str, piece: Piece, stride: int, rest: str) -> str:
+    def load(self, pointer: str, piece: ColumnPiece, stride: int, rest: str) -> str:
         """A vector of the piece's numbers, `rest` in the lanes that it does not use.
 
         The pointer is to the number in the first lane.
@@ -162,7 +165,7 @@ class Writer:
             f"{wide} {self.filled(rest, width)})"
         )
 
-    def store(self, vector: str, pointer: str, piece: Piece, stride: int) -> None:
+    def store(self, vector: str, pointer: str, piece: ColumnPiece, stride: int) -> None:
         """Write the used lanes of a vector; the pointer is to where the first lane goes."""
         block, width = self.block, piece.width
         wide = self.type_of(width)
@@ -180,7 +183,7 @@ class Writer:
             f"<{width} x i1> {self.hidden_mask(piece)})"
         )
 
-    def hidden_mask(self, piece: Piece) -> str:
+    def hidden_mask(self, piece: ColumnPiece) -> str:
         """The lanes that a piece uses, as a mask of which LLVM does not know the bits.
 
         From a mask that it knows it concludes that the other lanes can be anything, and computes
@@ -273,6 +276,6 @@ class Writer:
         self.module.functions.append(self.block.function(header))
 
 
-def _mask(piece: Piece) -> str:
+def _mask(piece: ColumnPiece) -> str:
     lanes = ", ".join(f"i1 {int(lane < piece.count)}" for lane in range(piece.width))
     return f"<{piece.width} x i1> <{lanes}>"
