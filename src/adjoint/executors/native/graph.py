@@ -35,16 +35,16 @@ from adjoint.executors.native.nodes import (
 from adjoint.executors.native.structure import (
     Movement,
     block_start,
-    broadcast,
+    movement,
     needed,
-    reshaped,
-    sliced,
-    transposed,
     whole,
     written,
 )
-from adjoint.primitives.structure.contraction import split_spec
-from adjoint.primitives.structure.slicing import indexed_shape
+from adjoint.primitives.elementwise.conversion import CAST
+from adjoint.primitives.structure.contraction import CONTRACT, split_spec
+from adjoint.primitives.structure.gathering import GATHER, GATHER_ADD, IOTA, LAST_WRITE
+from adjoint.primitives.structure.moving import FILL
+from adjoint.primitives.structure.slicing import INCREMENT, STACK, indexed_shape
 from adjoint.program import Atom, Equation, Literal, Program, Variable
 
 
@@ -190,32 +190,32 @@ class GraphBuilder:
 
     def equation(self, equation: Equation) -> None:
         """Add what becomes of an equation."""
-        name = equation.primitive.name
-        if name in STRUCTURE or _changes_nothing(equation):
+        primitive = equation.primitive
+        if primitive in STRUCTURE or _changes_nothing(equation):
             self.structure(equation)
-        elif name in REDUCTIONS:
+        elif primitive in REDUCTIONS:
             self._reduction(equation)
-        elif name == "contract":
+        elif primitive is CONTRACT:
             self._contraction(equation)
-        elif name in WRITES:
+        elif primitive in WRITES:
             self.write(equation)
-        elif name in JOINS:
+        elif primitive in JOINS:
             self._join(equation)
-        elif name == "gather":
+        elif primitive is GATHER:
             self._gather(equation)
-        elif name in SCATTERS:
+        elif primitive in SCATTERS:
             self.scatter(equation)
-        elif name in CONTROL:
+        elif primitive in CONTROL:
             self._control(equation)
-        elif name == "last_write":
+        elif primitive is LAST_WRITE:
             self._last_write(equation)
-        elif name == "fill":
+        elif primitive is FILL:
             (output,) = equation.outputs
             self._axes(output, [None] * output.type.ndim)
             dtype = equation.params["dtype"]
             number = Literal(dtype.type(equation.params["value"]))
             self.moves[output] = (number, Movement(lambda terms: (), (None,) * output.type.ndim))
-        elif name == "iota":
+        elif primitive is IOTA:
             (output,) = equation.outputs
             labels = self._axes(output, [None])
             self.add(Kind.NUMBER, equation, output, (), target=whole(labels))
@@ -226,19 +226,9 @@ class GraphBuilder:
         """A result that is an operand, seen otherwise."""
         (output,) = equation.outputs
         (atom,) = equation.inputs
-        name, shape = equation.primitive.name, atom.type.shape
-        if name == "transpose":
-            movement = transposed(equation.params["axes"])
-        elif name == "broadcast":
-            movement = broadcast(shape, equation.params["shape"])
-        elif name == "slice":
-            movement = sliced(shape, equation.params["index"])
-        elif name == "reshape":
-            movement = reshaped(shape, equation.params["shape"])
-        else:
-            movement = Movement(lambda terms: terms, tuple(range(len(shape))))
-        self.same_axes(output, atom, movement.carried)
-        self.moves[output] = (atom, movement)
+        moved = movement(equation)
+        self.same_axes(output, atom, moved.carried)
+        self.moves[output] = (atom, moved)
         start = block_start(equation)
         if start is not None:
             source, before = self.parts.get(atom, (atom, 0))  # type: ignore[arg-type]
@@ -365,13 +355,13 @@ class GraphBuilder:
             return
         part = self.aligned(value, inner)
         new = Access(part.source, part.terms, needed(guards))
-        combine = "sum" if equation.primitive.name == "increment" else "last"
+        combine = "sum" if equation.primitive is INCREMENT else "last"
         self.add(Kind.GUARDED, equation, output, (old, new), combine=combine)
 
     def _join(self, equation: Equation) -> None:
         """Arrays joined along an axis, or stacked along one of their own."""
         (output,) = equation.outputs
-        axis, stacks = equation.params["axis"], equation.primitive.name == "stack"
+        axis, stacks = equation.params["axis"], equation.primitive is STACK
         carried = [
             None if result_axis == axis else result_axis - (stacks and result_axis > axis)
             for result_axis in range(output.type.ndim)
@@ -423,7 +413,7 @@ class GraphBuilder:
             indices=reads,
             bounds=array.type.shape[: len(indices)],
             reduced=tuple(label for label in lanes if label is not None),
-            combine="sum" if equation.primitive.name == "gather_add" else "last",
+            combine="sum" if equation.primitive is GATHER_ADD else "last",
             target=(*dynamic_terms(len(indices)), *tail),
         )
 
@@ -492,6 +482,4 @@ def dynamic_terms(count: int) -> tuple[Term, ...]:
 def _changes_nothing(equation: Equation) -> bool:
     """Whether it is a conversion to the type that there is: a copy, which programs need not."""
     types = equation.inputs[:1]
-    return (
-        equation.primitive.name == "cast" and types[0].type.dtype == equation.outputs[0].type.dtype
-    )
+    return equation.primitive is CAST and types[0].type.dtype == equation.outputs[0].type.dtype

@@ -38,6 +38,7 @@ from adjoint.executors.native.module import (
 )
 from adjoint.executors.native.nodes import ArrayNode, Kind
 from adjoint.executors.native.schedule import Item
+from adjoint.loops import SCAN, SWITCH, WHILE
 from adjoint.loops.rules import row_type
 from adjoint.optimise import reaches_all_rows
 from adjoint.program import Atom, Program, Variable
@@ -124,13 +125,14 @@ class _Constructs:
 
     def emit(self) -> None:
         """The construct, and its results."""
-        name = self.node.operation
+        assert self.node.equation is not None
+        primitive = self.node.equation.primitive
         self._barrier()
-        if name == "scan":
+        if primitive is SCAN:
             self._scan()
-        elif name == "while":
+        elif primitive is WHILE:
             self._while()
-        elif name == "switch":
+        elif primitive is SWITCH:
             self._switch()
         else:
             results = self._results()
@@ -470,7 +472,7 @@ def _read_by_rounds(variable: Variable, count: Atom, program: Program) -> bool:
     for equation in program.equations:
         if variable not in equation.inputs:
             continue
-        if equation.primitive.name != "scan" or equation.inputs[0] is not count:
+        if equation.primitive is not SCAN or equation.inputs[0] is not count:
             return False
         rows = 1 + equation.params["constants"] + equation.params["carried"]
         if variable in equation.inputs[:rows]:

@@ -28,6 +28,9 @@ from adjoint.executors.native.nodes import (
 from adjoint.executors.native.planning import Planner
 from adjoint.executors.native.regions import Region
 from adjoint.executors.native.segments import Cut, cut
+from adjoint.primitives.calls.custom import CUSTOM_CALL
+from adjoint.primitives.calls.linear import LINEAR_CALL
+from adjoint.primitives.structure.reductions import MAX, MIN
 from adjoint.program import Equation, Program, held_programs
 
 LENT: Final = 1 << 15  # bytes from which results are lent by the caller
@@ -80,19 +83,19 @@ class LoweredFunction:
 
 def lowerable(equation: Equation, precise: bool) -> bool:
     """Whether an equation can be made machine code of."""
-    name = equation.primitive.name
+    primitive = equation.primitive
     types = [atom.type for atom in (*equation.inputs, *equation.outputs)]
     if any(not type_.size or not held_in_registers(type_.dtype) for type_ in types):
         return False
-    if name in CONTROL:
+    if primitive in CONTROL:
         return all(_wholly_lowerable(body, precise) for body in programs_within(equation))
-    if name in JOINS and len(equation.inputs) > MOST_JOINED:
+    if primitive in JOINS and len(equation.inputs) > MOST_JOINED:
         return False
-    if name in ("custom_call", "linear_call") or equation.primitive.multiple:
+    if primitive in (CUSTOM_CALL, LINEAR_CALL) or primitive.multiple:
         return False
-    if name in REDUCTIONS or name in STRUCTURE or name in WRITES or name in SCATTERS:
-        return name not in ("max", "min") or types[0].dtype.kind != "c"
-    return name in OTHERS or supports(equation, precise)
+    if primitive in REDUCTIONS | STRUCTURE | WRITES | SCATTERS:
+        return primitive not in (MAX, MIN) or types[0].dtype.kind != "c"
+    return primitive in OTHERS or supports(equation, precise)
 
 
 def programs_within(equation: Equation) -> tuple[Program, ...]:

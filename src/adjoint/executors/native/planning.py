@@ -13,13 +13,14 @@ from adjoint.executors.native.elements import cost
 from adjoint.executors.native.layout import Construct, InnerProgram, Layout
 from adjoint.executors.native.machine import machine
 from adjoint.executors.native.module import Module
-from adjoint.executors.native.nodes import ArrayNode, Graph, Kind
+from adjoint.executors.native.nodes import SCATTERS, ArrayNode, Graph, Kind
 from adjoint.executors.native.operands import emit_products, is_product
 from adjoint.executors.native.overwriting import candidates, settled
 from adjoint.executors.native.regions import Region, own_memory, region_of, shared_loops
 from adjoint.executors.native.schedule import Item, Scheduler, choose_unrolled, paths
 from adjoint.executors.native.storage import ALIGNMENT, BODY_STACK, STACK, allocate, stored
 from adjoint.executors.native.writing import build_graph
+from adjoint.loops import CHECKPOINT, SCAN, SWITCH, WHILE
 from adjoint.program import Equation, Literal, Program, Variable
 
 LARGE: Final = 1024  # numbers from which it is worth while to compute an array again
@@ -119,10 +120,10 @@ class Planner:
     # --- loops and branches -----------------------------------------------------------------------
 
     def _construct(self, equation: Equation) -> Construct:
-        name, params = equation.primitive.name, equation.params
-        if name == "checkpoint":
+        primitive, params = equation.primitive, equation.params
+        if primitive is CHECKPOINT:
             return _arranged((self.body(params["body"], {}),), {}, (), {})
-        if name == "switch":
+        if primitive is SWITCH:
             return self._switch(params["branches"])
         constants, carried, body = params["constants"], params["carried"], params["body"]
         wanted = {k: constants + k for k in range(carried) if body.outputs[k].type.ndim}
@@ -137,7 +138,7 @@ class Planner:
                 held.add(k)
             else:
                 buffers[k] = size
-        if name == "while":
+        if primitive is WHILE:
             over = {1 + k: constants + k for k in planned.over}
             return _arranged((self.body(params["test"], {}), planned), over, held, buffers)
         over = {k: 1 + constants + k for k in planned.over}
@@ -190,14 +191,14 @@ def _traced(program: Program) -> dict[int, int]:
 
 def _written(equation: Equation, place: int) -> int | None:
     """The operand that a result of an equation could be written over."""
-    name, params = equation.primitive.name, equation.params
-    if name in ("gather_set", "gather_add"):
+    primitive, params = equation.primitive, equation.params
+    if primitive in SCATTERS:
         return 0
-    if name == "scan" and place < params["carried"]:
+    if primitive is SCAN and place < params["carried"]:
         return 1 + int(params["constants"]) + place
-    if name == "while" and 0 < place <= params["carried"]:
+    if primitive is WHILE and 0 < place <= params["carried"]:
         return int(params["constants"]) + place - 1
-    if name == "switch":
+    if primitive is SWITCH:
         traced = [_traced(branch).get(place) for branch in params["branches"]]
         if traced[0] is not None and len(set(traced)) == 1:
             return 1 + traced[0]

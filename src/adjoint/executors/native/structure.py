@@ -15,7 +15,8 @@ from adjoint.executors.native.indices import (
     row_strides,
     total,
 )
-from adjoint.primitives.structure.slicing import Index
+from adjoint.primitives.structure.moving import BROADCAST, RESHAPE, TRANSPOSE
+from adjoint.primitives.structure.slicing import SLICE, Index
 from adjoint.program import Equation
 
 Terms = tuple[Term, ...]
@@ -97,16 +98,30 @@ def reshaped(operand: tuple[int, ...], shape: tuple[int, ...]) -> Movement:
     return Movement(back, tuple(carried))
 
 
+def movement(equation: Equation) -> Movement:
+    """How the result of a structural equation is its operand, seen otherwise."""
+    shape, params, primitive = equation.inputs[0].type.shape, equation.params, equation.primitive
+    if primitive is TRANSPOSE:
+        return transposed(params["axes"])
+    if primitive is BROADCAST:
+        return broadcast(shape, params["shape"])
+    if primitive is SLICE:
+        return sliced(shape, params["index"])
+    if primitive is RESHAPE:
+        return reshaped(shape, params["shape"])
+    return Movement(lambda terms: terms, tuple(range(len(shape))))
+
+
 def block_start(equation: Equation) -> int | None:
     """Where the result lies in the operand's memory, if it is a block of it in the same order."""
     shape = equation.inputs[0].type.shape
-    name = equation.primitive.name
-    if name == "transpose":
+    primitive = equation.primitive
+    if primitive is TRANSPOSE:
         long = [axis for axis in equation.params["axes"] if shape[axis] != 1]
         return 0 if long == sorted(long) else None
-    if name == "broadcast":
+    if primitive is BROADCAST:
         return 0 if equation.outputs[0].type.size == equation.inputs[0].type.size else None
-    if name != "slice":
+    if primitive is not SLICE:
         return 0
     start, cut = 0, False  # once an axis is cut, those before it must have one index
     entries = list(zip(equation.params["index"], shape, row_strides(shape), strict=True))

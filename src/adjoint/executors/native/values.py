@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,9 +16,16 @@ from adjoint.executors.native.module import Block, Value, constant, vector_type
 from adjoint.executors.native.nodes import REDUCTIONS, ArrayNode, Graph, Kind
 from adjoint.executors.native.schedule import Path, Scheduler, axis_values, result_path
 from adjoint.executors.native.storage import Storage, in_registers
+from adjoint.primitives import UFUNCS
+from adjoint.primitives.elementwise.arithmetic import ADD, DIVIDE, MULTIPLY
+from adjoint.primitives.elementwise.selection import SELECT
+from adjoint.primitives.structure.contraction import CONTRACT
+from adjoint.primitives.structure.gathering import GATHER
 from adjoint.program import Literal, Variable
 
 Reader = Callable[[], Value]
+
+_RECIPROCAL: Final = UFUNCS[np.reciprocal]
 
 
 class Values:
@@ -152,8 +159,8 @@ class Values:
         """The operation of an equation on operands in registers."""
         equation = node.equation
         assert equation is not None
-        name, dtype = equation.primitive.name, node.output.type.dtype
-        if name in REDUCTIONS or name == "gather":
+        primitive, dtype = equation.primitive, node.output.type.dtype
+        if primitive in REDUCTIONS or primitive is GATHER:
             return convert(self.block, self.faults, operands[0], dtype)
         lanes = max(value.lanes for value in operands)
         wide = [self.memory.splat(value, lanes) for value in operands]
@@ -162,11 +169,11 @@ class Values:
         if self._by_reciprocal(node):
             return self._quotient(wide, types, dtype)
         alone = not lanes and not any(type_.ndim for type_ in types)
-        if name == "contract":
-            name, params = "multiply", {}
+        if primitive is CONTRACT:
+            primitive, params = MULTIPLY, {}
             types = [array_type((), type_.dtype, type_.weak) for type_ in types]
         value = emit(
-            self.block, self.faults, name, params, wide, types, dtype, self.contract, alone
+            self.block, self.faults, primitive, params, wide, types, dtype, self.contract, alone
         )
         if self.faults:
             self.flush_faults()
@@ -188,9 +195,9 @@ class Values:
         x, y = operands
         known = self.memory.frame.reciprocals
         if y not in known:
-            known[y] = emit(self.block, self.faults, "reciprocal", {}, [y], [types[1]], dtype)
+            known[y] = emit(self.block, self.faults, _RECIPROCAL, {}, [y], [types[1]], dtype)
         both = [types[0], array_type((), dtype)]
-        return emit(self.block, self.faults, "multiply", {}, [x, known[y]], both, dtype, True)
+        return emit(self.block, self.faults, MULTIPLY, {}, [x, known[y]], both, dtype, True)
 
     def _guarded(
         self, node: ArrayNode, home: ArrayNode, parts: Sequence[tuple[Access, Reader]]
@@ -230,14 +237,14 @@ class Values:
         one, other = self.memory.splat(one, lanes), self.memory.splat(other, lanes)
         types = [array_type((), one.dtype)] * 2
         both = [one, other]
-        return emit(self.block, self.faults, "add", {}, both, types, one.dtype, self.contract)
+        return emit(self.block, self.faults, ADD, {}, both, types, one.dtype, self.contract)
 
     def select(self, mask: Value, one: Value, other: Value) -> Value:
         """`one` where the mask holds, else `other`."""
         lanes = max(mask.lanes, one.lanes, other.lanes)
         values = [self.memory.splat(value, lanes) for value in (mask, one, other)]
         types = [array_type((), value.dtype) for value in values]
-        return emit(self.block, self.faults, "select", {}, values, types, one.dtype)
+        return emit(self.block, self.faults, SELECT, {}, values, types, one.dtype)
 
     # --- indices that are known at run time -------------------------------------------------------
 
@@ -297,7 +304,7 @@ class Values:
 def _is_derived_quotient(node: ArrayNode) -> bool:
     """Derivatives are exact up to rounding only, so that a quotient may round twice."""
     equation = node.equation
-    if equation is None or not node.derived or equation.primitive.name != "divide":
+    if equation is None or not node.derived or equation.primitive is not DIVIDE:
         return False
     dtype = node.output.type.dtype
     divisor = equation.inputs[1]

@@ -15,7 +15,9 @@ from adjoint.executors.numpy.writer import (
     function_lines,
     name_inputs,
 )
+from adjoint.loops import CHECKPOINT, SCAN, SWITCH, WHILE
 from adjoint.optimise import is_tape_length, reaches_all_rows
+from adjoint.primitives import Primitive
 from adjoint.program import Atom, Equation, Program, Variable
 
 
@@ -95,7 +97,7 @@ class _LoopText:
         name = self.writer.name(atom)
         source = producers.get(atom) if isinstance(atom, Variable) else None
         if source is not None and _is_tape(source, atom):
-            rounds = source.outputs[0] if source.primitive.name == "while" else source.inputs[0]
+            rounds = source.outputs[0] if source.primitive is WHILE else source.inputs[0]
             most = self.space.name("max", max)  # a reduction may have that name
             reached = f":{most}({self.writer.name(rounds)}, 0)"
             return f"{tape}[k, {reached}] = {name}[{reached}]"
@@ -130,11 +132,11 @@ class _LoopText:
 
 def _is_tape(equation: Equation, atom: Atom) -> bool:
     """Whether a result of a loop is stacked rows, whose number was guessed."""
-    if equation.primitive.name not in ("scan", "while"):
+    if equation.primitive not in (SCAN, WHILE):
         return False
     if not is_tape_length(equation.params["length"]):
         return False
-    first = equation.params["carried"] + (equation.primitive.name == "while")
+    first = equation.params["carried"] + (equation.primitive is WHILE)
     return atom in equation.outputs[first:]
 
 
@@ -204,9 +206,9 @@ def _checkpoint(equation: Equation, operands: Sequence[str], text: ModuleText, q
     return f"{name}({', '.join(operands)})"
 
 
-CONTROL: Final[dict[str, Control]] = {
-    "scan": _scan,
-    "while": _while,
-    "switch": _switch,
-    "checkpoint": _checkpoint,
+CONTROL: Final[dict[Primitive, Control]] = {
+    SCAN: _scan,
+    WHILE: _while,
+    SWITCH: _switch,
+    CHECKPOINT: _checkpoint,
 }

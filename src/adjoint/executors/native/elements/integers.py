@@ -8,9 +8,11 @@ from typing import Final
 from adjoint.executors.native.elements.rules import rule
 from adjoint.executors.native.elements.writer import BOOLEAN, ElementWriter
 from adjoint.executors.native.module import Value, scalar_type
+from adjoint.primitives.elementwise.arithmetic import ADD, MULTIPLY, SUBTRACT
+from adjoint.primitives.elementwise.declaring import SCALE
 
 # Of these on single integers, NumPy warns when they overflow, and in Python they do not.
-WRAPPING: Final = {"add": "add", "subtract": "sub", "multiply": "mul", "scale": "mul"}
+WRAPPING: Final = {ADD: "add", SUBTRACT: "sub", MULTIPLY: "mul", SCALE: "mul"}
 
 
 def fault_of_overflow(writer: ElementWriter, operation: str, operands: Sequence[Value]) -> None:
