@@ -104,8 +104,10 @@ class GraphBuilder:
             return None
         terms = whole(self.graph.axes[atom])
         access = self.access(atom, terms)
-        same = isinstance(access.source, Variable) and access.source.type.shape == atom.type.shape
-        return access.source if same and access.terms == terms else None  # type: ignore[return-value]
+        source = access.source
+        if not isinstance(source, Variable) or source.type.shape != atom.type.shape:
+            return None
+        return source if access.terms == terms else None
 
     # --- labels -----------------------------------------------------------------------------------
 
