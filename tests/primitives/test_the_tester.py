@@ -50,12 +50,18 @@ def planted(**changes: Any) -> Iterator[Primitive]:
 
 def fails(check: str, **changes: Any) -> str:
     """Plant a defect; the named check must fail on some case. Returns the message."""
+    with planted(**changes) as primitive:
+        return failure(check, primitive)
+
+
+def failure(check: str, primitive: Primitive) -> str:
+    """The message of a check of a primitive, which must fail on some case."""
 
     def run_check() -> None:
         for case in cases(primitive):
             CHECKS[check](case)
 
-    with planted(**changes) as primitive, pytest.raises(CheckFailure) as caught:
+    with pytest.raises(CheckFailure) as caught:
         run_check()
     assert caught.value.check == check
     return str(caught.value)
@@ -162,8 +168,10 @@ def test_a_type_rule_that_is_wrong(infer: Any) -> None:
 
 
 def test_an_executor_that_computes_something_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(templates.TEMPLATES, "planted", lambda e, x, space: f"{x[0]} ** 3.001")
-    fails("value")
+    with planted() as primitive:
+        other = {primitive: lambda e, x, space: f"{x[0]} ** 3.001"}
+        monkeypatch.setattr(templates, "TEMPLATES", templates.TEMPLATES | other)
+        failure("value", primitive)
 
 
 def test_a_taylor_rule_that_is_missing() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from adjoint.program import Program
+from adjoint.program import Program, held_programs
 
 FEWEST_RUNS: Final = 4
 MOST_RUNS: Final = 32
@@ -25,13 +25,11 @@ def runs_on_numpy(program: Program) -> int:
 def _effort(program: Program) -> tuple[float, int]:
     """The seconds that NumPy takes, about, and the equations to be compiled, in bodies too."""
     seconds, equations = 0.0, len(program.equations)
-    for each in program.equations:
-        numbers = sum(variable.type.size for variable in each.outputs)
+    for equation in program.equations:
+        numbers = sum(variable.type.size for variable in equation.outputs)
         seconds += 0.7e-6 + 1e-9 * numbers
-        for value in each.params.values():
-            for body in value if isinstance(value, tuple) else (value,):
-                if isinstance(body, Program):
-                    inner, count = _effort(body)
-                    seconds += inner * (each.params.get("length") or 1)
-                    equations += count
+        for body in held_programs(equation.operation):
+            inner, count = _effort(body)
+            seconds += inner * (equation.params.get("length") or 1)
+            equations += count
     return seconds, equations

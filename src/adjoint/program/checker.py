@@ -31,10 +31,10 @@ def _check_equation(
         if isinstance(atom, Variable) and atom not in known:
             raise ProgramError(f"In {where}, an operand is used before it is assigned.")
     expected = equation.operation.infer(tuple(atom.type for atom in equation.inputs))
-    found = tuple(variable.type for variable in equation.outputs)
-    if expected != found:
+    types = tuple(variable.type for variable in equation.outputs)
+    if expected != types:
         raise ProgramError(
-            f"In {where}, the results have types {found}, the rule gives {expected}."
+            f"In {where}, the results have types {types}, the rule gives {expected}."
         )
     for variable in equation.outputs:
         if variable in known:

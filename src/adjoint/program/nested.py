@@ -15,7 +15,7 @@ def held_programs(op: Operation) -> Iterator[Program]:
         if isinstance(value, Program):
             yield value
         elif isinstance(value, tuple):
-            yield from (each for each in value if isinstance(each, Program))
+            yield from (program for program in value if isinstance(program, Program))
 
 
 def all_equations(program: Program) -> Iterator[Equation]:

@@ -39,13 +39,13 @@ class Operation:
 
     def infer(self, types: tuple[ArrayType, ...]) -> tuple[ArrayType, ...]:
         """The types of the results for these operand types; inferred once for each combination."""
-        found = self._inferred.get(types)
-        if found is None:
-            found = self.primitive.infer(*types, **self.params)
+        inferred = self._inferred.get(types)
+        if inferred is None:
+            inferred = self.primitive.infer(*types, **self.params)
             if len(self._inferred) >= _INFERENCE_LIMIT:
                 self._inferred.clear()
-            self._inferred[types] = found
-        return found
+            self._inferred[types] = inferred
+        return inferred
 
     def __repr__(self) -> str:
         return f"{self.primitive.name}{parameter_text(self.params)}"
@@ -57,10 +57,10 @@ _living: WeakValueDictionary[Any, Operation] = WeakValueDictionary()
 def operation(primitive: Any, **params: Any) -> Operation:
     """The one `Operation` of a primitive with these (hashable) parameters."""
     key = (primitive, *params.items())
-    found = _living.get(key)
-    if found is None:
-        found = _living.setdefault(key, Operation(primitive, params))
-    return found
+    interned = _living.get(key)
+    if interned is None:
+        interned = _living.setdefault(key, Operation(primitive, params))
+    return interned
 
 
 def parameter_text(params: dict[str, Any]) -> str:

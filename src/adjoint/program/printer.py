@@ -63,6 +63,6 @@ def _held(params: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """The programs among parameters, by name."""
     for name, value in params.items():
         if isinstance(value, tuple) and _is_held(value):
-            yield from ((f"{name}[{place}]", each) for place, each in enumerate(value))
+            yield from ((f"{name}[{place}]", program) for place, program in enumerate(value))
         elif _is_held(value):
             yield name, value

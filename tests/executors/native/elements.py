@@ -78,9 +78,9 @@ class Writer:
 
     def add(self, case: Case) -> None:
         def body(block: Block, faults: list[elements.Fault], operands: list[Value]) -> Value:
-            name, params = case.primitive, case.equation.params
+            primitive, params = case.equation.primitive, case.equation.params
             types, result = case.types, case.result
-            return elements.emit(block, faults, name, params, operands, types, result, False)
+            return elements.emit(block, faults, primitive, params, operands, types, result, False)
 
         self.function(case.name, [t.dtype for t in case.types], case.result, body)
 
@@ -225,9 +225,10 @@ class Emitter:
             else array_type((), operand.dtype, True)
             for operand in operands
         ]
-        (result,) = PRIMITIVES[name].infer(*types)
+        primitive = PRIMITIVES[name]
+        (result,) = primitive.infer(*types)
         return elements.emit(
-            self.block, self.faults, name, {}, operands, types, result.dtype, self.contract
+            self.block, self.faults, primitive, {}, operands, types, result.dtype, self.contract
         )
 
 

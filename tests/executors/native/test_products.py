@@ -14,7 +14,7 @@ pytest.importorskip("llvmlite")
 
 from adjoint.executors.native.machine import machine
 from adjoint.executors.native.module import Module
-from adjoint.executors.native.products import Emitted, Product, blas, emit_product
+from adjoint.executors.native.products import ArrayProduct, Emitted, blas, emit_product
 
 _MATHS = ctypes.CDLL("libm.so.6") if machine().is_x86 else None
 _FAULTS = 0x0D  # invalid, division by zero, overflow
@@ -68,8 +68,8 @@ def place(
     return Place(buffer, array)
 
 
-def product_of(spec: str, left: Place, right: Place, result: Place) -> Product:
-    return Product(
+def product_of(spec: str, left: Place, right: Place, result: Place) -> ArrayProduct:
+    return ArrayProduct(
         left.array.dtype,
         spec,
         left.array.shape,
@@ -80,7 +80,7 @@ def product_of(spec: str, left: Place, right: Place, result: Place) -> Product:
     )
 
 
-def run(product: Product, left: Place, right: Place, result: Place, **options: Any) -> Emitted:
+def run(product: ArrayProduct, left: Place, right: Place, result: Place, **options: Any) -> Emitted:
     """Compute it by machine code; all that must stay as it is is checked."""
     module = Module()
     emitted = emit_product(module, product, **options)
@@ -292,7 +292,7 @@ def test_long_sums_are_as_accurate_as_those_of_numpy(spec: str) -> None:
 
 def test_other_dtypes_are_left_to_others() -> None:
     for dtype in ("c16", "i8", "f2"):
-        product = Product(np.dtype(dtype), "a,a->", (3,), (3,), (1,), (1,), ())
+        product = ArrayProduct(np.dtype(dtype), "a,a->", (3,), (3,), (1,), (1,), ())
         assert emit_product(Module(), product) is None
 
 
@@ -321,7 +321,7 @@ def test_products_through_blas(spec: str, orders: Any, dtype: str) -> None:
 
 
 def test_large_products_go_through_blas() -> None:
-    product = Product(
+    product = ArrayProduct(
         np.dtype("f8"), "ab,bc->ac", (3000,) * 2, (3000,) * 2, (3000, 1), (3000, 1), (3000, 1)
     )
     emitted = emit_product(Module(), product)

@@ -24,9 +24,9 @@ from adjoint.executors.native.module import (
     scalar_type,
     vector_type,
 )
-from adjoint.executors.native.nodes import Kind, Node
+from adjoint.executors.native.nodes import ArrayNode, Kind
 from adjoint.executors.native.schedule import Loop
-from adjoint.executors.native.storage import ALIGNMENT, Place, rolled_axes
+from adjoint.executors.native.storage import ALIGNMENT, MemoryPlace, rolled_axes
 from adjoint.executors.native.values import Values
 from adjoint.program import Variable
 
@@ -47,15 +47,15 @@ class Gathering:
     memory: Variable | None = None
 
 
-def own_bytes(node: Node, shape: Sequence[int], lanes: int) -> int:
+def own_bytes(node: ArrayNode, shape: Sequence[int], lanes: int) -> int:
     """The bytes in which each lane, or each thread, gathers for itself."""
     size = prod(shape) * max(lanes, 1) * node.output.type.dtype.itemsize
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
-def innermost(values: Values) -> dict[Loop, list[Node]]:
+def innermost(values: Values) -> dict[Loop, list[ArrayNode]]:
     """The outermost of the loops over what is reduced alone that are within others of a result."""
-    found: dict[Loop, list[Node]] = {}
+    reductions: dict[Loop, list[ArrayNode]] = {}
     for node in values.graph.nodes:
         way = values.ways.get(node.number, ())
         reduced = {label.find() for label in node.reduced}
@@ -65,8 +65,8 @@ def innermost(values: Values) -> dict[Loop, list[Node]]:
         while way[first - 1].label in reduced:
             first -= 1
         if any(loop.label in reduced for loop in way[:first]) and first < len(way):
-            found.setdefault(way[first], []).append(node)
-    return found
+            reductions.setdefault(way[first], []).append(node)
+    return reductions
 
 
 class Accumulators:
@@ -86,12 +86,12 @@ class Accumulators:
         self._around: dict[int, Gathering] = {}  # that to which one in registers is added
         self._inmost = innermost(values)
 
-    def inner_labels(self, node: Node) -> list[Label]:
+    def inner_labels(self, node: ArrayNode) -> list[Label]:
         """The rolled labels of the result whose loops are within that of the reduction."""
         within = {loop.label for loop in self.home(node)}
         return [label for label in rolled_axes(node).values() if label not in within]
 
-    def compensated(self, node: Node) -> bool:
+    def compensated(self, node: ArrayNode) -> bool:
         """Whether the rounding errors of a sum are kept."""
         return (
             node.combine == "sum"
@@ -99,12 +99,12 @@ class Accumulators:
             and (node.number in self._around or not self.inner_labels(node))
         )
 
-    def _lane_loop(self, node: Node) -> Loop | None:
+    def _lane_loop(self, node: ArrayNode) -> Loop | None:
         return next((loop for loop in self.ways[node.number] if loop.lanes), None)
 
     # --- starting ---------------------------------------------------------------------------------
 
-    def start(self, node: Node, turns: int, private: bool) -> None:
+    def start(self, node: ArrayNode, turns: int, private: bool) -> None:
         """Memory for a reduction, holding the neutral element.
 
         private: whether a thread gathers beside others, and so not in the memory of the result.
@@ -137,11 +137,11 @@ class Accumulators:
         self.control.nest(labels, clear)
         return None
 
-    def continued(self, loop: Loop) -> list[Node]:
+    def continued(self, loop: Loop) -> list[ArrayNode]:
         """The reductions that gather in memory, and in registers during this loop."""
         return self._inmost.get(loop, [])
 
-    def start_within(self, node: Node, turns: int) -> None:
+    def start_within(self, node: ArrayNode, turns: int) -> None:
         """Registers for the rounds of a loop that all go into the same place in memory."""
         around = self._around[node.number] = self._gatherings[node.number]
         loop = self._lane_loop(node)
@@ -152,7 +152,7 @@ class Accumulators:
             node, gathering, identity(node.combine, node.output.type.dtype), turns
         )
 
-    def finish_within(self, node: Node) -> None:
+    def finish_within(self, node: ArrayNode) -> None:
         """Add what was gathered in registers to what is in memory."""
         gathering = self._gatherings[node.number]
         around = self._gatherings[node.number] = self._around.pop(node.number)
@@ -167,14 +167,14 @@ class Accumulators:
                 old = self._load_lanes(node, target)
             self._store_lanes(node, target, combine(self.block, node.combine, old, value))
 
-        self._each(self._unrolled(node), add)
+        self._over_unrolled(self._unrolled(node), add)
 
-    def _unrolled(self, node: Node) -> list[Label]:
-        found = (label.find() for label in node.labels if label is not None)
-        return [label for label in found if label.unrolled]
+    def _unrolled(self, node: ArrayNode) -> list[Label]:
+        labels = (label.find() for label in node.labels if label is not None)
+        return [label for label in labels if label.unrolled]
 
     def _start_registers(
-        self, node: Node, gathering: Gathering, neutral: Value, turns: int
+        self, node: ArrayNode, gathering: Gathering, neutral: Value, turns: int
     ) -> None:
         count = 3 if self.compensated(node) else 1
         zero = constant(0, neutral.dtype)
@@ -193,20 +193,20 @@ class Accumulators:
             gathering.parts[self._key(node)] = slots
 
         labels = self._unrolled(node)
-        self._each(labels, clear)
+        self._over_unrolled(labels, clear)
 
-    def _each(self, labels: Sequence[Label], body: Callable[[], None]) -> None:
+    def _over_unrolled(self, labels: Sequence[Label], body: Callable[[], None]) -> None:
         if not labels:
             body()
             return
         for value in range(labels[0].extent):
             self.memory.unrolled[labels[0]] = value
-            self._each(labels[1:], body)
+            self._over_unrolled(labels[1:], body)
 
-    def _key(self, node: Node) -> tuple[int, ...]:
+    def _key(self, node: ArrayNode) -> tuple[int, ...]:
         return tuple(self.memory.unrolled[label] for label in self._unrolled(node))
 
-    def _own_memory(self, node: Node, lanes: int) -> Variable:
+    def _own_memory(self, node: ArrayNode, lanes: int) -> Variable:
         """Memory in which every lane, or every thread, gathers for itself."""
         own = Variable(node.output.type)
         within = {loop.label for loop in self.home(node)}
@@ -218,7 +218,7 @@ class Accumulators:
         shape = tuple(node.output.type.shape[axis] for axis in axes)
         scratch = self.storage.scratch[node.number]
         offset = scratch.offset
-        place = Place("workspace", offset, axes, row_strides(shape), lanes, scratch.tag, 0)
+        place = MemoryPlace("workspace", offset, axes, row_strides(shape), lanes, scratch.tag, 0)
         self.memory.places[own] = place
         base = self.block.op(f"getelementptr i8, ptr {self.memory.workspace}, i64 {offset}")
         if self.thread:
@@ -229,7 +229,7 @@ class Accumulators:
 
     # --- adding -----------------------------------------------------------------------------------
 
-    def combined(self, node: Node, parts: Sequence[Value]) -> Value:
+    def combined(self, node: ArrayNode, parts: Sequence[Value]) -> Value:
         """The parts of one instance, combined as a tree."""
         values = list(parts)
         lanes = max(value.lanes for value in values)
@@ -240,14 +240,14 @@ class Accumulators:
             values = [combine(self.block, node.combine, one, other) for one, other in pairs] + rest
         return values[0]
 
-    def from_zero(self, node: Node, value: Value) -> Value:
+    def from_zero(self, node: ArrayNode, value: Value) -> Value:
         """A sum as one that starts from 0: that of negative zeros is 0."""
         if node.combine != "sum" or value.dtype.kind not in "fc":
             return value
         zero = self.memory.splat(constant(0, value.dtype), value.lanes)
         return combine(self.block, "sum", value, zero)
 
-    def add(self, node: Node, value: Value) -> None:
+    def add(self, node: ArrayNode, value: Value) -> None:
         """Take one more value in."""
         gathering = self._gatherings[node.number]
         lane_frame = self.memory.lane_frame()
@@ -267,7 +267,7 @@ class Accumulators:
         self._store_lanes(node, gathering.memory, combine(self.block, node.combine, old, value))
 
     def _slots(
-        self, node: Node, gathering: Gathering, number: int, value: Value
+        self, node: ArrayNode, gathering: Gathering, number: int, value: Value
     ) -> list[tuple[str, str]]:
         turns = gathering.parts[self._key(node)]
         # The rounds may stand side by side for another reduction only, which begins further inside.
@@ -281,12 +281,12 @@ class Accumulators:
         new = combine(self.block, node.combine, old, value)
         return list(zip(places, new.parts, strict=True))
 
-    def _load_lanes(self, node: Node, target: Variable) -> Value:
+    def _load_lanes(self, node: ArrayNode, target: Variable) -> Value:
         place = self.memory.places[target]
         address = self.memory.address(target, place, node.terms())
         return self.memory.load_at(target.type.dtype, place, address, None)
 
-    def _store_lanes(self, node: Node, target: Variable, value: Value) -> None:
+    def _store_lanes(self, node: ArrayNode, target: Variable, value: Value) -> None:
         place = self.memory.places[target]
         if not place.lanes or self.memory.lane_frame() is not None:
             self.memory.store(target, node.terms(), value)
@@ -302,7 +302,7 @@ class Accumulators:
                 text = self.block.op(f"zext {register_type(value)} {text} to {wide}")
             self.block.do(f"store {wide} {text}, ptr {pointer}, align 1")
 
-    def carry_over(self, node: Node) -> None:
+    def carry_over(self, node: ArrayNode) -> None:
         """Add the rounds at hand to the total, and keep the rounding error of that."""
         gathering = self._gatherings[node.number]
         scalar = scalar_type(node.output.type.dtype)
@@ -319,37 +319,37 @@ class Accumulators:
     def _two_sum(self, wide: str, at_hand: str, total: str, error: str) -> None:
         op = self.block.op
         one, other = op(f"load {wide}, ptr {total}"), op(f"load {wide}, ptr {at_hand}")
-        found = op(f"fadd {wide} {one}, {other}")
-        virtual = op(f"fsub {wide} {found}, {one}")
-        left = op(f"fsub {wide} {found}, {virtual}")
+        rounded_sum = op(f"fadd {wide} {one}, {other}")
+        virtual = op(f"fsub {wide} {rounded_sum}, {one}")
+        left = op(f"fsub {wide} {rounded_sum}, {virtual}")
         lost = op(
             f"fadd {wide} {op(f'fsub {wide} {one}, {left}')}, "
             f"{op(f'fsub {wide} {other}, {virtual}')}"
         )
         before = op(f"load {wide}, ptr {error}")
         self.block.do(f"store {wide} {op(f'fadd {wide} {before}, {lost}')}, ptr {error}")
-        self.block.do(f"store {wide} {found}, ptr {total}")
+        self.block.do(f"store {wide} {rounded_sum}, ptr {total}")
 
     # --- finishing --------------------------------------------------------------------------------
 
-    def in_memory(self, node: Node) -> bool:
+    def in_memory(self, node: ArrayNode) -> bool:
         """Whether a reduction gathers in memory."""
         return self._gatherings[node.number].memory is not None
 
-    def gathered(self, node: Node) -> list[tuple[tuple[int, ...], Value]]:
+    def gathered(self, node: ArrayNode) -> list[tuple[tuple[int, ...], Value]]:
         """What a reduction gathered in registers, for each instance."""
         gathering = self._gatherings[node.number]
-        found: list[tuple[tuple[int, ...], Value]] = []
+        gathered_values: list[tuple[tuple[int, ...], Value]] = []
         if gathering.memory is None:
 
             def close() -> None:
                 value = self._lanes_combined(gathering, self._total(node, gathering))
-                found.append((self._key(node), value))
+                gathered_values.append((self._key(node), value))
 
-            self._each(self._unrolled(node), close)
-        return found
+            self._over_unrolled(self._unrolled(node), close)
+        return gathered_values
 
-    def finish(self, node: Node, define: Callable[[Node, Value], None]) -> None:
+    def finish(self, node: ArrayNode, define: Callable[[ArrayNode, Value], None]) -> None:
         """The result, after the loop."""
         gathering = self._gatherings[node.number]
         if gathering.memory is None:
@@ -361,7 +361,7 @@ class Accumulators:
         if gathering.memory is not node.output:
             self._move(node, gathering, [self.memory.bases[gathering.memory]])
 
-    def collect(self, node: Node, others: Accumulators, threads: int) -> None:
+    def collect(self, node: ArrayNode, others: Accumulators, threads: int) -> None:
         """The result of what several threads gathered, each in memory of its own."""
         gathering = others._gatherings[node.number]
         assert gathering.memory is not None
@@ -375,24 +375,28 @@ class Accumulators:
             bases.append(self.block.op(f"getelementptr i8, ptr {start}, i64 {offset}"))
         self._move(node, gathering, bases)
 
-    def _move(self, node: Node, gathering: Gathering, bases: Sequence[str]) -> None:
+    def _move(self, node: ArrayNode, gathering: Gathering, bases: Sequence[str]) -> None:
         """What lies at the bases, combined, is the result."""
         target = gathering.memory
         assert target is not None
 
         def move() -> None:
-            found: Value | None = None
+            combined: Value | None = None
             for base in bases:
                 self.memory.bases[target] = base
                 value = self._lanes_combined(gathering, self._read(node, target))
-                found = value if found is None else combine(self.block, node.combine, found, value)
+                combined = (
+                    value
+                    if combined is None
+                    else combine(self.block, node.combine, combined, value)
+                )
                 self.memory.frame.pointers.clear()  # they were those of this base
-            assert found is not None
-            self.memory.store(node.output, node.terms(), found)
+            assert combined is not None
+            self.memory.store(node.output, node.terms(), combined)
 
         self.control.nest([*self.inner_labels(node), *self._unrolled(node)], move)
 
-    def _read(self, node: Node, target: Variable) -> Value:
+    def _read(self, node: ArrayNode, target: Variable) -> Value:
         place = self.memory.places[target]
         lanes = place.lanes
         address = self.memory.address(target, place, node.terms())
@@ -410,29 +414,31 @@ class Accumulators:
             texts.append(text)
         return Value(tuple(texts), dtype, lanes)
 
-    def _total(self, node: Node, gathering: Gathering) -> Value:
+    def _total(self, node: ArrayNode, gathering: Gathering) -> Value:
         turns = gathering.parts[self._key(node)]
         totals = [self._total_of(node, gathering, slots) for slots in turns]
         return self.combined(node, totals)
 
-    def _total_of(self, node: Node, gathering: Gathering, slots: list[list[str]]) -> Value:
+    def _total_of(self, node: ArrayNode, gathering: Gathering, slots: list[list[str]]) -> Value:
         dtype = node.output.type.dtype
         wide = vector_type(scalar_type(dtype), gathering.lanes)
         op = self.block.op
         if len(slots) == 1:
             texts = tuple(op(f"load {wide}, ptr {place}") for place in slots[0])
             return Value(texts, dtype, gathering.lanes)
-        texts_found = []
+        totals = []
         for at_hand, total, error in zip(*slots, strict=True):
             one, other = op(f"load {wide}, ptr {total}"), op(f"load {wide}, ptr {at_hand}")
-            found = op(f"fadd {wide} {one}, {other}")
+            rounded_sum = op(f"fadd {wide} {one}, {other}")
             lost = op(f"load {wide}, ptr {error}")
             # Infinities have no rounding error; what stands there is then NaN.
             bits = vector_type("i1", gathering.lanes)
             undefined = op(f"fcmp uno {wide} {lost}, {lost}")
-            corrected = op(f"fadd {wide} {found}, {lost}")
-            texts_found.append(op(f"select {bits} {undefined}, {wide} {found}, {wide} {corrected}"))
-        return Value(tuple(texts_found), dtype, gathering.lanes)
+            corrected = op(f"fadd {wide} {rounded_sum}, {lost}")
+            totals.append(
+                op(f"select {bits} {undefined}, {wide} {rounded_sum}, {wide} {corrected}")
+            )
+        return Value(tuple(totals), dtype, gathering.lanes)
 
     def _lanes_combined(self, gathering: Gathering, value: Value) -> Value:
         """One number out of the lanes, where the lanes ran along what is reduced."""

@@ -22,7 +22,7 @@ Machine code made by adjoint. Returns its results, or None where the arguments a
 made for, or where a floating-point error occurred: the program must then be run otherwise."""
 
 
-class Code(Protocol):
+class CompiledCode(Protocol):
     """Compiled code, which lives as long as this object."""
 
     def address(self, name: str, /) -> int:
@@ -45,7 +45,7 @@ class _Keeper:
 
     __slots__ = ("__weakref__", "code", "definition")
 
-    def __init__(self, code: Code, name: str) -> None:
+    def __init__(self, code: CompiledCode, name: str) -> None:
         self.code = code
         text = _DOCUMENTATION.format(name=name)
         address = code.address("entry")
@@ -58,7 +58,9 @@ _new_function = ctypes.PYFUNCTYPE(
 )(("PyCFunction_NewEx", ctypes.pythonapi))
 
 
-def make_callable(code: Code, name: str, constants: Sequence[Any] = ()) -> Callable[..., Any]:
+def make_callable(
+    code: CompiledCode, name: str, constants: Sequence[Any] = ()
+) -> Callable[..., Any]:
     """The function `@entry` of the code; constants are its last inputs, which it then has."""
     return _function((*constants, _Keeper(code, name)))
 
@@ -72,8 +74,8 @@ def bind(function: Callable[..., Any], constants: Sequence[Any]) -> Callable[...
 
 
 def _function(own: tuple[Any, ...]) -> Callable[..., Any]:
-    made: Callable[..., Any] = _new_function(ctypes.addressof(own[-1].definition), own, _HOME)
-    return made
+    function: Callable[..., Any] = _new_function(ctypes.addressof(own[-1].definition), own, _HOME)
+    return function
 
 
 def _own(function: Callable[..., Any]) -> tuple[Any, ...]:

@@ -55,13 +55,13 @@ def _output_places(program: Program, cut: Cut) -> dict[Variable, int]:
     """Which output of the program a variable is written to directly."""
     own = {v for equation in program.equations for v in equation.outputs}
     copies = iter(cut.segments[-1].outputs)
-    found: dict[Variable, int] = {}
+    places: dict[Variable, int] = {}
     for number, atom in enumerate(program.outputs):
-        if isinstance(atom, Variable) and atom in own and atom not in found:
-            found[atom] = number
+        if isinstance(atom, Variable) and atom in own and atom not in places:
+            places[atom] = number
         else:
-            found[next(copies)] = number
-    return found
+            places[next(copies)] = number
+    return places
 
 
 def emit_calls(
@@ -83,8 +83,8 @@ def emit_calls(
     module.functions += [
         _array(table, "i64", flat),
         _array(kinds, "i32", [segment.template for segment in cut.segments]),
-        _array(f"{kinds}.inputs", "i64", [len(each.inputs) for each in cut.templates]),
-        _array(f"{kinds}.outputs", "i64", [len(each.outputs) for each in cut.templates]),
+        _array(f"{kinds}.inputs", "i64", [len(template.inputs) for template in cut.templates]),
+        _array(f"{kinds}.outputs", "i64", [len(template.outputs) for template in cut.templates]),
         f"@{kinds}.functions = internal constant [{len(functions)} x ptr] "
         f"[{', '.join(f'ptr @{name}' for name in functions)}]",
         _FILL,

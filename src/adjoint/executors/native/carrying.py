@@ -10,7 +10,7 @@ from adjoint.executors.native.module import Block, Value, memory_type, scalar_ty
 
 
 @dataclass(frozen=True)
-class Operand:
+class BodyOperand:
     """What a body reads or writes: a number in registers, or an array in memory.
 
     tag: equal for memory that may overlap. fixed: whether nothing in the function writes it.
@@ -28,7 +28,7 @@ class Operand:
         return self.type.size * self.type.dtype.itemsize
 
 
-def read_row(block: Block, row: Operand) -> Operand:
+def read_row(block: Block, row: BodyOperand) -> BodyOperand:
     """A row that is a number, read; others are where they are."""
     if row.type.ndim:
         return row
@@ -40,10 +40,10 @@ def read_row(block: Block, row: Operand) -> Operand:
         if dtype.kind == "b":
             text = block.op(f"trunc i8 {text} to i1")
         texts.append(text)
-    return Operand(row.type, Value(tuple(texts), dtype))
+    return BodyOperand(row.type, Value(tuple(texts), dtype))
 
 
-def write_row(block: Block, row: Operand, value: Value) -> None:
+def write_row(block: Block, row: BodyOperand, value: Value) -> None:
     """Write a row that is a number."""
     scalar = memory_type(row.type.dtype)
     for part, text in enumerate(value.parts):
@@ -59,17 +59,17 @@ def _beside(block: Block, pointer: str, scalar: str, part: int) -> str:
     return block.op(f"getelementptr {scalar}, ptr {pointer}, i64 {part}")
 
 
-def _tag(block: Block, row: Operand) -> str:
+def _tag(block: Block, row: BodyOperand) -> str:
     return f", !tbaa {block.module.alias_tag(row.tag)}"
 
 
 class Carried(Protocol):
     """A value that goes from round to round."""
 
-    def current(self) -> Operand:
+    def current(self) -> BodyOperand:
         """What the next round reads."""
 
-    def target(self) -> Operand | None:
+    def target(self) -> BodyOperand | None:
         """Where the next round writes; None for numbers."""
 
     def advance(self, value: Value | None) -> None:
@@ -95,7 +95,7 @@ def clear(block: Block, start: str, size: str) -> None:
     block.do(f"call void {name}(ptr {start}, i8 0, i64 {size}, i1 false)")
 
 
-class Number:
+class CarriedNumber:
     """A number, in slots on the stack that LLVM turns into registers."""
 
     def __init__(self, block: Block, type_: ArrayType, initial: Value | None) -> None:
@@ -107,10 +107,10 @@ class Number:
         if initial is not None:
             self.advance(initial)
 
-    def current(self) -> Operand:
+    def current(self) -> BodyOperand:
         """The number."""
         texts = (self.block.op(f"load {self.scalar}, ptr {slot}") for slot in self.slots)
-        return Operand(self.type, Value(tuple(texts), self.type.dtype))
+        return BodyOperand(self.type, Value(tuple(texts), self.type.dtype))
 
     def target(self) -> None:
         """Numbers are returned."""
@@ -129,7 +129,7 @@ class Number:
 class InPlace:
     """An array that each round writes over. on_stack: whether it is held there meanwhile."""
 
-    def __init__(self, block: Block, result: Operand, on_stack: bool) -> None:
+    def __init__(self, block: Block, result: BodyOperand, on_stack: bool) -> None:
         self.block = block
         self.result = result
         self.held = result
@@ -137,11 +137,11 @@ class InPlace:
             self.held = replace(result, pointer=block.stack(f"[{result.bytes} x i8]"))
             copy(block, self.held.pointer, result.pointer, result.bytes)
 
-    def current(self) -> Operand:
+    def current(self) -> BodyOperand:
         """The array."""
         return self.held
 
-    def target(self) -> Operand:
+    def target(self) -> BodyOperand:
         """The array."""
         return self.held
 
@@ -157,7 +157,7 @@ class InPlace:
 class Copied:
     """A small array that is written beside the old one, and then copied over it."""
 
-    def __init__(self, block: Block, operand: Operand, result: Operand) -> None:
+    def __init__(self, block: Block, operand: BodyOperand, result: BodyOperand) -> None:
         self.block = block
         self.result = result
         self.old, self.new = (
@@ -165,11 +165,11 @@ class Copied:
         )
         copy(block, self.old.pointer, operand.pointer, result.bytes)
 
-    def current(self) -> Operand:
+    def current(self) -> BodyOperand:
         """The old array."""
         return self.old
 
-    def target(self) -> Operand:
+    def target(self) -> BodyOperand:
         """The new one."""
         return self.new
 
@@ -189,7 +189,7 @@ class Alternating:
     """
 
     def __init__(
-        self, block: Block, operand: Operand, result: Operand, spare: str, odd: str
+        self, block: Block, operand: BodyOperand, result: BodyOperand, spare: str, odd: str
     ) -> None:
         self.block = block
         self.result = result
@@ -197,20 +197,20 @@ class Alternating:
         first, second = result.pointer, spare
         if odd:
             pair = (f"ptr {first}, ptr {second}", f"ptr {second}, ptr {first}")
-            first, second = (block.op(f"select i1 {odd}, {each}") for each in pair)
+            first, second = (block.op(f"select i1 {odd}, {choice}") for choice in pair)
         for slot, pointer in zip(
             (self.now, self.next, self.after), (operand.pointer, first, second), strict=True
         ):
             block.do(f"store ptr {pointer}, ptr {slot}")
 
-    def _at(self, slot: str) -> Operand:
+    def _at(self, slot: str) -> BodyOperand:
         return replace(self.result, pointer=self.block.op(f"load ptr, ptr {slot}"))
 
-    def current(self) -> Operand:
+    def current(self) -> BodyOperand:
         """Where the last round wrote; before the first, the operand itself."""
         return self._at(self.now)
 
-    def target(self) -> Operand:
+    def target(self) -> BodyOperand:
         """The other place."""
         return self._at(self.next)
 

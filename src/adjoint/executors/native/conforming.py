@@ -17,10 +17,12 @@ def conforming(types: Sequence[ArrayType], arguments: Sequence[Any]) -> list[Any
 
     Shapes and dtypes are known to be right.
     """
-    found = [_conforming(type_, each) for type_, each in zip(types, arguments, strict=True)]
-    if all(new is old for new, old in zip(found, arguments, strict=True)):
+    converted = [
+        _conforming(type_, argument) for type_, argument in zip(types, arguments, strict=True)
+    ]
+    if all(new is old for new, old in zip(converted, arguments, strict=True)):
         return None
-    return found
+    return converted
 
 
 def _conforming(type_: ArrayType, argument: Any) -> Any:

@@ -17,10 +17,10 @@ from adjoint.executors.native.indices import Label
 from adjoint.executors.native.layout import TURNS, Layout
 from adjoint.executors.native.memory import INDEX, Frame, Memory
 from adjoint.executors.native.module import Block, Module, Value, register_type, vector_type
-from adjoint.executors.native.nodes import Kind, Node
+from adjoint.executors.native.nodes import ArrayNode, Kind
 from adjoint.executors.native.scattering import Scatters
 from adjoint.executors.native.schedule import Item, Loop, instances
-from adjoint.executors.native.storage import Place
+from adjoint.executors.native.storage import MemoryPlace
 from adjoint.executors.native.values import Values
 from adjoint.program import Variable
 
@@ -71,11 +71,11 @@ class Writer:
             if variable.type.ndim:
                 continue
             self.memory.bases[variable] = self.pointer_at(inputs, number)
-            self.memory.places[variable] = Place("input", number, (), (), 0, 0, 0)
+            self.memory.places[variable] = MemoryPlace("input", number, (), (), 0, 0, 0)
             value = self.memory.load(variable, ())
             self.memory.frame.registers[variable] = {(): value}
 
-    def reserve(self, variable: Variable, place: Place) -> None:
+    def reserve(self, variable: Variable, place: MemoryPlace) -> None:
         """Memory on the stack; places of one tag are one place."""
         if place.tag not in self.reserved:
             self.reserved[place.tag] = self.block.stack(f"[{max(place.bytes, 1)} x i8]")
@@ -100,7 +100,7 @@ class Writer:
         else:
             self._node(item)
 
-    def _product(self, node: Node) -> None:
+    def _product(self, node: ArrayNode) -> None:
         name, offsets = self.layout.products[node.number]
         arguments = [f"ptr {self.memory.bases[node.output]}"]
         for access, offset in zip(node.accesses, offsets, strict=True):
@@ -144,7 +144,7 @@ class Writer:
         """How many rounds are written side by side, so that they need not wait for each other."""
         starts = [*loop.starts, *self.accumulators.continued(loop)]
         gathers = any(node.kind is Kind.REDUCE for node in starts)
-        nodes = [item for item in loop.body if isinstance(item, Node)]
+        nodes = [item for item in loop.body if isinstance(item, ArrayNode)]
         short = len(nodes) == len(loop.body) and sum(map(instances, nodes)) <= SHORT
         rounds = loop.label.extent // max(loop.lanes, 1)
         if not gathers or not short or any(node.kind is Kind.SCATTER for node in nodes):
@@ -176,7 +176,7 @@ class Writer:
         summed = [
             item
             for item in loop.body
-            if isinstance(item, Node)
+            if isinstance(item, ArrayNode)
             and item.kind is Kind.REDUCE
             and self.accumulators.compensated(item)
             and loop.label in {label.find() for label in item.reduced}
@@ -231,7 +231,7 @@ class Writer:
 
     # --- nodes ------------------------------------------------------------------------------------
 
-    def _node(self, node: Node) -> None:
+    def _node(self, node: ArrayNode) -> None:
         labels = [label for label in node.iteration() if label.unrolled]
         reduced = list(dict.fromkeys(label.find() for label in node.reduced))
         inner = [label for label in reduced if label.unrolled]
@@ -244,7 +244,7 @@ class Writer:
             self.memory.unrolled.update(zip(labels, values, strict=True))
             self._instance(node, inner)
 
-    def _instance(self, node: Node, inner: Sequence[Label]) -> None:
+    def _instance(self, node: ArrayNode, inner: Sequence[Label]) -> None:
         if node.kind is Kind.SCATTER:
             self._scatter(node)
             return
@@ -261,13 +261,13 @@ class Writer:
         else:
             self.accumulators.add(node, value)
 
-    def define(self, node: Node, value: Value) -> None:
+    def define(self, node: ArrayNode, value: Value) -> None:
         """The result of a node at the present indices is known."""
         unrolled = self.memory.unrolled
         key = tuple(
-            unrolled[found]
-            for found in (label.find() for label in node.labels if label is not None)
-            if found.unrolled
+            unrolled[root]
+            for root in (label.find() for label in node.labels if label is not None)
+            if root.unrolled
         )
         self.memory.frame.registers.setdefault(node.output, {})[key] = value
         if node.output in self.layout.watched:
@@ -280,7 +280,7 @@ class Writer:
 
     # --- scatters ---------------------------------------------------------------------------------
 
-    def _start_scatter(self, node: Node) -> None:
+    def _start_scatter(self, node: ArrayNode) -> None:
         """A copy of the array that is written into."""
         if node.output in self.layout.storage.taken or self._copied(node):
             return
@@ -294,7 +294,7 @@ class Writer:
 
         self.control.nest([label for label in labels if label not in held], copy)
 
-    def _copied(self, node: Node) -> bool:
+    def _copied(self, node: ArrayNode) -> bool:
         """Copy the array at once, if it lies in memory as it is."""
         access, places = node.accesses[0], self.memory.places
         source = access.source
@@ -308,7 +308,7 @@ class Writer:
         copy(self.block, self.memory.bases[node.output], self.memory.bases[source], place.bytes)
         return True
 
-    def _scatter(self, node: Node) -> None:
+    def _scatter(self, node: ArrayNode) -> None:
         """Write one value, or one for each lane, one after the other as NumPy does."""
         self.values.set_indices(node)
         dtype = node.output.type.dtype

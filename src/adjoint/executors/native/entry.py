@@ -82,10 +82,10 @@ class EntrySpec:
 
 def emit_entry(module: Module, spec: EntrySpec) -> None:
     """Add `@entry` and `@interrupted`; the module must define `@program`."""
-    _Entry(module, spec).emit()
+    _EntryWriter(module, spec).emit()
 
 
-class _Entry:
+class _EntryWriter:
     """Writes one entry function."""
 
     def __init__(self, module: Module, spec: EntrySpec) -> None:
@@ -176,8 +176,8 @@ class _Entry:
         given, bound = sources
         passed = block.op(f"icmp sgt i64 {given}, {place}")
         base = block.op(f"select i1 {passed}, ptr %args, ptr {bound}")
-        found = block.op(f"load ptr, ptr {self._at(base, place)}")
-        data = self._checked(found, type_, slot=slot)
+        argument = block.op(f"load ptr, ptr {self._at(base, place)}")
+        data = self._checked(argument, type_, slot=slot)
         block.do(f"store ptr {data}, ptr {self._at(inputs, place)}")
 
     def _check_many(
@@ -202,7 +202,7 @@ class _Entry:
         block.place(after)
 
     def _checked(
-        self, found: str, type_: ArrayType, writeable: bool = False, slot: str = "null"
+        self, argument: str, type_: ArrayType, writeable: bool = False, slot: str = "null"
     ) -> str:
         """The address of the numbers in an argument; a miss where it is not of the type."""
         check = self.checks.check(type_, writeable)
@@ -210,7 +210,7 @@ class _Entry:
             slot = shape_constant(self.module, type_.shape)
         elif slot == "null" and type_.dtype.kind in "bi":
             slot = self.block.stack("i64", 8)
-        data = self.block.op(f"call ptr {check}(ptr {found}, ptr {slot})")
+        data = self.block.op(f"call ptr {check}(ptr {argument}, ptr {slot})")
         # No array of any length has the address null; one without numbers may, and is a miss.
         self._go_on(self.block.op(f"icmp ne ptr {data}, null"), self.miss)
         return data
@@ -221,17 +221,17 @@ class _Entry:
         after = self._at("%args", given)
         workspace = "null"
         if spec.workspace_given:
-            found = block.op(f"load ptr, ptr {after}")
+            array = block.op(f"load ptr, ptr {after}")
             check = self.checks.workspace(spec.workspace_bytes)
-            workspace = block.op(f"call ptr {check}(ptr {found}, ptr null)")
+            workspace = block.op(f"call ptr {check}(ptr {array}, ptr null)")
             self._go_on(block.op(f"icmp ne ptr {workspace}, null"), self.miss)
         elif spec.workspace_bytes:
             workspace = block.stack(f"[{spec.workspace_bytes} x i8]", ALIGNMENT)
         lent = {}
         for number, place in enumerate(spec.lent):
             at = self._at(after, number + int(spec.workspace_given))
-            found = block.op(f"load ptr, ptr {at}")
-            lent[place] = found, self._checked(found, spec.outputs[place], True)
+            array = block.op(f"load ptr, ptr {at}")
+            lent[place] = array, self._checked(array, spec.outputs[place], True)
         return workspace, lent
 
     # --- results ---------------------------------------------------------------------------------
@@ -319,8 +319,8 @@ class _Entry:
         block.place(origin)
         block.do(f"br i1 {fine}, label %{look}, label %{after}")
         block.place(look)
-        found = block.op(f"call i1 {name}(ptr {data}, i64 {type_.size * parts})")
-        without = block.op(f"xor i1 {found}, true")
+        undefined = block.op(f"call i1 {name}(ptr {data}, i64 {type_.size * parts})")
+        without = block.op(f"xor i1 {undefined}, true")
         block.do(f"br label %{after}")
         block.place(after)
         return block.op(f"phi i1 [ false, %{origin} ], [ {without}, %{look} ]")
@@ -373,8 +373,8 @@ class _Entry:
         block = self.block
         block.place(label)
         for place in range(len(self.spec.outputs)):
-            made = block.op(f"load ptr, ptr {self._at(self.results, place)}")
-            self._call("void", "Py_DecRef", f"ptr {made}")  # which takes null too
+            output = block.op(f"load ptr, ptr {self._at(self.results, place)}")
+            self._call("void", "Py_DecRef", f"ptr {output}")  # which takes null too
         if result != "null":
             self._call("void", "Py_IncRef", f"ptr {result}")
         block.do(f"ret ptr {result}")
@@ -391,9 +391,11 @@ class _Entry:
         scalar = self.api.scalar(dtype)
         allocate, type_ = pointer(scalar.allocate), pointer(scalar.type)
         number = block.op(f"call ptr {allocate}(ptr {type_}, i64 0)")
-        made, after = block.new_label("made"), block.new_label("after")
-        block.do(f"br i1 {block.op(f'icmp ne ptr {number}, null')}, label %{made}, label %{after}")
-        block.place(made)
+        created, after = block.new_label("created"), block.new_label("after")
+        block.do(
+            f"br i1 {block.op(f'icmp ne ptr {number}, null')}, label %{created}, label %{after}"
+        )
+        block.place(created)
         at = block.op(f"getelementptr i8, ptr {number}, i64 {NUMBER_VALUE}")
         bits = f"i{8 * dtype.itemsize}"
         block.do(f"store {bits} {block.op(f'load {bits}, ptr {data}, align 8')}, ptr {at}, align 8")

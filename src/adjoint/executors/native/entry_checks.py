@@ -105,10 +105,10 @@ class _Check:
         self.module.functions.append(self.block.function(header))
         return name
 
-    def _is(self, found: str, addresses: Sequence[int]) -> str:
+    def _is(self, reference: str, addresses: Sequence[int]) -> str:
         """Whether a pointer is one of these."""
         block = self.block
-        first, *others = (block.op(f"icmp eq ptr {found}, {pointer(one)}") for one in addresses)
+        first, *others = (block.op(f"icmp eq ptr {reference}, {pointer(one)}") for one in addresses)
         for other in others:
             first = block.op(f"or i1 {first}, {other}")
         return first
@@ -132,15 +132,15 @@ class _Check:
     def python_number(self, type_: ArrayType) -> None:
         """A Python number, or the NumPy scalar that stands for one."""
         block = self.block
-        found = self._type()
+        object_type = self._type()
         scalar = self.api.scalar(type_.dtype).type
         python = self.api.types[_PYTHON_TYPES[type_.dtype.kind]]
         if type_.dtype.kind != "i":
-            go_on(block, self._is(found, (python, scalar)), "wrong")
+            go_on(block, self._is(object_type, (python, scalar)), "wrong")
             self._returns_value()
             return
-        self._returns_if(self._is(found, (scalar,)))
-        go_on(block, self._is(found, (python,)), "wrong")
+        self._returns_if(self._is(object_type, (scalar,)))
+        go_on(block, self._is(object_type, (python,)), "wrong")
         overflow = block.stack("i32", 4)
         convert = pointer(self.api.functions["PyLong_AsLongLongAndOverflow"])
         number = block.op(f"call i64 {convert}(ptr %object, ptr {overflow})")
@@ -152,11 +152,11 @@ class _Check:
     def number(self, type_: ArrayType) -> None:
         """A NumPy scalar, an array without axes, or a truth value of Python."""
         block = self.block
-        found = self._type()
-        self._returns_if(self._is(found, (self.api.scalar(type_.dtype).type,)))
+        object_type = self._type()
+        self._returns_if(self._is(object_type, (self.api.scalar(type_.dtype).type,)))
         if type_.dtype.kind == "b":
             array, truth = block.new_label("array"), block.new_label("truth")
-            is_truth = self._is(found, (self.api.types[bool],))
+            is_truth = self._is(object_type, (self.api.types[bool],))
             block.do(f"br i1 {is_truth}, label %{truth}, label %{array}")
             block.place(truth)
             true = block.op(f"zext i1 {self._is('%object', (id(True),))} to i8")
@@ -191,12 +191,12 @@ class _Check:
     def _same_dtype(self, wanted: int) -> None:
         """The dtype is NumPy's own object, or one equal to it, as arrays from pickles have."""
         block = self.block
-        found = load(block, "ptr", "%object", ARRAY_DTYPE)
+        dtype = load(block, "ptr", "%object", ARRAY_DTYPE)
         same, other = block.new_label("same"), block.new_label("other")
-        block.do(f"br i1 {self._is(found, (wanted,))}, label %{same}, label %{other}")
+        block.do(f"br i1 {self._is(dtype, (wanted,))}, label %{same}, label %{other}")
         block.place(other)
         function = pointer(self.api.functions["PyArray_EquivTypes"])
-        equal = block.op(f"call i8 {function}(ptr {found}, ptr {pointer(wanted)})")
+        equal = block.op(f"call i8 {function}(ptr {dtype}, ptr {pointer(wanted)})")
         truth = block.op(f"icmp ne i8 {equal}, 0")
         block.do(f"br i1 {truth}, label %{same}, label %wrong")
         block.place(same)

@@ -85,8 +85,8 @@ def lowering() -> Lowering:
         module: Any = importlib.import_module("adjoint.executors.native.lower")
     except ImportError as error:
         raise NativeUnavailableError(f"the compiler cannot be loaded: {error}") from error
-    found: Lowering = module
-    return found
+    lower: Lowering = module
+    return lower
 
 
 class Piece:
@@ -220,14 +220,17 @@ class NativeExecutor:
                 return None
             piece = Piece(program, native)
             return NativeExecutable(piece.function, [(segment, native)], "", self.precise, piece)
-        made = [
-            (each, lower.native(each.program, options(watched=())) if each.native else None)
-            for each in segments
+        compiled = [
+            (
+                segment,
+                lower.native(segment.program, options(watched=())) if segment.native else None,
+            )
+            for segment in segments
         ]
-        if all(native is None for _, native in made):
+        if all(native is None for _, native in compiled):
             return None
-        function, text = _Driver(program, made).function()
-        return NativeExecutable(function, made, text, self.precise)
+        function, text = _Driver(program, compiled).function()
+        return NativeExecutable(function, compiled, text, self.precise)
 
 
 # --- programs of several pieces -------------------------------------------------------------------
@@ -239,7 +242,7 @@ def crossing_bytes(program: Program, segments: Sequence[Segment]) -> int:
     alive = most = 0
     given = {*kept, *program.inputs}
     for segment, dead in zip(segments, deaths(segments, given), strict=True):
-        alive += sum(_bytes(each) for each in segment.outputs if each not in given)
+        alive += sum(_bytes(variable) for variable in segment.outputs if variable not in given)
         most = max(most, alive)
         alive -= sum(map(_bytes, dead))
     return most
@@ -249,7 +252,7 @@ def _bytes(variable: Variable) -> int:
     return variable.type.size * variable.type.dtype.itemsize
 
 
-class _Stage:
+class _SegmentRunner:
     """A segment that always has results: from NumPy where machine code has none."""
 
     __slots__ = ("numpy", "piece", "program")
@@ -281,14 +284,14 @@ class _Driver:
     """Writes the function that runs the segments in order."""
 
     def __init__(
-        self, program: Program, made: Sequence[tuple[Segment, NativeFunction | None]]
+        self, program: Program, compiled: Sequence[tuple[Segment, NativeFunction | None]]
     ) -> None:
         self.program = program
         self.names: dict[Variable, str] = {}
         self.objects: dict[str, Any] = {"array": np.array}
-        self.segments = [segment for segment, _ in made]
-        for number, (segment, native) in enumerate(made):
-            self.objects[f"stage{number}"] = _Stage(segment.program, native)
+        self.segments = [segment for segment, _ in compiled]
+        for number, (segment, native) in enumerate(compiled):
+            self.objects[f"stage{number}"] = _SegmentRunner(segment.program, native)
 
     def function(self) -> tuple[Function, str]:
         """The function, and its source."""
@@ -297,9 +300,9 @@ class _Driver:
         names = dict(self.objects)
         exec(compile(text, filename, "exec"), names)  # our own text, made from the program alone
         linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
-        made: Function = names["program"]
-        finalize(made, linecache.cache.pop, filename, None)
-        return made, text
+        function: Function = names["program"]
+        finalize(function, linecache.cache.pop, filename, None)
+        return function, text
 
     def _lines(self) -> Iterator[str]:
         arguments = [self._name(variable, "x") for variable in self.program.inputs]

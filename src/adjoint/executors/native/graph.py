@@ -16,7 +16,7 @@ from adjoint.executors.native.indices import (
     ZERO,
     Access,
     Dynamic,
-    Guard,
+    IndexGuard,
     Label,
     Term,
     substitute,
@@ -28,23 +28,23 @@ from adjoint.executors.native.nodes import (
     SCATTERS,
     STRUCTURE,
     WRITES,
+    ArrayNode,
     Graph,
     Kind,
-    Node,
 )
 from adjoint.executors.native.structure import (
     Movement,
     block_start,
-    broadcast,
+    movement,
     needed,
-    reshaped,
-    sliced,
-    transposed,
     whole,
     written,
 )
-from adjoint.primitives.structure.contraction import split_spec
-from adjoint.primitives.structure.slicing import indexed_shape
+from adjoint.primitives.elementwise.conversion import CAST
+from adjoint.primitives.structure.contraction import CONTRACT, split_spec
+from adjoint.primitives.structure.gathering import GATHER, GATHER_ADD, IOTA, LAST_WRITE
+from adjoint.primitives.structure.moving import FILL
+from adjoint.primitives.structure.slicing import INCREMENT, STACK, indexed_shape
 from adjoint.program import Atom, Equation, Literal, Program, Variable
 
 
@@ -103,9 +103,11 @@ class GraphBuilder:
         if not isinstance(atom, Variable):
             return None
         terms = whole(self.graph.axes[atom])
-        found = self.access(atom, terms)
-        same = isinstance(found.source, Variable) and found.source.type.shape == atom.type.shape
-        return found.source if same and found.terms == terms else None  # type: ignore[return-value]
+        access = self.access(atom, terms)
+        source = access.source
+        if not isinstance(source, Variable) or source.type.shape != atom.type.shape:
+            return None
+        return source if access.terms == terms else None
 
     # --- labels -----------------------------------------------------------------------------------
 
@@ -144,7 +146,9 @@ class GraphBuilder:
 
     # --- accesses ---------------------------------------------------------------------------------
 
-    def access(self, atom: Atom, terms: Sequence[Term], guards: tuple[Guard, ...] = ()) -> Access:
+    def access(
+        self, atom: Atom, terms: Sequence[Term], guards: tuple[IndexGuard, ...] = ()
+    ) -> Access:
         """Read an atom at terms, through all structure to what has memory of its own."""
         terms = tuple(terms)
         while isinstance(atom, Variable) and atom in self.moves:
@@ -167,10 +171,10 @@ class GraphBuilder:
         output: Variable,
         accesses: tuple[Access, ...],
         **more: Any,
-    ) -> Node:
+    ) -> ArrayNode:
         """Add a node."""
         derived = equation is not None and equation.derived
-        node = Node(
+        node = ArrayNode(
             len(self.graph.nodes),
             kind,
             equation,
@@ -188,32 +192,32 @@ class GraphBuilder:
 
     def equation(self, equation: Equation) -> None:
         """Add what becomes of an equation."""
-        name = equation.primitive.name
-        if name in STRUCTURE or _changes_nothing(equation):
+        primitive = equation.primitive
+        if primitive in STRUCTURE or _changes_nothing(equation):
             self.structure(equation)
-        elif name in REDUCTIONS:
+        elif primitive in REDUCTIONS:
             self._reduction(equation)
-        elif name == "contract":
+        elif primitive is CONTRACT:
             self._contraction(equation)
-        elif name in WRITES:
+        elif primitive in WRITES:
             self.write(equation)
-        elif name in JOINS:
+        elif primitive in JOINS:
             self._join(equation)
-        elif name == "gather":
+        elif primitive is GATHER:
             self._gather(equation)
-        elif name in SCATTERS:
+        elif primitive in SCATTERS:
             self.scatter(equation)
-        elif name in CONTROL:
+        elif primitive in CONTROL:
             self._control(equation)
-        elif name == "last_write":
+        elif primitive is LAST_WRITE:
             self._last_write(equation)
-        elif name == "fill":
+        elif primitive is FILL:
             (output,) = equation.outputs
             self._axes(output, [None] * output.type.ndim)
             dtype = equation.params["dtype"]
             number = Literal(dtype.type(equation.params["value"]))
             self.moves[output] = (number, Movement(lambda terms: (), (None,) * output.type.ndim))
-        elif name == "iota":
+        elif primitive is IOTA:
             (output,) = equation.outputs
             labels = self._axes(output, [None])
             self.add(Kind.NUMBER, equation, output, (), target=whole(labels))
@@ -224,19 +228,9 @@ class GraphBuilder:
         """A result that is an operand, seen otherwise."""
         (output,) = equation.outputs
         (atom,) = equation.inputs
-        name, shape = equation.primitive.name, atom.type.shape
-        if name == "transpose":
-            movement = transposed(equation.params["axes"])
-        elif name == "broadcast":
-            movement = broadcast(shape, equation.params["shape"])
-        elif name == "slice":
-            movement = sliced(shape, equation.params["index"])
-        elif name == "reshape":
-            movement = reshaped(shape, equation.params["shape"])
-        else:
-            movement = Movement(lambda terms: terms, tuple(range(len(shape))))
-        self.same_axes(output, atom, movement.carried)
-        self.moves[output] = (atom, movement)
+        moved = movement(equation)
+        self.same_axes(output, atom, moved.carried)
+        self.moves[output] = (atom, moved)
         start = block_start(equation)
         if start is not None:
             source, before = self.parts.get(atom, (atom, 0))  # type: ignore[arg-type]
@@ -282,18 +276,18 @@ class GraphBuilder:
         self, owner: Variable, axes: Sequence[tuple[Any, int]], atom: Atom
     ) -> dict[Any, Label | None]:
         """Labels for axes that are reduced, joined with those of the operand where possible."""
-        found: dict[Any, Label | None] = {}
+        labels: dict[Any, Label | None] = {}
         for axis, length in axes:
             if length == 1:
-                found[axis] = None
+                labels[axis] = None
                 continue
             label = self.label(length)
             label.members.add(owner)
             known = self.known(atom, axis)
             if known is not None:
                 known.join(label)
-            found[axis] = label
-        return found
+            labels[axis] = label
+        return labels
 
     def _contraction(self, equation: Equation) -> None:
         (output,) = equation.outputs
@@ -363,29 +357,29 @@ class GraphBuilder:
             return
         part = self.aligned(value, inner)
         new = Access(part.source, part.terms, needed(guards))
-        combine = "sum" if equation.primitive.name == "increment" else "last"
+        combine = "sum" if equation.primitive is INCREMENT else "last"
         self.add(Kind.GUARDED, equation, output, (old, new), combine=combine)
 
     def _join(self, equation: Equation) -> None:
         """Arrays joined along an axis, or stacked along one of their own."""
         (output,) = equation.outputs
-        axis, stacks = equation.params["axis"], equation.primitive.name == "stack"
+        axis, stacks = equation.params["axis"], equation.primitive is STACK
         carried = [
-            None if each == axis else each - (stacks and each > axis)
-            for each in range(output.type.ndim)
+            None if result_axis == axis else result_axis - (stacks and result_axis > axis)
+            for result_axis in range(output.type.ndim)
         ]
         labels = self.same_axes(output, equation.inputs[0], carried)
         terms = whole(labels)
         start, accesses = 0, []
         for atom in equation.inputs:
             length = 1 if stacks else atom.type.shape[axis]
-            for each, place in enumerate(carried):
+            for result_axis, place in enumerate(carried):
                 one = None if place is None else self.known(atom, place)
-                other = labels[each]
+                other = labels[result_axis]
                 if one is not None and other is not None:
                     one.join(other)
             inside = ZERO if length == 1 else terms[axis].scaled(1, -start)
-            guard = Guard(terms[axis], start, start + length)
+            guard = IndexGuard(terms[axis], start, start + length)
             middle = () if stacks else (inside,)
             moved = self.access(atom, (*terms[:axis], *middle, *terms[axis + 1 :]))
             accesses.append(Access(moved.source, moved.terms, needed((guard,))))
@@ -400,7 +394,7 @@ class GraphBuilder:
         wanted = [self.known(indices[0], axis) for axis in range(rank)]
         wanted += [self.known(array, axis) for axis in range(count, array.type.ndim)]
         labels = self._axes(output, wanted)
-        reads = tuple(self.access(each, whole(labels[:rank])) for each in indices)
+        reads = tuple(self.access(index, whole(labels[:rank])) for index in indices)
         source = self.access(array, (*dynamic_terms(count), *whole(labels[rank:])))
         bounds = array.type.shape[:count]
         self.add(Kind.GATHER, equation, output, (source,), indices=reads, bounds=bounds)
@@ -421,7 +415,7 @@ class GraphBuilder:
             indices=reads,
             bounds=array.type.shape[: len(indices)],
             reduced=tuple(label for label in lanes if label is not None),
-            combine="sum" if equation.primitive.name == "gather_add" else "last",
+            combine="sum" if equation.primitive is GATHER_ADD else "last",
             target=(*dynamic_terms(len(indices)), *tail),
         )
 
@@ -431,14 +425,14 @@ class GraphBuilder:
         """The labels that run over index arrays, and how these are read."""
         shape = indices[0].type.shape
         lanes = list(self.reduced(owner, list(enumerate(shape)), indices[0]).values())
-        return lanes, tuple(self.access(each, whole(lanes)) for each in indices)
+        return lanes, tuple(self.access(index, whole(lanes)) for index in indices)
 
     def _last_write(self, equation: Equation) -> None:
         """Where indices differ all writes are the last, and there is nothing to be found out."""
         (output,) = equation.outputs
         if output.type.size > 1 and not any(map(self._counts, equation.inputs)):
-            for each in last_write(equation):
-                self.equation(each)
+            for simpler in last_write(equation):
+                self.equation(simpler)
             return
         self._axes(output, [None] * output.type.ndim)
         self.moves[output] = Literal(np.True_), Movement(lambda terms: (), ())
@@ -462,7 +456,7 @@ class GraphBuilder:
             self._axes(variable, [None] * variable.type.ndim)
         first, *others = equation.outputs
         number, derived = len(self.graph.nodes), equation.derived
-        node = Node(number, Kind.CONTROL, equation, first, (), accesses, derived=derived)
+        node = ArrayNode(number, Kind.CONTROL, equation, first, (), accesses, derived=derived)
         node.others = tuple(others)
         self.graph.nodes.append(node)
         self.graph.producers.update(dict.fromkeys(equation.outputs, node))
@@ -490,6 +484,4 @@ def dynamic_terms(count: int) -> tuple[Term, ...]:
 def _changes_nothing(equation: Equation) -> bool:
     """Whether it is a conversion to the type that there is: a copy, which programs need not."""
     types = equation.inputs[:1]
-    return (
-        equation.primitive.name == "cast" and types[0].type.dtype == equation.outputs[0].type.dtype
-    )
+    return equation.primitive is CAST and types[0].type.dtype == equation.outputs[0].type.dtype

@@ -94,12 +94,12 @@ class Term:
 
     def atoms(self) -> list[Atom]:
         """All atoms, also those within quotients."""
-        found: list[Atom] = []
+        atoms: list[Atom] = []
         for atom, _ in self.parts:
-            found.append(atom)
+            atoms.append(atom)
             if isinstance(atom, Quotient):
-                found += atom.term.atoms()
-        return found
+                atoms += atom.term.atoms()
+        return atoms
 
     def labels(self) -> list[Label]:
         """All labels, found."""
@@ -137,8 +137,8 @@ def total(terms: Iterable[tuple[Term, int]]) -> Term:
     offset = 0
     for term, factor in terms:
         offset += factor * term.offset
-        for atom, each in term.parts:
-            parts[atom] = parts.get(atom, 0) + factor * each
+        for atom, multiple in term.parts:
+            parts[atom] = parts.get(atom, 0) + factor * multiple
     return Term(tuple((atom, f) for atom, f in parts.items() if f), offset)
 
 
@@ -176,13 +176,13 @@ def substitute(term: Term, values: Mapping[Any, Term]) -> Term:
             pieces.append((quotient(inner, atom.divisor, atom.modulus), factor))
         else:
             key = atom.find() if isinstance(atom, Label) else atom
-            found = values.get(key)
-            pieces.append((Term(((key, 1),)) if found is None else found, factor))
+            replacement = values.get(key)
+            pieces.append((Term(((key, 1),)) if replacement is None else replacement, factor))
     return total(pieces)
 
 
 @dataclass(frozen=True, slots=True)
-class Guard:
+class IndexGuard:
     """Holds where `low <= term < high`, and `term - low` is a multiple of `step`."""
 
     term: Term
@@ -208,7 +208,7 @@ class Access:
 
     source: Variable | Literal
     terms: tuple[Term, ...] = ()
-    guards: tuple[Guard, ...] = ()
+    guards: tuple[IndexGuard, ...] = ()
 
     def renamed(self) -> Access:
         """With every label as the one that stands for it."""
@@ -218,14 +218,14 @@ class Access:
         """With atoms replaced by terms."""
         terms = tuple(substitute(term, values) for term in self.terms)
         guards = tuple(
-            Guard(substitute(g.term, values), g.low, g.high, g.step) for g in self.guards
+            IndexGuard(substitute(g.term, values), g.low, g.high, g.step) for g in self.guards
         )
         return Access(self.source, terms, guards)
 
     def labels(self) -> set[Label]:
         """All labels that it depends on."""
-        found = {label for term in self.terms for label in term.labels()}
-        return found.union(*(guard.term.labels() for guard in self.guards))
+        labels = {label for term in self.terms for label in term.labels()}
+        return labels.union(*(guard.term.labels() for guard in self.guards))
 
 
 def row_strides(shape: tuple[int, ...]) -> tuple[int, ...]:

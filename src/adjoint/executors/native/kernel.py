@@ -15,11 +15,11 @@ import numpy as np
 from adjoint.executors.native.elements import combine
 from adjoint.executors.native.emission import Range, Writer
 from adjoint.executors.native.layout import Layout
-from adjoint.executors.native.loops import BodyWriter
+from adjoint.executors.native.loops import ProgramWriter
 from adjoint.executors.native.module import Block, Module, Value, memory_type, scalar_type
-from adjoint.executors.native.nodes import Kind, Node
+from adjoint.executors.native.nodes import ArrayNode, Kind
 from adjoint.executors.native.schedule import Loop
-from adjoint.executors.native.storage import ALIGNMENT, Place
+from adjoint.executors.native.storage import ALIGNMENT, MemoryPlace
 from adjoint.program import Variable
 
 _HEADER: Final = 64  # bytes of a task before its results
@@ -28,7 +28,7 @@ _SLOT: Final = 16  # bytes of one result, or of one number that is handed over
 
 def emit_kernel(module: Module, layout: Layout, name: str) -> None:
     """Add the kernel as a function of this name."""
-    writer = BodyWriter(module, layout)
+    writer = ProgramWriter(module, layout)
     module.alias_tag(0)
     writer.bases("%inputs", "%outputs", "%workspace")
     for variable, place in layout.storage.places.items():
@@ -116,8 +116,8 @@ class _Lookup(dict[Any, Any]):
         self.find = find
 
     def __missing__(self, key: Any) -> Any:
-        self[key] = found = self.find(key)
-        return found
+        self[key] = handed = self.find(key)
+        return handed
 
 
 class _Shared:
@@ -130,7 +130,7 @@ class _Shared:
         self.layout = caller.layout
         self.task = Writer(caller.module, caller.layout)
         self.handed = _Handed(self.task.block)
-        self.results: list[tuple[Node, tuple[int, ...], Value]] = []
+        self.results: list[tuple[ArrayNode, tuple[int, ...], Value]] = []
 
     def emit(self) -> None:
         """The function of the task, its calls, and what becomes of the results."""
@@ -181,7 +181,7 @@ class _Shared:
         self.caller.module.functions.append(block.function(header))
         return turns
 
-    def _private(self, variable: Variable, place: Place) -> None:
+    def _private(self, variable: Variable, place: MemoryPlace) -> None:
         """Memory of values that live within one round: every thread has its own."""
         block = self.task.block
         if place.kind == "stack":
@@ -254,18 +254,18 @@ class _Shared:
         self.caller.values.flush_faults()
         place = 0
         for node, key, value in self.results:
-            found: Value | None = None
+            combined: Value | None = None
             for number in range(self.threads):
                 offset = number * stride + _HEADER + place * _SLOT
                 one = self._read_value(value.dtype, len(value.parts), tasks, offset)
-                found = one if found is None else combine(block, node.combine, found, one)
+                combined = one if combined is None else combine(block, node.combine, combined, one)
             place += len(value.parts)
             labels = [label.find() for label in node.labels if label is not None]
             self.caller.memory.unrolled.update(
                 zip([label for label in labels if label.unrolled], key, strict=True)
             )
-            assert found is not None
-            self.caller.define(node, found)
+            assert combined is not None
+            self.caller.define(node, combined)
         for node in self.loop.starts:
             if node.kind is Kind.REDUCE and self.task.accumulators.in_memory(node):
                 self.caller.accumulators.collect(node, self.task.accumulators, self.threads)

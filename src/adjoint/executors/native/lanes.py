@@ -94,10 +94,10 @@ class Lanes:
 
     def polynomial(self, x: str, coefficients: list[float]) -> str:
         """By Horner's rule, lowest coefficient first: the fewest instructions and registers."""
-        found = self.number(coefficients[-1])
+        total = self.number(coefficients[-1])
         for coefficient in coefficients[-2::-1]:
-            found = self.multiply_add(found, x, self.number(coefficient))
-        return found
+            total = self.multiply_add(total, x, self.number(coefficient))
+        return total
 
     def sign(self, x: str) -> str:
         """The sign of x and no other bit, as an integer."""

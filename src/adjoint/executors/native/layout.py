@@ -38,7 +38,7 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class Body:
+class InnerProgram:
     """A program within another: the body of a loop, its test, or a branch.
 
     nanoseconds: about how long it takes, without the loops within. over: which outputs are written
@@ -61,7 +61,7 @@ class Construct:
     `workspace` is where that of the bodies begins, `bytes` the whole.
     """
 
-    bodies: tuple[Body, ...]
+    bodies: tuple[InnerProgram, ...]
     over: Mapping[int, int]
     held: frozenset[int]
     buffers: Mapping[int, int]

@@ -14,18 +14,18 @@ from typing import Any, Final
 
 from adjoint.executors.native.carrying import (
     Alternating,
+    BodyOperand,
     Carried,
+    CarriedNumber,
     Copied,
     InPlace,
-    Number,
-    Operand,
     clear,
     copy,
     read_row,
     write_row,
 )
 from adjoint.executors.native.emission import Writer
-from adjoint.executors.native.layout import Body, Construct, Layout
+from adjoint.executors.native.layout import Construct, InnerProgram, Layout
 from adjoint.executors.native.memory import INDEX
 from adjoint.executors.native.module import (
     MISSED,
@@ -36,8 +36,9 @@ from adjoint.executors.native.module import (
     memory_type,
     vector_type,
 )
-from adjoint.executors.native.nodes import Kind, Node
+from adjoint.executors.native.nodes import ArrayNode, Kind
 from adjoint.executors.native.schedule import Item
+from adjoint.loops import SCAN, SWITCH, WHILE
 from adjoint.loops.rules import row_type
 from adjoint.optimise import reaches_all_rows
 from adjoint.program import Atom, Program, Variable
@@ -46,7 +47,7 @@ FIRST_TIME: Final = 50_000  # nanoseconds, about, after which others may run for
 PAUSE_TIME: Final = 5_000_000  # and then again
 
 
-class BodyWriter(Writer):
+class ProgramWriter(Writer):
     """Writes a program, and those within it, into one function.
 
     budget: the slot that says how long to go on until signals are seen to.
@@ -63,7 +64,7 @@ class BodyWriter(Writer):
 
     def item(self, item: Item) -> None:
         """One item of a schedule."""
-        if isinstance(item, Node) and item.kind is Kind.CONTROL:
+        if isinstance(item, ArrayNode) and item.kind is Kind.CONTROL:
             _Constructs(self, item).emit()
         else:
             super().item(item)
@@ -71,7 +72,7 @@ class BodyWriter(Writer):
     # --- as a body --------------------------------------------------------------------------------
 
     def place(
-        self, workspace: str, inputs: Sequence[Operand], outputs: Sequence[Operand | None]
+        self, workspace: str, inputs: Sequence[BodyOperand], outputs: Sequence[BodyOperand | None]
     ) -> None:
         """Say where everything is that the program reads and writes."""
         self.memory.workspace = workspace
@@ -106,7 +107,7 @@ class BodyWriter(Writer):
 class _Constructs:
     """Writes one loop, branch or recomputation."""
 
-    def __init__(self, writer: BodyWriter, node: Node) -> None:
+    def __init__(self, writer: ProgramWriter, node: ArrayNode) -> None:
         self.writer = writer
         self.block = writer.block
         self.memory = writer.memory
@@ -120,17 +121,18 @@ class _Constructs:
             at = f"getelementptr i8, ptr {self.memory.workspace}, i64 {scratch.offset}"
             self.scratch = self.block.op(at)
         self.operands = [self._operand(place) for place in range(len(node.accesses))]
-        self.bodies: list[BodyWriter] = []
+        self.bodies: list[ProgramWriter] = []
 
     def emit(self) -> None:
         """The construct, and its results."""
-        name = self.node.operation
+        assert self.node.equation is not None
+        primitive = self.node.equation.primitive
         self._barrier()
-        if name == "scan":
+        if primitive is SCAN:
             self._scan()
-        elif name == "while":
+        elif primitive is WHILE:
             self._while()
-        elif name == "switch":
+        elif primitive is SWITCH:
             self._switch()
         else:
             results = self._results()
@@ -150,11 +152,11 @@ class _Constructs:
 
     # --- operands and results ---------------------------------------------------------------------
 
-    def _operand(self, place: int) -> Operand:
+    def _operand(self, place: int) -> BodyOperand:
         access = self.node.accesses[place]
         atom = self.node.equation.inputs[place]  # type: ignore[union-attr]
         if not atom.type.ndim:
-            return Operand(atom.type, self.writer.values.operands(self.node)[place]())
+            return BodyOperand(atom.type, self.writer.values.operands(self.node)[place]())
         assert isinstance(access.source, Variable)
         home = self.memory.places[access.source]
         start = 0
@@ -164,18 +166,18 @@ class _Constructs:
         if start:
             size = start * atom.type.dtype.itemsize
             pointer = self.block.op(f"getelementptr i8, ptr {pointer}, i64 {size}")
-        return Operand(atom.type, None, pointer, home.tag, home.kind == "input")
+        return BodyOperand(atom.type, None, pointer, home.tag, home.kind == "input")
 
-    def _results(self) -> list[Operand | None]:
+    def _results(self) -> list[BodyOperand | None]:
         """Where each result that is an array is to be written."""
-        found: list[Operand | None] = []
+        targets: list[BodyOperand | None] = []
         for variable in self.node.outputs:
             if not variable.type.ndim:
-                found.append(None)
+                targets.append(None)
                 continue
             pointer, place = self.memory.bases[variable], self.memory.places[variable]
-            found.append(Operand(variable.type, None, pointer, place.tag))
-        return found
+            targets.append(BodyOperand(variable.type, None, pointer, place.tag))
+        return targets
 
     def _define(self, variable: Variable, value: Value) -> None:
         """A result that is a number is known."""
@@ -183,7 +185,7 @@ class _Constructs:
         if variable in self.writer.layout.storage.places:
             self.memory.store(variable, (), value)
 
-    def _copied(self, number: int, operand: Operand) -> None:
+    def _copied(self, number: int, operand: BodyOperand) -> None:
         """The memory of a result, holding an operand, if it is not that of the operand."""
         variable = self.node.outputs[number]
         if variable in self.writer.layout.storage.taken:
@@ -193,11 +195,11 @@ class _Constructs:
     # --- bodies -----------------------------------------------------------------------------------
 
     def _body(
-        self, number: int, inputs: Sequence[Operand], outputs: Sequence[Operand | None]
-    ) -> BodyWriter:
+        self, number: int, inputs: Sequence[BodyOperand], outputs: Sequence[BodyOperand | None]
+    ) -> ProgramWriter:
         """Write a body here."""
-        body: Body = self.construct.bodies[number]
-        writer = BodyWriter(self.writer.module, body.layout, self.block, self.writer.budget)
+        body: InnerProgram = self.construct.bodies[number]
+        writer = ProgramWriter(self.writer.module, body.layout, self.block, self.writer.budget)
         workspace = "null"
         if body.workspace_bytes:
             offset = self.construct.workspace
@@ -212,18 +214,18 @@ class _Constructs:
     def _carried(self, first_operand: int, first_result: int, odd: str) -> list[Carried]:
         """What goes from round to round. odd: whether their number is odd, if that is known."""
         results = self._results()
-        found: list[Carried] = []
+        carried: list[Carried] = []
         for k in range(self.params["carried"]):
             operand, result = self.operands[first_operand + k], results[first_result + k]
-            found.append(self._carried_value(k, first_result, operand, result, odd))
-        return found
+            carried.append(self._carried_value(k, first_result, operand, result, odd))
+        return carried
 
     def _carried_value(
-        self, k: int, first_result: int, operand: Operand, result: Operand | None, odd: str
+        self, k: int, first_result: int, operand: BodyOperand, result: BodyOperand | None, odd: str
     ) -> Carried:
         block = self.block
         if result is None:
-            return Number(block, operand.type, operand.value)
+            return CarriedNumber(block, operand.type, operand.value)
         if k in self.construct.bodies[-1].over:
             self._copied(first_result + k, operand)
             return InPlace(block, result, k in self.construct.held)
@@ -234,8 +236,8 @@ class _Constructs:
         return Alternating(block, operand, result, spare, odd)
 
     def _stacked(
-        self, results: Sequence[Operand | None], types: Sequence[Any], index: str
-    ) -> list[Operand]:
+        self, results: Sequence[BodyOperand | None], types: Sequence[Any], index: str
+    ) -> list[BodyOperand]:
         """Where the rows of a round are to be written."""
         return [
             self._row(result, type_, index)
@@ -243,12 +245,12 @@ class _Constructs:
             if result is not None
         ]
 
-    def _row(self, whole: Operand, type_: Any, index: str) -> Operand:
+    def _row(self, whole: BodyOperand, type_: Any, index: str) -> BodyOperand:
         """A row of an array; a number is not read yet."""
         size = type_.size * type_.dtype.itemsize
         offset = self.block.op(f"mul nsw i64 {index}, {size}")
         pointer = self.block.op(f"getelementptr i8, ptr {whole.pointer}, i64 {offset}")
-        return Operand(type_, None, pointer, whole.tag, whole.fixed)
+        return BodyOperand(type_, None, pointer, whole.tag, whole.fixed)
 
     def _scan(self) -> None:
         block, params = self.block, self.params
@@ -279,7 +281,7 @@ class _Constructs:
             read_row(block, self._row(whole, type_, index))
             for whole, type_ in zip(scanned, row_types, strict=True)
         ]
-        given = [*fixed, *(each.current() for each in carried), *rows]
+        given = [*fixed, *(carry.current() for carry in carried), *rows]
         self._round(given, carried, stacked, index)
         block.do(f"store i64 {block.op(f'add nuw nsw i64 {number}, 1')}, ptr {counter}")
         block.do(f"br label %{head}")
@@ -288,7 +290,9 @@ class _Constructs:
         self._clear_unreached(stacked, count, self.node.equation.inputs[0])
         self._finish(carried, 0)
 
-    def _clear_unreached(self, stacked: Sequence[Operand | None], count: str, rounds: Atom) -> None:
+    def _clear_unreached(
+        self, stacked: Sequence[BodyOperand | None], count: str, rounds: Atom
+    ) -> None:
         """Rows that no round has reached are zero, unless nothing reads them."""
         equation = self.node.equation
         assert equation is not None
@@ -306,9 +310,9 @@ class _Constructs:
 
     def _round(
         self,
-        given: Sequence[Operand],
+        given: Sequence[BodyOperand],
         carried: Sequence[Carried],
-        stacked: Sequence[Operand | None],
+        stacked: Sequence[BodyOperand | None],
         index: str,
     ) -> None:
         """One round of a loop: the body, what it carries on, and the time that it took."""
@@ -316,7 +320,7 @@ class _Constructs:
         count = len(carried)
         row_types = program.output_types[count:]
         rows = self._stacked(stacked, row_types, index)
-        targets: list[Operand | None] = [each.target() for each in carried]
+        targets: list[BodyOperand | None] = [carry.target() for carry in carried]
         targets += [row if row.type.ndim else None for row in rows]
         number = len(self.construct.bodies) - 1
         body = self._body(number, given, targets)
@@ -326,13 +330,13 @@ class _Constructs:
         for value, row in zip(values[count:], rows, strict=True):
             if value is not None:
                 write_row(self.block, row, value)
-        for each, value in zip(carried, values[:count], strict=True):
-            each.advance(value)
+        for carry, value in zip(carried, values[:count], strict=True):
+            carry.advance(value)
         self._spend(self.construct.bodies[number].nanoseconds)
 
     def _finish(self, carried: Sequence[Carried], first_result: int) -> None:
-        for k, each in enumerate(carried):
-            value = each.finish()
+        for k, carry in enumerate(carried):
+            value = carry.finish()
             if value is not None:
                 self._define(self.node.outputs[first_result + k], value)
 
@@ -347,7 +351,7 @@ class _Constructs:
         block.do(f"store i64 0, ptr {counter}")
         block.do(f"br label %{head}")
         block.place(head)
-        given = [*fixed, *(each.current() for each in carried)]
+        given = [*fixed, *(carry.current() for carry in carried)]
         goes_on = self._body(0, given, [None]).result(0).text
         block.do(f"br i1 {goes_on}, label %{within}, label %{done}")
         block.place(within)
@@ -363,7 +367,7 @@ class _Constructs:
         self._clear_unreached(stacked, rounds, self.node.output)
         self._finish(carried, 1)
 
-    def _count(self, operand: Operand, length: int | None) -> str:
+    def _count(self, operand: BodyOperand, length: int | None) -> str:
         """How many rounds; more than there are rows for ends the run."""
         name = self.writer.module.declare("llvm.smax.i64", "declare i64 @llvm.smax.i64(i64, i64)")
         given = self._integer(operand)
@@ -372,7 +376,7 @@ class _Constructs:
             self._check_length(self.block.op(f"icmp sgt i64 {count}, {length}"), length)
         return count
 
-    def _integer(self, operand: Operand) -> str:
+    def _integer(self, operand: BodyOperand) -> str:
         """An index as an i64; unsigned ones beyond that are as great as can be."""
         assert operand.value is not None
         dtype, text = operand.type.dtype, operand.value.text
@@ -433,7 +437,7 @@ class _Constructs:
             assert result is not None
             given[operand - 1] = result
         numbers = {
-            k: Number(block, v.type, None)
+            k: CarriedNumber(block, v.type, None)
             for k, v in enumerate(self.node.outputs)
             if not v.type.ndim
         }
@@ -468,7 +472,7 @@ def _read_by_rounds(variable: Variable, count: Atom, program: Program) -> bool:
     for equation in program.equations:
         if variable not in equation.inputs:
             continue
-        if equation.primitive.name != "scan" or equation.inputs[0] is not count:
+        if equation.primitive is not SCAN or equation.inputs[0] is not count:
             return False
         rows = 1 + equation.params["constants"] + equation.params["carried"]
         if variable in equation.inputs[:rows]:

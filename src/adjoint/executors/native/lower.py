@@ -28,7 +28,10 @@ from adjoint.executors.native.nodes import (
 from adjoint.executors.native.planning import Planner
 from adjoint.executors.native.regions import Region
 from adjoint.executors.native.segments import Cut, cut
-from adjoint.program import Equation, Program
+from adjoint.primitives.calls.custom import CUSTOM_CALL
+from adjoint.primitives.calls.linear import LINEAR_CALL
+from adjoint.primitives.structure.reductions import MAX, MIN
+from adjoint.program import Equation, Program, held_programs
 
 LENT: Final = 1 << 15  # bytes from which results are lent by the caller
 RELEASED: Final = 50_000.0  # additions from which other threads of Python run meanwhile
@@ -50,7 +53,7 @@ class Options:
 
 
 @dataclass
-class NativeFunction:
+class LoweredFunction:
     """A program as machine code.
 
     function: takes the inputs, then the workspace if there is one, then the lent results; returns
@@ -80,40 +83,35 @@ class NativeFunction:
 
 def lowerable(equation: Equation, precise: bool) -> bool:
     """Whether an equation can be made machine code of."""
-    name = equation.primitive.name
+    primitive = equation.primitive
     types = [atom.type for atom in (*equation.inputs, *equation.outputs)]
     if any(not type_.size or not held_in_registers(type_.dtype) for type_ in types):
         return False
-    if name in CONTROL:
-        return all(_wholly_lowerable(each, precise) for each in programs_within(equation))
-    if name in JOINS and len(equation.inputs) > MOST_JOINED:
+    if primitive in CONTROL:
+        return all(_wholly_lowerable(body, precise) for body in programs_within(equation))
+    if primitive in JOINS and len(equation.inputs) > MOST_JOINED:
         return False
-    if name in ("custom_call", "linear_call") or equation.primitive.multiple:
+    if primitive in (CUSTOM_CALL, LINEAR_CALL) or primitive.multiple:
         return False
-    if name in REDUCTIONS or name in STRUCTURE or name in WRITES or name in SCATTERS:
-        return name not in ("max", "min") or types[0].dtype.kind != "c"
-    return name in OTHERS or supports(equation, precise)
+    if primitive in REDUCTIONS | STRUCTURE | WRITES | SCATTERS:
+        return primitive not in (MAX, MIN) or types[0].dtype.kind != "c"
+    return primitive in OTHERS or supports(equation, precise)
 
 
 def programs_within(equation: Equation) -> tuple[Program, ...]:
     """The bodies, tests and branches of an equation."""
-    found: list[Program] = []
-    for value in equation.params.values():
-        for each in value if isinstance(value, tuple) else (value,):
-            if isinstance(each, Program):
-                found.append(each)
-    return tuple(found)
+    return tuple(held_programs(equation.operation))
 
 
 def hindrance(equation: Equation, precise: bool) -> Equation | None:
     """The first equation within a loop or branch, however deep, that cannot be machine code."""
     for program in programs_within(equation):
-        for each in program.equations:
-            found = hindrance(each, precise)
-            if found is None and not _lowerable_within(each, precise):
-                found = each
-            if found is not None:
-                return found
+        for inner in program.equations:
+            hindering = hindrance(inner, precise)
+            if hindering is None and not _lowerable_within(inner, precise):
+                hindering = inner
+            if hindering is not None:
+                return hindering
     return None
 
 
@@ -124,7 +122,7 @@ def _lowerable_within(equation: Equation, precise: bool) -> bool:
 def _wholly_lowerable(program: Program, precise: bool) -> bool:
     types = (*program.input_types, *program.output_types)
     return all(type_.size and held_in_registers(type_.dtype) for type_ in types) and all(
-        _lowerable_within(each, precise) for each in program.equations
+        _lowerable_within(equation, precise) for equation in program.equations
     )
 
 
@@ -142,7 +140,7 @@ class _Kernel:
     loops: bool
 
 
-def native(program: Program, options: Options) -> NativeFunction | None:
+def native(program: Program, options: Options) -> LoweredFunction | None:
     """Compile a program all of whose equations are lowerable.
 
     None where an input that only its shape is asked of, or that is returned as it is, has numbers
@@ -176,7 +174,7 @@ def native(program: Program, options: Options) -> NativeFunction | None:
         module.functions.append(f"@times = global [{len(built.regions)} x i64] zeroinitializer")
     emit_entry(module, spec)
     code = machine().compile(module.text())
-    return NativeFunction(
+    return LoweredFunction(
         make_callable(code, "program"),
         code,
         built.workspace_bytes if spec.workspace_given else 0,

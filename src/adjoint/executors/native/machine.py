@@ -184,10 +184,10 @@ class Machine:
             if known is not None:
                 return known
             for library in self._searched(name):
-                found = _address_in(library, name)
-                if found is not None:
-                    self._symbols[name] = found
-                    return found
+                address = _address_in(library, name)
+                if address is not None:
+                    self._symbols[name] = address
+                    return address
         return None
 
     def resolve(self, name: str) -> int:
@@ -408,13 +408,13 @@ _MACHINE_LOCK = threading.Lock()
 
 @cache
 def _host_machine() -> Machine:
-    made = Machine()
+    host = Machine()
     # Code is freed by whichever thread lets go of it last, at any time, under llvmlite's lock.
     lock = getattr(importlib.import_module("llvmlite.binding.ffi").lib, "_lock", None)
     inner = getattr(lock, "_lock", None)
     if hasattr(inner, "acquire"):
         hold_over_forks(inner)
-    return made
+    return host
 
 
 def machine() -> Machine:

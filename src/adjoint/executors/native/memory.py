@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.executors.native.indices import Dynamic, Guard, Label, Quotient, Term, total
+from adjoint.executors.native.indices import Dynamic, IndexGuard, Label, Quotient, Term, total
 from adjoint.executors.native.module import (
     Block,
     Value,
@@ -16,7 +16,7 @@ from adjoint.executors.native.module import (
     memory_type,
     vector_type,
 )
-from adjoint.executors.native.storage import Place
+from adjoint.executors.native.storage import MemoryPlace
 from adjoint.program import Variable
 
 INDEX = np.dtype(np.int64)
@@ -43,7 +43,7 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class SortedTerm:
     """A term, sorted: a number, multiples of unrolled and of rolled labels, and the rest."""
 
     offset: int
@@ -52,7 +52,7 @@ class Form:
     odd: tuple[tuple[Quotient | Dynamic, int], ...]
 
 
-def form_of(term: Term) -> Form:
+def sort_term(term: Term) -> SortedTerm:
     """Sort the parts of a term."""
     unrolled: list[tuple[Label, int]] = []
     rolled: list[tuple[Label, int]] = []
@@ -63,7 +63,7 @@ def form_of(term: Term) -> Form:
             continue
         label = atom.find()
         (unrolled if label.unrolled else rolled).append((label, factor))
-    return Form(term.offset, tuple(unrolled), tuple(rolled), tuple(odd))
+    return SortedTerm(term.offset, tuple(unrolled), tuple(rolled), tuple(odd))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Memory:
     where it begins.
     """
 
-    def __init__(self, block: Block, places: dict[Variable, Place]) -> None:
+    def __init__(self, block: Block, places: dict[Variable, MemoryPlace]) -> None:
         self.block = block
         self.places = places
         self.bases: dict[Variable, str] = {}
@@ -94,7 +94,7 @@ class Memory:
         self.unrolled: dict[Label, int] = {}
         self.dynamic: dict[Dynamic, Value] = {}
         self.workspace = "%workspace"
-        self._forms: dict[Any, Form] = {}
+        self._sorted_terms: dict[Any, SortedTerm] = {}
 
     # --- loops ------------------------------------------------------------------------------------
 
@@ -111,23 +111,23 @@ class Memory:
         """The value in every lane, once in each loop."""
         if not lanes or value.lanes:
             return value
-        found = self.frame.splats.get(value)
-        if found is None:
-            found = self.frame.splats[value] = self.block.splat(value, lanes)
-        return found
+        vector = self.frame.splats.get(value)
+        if vector is None:
+            vector = self.frame.splats[value] = self.block.splat(value, lanes)
+        return vector
 
     # --- indices ----------------------------------------------------------------------------------
 
     def _evaluate(
-        self, form: Form
+        self, sorted_term: SortedTerm
     ) -> tuple[int, list[tuple[str, int]], int, list[tuple[str, int]]]:
         """A number, multiples of scalars, a stride between lanes, multiples of vectors."""
-        constant_part = form.offset
-        for label, factor in form.unrolled:
+        constant_part = sorted_term.offset
+        for label, factor in sorted_term.unrolled:
             constant_part += factor * self.unrolled[label]
         scalars: list[tuple[str, int]] = []
         stride = 0
-        for label, factor in form.rolled:
+        for label, factor in sorted_term.rolled:
             for frame in self.frames:
                 if frame.label is label:
                     scalars.append((frame.position, factor))
@@ -137,7 +137,7 @@ class Memory:
             else:
                 raise AssertionError(f"{label} is used outside of its loop")
         vectors: list[tuple[str, int]] = []
-        for atom, factor in form.odd:
+        for atom, factor in sorted_term.odd:
             value = self._odd(atom)
             (vectors if value.lanes else scalars).append((value.text, factor))
         return constant_part, scalars, stride, vectors
@@ -156,25 +156,25 @@ class Memory:
 
     def index(self, term: Term) -> Value:
         """The value of a term: an i64, or a vector of them where the lanes differ."""
-        number, scalars, stride, vectors = self._evaluate(self._form(term))
+        number, scalars, stride, vectors = self._evaluate(self._sorted(term))
         text = self._sum(number, scalars)
         lane_frame = self.lane_frame()
         if not (stride or vectors) or lane_frame is None:
             return Value((text,), INDEX)
         lanes = lane_frame.lanes
         wide = vector_type("i64", lanes)
-        found = self.block.splat(Value((text,), INDEX), lanes).text
+        total = self.block.splat(Value((text,), INDEX), lanes).text
         if stride:
-            found = self.block.op(f"add {wide} {found}, {_steps(stride, lanes)}")
+            total = self.block.op(f"add {wide} {total}, {_steps(stride, lanes)}")
         for vector, factor in vectors:
-            found = self.block.op(f"add {wide} {found}, {self._multiple(vector, factor, lanes)}")
-        return Value((found,), INDEX, lanes)
+            total = self.block.op(f"add {wide} {total}, {self._multiple(vector, factor, lanes)}")
+        return Value((total,), INDEX, lanes)
 
-    def _form(self, term: Term) -> Form:
-        found = self._forms.get(term)
-        if found is None:
-            found = self._forms[term] = form_of(term)
-        return found
+    def _sorted(self, term: Term) -> SortedTerm:
+        sorted_term = self._sorted_terms.get(term)
+        if sorted_term is None:
+            sorted_term = self._sorted_terms[term] = sort_term(term)
+        return sorted_term
 
     def _multiple(self, text: str, factor: int, lanes: int = 0) -> str:
         if factor == 1:
@@ -183,24 +183,24 @@ class Memory:
         return self.block.op(f"mul {vector_type('i64', lanes)} {text}, {by}")
 
     def _sum(self, number: int, scalars: Sequence[tuple[str, int]]) -> str:
-        found = ""
+        total = ""
         for text, factor in scalars:
             part = self._multiple(text, factor)
-            found = self.block.op(f"add i64 {found}, {part}") if found else part
-        if not found:
+            total = self.block.op(f"add i64 {total}, {part}") if total else part
+        if not total:
             return str(number)
-        return self.block.op(f"add i64 {found}, {number}") if number else found
+        return self.block.op(f"add i64 {total}, {number}") if number else total
 
-    def address(self, variable: Variable, place: Place, terms: Sequence[Term]) -> Address:
+    def address(self, variable: Variable, place: MemoryPlace, terms: Sequence[Term]) -> Address:
         """Where a number of an array is; only the axes that the place has count."""
         key = (variable, tuple(terms))
-        form = self._forms.get(key)
-        if form is None:
+        sorted_term = self._sorted_terms.get(key)
+        if sorted_term is None:
             flat = total(
                 (terms[axis], s) for axis, s in zip(place.axes, place.strides, strict=True)
             )
-            form = self._forms[key] = form_of(flat)
-        number, scalars, stride, vectors = self._evaluate(form)
+            sorted_term = self._sorted_terms[key] = sort_term(flat)
+        number, scalars, stride, vectors = self._evaluate(sorted_term)
         base = self.bases[variable]
         scalar = memory_type(variable.type.dtype)
         width = max(place.lanes, 1) * (2 if variable.type.dtype.kind == "c" else 1)
@@ -227,9 +227,9 @@ class Memory:
 
     # --- guards -----------------------------------------------------------------------------------
 
-    def holds(self, guards: Sequence[Guard]) -> bool | Value:
+    def holds(self, guards: Sequence[IndexGuard]) -> bool | Value:
         """Whether all guards hold: known here, or an i1, or one for each lane."""
-        found: Value | None = None
+        held: Value | None = None
         for guard in guards:
             value = self.index(guard.term)
             if not value.lanes and not value.text.startswith("%"):
@@ -250,8 +250,8 @@ class Memory:
                 even = self.block.op(f"icmp eq {wide} {rest}, {number_text(0)}")
                 text = self.block.op(f"and {vector_type('i1', value.lanes)} {text}, {even}")
             mask = Value((text,), np.dtype(bool), value.lanes)
-            found = mask if found is None else self._both(found, mask)
-        return True if found is None else found
+            held = mask if held is None else self._both(held, mask)
+        return True if held is None else held
 
     def _both(self, one: Value, other: Value) -> Value:
         lanes = max(one.lanes, other.lanes)
@@ -261,7 +261,7 @@ class Memory:
 
     # --- loads and stores -------------------------------------------------------------------------
 
-    def tag(self, place: Place) -> str:
+    def tag(self, place: MemoryPlace) -> str:
         """What tells LLVM that places of different tags are different memory."""
         if place.kind == "input":
             return ", !invariant.load !0"
@@ -275,14 +275,14 @@ class Memory:
         place = self.places[variable]
         address = self.address(variable, place, terms)
         key = (variable, address, mask)
-        found = self.frame.loads.get(key)
-        if found is None:
-            found = self.load_at(variable.type.dtype, place, address, mask)
-            self.frame.loads[key] = found
-        return found
+        loaded = self.frame.loads.get(key)
+        if loaded is None:
+            loaded = self.load_at(variable.type.dtype, place, address, mask)
+            self.frame.loads[key] = loaded
+        return loaded
 
     def load_at(
-        self, dtype: np.dtype[Any], place: Place, address: Address, mask: Value | None
+        self, dtype: np.dtype[Any], place: MemoryPlace, address: Address, mask: Value | None
     ) -> Value:
         """The number, or the vector of numbers, at an address; where the mask does not hold, 0."""
         lane_frame = self.lane_frame()
@@ -318,7 +318,7 @@ class Memory:
             return pointer
         return self.block.op(f"getelementptr {scalar}, ptr {pointer}, i64 {steps}")
 
-    def _plain(self, type_text: str, pointer: str, place: Place, dtype: np.dtype[Any]) -> str:
+    def _plain(self, type_text: str, pointer: str, place: MemoryPlace, dtype: np.dtype[Any]) -> str:
         align = dtype.itemsize // (2 if dtype.kind == "c" else 1)
         return self.block.op(f"load {type_text}, ptr {pointer}, align {align}{self.tag(place)}")
 
@@ -326,7 +326,7 @@ class Memory:
         self,
         scalar: str,
         address: Address,
-        place: Place,
+        place: MemoryPlace,
         lanes: int,
         mask: Value | None,
         parts: int,
@@ -356,7 +356,7 @@ class Memory:
         self,
         scalar: str,
         address: Address,
-        place: Place,
+        place: MemoryPlace,
         mask: Value | None,
         parts: int,
         part: int,

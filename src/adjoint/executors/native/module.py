@@ -103,13 +103,13 @@ class Module:
         """Metadata for memory that overlaps no memory of another number."""
         if not self.tags:
             self.attributes += ["!0 = !{}", '!1 = !{!"arrays"}']
-        found = self.tags.get(number)
-        if found is None:
+        tag = self.tags.get(number)
+        if tag is None:
             place = 2 + 2 * len(self.tags)
-            found = self.tags[number] = f"!{place}"
+            tag = self.tags[number] = f"!{place}"
             self.attributes.append(f'!{place + 1} = !{{!"array {number}", !1, i64 0}}')
-            self.attributes.append(f"{found} = !{{!{place + 1}, !{place + 1}, i64 0}}")
-        return found
+            self.attributes.append(f"{tag} = !{{!{place + 1}, !{place + 1}, i64 0}}")
+        return tag
 
     def text(self) -> str:
         """All of it, without a target."""

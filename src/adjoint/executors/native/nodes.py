@@ -8,6 +8,20 @@ from typing import Final
 
 from adjoint.executors.native.indices import Access, Label, Term, label_term
 from adjoint.executors.native.structure import whole
+from adjoint.loops import CHECKPOINT, SCAN, SWITCH, WHILE
+from adjoint.primitives.elementwise.comparison import ALL, ANY
+from adjoint.primitives.elementwise.conversion import STOP_GRADIENT
+from adjoint.primitives.structure.contraction import CONTRACT
+from adjoint.primitives.structure.gathering import (
+    GATHER,
+    GATHER_ADD,
+    GATHER_SET,
+    IOTA,
+    LAST_WRITE,
+)
+from adjoint.primitives.structure.moving import BROADCAST, FILL, RESHAPE, SUM, TRANSPOSE
+from adjoint.primitives.structure.reductions import MAX, MIN
+from adjoint.primitives.structure.slicing import CONCATENATE, INCREMENT, SLICE, STACK, UPDATE
 from adjoint.program import Equation, Program, Variable
 
 
@@ -25,7 +39,7 @@ class Kind(Enum):
 
 
 @dataclass
-class Node:
+class ArrayNode:
     """One array, as a function of indices.
 
     labels: for each axis of the result, None where its length is 1. reduced: the labels that are
@@ -89,20 +103,20 @@ class Graph:
     """
 
     program: Program
-    nodes: list[Node] = field(default_factory=list)
+    nodes: list[ArrayNode] = field(default_factory=list)
     axes: dict[Variable, tuple[Label | None, ...]] = field(default_factory=dict)
-    producers: dict[Variable, Node] = field(default_factory=dict)
+    producers: dict[Variable, ArrayNode] = field(default_factory=dict)
     outputs: list[Variable] = field(default_factory=list)
     labels: list[Label] = field(default_factory=list)
 
 
-REDUCTIONS: Final = frozenset({"sum", "max", "min", "all", "any"})
-STRUCTURE: Final = frozenset({"reshape", "transpose", "broadcast", "slice", "stop_gradient"})
-WRITES: Final = frozenset({"update", "increment"})
-SCATTERS: Final = frozenset({"gather_set", "gather_add"})
-JOINS: Final = frozenset({"concatenate", "stack"})
-OTHERS: Final = JOINS | {"fill", "iota", "gather", "contract", "last_write"}
+REDUCTIONS: Final = frozenset({SUM, MAX, MIN, ALL, ANY})
+STRUCTURE: Final = frozenset({RESHAPE, TRANSPOSE, BROADCAST, SLICE, STOP_GRADIENT})
+WRITES: Final = frozenset({UPDATE, INCREMENT})
+SCATTERS: Final = frozenset({GATHER_SET, GATHER_ADD})
+JOINS: Final = frozenset({CONCATENATE, STACK})
+OTHERS: Final = JOINS | {FILL, IOTA, GATHER, CONTRACT, LAST_WRITE}
 # Operands of a join. Each entry of the result is looked up among them, by machine code that grows
 # with their number; NumPy copies more of them one after the other.
 MOST_JOINED: Final = 128
-CONTROL: Final = frozenset({"scan", "while", "switch", "checkpoint"})
+CONTROL: Final = frozenset({SCAN, WHILE, SWITCH, CHECKPOINT})

@@ -9,8 +9,8 @@ import numpy as np
 
 from adjoint.executors.native.indices import Access, Label
 from adjoint.executors.native.module import Module
-from adjoint.executors.native.nodes import Graph, Kind, Node
-from adjoint.executors.native.products import Emitted, Product, emit_product
+from adjoint.executors.native.nodes import ArrayNode, Graph, Kind
+from adjoint.executors.native.products import ArrayProduct, Emitted, emit_product
 from adjoint.executors.native.schedule import stride_along
 from adjoint.primitives.structure.contraction import split_spec
 from adjoint.program import Equation, Variable
@@ -40,7 +40,7 @@ def emit_products(
     """The functions of all products, and the scratch that they need."""
     functions: dict[int, tuple[str, tuple[int, int]]] = {}
     scratch: dict[int, int] = {}
-    known: dict[Product, Emitted] = {}
+    known: dict[ArrayProduct, Emitted] = {}
     for node in graph.nodes:
         if node.kind is not Kind.PRODUCT:
             continue
@@ -52,7 +52,7 @@ def emit_products(
             if node.output.type.ndim
             else ()
         )
-        wanted = Product(
+        wanted = ArrayProduct(
             node.output.type.dtype,
             node.equation.params["spec"],
             shapes[0],
@@ -62,15 +62,15 @@ def emit_products(
             result,
         )
         if wanted not in known:
-            made = emit_product(module, wanted)
-            assert made is not None
-            known[wanted] = made
+            emitted = emit_product(module, wanted)
+            assert emitted is not None
+            known[wanted] = emitted
         functions[node.number] = (known[wanted].name, (sides[0][1], sides[1][1]))
         scratch[node.number] = known[wanted].scratch_bytes
     return functions, scratch
 
 
-def _filled(strides: dict[Label, int], node: Node, side: int) -> tuple[int, ...]:
+def _filled(strides: dict[Label, int], node: ArrayNode, side: int) -> tuple[int, ...]:
     """The stride of each axis of an operand: 0 where it is the same number again and again.
 
     For axes of length one it does not matter: it is 1.
@@ -79,12 +79,12 @@ def _filled(strides: dict[Label, int], node: Node, side: int) -> tuple[int, ...]
     left, right, result = split_spec(node.equation.params["spec"])
     letters = (left, right)[side]
     labels = _letters(node, left, right, result)
-    return tuple(strides.get(found, 0) if (found := labels[x]) else 1 for x in letters)
+    return tuple(strides.get(label, 0) if (label := labels[x]) else 1 for x in letters)
 
 
-def _letters(node: Node, left: str, right: str, result: str) -> dict[str, Label | None]:
+def _letters(node: ArrayNode, left: str, right: str, result: str) -> dict[str, Label | None]:
     assert node.equation is not None
-    found: dict[str, Label | None] = {
+    labels: dict[str, Label | None] = {
         letter: None if label is None else label.find()
         for letter, label in zip(result, node.labels, strict=True)
     }
@@ -93,9 +93,9 @@ def _letters(node: Node, left: str, right: str, result: str) -> dict[str, Label 
         lengths.update(zip(letters, atom.type.shape, strict=True))
     waiting = iter(node.reduced)
     for letter in dict.fromkeys(left + right):
-        if letter not in found:
-            found[letter] = next(waiting).find() if lengths[letter] != 1 else None
-    return found
+        if letter not in labels:
+            labels[letter] = next(waiting).find() if lengths[letter] != 1 else None
+    return labels
 
 
 def _strides(access: Access) -> tuple[dict[Label, int], int]:

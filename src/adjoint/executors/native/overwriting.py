@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from adjoint.executors.native.indices import Access
 from adjoint.executors.native.layout import Construct
-from adjoint.executors.native.nodes import Graph, Kind, Node
+from adjoint.executors.native.nodes import ArrayNode, Graph, Kind
 from adjoint.executors.native.schedule import Path, Scheduler, apart, distinct, paths
 from adjoint.executors.native.storage import nodes_within, whole_places
 from adjoint.program import Variable
@@ -27,19 +27,19 @@ def candidates(graph: Graph, constructs: Mapping[int, Construct], over: Mapping[
     owned = {*graph.producers, *(inputs[place] for place in over.values())}
     kept = set(graph.outputs)
     readers = _readers(graph)
-    found: Takes = {}
+    takes: Takes = {}
     for node in reversed(graph.nodes):  # of several that write into one array, the last takes it
         for result, access in _offers(graph, node, constructs):
             source = access.source
             if source not in owned or source in kept or not isinstance(source, Variable):
                 continue
-            if max(readers[source]) == node.number and source not in found.values():
-                found[result] = source
-    return _ending_well(graph, found, over)
+            if max(readers[source]) == node.number and source not in takes.values():
+                takes[result] = source
+    return _ending_well(graph, takes, over)
 
 
 def _offers(
-    graph: Graph, node: Node, constructs: Mapping[int, Construct]
+    graph: Graph, node: ArrayNode, constructs: Mapping[int, Construct]
 ) -> Iterator[tuple[Variable, Access]]:
     """The results of a node that could be written over an operand."""
     if node.kind is Kind.SCATTER:
@@ -50,33 +50,33 @@ def _offers(
         for place, operand in constructs[node.number].over.items():
             result, access = node.outputs[place], node.accesses[operand]
             source = access.source
-            alone = sum(each.source is source for each in node.accesses) == 1
+            alone = sum(other.source is source for other in node.accesses) == 1
             whole = source.type.size == result.type.size
             if result.type.ndim and whole and alone:
                 yield result, access
 
 
 def _readers(graph: Graph) -> dict[Variable, list[int]]:
-    found: dict[Variable, list[int]] = {}
+    readers: dict[Variable, list[int]] = {}
     for node in graph.nodes:
         for access in node.reads():
             if isinstance(access.source, Variable):
-                found.setdefault(access.source, []).append(node.number)
-    return found
+                readers.setdefault(access.source, []).append(node.number)
+    return readers
 
 
 def _ending_well(graph: Graph, takes: Takes, over: Mapping[int, int]) -> Takes:
     """Without those that would write over an input whose output does not end up there."""
     following = {source: result for result, source in takes.items()}
     outputs = {graph.program.inputs[j]: graph.outputs[k] for k, j in over.items()}
-    found = dict(takes)
+    remaining = dict(takes)
     for variable in graph.program.inputs:
         last = variable
         while last in following:
             last = following[last]
         if last is not variable and outputs.get(variable) is not last:
-            del found[following[variable]]
-    return found
+            del remaining[following[variable]]
+    return remaining
 
 
 def settled(graph: Graph, scheduler: Scheduler, takes: Takes, over: Mapping[int, int]) -> Takes:
@@ -87,14 +87,14 @@ def settled(graph: Graph, scheduler: Scheduler, takes: Takes, over: Mapping[int,
         for node in nodes_within(item):
             order[node.number] = (position, len(order))
     whole = whole_places(graph, scheduler)
-    found = {
+    lasting = {
         result: source
         for result, source in takes.items()
         if source in whole
         and result in whole
         and _free(graph, scheduler, ways, order, graph.producers[result], source)
     }
-    return _ending_well(graph, found, over)
+    return _ending_well(graph, lasting, over)
 
 
 def _free(
@@ -102,7 +102,7 @@ def _free(
     scheduler: Scheduler,
     ways: dict[int, Path],
     order: dict[int, tuple[int, int]],
-    node: Node,
+    node: ArrayNode,
     source: Variable,
 ) -> bool:
     """Whether all that reads an array has read it where a node begins to write over it."""
@@ -130,6 +130,6 @@ def _free(
     return True
 
 
-def _alone(node: Node, access: Access) -> bool:
+def _alone(node: ArrayNode, access: Access) -> bool:
     """Whether each write of a scatter is to the only place that it reads itself."""
     return all(distinct(node, access, label) for label in node.iteration())

@@ -44,7 +44,7 @@ def partition(program: Program, lowerable: Callable[[Equation], bool]) -> list[S
     marks = [not equation.primitive.opaque and lowerable(equation) for equation in equations]
     if all(marks):
         return [Segment(program, True)]
-    graph = _Graph(program, marks)
+    graph = _Dependencies(program, marks)
     for _ in range(_ROUNDS):
         groups = graph.groups(marks)
         small = [
@@ -69,7 +69,7 @@ def _is_work(equation: Equation) -> bool:
     return bool(equation.inputs) and not equation.primitive.view
 
 
-class _Graph:
+class _Dependencies:
     """Which equations wait for which.
 
     Those that cost less to repeat than to store (numbers written out, and their repetition along
@@ -100,7 +100,7 @@ class _Graph:
         number = self.producers.get(variable, -1)
         while number in self.repeated:
             number = max(
-                (self.producers.get(each, -1) for each in _variables(self.equations[number])),
+                (self.producers.get(operand, -1) for operand in _variables(self.equations[number])),
                 default=-1,
             )
         return number
@@ -134,15 +134,15 @@ class _Graph:
 
     def with_repeated(self, group: Sequence[int]) -> list[int]:
         """A group with what is repeated in it, in the order of the program."""
-        found = set(group)
+        numbers = set(group)
         stack = list(group)
         while stack:
             for variable in _variables(self.equations[stack.pop()]):
                 number = self.producers.get(variable, -1)
-                if number in self.repeated and number not in found:
-                    found.add(number)
+                if number in self.repeated and number not in numbers:
+                    numbers.add(number)
                     stack.append(number)
-        return sorted(found)
+        return sorted(numbers)
 
 
 def _is_cheap(equation: Equation) -> bool:
@@ -156,23 +156,27 @@ def _variables(equation: Equation) -> list[Variable]:
 def _segments(program: Program, groups: Sequence[tuple[bool, list[int]]]) -> list[Segment]:
     """The groups as programs, each of which returns what later ones or the caller need."""
     needed = {atom for atom in program.outputs if isinstance(atom, Variable)}
-    found = []
+    segments = []
     for native, group in reversed(groups):
         equations = [program.equations[number] for number in group]
-        made = dict.fromkeys(variable for each in equations for variable in each.outputs)
-        read = dict.fromkeys(variable for each in equations for variable in _variables(each))
-        outputs = [variable for variable in made if variable in needed]
-        inputs = [variable for variable in read if variable not in made]
+        assigned = dict.fromkeys(
+            variable for equation in equations for variable in equation.outputs
+        )
+        read = dict.fromkeys(
+            variable for equation in equations for variable in _variables(equation)
+        )
+        outputs = [variable for variable in assigned if variable in needed]
+        inputs = [variable for variable in read if variable not in assigned]
         needed.difference_update(outputs)
         needed.update(inputs)
-        found.append(Segment(Program(inputs, equations, outputs), native))
-    return found[::-1]
+        segments.append(Segment(Program(inputs, equations, outputs), native))
+    return segments[::-1]
 
 
 def deaths(segments: Sequence[Segment], kept: Iterable[Variable]) -> list[list[Variable]]:
     """For each segment, the variables that nothing needs after it."""
     seen = set(kept)
-    found = []
+    dying = []
     for segment in reversed(segments):
         last = [
             variable
@@ -180,5 +184,5 @@ def deaths(segments: Sequence[Segment], kept: Iterable[Variable]) -> list[list[V
             if variable not in seen
         ]
         seen.update(last)
-        found.append(last)
-    return found[::-1]
+        dying.append(last)
+    return dying[::-1]

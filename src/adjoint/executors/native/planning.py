@@ -10,16 +10,17 @@ from typing import Final
 import numpy as np
 
 from adjoint.executors.native.elements import cost
-from adjoint.executors.native.layout import Body, Construct, Layout
+from adjoint.executors.native.layout import Construct, InnerProgram, Layout
 from adjoint.executors.native.machine import machine
 from adjoint.executors.native.module import Module
-from adjoint.executors.native.nodes import Graph, Kind, Node
+from adjoint.executors.native.nodes import SCATTERS, ArrayNode, Graph, Kind
 from adjoint.executors.native.operands import emit_products, is_product
 from adjoint.executors.native.overwriting import candidates, settled
 from adjoint.executors.native.regions import Region, own_memory, region_of, shared_loops
 from adjoint.executors.native.schedule import Item, Scheduler, choose_unrolled, paths
 from adjoint.executors.native.storage import ALIGNMENT, BODY_STACK, STACK, allocate, stored
 from adjoint.executors.native.writing import build_graph
+from adjoint.loops import CHECKPOINT, SCAN, SWITCH, WHILE
 from adjoint.program import Equation, Literal, Program, Variable
 
 LARGE: Final = 1024  # numbers from which it is worth while to compute an array again
@@ -42,7 +43,9 @@ class Planner:
     module: Module
     precise: bool
     threads: int | None
-    bodies: dict[tuple[Program, tuple[tuple[int, int], ...]], Body] = field(default_factory=dict)
+    bodies: dict[tuple[Program, tuple[tuple[int, int], ...]], InnerProgram] = field(
+        default_factory=dict
+    )
 
     def kernel(
         self, program: Program, watched: Sequence[int], timed: int | None
@@ -54,19 +57,19 @@ class Planner:
         layout, _ = self._layout(program, None, self.threads, watched, timed)
         return layout, [region_of(item) for item in layout.scheduler.items]
 
-    def body(self, program: Program, over: Mapping[int, int]) -> Body:
+    def body(self, program: Program, over: Mapping[int, int]) -> InnerProgram:
         """A program within another. over: which outputs may be written over which inputs."""
         key = program, tuple(over.items())
         if key not in self.bodies:
             self.bodies[key] = self._body(program, over)
         return self.bodies[key]
 
-    def _body(self, program: Program, over: Mapping[int, int]) -> Body:
+    def _body(self, program: Program, over: Mapping[int, int]) -> InnerProgram:
         layout, kept = self._layout(program, over, 1, (), None)
         plain = [item for item in layout.scheduler.items if not _is_construct(item)]
         regions = [region_of(item, layout.storage.taken) for item in plain]
         time = ROUND_TIME + sum(region.estimate for region in regions)
-        return Body(layout, layout.storage.workspace_bytes, time, kept)
+        return InnerProgram(layout, layout.storage.workspace_bytes, time, kept)
 
     def _layout(
         self,
@@ -91,7 +94,7 @@ class Planner:
         shared = shared_loops(scheduler, threads)
         products, scratch = emit_products(self.module, graph)
         scratch.update(own_memory(graph, scheduler, shared))
-        scratch.update({number: each.bytes for number, each in constructs.items()})
+        scratch.update({number: construct.bytes for number, construct in constructs.items()})
         first_tag, is_body = self.module.last_tag + 1, wanted is not None
         stack = STACK
         if is_body:
@@ -108,7 +111,7 @@ class Planner:
             shared,
             contract=not self.precise,
             watched=_watched_within(graph, watched),
-            pauses=frozenset(n for n, each in enumerate(times) if each > PAUSED_TIME),
+            pauses=frozenset(n for n, time in enumerate(times) if time > PAUSED_TIME),
             timed=timed,
             constructs=constructs,
         )
@@ -117,29 +120,29 @@ class Planner:
     # --- loops and branches -----------------------------------------------------------------------
 
     def _construct(self, equation: Equation) -> Construct:
-        name, params = equation.primitive.name, equation.params
-        if name == "checkpoint":
+        primitive, params = equation.primitive, equation.params
+        if primitive is CHECKPOINT:
             return _arranged((self.body(params["body"], {}),), {}, (), {})
-        if name == "switch":
+        if primitive is SWITCH:
             return self._switch(params["branches"])
         constants, carried, body = params["constants"], params["carried"], params["body"]
         wanted = {k: constants + k for k in range(carried) if body.outputs[k].type.ndim}
-        made = self.body(body, wanted)
+        planned = self.body(body, wanted)
         held, buffers = set(), {}
         for k in wanted:
             size = _bytes(body.outputs[k].type.size * body.outputs[k].type.dtype.itemsize)
-            if k in made.over:
+            if k in planned.over:
                 if size <= HELD and self._takes_stack(size):
                     held.add(k)
             elif size <= COPIED and self._takes_stack(2 * size):
                 held.add(k)
             else:
                 buffers[k] = size
-        if name == "while":
-            over = {1 + k: constants + k for k in made.over}
-            return _arranged((self.body(params["test"], {}), made), over, held, buffers)
-        over = {k: 1 + constants + k for k in made.over}
-        return _arranged((made,), over, held, buffers)
+        if primitive is WHILE:
+            over = {1 + k: constants + k for k in planned.over}
+            return _arranged((self.body(params["test"], {}), planned), over, held, buffers)
+        over = {k: 1 + constants + k for k in planned.over}
+        return _arranged((planned,), over, held, buffers)
 
     def _takes_stack(self, size: int) -> bool:
         """Whether so much is left of the stack; it is spent then."""
@@ -149,14 +152,14 @@ class Planner:
 
     def _switch(self, branches: Sequence[Program]) -> Construct:
         """Branches all of which write the same results over the same operands."""
-        traced = [_traced(branch) for branch in branches]
+        origins = [_traced(branch) for branch in branches]
         wanted: dict[int, int] = {}
-        for k, place in traced[0].items():
-            if place not in wanted.values() and all(each.get(k) == place for each in traced):
+        for k, place in origins[0].items():
+            if place not in wanted.values() and all(other.get(k) == place for other in origins):
                 wanted[k] = place
         while True:
             bodies = tuple(self.body(branch, wanted) for branch in branches)
-            kept = {k: j for k, j in wanted.items() if all(k in each.over for each in bodies)}
+            kept = {k: j for k, j in wanted.items() if all(k in body.over for body in bodies)}
             if kept == wanted:
                 break
             wanted = kept
@@ -164,36 +167,38 @@ class Planner:
 
 
 def _is_construct(item: Item) -> bool:
-    return isinstance(item, Node) and item.kind is Kind.CONTROL
+    return isinstance(item, ArrayNode) and item.kind is Kind.CONTROL
 
 
 def _traced(program: Program) -> dict[int, int]:
     """For each array that a program returns, the input that it may have been written over."""
-    made = {v: (each, n) for each in program.equations for n, v in enumerate(each.outputs)}
+    producers = {
+        v: (equation, n) for equation in program.equations for n, v in enumerate(equation.outputs)
+    }
     inputs = {variable: place for place, variable in enumerate(program.inputs)}
-    found = {}
+    origins = {}
     for number, atom in enumerate(program.outputs):
-        while atom in made:
-            equation, place = made[atom]
+        while atom in producers:
+            equation, place = producers[atom]
             source = _written(equation, place)
             if source is None:
                 break
             atom = equation.inputs[source]
         if not isinstance(atom, Literal) and atom in inputs and atom.type.ndim:
-            found[number] = inputs[atom]
-    return found
+            origins[number] = inputs[atom]
+    return origins
 
 
 def _written(equation: Equation, place: int) -> int | None:
     """The operand that a result of an equation could be written over."""
-    name, params = equation.primitive.name, equation.params
-    if name in ("gather_set", "gather_add"):
+    primitive, params = equation.primitive, equation.params
+    if primitive in SCATTERS:
         return 0
-    if name == "scan" and place < params["carried"]:
+    if primitive is SCAN and place < params["carried"]:
         return 1 + int(params["constants"]) + place
-    if name == "while" and 0 < place <= params["carried"]:
+    if primitive is WHILE and 0 < place <= params["carried"]:
         return int(params["constants"]) + place - 1
-    if name == "switch":
+    if primitive is SWITCH:
         traced = [_traced(branch).get(place) for branch in params["branches"]]
         if traced[0] is not None and len(set(traced)) == 1:
             return 1 + traced[0]
@@ -204,18 +209,18 @@ def _in_place(
     graph: Graph, takes: Mapping[Variable, Variable], over: Mapping[int, int]
 ) -> dict[int, int]:
     """The outputs that lie where the inputs were that they may be written over."""
-    found = {}
+    places = {}
     for number, place in over.items():
         variable = graph.outputs[number]
         while variable in takes:
             variable = takes[variable]
         if variable is graph.program.inputs[place]:
-            found[number] = place
-    return found
+            places[number] = place
+    return places
 
 
 def _arranged(
-    bodies: tuple[Body, ...],
+    bodies: tuple[InnerProgram, ...],
     over: Mapping[int, int],
     held: Collection[int],
     buffers: Mapping[int, int],
@@ -263,7 +268,7 @@ def scheduled(graph: Graph, takes: Mapping[Variable, Variable]) -> Scheduler:
 
 def _cheap(graph: Graph, scheduler: Scheduler, overwritten: set[Variable]) -> set[Variable]:
     """Large stored arrays that one operation on what is in memory anyway gives again."""
-    found: set[Variable] = set()
+    cheap: set[Variable] = set()
     for variable in stored(graph, scheduler):
         node = graph.producers[variable]
         volume = prod(label.extent for label in node.iteration() if not label.unrolled)
@@ -271,13 +276,13 @@ def _cheap(graph: Graph, scheduler: Scheduler, overwritten: set[Variable]) -> se
             continue
         wide = [access.source for access in node.accesses if access.source.type.ndim]
         # What it reads stays in memory, unless that is itself computed again or written over.
-        still = found.isdisjoint(wide) and overwritten.isdisjoint(wide)
+        still = cheap.isdisjoint(wide) and overwritten.isdisjoint(wide)
         if cost(node.operation) <= 1 and len(wide) <= 2 and still:
-            found.add(variable)
-    return found
+            cheap.add(variable)
+    return cheap
 
 
-def lanes_for(nodes: Sequence[Node]) -> int:
+def lanes_for(nodes: Sequence[ArrayNode]) -> int:
     """The lanes that suit the numbers of some nodes."""
     floats = [node.output.type.dtype for node in nodes if node.output.type.dtype.kind in "fc"]
     dtypes = floats or [node.output.type.dtype for node in nodes]

@@ -81,10 +81,10 @@ class PythonApi:
 
     def scalar(self, dtype: np.dtype[Any]) -> Scalar:
         """The facts of a dtype; an error where native code does not know such numbers."""
-        found = self.scalars.get(dtype)
-        if found is None:
+        facts = self.scalars.get(dtype)
+        if facts is None:
             raise NativeUnavailableError(f"native code knows no numbers of dtype {dtype}")
-        return found
+        return facts
 
 
 @cache
@@ -136,8 +136,8 @@ def _check_objects() -> None:
     for item in (*items, np.float64(1), np.zeros(2), items):
         _require(_word(id(item) + OBJECT_TYPE) == id(type(item)), "objects have another layout")
     here = id(items)
-    found = [_word(here + TUPLE_ITEMS + 8 * place) for place in range(len(items))]
-    same = _word(here + TUPLE_SIZE) == len(items) and found == [id(item) for item in items]
+    addresses = [_word(here + TUPLE_ITEMS + 8 * place) for place in range(len(items))]
+    same = _word(here + TUPLE_SIZE) == len(items) and addresses == [id(item) for item in items]
     _require(same, "tuples have another layout")
     numbers = [np.dtype(code).type(1) for code in _DTYPES]
     numbers += [np.float64(-2.5), np.complex64(1 - 3j), np.complex128(2 - 4j)]
@@ -173,9 +173,9 @@ def _check_arrays() -> None:
 
 
 def _address(function: Any) -> int:
-    found = ctypes.cast(function, ctypes.c_void_p).value
-    _require(found is not None, "a function of its C-API has no address")
-    return found or 0
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    _require(address is not None, "a function of its C-API has no address")
+    return address or 0
 
 
 def _table(name: str) -> Callable[[int], int]:
@@ -192,23 +192,23 @@ def _numpy_functions() -> dict[str, int]:
     arrays, ufuncs = _table("_ARRAY_API"), _table("_UFUNC_API")
     version = ctypes.CFUNCTYPE(ctypes.c_uint)(arrays(_ABI_VERSION))() >> 24
     _require(version == 2 and arrays(_ARRAY_TYPE) == id(np.ndarray), "NumPy has another C-API")
-    found = {
+    functions = {
         "PyArray_NewFromDescr": arrays(_NEW_FROM_DESCR),
         "PyArray_EquivTypes": arrays(_EQUIVALENT),
         "PyUFunc_clearfperr": ufuncs(_CLEAR_ERRORS),
         "PyUFunc_getfperr": ufuncs(_GET_ERRORS),
     }
     equivalent = ctypes.PYFUNCTYPE(ctypes.c_ubyte, ctypes.py_object, ctypes.py_object)(
-        found["PyArray_EquivTypes"]
+        functions["PyArray_EquivTypes"]
     )
     real = np.dtype(float)
     answers = [equivalent(real, other) for other in (real, real.newbyteorder(), np.dtype("i8"))]
     _require(answers == [1, 0, 0], "NumPy has another C-API")
-    _check_creation(found["PyArray_NewFromDescr"])
-    clear = ctypes.PYFUNCTYPE(None)(found["PyUFunc_clearfperr"])
+    _check_creation(functions["PyArray_NewFromDescr"])
+    clear = ctypes.PYFUNCTYPE(None)(functions["PyUFunc_clearfperr"])
     clear()
-    _require(ctypes.PYFUNCTYPE(ctypes.c_int)(found["PyUFunc_getfperr"])() == 0, "no status")
-    return found
+    _require(ctypes.PYFUNCTYPE(ctypes.c_int)(functions["PyUFunc_getfperr"])() == 0, "no status")
+    return functions
 
 
 def _check_creation(address: int) -> None:
@@ -221,16 +221,16 @@ def _check_creation(address: int) -> None:
     dtype = np.dtype(np.float32)
     keep = ctypes.PYFUNCTYPE(None, python_object)(("Py_IncRef", ctypes.pythonapi))
     keep(dtype)  # the function takes over one reference
-    made = create(id(np.ndarray), id(dtype), 2, ctypes.addressof(shape), None, None, 0, None)
-    same = type(made) is np.ndarray and made.shape == (3, 5) and made.dtype is dtype
-    _require(same and made.flags.owndata and made.flags.carray, "NumPy has another C-API")
+    array = create(id(np.ndarray), id(dtype), 2, ctypes.addressof(shape), None, None, 0, None)
+    same = type(array) is np.ndarray and array.shape == (3, 5) and array.dtype is dtype
+    _require(same and array.flags.owndata and array.flags.carray, "NumPy has another C-API")
 
 
 def _scalar(dtype: np.dtype[Any]) -> Scalar:
     slot = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int)
     allocate = slot(("PyType_GetSlot", ctypes.pythonapi))(id(dtype.type), _TP_ALLOC)
-    made = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_ssize_t)(allocate)(
+    number = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_ssize_t)(allocate)(
         id(dtype.type), 0
     )
-    _require(type(made) is dtype.type and made == 0, f"{dtype} scalars are made otherwise")
+    _require(type(number) is dtype.type and number == 0, f"{dtype} scalars are made otherwise")
     return Scalar(id(dtype), id(dtype.type), allocate)

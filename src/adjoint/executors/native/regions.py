@@ -67,7 +67,7 @@ def region_of(item: Item, taken: Collection[Variable] = ()) -> Region:
 def own_memory(graph: Graph, scheduler: Scheduler, threads: dict[Loop, int]) -> dict[int, int]:
     """What reductions need for which every lane or thread gathers in memory of its own."""
     ways = paths(scheduler.items)
-    found = {}
+    sizes = {}
     for node in graph.nodes:
         if node.kind is not Kind.REDUCE or not ways.get(node.number):
             continue
@@ -85,8 +85,8 @@ def own_memory(graph: Graph, scheduler: Scheduler, threads: dict[Loop, int]) -> 
                 if label is None or label.find() not in home
             ]
             wide = lanes.lanes if lanes is not None and lane_reduced else 0
-            found[node.number] = own_bytes(node, shape, wide) * count
-    return found
+            sizes[node.number] = own_bytes(node, shape, wide) * count
+    return sizes
 
 
 def shared_loops(scheduler: Scheduler, threads: int | None) -> dict[Loop, int]:
@@ -94,7 +94,7 @@ def shared_loops(scheduler: Scheduler, threads: int | None) -> dict[Loop, int]:
     count = cores() if threads is None else threads
     if count < 2 or machine().find("pthread_create") is None:
         return {}
-    found = {}
+    shared = {}
     for item in scheduler.items:
         if not isinstance(item, Loop):
             continue
@@ -109,8 +109,8 @@ def shared_loops(scheduler: Scheduler, threads: int | None) -> dict[Loop, int]:
             if rolled_axes(node)
         )
         if region.estimate > SHARED_TIME and grains >= 4 * count and gathered <= MOST_GATHERED:
-            found[item] = count
-    return found
+            shared[item] = count
+    return shared
 
 
 def cores() -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from adjoint.executors.native.elements import combine
 from adjoint.executors.native.memory import Address
 from adjoint.executors.native.module import Value, memory_type, register_type
-from adjoint.executors.native.nodes import Node
+from adjoint.executors.native.nodes import ArrayNode
 from adjoint.executors.native.values import Values
 
 
@@ -23,7 +23,7 @@ class Scatters:
         self.select = values.select
 
     def write(
-        self, node: Node, address: Address, value: Value, lanes: int, fresh: Value | None
+        self, node: ArrayNode, address: Address, value: Value, lanes: int, fresh: Value | None
     ) -> None:
         """Write or add lane after lane; lanes that were computed before do not count again."""
         dtype = node.output.type.dtype

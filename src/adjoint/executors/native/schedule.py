@@ -22,7 +22,7 @@ from adjoint.executors.native.indices import (
     label_term,
     row_strides,
 )
-from adjoint.executors.native.nodes import Graph, Kind, Node
+from adjoint.executors.native.nodes import ArrayNode, Graph, Kind
 from adjoint.program import Literal, Variable
 
 SMALL: Final = 1024  # instances of a whole program that are written out without any loop
@@ -42,15 +42,15 @@ class Loop:
 
     label: Label
     lanes: int
-    body: list[Node | Loop] = field(default_factory=list)
-    starts: list[Node] = field(default_factory=list)
+    body: list[ArrayNode | Loop] = field(default_factory=list)
+    starts: list[ArrayNode] = field(default_factory=list)
 
 
-Item = Node | Loop
+Item = ArrayNode | Loop
 Path = tuple[Loop, ...]
 
 
-def instances(node: Node) -> int:
+def instances(node: ArrayNode) -> int:
     """How often a node is written out."""
     return prod(label.extent for label in node.iteration() if label.unrolled)
 
@@ -73,13 +73,13 @@ def choose_unrolled(graph: Graph, lanes: int, is_body: bool) -> None:
             label.unrolled = True
         return
     ordered = {label for node in nodes if len(_ordered(node)) > 1 for label in _ordered(node)}
-    users: dict[Label, list[Node]] = {}
+    users: dict[Label, list[ArrayNode]] = {}
     for node in nodes:
         for label in node.iteration():
             users.setdefault(label, []).append(node)
     most = max(MOST_INSTANCES, 12 * len(nodes))
     count = len(nodes)
-    for label in sorted(labels, key=lambda each: each.extent):
+    for label in sorted(labels, key=lambda label: label.extent):
         short = label.extent < lanes or label in pieced
         if label.extent > LONGEST_UNROLLED or not short or label not in users or label in ordered:
             continue
@@ -90,7 +90,7 @@ def choose_unrolled(graph: Graph, lanes: int, is_body: bool) -> None:
         count += more
 
 
-def rolled(node: Node) -> list[Label]:
+def rolled(node: ArrayNode) -> list[Label]:
     """The labels that a node needs loops for."""
     return [label for label in node.iteration() if not label.unrolled]
 
@@ -105,7 +105,7 @@ class Scheduler:
     def __init__(
         self,
         graph: Graph,
-        lanes_of: Callable[[Sequence[Node]], int],
+        lanes_of: Callable[[Sequence[ArrayNode]], int],
         inlined: frozenset[Variable],
         takes: Mapping[Variable, Variable],
     ) -> None:
@@ -120,13 +120,13 @@ class Scheduler:
         self.before = self._readers(kept)
         self.items = self._arrange(kept, ())
 
-    def reads(self, node: Node) -> tuple[Access, ...]:
+    def reads(self, node: ArrayNode) -> tuple[Access, ...]:
         """What a node reads, through those that are computed where they are read."""
-        found = self._reads.get(node.number)
-        if found is None:
-            found = tuple(self._expanded(node.reads()))
-            self._reads[node.number] = found
-        return found
+        accesses = self._reads.get(node.number)
+        if accesses is None:
+            accesses = tuple(self._expanded(node.reads()))
+            self._reads[node.number] = accesses
+        return accesses
 
     def _expanded(self, accesses: Sequence[Access]) -> Iterator[Access]:
         for access in accesses:
@@ -139,43 +139,43 @@ class Scheduler:
             else:
                 yield access
 
-    def _producers(self, node: Node) -> list[tuple[Node, Access]]:
+    def _producers(self, node: ArrayNode) -> list[tuple[ArrayNode, Access]]:
         return [
             (self.graph.producers[access.source], access)
             for access in self.reads(node)
             if isinstance(access.source, Variable) and access.source in self.graph.producers
         ]
 
-    def _readers(self, kept: Sequence[Node]) -> dict[int, list[tuple[Node, Access]]]:
+    def _readers(self, kept: Sequence[ArrayNode]) -> dict[int, list[tuple[ArrayNode, Access]]]:
         """For each node that writes over an array, those that read it before."""
         if not self.takes:
             return {}
         takers = {source: self.graph.producers[result] for result, source in self.takes.items()}
-        found: dict[int, list[tuple[Node, Access]]] = {}
+        readers: dict[int, list[tuple[ArrayNode, Access]]] = {}
         for node in kept:
             for access in self.reads(node):
                 taker = takers.get(access.source)  # type: ignore[arg-type]
                 if taker is not None and node.number < taker.number:
-                    found.setdefault(taker.number, []).append((node, access))
-        return found
+                    readers.setdefault(taker.number, []).append((node, access))
+        return readers
 
-    def _ready(self, node: Node, waiting: Mapping[int, Node]) -> bool:
+    def _ready(self, node: ArrayNode, waiting: Mapping[int, ArrayNode]) -> bool:
         """Whether nothing that has to come first is waiting."""
         first = (*self.needs[node.number], *self.before.get(node.number, ()))
         return not any(other.number in waiting for other, _ in first)
 
-    def _arrange(self, nodes: list[Node], bound: Path) -> list[Item]:
+    def _arrange(self, nodes: list[ArrayNode], bound: Path) -> list[Item]:
         inside = {loop.label for loop in bound}
         rest = {n.number: [x for x in rolled(n) if x not in inside] for n in nodes}
         waiting = {node.number: node for node in nodes}
-        found: list[Item] = []
+        items: list[Item] = []
         while waiting:
             for node in list(waiting.values()):
                 if node.kind is Kind.PRODUCT and bound:
                     raise AssertionError("products stand outside of all loops")
                 free = node.kind is Kind.PRODUCT or not rest[node.number]
                 if free and self._ready(node, waiting):
-                    found.append(node)
+                    items.append(node)
                     del waiting[node.number]
             if not waiting:
                 break
@@ -183,14 +183,14 @@ class Scheduler:
             loop = Loop(label, self._lanes(label, chosen, rest, bound))
             loop.starts = [node for node in chosen if _starts(node, label, inside)]
             loop.body = self._arrange(chosen, (*bound, loop))
-            found.append(loop)
+            items.append(loop)
             for node in chosen:
                 del waiting[node.number]
-        return found
+        return items
 
     def _best(
-        self, waiting: dict[int, Node], rest: dict[int, list[Label]]
-    ) -> tuple[Label, list[Node]]:
+        self, waiting: dict[int, ArrayNode], rest: dict[int, list[Label]]
+    ) -> tuple[Label, list[ArrayNode]]:
         """The label whose loop holds most of the work, the outer one where they hold the same."""
         candidates: dict[Label, None] = {}
         for node in waiting.values():
@@ -202,13 +202,13 @@ class Scheduler:
             work = sum(_work(node) for node in chosen)
             outer = sum(self._outermost(node, label, rest[node.number]) for node in chosen)
             if chosen and (best is None or (work, outer) > best):
-                best, found = (work, outer), (label, chosen)
-        return found
+                best, heaviest = (work, outer), (label, chosen)
+        return heaviest
 
     def _closure(
-        self, label: Label, waiting: dict[int, Node], rest: dict[int, list[Label]]
-    ) -> list[Node]:
-        chosen: dict[int, Node] = {}
+        self, label: Label, waiting: dict[int, ArrayNode], rest: dict[int, list[Label]]
+    ) -> list[ArrayNode]:
+        chosen: dict[int, ArrayNode] = {}
         identity = label_term(label)
         for number, node in waiting.items():
             if label not in _open_to(node, rest[number]) or node.kind is Kind.PRODUCT:
@@ -227,7 +227,7 @@ class Scheduler:
                 chosen[number] = node
         return list(chosen.values())
 
-    def _same(self, producer: Node, access: Access, label: Label, identity: Term) -> bool:
+    def _same(self, producer: ArrayNode, access: Access, label: Label, identity: Term) -> bool:
         """Whether what is read is what the producer has at the same value of the label.
 
         What is written in place is read when all of it is there.
@@ -239,7 +239,7 @@ class Scheduler:
                 return access.terms[axis] == identity
         return False
 
-    def _against_memory(self, node: Node, label: Label, rest: list[Label]) -> bool:
+    def _against_memory(self, node: ArrayNode, label: Label, rest: list[Label]) -> bool:
         """Whether a reduction would walk a large array across its rows, were this its outer loop.
 
         Such a loop is worth nothing that it might share with others.
@@ -257,7 +257,7 @@ class Scheduler:
                 crossed = crossed or prod(x.extent for x in order) > LARGEST_CROSSED
         return crossed
 
-    def _outermost(self, node: Node, label: Label, rest: list[Label]) -> float:
+    def _outermost(self, node: ArrayNode, label: Label, rest: list[Label]) -> float:
         """How much of what a node reads and writes has the label as its first loop."""
         score = 0.0
         for terms in (*(access.terms for access in self.reads(node)), node.terms()):
@@ -267,7 +267,7 @@ class Scheduler:
         return score
 
     def _lanes(
-        self, label: Label, nodes: list[Node], rest: dict[int, list[Label]], bound: Path
+        self, label: Label, nodes: list[ArrayNode], rest: dict[int, list[Label]], bound: Path
     ) -> int:
         """The lanes of a loop: none if a loop within is better suited, or one outside has them."""
         if any(loop.lanes for loop in bound):
@@ -275,8 +275,8 @@ class Scheduler:
         order = list(dict.fromkeys([label, *(x for n in nodes for x in rest[n.number])]))
         if any(label in _ordered(node)[:-1] for node in nodes):
             return 0
-        penalties = {each: self._penalty(each, nodes, rest, order) for each in order}
-        if min(penalties, key=lambda each: penalties[each]) is not label:
+        penalties = {candidate: self._penalty(candidate, nodes, rest, order) for candidate in order}
+        if min(penalties, key=lambda candidate: penalties[candidate]) is not label:
             return 0
         lanes = self.lanes_of(nodes)
         while lanes > label.extent:
@@ -284,7 +284,7 @@ class Scheduler:
         return lanes if lanes > 1 else 0
 
     def _penalty(
-        self, lane: Label, nodes: list[Node], rest: dict[int, list[Label]], order: list[Label]
+        self, lane: Label, nodes: list[ArrayNode], rest: dict[int, list[Label]], order: list[Label]
     ) -> float:
         """How badly lanes along a label suit the nodes."""
         here = {node.output for node in nodes}
@@ -313,14 +313,14 @@ class Scheduler:
         return total
 
 
-def _ordered(node: Node) -> list[Label]:
+def _ordered(node: ArrayNode) -> list[Label]:
     """Labels whose loops have to be nested in this order: the value written last is what counts."""
     if node.kind is not Kind.SCATTER or node.combine != "last":
         return []
     return [label.find() for label in node.reduced]
 
 
-def _open_to(node: Node, rest: list[Label]) -> list[Label]:
+def _open_to(node: ArrayNode, rest: list[Label]) -> list[Label]:
     """The labels whose loop can be the next around a node."""
     ordered = [label for label in _ordered(node) if label in rest]
     return [label for label in rest if label not in ordered[1:]]
@@ -328,19 +328,19 @@ def _open_to(node: Node, rest: list[Label]) -> list[Label]:
 
 def _read_outside(graph: Graph) -> set[Variable]:
     """Outputs, and what products, loops and branches read: they have memory."""
-    found = set(graph.outputs)
+    outside = set(graph.outputs)
     for node in graph.nodes:
         if node.kind in (Kind.PRODUCT, Kind.CONTROL):
-            found.update(a.source for a in node.accesses if isinstance(a.source, Variable))
-    return found
+            outside.update(a.source for a in node.accesses if isinstance(a.source, Variable))
+    return outside
 
 
-def _starts(node: Node, label: Label, inside: set[Label]) -> bool:
-    reduced = {each.find() for each in node.reduced}
+def _starts(node: ArrayNode, label: Label, inside: set[Label]) -> bool:
+    reduced = {other.find() for other in node.reduced}
     return label in reduced and reduced.isdisjoint(inside)
 
 
-def apart(node: Node, access: Access, label: Label) -> bool:
+def apart(node: ArrayNode, access: Access, label: Label) -> bool:
     """Whether what a scatter writes in one round of a loop is read in no other round of it.
 
     Where the last round starts early, so that its lanes lie within the arrays, some are read again.
@@ -348,7 +348,7 @@ def apart(node: Node, access: Access, label: Label) -> bool:
     return label.extent % MOST_LANES == 0 and distinct(node, access, label)
 
 
-def distinct(node: Node, access: Access, label: Label) -> bool:
+def distinct(node: ArrayNode, access: Access, label: Label) -> bool:
     """Whether a scatter writes where another access reads at the same value of a label alone."""
     pairs = zip(node.target, access.terms, strict=True)
     return node.kind is Kind.SCATTER and any(
@@ -356,11 +356,11 @@ def distinct(node: Node, access: Access, label: Label) -> bool:
     )
 
 
-def _work(node: Node) -> float:
+def _work(node: ArrayNode) -> float:
     return (1.0 + cost(node.operation)) * prod(float(label.extent) for label in node.iteration())
 
 
-def axis_values(producer: Node, access: Access) -> dict[Label | Dynamic, Term]:
+def axis_values(producer: ArrayNode, access: Access) -> dict[Label | Dynamic, Term]:
     """What the labels of a producer are where an access reads it."""
     return {
         label.find(): term
@@ -383,16 +383,16 @@ def stride_along(terms: Sequence[Term], shape: tuple[int, ...], lane: Label) -> 
 
 def paths(items: Sequence[Item], above: Path = ()) -> dict[int, Path]:
     """The loops around every node, from the outermost, by its number."""
-    found: dict[int, Path] = {}
+    ways: dict[int, Path] = {}
     for item in items:
         if isinstance(item, Loop):
-            found.update(paths(item.body, (*above, item)))
+            ways.update(paths(item.body, (*above, item)))
         else:
-            found[item.number] = above
-    return found
+            ways[item.number] = above
+    return ways
 
 
-def result_path(node: Node, path: Path) -> Path:
+def result_path(node: ArrayNode, path: Path) -> Path:
     """The loops within which the result of a node is known."""
     reduced = {label.find() for label in node.reduced}
     for depth, loop in enumerate(path):

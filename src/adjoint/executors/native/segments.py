@@ -24,7 +24,7 @@ _MODULUS: Final = (1 << 61) - 1
 
 
 @dataclass
-class Segment:
+class TemplateCall:
     """A run of equations: which template it is, what it reads, and what it computes for others.
 
     outputs: by the template's outputs; None where nobody needs it of this one.
@@ -39,7 +39,7 @@ class Segment:
 class Cut:
     """A program in segments. templates: a program for each kind of segment."""
 
-    segments: list[Segment]
+    segments: list[TemplateCall]
     templates: list[Program]
 
 
@@ -59,7 +59,7 @@ def cut(program: Program) -> Cut | None:
     last = _last_uses(program)
     templates: dict[Any, int] = {}
     kinds: list[_Template] = []
-    found: list[tuple[int, int, tuple[Variable, ...], int, int]] = []
+    stretches: list[tuple[int, int, tuple[Variable, ...]]] = []
     for start, stop in pieces:
         key, inputs = _shape(equations, start, stop)
         number = templates.setdefault(key, len(templates))
@@ -69,15 +69,15 @@ def cut(program: Program) -> Cut | None:
             for which, variable in enumerate(equations[place].outputs):
                 if last.get(variable, -1) >= stop:
                     kinds[number].wanted.add((place - start, which))
-        found.append((number, start, inputs, start, stop))
+        stretches.append((number, start, inputs))
     places = [sorted(kind.wanted) for kind in kinds]
     segments = [
-        Segment(
+        TemplateCall(
             number,
             inputs,
             tuple(equations[start + place].outputs[which] for place, which in places[number]),
         )
-        for number, start, inputs, _, _ in found
+        for number, start, inputs in stretches
     ]
     programs = [
         Program(
@@ -91,7 +91,7 @@ def cut(program: Program) -> Cut | None:
     return Cut(segments, programs)
 
 
-def _ending(program: Program, programs: list[Program]) -> Segment:
+def _ending(program: Program, programs: list[Program]) -> TemplateCall:
     """A last segment that writes the outputs of the program that are no segment's own."""
     own = {v for equation in program.equations for v in equation.outputs}
     seen: set[Any] = set()
@@ -102,7 +102,7 @@ def _ending(program: Program, programs: list[Program]) -> Segment:
         seen.add(atom)
     inputs = tuple(dict.fromkeys(atom for atom in copied if isinstance(atom, Variable)))
     programs.append(Program(inputs, (), copied))
-    return Segment(len(programs) - 1, inputs, tuple(Variable(atom.type) for atom in copied))
+    return TemplateCall(len(programs) - 1, inputs, tuple(Variable(atom.type) for atom in copied))
 
 
 def _codes(equations: Sequence[Equation]) -> list[int]:
@@ -110,15 +110,16 @@ def _codes(equations: Sequence[Equation]) -> list[int]:
     known: dict[Any, int] = {}
     return [
         known.setdefault(
-            (each.operation, each.derived, *(atom.type for atom in each.inputs)), len(known)
+            (equation.operation, equation.derived, *(atom.type for atom in equation.inputs)),
+            len(known),
         )
-        for each in equations
+        for equation in equations
     ]
 
 
 def _pieces(codes: list[int]) -> list[tuple[int, int]]:
     """Where to cut."""
-    found: list[tuple[int, int]] = []
+    pieces: list[tuple[int, int]] = []
     end = 0
     runs = max((_runs(codes, window) for window in WINDOWS), key=_covered)
     for start, stop, period in runs:
@@ -126,19 +127,19 @@ def _pieces(codes: list[int]) -> list[tuple[int, int]]:
         step = max(1, WANTED // period) * period
         if stop - start < 2 * step:
             continue
-        _chop(end, start, found)
+        _chop(end, start, pieces)
         while start + step <= stop:
-            found.append((start, start + step))
+            pieces.append((start, start + step))
             start += step
         end = start
-    _chop(end, len(codes), found)
-    return found
+    _chop(end, len(codes), pieces)
+    return pieces
 
 
-def _chop(start: int, stop: int, found: list[tuple[int, int]]) -> None:
+def _chop(start: int, stop: int, pieces: list[tuple[int, int]]) -> None:
     while start < stop:
         following = min(stop, start + LONGEST)
-        found.append((start, following))
+        pieces.append((start, following))
         start = following
 
 

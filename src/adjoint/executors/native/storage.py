@@ -12,7 +12,7 @@ from math import prod
 from typing import Final
 
 from adjoint.executors.native.indices import Access, Label, label_term, row_strides
-from adjoint.executors.native.nodes import Graph, Kind, Node
+from adjoint.executors.native.nodes import ArrayNode, Graph, Kind
 from adjoint.executors.native.schedule import (
     Item,
     Loop,
@@ -31,7 +31,7 @@ BODY_STACK: Final = 2048
 
 
 @dataclass(frozen=True)
-class Place:
+class MemoryPlace:
     """The memory of an array.
 
     kind: "input", "output", "stack" or "workspace". number: of the input or output; the offset in
@@ -66,7 +66,7 @@ class Storage:
     is named. last_tag: the greatest of the tags.
     """
 
-    places: dict[Variable, Place] = field(default_factory=dict)
+    places: dict[Variable, MemoryPlace] = field(default_factory=dict)
     workspace_bytes: int = 0
     stack_bytes: int = 0
     scratch: dict[int, Scratch] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class Storage:
     last_tag: int = 0
 
 
-def in_registers(producer: Node, home: Path, access: Access, path: Path) -> bool:
+def in_registers(producer: ArrayNode, home: Path, access: Access, path: Path) -> bool:
     """Whether a reader finds the value of a producer in the registers of its loop."""
     if producer.kind is Kind.CONTROL:
         return not access.source.type.ndim
@@ -87,16 +87,16 @@ def in_registers(producer: Node, home: Path, access: Access, path: Path) -> bool
         term = access.terms[axis]
         if label is None:
             continue
-        found = label.find()
-        if not found.unrolled:
-            if term != label_term(found):
+        root = label.find()
+        if not root.unrolled:
+            if term != label_term(root):
                 return False
         elif any(not isinstance(a, Label) or not a.find().unrolled for a in term.atoms()):
             return False
     return True
 
 
-def rolled_axes(node: Node) -> dict[int, Label]:
+def rolled_axes(node: ArrayNode) -> dict[int, Label]:
     """The axes of a result that are walked by loops."""
     return {
         axis: label.find()
@@ -171,12 +171,12 @@ def allocate(
             if size <= largest and stack + size <= most:
                 stack += -(-size // ALIGNMENT) * ALIGNMENT
                 tag_number = base + len(graph.nodes) + len(storage.places)
-                place = Place("stack", 0, axes, strides, lanes, tag_number, size)
+                place = MemoryPlace("stack", 0, axes, strides, lanes, tag_number, size)
             else:
-                each = -(-size // ALIGNMENT) * ALIGNMENT
-                slot = allocator.take(each * (threads.get(path[0], 1) if path else 1))
+                share = -(-size // ALIGNMENT) * ALIGNMENT
+                slot = allocator.take(share * (threads.get(path[0], 1) if path else 1))
                 offset = allocator.slots[slot][0]
-                place = Place("workspace", offset, axes, strides, lanes, base + slot, size)
+                place = MemoryPlace("workspace", offset, axes, strides, lanes, base + slot, size)
                 ends.setdefault(last[variable], []).append(slot)
             storage.places[variable] = place
         for node in nodes_within(item):
@@ -210,35 +210,35 @@ def _heads(storage: Storage) -> dict[Variable, Variable]:
     That is what came from outside, or the output, or else the first.
     """
     following = {source: result for result, source in storage.taken.items()}
-    found: dict[Variable, Variable] = {}
+    heads: dict[Variable, Variable] = {}
     for first in following:
         if first in storage.taken:
             continue
         chain = [first]
         while chain[-1] in following:
             chain.append(following[chain[-1]])
-        head = next((each for each in chain if each in storage.places), first)
-        found.update((each, head) for each in chain if each is not head)
-    return found
+        head = next((variable for variable in chain if variable in storage.places), first)
+        heads.update((variable, head) for variable in chain if variable is not head)
+    return heads
 
 
-def _whole(kind: str, number: int, variable: Variable, tag: int) -> Place:
+def _whole(kind: str, number: int, variable: Variable, tag: int) -> MemoryPlace:
     shape = variable.type.shape
     size = prod(shape) * variable.type.dtype.itemsize
-    return Place(kind, number, tuple(range(len(shape))), row_strides(shape), 0, tag, size)
+    return MemoryPlace(kind, number, tuple(range(len(shape))), row_strides(shape), 0, tag, size)
 
 
 def stored(graph: Graph, scheduler: Scheduler) -> dict[Variable, Path]:
     """The variables that are read elsewhere than in their own loop, and the loops they are in."""
     ways = paths(scheduler.items)
-    found: dict[Variable, Path] = {}
+    homes: dict[Variable, Path] = {}
     for node in graph.nodes:
         if node.number not in ways:
             continue
         if node.kind in (Kind.PRODUCT, Kind.SCATTER) or _finished_later(node, ways):
-            found.setdefault(node.output, result_path(node, ways[node.number]))
+            homes.setdefault(node.output, result_path(node, ways[node.number]))
         if node.kind is Kind.CONTROL:
-            found.update((variable, ()) for variable in node.outputs if variable.type.ndim)
+            homes.update((variable, ()) for variable in node.outputs if variable.type.ndim)
         for access in scheduler.reads(node):
             source = access.source
             if not isinstance(source, Variable) or source not in graph.producers:
@@ -247,20 +247,20 @@ def stored(graph: Graph, scheduler: Scheduler) -> dict[Variable, Path]:
             home = result_path(producer, ways[producer.number])
             whole = node.kind is Kind.PRODUCT or (node.kind is Kind.CONTROL and source.type.ndim)
             if whole or not in_registers(producer, home, access, ways[node.number]):
-                found.setdefault(source, home)
-    return found
+                homes.setdefault(source, home)
+    return homes
 
 
 def _in_memory(
     graph: Graph, scheduler: Scheduler, ways: dict[int, Path]
 ) -> dict[Variable, tuple[tuple[int, ...], int, Path]]:
     """The variables that need memory of their own: with which axes, how many lanes, where."""
-    found = stored(graph, scheduler)
+    homes = stored(graph, scheduler)
     wanted = {}
     readers = _readers(graph, scheduler)
-    for variable in found:
+    for variable in homes:
         producer = graph.producers[variable]
-        path = _shared(producer, found[variable], readers.get(variable, ()), ways)
+        path = _shared(producer, homes[variable], readers.get(variable, ()), ways)
         within = {loop.label for loop in path}
         axes = tuple(
             axis
@@ -275,12 +275,16 @@ def _in_memory(
 def whole_places(graph: Graph, scheduler: Scheduler) -> set[Variable]:
     """The arrays that have memory of their own for all of their numbers."""
     wanted = _in_memory(graph, scheduler, paths(scheduler.items))
-    found = {each for each in (*graph.program.inputs, *graph.outputs) if each.type.ndim}
-    found.update(each for each, (_, lanes, path) in wanted.items() if not lanes and not path)
-    return found
+    arrays = {
+        variable for variable in (*graph.program.inputs, *graph.outputs) if variable.type.ndim
+    }
+    arrays.update(
+        variable for variable, (_, lanes, path) in wanted.items() if not lanes and not path
+    )
+    return arrays
 
 
-def _finished_later(node: Node, ways: dict[int, Path]) -> bool:
+def _finished_later(node: ArrayNode, ways: dict[int, Path]) -> bool:
     """Whether a reduction has results for loops within the one that it started in."""
     if node.kind is not Kind.REDUCE:
         return False
@@ -288,21 +292,21 @@ def _finished_later(node: Node, ways: dict[int, Path]) -> bool:
     return any(label not in {loop.label for loop in home} for label in rolled_axes(node).values())
 
 
-def _readers(graph: Graph, scheduler: Scheduler) -> dict[Variable, list[tuple[Node, Access]]]:
-    found: dict[Variable, list[tuple[Node, Access]]] = {}
+def _readers(graph: Graph, scheduler: Scheduler) -> dict[Variable, list[tuple[ArrayNode, Access]]]:
+    readers: dict[Variable, list[tuple[ArrayNode, Access]]] = {}
     for node in graph.nodes:
         if node.output in scheduler.inlined:
             continue
         for access in scheduler.reads(node):
             if isinstance(access.source, Variable):
-                found.setdefault(access.source, []).append((node, access))
-    return found
+                readers.setdefault(access.source, []).append((node, access))
+    return readers
 
 
 def _shared(
-    producer: Node,
+    producer: ArrayNode,
     home: Path,
-    readers: Sequence[tuple[Node, Access]],
+    readers: Sequence[tuple[ArrayNode, Access]],
     ways: dict[int, Path],
 ) -> Path:
     """The loops, from the outermost, within which a value is computed and read at one index."""
@@ -343,7 +347,7 @@ def _lifetimes(
     return first, last
 
 
-def nodes_within(item: Item) -> Iterator[Node]:
+def nodes_within(item: Item) -> Iterator[ArrayNode]:
     """All nodes of an item."""
     if isinstance(item, Loop):
         for inner in item.body:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from adjoint.executors.native.indices import (
     ZERO,
-    Guard,
+    IndexGuard,
     Label,
     Term,
     label_term,
@@ -15,7 +15,8 @@ from adjoint.executors.native.indices import (
     row_strides,
     total,
 )
-from adjoint.primitives.structure.slicing import Index
+from adjoint.primitives.structure.moving import BROADCAST, RESHAPE, TRANSPOSE
+from adjoint.primitives.structure.slicing import SLICE, Index
 from adjoint.program import Equation
 
 Terms = tuple[Term, ...]
@@ -84,29 +85,43 @@ def reshaped(operand: tuple[int, ...], shape: tuple[int, ...]) -> Movement:
             carried[long_results[0]] = long_sources[0]
 
     def back(terms: Terms) -> Terms:
-        found = [ZERO] * len(operand)
+        operand_terms = [ZERO] * len(operand)
         for sources, results in groups:
             strides = row_strides(tuple(shape[axis] for axis in results))
             flat = total((terms[axis], s) for axis, s in zip(results, strides, strict=True))
             long = [axis for axis in sources if operand[axis] != 1]
             steps = row_strides(tuple(operand[axis] for axis in long))
             for number, (axis, step) in enumerate(zip(long, steps, strict=True)):
-                found[axis] = quotient(flat, step, operand[axis] if number else 0)
-        return tuple(found)
+                operand_terms[axis] = quotient(flat, step, operand[axis] if number else 0)
+        return tuple(operand_terms)
 
     return Movement(back, tuple(carried))
+
+
+def movement(equation: Equation) -> Movement:
+    """How the result of a structural equation is its operand, seen otherwise."""
+    shape, params, primitive = equation.inputs[0].type.shape, equation.params, equation.primitive
+    if primitive is TRANSPOSE:
+        return transposed(params["axes"])
+    if primitive is BROADCAST:
+        return broadcast(shape, params["shape"])
+    if primitive is SLICE:
+        return sliced(shape, params["index"])
+    if primitive is RESHAPE:
+        return reshaped(shape, params["shape"])
+    return Movement(lambda terms: terms, tuple(range(len(shape))))
 
 
 def block_start(equation: Equation) -> int | None:
     """Where the result lies in the operand's memory, if it is a block of it in the same order."""
     shape = equation.inputs[0].type.shape
-    name = equation.primitive.name
-    if name == "transpose":
+    primitive = equation.primitive
+    if primitive is TRANSPOSE:
         long = [axis for axis in equation.params["axes"] if shape[axis] != 1]
         return 0 if long == sorted(long) else None
-    if name == "broadcast":
+    if primitive is BROADCAST:
         return 0 if equation.outputs[0].type.size == equation.inputs[0].type.size else None
-    if name != "slice":
+    if primitive is not SLICE:
         return 0
     start, cut = 0, False  # once an axis is cut, those before it must have one index
     entries = list(zip(equation.params["index"], shape, row_strides(shape), strict=True))
@@ -144,34 +159,34 @@ def _groups(operand: tuple[int, ...], shape: tuple[int, ...]) -> list[tuple[list
     return groups
 
 
-def written(index: Index, terms: Sequence[Term]) -> tuple[Terms, tuple[Guard, ...]]:
+def written(index: Index, terms: Sequence[Term]) -> tuple[Terms, tuple[IndexGuard, ...]]:
     """For a write into a part: the terms within the part, and where they are inside it."""
     inner: list[Term] = []
-    guards: list[Guard] = []
+    guards: list[IndexGuard] = []
     for entry, term in zip(index, terms, strict=True):
         if isinstance(entry, int):
-            guards.append(Guard(term, entry, entry + 1))
+            guards.append(IndexGuard(term, entry, entry + 1))
             continue
         start, stop, step = entry
         count = len(range(start, stop, step))
         last = start + (count - 1) * step
         low, high = min(start, last), max(start, last)
-        guards.append(Guard(term, low, high + 1, abs(step)))
+        guards.append(IndexGuard(term, low, high + 1, abs(step)))
         ahead = term.scaled(1, -start) if step > 0 else term.scaled(-1, start)
         inner.append(quotient(ahead, abs(step)))
     return tuple(inner), tuple(guards)
 
 
-def needed(guards: Sequence[Guard]) -> tuple[Guard, ...]:
+def needed(guards: Sequence[IndexGuard]) -> tuple[IndexGuard, ...]:
     """The guards that do not hold everywhere."""
-    found = []
+    remaining = []
     for guard in guards:
         if guard.step == 1:
             low, high = guard.term.bounds({})
             if guard.low <= low and high < guard.high:
                 continue
-        found.append(guard)
-    return tuple(found)
+        remaining.append(guard)
+    return tuple(remaining)
 
 
 def whole(labels: Sequence[Label | None]) -> Terms:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -13,12 +13,19 @@ from adjoint.executors.native.elements import Fault, convert, emit
 from adjoint.executors.native.indices import Access, Dynamic, Label
 from adjoint.executors.native.memory import INDEX, Memory
 from adjoint.executors.native.module import Block, Value, constant, vector_type
-from adjoint.executors.native.nodes import REDUCTIONS, Graph, Kind, Node
+from adjoint.executors.native.nodes import REDUCTIONS, ArrayNode, Graph, Kind
 from adjoint.executors.native.schedule import Path, Scheduler, axis_values, result_path
 from adjoint.executors.native.storage import Storage, in_registers
+from adjoint.primitives import UFUNCS
+from adjoint.primitives.elementwise.arithmetic import ADD, DIVIDE, MULTIPLY
+from adjoint.primitives.elementwise.selection import SELECT
+from adjoint.primitives.structure.contraction import CONTRACT
+from adjoint.primitives.structure.gathering import GATHER
 from adjoint.program import Literal, Variable
 
 Reader = Callable[[], Value]
+
+_RECIPROCAL: Final = UFUNCS[np.reciprocal]
 
 
 class Values:
@@ -48,24 +55,24 @@ class Values:
         self._homes: dict[int, Path] = {}
         self._divisors: Counter[Access] | None = None
 
-    def home(self, node: Node) -> Path:
+    def home(self, node: ArrayNode) -> Path:
         """The loops within which the result of a node is known."""
-        found = self._homes.get(node.number)
-        if found is None:
-            found = self._homes[node.number] = result_path(node, self.ways[node.number])
-        return found
+        path = self._homes.get(node.number)
+        if path is None:
+            path = self._homes[node.number] = result_path(node, self.ways[node.number])
+        return path
 
     # --- reading ----------------------------------------------------------------------------------
 
-    def operands(self, node: Node) -> list[Reader]:
+    def operands(self, node: ArrayNode) -> list[Reader]:
         """What reads each operand of a node at the present indices."""
-        found = self._readers.get(node.number)
-        if found is None:
-            found = [self.reader(node, access) for access in node.accesses]
-            self._readers[node.number] = found
-        return found
+        readers = self._readers.get(node.number)
+        if readers is None:
+            readers = [self.reader(node, access) for access in node.accesses]
+            self._readers[node.number] = readers
+        return readers
 
-    def reader(self, node: Node, access: Access, mask: Reader | None = None) -> Reader:
+    def reader(self, node: ArrayNode, access: Access, mask: Reader | None = None) -> Reader:
         """A function that reads an access of a node at the present indices."""
         source = access.source
         if isinstance(source, Literal):
@@ -85,7 +92,7 @@ class Values:
             return lambda: self.memory.load(source, terms)
         return lambda: self.memory.load(source, terms, mask())
 
-    def _register(self, producer: Node, access: Access) -> Reader:
+    def _register(self, producer: ArrayNode, access: Access) -> Reader:
         source = access.source  # one of the results, where there are several
         assert isinstance(source, Variable)
         axes = [
@@ -116,7 +123,7 @@ class Values:
 
         return read
 
-    def _inlined(self, node: Node, access: Access, mask: Reader | None) -> Reader:
+    def _inlined(self, node: ArrayNode, access: Access, mask: Reader | None) -> Reader:
         """A reader that computes the producer at the terms of the access."""
         assert isinstance(access.source, Variable)
         producer = self.graph.producers[access.source]
@@ -137,7 +144,7 @@ class Values:
 
     # --- computing --------------------------------------------------------------------------------
 
-    def value(self, node: Node) -> Value:
+    def value(self, node: ArrayNode) -> Value:
         """The value of a node (for a reduction, of one part) at the present indices."""
         if node.kind is Kind.GUARDED:
             readers = self.operands(node)
@@ -148,12 +155,12 @@ class Values:
             self.set_indices(node)
         return self._apply(node, [read() for read in self.operands(node)])
 
-    def _apply(self, node: Node, operands: Sequence[Value]) -> Value:
+    def _apply(self, node: ArrayNode, operands: Sequence[Value]) -> Value:
         """The operation of an equation on operands in registers."""
         equation = node.equation
         assert equation is not None
-        name, dtype = equation.primitive.name, node.output.type.dtype
-        if name in REDUCTIONS or name == "gather":
+        primitive, dtype = equation.primitive, node.output.type.dtype
+        if primitive in REDUCTIONS or primitive is GATHER:
             return convert(self.block, self.faults, operands[0], dtype)
         lanes = max(value.lanes for value in operands)
         wide = [self.memory.splat(value, lanes) for value in operands]
@@ -162,23 +169,23 @@ class Values:
         if self._by_reciprocal(node):
             return self._quotient(wide, types, dtype)
         alone = not lanes and not any(type_.ndim for type_ in types)
-        if name == "contract":
-            name, params = "multiply", {}
-            types = [array_type((), each.dtype, each.weak) for each in types]
+        if primitive is CONTRACT:
+            primitive, params = MULTIPLY, {}
+            types = [array_type((), type_.dtype, type_.weak) for type_ in types]
         value = emit(
-            self.block, self.faults, name, params, wide, types, dtype, self.contract, alone
+            self.block, self.faults, primitive, params, wide, types, dtype, self.contract, alone
         )
         if self.faults:
             self.flush_faults()
         return value
 
-    def _by_reciprocal(self, node: Node) -> bool:
+    def _by_reciprocal(self, node: ArrayNode) -> bool:
         """Whether a quotient is one of several derivatives with the same divisor."""
         if not self.contract or not _is_derived_quotient(node):
             return False
         if self._divisors is None:
-            nodes = [each for each in self.graph.nodes if _is_derived_quotient(each)]
-            self._divisors = Counter(each.accesses[1] for each in nodes)
+            nodes = [other for other in self.graph.nodes if _is_derived_quotient(other)]
+            self._divisors = Counter(other.accesses[1] for other in nodes)
         return self._divisors[node.accesses[1]] > 1
 
     def _quotient(
@@ -188,34 +195,36 @@ class Values:
         x, y = operands
         known = self.memory.frame.reciprocals
         if y not in known:
-            known[y] = emit(self.block, self.faults, "reciprocal", {}, [y], [types[1]], dtype)
+            known[y] = emit(self.block, self.faults, _RECIPROCAL, {}, [y], [types[1]], dtype)
         both = [types[0], array_type((), dtype)]
-        return emit(self.block, self.faults, "multiply", {}, [x, known[y]], both, dtype, True)
+        return emit(self.block, self.faults, MULTIPLY, {}, [x, known[y]], both, dtype, True)
 
-    def _guarded(self, node: Node, home: Node, parts: Sequence[tuple[Access, Reader]]) -> Value:
+    def _guarded(
+        self, node: ArrayNode, home: ArrayNode, parts: Sequence[tuple[Access, Reader]]
+    ) -> Value:
         """What is written last, or the sum of all that is written."""
         dtype = home.output.type.dtype
-        found: Value | None = None
+        written: Value | None = None
         for access, reader in parts:
             held = self.memory.holds(access.guards)
             if held is False:
                 continue
             if held is True:
                 value = convert(self.block, self.faults, reader(), dtype)
-                found = self._plus(found, value) if home.combine == "sum" and found else value
+                written = self._plus(written, value) if home.combine == "sum" and written else value
                 continue
             mask: Value = held
             value = self._masked(node, access, reader, mask)
             value = convert(self.block, self.faults, value, dtype)
-            if found is None:
-                found = value
+            if written is None:
+                written = value
                 continue
-            both = self._plus(found, value) if home.combine == "sum" else value
-            found = self.select(mask, both, found)
-        assert found is not None
-        return found
+            both = self._plus(written, value) if home.combine == "sum" else value
+            written = self.select(mask, both, written)
+        assert written is not None
+        return written
 
-    def _masked(self, node: Node, access: Access, reader: Reader, mask: Value) -> Value:
+    def _masked(self, node: ArrayNode, access: Access, reader: Reader, mask: Value) -> Value:
         """Memory is read only where the guards hold."""
         if isinstance(access.source, Variable) and (
             access.source in self.storage.places or access.source in self.scheduler.inlined
@@ -228,18 +237,18 @@ class Values:
         one, other = self.memory.splat(one, lanes), self.memory.splat(other, lanes)
         types = [array_type((), one.dtype)] * 2
         both = [one, other]
-        return emit(self.block, self.faults, "add", {}, both, types, one.dtype, self.contract)
+        return emit(self.block, self.faults, ADD, {}, both, types, one.dtype, self.contract)
 
     def select(self, mask: Value, one: Value, other: Value) -> Value:
         """`one` where the mask holds, else `other`."""
         lanes = max(mask.lanes, one.lanes, other.lanes)
         values = [self.memory.splat(value, lanes) for value in (mask, one, other)]
         types = [array_type((), value.dtype) for value in values]
-        return emit(self.block, self.faults, "select", {}, values, types, one.dtype)
+        return emit(self.block, self.faults, SELECT, {}, values, types, one.dtype)
 
     # --- indices that are known at run time -------------------------------------------------------
 
-    def set_indices(self, node: Node) -> None:
+    def set_indices(self, node: ArrayNode) -> None:
         """The index operands, counted from the start; outside of the bounds is a fault."""
         key = -1 - node.number
         readers = self._readers.get(key)
@@ -257,10 +266,10 @@ class Values:
         zero = block.splat(constant(0, INDEX), lanes).text
         below = block.op(f"icmp slt {wide} {value.text}, {zero}")
         moved = block.op(f"add {wide} {value.text}, {size}")
-        found = block.op(f"select {bits} {below}, {wide} {moved}, {wide} {value.text}")
-        outside = block.op(f"icmp uge {wide} {found}, {size}")
+        index = block.op(f"select {bits} {below}, {wide} {moved}, {wide} {value.text}")
+        outside = block.op(f"icmp uge {wide} {index}, {size}")
         self.faults.append((outside, lanes))
-        safe = block.op(f"select {bits} {outside}, {wide} {zero}, {wide} {found}")
+        safe = block.op(f"select {bits} {outside}, {wide} {zero}, {wide} {index}")
         return Value((safe,), INDEX, lanes)
 
     # --- faults -----------------------------------------------------------------------------------
@@ -281,21 +290,21 @@ class Values:
     def faulty(self) -> str:
         """Whether any condition was met: an i1."""
         self.flush_faults()
-        found = "false"
+        any_fault = "false"
         for lanes, place in self._noted.items():
             text = self.block.op(f"load {vector_type('i1', lanes)}, ptr {place}")
             if lanes:
                 name = f"llvm.vector.reduce.or.v{lanes}i1"
                 self.block.module.declare(name, f"declare i1 @{name}(<{lanes} x i1>)")
                 text = self.block.op(f"call i1 @{name}(<{lanes} x i1> {text})")
-            found = self.block.op(f"or i1 {found}, {text}")
-        return found
+            any_fault = self.block.op(f"or i1 {any_fault}, {text}")
+        return any_fault
 
 
-def _is_derived_quotient(node: Node) -> bool:
+def _is_derived_quotient(node: ArrayNode) -> bool:
     """Derivatives are exact up to rounding only, so that a quotient may round twice."""
     equation = node.equation
-    if equation is None or not node.derived or equation.primitive.name != "divide":
+    if equation is None or not node.derived or equation.primitive is not DIVIDE:
         return False
     dtype = node.output.type.dtype
     divisor = equation.inputs[1]

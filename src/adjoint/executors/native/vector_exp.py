@@ -272,9 +272,9 @@ def _sech_squared(lane: Lanes, x: str) -> str:
     # (1 + e)^2 as 1 + e (2 + e), which is rounded once and not three times.
     more = lane.multiply_add(parts.power, lane.number(1 / 16), lane.number(0.5))
     squared = lane.multiply_add(parts.power, more, lane.number(1.0))
-    found = lane.binary("fdiv", parts.power, squared)
+    slope = lane.binary("fdiv", parts.power, squared)
     nan = lane.block.op(f"fcmp uno {lane.type_text} {x}, {x}")
-    return lane.select(nan, x, found)
+    return lane.select(nan, x, slope)
 
 
 def _looked_up(lane: Lanes, numbers: list[float], places: str) -> str:
@@ -283,27 +283,27 @@ def _looked_up(lane: Lanes, numbers: list[float], places: str) -> str:
     kind = whole.type_text
     if lane.dtype.itemsize == 4:
         name = "llvm.x86.avx512.permvar.sf.512"
-        found = whole.call(kind, name, (kind, whole.listed(numbers)), (whole.integers, places))
+        chosen = whole.call(kind, name, (kind, whole.listed(numbers)), (whole.integers, places))
     else:
         first, second = whole.listed(numbers[:8]), whole.listed(numbers[8:])
         name = "llvm.x86.avx512.vpermi2var.pd.512"
-        found = whole.call(kind, name, (kind, first), (whole.integers, places), (kind, second))
-    return _narrowed(lane, found)
+        chosen = whole.call(kind, name, (kind, first), (whole.integers, places), (kind, second))
+    return _narrowed(lane, chosen)
 
 
 def _times_power_of_two(lane: Lanes, x: str, exponent: str) -> str:
     """x times two to the exponent, which is rounded down first; the product is rounded once."""
     whole = _whole(lane)
-    x, exponent = (_widened(lane, lane.type_text, each) for each in (x, exponent))
+    x, exponent = (_widened(lane, lane.type_text, operand) for operand in (x, exponent))
     kind = whole.type_text
     letter, mask = ("p" + "sd"[lane.dtype.itemsize == 8]), f"i{whole.lanes}"
-    found = whole.call(
+    product = whole.call(
         kind,
         f"llvm.x86.avx512.mask.scalef.{letter}.512",
         *((kind, x), (kind, exponent), (kind, "zeroinitializer")),
         *((mask, "-1"), ("i32", "4")),  # all lanes, in the rounding mode of the processor
     )
-    return _narrowed(lane, found)
+    return _narrowed(lane, product)
 
 
 # These two alone need whole registers. Where there are fewer lanes, all else is done in those: in

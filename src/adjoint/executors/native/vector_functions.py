@@ -59,20 +59,20 @@ class VectorFunction:
 
 def vector_functions(on: Machine, name: str, dtype: np.dtype[np.generic]) -> list[VectorFunction]:
     """The vector variants of a function that the machine can run, widest first."""
-    found: list[VectorFunction] = []
+    variants: list[VectorFunction] = []
     if not on.is_x86 or name not in _C_NAMES:
-        return found
+        return variants
     count = 2 if name in ("arctan2", "power", "hypot") else 1
     for letter, feature, size in _REGISTERS:
         if letter != "b" and not on.has(feature):
             continue
         lanes = size // dtype.itemsize
-        if any(other.lanes == lanes for other in found):
+        if any(other.lanes == lanes for other in variants):
             continue
         symbol = f"_ZGV{letter}N{lanes}{'v' * count}_{_c_name(name, dtype)}"
         if on.find(symbol) is not None:
-            found.append(VectorFunction(symbol, letter, lanes))
-    return found
+            variants.append(VectorFunction(symbol, letter, lanes))
+    return variants
 
 
 def call(

@@ -12,14 +12,17 @@ from typing import Final
 
 from adjoint.executors.native.graph import GraphBuilder, dynamic_terms
 from adjoint.executors.native.indices import Access, Label, Term
-from adjoint.executors.native.nodes import Graph, Kind
+from adjoint.executors.native.nodes import SCATTERS, WRITES, Graph, Kind
 from adjoint.executors.native.structure import Movement, Terms, sliced, whole
-from adjoint.primitives.structure.slicing import indexed_shape
+from adjoint.primitives.elementwise.conversion import CAST, STOP_GRADIENT
+from adjoint.primitives.structure.gathering import GATHER_ADD
+from adjoint.primitives.structure.moving import TRANSPOSE
+from adjoint.primitives.structure.slicing import INCREMENT, SLICE, UPDATE, indexed_shape
 from adjoint.program import Atom, Equation, Literal, Program, Variable
 
 SMALLEST: Final = 64  # numbers of an array that it is worth while not to copy
-WRITERS: Final = ("update", "increment", "gather_set", "gather_add")
-VIEWS: Final = ("transpose", "slice", "stop_gradient", "cast")
+WRITERS: Final = WRITES | SCATTERS
+VIEWS: Final = frozenset({TRANSPOSE, SLICE, STOP_GRADIENT, CAST})
 
 
 class BodyGraphBuilder(GraphBuilder):
@@ -29,7 +32,7 @@ class BodyGraphBuilder(GraphBuilder):
         self, program: Program, is_product: Callable[[Equation], bool], over: Mapping[int, int]
     ) -> None:
         super().__init__(program, is_product, over)
-        self._made = {v: each for each in program.equations for v in each.outputs}
+        self._producers = {v: equation for equation in program.equations for v in equation.outputs}
         self._order: dict[Equation | None, int] = {e: n for n, e in enumerate(program.equations)}
         self._users: dict[Atom, list[Equation | None]] = {}
         for equation in program.equations:
@@ -57,7 +60,7 @@ class BodyGraphBuilder(GraphBuilder):
 
     def structure(self, equation: Equation) -> None:
         """A view; a small part that is read after the whole has been written over is a copy."""
-        if equation.primitive.name != "slice" or not self._outlives(equation):
+        if equation.primitive is not SLICE or not self._outlives(equation):
             return super().structure(equation)
         (output,), (atom,) = equation.outputs, equation.inputs
         movement = sliced(atom.type.shape, equation.params["index"])
@@ -73,7 +76,7 @@ class BodyGraphBuilder(GraphBuilder):
         writers = [
             self._order[self._users[user.outputs[0]][0] if self._is_filled_later(user) else user]
             for user in self._users[atom]
-            if user is not None and user.primitive.name in WRITERS and user.inputs[0] is atom
+            if user is not None and user.primitive in WRITERS and user.inputs[0] is atom
         ]
         users = self._users.get(output, [])
         last = max((self._order.get(user, len(self._order)) for user in users), default=0)
@@ -105,7 +108,7 @@ class BodyGraphBuilder(GraphBuilder):
         lanes, reads = self.running(Variable(array.type), indices)
         terms = (*dynamic_terms(len(indices)), *whole(tail))
         value = self.aligned(given, (*whole(lanes), *whole(tail)))
-        combine = "sum" if equation.primitive.name == "gather_add" else "last"
+        combine = "sum" if equation.primitive is GATHER_ADD else "last"
         bounds = array.type.shape[: len(indices)]
         labels = [*lanes, *tail]
         return self._into(
@@ -115,12 +118,12 @@ class BodyGraphBuilder(GraphBuilder):
     def _only_added(self, equation: Equation) -> bool:
         """Whether a scatter into zeros is for nothing but to be added to parts of others."""
         (output,), zeros = equation.outputs, equation.inputs[0]
-        if equation.primitive.name != "gather_add" or zeros not in self.graph.axes:
+        if equation.primitive is not GATHER_ADD or zeros not in self.graph.axes:
             return False
         source = self.access(zeros, whole(self.graph.axes[zeros])).source
         return _is_zero(source) and all(
             user is not None
-            and user.primitive.name == "increment"
+            and user.primitive is INCREMENT
             and user.inputs[1] is output
             and indexed_shape(user.params["index"]) == output.type.shape
             for user in self._users.get(output, ())
@@ -130,10 +133,11 @@ class BodyGraphBuilder(GraphBuilder):
         """What an array is a view of, by transposes and slices; whether of a part alone."""
         part = False
         while atom in self.moves:
-            name = self._made[atom].primitive.name if atom in self._made else ""
-            if atom not in self._parts_of and name not in VIEWS:
+            maker = self._producers.get(atom)
+            primitive = None if maker is None else maker.primitive
+            if atom not in self._parts_of and primitive not in VIEWS:
                 return None, False
-            part = part or self._parts_of.get(atom, name == "slice")
+            part = part or self._parts_of.get(atom, primitive is SLICE)
             atom = self.moves[atom][0]
         return (atom if isinstance(atom, Variable) else None), part
 
@@ -152,19 +156,19 @@ class BodyGraphBuilder(GraphBuilder):
             user = users[0] if len(users) == 1 else None
             if user is None:
                 return False
-            if user.primitive.name in ("update", "increment") and user.inputs[1] is variable:
+            if user.primitive in WRITES and user.inputs[1] is variable:
                 target = user.inputs[0]
-                if user.primitive.name == "increment":
+                if user.primitive is INCREMENT:
                     target = self._cleared.get(target, variable)
                 return target in self.graph.axes and self._base(target) == (base, False)
-            if user.primitive.name != "transpose":
+            if user.primitive is not TRANSPOSE:
                 return False
             (variable,) = user.outputs
 
     def _part_labels(self, shape: Sequence[int], value: Atom) -> list[Label | None]:
         """Labels that run over what is written, joined with those of the value."""
         owner = Variable(value.type)
-        found: list[Label | None] = []
+        labels: list[Label | None] = []
         for back, length in zip(range(len(shape), 0, -1), shape, strict=True):
             label = self.label(length) if length != 1 else None
             if label is not None:
@@ -173,8 +177,8 @@ class BodyGraphBuilder(GraphBuilder):
                 known = self.known(value, value.type.ndim - back)
                 if known is not None:
                     known.join(label)
-            found.append(label)
-        return found
+            labels.append(label)
+        return labels
 
     def _into(
         self,
@@ -215,13 +219,13 @@ class BodyGraphBuilder(GraphBuilder):
             self.same_axes(output, atom, range(atom.type.ndim))
             return None
         if isinstance(atom, Variable) and atom in self._cleared:
-            made = self._made[atom]  # zeros, to which something is added, are that
+            clearing = self._producers[atom]  # zeros, to which something is added, are that
             atom = self._cleared[atom]
-            equation = Equation(made.operation, (atom, value), (output,))
+            equation = Equation(clearing.operation, (atom, value), (output,))
         base, partial = self._base(atom)
         shape = indexed_shape(index)
         writable = base is not None and not partial and self._may_write(base)
-        adds = equation.primitive.name == "increment"
+        adds = equation.primitive is INCREMENT
         if value in self._waiting and not (adds and writable):
             super().scatter(self._waiting.pop(value))
         if base is None or partial or not prod(shape):
@@ -252,7 +256,8 @@ class BodyGraphBuilder(GraphBuilder):
         user = users[0] if len(users) == 1 else None
         return (
             user is not None
-            and (equation.primitive.name, user.primitive.name) == ("update", "increment")
+            and equation.primitive is UPDATE
+            and user.primitive is INCREMENT
             and equation.derived
             and user.inputs[0] is equation.outputs[0]
             and user.params == equation.params

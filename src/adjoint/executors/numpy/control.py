@@ -8,8 +8,16 @@ from typing import Final
 import numpy as np
 
 from adjoint.base.errors import TapeOverflowError
-from adjoint.executors.numpy.writer import BodyWriter, Control, Text, function_lines, name_inputs
+from adjoint.executors.numpy.writer import (
+    BodyWriter,
+    Control,
+    ModuleText,
+    function_lines,
+    name_inputs,
+)
+from adjoint.loops import CHECKPOINT, SCAN, SWITCH, WHILE
 from adjoint.optimise import is_tape_length, reaches_all_rows
+from adjoint.primitives import Primitive
 from adjoint.program import Atom, Equation, Program, Variable
 
 
@@ -17,10 +25,10 @@ def _indented(lines: Sequence[str]) -> list[str]:
     return [f"    {line}" for line in lines]
 
 
-class _Loop:
+class _LoopText:
     """The parts that `scan` and `while` have in common: a function of the loop's operands."""
 
-    def __init__(self, equation: Equation, text: Text, quiet: bool) -> None:
+    def __init__(self, equation: Equation, text: ModuleText, quiet: bool) -> None:
         params = equation.params
         self.body: Program = params["body"]
         self.length: int | None = params["length"]
@@ -69,11 +77,11 @@ class _Loop:
         lines += self.writer.statements()
         outputs = self.writer.outputs()
         count = len(self.carried)
-        made = {
+        producers = {
             variable: equation for equation in self.body.equations for variable in equation.outputs
         }
         for tape, atom in zip(self.tapes, self.body.outputs[count:], strict=True):
-            lines.append(self._stack(tape, atom, made))
+            lines.append(self._stack(tape, atom, producers))
         moved = [
             (name, output)
             for name, output in zip(self.state, outputs[:count], strict=True)
@@ -84,12 +92,12 @@ class _Loop:
             lines.append(f"{', '.join(targets)} = {', '.join(values)}")
         return lines
 
-    def _stack(self, tape: str, atom: Atom, made: dict[Variable, Equation]) -> str:
+    def _stack(self, tape: str, atom: Atom, producers: dict[Variable, Equation]) -> str:
         """Write a row. Of a tape that an inner loop has made, only what it has reached."""
         name = self.writer.name(atom)
-        source = made.get(atom) if isinstance(atom, Variable) else None
+        source = producers.get(atom) if isinstance(atom, Variable) else None
         if source is not None and _is_tape(source, atom):
-            rounds = source.outputs[0] if source.primitive.name == "while" else source.inputs[0]
+            rounds = source.outputs[0] if source.primitive is WHILE else source.inputs[0]
             most = self.space.name("max", max)  # a reduction may have that name
             reached = f":{most}({self.writer.name(rounds)}, 0)"
             return f"{tape}[k, {reached}] = {name}[{reached}]"
@@ -124,11 +132,11 @@ class _Loop:
 
 def _is_tape(equation: Equation, atom: Atom) -> bool:
     """Whether a result of a loop is stacked rows, whose number was guessed."""
-    if equation.primitive.name not in ("scan", "while"):
+    if equation.primitive not in (SCAN, WHILE):
         return False
     if not is_tape_length(equation.params["length"]):
         return False
-    first = equation.params["carried"] + (equation.primitive.name == "while")
+    first = equation.params["carried"] + (equation.primitive is WHILE)
     return atom in equation.outputs[first:]
 
 
@@ -136,9 +144,9 @@ def _returned(names: Sequence[str]) -> str:
     return f"return ({', '.join(names)},)" if names else "return ()"
 
 
-def _scan(equation: Equation, operands: Sequence[str], text: Text, quiet: bool) -> str:
+def _scan(equation: Equation, operands: Sequence[str], text: ModuleText, quiet: bool) -> str:
     def write(name: str) -> list[str]:
-        loop = _Loop(equation, text, quiet)
+        loop = _LoopText(equation, text, quiet)
         arguments = ["count", *loop.constants, *loop.state, *loop.scanned]
         lines = ["count = int(count)"]
         if loop.length is not None:
@@ -156,9 +164,9 @@ def _scan(equation: Equation, operands: Sequence[str], text: Text, quiet: bool) 
     return f"{text.function(key, 'scan', write)}({', '.join(operands)})"
 
 
-def _while(equation: Equation, operands: Sequence[str], text: Text, quiet: bool) -> str:
+def _while(equation: Equation, operands: Sequence[str], text: ModuleText, quiet: bool) -> str:
     def write(name: str) -> list[str]:
-        loop = _Loop(equation, text, quiet)
+        loop = _LoopText(equation, text, quiet)
         arguments = [*loop.constants, *loop.state]
         test = BodyWriter(equation.params["test"], text, "u", quiet)
         test.names.update(zip(test.program.inputs, arguments, strict=True))
@@ -176,7 +184,7 @@ def _while(equation: Equation, operands: Sequence[str], text: Text, quiet: bool)
     return f"{text.function((equation.operation, quiet), 'loop', write)}({', '.join(operands)})"
 
 
-def _function(program: Program, name: str, text: Text, quiet: bool) -> str:
+def _function(program: Program, name: str, text: ModuleText, quiet: bool) -> str:
     def write(unique: str) -> list[str]:
         writer = BodyWriter(program, text, quiet=quiet)
         return function_lines(unique, writer, name_inputs(writer))
@@ -184,7 +192,7 @@ def _function(program: Program, name: str, text: Text, quiet: bool) -> str:
     return text.function((name, program, quiet), name, write)
 
 
-def _switch(equation: Equation, operands: Sequence[str], text: Text, quiet: bool) -> str:
+def _switch(equation: Equation, operands: Sequence[str], text: ModuleText, quiet: bool) -> str:
     branches = equation.params["branches"]
     names = [_function(branch, "branch", text, quiet) for branch in branches]
     index, *rest = operands
@@ -193,14 +201,14 @@ def _switch(equation: Equation, operands: Sequence[str], text: Text, quiet: bool
     return f"{chosen}({', '.join(rest)})"
 
 
-def _checkpoint(equation: Equation, operands: Sequence[str], text: Text, quiet: bool) -> str:
+def _checkpoint(equation: Equation, operands: Sequence[str], text: ModuleText, quiet: bool) -> str:
     name = _function(equation.params["body"], "again", text, quiet)
     return f"{name}({', '.join(operands)})"
 
 
-CONTROL: Final[dict[str, Control]] = {
-    "scan": _scan,
-    "while": _while,
-    "switch": _switch,
-    "checkpoint": _checkpoint,
+CONTROL: Final[dict[Primitive, Control]] = {
+    SCAN: _scan,
+    WHILE: _while,
+    SWITCH: _switch,
+    CHECKPOINT: _checkpoint,
 }

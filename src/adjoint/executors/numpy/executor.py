@@ -16,7 +16,7 @@ from adjoint.base.collection import collector_at_rest
 from adjoint.base.errors import AdjointError
 from adjoint.executors.arena import ARENA
 from adjoint.executors.numpy.control import CONTROL
-from adjoint.executors.numpy.writer import BodyWriter, Text, program_lines
+from adjoint.executors.numpy.writer import BodyWriter, ModuleText, program_lines
 from adjoint.loops import bodies
 from adjoint.optimise import Workspace, bare, peak_bytes, simplify
 from adjoint.optimise.simplify import eliminate_dead_code
@@ -72,7 +72,7 @@ class NumpyExecutor:
         return _peak_bytes(bare(program), roomy=True)
 
     def _compile(self, program: Program) -> NumpyExecutable:
-        module = Text(CONTROL)
+        module = ModuleText(CONTROL)
         writer = BodyWriter(program, module, roomy=True)
         whole = "\n".join(program_lines("program", writer)) + "\n"
         text = "\n\n".join([*module.functions, whole])
@@ -81,13 +81,13 @@ class NumpyExecutor:
         exec(compile(text, filename, "exec"), names)  # our own text, made from the program alone
         # So that a traceback through generated code shows its lines.
         linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
-        made = NumpyExecutable(names["program"], text, writer.workspace)
-        finalize(made, linecache.cache.pop, filename, None)
-        return made
+        executable = NumpyExecutable(names["program"], text, writer.workspace)
+        finalize(executable, linecache.cache.pop, filename, None)
+        return executable
 
 
 def _peak_bytes(program: Program, roomy: bool, owned: Sequence[Variable] = ()) -> int:
-    writer = BodyWriter(program, Text(CONTROL), roomy=roomy, owned=owned)
+    writer = BodyWriter(program, ModuleText(CONTROL), roomy=roomy, owned=owned)
     return peak_bytes(program, writer.plan, writer.workspace, _bytes_within)
 
 
@@ -97,8 +97,8 @@ def _bytes_within(equation: Equation) -> int:
     first = params.get("constants", 0)
     carried = params.get("carried", 0)
     held = [
-        _peak_bytes(each, False, each.inputs[first : first + carried])
-        for each in held_programs(equation.operation)
+        _peak_bytes(body, False, body.inputs[first : first + carried])
+        for body in held_programs(equation.operation)
     ]
     # A branch gives its results as they are, and a round takes the place of the one before it.
     own = 0 if carried else sum(x.type.size * x.type.dtype.itemsize for x in equation.outputs)
@@ -128,10 +128,10 @@ class CarefulExecutable:
             return results
         if self._still is None:
             self._still = NumpyExecutor().compile(self._program, hard=True, still=True)
-        further, found = self._still(*arguments), list(results)
+        further, repaired = self._still(*arguments), list(results)
         for n in lost:
-            found[n] = np.where(np.isnan(results[n]), further[n], results[n])[()]
-        return tuple(found)
+            repaired[n] = np.where(np.isnan(results[n]), further[n], results[n])[()]
+        return tuple(repaired)
 
 
 def has_infinities(arguments: Sequence[Any]) -> bool:
@@ -160,13 +160,13 @@ def _alone(op: Operation, types: tuple[ArrayType, ...]) -> Callable[..., Any] | 
     hard: list[NumpyExecutable] = []
 
     def run(*operands: Any) -> tuple[Any, ...]:
-        found = fast(*operands)
-        if any(each.dtype.kind in "fc" and np.isnan(each).any() for each in found):
+        outputs = fast(*operands)
+        if any(output.dtype.kind in "fc" and np.isnan(output).any() for output in outputs):
             if not hard:  # a hard zero times an infinite partial derivative, maybe
                 hard.append(NumpyExecutor().compile(program, hard=True))
             with np.errstate(all="ignore"):
                 return hard[0](*operands)
-        return found
+        return outputs
 
     return run
 

@@ -12,23 +12,34 @@ from typing import Any
 import numpy as np
 
 from adjoint.optimise import band
-from adjoint.primitives.structure.contraction import lowering, split_spec
-from adjoint.primitives.structure.slicing import Index, numpy_index
+from adjoint.primitives import Primitive
+from adjoint.primitives.elementwise.conversion import (
+    CAST,
+    IMAG,
+    PYTHON_NUMBER,
+    REAL,
+    STOP_GRADIENT,
+)
+from adjoint.primitives.elementwise.declaring import SCALE
+from adjoint.primitives.elementwise.selection import SELECT
+from adjoint.primitives.structure.contraction import CONTRACT, lowering, split_spec
+from adjoint.primitives.structure.gathering import GATHER, GATHER_ADD
+from adjoint.primitives.structure.moving import FILL, RESHAPE, SUM, TRANSPOSE
+from adjoint.primitives.structure.slicing import INCREMENT, SLICE, STACK, Index, numpy_index
 from adjoint.primitives.typing_rules import resolve
 from adjoint.program import Atom, Equation, Operation
 
-_INFIX = {
-    "add": "+",
-    "subtract": "-",
-    "multiply": "*",
-    "scale": "*",
-    "divide": "/",
-    "less": "<",
-    "less_equal": "<=",
-    "greater": ">",
-    "greater_equal": ">=",
-    "equal": "==",
-    "not_equal": "!=",
+_INFIX: dict[Any, str] = {
+    np.add: "+",
+    np.subtract: "-",
+    np.multiply: "*",
+    np.divide: "/",
+    np.less: "<",
+    np.less_equal: "<=",
+    np.greater: ">",
+    np.greater_equal: ">=",
+    np.equal: "==",
+    np.not_equal: "!=",
 }
 
 
@@ -78,43 +89,47 @@ def expression(
 ) -> str:
     """The right-hand side of an equation; `out` names memory for an elementwise result."""
     primitive = equation.primitive
-    if primitive.ufunc is not None or primitive.name == "scale":
+    if _ufunc(primitive) is not None:
         return _elementwise(equation, operands, space, out)
-    if primitive.name == "fill" and out is not None:
+    if primitive is FILL and out is not None:
         return out
-    template = TEMPLATES.get(primitive.name)
-    numbers = primitive.name != "stack" and any(map(_may_be_number, equation.inputs))
+    template = TEMPLATES.get(primitive)
+    numbers = primitive is not STACK and any(map(_may_be_number, equation.inputs))
     if template is not None and not numbers:
         text = template(equation, operands, space)
         return f"{text[:-1]}, out={out})" if out and takes_memory(equation) else text
     return f"{space.function(primitive.name, equation.operation)}({', '.join(operands)})"
 
 
+def _ufunc(primitive: Primitive) -> Any:
+    """The function of NumPy that an elementwise primitive is; None for all others."""
+    return np.multiply if primitive is SCALE else primitive.ufunc
+
+
 def takes_memory(equation: Equation) -> bool:
     """Whether an equation is written as a call that can be given memory for its result."""
     primitive = equation.primitive
-    if primitive.ufunc is not None or primitive.name == "scale":
+    if _ufunc(primitive) is not None:
         return bool(equation.outputs[0].type.ndim)
-    if primitive.name == "fill":
+    if primitive is FILL:
         return True
-    return primitive.name == "contract" and equation.params["spec"] in _MATRIX_PRODUCTS
+    return primitive is CONTRACT and equation.params["spec"] in _MATRIX_PRODUCTS
 
 
 def _elementwise(
     equation: Equation, operands: Sequence[str], space: Namespace, out: str | None
 ) -> str:
-    name, inputs = equation.primitive.name, equation.inputs
+    ufunc, inputs = resolve(_ufunc(equation.primitive)), equation.inputs
     # NumPy's scalars are fast under operators; Python's own would divide by zero in their own way.
     if _all_scalars(inputs) and not _meets_python_complex(inputs):
-        if name in _INFIX:
+        if ufunc in _INFIX:
             first = operands[0]
             if all(_may_be_python(atom) for atom in inputs):
                 dtype = inputs[0].type.dtype
                 first = f"{space.name(dtype.name, dtype)}.type({first})"
-            return f"{first} {_INFIX[name]} {operands[1]}"
-        if name == "negative" and not _may_be_python(inputs[0]):
+            return f"{first} {_INFIX[ufunc]} {operands[1]}"
+        if ufunc is np.negative and not _may_be_python(inputs[0]):
             return f"-{operands[0]}"
-    ufunc = np.multiply if name == "scale" else resolve(equation.primitive.ufunc)
     arguments = [*operands, f"out={out}"] if out else operands
     return f"{space.name(ufunc.__name__, ufunc)}({', '.join(arguments)})"
 
@@ -234,11 +249,11 @@ def write_statements(
 ) -> list[str]:
     """A write into an array: into the operand's own memory where that is free, else into a copy."""
     target, value, *indices = operands
-    name = equation.primitive.name
+    primitive = equation.primitive
     array = space.name("array", np.array)
     lines = [f"{result} = {target}" if in_place else f"{result} = {array}({target})"]
     place = ", ".join(indices) if indices else index_text(equation.params["index"]) or "()"
-    if name == "gather_add":
+    if primitive is GATHER_ADD:
         add = space.name("add", np.add)
         x, given, first = equation.inputs[:3]
         part = (*first.type.shape, *x.type.shape[len(indices) :])
@@ -246,7 +261,7 @@ def write_statements(
             value = f"{space.name('broadcast_to', np.broadcast_to)}({value}, {part})"
         lines.append(f"{add}.at({result}, ({place},), {value})")
     else:
-        lines.append(f"{result}[{place}] {'+' * (name == 'increment')}= {value}")
+        lines.append(f"{result}[{place}] {'+' * (primitive is INCREMENT)}= {value}")
     return lines
 
 
@@ -275,9 +290,11 @@ def empty_text(equation: Equation, space: Namespace) -> str:
 
 def _gather(equation: Equation, operands: Sequence[str], space: Namespace) -> str:
     x, *indices = operands
-    found = f"{x}[{', '.join(indices)}]"
+    indexed = f"{x}[{', '.join(indices)}]"
     # NumPy returns a view for indices without axes; all others copy.
-    return found if equation.inputs[1].type.ndim else f"{space.name('array', np.array)}({found})"
+    return (
+        indexed if equation.inputs[1].type.ndim else f"{space.name('array', np.array)}({indexed})"
+    )
 
 
 _ENTRY = re.compile(r"x\[(\d+)\]")
@@ -285,10 +302,12 @@ _ENTRY = re.compile(r"x\[(\d+)\]")
 
 def _entries(operands: Sequence[str]) -> str | None:
     """Evenly spaced arguments of a function of very many, as one slice of them."""
-    found = [_ENTRY.fullmatch(each) for each in operands] if len(operands) > 2 else []
-    if not found or None in found:
+    if len(operands) < 3:
         return None
-    numbers = [int(each[1]) for each in found if each is not None]
+    matches = [match for operand in operands if (match := _ENTRY.fullmatch(operand))]
+    if len(matches) < len(operands):
+        return None
+    numbers = [int(match[1]) for match in matches]
     step = numbers[1] - numbers[0]
     if step < 1 or any(b - a != step for a, b in pairwise(numbers)):
         return None
@@ -303,19 +322,19 @@ def _stack(equation: Equation, operands: Sequence[str], space: Namespace) -> str
     return f"{space.name('array', np.array)}({parts}, {_dtype(space, output.type.dtype)})"
 
 
-TEMPLATES: dict[str, Template] = {
-    "fill": _fill,
-    "sum": _sum,
-    "transpose": _transpose,
-    "cast": _cast,
-    "contract": _contract,
-    "python_number": lambda e, x, space: f"{x[0]}.item()",
-    "reshape": lambda e, x, space: f"{x[0]}.reshape({e.params['shape']})",
-    "slice": lambda e, x, space: f"{x[0]}[{index_text(e.params['index']) or '()'}]",
-    "gather": _gather,
-    "stack": _stack,
-    "select": lambda e, x, space: f"{space.name('where', np.where)}({', '.join(x)})",
-    "real": lambda e, x, space: f"{x[0]}.real",
-    "imag": lambda e, x, space: f"{x[0]}.imag",
-    "stop_gradient": lambda e, x, space: x[0],
+TEMPLATES: dict[Primitive, Template] = {
+    FILL: _fill,
+    SUM: _sum,
+    TRANSPOSE: _transpose,
+    CAST: _cast,
+    CONTRACT: _contract,
+    PYTHON_NUMBER: lambda e, x, space: f"{x[0]}.item()",
+    RESHAPE: lambda e, x, space: f"{x[0]}.reshape({e.params['shape']})",
+    SLICE: lambda e, x, space: f"{x[0]}[{index_text(e.params['index']) or '()'}]",
+    GATHER: _gather,
+    STACK: _stack,
+    SELECT: lambda e, x, space: f"{space.name('where', np.where)}({', '.join(x)})",
+    REAL: lambda e, x, space: f"{x[0]}.real",
+    IMAG: lambda e, x, space: f"{x[0]}.imag",
+    STOP_GRADIENT: lambda e, x, space: x[0],
 }

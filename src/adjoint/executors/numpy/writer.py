@@ -17,22 +17,26 @@ from adjoint.executors.numpy.templates import (
     write_statements,
 )
 from adjoint.optimise import Plan, Workspace, completed_fills, plan, workspace
+from adjoint.primitives import Primitive
+from adjoint.primitives.structure.gathering import GATHER_ADD, GATHER_SET
+from adjoint.primitives.structure.moving import FILL
+from adjoint.primitives.structure.slicing import INCREMENT, STACK, UPDATE
 from adjoint.program import Atom, Equation, Literal, Program, Variable
 
-_WRITES = frozenset({"update", "increment", "gather_set", "gather_add"})
+_WRITES = frozenset({UPDATE, INCREMENT, GATHER_SET, GATHER_ADD})
 _LARGE = 1 << 15  # bytes from which a dead array is let go at once, not at the end
 _MOST_ARGUMENTS = 500  # beyond which they are entries of one: long signatures take long to compile
 _PYTHON = {"f": "float", "c": "complex", "i": "int"}
 
 # (equation, names of its operands, the text, whether warnings are off) -> a call that gives its
 # results as a tuple
-Control = Callable[[Equation, Sequence[str], "Text", bool], str]
+Control = Callable[[Equation, Sequence[str], "ModuleText", bool], str]
 
 
-class Text:
+class ModuleText:
     """The text of one module: functions that call one another, and the names that they use."""
 
-    def __init__(self, control: dict[str, Control]) -> None:
+    def __init__(self, control: dict[Primitive, Control]) -> None:
         self.space = Namespace()
         self.control = control
         self.functions: list[str] = []
@@ -56,7 +60,7 @@ class BodyWriter:
     def __init__(
         self,
         program: Program,
-        text: Text,
+        text: ModuleText,
         prefix: str = "v",
         quiet: bool = False,
         owned: Sequence[Variable] = (),
@@ -76,7 +80,7 @@ class BodyWriter:
     def statements(self) -> Iterator[str]:
         """The equations, in the order of the plan."""
         numbered = enumerate(self.plan.equations)
-        for derived, group in groupby(numbered, key=lambda each: each[1].derived):
+        for derived, group in groupby(numbered, key=lambda pair: pair[1].derived):
             indent = ""
             if derived and not self.quiet:
                 # The user did not write these operations: they warn of nothing.
@@ -98,11 +102,11 @@ class BodyWriter:
         for variable in equation.outputs:
             self.names[variable] = f"{self.prefix}{len(self.names) - len(self.program.inputs)}"
         results = [self.names[variable] for variable in equation.outputs]
-        control = self.text.control.get(equation.primitive.name)
+        control = self.text.control.get(equation.primitive)
         if control is not None:
             call = control(equation, operands, self.text, self.quiet or equation.derived)
             lines = [f"{', '.join(results)}, = {call}" if results else call]
-        elif equation.primitive.name in _WRITES:
+        elif equation.primitive in _WRITES:
             write = complete_statements if number in self.completing else write_statements
             lines = write(equation, results[0], operands, self.space, taken is not None)
         else:
@@ -137,7 +141,7 @@ class BodyWriter:
             right += ".copy()"
         comma = "," if equation.primitive.multiple else ""
         lines = [f"{', '.join(results)}{comma} = {right}"]
-        fills = equation.primitive.name == "fill" and number not in self.completed
+        fills = equation.primitive is FILL and number not in self.completed
         if out is not None and fills:
             lines.append(f"{out}.fill({self.space.number(equation.params['value'])})")
         return lines
@@ -193,7 +197,7 @@ def program_lines(name: str, writer: BodyWriter) -> list[str]:
     """A whole program as a function, with the arrays of its workspace as further arguments."""
     program = writer.program
     # A stack of numbers is the same whether they are Python's own or not.
-    readers = (each for each in program.equations if each.primitive.name != "stack")
+    readers = (equation for equation in program.equations if equation.primitive is not STACK)
     used = {atom for equation in readers for atom in equation.inputs}
     arguments = name_inputs(writer)
     arrays = [f"w{number}" for number in range(len(writer.workspace.slots))]

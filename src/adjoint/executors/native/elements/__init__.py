@@ -15,12 +15,12 @@ from adjoint.executors.native.elements.conversions import convert
 from adjoint.executors.native.elements.emission import cost, emit, held_in_registers, supports
 from adjoint.executors.native.elements.reductions import combine, identity
 from adjoint.executors.native.elements.rules import RULES
-from adjoint.executors.native.elements.writer import Fault, Writer
+from adjoint.executors.native.elements.writer import ElementWriter, Fault
 
 __all__ = [
     "RULES",
+    "ElementWriter",
     "Fault",
-    "Writer",
     "arithmetic",
     "combine",
     "comparisons",

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from adjoint.executors.native.elements.rules import rule
-from adjoint.executors.native.elements.writer import DOUBLE, SINGLE, Writer, known_number
+from adjoint.executors.native.elements.writer import DOUBLE, SINGLE, ElementWriter, known_number
 from adjoint.executors.native.module import Value
 
 PLAIN_EXPONENTS = range(-3, 5)  # of powers that products give to two units in the last place
@@ -14,7 +14,7 @@ LARGEST_EXPONENT = 64  # of powers that are products; beyond, they are those of 
 
 
 def _fused(operation: str) -> Callable[..., Value]:
-    def emit(writer: Writer, x: Value, y: Value) -> Value:
+    def emit(writer: ElementWriter, x: Value, y: Value) -> Value:
         flag = " contract" if writer.contract else ""
         return writer.binary(f"f{operation}{flag}", x, y)
 
@@ -27,22 +27,22 @@ multiply = rule("multiply scale", "f")(_fused("mul"))
 
 
 @rule("add", "i u")
-def _add_integers(writer: Writer, x: Value, y: Value) -> Value:
+def _add_integers(writer: ElementWriter, x: Value, y: Value) -> Value:
     return writer.add(x, y)
 
 
 @rule("subtract", "i u")
-def _subtract_integers(writer: Writer, x: Value, y: Value) -> Value:
+def _subtract_integers(writer: ElementWriter, x: Value, y: Value) -> Value:
     return writer.subtract(x, y)
 
 
 @rule("multiply scale", "i u")
-def _multiply_integers(writer: Writer, x: Value, y: Value) -> Value:
+def _multiply_integers(writer: ElementWriter, x: Value, y: Value) -> Value:
     return writer.multiply(x, y)
 
 
 @rule("divide", "f")
-def _divide(writer: Writer, x: Value, y: Value) -> Value:
+def _divide(writer: ElementWriter, x: Value, y: Value) -> Value:
     divisor = known_number(y)
     if divisor is None or abs(math.frexp(divisor)[0]) != 0.5 or not 1e-30 < abs(divisor) < 1e30:
         return writer.divide(x, y)
@@ -50,28 +50,28 @@ def _divide(writer: Writer, x: Value, y: Value) -> Value:
 
 
 @rule("negative", "f i u")
-def _negative(writer: Writer, x: Value) -> Value:
+def _negative(writer: ElementWriter, x: Value) -> Value:
     return writer.negative(x)
 
 
 @rule("square", "f i u")
-def _square(writer: Writer, x: Value) -> Value:
+def _square(writer: ElementWriter, x: Value) -> Value:
     return multiply(writer, x, x) if x.dtype.kind == "f" else writer.multiply(x, x)
 
 
 @rule("reciprocal", "f")
-def _reciprocal(writer: Writer, x: Value) -> Value:
+def _reciprocal(writer: ElementWriter, x: Value) -> Value:
     return writer.divide(writer.constant(1, x), x)
 
 
 @rule("deg2rad radians", "f")
-def _radians(writer: Writer, x: Value) -> Value:
+def _radians(writer: ElementWriter, x: Value) -> Value:
     pi = x.dtype.type(3.141592653589793)
     return multiply(writer, x, writer.constant(pi / x.dtype.type(180), x))
 
 
 @rule("rad2deg degrees", "f")
-def _degrees(writer: Writer, x: Value) -> Value:
+def _degrees(writer: ElementWriter, x: Value) -> Value:
     pi = x.dtype.type(3.141592653589793)
     return multiply(writer, x, writer.constant(x.dtype.type(180) / pi, x))
 
@@ -79,50 +79,50 @@ def _degrees(writer: Writer, x: Value) -> Value:
 # --- a constant integer power ---------------------------------------------------------------------
 
 
-def power_of_float(writer: Writer, x: Value, exponent: int) -> Value:
+def power_of_float(writer: ElementWriter, x: Value, exponent: int) -> Value:
     """x to a constant integer power of at most 64 in size, to two units in the last place."""
     if exponent == 0:
         return writer.constant(1, x)
     size = abs(exponent)
     if exponent in PLAIN_EXPONENTS:
-        found = power_of_integer(writer, x, size)
+        power = power_of_integer(writer, x, size)
     elif x.dtype == SINGLE:
         wide = power_of_integer(writer, writer.change("fpext", x, DOUBLE), size)
         if exponent < 0:
             wide = writer.divide(writer.constant(1, wide), wide)
         return writer.change("fptrunc", wide, SINGLE)
     else:
-        found = _compensated_power(writer, x, size)
-    return writer.divide(writer.constant(1, found), found) if exponent < 0 else found
+        power = _compensated_power(writer, x, size)
+    return writer.divide(writer.constant(1, power), power) if exponent < 0 else power
 
 
-def power_of_integer(writer: Writer, x: Value, exponent: int) -> Value:
+def power_of_integer(writer: ElementWriter, x: Value, exponent: int) -> Value:
     """x to a constant power, by squares and products; at least 0."""
     if exponent == 0:
         return writer.constant(1, x)
-    found = x
+    power = x
     for digit in f"{exponent:b}"[1:]:
-        found = writer.multiply(found, found)
+        power = writer.multiply(power, power)
         if digit == "1":
-            found = writer.multiply(found, x)
-    return found
+            power = writer.multiply(power, x)
+    return power
 
 
-def _compensated_power(writer: Writer, x: Value, exponent: int) -> Value:
+def _compensated_power(writer: ElementWriter, x: Value, exponent: int) -> Value:
     """The same of doubles, with the rounding error of every product carried along."""
-    found, error = x, writer.constant(0, x)
+    power, error = x, writer.constant(0, x)
     for digit in f"{exponent:b}"[1:]:
-        twice = writer.multiply(found, writer.constant(2, x))
-        square = writer.multiply(found, found)
-        lost = writer.intrinsic("fma", found, found, writer.negative(square))
+        twice = writer.multiply(power, writer.constant(2, x))
+        square = writer.multiply(power, power)
+        lost = writer.intrinsic("fma", power, power, writer.negative(square))
         error = writer.intrinsic("fma", twice, error, lost)
-        found = square
+        power = square
         if digit == "1":
-            product = writer.multiply(found, x)
-            lost = writer.intrinsic("fma", found, x, writer.negative(product))
+            product = writer.multiply(power, x)
+            lost = writer.intrinsic("fma", power, x, writer.negative(product))
             error = writer.intrinsic("fma", error, x, lost)
-            found = product
+            power = product
     # Of a product that is not finite the error is NaN, and there is nothing to add.
-    whole = writer.compare("one", writer.absolute(found), writer.constant(float("inf"), x))
-    total = writer.add(found, writer.select(whole, error, writer.constant(0, x)))
-    return writer.intrinsic("copysign", total, found)  # also of zero
+    whole = writer.compare("one", writer.absolute(power), writer.constant(float("inf"), x))
+    total = writer.add(power, writer.select(whole, error, writer.constant(0, x)))
+    return writer.intrinsic("copysign", total, power)  # also of zero

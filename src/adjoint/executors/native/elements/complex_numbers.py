@@ -11,7 +11,7 @@ from adjoint.executors.native.elements.functions import hypotenuse
 from adjoint.executors.native.elements.rules import rule
 from adjoint.executors.native.elements.writer import (
     BOOLEAN,
-    Writer,
+    ElementWriter,
     complex_value,
     imaginary_part,
     real_part,
@@ -27,31 +27,31 @@ def parts(x: Value) -> tuple[Value, Value]:
 
 
 @rule("add", "c")
-def _add(writer: Writer, x: Value, y: Value) -> Value:
+def _add(writer: ElementWriter, x: Value, y: Value) -> Value:
     (a, b), (c, d) = parts(x), parts(y)
     return complex_value(writer.add(a, c), writer.add(b, d))
 
 
 @rule("subtract", "c")
-def _subtract(writer: Writer, x: Value, y: Value) -> Value:
+def _subtract(writer: ElementWriter, x: Value, y: Value) -> Value:
     (a, b), (c, d) = parts(x), parts(y)
     return complex_value(writer.subtract(a, c), writer.subtract(b, d))
 
 
 @rule("negative", "c")
-def _negative(writer: Writer, x: Value) -> Value:
+def _negative(writer: ElementWriter, x: Value) -> Value:
     a, b = parts(x)
     return complex_value(writer.negative(a), writer.negative(b))
 
 
 @rule("conjugate", "c")
-def _conjugate(writer: Writer, x: Value) -> Value:
+def _conjugate(writer: ElementWriter, x: Value) -> Value:
     a, b = parts(x)
     return complex_value(a, writer.negative(b))
 
 
 @rule("multiply scale", "c", exact=False)
-def multiply(writer: Writer, x: Value, y: Value) -> Value:
+def multiply(writer: ElementWriter, x: Value, y: Value) -> Value:
     """x y by its four products."""
     (a, b), (c, d) = parts(x), parts(y)
     real = writer.subtract(writer.multiply(a, c), writer.multiply(b, d))
@@ -59,12 +59,12 @@ def multiply(writer: Writer, x: Value, y: Value) -> Value:
 
 
 @rule("square", "c", exact=False)
-def _square(writer: Writer, x: Value) -> Value:
+def _square(writer: ElementWriter, x: Value) -> Value:
     return multiply(writer, x, x)
 
 
 @rule("divide", "c", exact=False)
-def divide(writer: Writer, x: Value, y: Value) -> Value:
+def divide(writer: ElementWriter, x: Value, y: Value) -> Value:
     """x / y by Smith's formula: nothing overflows that need not."""
     (a, b), (c, d) = parts(x), parts(y)
     first = writer.compare("oge", writer.absolute(c), writer.absolute(d))
@@ -83,7 +83,7 @@ def divide(writer: Writer, x: Value, y: Value) -> Value:
 
 
 @rule("reciprocal", "c", exact=False)
-def _reciprocal(writer: Writer, x: Value) -> Value:
+def _reciprocal(writer: ElementWriter, x: Value) -> Value:
     a, b = parts(x)
     writer.fault(writer.compare("uno", a, b))  # NumPy warns of NaN here
     first = writer.compare("ole", writer.absolute(b), writer.absolute(a))
@@ -97,58 +97,58 @@ def _reciprocal(writer: Writer, x: Value) -> Value:
 
 
 @rule("absolute", "c", exact=False)
-def absolute(writer: Writer, x: Value) -> Value:
+def absolute(writer: ElementWriter, x: Value) -> Value:
     """|x|, which overflows only where it must."""
     return hypotenuse(writer, *parts(x))
 
 
 @rule("sign", "c", exact=False)
-def _sign(writer: Writer, x: Value) -> Value:
+def _sign(writer: ElementWriter, x: Value) -> Value:
     # x / |x|; 0 at 0. Where an infinity is, NumPy chooses between the axes.
     size = absolute(writer, x)
     writer.fault(writer.equal_number(size, math.inf))
     safe = writer.select(writer.equal_number(size, 0), writer.constant(1, size), size)
     a, b = parts(x)
     quotients = (writer.divide(part, safe) for part in (a, b))
-    found = complex_value(*quotients)
+    unit = complex_value(*quotients)
     odd = writer.either(writer.is_nan(size), writer.equal_number(size, 0))
     flat = writer.multiply(size, writer.constant(1, size))
-    return writer.select(odd, complex_value(flat, flat), found)
+    return writer.select(odd, complex_value(flat, flat), unit)
 
 
-def power_of_complex(writer: Writer, x: Value, exponent: int) -> Value:
+def power_of_complex(writer: ElementWriter, x: Value, exponent: int) -> Value:
     """x to a constant integer power of at most 99 in size, by NumPy's own products."""
     one = writer.constant(1, x)
     if exponent == 0:
         return one
-    found = x if exponent == 1 else _products(writer, x, abs(exponent))
+    power = x if exponent == 1 else _products(writer, x, abs(exponent))
     if exponent < 0:
-        return divide(writer, one, found)
+        return divide(writer, one, power)
     a, b = parts(x)
     zero = writer.both(writer.equal_number(a, 0), writer.equal_number(b, 0))
-    return writer.select(zero, writer.constant(0, x), found)
+    return writer.select(zero, writer.constant(0, x), power)
 
 
-def _products(writer: Writer, x: Value, exponent: int) -> Value:
+def _products(writer: ElementWriter, x: Value, exponent: int) -> Value:
     if exponent in (2, 3):
         square = multiply(writer, x, x)
         return square if exponent == 2 else multiply(writer, x, square)
-    found, factor = writer.constant(1, x), x
+    power, factor = writer.constant(1, x), x
     while exponent:
         if exponent & 1:
-            found = multiply(writer, found, factor)
+            power = multiply(writer, power, factor)
         exponent >>= 1
         if exponent:
             factor = multiply(writer, factor, factor)
-    return found
+    return power
 
 
-def real_of(writer: Writer, x: Value) -> Value:
+def real_of(writer: ElementWriter, x: Value) -> Value:
     """The real part; real numbers themselves."""
     return real_part(x)
 
 
-def imaginary_of(writer: Writer, x: Value) -> Value:
+def imaginary_of(writer: ElementWriter, x: Value) -> Value:
     """The imaginary part; zero of real numbers."""
     if x.dtype.kind == "c":
         return imaginary_part(x)

@@ -10,8 +10,8 @@ from adjoint.executors.native.elements.writer import (
     BOOLEAN,
     DOUBLE,
     SINGLE,
+    ElementWriter,
     Fault,
-    Writer,
     complex_value,
     imaginary_part,
     known_number,
@@ -30,7 +30,7 @@ def convert(
     """
     if value.dtype == dtype:
         return value
-    writer = Writer(block, faults)
+    writer = ElementWriter(block, faults)
     if dtype.kind == "c":
         part = part_dtype(dtype)
         real = _convert_real(writer, real_part(value), part, weak)
@@ -40,7 +40,7 @@ def convert(
     return _convert_real(writer, real_part(value), dtype, weak)
 
 
-def _convert_real(writer: Writer, x: Value, dtype: np.dtype[Any], weak: bool) -> Value:
+def _convert_real(writer: ElementWriter, x: Value, dtype: np.dtype[Any], weak: bool) -> Value:
     if x.dtype == dtype:
         return x
     if dtype == BOOLEAN:
@@ -61,17 +61,17 @@ def _convert_real(writer: Writer, x: Value, dtype: np.dtype[Any], weak: bool) ->
 
 
 def _convert_known(
-    writer: Writer, x: Value, number: Any, dtype: np.dtype[Any], weak: bool
+    writer: ElementWriter, x: Value, number: Any, dtype: np.dtype[Any], weak: bool
 ) -> Value:
     """A constant, which others then know too: that they divide by 2, for instance."""
     with np.errstate(all="ignore"):
-        found = dtype.type(float(number) if weak else number)
-        if np.isinf(found) and not np.isinf(number):
+        converted = dtype.type(float(number) if weak else number)
+        if np.isinf(converted) and not np.isinf(number):
             writer.fault(Value(("true",), BOOLEAN))  # NumPy warns, and constants raise no flags
-    return writer.constant_of(found, dtype, x.lanes)
+    return writer.constant_of(converted, dtype, x.lanes)
 
 
-def truth(writer: Writer, x: Value) -> Value:
+def truth(writer: ElementWriter, x: Value) -> Value:
     """Whether a number, of any dtype, is not zero; NaN is not."""
     if x.dtype == BOOLEAN:
         return x
@@ -80,7 +80,7 @@ def truth(writer: Writer, x: Value) -> Value:
     return writer.compare("une" if x.dtype.kind == "f" else "ne", x, writer.constant(0, x))
 
 
-def _float_to_integer(writer: Writer, x: Value, dtype: np.dtype[Any]) -> Value:
+def _float_to_integer(writer: ElementWriter, x: Value, dtype: np.dtype[Any]) -> Value:
     bits = 8 * dtype.itemsize
     if dtype.kind == "i":
         inside = writer.compare("olt", writer.absolute(x), writer.constant(2.0 ** (bits - 1), x))
@@ -89,12 +89,12 @@ def _float_to_integer(writer: Writer, x: Value, dtype: np.dtype[Any]) -> Value:
         below = writer.compare("olt", x, writer.constant(2.0**bits, x))
         inside = writer.both(above, below)
     writer.fault(writer.invert(inside))
-    found = writer.change("fptosi" if dtype.kind == "i" else "fptoui", x, dtype)
+    integer = writer.change("fptosi" if dtype.kind == "i" else "fptoui", x, dtype)
     # Of what does not fit, some number: it may be an index before the fault is looked at.
-    return writer.value(f"freeze {register_type(found)} {found.text}", dtype, found.lanes)
+    return writer.value(f"freeze {register_type(integer)} {integer.text}", dtype, integer.lanes)
 
 
-def _integer_to_integer(writer: Writer, x: Value, dtype: np.dtype[Any], weak: bool) -> Value:
+def _integer_to_integer(writer: ElementWriter, x: Value, dtype: np.dtype[Any], weak: bool) -> Value:
     if weak:
         _check_range(writer, x, dtype)
     before = 1 if x.dtype == BOOLEAN else x.dtype.itemsize * 8
@@ -106,7 +106,7 @@ def _integer_to_integer(writer: Writer, x: Value, dtype: np.dtype[Any], weak: bo
     return writer.change("sext" if x.dtype.kind == "i" else "zext", x, dtype)
 
 
-def _check_range(writer: Writer, x: Value, dtype: np.dtype[Any]) -> None:
+def _check_range(writer: ElementWriter, x: Value, dtype: np.dtype[Any]) -> None:
     limits, own = np.iinfo(dtype), np.iinfo(x.dtype)
     if limits.min > own.min:
         writer.fault(writer.compare("slt", x, writer.constant(limits.min, x)))

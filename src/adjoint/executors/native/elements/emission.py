@@ -27,15 +27,25 @@ from adjoint.executors.native.elements.formulas import written
 from adjoint.executors.native.elements.functions import call, power_log
 from adjoint.executors.native.elements.integers import WRAPPING, fault_of_overflow
 from adjoint.executors.native.elements.rules import RULES, Rule
-from adjoint.executors.native.elements.writer import BOOLEAN, Fault, Writer
+from adjoint.executors.native.elements.writer import BOOLEAN, ElementWriter, Fault
 from adjoint.executors.native.module import Block, Value
-from adjoint.primitives.declaration import PRIMITIVES
+from adjoint.primitives.declaration import Primitive
+from adjoint.primitives.elementwise.arithmetic import INTEGER_POWER, POWER_LOG
+from adjoint.primitives.elementwise.conversion import (
+    CAST,
+    IMAG,
+    PYTHON_NUMBER,
+    REAL,
+    STOP_GRADIENT,
+)
+from adjoint.primitives.elementwise.declaring import SCALE
+from adjoint.primitives.elementwise.selection import SELECT
 from adjoint.primitives.typing_rules import resolve
 from adjoint.program import Equation
 
 _PYTHON: Final = {"f": float, "i": int, "c": complex, "b": bool}
 _BYTES: Final = {"b": (1,), "i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "f": (4, 8), "c": (8, 16)}
-_WITHOUT_LOOP: Final = ("select", "cast", "python_number", "real", "imag", "stop_gradient")
+_WITHOUT_LOOP: Final = (SELECT, CAST, PYTHON_NUMBER, REAL, IMAG, STOP_GRADIENT)
 _Signature = tuple[tuple[np.dtype[Any], bool], ...]
 
 
@@ -44,22 +54,22 @@ def supports(equation: Equation, precise: bool) -> bool:
 
     precise: only if every bit of the result is that of exact rounding.
     """
-    name, params = equation.primitive.name, equation.params
+    primitive, params = equation.primitive, equation.params
     types = tuple(atom.type for atom in equation.inputs)
     dtypes = [t.dtype for t in (*types, *(variable.type for variable in equation.outputs))]
     if not all(map(held_in_registers, dtypes)):
         return False
-    if name in _WITHOUT_LOOP:
+    if primitive in _WITHOUT_LOOP:
         return True
-    loop = _loop(name, _signature(types))
+    loop = _loop(primitive, _signature(types))
     if loop is None or not all(map(held_in_registers, loop)):
         return False
-    if name == "integer_power":
+    if primitive is INTEGER_POWER:
         return _supports_power(loop[0].kind, params["exponent"], precise)
-    if name == "power_log":
+    if primitive is POWER_LOG:
         return loop[0].kind == "f" and not precise
-    found = _rule(name, loop)
-    return found is not None and (found.exact or not precise)
+    rule = _rule(primitive.name, loop)
+    return rule is not None and (rule.exact or not precise)
 
 
 def held_in_registers(dtype: np.dtype[Any]) -> bool:
@@ -78,7 +88,7 @@ def _supports_power(kind: str, exponent: int, precise: bool) -> bool:
 def emit(
     block: Block,
     faults: list[Fault],
-    name: str,
+    primitive: Primitive,
     params: dict[str, Any],
     operands: Sequence[Value],
     operand_types: Sequence[ArrayType],
@@ -86,17 +96,17 @@ def emit(
     contract: bool = True,
     alone: bool = False,
 ) -> Value:
-    """Write one instance of the primitive of this name; returns its result.
+    """Write one instance of a primitive; returns its result.
 
     operands: of the dtypes of the program, all with the same lanes. faults: conditions under which
     NumPy must run instead are added to it. contract: whether sums may be fused with products.
     alone: whether the program has single numbers here, not the numbers of arrays.
     """
-    writer = Writer(block, faults, contract)
+    writer = ElementWriter(block, faults, contract)
     weak = [t.weak for t in operand_types]
-    if name in _WITHOUT_LOOP:
-        return _emit_without_loop(writer, name, operands, weak, result_dtype)
-    loop = _loop(name, _signature(operand_types))
+    if primitive in _WITHOUT_LOOP:
+        return _emit_without_loop(writer, primitive, operands, weak, result_dtype)
+    loop = _loop(primitive, _signature(operand_types))
     assert loop is not None  # else it is not supported
     converted = [
         # As an operand a complex number is true if either part is; a cast takes the real one.
@@ -105,41 +115,41 @@ def emit(
         else convert(block, faults, operand, dtype, python)
         for operand, dtype, python in zip(operands, loop, weak, strict=False)
     ]
-    if name == "integer_power":
-        found = _integer_power(writer, converted[0], params["exponent"])
-    elif name == "power_log":
-        found = power_log(writer, converted[0], converted[2], **params)
+    if primitive is INTEGER_POWER:
+        result = _integer_power(writer, converted[0], params["exponent"])
+    elif primitive is POWER_LOG:
+        result = power_log(writer, converted[0], converted[2], **params)
     else:
-        rule = _rule(name, loop)
+        rule = _rule(primitive.name, loop)
         assert rule is not None
-        found = rule.emit(writer, *converted)
-    if alone and loop[0].kind in "iu" and name in WRAPPING:
-        fault_of_overflow(writer, WRAPPING[name], converted)
-    return convert(block, faults, found, result_dtype)
+        result = rule.emit(writer, *converted)
+    if alone and loop[0].kind in "iu" and primitive in WRAPPING:
+        fault_of_overflow(writer, WRAPPING[primitive], converted)
+    return convert(block, faults, result, result_dtype)
 
 
 def _emit_without_loop(
-    writer: Writer,
-    name: str,
+    writer: ElementWriter,
+    primitive: Primitive,
     operands: Sequence[Value],
     weak: Sequence[bool],
     dtype: np.dtype[Any],
 ) -> Value:
-    if name == "select":
+    if primitive is SELECT:
         x, y = (
             convert(writer.block, writer.faults, operand, dtype, python)
             for operand, python in zip(operands[1:], weak[1:], strict=True)
         )
         return writer.select(operands[0], x, y)
     operand = operands[0]
-    if name == "real":
+    if primitive is REAL:
         operand = real_of(writer, operand)
-    if name == "imag":
+    if primitive is IMAG:
         operand = imaginary_of(writer, operand)
     return convert(writer.block, writer.faults, operand, dtype)
 
 
-def _integer_power(writer: Writer, x: Value, exponent: int) -> Value:
+def _integer_power(writer: ElementWriter, x: Value, exponent: int) -> Value:
     if x.dtype.kind in "iu":
         return power_of_integer(writer, x, exponent)
     if x.dtype.kind == "c":
@@ -157,32 +167,31 @@ def _signature(types: Sequence[ArrayType]) -> _Signature:
 
 
 @lru_cache(maxsize=4096)
-def _loop(name: str, signature: _Signature) -> tuple[np.dtype[Any], ...] | None:
+def _loop(primitive: Primitive, signature: _Signature) -> tuple[np.dtype[Any], ...] | None:
     """The dtypes of the operands and the result of NumPy's loop."""
-    if name == "power_log":  # of numbers of the type of the power
+    if primitive is POWER_LOG:  # of numbers of the type of the power
         return (signature[2][0],) * 4
     given: list[Any] = [_PYTHON[dtype.kind] if weak else dtype for dtype, weak in signature]
-    if name == "integer_power":
+    if primitive is INTEGER_POWER:
         ufunc: Any = np.power
         given.append(int)
-    elif name == "scale":
+    elif primitive is SCALE:
         ufunc = np.multiply
+    elif primitive.ufunc is None:
+        return None
     else:
-        primitive = PRIMITIVES.get(name)
-        if primitive is None or primitive.ufunc is None:
-            return None
         ufunc = resolve(primitive.ufunc)
-    found: tuple[np.dtype[Any], ...] = ufunc.resolve_dtypes((*given, *[None] * ufunc.nout))
-    return found
+    dtypes: tuple[np.dtype[Any], ...] = ufunc.resolve_dtypes((*given, *[None] * ufunc.nout))
+    return dtypes
 
 
 def _rule(name: str, loop: tuple[np.dtype[Any], ...]) -> Rule | None:
     kinds = "".join(dtype.kind for dtype in loop[:-1])
-    found = RULES.get((name, kinds[0] if len(set(kinds)) == 1 else kinds))
-    if found is None and set(kinds) == {"f"}:
+    rule = RULES.get((name, kinds[0] if len(set(kinds)) == 1 else kinds))
+    if rule is None and set(kinds) == {"f"}:
         formula = written(name)
         return None if formula is None else formula.rule
-    return found
+    return rule
 
 
 # --- what it costs --------------------------------------------------------------------------------
@@ -209,5 +218,5 @@ def cost(name: str) -> float:
     """About how many additions one instance takes as long as."""
     formula = written(name)
     if formula is not None:
-        return sum(_COSTS.get(each, 1.0) for each in formula.names)
+        return sum(_COSTS.get(function, 1.0) for function in formula.names)
     return _COSTS.get(name, 1.0)

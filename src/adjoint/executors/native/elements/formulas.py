@@ -11,13 +11,13 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from adjoint.base.errors import NativeUnavailableError
 from adjoint.executors.native.elements.rules import RULES, Rule
-from adjoint.executors.native.elements.writer import DOUBLE, SINGLE, Writer
+from adjoint.executors.native.elements.writer import DOUBLE, SINGLE, ElementWriter
 from adjoint.executors.native.module import Block, Module, Value
 from adjoint.primitives.declaration import PRIMITIVES
 from adjoint.primitives.elementwise.formulas import Formula
 
 
-class Number(NDArrayOperatorsMixin):
+class FormulaNumber(NDArrayOperatorsMixin):
     """A value in registers, under NumPy's operators and functions, which write instructions.
 
     real: the dtype of the formula, which its numbers take. used: the names of all that was written.
@@ -26,7 +26,11 @@ class Number(NDArrayOperatorsMixin):
     __slots__ = ("real", "used", "value", "writer")
 
     def __init__(
-        self, writer: Writer, value: Value, used: list[str], real: np.dtype[Any] | None = None
+        self,
+        writer: ElementWriter,
+        value: Value,
+        used: list[str],
+        real: np.dtype[Any] | None = None,
     ) -> None:
         self.writer = writer
         self.value = value
@@ -47,19 +51,19 @@ class Number(NDArrayOperatorsMixin):
         self.used.append(name)
         return self._number(rule.emit(self.writer, *values))
 
-    def _number(self, value: Value) -> Number:
-        return Number(self.writer, value, self.used, self.real)
+    def _number(self, value: Value) -> FormulaNumber:
+        return FormulaNumber(self.writer, value, self.used, self.real)
 
     def _of(self, x: Any) -> Value:
-        if isinstance(x, Number):
+        if isinstance(x, FormulaNumber):
             return x.value
         return self.writer.constant_of(x, self.real, self.value.lanes)
 
-    def choose(self, x: Any, y: Any) -> Number:
+    def choose(self, x: Any, y: Any) -> FormulaNumber:
         """x where this mask holds, y elsewhere."""
         return self._number(self.writer.select(self.value, self._of(x), self._of(y)))
 
-    def squared(self) -> tuple[Number, Number]:
+    def squared(self) -> tuple[FormulaNumber, FormulaNumber]:
         """The square, rounded, and what was lost."""
         x = self.value
         square = self.writer.multiply(x, x)
@@ -69,7 +73,7 @@ class Number(NDArrayOperatorsMixin):
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenFormula:
     """How a formula is written, and about how many additions it takes as long as."""
 
     rule: Rule
@@ -77,29 +81,30 @@ class Written:
 
 
 @cache
-def written(name: str) -> Written | None:
+def written(name: str) -> WrittenFormula | None:
     """The rule of a primitive that is a formula of what has instructions; None for all others."""
     primitive = PRIMITIVES.get(name)
     ufunc = None if primitive is None else primitive.ufunc
     if not isinstance(ufunc, Formula):
         return None
 
-    def emit(writer: Writer, *operands: Value) -> Value:
+    def emit(writer: ElementWriter, *operands: Value) -> Value:
         return _written(ufunc, writer, operands, [])
 
     names: list[str] = []
-    trial = Writer(Block(Module()), [])
+    trial = ElementWriter(Block(Module()), [])
     try:
         _written(ufunc, trial, [trial.constant(1.5, Value(("0",), DOUBLE))] * ufunc.nin, names)
     except NativeUnavailableError:
         return None
-    return Written(Rule(emit, exact=False), tuple(names))
+    return WrittenFormula(Rule(emit, exact=False), tuple(names))
 
 
-def _written(formula: Formula, writer: Writer, operands: Any, used: list[str]) -> Value:
+def _written(formula: Formula, writer: ElementWriter, operands: Any, used: list[str]) -> Value:
     narrow = formula.wide and operands[0].dtype == SINGLE
     if narrow:
         operands = [writer.change("fpext", operand, DOUBLE) for operand in operands]
-    found = formula.rule(*(Number(writer, operand, used) for operand in operands))
-    value: Value = found.value
+    value: Value = formula.rule(
+        *(FormulaNumber(writer, operand, used) for operand in operands)
+    ).value
     return writer.change("fptrunc", value, SINGLE) if narrow else value

@@ -6,22 +6,22 @@ import math
 from typing import Final
 
 from adjoint.executors.native import vector_functions
-from adjoint.executors.native.elements.formulas import Number
+from adjoint.executors.native.elements.formulas import FormulaNumber
 from adjoint.executors.native.elements.rules import rule
-from adjoint.executors.native.elements.writer import DOUBLE, SINGLE, Writer
+from adjoint.executors.native.elements.writer import DOUBLE, SINGLE, ElementWriter
 from adjoint.executors.native.module import FUNCTION_ATTRIBUTES, Value, scalar_type
 from adjoint.primitives.elementwise.slopes import SECH_SQUARED
 
 
-def call(writer: Writer, name: str, *operands: Value) -> Value:
+def call(writer: ElementWriter, name: str, *operands: Value) -> Value:
     """An elementary function of real numbers, by its NumPy name."""
-    found, fault = vector_functions.call(writer.block, name, list(operands))
+    result, fault = vector_functions.call(writer.block, name, list(operands))
     if fault is not None:
-        writer.faults.append((fault, found.lanes))
-    return found
+        writer.faults.append((fault, result.lanes))
+    return result
 
 
-def call_library(writer: Writer, name: str, *operands: Value) -> Value:
+def call_library(writer: ElementWriter, name: str, *operands: Value) -> Value:
     """A function of the C library, number by number."""
     kind = scalar_type(operands[0].dtype)
     symbol = name + ("f" if operands[0].dtype == SINGLE else "")
@@ -38,7 +38,7 @@ def call_library(writer: Writer, name: str, *operands: Value) -> Value:
 
 def _enter(name: str, exact: bool = False) -> None:
     @rule(name, "f", exact)
-    def emit(writer: Writer, *operands: Value) -> Value:
+    def emit(writer: ElementWriter, *operands: Value) -> Value:
         return call(writer, name, *operands)
 
 
@@ -53,20 +53,20 @@ for _name in (name for family in _ELEMENTARY for name in family):
 
 
 @rule("sech_squared", "f", exact=False)
-def _sech_squared(writer: Writer, x: Value) -> Value:
-    found = vector_functions.written(writer.block, "sech_squared", x)
-    return SECH_SQUARED.rule(Number(writer, x, [])).value if found is None else found
+def _sech_squared(writer: ElementWriter, x: Value) -> Value:
+    slope = vector_functions.written(writer.block, "sech_squared", x)
+    return SECH_SQUARED.rule(FormulaNumber(writer, x, [])).value if slope is None else slope
 
 
 @rule("power", "f", exact=False)
-def _power(writer: Writer, x: Value, y: Value) -> Value:
+def _power(writer: ElementWriter, x: Value, y: Value) -> Value:
     # Of this power NumPy warns, and the C library does not.
     infinite = writer.equal_number(y, -math.inf)
     writer.fault(writer.both(infinite, writer.equal_number(x, 0)))
     return call(writer, "power", x, y)
 
 
-def power_log(writer: Writer, x: Value, power: Value, degree: int, flat: bool) -> Value:
+def power_log(writer: ElementWriter, x: Value, power: Value, degree: int, flat: bool) -> Value:
     """The power of x times log(x)^degree, and 0 where the power is."""
     nothing = writer.equal_number(power, 0)
     if flat:
@@ -82,7 +82,7 @@ def power_log(writer: Writer, x: Value, power: Value, degree: int, flat: bool) -
 
 
 @rule("hypot", "f", exact=False)
-def hypotenuse(writer: Writer, x: Value, y: Value) -> Value:
+def hypotenuse(writer: ElementWriter, x: Value, y: Value) -> Value:
     """The root of x^2 + y^2, which overflows only where it must."""
     if x.dtype == DOUBLE:
         return call(writer, "hypot", x, y)
@@ -96,14 +96,14 @@ def hypotenuse(writer: Writer, x: Value, y: Value) -> Value:
 
 
 @rule("sqrt", "f")
-def _sqrt(writer: Writer, x: Value) -> Value:
+def _sqrt(writer: ElementWriter, x: Value) -> Value:
     return writer.mindful("sqrt", x)
 
 
 # --- the logarithm of a sum of exponentials ------------------------------------------------------
 
 
-def _log_of_sum(writer: Writer, x: Value, y: Value, power: str, scale: float) -> Value:
+def _log_of_sum(writer: ElementWriter, x: Value, y: Value, power: str, scale: float) -> Value:
     larger = writer.select(writer.compare("uge", x, y), x, y)
     writer.fault(writer.compare("uno", x, y))  # NumPy warns of NaN here
     # Equal infinities would differ by NaN, of which it does not warn.
@@ -118,39 +118,39 @@ def _log_of_sum(writer: Writer, x: Value, y: Value, power: str, scale: float) ->
 
 
 @rule("logaddexp", "f", exact=False)
-def _logaddexp(writer: Writer, x: Value, y: Value) -> Value:
+def _logaddexp(writer: ElementWriter, x: Value, y: Value) -> Value:
     return _log_of_sum(writer, x, y, "exp", 1)
 
 
 @rule("logaddexp2", "f", exact=False)
-def _logaddexp2(writer: Writer, x: Value, y: Value) -> Value:
+def _logaddexp2(writer: ElementWriter, x: Value, y: Value) -> Value:
     return _log_of_sum(writer, x, y, "exp2", 1 / math.log(2))
 
 
 # --- functions of scipy.special, which warns of nothing -------------------------------------------
 
 
-def _exp_of_minus_size(writer: Writer, x: Value) -> Value:
+def _exp_of_minus_size(writer: ElementWriter, x: Value) -> Value:
     """exp(-|x|), which never overflows."""
     return call(writer, "exp", writer.negative(writer.absolute(x)))
 
 
 @rule("expit", "f", exact=False)
-def _expit(writer: Writer, x: Value) -> Value:
+def _expit(writer: ElementWriter, x: Value) -> Value:
     one, small = writer.constant(1, x), _exp_of_minus_size(writer, x)
     above = writer.select(writer.sign_bit(x), small, one)
     return writer.divide(above, writer.add(one, small))
 
 
 @rule("log_expit", "f", exact=False)
-def _log_expit(writer: Writer, x: Value) -> Value:
+def _log_expit(writer: ElementWriter, x: Value) -> Value:
     rest = call(writer, "log1p", _exp_of_minus_size(writer, x))
     below = writer.subtract(x, rest)
     return writer.select(writer.sign_bit(x), below, writer.negative(rest))
 
 
 @rule("logit", "f", exact=False)
-def _logit(writer: Writer, x: Value) -> Value:
+def _logit(writer: ElementWriter, x: Value) -> Value:
     one, half = writer.constant(1, x), writer.constant(0.5, x)
     rest = writer.subtract(one, x)
     far = call(writer, "log", writer.divide(x, rest))
@@ -166,7 +166,7 @@ def _logit(writer: Writer, x: Value) -> Value:
 
 
 @rule("exprel", "f", exact=False)
-def _exprel(writer: Writer, x: Value) -> Value:
+def _exprel(writer: ElementWriter, x: Value) -> Value:
     one = writer.constant(1, x)
     epsilon = 2.0**-52 if x.dtype == DOUBLE else 2.0**-23
     tiny = writer.compare("olt", writer.absolute(x), writer.constant(epsilon, x))
@@ -176,7 +176,7 @@ def _exprel(writer: Writer, x: Value) -> Value:
 
 def _times_logarithm(name: str, harmless: float) -> None:
     @rule(f"x{'logy' if name == 'log' else 'log1py'}", "f", exact=False)
-    def emit(writer: Writer, x: Value, y: Value) -> Value:
+    def emit(writer: ElementWriter, x: Value, y: Value) -> Value:
         # Zero times anything but NaN is zero.
         flat = writer.both(writer.equal_number(x, 0), writer.compare("ord", y, y))
         safe = writer.select(flat, writer.constant(harmless, y), y)
@@ -189,7 +189,7 @@ _times_logarithm("log1p", 0)
 
 
 @rule("entr", "f", exact=False)
-def _entr(writer: Writer, x: Value) -> Value:
+def _entr(writer: ElementWriter, x: Value) -> Value:
     zero = writer.constant(0, x)
     positive = writer.compare("ogt", x, zero)
     safe = writer.select(positive, x, writer.constant(1, x))
@@ -199,7 +199,7 @@ def _entr(writer: Writer, x: Value) -> Value:
     return writer.select(positive, inside, outside)
 
 
-def _positive_pair(writer: Writer, x: Value, y: Value) -> tuple[Value, Value, Value, Value]:
+def _positive_pair(writer: ElementWriter, x: Value, y: Value) -> tuple[Value, Value, Value, Value]:
     """Where both are positive; there x, y and x / y, and 1 elsewhere."""
     zero, one = writer.constant(0, x), writer.constant(1, x)
     inside = writer.both(writer.compare("ogt", x, zero), writer.compare("ogt", y, zero))
@@ -207,20 +207,20 @@ def _positive_pair(writer: Writer, x: Value, y: Value) -> tuple[Value, Value, Va
     return inside, x, y, writer.divide(x, y)
 
 
-def _outside_pair(writer: Writer, x: Value, y: Value, at_zero: Value) -> Value:
+def _outside_pair(writer: ElementWriter, x: Value, y: Value, at_zero: Value) -> Value:
     """What holds unless both are positive: at x = 0 <= y a value, else infinity, or NaN."""
     zero = writer.constant(0, x)
     edge = writer.both(writer.equal_number(x, 0), writer.compare("oge", y, zero))
-    found = writer.select(edge, at_zero, writer.constant(math.inf, x))
-    return writer.select(writer.compare("uno", x, y), writer.constant(math.nan, x), found)
+    outside = writer.select(edge, at_zero, writer.constant(math.inf, x))
+    return writer.select(writer.compare("uno", x, y), writer.constant(math.nan, x), outside)
 
 
-def _through_double(writer: Writer, x: Value) -> Value:
+def _through_double(writer: ElementWriter, x: Value) -> Value:
     return x if x.dtype == DOUBLE else writer.change("fpext", x, DOUBLE)
 
 
 @rule("rel_entr", "f", exact=False)
-def _rel_entr(writer: Writer, first: Value, second: Value) -> Value:
+def _rel_entr(writer: ElementWriter, first: Value, second: Value) -> Value:
     x, y = _through_double(writer, first), _through_double(writer, second)
     inside, p, q, ratio = _positive_pair(writer, x, y)
     # SciPy takes another way where the quotient leaves the range of doubles.
@@ -237,35 +237,35 @@ def _rel_entr(writer: Writer, first: Value, second: Value) -> Value:
     far = call(writer, "log", writer.select(near, one, ratio))
     gap = writer.divide(writer.subtract(p, q), q)
     close = call(writer, "log1p", writer.select(near, gap, writer.constant(0, x)))
-    found = writer.multiply(p, writer.select(near, close, far))
+    entropy = writer.multiply(p, writer.select(near, close, far))
     outside = _outside_pair(writer, x, y, writer.constant(0, x))
-    found = writer.select(inside, found, outside)
-    return found if first.dtype == DOUBLE else writer.change("fptrunc", found, SINGLE)
+    entropy = writer.select(inside, entropy, outside)
+    return entropy if first.dtype == DOUBLE else writer.change("fptrunc", entropy, SINGLE)
 
 
 @rule("kl_div", "f", exact=False)
-def _kl_div(writer: Writer, first: Value, second: Value) -> Value:
+def _kl_div(writer: ElementWriter, first: Value, second: Value) -> Value:
     x, y = _through_double(writer, first), _through_double(writer, second)
     inside, p, q, ratio = _positive_pair(writer, x, y)
     product = writer.multiply(p, call(writer, "log", ratio))
-    found = writer.add(writer.subtract(product, p), q)
-    found = writer.select(inside, found, _outside_pair(writer, x, y, y))
-    return found if first.dtype == DOUBLE else writer.change("fptrunc", found, SINGLE)
+    divergence = writer.add(writer.subtract(product, p), q)
+    divergence = writer.select(inside, divergence, _outside_pair(writer, x, y, y))
+    return divergence if first.dtype == DOUBLE else writer.change("fptrunc", divergence, SINGLE)
 
 
 @rule("huber", "f", exact=False)
-def _huber(writer: Writer, delta: Value, r: Value) -> Value:
+def _huber(writer: ElementWriter, delta: Value, r: Value) -> Value:
     size, half = writer.absolute(r), writer.constant(0.5, r)
     square = writer.multiply(writer.multiply(half, r), r)
     line = writer.multiply(delta, writer.subtract(size, writer.multiply(half, delta)))
-    found = writer.select(writer.compare("ole", size, delta), square, line)
+    loss = writer.select(writer.compare("ole", size, delta), square, line)
     negative = writer.compare("olt", delta, writer.constant(0, delta))
-    return writer.select(negative, writer.constant(math.inf, r), found)
+    return writer.select(negative, writer.constant(math.inf, r), loss)
 
 
 def _enter_error_function(name: str) -> None:
     @rule(name, "f", exact=False)
-    def emit(writer: Writer, x: Value) -> Value:
+    def emit(writer: ElementWriter, x: Value) -> Value:
         return call_library(writer, name, x)
 
 
@@ -274,9 +274,9 @@ _enter_error_function("erfc")
 
 
 @rule("ndtr", "f", exact=False)
-def _ndtr(writer: Writer, x: Value) -> Value:
+def _ndtr(writer: ElementWriter, x: Value) -> Value:
     # As doubles: far out, the rounding of the argument is multiplied by its square.
     wide = _through_double(writer, x)
     turned = writer.multiply(wide, writer.constant(-math.sqrt(0.5), wide))
-    found = writer.multiply(writer.constant(0.5, wide), call_library(writer, "erfc", turned))
-    return found if x.dtype == DOUBLE else writer.change("fptrunc", found, SINGLE)
+    probability = writer.multiply(writer.constant(0.5, wide), call_library(writer, "erfc", turned))
+    return probability if x.dtype == DOUBLE else writer.change("fptrunc", probability, SINGLE)

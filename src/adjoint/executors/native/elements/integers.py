@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from typing import Final
 
 from adjoint.executors.native.elements.rules import rule
-from adjoint.executors.native.elements.writer import BOOLEAN, Writer
+from adjoint.executors.native.elements.writer import BOOLEAN, ElementWriter
 from adjoint.executors.native.module import Value, scalar_type
+from adjoint.primitives.elementwise.arithmetic import ADD, MULTIPLY, SUBTRACT
+from adjoint.primitives.elementwise.declaring import SCALE
 
 # Of these on single integers, NumPy warns when they overflow, and in Python they do not.
-WRAPPING: Final = {"add": "add", "subtract": "sub", "multiply": "mul", "scale": "mul"}
+WRAPPING: Final = {ADD: "add", SUBTRACT: "sub", MULTIPLY: "mul", SCALE: "mul"}
 
 
-def fault_of_overflow(writer: Writer, operation: str, operands: Sequence[Value]) -> None:
+def fault_of_overflow(writer: ElementWriter, operation: str, operands: Sequence[Value]) -> None:
     """Leave it to NumPy when the result does not fit."""
     x, y = operands
     sign, scalar = "s" if x.dtype.kind == "i" else "u", scalar_type(x.dtype)
@@ -25,18 +27,18 @@ def fault_of_overflow(writer: Writer, operation: str, operands: Sequence[Value])
 
 
 @rule("add logical_or", "b")
-def _or(writer: Writer, x: Value, y: Value) -> Value:
+def _or(writer: ElementWriter, x: Value, y: Value) -> Value:
     return writer.either(x, y)
 
 
 @rule("multiply scale", "b")
-def _and(writer: Writer, x: Value, y: Value) -> Value:
+def _and(writer: ElementWriter, x: Value, y: Value) -> Value:
     return writer.both(x, y)
 
 
 def _enter_bitwise(name: str) -> None:
     @rule(f"bitwise_{name}", "i u b")
-    def emit(writer: Writer, x: Value, y: Value) -> Value:
+    def emit(writer: ElementWriter, x: Value, y: Value) -> Value:
         return writer.binary(name, x, y)
 
 
@@ -45,45 +47,45 @@ for _name in ("and", "or", "xor"):
 
 
 @rule("invert", "i u b")
-def _invert(writer: Writer, x: Value) -> Value:
+def _invert(writer: ElementWriter, x: Value) -> Value:
     return writer.invert(x)
 
 
 @rule("conjugate floor ceil trunc rint", "i u b")
-def _itself(writer: Writer, x: Value) -> Value:
+def _itself(writer: ElementWriter, x: Value) -> Value:
     return x
 
 
 @rule("conjugate", "f")
-def _itself_real(writer: Writer, x: Value) -> Value:
+def _itself_real(writer: ElementWriter, x: Value) -> Value:
     return x
 
 
 @rule("absolute", "u b")
-def _absolute_unsigned(writer: Writer, x: Value) -> Value:
+def _absolute_unsigned(writer: ElementWriter, x: Value) -> Value:
     return x
 
 
 @rule("absolute", "i")
-def _absolute(writer: Writer, x: Value) -> Value:
+def _absolute(writer: ElementWriter, x: Value) -> Value:
     return writer.intrinsic("abs", x, flag="false")  # the least one stays itself
 
 
 @rule("sign", "i")
-def _sign(writer: Writer, x: Value) -> Value:
+def _sign(writer: ElementWriter, x: Value) -> Value:
     one = writer.constant(1, x)
     return writer.intrinsic("smax", writer.intrinsic("smin", x, one), writer.constant(-1, x))
 
 
 @rule("sign", "u")
-def _sign_unsigned(writer: Writer, x: Value) -> Value:
+def _sign_unsigned(writer: ElementWriter, x: Value) -> Value:
     return writer.intrinsic("umin", x, writer.constant(1, x))
 
 
 # --- shifts ---------------------------------------------------------------------------------------
 
 
-def _shifted(writer: Writer, operation: str, x: Value, y: Value) -> Value:
+def _shifted(writer: ElementWriter, operation: str, x: Value, y: Value) -> Value:
     """x shifted by y bits; all of them are gone where y is as many as there are, or more."""
     zero = writer.constant(0, x)
     inside = writer.compare("ult", y, writer.constant(8 * x.dtype.itemsize, y))
@@ -92,17 +94,17 @@ def _shifted(writer: Writer, operation: str, x: Value, y: Value) -> Value:
 
 
 @rule("left_shift", "i u")
-def _left_shift(writer: Writer, x: Value, y: Value) -> Value:
+def _left_shift(writer: ElementWriter, x: Value, y: Value) -> Value:
     return _shifted(writer, "shl", x, y)
 
 
 @rule("right_shift", "u")
-def _right_shift_unsigned(writer: Writer, x: Value, y: Value) -> Value:
+def _right_shift_unsigned(writer: ElementWriter, x: Value, y: Value) -> Value:
     return _shifted(writer, "lshr", x, y)
 
 
 @rule("right_shift", "i")
-def _right_shift(writer: Writer, x: Value, y: Value) -> Value:
+def _right_shift(writer: ElementWriter, x: Value, y: Value) -> Value:
     bits = 8 * x.dtype.itemsize
     inside = writer.compare("ult", y, writer.constant(bits, y))
     return writer.binary("ashr", x, writer.select(inside, y, writer.constant(bits - 1, y)))
@@ -111,27 +113,27 @@ def _right_shift(writer: Writer, x: Value, y: Value) -> Value:
 # --- division -------------------------------------------------------------------------------------
 
 
-def _divisor(writer: Writer, y: Value, odd: Value) -> Value:
+def _divisor(writer: ElementWriter, y: Value, odd: Value) -> Value:
     """y, and 1 where the processor would stop the program."""
     return writer.select(odd, writer.constant(1, y), y)
 
 
 @rule("floor_divide", "u")
-def _floor_divide_unsigned(writer: Writer, x: Value, y: Value) -> Value:
+def _floor_divide_unsigned(writer: ElementWriter, x: Value, y: Value) -> Value:
     zero = writer.equal_number(y, 0)
     writer.fault(zero)
     return writer.binary("udiv", x, _divisor(writer, y, zero))
 
 
 @rule("remainder fmod", "u")
-def _remainder_unsigned(writer: Writer, x: Value, y: Value) -> Value:
+def _remainder_unsigned(writer: ElementWriter, x: Value, y: Value) -> Value:
     zero = writer.equal_number(y, 0)
     writer.fault(zero)
     return writer.binary("urem", x, _divisor(writer, y, zero))
 
 
 @rule("floor_divide", "i")
-def _floor_divide(writer: Writer, x: Value, y: Value) -> Value:
+def _floor_divide(writer: ElementWriter, x: Value, y: Value) -> Value:
     least = -(1 << (8 * x.dtype.itemsize - 1))
     wrapping = writer.both(writer.equal_number(x, least), writer.equal_number(y, -1))
     odd = writer.either(writer.equal_number(y, 0), wrapping)
@@ -145,7 +147,7 @@ def _floor_divide(writer: Writer, x: Value, y: Value) -> Value:
     return writer.select(down, writer.subtract(quotient, writer.constant(1, x)), quotient)
 
 
-def _signed_rest(writer: Writer, x: Value, y: Value) -> Value:
+def _signed_rest(writer: ElementWriter, x: Value, y: Value) -> Value:
     zero = writer.equal_number(y, 0)
     writer.fault(zero)
     # By -1 nothing is left, as by 1; the processor would stop at the least integer.
@@ -154,12 +156,12 @@ def _signed_rest(writer: Writer, x: Value, y: Value) -> Value:
 
 
 @rule("fmod", "i")
-def _fmod(writer: Writer, x: Value, y: Value) -> Value:
+def _fmod(writer: ElementWriter, x: Value, y: Value) -> Value:
     return _signed_rest(writer, x, y)
 
 
 @rule("remainder", "i")
-def _remainder(writer: Writer, x: Value, y: Value) -> Value:
+def _remainder(writer: ElementWriter, x: Value, y: Value) -> Value:
     rest, zero = _signed_rest(writer, x, y), writer.constant(0, x)
     opposite = writer.compare("slt", writer.binary("xor", rest, y), zero)
     moved = writer.both(opposite, writer.compare("ne", rest, zero))
@@ -167,7 +169,7 @@ def _remainder(writer: Writer, x: Value, y: Value) -> Value:
 
 
 @rule("reciprocal", "i u")
-def _reciprocal(writer: Writer, x: Value) -> Value:
+def _reciprocal(writer: ElementWriter, x: Value) -> Value:
     writer.fault(writer.equal_number(x, 0))
     unit = writer.equal_number(x, 1)
     if x.dtype.kind == "i":
@@ -213,7 +215,7 @@ end:
 }}"""
 
 
-def _by_function(writer: Writer, stem: str, template: str, x: Value, y: Value) -> Value:
+def _by_function(writer: ElementWriter, stem: str, template: str, x: Value, y: Value) -> Value:
     kind = scalar_type(x.dtype)
     name = f"elements.{stem}.{kind}"
     writer.block.module.declare(name, template.format(t=kind, name=name))
@@ -225,14 +227,14 @@ def _by_function(writer: Writer, stem: str, template: str, x: Value, y: Value) -
 
 
 @rule("power", "i u")
-def _power(writer: Writer, x: Value, y: Value) -> Value:
+def _power(writer: ElementWriter, x: Value, y: Value) -> Value:
     if y.dtype.kind == "i":
         writer.fault(writer.compare("slt", y, writer.constant(0, y)))
     return _by_function(writer, "power", _POWER, x, y)
 
 
 @rule("gcd", "i u")
-def common_divisor(writer: Writer, x: Value, y: Value) -> Value:
+def common_divisor(writer: ElementWriter, x: Value, y: Value) -> Value:
     """The greatest common divisor of |x| and |y|."""
     if x.dtype.kind == "i":
         x, y = _absolute(writer, x), _absolute(writer, y)
@@ -240,7 +242,7 @@ def common_divisor(writer: Writer, x: Value, y: Value) -> Value:
 
 
 @rule("lcm", "i u")
-def _common_multiple(writer: Writer, x: Value, y: Value) -> Value:
+def _common_multiple(writer: ElementWriter, x: Value, y: Value) -> Value:
     if x.dtype.kind == "i":
         x, y = _absolute(writer, x), _absolute(writer, y)
     divisor = _by_function(writer, "gcd", _COMMON_DIVISOR, x, y)

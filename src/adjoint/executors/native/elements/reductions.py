@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from adjoint.executors.native.elements.rules import RULES
-from adjoint.executors.native.elements.writer import Writer
+from adjoint.executors.native.elements.writer import ElementWriter
 from adjoint.executors.native.module import Block, Value, constant, register_type
 
 
 def combine(block: Block, kind: str, x: Value, y: Value) -> Value:
     """Two values made one: `sum`, `max` and `min` (which keep NaN), `all` and `any`."""
-    writer = Writer(block, [])
+    writer = ElementWriter(block, [])
     letter = x.dtype.kind
     if kind == "sum":
         return RULES["add", letter].emit(writer, x, y)
@@ -24,8 +24,8 @@ def combine(block: Block, kind: str, x: Value, y: Value) -> Value:
     # One instruction of the processor, which NaN makes raise a flag: reductions wait for it.
     text = f"fcmp {'ogt' if kind == 'max' else 'olt'} "
     where = writer.block.op(f"{text}{register_type(x)} {x.text}, {y.text}")
-    found = writer.select(Value((where,), np.dtype(bool), x.lanes), x, y)
-    return writer.select(writer.is_nan(x), x, found)
+    extreme = writer.select(Value((where,), np.dtype(bool), x.lanes), x, y)
+    return writer.select(writer.is_nan(x), x, extreme)
 
 
 def identity(kind: str, dtype: np.dtype[Any]) -> Value:

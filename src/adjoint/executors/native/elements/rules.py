@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from adjoint.executors.native.elements.writer import Writer
+from adjoint.executors.native.elements.writer import ElementWriter
 from adjoint.executors.native.module import Value
 
 
 class Emit(Protocol):
     """Writes the instructions: operands of the dtypes of NumPy's own loop."""
 
-    def __call__(self, writer: Writer, *operands: Value) -> Value:
+    def __call__(self, writer: ElementWriter, *operands: Value) -> Value:
         """The result, of the loop's output dtype (where the loop has several, booleans)."""
 
 

@@ -47,7 +47,7 @@ def part_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Writer:
+class ElementWriter:
     """Writes into a block; conditions that NumPy must meet are added to `faults`.
 
     contract: whether a product may be fused with a sum (one rounding instead of two).
@@ -237,9 +237,9 @@ def known_number(x: Value) -> Any:
     if x.text.startswith("%"):
         return None
     texts = {lane.split()[-1] for lane in x.text.strip("<>").split(",")}
-    found = _CONSTANT.fullmatch(texts.pop()) if len(texts) == 1 else None
-    if found is None or x.dtype.kind not in "fiu":
+    literal = _CONSTANT.fullmatch(texts.pop()) if len(texts) == 1 else None
+    if literal is None or x.dtype.kind not in "fiu":
         return None
     if x.dtype.kind == "f":
-        return x.dtype.type(np.uint64(int(found[0], 16)).view(np.float64))
-    return x.dtype.type(int(found[0]))
+        return x.dtype.type(np.uint64(int(literal[0], 16)).view(np.float64))
+    return x.dtype.type(int(literal[0]))

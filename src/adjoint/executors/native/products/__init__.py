@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from adjoint.executors.native.products.emission import Emitted, emit_product
-from adjoint.executors.native.products.plan import Product
+from adjoint.executors.native.products.plan import ArrayProduct
 
-__all__ = ["Emitted", "Product", "emit_product"]
+__all__ = ["ArrayProduct", "Emitted", "emit_product"]

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from adjoint.executors.native.module import Module, number_text
-from adjoint.executors.native.products.plan import ONE, Axis, Groups
-from adjoint.executors.native.products.writer import Writer
+from adjoint.executors.native.products.plan import ONE, Groups, ProductAxis
+from adjoint.executors.native.products.writer import ProductWriter
 
 _LETTERS = {"f4": "s", "f8": "d", "c8": "c", "c16": "z"}
 
@@ -36,9 +36,9 @@ class Routine:
 def routine(name: str) -> Routine | None:
     """The function of this name, such as `dgemm` or `dgetrf`; None when no library has it."""
     for library in ("cython_blas", "cython_lapack"):
-        found = _exported(f"scipy.linalg.{library}", name)
-        if found is not None:
-            return found
+        function = _exported(f"scipy.linalg.{library}", name)
+        if function is not None:
+            return function
     return _bundled(name)
 
 
@@ -91,7 +91,7 @@ class Matrix:
 
 
 @dataclass(frozen=True)
-class Call:
+class BlasCall:
     """A product as calls of one routine: C' = B' A', since C has its rows one after the other.
 
     With a vector in place of A, its step is `first`'s, and that of the result `result`.
@@ -99,7 +99,7 @@ class Call:
 
     routine: Routine
     swapped: bool
-    batch: tuple[Axis, ...]
+    batch: tuple[ProductAxis, ...]
     sizes: tuple[int, int, int]  # of C' and of the sum
     matrix: Matrix
     other: Matrix | None
@@ -111,7 +111,9 @@ class Call:
         return 2 * prod(self.sizes)
 
 
-def matrix_of(across: Axis, along: Axis, across_step: int, along_step: int) -> Matrix | None:
+def matrix_of(
+    across: ProductAxis, along: ProductAxis, across_step: int, along_step: int
+) -> Matrix | None:
     """The matrix with columns as long as `across`, of which there are as many as `along`."""
     if across_step == 1 and along_step >= across.size:
         return Matrix(False, along_step)
@@ -120,16 +122,16 @@ def matrix_of(across: Axis, along: Axis, across_step: int, along_step: int) -> M
     return None
 
 
-def called(groups: Groups, dtype: np.dtype[Any]) -> Call | None:
+def called(groups: Groups, dtype: np.dtype[Any]) -> BlasCall | None:
     """The product as calls of BLAS; None when its strides or sizes do not suit."""
     for swapped in (False, True):
-        found = _called(groups.swapped if swapped else groups, swapped, dtype)
-        if found is not None:
-            return found
+        call = _called(groups.swapped if swapped else groups, swapped, dtype)
+        if call is not None:
+            return call
     return None
 
 
-def _called(groups: Groups, swapped: bool, dtype: np.dtype[Any]) -> Call | None:
+def _called(groups: Groups, swapped: bool, dtype: np.dtype[Any]) -> BlasCall | None:
     if len(groups.summed) != 1 or not groups.columns:
         return None
     (summed,) = groups.summed
@@ -153,19 +155,19 @@ def _called(groups: Groups, swapped: bool, dtype: np.dtype[Any]) -> Call | None:
         steps = (summed.a, columns.c)
         if vector is None:
             return None
-        return Call(vector, swapped, outer, sizes, matrix, None, steps)
+        return BlasCall(vector, swapped, outer, sizes, matrix, None, steps)
     other = matrix_of(summed, rows, summed.a, rows.a)
     general = routine(f"{letter}gemm")
     if other is None or general is None or columns.c != 1 or rows.c < columns.size:
         return None
     if max(other.leading, rows.c) >= 2**31:
         return None
-    return Call(general, swapped, outer, sizes, matrix, other, (0, rows.c))
+    return BlasCall(general, swapped, outer, sizes, matrix, other, (0, rows.c))
 
 
-def emit_call(module: Module, name: str, dtype: np.dtype[Any], call: Call) -> None:
+def emit_call(module: Module, name: str, dtype: np.dtype[Any], call: BlasCall) -> None:
     """Write the function of a product that calls BLAS."""
-    writer = Writer(module, dtype)
+    writer = ProductWriter(module, dtype)
     integer = f"i{call.routine.integer_bits}"
     columns, rows, depth = call.sizes
 

@@ -8,7 +8,7 @@ from math import prod
 from adjoint.executors.native.machine import machine
 from adjoint.executors.native.module import Module
 from adjoint.executors.native.products.blas import called, emit_call, fewest_flops
-from adjoint.executors.native.products.plan import Product, grouped
+from adjoint.executors.native.products.plan import ArrayProduct, grouped
 from adjoint.executors.native.products.tiles import emit_tiles, emit_zeros
 from adjoint.executors.native.products.tiling import Vectors, tiled
 
@@ -30,7 +30,7 @@ class Emitted:
 
 def emit_product(
     module: Module,
-    product: Product,
+    product: ArrayProduct,
     lanes: int | None = None,
     registers: int | None = None,
     blas: bool | None = None,

@@ -16,7 +16,7 @@ from adjoint.primitives.structure.contraction import split_spec
 
 
 @dataclass(frozen=True)
-class Product:
+class ArrayProduct:
     """A product of two arrays in memory, with everything known but the numbers.
 
     spec: like einsum's, `"abc,acd->abd"`, where every label that is summed over occurs in both
@@ -45,7 +45,7 @@ class Product:
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class ProductAxis:
     """A loop: how often, and how far each turn of it goes in A, B and C, in elements."""
 
     size: int
@@ -54,12 +54,12 @@ class Axis:
     c: int = 0
 
     @property
-    def swapped(self) -> Axis:
+    def swapped(self) -> ProductAxis:
         """The axis when A and B change places."""
-        return Axis(self.size, self.b, self.a, self.c)
+        return ProductAxis(self.size, self.b, self.a, self.c)
 
 
-ONE = Axis(1)
+ONE = ProductAxis(1)
 
 
 @dataclass(frozen=True)
@@ -69,17 +69,17 @@ class Groups:
     sums: whether the product has labels that are summed over, be they of length 1.
     """
 
-    batch: tuple[Axis, ...]
-    rows: tuple[Axis, ...]
-    columns: tuple[Axis, ...]
-    summed: tuple[Axis, ...]
+    batch: tuple[ProductAxis, ...]
+    rows: tuple[ProductAxis, ...]
+    columns: tuple[ProductAxis, ...]
+    summed: tuple[ProductAxis, ...]
     sums: bool
 
     @property
     def swapped(self) -> Groups:
         """The same product with A and B in each other's place."""
 
-        def turned(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
+        def turned(axes: tuple[ProductAxis, ...]) -> tuple[ProductAxis, ...]:
             return tuple(axis.swapped for axis in axes)
 
         return Groups(
@@ -91,7 +91,7 @@ class Groups:
         )
 
 
-def grouped(product: Product) -> Groups:
+def grouped(product: ArrayProduct) -> Groups:
     """The axes of the product, merged where they can be."""
     left, right, result = split_spec(product.spec)
     strides = [
@@ -102,9 +102,9 @@ def grouped(product: Product) -> Groups:
             (result, product.result_strides),
         )
     ]
-    members: dict[str, list[Axis]] = {"b": [], "r": [], "c": [], "s": []}
+    members: dict[str, list[ProductAxis]] = {"b": [], "r": [], "c": [], "s": []}
     for label, length in product.lengths.items():
-        axis = Axis(length, *(steps.get(label, 0) for steps in strides))
+        axis = ProductAxis(length, *(steps.get(label, 0) for steps in strides))
         if label not in result:
             role = "s"
         elif label not in right:
@@ -118,20 +118,20 @@ def grouped(product: Product) -> Groups:
     return Groups(batch, rows, columns, summed, sums)
 
 
-def merged(axes: Iterable[Axis]) -> tuple[Axis, ...]:
+def merged(axes: Iterable[ProductAxis]) -> tuple[ProductAxis, ...]:
     """The axes with those joined that run on into each other; widest strides first."""
-    found = sorted(axes, key=lambda axis: (-abs(axis.c), -abs(axis.a), -abs(axis.b)))
+    joined = sorted(axes, key=lambda axis: (-abs(axis.c), -abs(axis.a), -abs(axis.b)))
     index = 0
-    while index < len(found):
-        inner = found[index]
-        for outer in found:
+    while index < len(joined):
+        inner = joined[index]
+        for outer in joined:
             runs_on = all(
                 getattr(outer, name) == getattr(inner, name) * inner.size for name in "abc"
             )
             if outer is not inner and runs_on:
-                found[index] = replace(inner, size=inner.size * outer.size)
-                found.remove(outer)
+                joined[index] = replace(inner, size=inner.size * outer.size)
+                joined.remove(outer)
                 index = -1
                 break
         index += 1
-    return tuple(found)
+    return tuple(joined)

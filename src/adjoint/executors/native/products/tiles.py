@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from adjoint.executors.native.module import Module
-from adjoint.executors.native.products.plan import Axis
-from adjoint.executors.native.products.tiling import Piece, Tiling
-from adjoint.executors.native.products.writer import Writer
+from adjoint.executors.native.products.plan import ProductAxis
+from adjoint.executors.native.products.tiling import ColumnPiece, Tiling
+from adjoint.executors.native.products.writer import ProductWriter
 
 # Adds the terms at two places, in A and B, to one of the sets of partial sums.
 Step = Callable[[str, str, list[str]], list[str]]
@@ -20,18 +20,20 @@ Step = Callable[[str, str, list[str]], list[str]]
 
 def emit_tiles(module: Module, name: str, dtype: np.dtype[Any], tiling: Tiling) -> int:
     """Write the function of a product in tiles; returns how many bytes of scratch it needs."""
-    writer = Writer(module, dtype)
+    writer = ProductWriter(module, dtype)
     kernel = _SumTiles(writer, tiling) if tiling.along_sum else _ColumnTiles(writer, tiling)
     kernel.emit()
     kernel.writer.function(name)
     return kernel.scratch_elements * dtype.itemsize
 
 
-def emit_zeros(module: Module, name: str, dtype: np.dtype[Any], axes: tuple[Axis, ...]) -> None:
+def emit_zeros(
+    module: Module, name: str, dtype: np.dtype[Any], axes: tuple[ProductAxis, ...]
+) -> None:
     """Write the function of an empty sum."""
-    writer = Writer(module, dtype)
+    writer = ProductWriter(module, dtype)
     if all(axis.size for axis in axes):
-        one = Piece(0, 1, 1)
+        one = ColumnPiece(0, 1, 1)
         writer.over(
             axes, ("%a", "%b", "%c"), lambda places: writer.store(writer.zero, places[2], one, 1)
         )
@@ -43,7 +45,7 @@ class _Tiles:
 
     scratch_elements = 0
 
-    def __init__(self, writer: Writer, tiling: Tiling) -> None:
+    def __init__(self, writer: ProductWriter, tiling: Tiling) -> None:
         self.writer = writer
         self.tiling = tiling
 
@@ -55,7 +57,7 @@ class _Tiles:
         raise NotImplementedError
 
     def tiles(
-        self, axis: Axis, size: int, places: list[str], body: Callable[[list[str]], None]
+        self, axis: ProductAxis, size: int, places: list[str], body: Callable[[list[str]], None]
     ) -> None:
         """Run the body for each tile along an axis; the last one reaches back to be whole."""
         writer = self.writer
@@ -71,13 +73,19 @@ class _Tiles:
         writer.loop(ceil(axis.size / size), [], [], turn)
 
     def sums(
-        self, axes: tuple[Axis, ...], widths: list[int], a: str, b: str, step: Step, unit: int = 1
+        self,
+        axes: tuple[ProductAxis, ...],
+        widths: list[int],
+        a: str,
+        b: str,
+        step: Step,
+        unit: int = 1,
     ) -> list[str]:
         """The sums over the axes, one of each width; `unit` numbers of the last axis are a step."""
         zeros = [self.writer.filled(self.writer.zero, width) for width in widths]
         if not axes:
             return step(a, b, zeros)
-        return _Sum(self.writer, self.tiling, axes, widths, step, unit).found(a, b)
+        return _Sum(self.writer, self.tiling, axes, widths, step, unit).starting_at(a, b)
 
 
 class _Sum:
@@ -89,9 +97,9 @@ class _Sum:
 
     def __init__(
         self,
-        writer: Writer,
+        writer: ProductWriter,
         tiling: Tiling,
-        axes: tuple[Axis, ...],
+        axes: tuple[ProductAxis, ...],
         widths: list[int],
         step: Step,
         unit: int,
@@ -106,7 +114,7 @@ class _Sum:
         self.types = ["ptr", "ptr", *(writer.type_of(width) for width in self.widths)]
         self.zeros = [writer.filled(writer.zero, width) for width in self.widths]
 
-    def found(self, a: str, b: str) -> list[str]:
+    def starting_at(self, a: str, b: str) -> list[str]:
         """The sums from these places on in A and B."""
         sums = self.level(0, a, b, self.zeros)
         while len(sums) > self.size:
@@ -149,8 +157,8 @@ class _Sum:
             start = writer.times(index, chunk)
             left = writer.smaller(writer.block.op(f"sub nsw i64 {turns}, {start}"), chunk)
             places = values[:2]
-            found = writer.loop(left, self.types, [*places, *self.zeros], turn)
-            return [*found[:2], *self.added(values[2:], found[2:])]
+            partials = writer.loop(left, self.types, [*places, *self.zeros], turn)
+            return [*partials[:2], *self.added(values[2:], partials[2:])]
 
         # Long sums are sums of the sums of their parts: less is rounded away.
         inside = per_turn * prod(other.size for other in self.axes[depth + 1 :])
@@ -167,7 +175,7 @@ class _Sum:
 class _ColumnTiles(_Tiles):
     """Lanes along the columns: numbers of A meet vectors of B."""
 
-    def __init__(self, writer: Writer, tiling: Tiling) -> None:
+    def __init__(self, writer: ProductWriter, tiling: Tiling) -> None:
         super().__init__(writer, tiling)
         self.width = sum(piece.width for piece in tiling.pieces)
 
@@ -182,7 +190,8 @@ class _ColumnTiles(_Tiles):
         writer, tiling = self.writer, self.tiling
         steps = strides([axis.size for axis in tiling.batch], tiling.depth * self.width)
         sources = [
-            Axis(axis.size, axis.b, step, 0) for axis, step in zip(tiling.batch, steps, strict=True)
+            ProductAxis(axis.size, axis.b, step, 0)
+            for axis, step in zip(tiling.batch, steps, strict=True)
         ]
         inside = [replace(axis, b=step) for axis, step in zip(tiling.batch, steps, strict=True)]
         self.scratch_elements = tiling.depth * self.width * prod(axis.size for axis in inside)
@@ -231,7 +240,7 @@ class _ColumnTiles(_Tiles):
         writer, tiling = self.writer, self.tiling
         steps = strides([axis.size for axis in tiling.summed], self.width)
         axes = [
-            Axis(axis.size, axis.b, step, 0)
+            ProductAxis(axis.size, axis.b, step, 0)
             for axis, step in zip(tiling.summed, steps, strict=True)
         ]
 
@@ -247,9 +256,9 @@ class _ColumnTiles(_Tiles):
     def tile(
         self,
         places: list[str],
-        columns: Axis,
-        summed: tuple[Axis, ...],
-        pieces: tuple[Piece, ...],
+        columns: ProductAxis,
+        summed: tuple[ProductAxis, ...],
+        pieces: tuple[ColumnPiece, ...],
     ) -> None:
         writer, tiling = self.writer, self.tiling
         rows, height = tiling.rows, tiling.height
@@ -312,10 +321,10 @@ class _SumTiles(_Tiles):
     def pack(self, source: str) -> None:
         """Copy the columns of B one after the other."""
         writer, tiling = self.writer, self.tiling
-        one = Piece(0, 1, 1)
+        one = ColumnPiece(0, 1, 1)
         steps = strides([axis.size for axis in tiling.summed], 1)
         axes = [
-            Axis(axis.size, axis.b, step, 0)
+            ProductAxis(axis.size, axis.b, step, 0)
             for axis, step in zip(tiling.summed, steps, strict=True)
         ]
 
@@ -335,7 +344,7 @@ class _SumTiles(_Tiles):
             summed = tuple(replace(axis, b=step) for axis, step in zip(summed, steps, strict=True))
         a, b, c = places
 
-        def terms(piece: Piece) -> Step:
+        def terms(piece: ColumnPiece) -> Step:
             def step(a: str, b: str, sums: list[str]) -> list[str]:
                 left, right = (
                     [writer.load(writer.at(x, i * stride), piece, 1, writer.zero) for i in range(n)]
@@ -358,7 +367,7 @@ class _SumTiles(_Tiles):
         # What is left after whole vectors is a sum of its own, in narrower vectors.
         parts = []
         if whole:
-            full = Piece(0, lanes, lanes)
+            full = ColumnPiece(0, lanes, lanes)
             axes = (*summed[:-1], replace(inner, size=whole))
             parts.append((full, self.sums(axes, [lanes] * count, a, b, terms(full), lanes)))
         plain = _Tiles(writer, replace(tiling, split=1, unroll=1))
@@ -373,22 +382,22 @@ class _SumTiles(_Tiles):
         ]
         self.finish(c, places_c, parts)
 
-    def finish(self, c: str, places: list[int], parts: list[tuple[Piece, list[str]]]) -> None:
+    def finish(self, c: str, places: list[int], parts: list[tuple[ColumnPiece, list[str]]]) -> None:
         """Add up the lanes of every sum, and write the results to their places."""
         writer = self.writer
         first = 0
         while first < len(places):
             narrowest = min(piece.width for piece, _ in parts)
             size = 1 << (min(len(places) - first, narrowest).bit_length() - 1)
-            found = [
+            totals = [
                 writer.totals(vectors[first : first + size], piece.width)
                 for piece, vectors in parts
             ]
-            number = found[0]
-            for other in found[1:]:
+            number = totals[0]
+            for other in totals[1:]:
                 number = writer.add(number, other, size)
             group = places[first : first + size]
-            piece = Piece(0, size, size)
+            piece = ColumnPiece(0, size, size)
             stride = group[1] - group[0] if size > 1 else 1
             if group == [group[0] + i * stride for i in range(size)]:
                 writer.store(number, writer.at(c, group[0]), piece, stride)

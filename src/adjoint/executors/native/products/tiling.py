@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import cbrt, ceil, gcd, prod
 
-from adjoint.executors.native.products.plan import ONE, Axis, Groups
+from adjoint.executors.native.products.plan import ONE, Groups, ProductAxis
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class ColumnPiece:
     """Neighbouring columns in one vector: the first `count` of its `width` lanes are used."""
 
     offset: int
@@ -48,16 +48,16 @@ class Tiling:
 
     swapped: bool
     along_sum: bool
-    batch: tuple[Axis, ...]
-    repeats: tuple[Axis, ...]
-    rows: Axis
-    columns: Axis
-    summed: tuple[Axis, ...]
+    batch: tuple[ProductAxis, ...]
+    repeats: tuple[ProductAxis, ...]
+    rows: ProductAxis
+    columns: ProductAxis
+    summed: tuple[ProductAxis, ...]
     sums: bool
     lanes: int
     height: int
     across: int
-    pieces: tuple[Piece, ...]
+    pieces: tuple[ColumnPiece, ...]
     split: int
     unroll: int
     packed: bool
@@ -92,11 +92,11 @@ _FLUSH = 256  # longer sums are added up in parts
 
 def tiled(groups: Groups, vectors: Vectors) -> Tiling:
     """The cheapest way to compute the product in tiles."""
-    found: list[Tiling] = []
+    tilings: list[Tiling] = []
     for swapped in (False, True):
         for setting in _settings(groups.swapped if swapped else groups, swapped, vectors):
-            found.extend(_by_sums(setting) if setting.along_sum else _by_columns(setting))
-    return min(found, key=lambda tiling: tiling.cycles)
+            tilings.extend(_by_sums(setting) if setting.along_sum else _by_columns(setting))
+    return min(tilings, key=lambda tiling: tiling.cycles)
 
 
 @dataclass(frozen=True)
@@ -105,11 +105,11 @@ class _Setting:
 
     swapped: bool
     along_sum: bool
-    batch: tuple[Axis, ...]
-    repeats: tuple[Axis, ...]
-    rows: Axis
-    columns: Axis
-    summed: tuple[Axis, ...]
+    batch: tuple[ProductAxis, ...]
+    repeats: tuple[ProductAxis, ...]
+    rows: ProductAxis
+    columns: ProductAxis
+    summed: tuple[ProductAxis, ...]
     sums: bool
     vectors: Vectors
     depth: int
@@ -122,7 +122,7 @@ def _settings(groups: Groups, swapped: bool, vectors: Vectors) -> Iterator[_Sett
     longest = max(groups.columns, key=lambda axis: axis.size, default=ONE)
     everything = (*groups.batch, *groups.columns, *groups.rows)
 
-    def setting(columns: Axis, summed: tuple[Axis, ...], along_sum: bool) -> _Setting:
+    def setting(columns: ProductAxis, summed: tuple[ProductAxis, ...], along_sum: bool) -> _Setting:
         outer = tuple(axis for axis in everything if axis is not rows and axis is not columns)
         repeats = tuple(axis for axis in outer if not axis.b)
         return _Setting(
@@ -151,13 +151,13 @@ def _settings(groups: Groups, swapped: bool, vectors: Vectors) -> Iterator[_Sett
         yield setting(longest, (*others, inner), True)
 
 
-def pieces_of(size: int, vectors: Vectors, masked: bool = True) -> tuple[Piece, ...]:
+def pieces_of(size: int, vectors: Vectors, masked: bool = True) -> tuple[ColumnPiece, ...]:
     """Whole vectors, and the rest in a narrower one, or in several.
 
     masked: whether a vector may have lanes that are not used.
     """
     lanes = vectors.lanes
-    pieces = [Piece(offset, lanes, lanes) for offset in range(0, size - lanes + 1, lanes)]
+    pieces = [ColumnPiece(offset, lanes, lanes) for offset in range(0, size - lanes + 1, lanes)]
     offset = len(pieces) * lanes
     # LLVM widens vectors of less than 16 bytes, and computes with whatever is in the lanes added.
     narrowest = 16 // vectors.itemsize
@@ -169,7 +169,7 @@ def pieces_of(size: int, vectors: Vectors, masked: bool = True) -> tuple[Piece, 
         else:
             width = 1 << (rest.bit_length() - 1)
             width = width if width >= narrowest else 1
-        pieces.append(Piece(offset, width, min(width, rest)))
+        pieces.append(ColumnPiece(offset, width, min(width, rest)))
         offset += width
     return tuple(pieces)
 
@@ -213,7 +213,7 @@ def _by_columns(setting: _Setting) -> Iterator[Tiling]:
         if count < len(everything):
             if count * lanes > size:
                 continue
-            pieces = tuple(Piece(index * lanes, lanes, lanes) for index in range(count))
+            pieces = tuple(ColumnPiece(index * lanes, lanes, lanes) for index in range(count))
             across = ceil(size / (count * lanes))
         # With one vector in a row, numbers of A are taken from memory by the multiply-adds.
         held = registers - (3 if count == 1 else 2 + count)
@@ -239,7 +239,7 @@ def _by_columns(setting: _Setting) -> Iterator[Tiling]:
 
 
 def _column_cycles(
-    setting: _Setting, pieces: tuple[Piece, ...], across: int, height: int, split: int
+    setting: _Setting, pieces: tuple[ColumnPiece, ...], across: int, height: int, split: int
 ) -> tuple[float, bool]:
     """What tiles of so many rows and these columns cost, and whether B is better packed."""
     columns, depth, itemsize = setting.columns, setting.depth, setting.vectors.itemsize
@@ -258,9 +258,9 @@ def _column_cycles(
         (step, depth * used * 1.3 * tiles, False) if strided else (max(step, far), 0.0, False)
     ]
     if columns.b and setting.summed and depth * width * itemsize <= _PANEL_BYTES:
-        each = used * 1.3 if strided else 1.5 * vectors + far
+        packing = used * 1.3 if strided else 1.5 * vectors + far
         near = 0 if depth * lines * 64 <= _NEAR_BYTES else 2
-        choices.append((max(step, lines * near), depth * each / setting.shared, True))
+        choices.append((max(step, lines * near), depth * packing / setting.shared, True))
     step, fetch, packed = min(choices, key=lambda choice: choice[0] * depth * tiles + choice[1])
     if columns.a not in (0, 1):
         fetch += depth * height * width * 1.3 * tiles
@@ -282,7 +282,7 @@ def _streams(setting: _Setting, panel: int) -> bool:
     return inside and size <= _PANEL_BYTES // 2
 
 
-def _far(summed: tuple[Axis, ...], depth: int, lines: int, itemsize: int) -> float:
+def _far(summed: tuple[ProductAxis, ...], depth: int, lines: int, itemsize: int) -> float:
     """What a step of the sum waits for its cache lines of B, when B is where it is.
 
     Caches keep few lines whose addresses are the same but for a multiple of 4096, and processors
@@ -308,7 +308,7 @@ def _by_sums(setting: _Setting) -> Iterator[Tiling]:
     packed = inner.b != 1
     whole = inner.size // lanes * lanes
     pieces = tuple(
-        Piece(whole + piece.offset, piece.width, piece.count)
+        ColumnPiece(whole + piece.offset, piece.width, piece.count)
         for piece in pieces_of(inner.size - whole, setting.vectors)
     )
     for across in range(1, min(4, columns.size) + 1):

@@ -15,13 +15,13 @@ from adjoint.executors.native.module import (
     scalar_type,
     vector_type,
 )
-from adjoint.executors.native.products.plan import Axis
-from adjoint.executors.native.products.tiling import Piece
+from adjoint.executors.native.products.plan import ProductAxis
+from adjoint.executors.native.products.tiling import ColumnPiece
 
-Body = Callable[[str, list[str]], list[str]]
+Turn = Callable[[str, list[str]], list[str]]
 
 
-class Writer:
+class ProductWriter:
     """Writes the instructions of one function on arrays of real numbers of one type."""
 
     def __init__(self, module: Module, dtype: np.dtype[Any]) -> None:
@@ -36,7 +36,7 @@ class Writer:
     # --- loops -----------------------------------------------------------------------------------
 
     def loop(
-        self, count: int | str, types: Sequence[str], start: Sequence[str], body: Body
+        self, count: int | str, types: Sequence[str], start: Sequence[str], body: Turn
     ) -> list[str]:
         """Run the body `count` times, at least once, and pass values of the types on.
 
@@ -68,7 +68,10 @@ class Writer:
         return following
 
     def over(
-        self, axes: Sequence[Axis], pointers: Sequence[str], body: Callable[[list[str]], None]
+        self,
+        axes: Sequence[ProductAxis],
+        pointers: Sequence[str],
+        body: Callable[[list[str]], None],
     ) -> None:
         """Run the body at every place of nested loops.
 
@@ -134,7 +137,7 @@ class Writer:
         """The number at a pointer."""
         return self.block.op(f"load {self.scalar}, ptr {pointer}, align {self.itemsize}")
 
-    def load(self, pointer: str, piece: Piece, stride: int, rest: str) -> str:
+    def load(self, pointer: str, piece: ColumnPiece, stride: int, rest: str) -> str:
         """A vector of the piece's numbers, `rest` in the lanes that it does not use.
 
         The pointer is to the number in the first lane.
@@ -162,7 +165,7 @@ class Writer:
             f"{wide} {self.filled(rest, width)})"
         )
 
-    def store(self, vector: str, pointer: str, piece: Piece, stride: int) -> None:
+    def store(self, vector: str, pointer: str, piece: ColumnPiece, stride: int) -> None:
         """Write the used lanes of a vector; the pointer is to where the first lane goes."""
         block, width = self.block, piece.width
         wide = self.type_of(width)
@@ -180,7 +183,7 @@ class Writer:
             f"<{width} x i1> {self.hidden_mask(piece)})"
         )
 
-    def hidden_mask(self, piece: Piece) -> str:
+    def hidden_mask(self, piece: ColumnPiece) -> str:
         """The lanes that a piece uses, as a mask of which LLVM does not know the bits.
 
         From a mask that it knows it concludes that the other lanes can be anything, and computes
@@ -224,11 +227,11 @@ class Writer:
         Vectors are added in pairs, each half of the sum for one of them, so that the number of
         instructions is about that of one vector for each.
         """
-        found, held = list(vectors), 1  # every vector holds parts of so many sums
+        sums, held = list(vectors), 1  # every vector holds parts of so many sums
         size = width
         while size > held:
             part = size // held
-            twice = len(found) > 1
+            twice = len(sums) > 1
             halves = [
                 [
                     vector * size + group * part + lane
@@ -239,13 +242,13 @@ class Writer:
                 for start in (0, part // 2)
             ]
             following = []
-            for index in range(0, len(found), 2 if twice else 1):
-                pair = found[index], found[index + 1] if twice else "poison"
+            for index in range(0, len(sums), 2 if twice else 1):
+                pair = sums[index], sums[index + 1] if twice else "poison"
                 lower, upper = (self.chosen(*pair, size, lanes) for lanes in halves)
                 following.append(self.add(lower, upper, len(halves[0])))
-            found = following
+            sums = following
             held, size = (2 * held, size) if twice else (held, size // 2)
-        (result,) = found
+        (result,) = sums
         return result
 
     def chosen(self, x: str, y: str, width: int, lanes: Sequence[int]) -> str:
@@ -273,6 +276,6 @@ class Writer:
         self.module.functions.append(self.block.function(header))
 
 
-def _mask(piece: Piece) -> str:
+def _mask(piece: ColumnPiece) -> str:
     lanes = ", ".join(f"i1 {int(lane < piece.count)}" for lane in range(piece.width))
     return f"<{piece.width} x i1> <{lanes}>"
