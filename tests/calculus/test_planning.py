@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import adjoint as ad
-from adjoint.calculus.planning import Chain, Order, Step, jacobian_program
+from adjoint.calculus.planning import Chain, Order, ProductStep, jacobian_program
 from adjoint.calculus.planning.jacobians import best
 from adjoint.calculus.planning.operations import (
     _FACTORISING,
@@ -209,12 +209,18 @@ def test_plan_errors():
 
 def test_auto_does_not_hold_too_many_numbers():
     """A plan that saves a third of the operations, and holds hundreds of times as much."""
-    simple, wide = Order(0, 1, Step.PUSH, (), 3e12, 10**7), Order(0, 1, Step.PUSH, (), 2e12, 10**9)
-    narrow = Order(0, 1, Step.PUSH, (), 2e12, 3 * 10**7)
+    simple, wide = (
+        Order(0, 1, ProductStep.PUSH, (), 3e12, 10**7),
+        Order(0, 1, ProductStep.PUSH, (), 2e12, 10**9),
+    )
+    narrow = Order(0, 1, ProductStep.PUSH, (), 2e12, 3 * 10**7)
     orders = dict.fromkeys((ad.Mode.FORWARD, ad.Mode.REVERSE, ad.Mode.MIDDLE), simple)
     assert best({**orders, ad.Mode.OPTIMAL: narrow}) is ad.Mode.OPTIMAL
     assert best({**orders, ad.Mode.OPTIMAL: wide}) is ad.Mode.FORWARD
-    small = Order(0, 1, Step.PUSH, (), 3000, 100), Order(0, 1, Step.PUSH, (), 2000, 9000)
+    small = (
+        Order(0, 1, ProductStep.PUSH, (), 3000, 100),
+        Order(0, 1, ProductStep.PUSH, (), 2000, 9000),
+    )
     orders = dict.fromkeys(orders, small[0])
     assert best({**orders, ad.Mode.OPTIMAL: small[1]}) is ad.Mode.OPTIMAL
 
