@@ -15,13 +15,9 @@ import adjoint as ad
 from adjoint.calculus.planning import Chain, Order, ProductStep, jacobian_program
 from adjoint.calculus.planning.jacobians import best
 from adjoint.calculus.planning.operations import (
-    _FACTORISING,
-    _MOVES,
-    _SOLVING,
     program_operations,
 )
 from adjoint.optimise import simplify
-from adjoint.primitives.declaration import PRIMITIVES
 from adjoint.primitives.structure.contraction import CONTRACT
 from tests.capture import programs_learning, programs_numerics, programs_physics
 from tests.capture.programs import EXAMPLES
@@ -84,10 +80,6 @@ def network(weights):
 )
 def test_operations_of_a_program(function, args, count):
     assert program_operations(simplify(ad.program(function, *args).program)) == count
-
-
-def test_the_primitives_that_are_counted_by_name_exist():
-    assert set(PRIMITIVES) >= _MOVES | _FACTORISING | _SOLVING
 
 
 # --- plans of programs ----------------------------------------------------------------------------

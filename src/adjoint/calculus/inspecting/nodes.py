@@ -63,10 +63,10 @@ def nodes(
         >>> import numpy as np
         >>> import adjoint as ad
         >>> f = lambda x, y: np.sin(x) * y
-        >>> found = ad.nodes(f, 0.0, 2.0, tangents=(1.0, 0.0), cotangents=1.0)
-        >>> [float(node.tangent) for node in found]
+        >>> graph = ad.nodes(f, 0.0, 2.0, tangents=(1.0, 0.0), cotangents=1.0)
+        >>> [float(node.tangent) for node in graph]
         [1.0, 0.0, 1.0, 2.0]
-        >>> [float(node.covector.components) for node in found]
+        >>> [float(node.covector.components) for node in graph]
         [2.0, 0.0, 2.0, 1.0]
     """
     recording = Recording(function, args, kwargs, "nodes")
