@@ -36,6 +36,9 @@ from adjoint.executors.native.executor import Piece
 from adjoint.executors.numpy import CarefulExecutable, NumpyExecutable
 from adjoint.loops.bodies import forget_bodies
 from adjoint.optimise import is_tape_length, lengthened, roll, simplify
+from adjoint.primitives.elementwise.declaring import SCALE
+from adjoint.primitives.elementwise.slopes import FINITE
+from adjoint.primitives.structure.contraction import CONTRACT
 from adjoint.program import Equation, Literal, Program, Variable, all_equations, check_program
 from adjoint.transforms.hardness import starts_masks
 
@@ -288,20 +291,20 @@ class _Cache:
         self.misses = 0
 
     def get(self, key: Any) -> Compiled | None:
-        found = self.entries.get(key)
-        if found is not None:
+        compiled = self.entries.get(key)
+        if compiled is not None:
             self.hits += 1
-            found.stamp = self.hits + self.misses
-        return found
+            compiled.stamp = self.hits + self.misses
+        return compiled
 
     def put(self, key: Any, compiled: Compiled) -> Compiled:
         with self.lock:
             self.misses += 1
             compiled.stamp = self.hits + self.misses
             if len(self.entries) >= CACHE_LIMIT:
-                oldest = sorted(self.entries, key=lambda each: self.entries[each].stamp)
+                oldest = sorted(self.entries, key=lambda candidate: self.entries[candidate].stamp)
                 kept = dict.fromkeys(oldest[len(oldest) // 4 :])
-                self.entries = {each: self.entries[each] for each in kept}
+                self.entries = {candidate: self.entries[candidate] for candidate in kept}
             return self.entries.setdefault(key, compiled)
 
 
@@ -358,10 +361,10 @@ def prepare(
     """
     rolls = settings().native is not False  # on NumPy alone, a loop is no faster
     key = (kind, settings().kink, rolls, captured.key)
-    found = _cache.get(key)
-    if found is not None:
-        _note(found, captured)
-        return found
+    compiled = _cache.get(key)
+    if compiled is not None:
+        _note(compiled, captured)
+        return compiled
     with collector_at_rest():
         program = captured.program()
         rolled = roll(program) if rolls or len(program) > _ENDLESS else program
@@ -377,10 +380,10 @@ def prepare(
         except AdjointError as error:
             _point_at_line(error, recapture, function)
             raise
-        made = _cache.put(key, compile_program(derived, watched, facts))
-        made.data = True
-        _note(made, captured)
-        return made
+        compiled = _cache.put(key, compile_program(derived, watched, facts))
+        compiled.data = True
+        _note(compiled, captured)
+        return compiled
 
 
 # What capture has warned of and called, with the program that will do the same in this thread.
@@ -416,8 +419,9 @@ def watch_all(program: Program) -> tuple[int, ...]:
 
 def _is_of_a_derivative(equation: Equation) -> bool:
     """Whether an equation multiplies a tangent, and maybe sums the products, or is of a slope."""
-    name = equation.primitive.name
-    return name in ("scale", "finite") or (name == "contract" and equation.derived)
+    if equation.primitive is CONTRACT:
+        return equation.derived
+    return equation.primitive is SCALE or equation.primitive.ufunc is FINITE
 
 
 def _point_at_line(
@@ -452,18 +456,20 @@ def run(compiled: Compiled, arguments: Sequence[Any], tried: bool = False) -> Se
         return results
     if Traced in map(type, arguments):
         if all(map(is_known, arguments)):
-            return compiled([unwrap(each) for each in arguments])
+            return compiled([unwrap(argument) for argument in arguments])
         return _with_values(inline(compiled.program, arguments), compiled, arguments)
     return compiled.otherwise(arguments)
 
 
 def _with_values(results: list[Any], compiled: Compiled, arguments: Sequence[Any]) -> list[Any]:
     """Recorded results, with what they are at the values of the arguments."""
-    values = [value_of(each) if type(each) is Traced else each for each in arguments]
+    values = [
+        value_of(argument) if type(argument) is Traced else argument for argument in arguments
+    ]
     if not any(value is None for value in values):
-        for each, value in zip(results, compiled(values), strict=True):
-            if type(each) is Traced and each._value is None:
-                each._value = value
+        for result, value in zip(results, compiled(values), strict=True):
+            if type(result) is Traced and result._value is None:
+                result._value = value
     return results
 
 

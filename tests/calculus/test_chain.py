@@ -7,7 +7,7 @@ from functools import lru_cache
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adjoint.calculus.planning import Chain, Order, Step
+from adjoint.calculus.planning import Chain, Order, ProductStep
 
 SIZES = st.lists(st.integers(1, 12), min_size=2, max_size=8)
 
@@ -47,11 +47,11 @@ def replayed(order, d):
     total = sum(replayed(part, d) for part in order.parts)
     ends = d[order.start] * d[order.stop]
     match order.step:
-        case Step.PUSH:
+        case ProductStep.PUSH:
             return total + ends * d[order.stop - 1]
-        case Step.PULL:
+        case ProductStep.PULL:
             return total + ends * d[order.start + 1]
-        case Step.PRODUCT:
+        case ProductStep.PRODUCT:
             return total + ends * d[order.parts[0].stop]
     return total
 
@@ -100,5 +100,5 @@ def test_text_of_orders():
 
 def test_an_order_is_a_value():
     assert Chain.of_matrices([2, 3, 4]).forward() == Order(
-        0, 2, Step.PUSH, (Order(0, 1, Step.GIVEN, (), 0, 6),), 24, 14
+        0, 2, ProductStep.PUSH, (Order(0, 1, ProductStep.GIVEN, (), 0, 6),), 24, 14
     )

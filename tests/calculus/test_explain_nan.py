@@ -9,7 +9,7 @@ import pytest
 
 import adjoint as ad
 from adjoint.base.arrays import array_type
-from adjoint.calculus.inspecting.walking import Run, Walk
+from adjoint.calculus.inspecting.walking import ProgramRun, Walk
 from adjoint.loops import CHECKPOINT
 from adjoint.primitives.elementwise.arithmetic import MULTIPLY
 from adjoint.program import Builder, Literal, operation
@@ -157,8 +157,8 @@ def test_a_number_in_the_text_of_a_body_is_where_the_way_ends():
     x = builder.input(array_type((2,), np.dtype(float)))
     results = builder.emit(operation(CHECKPOINT, body=body, schedule=None), [x])
     program = builder.build(results)
-    walk = Walk(Run(program, [np.ones(2)]), program.outputs[0], (1,))
-    assert walk.made == []
+    walk = Walk(ProgramRun(program, [np.ones(2)]), program.outputs[0], (1,))
+    assert walk.outbreaks == []
     assert walk.given is not None
     assert (walk.given.number, np.isnan(walk.given.value)) == (None, True)
     assert walk.given.user is program.equations[0]

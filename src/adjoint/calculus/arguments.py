@@ -57,9 +57,9 @@ class Chosen:
             else:
                 leaves, treedef = pytrees.flatten(value)
                 if treedef is not None:
-                    found = covector_in(treedef)
-                    if found is not None:
-                        _refuse_covectors(place, found)
+                    covector = covector_in(treedef)
+                    if covector is not None:
+                        _refuse_covectors(place, covector)
             self.leaves += leaves
             self.treedefs.append((treedef, len(leaves)))
         if len(self.places) != 1:
@@ -85,14 +85,14 @@ class Chosen:
         leaf = self.leaves[number]
         where = self.path(number)
         kind = type(leaf).__name__
-        found = f"dtype {leaf.dtype}" if hasattr(leaf, "dtype") else f"the type {kind}"
+        type_text = f"dtype {leaf.dtype}" if hasattr(leaf, "dtype") else f"the type {kind}"
         advice = (
             "Integers and booleans carry no derivative: make it floating-point, or leave it out "
             "of argnums."
             if is_numeric(leaf)
             else "Only arrays and numbers carry derivatives."
         )
-        raise NotDifferentiableError(f"{where} has {found}. {advice}")
+        raise NotDifferentiableError(f"{where} has {type_text}. {advice}")
 
     def path(self, number: int) -> str:
         """How a user would name a leaf: `argument 0['w']`."""
@@ -145,9 +145,9 @@ class Chosen:
         return self.capture(function, lines=True)
 
 
-def _refuse_covectors(place: int, found: Covector) -> None:
+def _refuse_covectors(place: int, covector: Covector) -> None:
     raise SpaceMismatchError(
-        f"argument {place} is, or holds, a covector on {found.space!r}; functions are "
+        f"argument {place} is, or holds, a covector on {covector.space!r}; functions are "
         "differentiated at vectors. Use space.represent(covector), or write the function of "
         "covector.components."
     )
@@ -155,10 +155,10 @@ def _refuse_covectors(place: int, found: Covector) -> None:
 
 def _places(argnums: Argnums, count: int) -> tuple[int, ...]:
     places = tuple(argnums) if isinstance(argnums, (tuple, list)) else (argnums,)
-    found = tuple(_place(each, count) for each in places)
-    if len(set(found)) != len(found):
+    normalised = tuple(_place(place, count) for place in places)
+    if len(set(normalised)) != len(normalised):
         raise ArgumentError(f"argnums names an argument twice: {argnums!r}.")
-    return found
+    return normalised
 
 
 def _place(number: int, count: int) -> int:

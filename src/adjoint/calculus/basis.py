@@ -93,8 +93,8 @@ def joined(leaves: Sequence[Expression], lead: int) -> Expression:
     shape = leaves[0].shape[:lead]
     parts = [
         part
-        for each in leaves
-        for part in ((real(each), bind(IMAG, each)) if each.dtype.kind == "c" else (each,))
+        for leaf in leaves
+        for part in ((real(leaf), bind(IMAG, leaf)) if leaf.dtype.kind == "c" else (leaf,))
     ]
     flat = [reshape(part, (*shape, prod(part.shape[lead:]))) for part in parts]
     return flat[0] if len(flat) == 1 else concatenate(flat, lead)

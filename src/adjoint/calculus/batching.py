@@ -167,20 +167,20 @@ def _axes(in_axes: Axes, args: tuple[Any, ...]) -> list[int | None]:
                 f"in_axes has {len(in_axes)} entries, but vmap's function was called with "
                 f"{len(args)} arguments."
             )
-        each = list(in_axes)
+        per_argument = list(in_axes)
     else:
-        each = [in_axes] * len(args)
-    found: list[int | None] = []
-    for axis, arg in zip(each, args, strict=True):
+        per_argument = [in_axes] * len(args)
+    axes: list[int | None] = []
+    for axis, arg in zip(per_argument, args, strict=True):
         leaves, _ = pytrees.flatten(arg)
         if axis is None or isinstance(axis, int):
-            found += [_normal(axis, leaf) for leaf in leaves]
+            axes += [_normal(axis, leaf) for leaf in leaves]
         else:
             inner = optree.tree_leaves(axis, none_is_leaf=True, namespace=pytrees.NAMESPACE)
             if len(inner) != len(leaves):
                 raise ArgumentError(f"in_axes {axis!r} does not fit the structure of its argument.")
-            found += [_normal(a, leaf) for a, leaf in zip(inner, leaves, strict=True)]
-    return found
+            axes += [_normal(a, leaf) for a, leaf in zip(inner, leaves, strict=True)]
+    return axes
 
 
 def _normal(axis: int | None, leaf: Any) -> int | None:

@@ -98,8 +98,8 @@ class Coordinates:
                 self._refuse(q)
         along = np.tensordot(columns, curvature, axes=((0,), (0,)))  # (m, m, m)
         count = len(q)
-        found = self._raised(q, np.reshape(along, (count, count * count)))
-        return np.reshape(found, (count, count, count))
+        raised = self._raised(q, np.reshape(along, (count, count * count)))
+        return np.reshape(raised, (count, count, count))
 
     def gradient(self, function: Function) -> Function:
         """The gradient of a real function of q, in components of the basis: (C'C)^-1 ∂f (E.1.37).
@@ -181,14 +181,14 @@ class Coordinates:
 def _derivative(function: Function, q: Any, order: int, name: str) -> Any:
     """The partial derivatives of a number (order 0) or of the components of a field (order 1)."""
     _check_point(q)
-    found = jacobian(function)(q)
-    if getattr(found, "shape", None) != (len(q),) * (order + 1):
+    partials = jacobian(function)(q)
+    if getattr(partials, "shape", None) != (len(q),) * (order + 1):
         values = f"an array of shape ({len(q)},), its components" if order else "a number"
         raise ArgumentError(
             f"{name} takes a function of q whose value is {values}. The derivative of this one is "
-            f"{describe(found)}. Give each component of another function by itself."
+            f"{describe(partials)}. Give each component of another function by itself."
         )
-    return found
+    return partials
 
 
 def _check_point(q: Any) -> None:

@@ -118,7 +118,7 @@ class CustomFunction:
         require_closed(self._name, self._function)
         arguments = Arguments(args, kwargs)
         operands = [leaf for leaf in leaves if is_operand(leaf)]
-        values = [value_of(each) if type(each) is Traced else each for each in operands]
+        values = [value_of(operand) if type(operand) is Traced else operand for operand in operands]
         called = None
         if not any(value is None for value in values):  # so that its errors come here
             if in_attempt():
@@ -127,11 +127,11 @@ class CustomFunction:
         signature = self._signature(arguments, operands, values, called)
         if called is not None:
             note_ran(signature, values, called)
-        found = apply(operation(CUSTOM_CALL, call=signature.call), operands)
+        results = apply(operation(CUSTOM_CALL, call=signature.call), operands)
         if called is not None:
-            for each, array in zip(found, called[0], strict=True):
-                each._value = array if array.ndim else array[()]
-        return pytrees.unflatten(signature.output_tree, found)
+            for traced, array in zip(results, called[0], strict=True):
+                traced._value = array if array.ndim else array[()]
+        return pytrees.unflatten(signature.output_tree, results)
 
     def _signature(
         self,
@@ -146,21 +146,23 @@ class CustomFunction:
         """
         types = tuple(traced_type(operand) for operand in operands)
         key = (arguments.treedef, types, *self._static_key(arguments))
-        found = self._signatures.get(key)
-        if found is not None and not self._outdated(found):
-            return found
+        signature = self._signatures.get(key)
+        if signature is not None and not self._outdated(signature):
+            return signature
         known: list[Any] | None = None
-        if found is not None:
-            results: Results = (found.results, found.output_tree)
+        if signature is not None:
+            results: Results = (signature.results, signature.output_tree)
         elif called is not None and self._result is None:
             results, known = (tuple(map(type_of, called[0])), called[1]), values
         else:
             results, known = self._results(key, arguments, types, operands)
-        found = Signature(self._name, self._function, self._rules, arguments, types, results, known)
+        signature = Signature(
+            self._name, self._function, self._rules, arguments, types, results, known
+        )
         if len(self._signatures) >= _LIMIT:
             self._signatures.clear()
-        self._signatures[key] = found
-        return found
+        self._signatures[key] = signature
+        return signature
 
     def _static_key(self, arguments: Arguments) -> tuple[Any, ...]:
         key = (
@@ -224,8 +226,8 @@ class CustomFunction:
                     "the right shape and dtype, or a function of the arguments that returns one; "
                     "what it is given has .shape and .dtype."
                 )
-        found = [leaf if isinstance(leaf, ArrayType) else type_of(leaf) for leaf in leaves]
-        return tuple(array_type(type_.shape, type_.dtype) for type_ in found), treedef
+        result_types = [leaf if isinstance(leaf, ArrayType) else type_of(leaf) for leaf in leaves]
+        return tuple(array_type(type_.shape, type_.dtype) for type_ in result_types), treedef
 
     def _results_of_rule(
         self, key: Any, arguments: Arguments, types: Sequence[ArrayType]
@@ -313,7 +315,7 @@ def primitive(function: Callable[..., Any] | None = None, *, result: Any = None)
         2.9705
     """
     if function is None:
-        return lambda found: CustomFunction(found, result)
+        return lambda target: CustomFunction(target, result)
     return CustomFunction(function, result)
 
 
@@ -321,26 +323,26 @@ def primitive(function: Callable[..., Any] | None = None, *, result: Any = None)
 
 
 def _push_jvp(rule: Any, primals: Any, tangents: Any, keywords: dict[str, Any]) -> tuple[Any, Any]:
-    found = rule(primals, tangents, **keywords)
-    if not isinstance(found, tuple) or len(found) != 2:
+    returned = rule(primals, tangents, **keywords)
+    if not isinstance(returned, tuple) or len(returned) != 2:
         raise ArgumentTypeError(
-            f"A JVP rule must return (value, tangent). It returned a {type(found).__name__}"
-            f"{f' of length {len(found)}' if isinstance(found, tuple) else ''}."
+            f"A JVP rule must return (value, tangent). It returned a {type(returned).__name__}"
+            f"{f' of length {len(returned)}' if isinstance(returned, tuple) else ''}."
         )
-    return found[0], found[1]
+    return returned[0], returned[1]
 
 
 def _push_map(rule: Any, primals: Any, tangents: Any, keywords: dict[str, Any]) -> tuple[Any, Any]:
-    found = rule(*primals, **keywords)
-    if isinstance(found, LinearMap):
+    tangent_map = rule(*primals, **keywords)
+    if isinstance(tangent_map, LinearMap):
         moving = tuple(tangent for tangent in tangents if tangent is not None)
-        return None, apply_map(found, moving[0] if len(moving) == 1 else moving)
-    if not callable(found):
+        return None, apply_map(tangent_map, moving[0] if len(moving) == 1 else moving)
+    if not callable(tangent_map):
         raise ArgumentTypeError(
             "A rule given with .derivative must return the derivative: a function of the tangents, "
-            f"or a LinearMap. It returned {type(found).__name__}."
+            f"or a LinearMap. It returned {type(tangent_map).__name__}."
         )
-    return None, found(*tangents)
+    return None, tangent_map(*tangents)
 
 
 def apply_map(linear_map: LinearMap, tangent: Any) -> Any:
@@ -416,10 +418,10 @@ class _Linear:
             result = self.forward(pytrees.tree_map(unwrap, argument))
             return result if current() is None else pytrees.tree_map(wrap, result)
         types = tuple(tangent_type(traced_type(leaf)) for leaf in leaves)
-        found = self.known.get((treedef, types))
-        if found is None:
-            found = self.known[treedef, types] = self._at(treedef, types)
-        function, output_tree = found
+        at_types = self.known.get((treedef, types))
+        if at_types is None:
+            at_types = self.known[treedef, types] = self._at(treedef, types)
+        function, output_tree = at_types
         results = apply(operation(LINEAR_CALL, function=function, transposed=False), leaves)
         return pytrees.unflatten(output_tree, results)
 

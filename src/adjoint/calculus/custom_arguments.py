@@ -120,18 +120,18 @@ def fitting(leaf: Any, wanted: ArrayType, name: str) -> Any:
     if leaf is None:
         return np.zeros(wanted.shape, wanted.dtype)
     try:
-        found = traced_type(leaf)
+        given = traced_type(leaf)
     except (TypeError, ValueError):
         raise ArgumentTypeError(
             f"{name} holds a {type(leaf).__name__}; expected {wanted}."
         ) from None
-    if found.shape != wanted.shape:
-        raise ShapeError(f"{name} has shape {found.shape}; expected {wanted.shape}.")
-    if found.dtype == wanted.dtype and not found.weak:
+    if given.shape != wanted.shape:
+        raise ShapeError(f"{name} has shape {given.shape}; expected {wanted.shape}.")
+    if given.dtype == wanted.dtype and not given.weak:
         return leaf
-    if not np.can_cast(found.dtype, wanted.dtype, "same_kind"):
+    if not np.can_cast(given.dtype, wanted.dtype, "same_kind"):
         raise DTypeError(
-            f"{name} has dtype {found.dtype}; expected {wanted.dtype}. Take the real part, or "
+            f"{name} has dtype {given.dtype}; expected {wanted.dtype}. Take the real part, or "
             "convert it with .astype."
         )
     return leaf.astype(wanted.dtype) if type(leaf) is Traced else np.asarray(leaf, wanted.dtype)

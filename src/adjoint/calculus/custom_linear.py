@@ -27,6 +27,7 @@ from adjoint.primitives.calls.custom import (
 )
 from adjoint.primitives.calls.solving import LINEAR_SOLVE
 from adjoint.primitives.declaration import Each, Joint
+from adjoint.primitives.elementwise.arithmetic import ADD
 from adjoint.primitives.expression import Expression
 from adjoint.primitives.structure.moving import zeros
 from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable, operation
@@ -34,7 +35,7 @@ from adjoint.transforms import jvp as jvp_program
 from adjoint.transforms import vmap as vmap_program
 
 
-class _Kind(Enum):
+class _Dependence(Enum):
     """How a value of the rule depends on the tangents."""
 
     FIXED = "not at all"
@@ -42,46 +43,46 @@ class _Kind(Enum):
     ZERO = "it is zero"
 
 
-class _Writer:
+class _LinearPartWriter:
     """Writes the linear part of one rule."""
 
     def __init__(self, name: str, over: str) -> None:
         self.name = name
         self.over = over
         self.builder = Builder()
-        self.kinds: dict[Variable, _Kind] = {}
+        self.kinds: dict[Variable, _Dependence] = {}
         self.names: dict[Variable, Atom] = {}
         self.constants: dict[Variable, Any] = {}
 
-    def kind(self, atom: Atom) -> _Kind:
+    def kind(self, atom: Atom) -> _Dependence:
         if isinstance(atom, Literal):
-            return _Kind.FIXED if atom.value else _Kind.ZERO
+            return _Dependence.FIXED if atom.value else _Dependence.ZERO
         return self.kinds[atom]
 
     def use(self, atom: Atom) -> Atom:
         """An atom of the program that is written; constants and zeros when first used."""
         if isinstance(atom, Literal):
             return atom
-        found = self.names.get(atom)
-        if found is None:
+        written = self.names.get(atom)
+        if written is None:
             if atom in self.constants:
-                found = _constant(self.builder, self.constants[atom])
+                written = _constant(self.builder, self.constants[atom])
             else:
-                found = _zero(self.builder, atom.type)
-            self.names[atom] = found
-        return found
+                written = _zero(self.builder, atom.type)
+            self.names[atom] = written
+        return written
 
     def add(self, equation: Equation) -> None:
         """Take over an equation, unless its results are zero."""
         inputs = equation.inputs
         kinds = [self.kind(atom) for atom in inputs]
-        linear = tuple(kind is _Kind.LINEAR for kind in kinds)
-        zero = tuple(kind is _Kind.ZERO for kind in kinds)
+        linear = tuple(kind is _Dependence.LINEAR for kind in kinds)
+        zero = tuple(kind is _Dependence.ZERO for kind in kinds)
         kind = self._result(equation, linear, zero)
         self.kinds.update((variable, kind) for variable in equation.outputs)
-        if kind is _Kind.ZERO:
+        if kind is _Dependence.ZERO:
             return
-        if equation.primitive.name == "add" and sum(linear) == sum(zero) == 1:
+        if equation.primitive is ADD and sum(linear) == sum(zero) == 1:
             kept = inputs[linear.index(True)]
             if kept.type is equation.outputs[0].type:
                 self.names[equation.outputs[0]] = self.use(kept)
@@ -89,33 +90,33 @@ class _Writer:
         outputs = self.builder.emit(equation.operation, [self.use(atom) for atom in inputs])
         self.names.update(zip(equation.outputs, outputs, strict=True))
 
-    def _result(self, equation: Equation, linear: Marks, zero: Marks) -> _Kind:
+    def _result(self, equation: Equation, linear: Marks, zero: Marks) -> _Dependence:
         """How the results of an equation depend on the tangents; NotLinearError if not linearly."""
         rule = equation.primitive.linear
         if self.over == "cotangents" and equation.primitive is CUSTOM_CALL:
             # A pullback is never transposed, so what it calls may be trusted to be linear.
-            return _Kind.LINEAR if any(linear) else _Kind.FIXED
+            return _Dependence.LINEAR if any(linear) else _Dependence.FIXED
         if not any(linear) and not any(zero):
-            return _Kind.FIXED
+            return _Dependence.FIXED
         if isinstance(rule, Joint):
             inside = _joint_places(equation, rule, len(linear))
             if all(zero[place] for place in inside):
                 if not any(linear):
-                    return _Kind.ZERO
+                    return _Dependence.ZERO
             elif not any(linear):
-                return _Kind.FIXED
+                return _Dependence.FIXED
             elif all(linear[place] or zero[place] for place in inside) and rule.allows(linear):
-                return _Kind.LINEAR
+                return _Dependence.LINEAR
         elif isinstance(rule, Each):
             places = [place for place, mark in enumerate(zero) if mark]
             if any(rule.allows(_only(place, len(zero))) for place in places):
-                return _Kind.ZERO
+                return _Dependence.ZERO
             if not any(linear):
-                return _Kind.FIXED
+                return _Dependence.FIXED
             if rule.allows(linear):
-                return _Kind.LINEAR
+                return _Dependence.LINEAR
         elif not any(linear):
-            return _Kind.FIXED
+            return _Dependence.FIXED
         raise NotLinearError(
             f"{self.name} must be linear in the {self.over}. It applies {equation.operation!r} to "
             f"what depends on them{'' if rule is None else ', and to what does not'}. "
@@ -149,33 +150,33 @@ def linear_part(
     Raises:
         NotLinearError: the results are not linear in the tangents.
     """
-    writer = _Writer(name, over)
+    writer = _LinearPartWriter(name, over)
     operands = program.inputs[:fixed]
     tangents = program.inputs[fixed : fixed + len(moving)]
     for variable in operands:
-        writer.kinds[variable] = _Kind.FIXED
+        writer.kinds[variable] = _Dependence.FIXED
         writer.names[variable] = writer.builder.input(variable.type)
     for variable, mark in zip(tangents, moving, strict=True):
-        writer.kinds[variable] = _Kind.LINEAR if mark else _Kind.ZERO
+        writer.kinds[variable] = _Dependence.LINEAR if mark else _Dependence.ZERO
         if mark:
             writer.names[variable] = writer.builder.input(variable.type)
     for variable, value in zip(program.inputs[fixed + len(moving) :], constants, strict=True):
         empty = variable.type.inexact and not np.any(value)
-        writer.kinds[variable] = _Kind.ZERO if empty else _Kind.FIXED
+        writer.kinds[variable] = _Dependence.ZERO if empty else _Dependence.FIXED
         writer.constants[variable] = value
     for equation in program.equations:
         writer.add(equation)
     results, varying = [], []
     for atom, type_ in zip(program.outputs, types, strict=True):
         kind = writer.kind(atom)
-        if kind is _Kind.FIXED:
+        if kind is _Dependence.FIXED:
             raise NotLinearError(
                 f"{name} must be linear in the {over}. It returns a result of type {type_} that "
                 "does not depend on them, and is not zero. Return zeros, or None, for what does "
                 "not vary."
             )
-        varying.append(kind is _Kind.LINEAR)
-        if kind is _Kind.LINEAR:
+        varying.append(kind is _Dependence.LINEAR)
+        if kind is _Dependence.LINEAR:
             results.append(writer.use(atom))
     return Pushed(writer.builder.build(results), tuple(varying))
 
@@ -184,9 +185,9 @@ def whole_program(pushed: Pushed, types: Sequence[ArrayType]) -> Program:
     """The same program with all results, zeros written out."""
     builder = Builder()
     inputs = [builder.input(variable.type) for variable in pushed.program.inputs]
-    found = iter(builder.inline(pushed.program, inputs))
+    tangents = iter(builder.inline(pushed.program, inputs))
     outputs = [
-        next(found) if mark else zeros(builder, type_).atom
+        next(tangents) if mark else zeros(builder, type_).atom
         for mark, type_ in zip(pushed.varying, types, strict=True)
     ]
     return builder.build(outputs)
@@ -215,8 +216,8 @@ def _constant(builder: Builder, value: Any) -> Atom:
 def _zero(builder: Builder, type: ArrayType) -> Atom:
     if type.weak:
         return Literal(type.dtype.type(0).item())
-    found: Expression = zeros(builder, type)
-    return found.atom
+    zero: Expression = zeros(builder, type)
+    return zero.atom
 
 
 # --- derivatives with a transpose of their own ---------------------------------------------------
@@ -259,9 +260,9 @@ def linear_call(
                 return vmap_program(forward(), [*batched, *(True for _ in inputs)], size)
 
             def rows_backward() -> Pushed:
-                found = backward()
+                pulled = backward()
                 marks = [*batched, *(True for _ in outputs)]
-                return Pushed(vmap_program(found.program, marks, size), found.varying)
+                return Pushed(vmap_program(pulled.program, marks, size), pulled.varying)
 
             batches[key] = linear_call(
                 name,
@@ -298,20 +299,20 @@ def batched_call(call: CustomCall, batched: Marks, size: int) -> CustomCall:
 
     def derive(moving: Marks) -> Pushed | CustomLinear:
         if moving not in derived:
-            found = call.derive(moving)
-            if isinstance(found, Pushed):
+            rule = call.derive(moving)
+            if isinstance(rule, Pushed):
                 marks = [*batched, *(b for b, mark in zip(batched, moving, strict=True) if mark)]
-                program = vmap_program(found.program, marks, size)
-                derived[moving] = Pushed(program, found.varying)
+                program = vmap_program(rule.program, marks, size)
+                derived[moving] = Pushed(program, rule.varying)
             else:
-                derived[moving] = found.batch(batched, size)
+                derived[moving] = rule.batch(batched, size)
         return derived[moving]
 
     def batch(over: Marks, count: int) -> CustomCall:
-        return batches.setdefault((over, count), batched_call(made, over, count))
+        return batches.setdefault((over, count), batched_call(rows_call, over, count))
 
-    made = CustomCall(call.name, inputs, outputs, evaluate, derive, batch)
-    return made
+    rows_call = CustomCall(call.name, inputs, outputs, evaluate, derive, batch)
+    return rows_call
 
 
 def _over(types: Sequence[ArrayType], marks: Marks | None, size: int) -> tuple[ArrayType, ...]:

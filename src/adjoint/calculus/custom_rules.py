@@ -117,11 +117,11 @@ class Signature:
 
     def derive(self, moving: Marks) -> Pushed | CustomLinear:
         """The derivative with respect to some operands."""
-        found = self._derived.get(moving)
-        if found is None:
+        derivative = self._derived.get(moving)
+        if derivative is None:
             with self._lock:
-                found = self._derived.setdefault(moving, self._derive(moving))
-        return found
+                derivative = self._derived.setdefault(moving, self._derive(moving))
+        return derivative
 
     def _derive(self, moving: Marks) -> Pushed | CustomLinear:
         if self.rules.forward is not None and self.rules.backward is None:
@@ -159,11 +159,11 @@ class Signature:
         captured = self.capture(True)
         marks = [mark for mark, type_ in zip(moving, self.types, strict=True) if type_.inexact]
         name = f"The derivative rule of {self.name}"
-        found = self._linear_part(captured, tuple(marks), self.slopes, name, "tangents")
+        pushed = self._linear_part(captured, tuple(marks), self.slopes, name, "tangents")
         # In the places of the results, of which integers have no tangent.
-        varying = iter(found.varying)
+        varying = iter(pushed.varying)
         spread = tuple(type_.inexact and next(varying) for type_ in self.results)
-        return Pushed(found.program, spread)
+        return Pushed(pushed.program, spread)
 
     def _transposed(self, moving: Marks) -> Pushed:
         """As `pushed`, from the VJP rule: a pullback is linear, and its transpose the JVP.
@@ -190,10 +190,10 @@ class Signature:
 
     def _applied(self, moving: Marks) -> Program:
         """(operands, tangents that move) -> the tangents of all results that can vary."""
-        found = self.pushed(moving)
-        marks = zip(found.varying, self.results, strict=True)
+        pushed = self.pushed(moving)
+        marks = zip(pushed.varying, self.results, strict=True)
         varying = tuple(mark for mark, type_ in marks if type_.inexact)
-        return whole_program(Pushed(found.program, varying), self.slopes)
+        return whole_program(Pushed(pushed.program, varying), self.slopes)
 
     def _is_pushed(self, moving: Marks) -> bool:
         """Whether forward mode has a rule, or can make one."""
@@ -212,16 +212,16 @@ class Signature:
         name = f"The VJP rule of {self.name}"
         captured = self.capture(False)
         every = (True,) * len(self.slopes)
-        found = self._linear_part(captured, every, self.inexact, name, "cotangents")
+        pulled = self._linear_part(captured, every, self.inexact, name, "cotangents")
         wanted = [mark for mark, type_ in zip(moving, self.types, strict=True) if type_.inexact]
-        kept = iter(found.program.outputs)
+        kept = iter(pulled.program.outputs)
         chosen, varying = [], []
-        for mark, varies in zip(wanted, found.varying, strict=True):
+        for mark, varies in zip(wanted, pulled.varying, strict=True):
             atom = next(kept) if varies else None
             if mark:
                 varying.append(varies)
                 chosen += [atom] if atom is not None else []
-        program = Program(found.program.inputs, found.program.equations, chosen)
+        program = Program(pulled.program.inputs, pulled.program.equations, chosen)
         return Pushed(program, tuple(varying))
 
     def _linear_part(
@@ -248,11 +248,11 @@ class Signature:
 
     def capture(self, forward: bool) -> Captured:
         """The captured rule; kept."""
-        found = self.captured.get(forward)
-        if found is None:
-            found = self.captured[forward] = self.capture_anew(forward)
+        captured = self.captured.get(forward)
+        if captured is None:
+            captured = self.captured[forward] = self.capture_anew(forward)
             self.values = None
-        return found
+        return captured
 
     def capture_anew(self, forward: bool) -> Captured:
         """The rule captured as it is now."""
@@ -287,16 +287,16 @@ class Signature:
 
     def _pull(self, target: Any, traced: Sequence[Any]) -> list[Any]:
         count, arguments = len(self.types), self.arguments
-        found = target(*arguments.join(traced[:count]), **arguments.keywords)
-        if not isinstance(found, tuple) or len(found) != 2 or not callable(found[1]):
+        returned = target(*arguments.join(traced[:count]), **arguments.keywords)
+        if not isinstance(returned, tuple) or len(returned) != 2 or not callable(returned[1]):
             raise ArgumentTypeError(
                 f"The VJP rule of {self.name} must return (value, pullback), with pullback a "
-                f"function of the cotangent. It returned {type(found).__name__}."
+                f"function of the cotangent. It returned {type(returned).__name__}."
             )
-        check_value(self, found[0])
+        check_value(self, returned[0])
         waiting = iter(traced[count:])
         seeds = [next(waiting) if type_.inexact else None for type_ in self.results]
-        cotangents = found[1](pytrees.unflatten(self.output_tree, seeds))
+        cotangents = returned[1](pytrees.unflatten(self.output_tree, seeds))
         if arguments.arity == 1 and not (isinstance(cotangents, tuple) and len(cotangents) == 1):
             cotangents = (cotangents,)
         name = f"What the pullback of {self.name} returned"
@@ -385,6 +385,6 @@ def check_value(signature: Signature, value: Any) -> None:
     name = f"The value that the rule of {signature.name} returned"
     parts = matched(signature.output_tree, value, name)
     for part, type_ in zip(parts, signature.results, strict=True):
-        found = traced_type(part)
-        if found.shape != type_.shape:
-            raise ShapeError(f"{name} has shape {found.shape}; the function's has {type_.shape}.")
+        given = traced_type(part)
+        if given.shape != type_.shape:
+            raise ShapeError(f"{name} has shape {given.shape}; the function's has {type_.shape}.")

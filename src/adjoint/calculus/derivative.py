@@ -59,16 +59,16 @@ class LinearPrograms:
     def compiled(self, backwards: bool, batch: int | None = None) -> Compiled:
         """The map, or its transpose; over a batch of tangents at once if a size is given."""
         key = (backwards, batch)
-        found = self._compiled.get(key)
-        if found is None:
+        compiled = self._compiled.get(key)
+        if compiled is None:
             program = transpose_program(self.linear, self.residuals) if backwards else self.linear
             if batch is not None:
                 marks = [n >= self.residuals for n in range(len(program.inputs))]
                 program = vmap_program(program, marks, batch)
-            made = compile_program(program, tuple(range(len(program.outputs))))
+            compiled = compile_program(program, tuple(range(len(program.outputs))))
             with self._lock:
-                found = self._compiled.setdefault(key, made)
-        return found
+                compiled = self._compiled.setdefault(key, compiled)
+        return compiled
 
 
 class Linearisation:

@@ -93,10 +93,10 @@ def derivative_tensor(
             "There are no directions to differentiate in."
         )
     plan = _plan(source.dimension, order)
-    basis = [matching_leaves(x, each, "a basis vector") for each in source.basis()]
-    treedef, value, found = _along(function, chosen, basis, plan.directions, order)
+    basis = [matching_leaves(x, vector, "a basis vector") for vector in source.basis()]
+    treedef, value, coefficients = _along(function, chosen, basis, plan.directions, order)
     numbers = range(len(plan.directions))
-    rows = [pytrees.unflatten(treedef, [leaf[n] for leaf in found]) for n in numbers]
+    rows = [pytrees.unflatten(treedef, [leaf[n] for leaf in coefficients]) for n in numbers]
     if codomain is not None:
         outputs: tuple[Space, ...] = (space_of(value, codomain, "the function's value"),)
     else:
@@ -137,17 +137,17 @@ def _along(
         np.tensordot(combinations.astype(type_.dtype), np.stack(column), 1)
         for column, type_ in zip(zip(*vectors, strict=True), chosen.types, strict=True)
     ]
-    found = run(compiled, [*chosen.leaves, *captured.constants, *batch])
+    results = run(compiled, [*chosen.leaves, *captured.constants, *batch])
     outputs = len(captured.outputs)
-    value = pytrees.unflatten(captured.treedef, [leaf[0] for leaf in found[:outputs]])
+    value = pytrees.unflatten(captured.treedef, [leaf[0] for leaf in results[:outputs]])
     infer(value)  # integers have no coefficients, and are refused
-    return captured.treedef, value, list(found[outputs:])
+    return captured.treedef, value, list(results[outputs:])
 
 
 # --- from coefficients along directions to partial derivatives ------------------------------------
 
 
-class _Plan(NamedTuple):
+class _DirectionPlan(NamedTuple):
     """How the partial derivatives follow from the coefficients along N directions.
 
     directions: coordinates, (N, n). Partial derivative i is sum_w weights[i, w] c[sources[i, w]],
@@ -161,7 +161,7 @@ class _Plan(NamedTuple):
 
 
 @lru_cache(maxsize=8)  # few: they grow as the tensors do
-def _plan(dimension: int, order: int) -> _Plan:
+def _plan(dimension: int, order: int) -> _DirectionPlan:
     indices = list(combinations_with_replacement(range(dimension), order))
     numbers = {index: number for number, index in enumerate(indices)}
     directions = np.zeros((len(indices), dimension))
@@ -183,7 +183,7 @@ def _plan(dimension: int, order: int) -> _Plan:
     shape = (dimension,) * order
     ordered = np.sort(np.indices(shape).reshape(order, -1), axis=0).T
     places = np.array([numbers[tuple(index)] for index in ordered.tolist()], np.intp).reshape(shape)
-    return _Plan(directions, sources, weights, places)
+    return _DirectionPlan(directions, sources, weights, places)
 
 
 @lru_cache(maxsize=1024)
@@ -194,7 +194,7 @@ def _weights(wanted: Exponents) -> list[tuple[Exponents, Fraction]]:
     = |i| and the binomials of multi-indices are products.
     """
     order = sum(wanted)
-    found = []
+    weights = []
     for direction in _exponents(len(wanted), order):
         weight = Fraction(0)
         for m in product(*(range(power + 1) for power in wanted)):
@@ -206,8 +206,8 @@ def _weights(wanted: Exponents) -> list[tuple[Exponents, Fraction]]:
                 term *= comb(power, part) * _binomial(Fraction(order * part, size), step)
             weight += term
         if weight:
-            found.append((direction, weight))
-    return found
+            weights.append((direction, weight))
+    return weights
 
 
 def _binomial(top: Fraction, bottom: int) -> Fraction:

@@ -46,20 +46,20 @@ def covector_in(treedef: Any) -> Any:
 
 def refuse_covector_results(treedef: Any, name: str) -> None:
     """SpaceMismatchError if a function returns covectors where arrays are to be stacked."""
-    found = None if treedef is None else covector_in(treedef)
-    if found is not None:
+    covector = None if treedef is None else covector_in(treedef)
+    if covector is not None:
         raise SpaceMismatchError(
-            f"{name} was asked of a function that returns a covector on {found.space!r}. Its "
+            f"{name} was asked of a function that returns a covector on {covector.space!r}. Its "
             "results are arrays of many at once: return covector.components, or "
             "space.represent(covector)."
         )
 
 
 def _refuse_covectors(value: Any, name: str) -> None:
-    found = pytrees.find(value, Covector)
-    if found is not None:
+    covector = pytrees.find(value, Covector)
+    if covector is not None:
         raise SpaceMismatchError(
-            f"{name} is, or holds, a covector on {found.space!r}, where arrays are taken. Use "
+            f"{name} is, or holds, a covector on {covector.space!r}, where arrays are taken. Use "
             "space.represent(covector) for "
             "the vector that represents it, or covector.components."
         )
@@ -84,13 +84,13 @@ def _matching(model: Any, leaf: Any, name: str, whole: Any, place: int) -> Any:
     if type(leaf) is not Traced and not is_numeric(leaf):
         name += pytrees.paths(whole)[place]
         raise ArgumentTypeError(f"{name} is a {type(leaf).__name__}; expected an array {wanted}.")
-    found = traced_type(leaf)
-    if found.shape != wanted.shape:
+    given = traced_type(leaf)
+    if given.shape != wanted.shape:
         name += pytrees.paths(whole)[place]
-        raise ShapeError(f"{name} has shape {found.shape}; expected {wanted.shape}.")
-    if found.dtype == wanted.dtype and not found.weak:
+        raise ShapeError(f"{name} has shape {given.shape}; expected {wanted.shape}.")
+    if given.dtype == wanted.dtype and not given.weak:
         return leaf
-    if not wanted.inexact or not np.can_cast(found.dtype, wanted.dtype, "same_kind"):
+    if not wanted.inexact or not np.can_cast(given.dtype, wanted.dtype, "same_kind"):
         name += pytrees.paths(whole)[place]
-        raise DTypeError(f"{name} has dtype {found.dtype}; expected {wanted.dtype}.")
+        raise DTypeError(f"{name} has dtype {given.dtype}; expected {wanted.dtype}.")
     return leaf.astype(wanted.dtype) if hasattr(leaf, "astype") else wanted.dtype.type(leaf)

@@ -72,11 +72,11 @@ def pullback_metric(
             f"The damping must be a number that is not negative. Got {describe(damping)}. It is "
             "multiplied with the inner product of the domain: other weights belong there."
         )
-    made = _by_gradients if matrix_free else _by_factor
+    pulled_back = _by_gradients if matrix_free else _by_factor
 
     def at(x: Any) -> Space:
         home = space_of(x, domain, "x")
-        return made(derivative(model, x, domain=home, codomain=codomain), damping)
+        return pulled_back(derivative(model, x, domain=home, codomain=codomain), damping)
 
     return Metric(at, name=f"pulled back by {getattr(model, '__name__', 'a map')}")
 
@@ -130,10 +130,10 @@ def _by_gradients(slope: LinearMap, damping: float) -> Space:
     push, pull = slope._apply, slope._require_transpose()
 
     def riesz(u: Any) -> Any:
-        found = pull(values._riesz(push(u)))
+        pulled = pull(values._riesz(push(u)))
         if not damping:
-            return found
-        return home._add(found, home._scale(damping, home._riesz(u)))
+            return pulled
+        return home._add(pulled, home._scale(damping, home._riesz(u)))
 
     def multiply(vector: Any) -> Any:
         return home._component_coordinates(riesz(home._from_coordinates(np.reshape(vector, (-1,)))))

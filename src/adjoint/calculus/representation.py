@@ -70,8 +70,8 @@ def apply_whole(function: Any, tree: Any) -> Any:
 def _whole(function: Any, treedef: Any, types: tuple[ArrayType, ...]) -> LinearFunction:
     def on_leaves(*arrays: Any) -> tuple[Any, ...]:
         with sealed("The inner product of a space"):
-            found = function(pytrees.unflatten(treedef, arrays))
-        return tuple(pytrees.leaves(found))
+            covector = function(pytrees.unflatten(treedef, arrays))
+        return tuple(pytrees.leaves(covector))
 
     return LinearFunction(on_leaves, on_leaves, types, types, "riesz")
 

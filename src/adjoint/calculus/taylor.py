@@ -67,9 +67,9 @@ def taylor(function: Callable[[Any], Any], x: Any, directions: Any, order: int) 
         ("taylor", count, order, given), captured, derive, chosen.recapture, function
     )
     curve = [leaf for column in zip(*filter(None, rows), strict=True) for leaf in column]
-    found = run(compiled, [*chosen.leaves, *captured.constants, *curve])
+    results = run(compiled, [*chosen.leaves, *captured.constants, *curve])
     types = captured.output_types
-    coefficients, rest = [list(found[: len(types)])], iter(found[len(types) :])
+    coefficients, rest = [list(results[: len(types)])], iter(results[len(types) :])
     for _ in range(order):
         coefficients.append(
             [next(rest) if t.inexact else np.zeros(t.shape, t.dtype)[()] for t in types]
@@ -90,6 +90,6 @@ def _rows(x: Any, directions: Any) -> list[Sequence[Any] | None]:
     if not isinstance(directions, (list, tuple)):
         return [matching_leaves(x, directions, "directions")]
     return [
-        None if each is None else matching_leaves(x, each, f"directions[{place}]")
-        for place, each in enumerate(directions)
+        None if direction is None else matching_leaves(x, direction, f"directions[{place}]")
+        for place, direction in enumerate(directions)
     ]

@@ -16,7 +16,7 @@ from adjoint.base.errors import (
     NotDifferentiableError,
 )
 from adjoint.calculus.optimize import minimize
-from adjoint.calculus.optimize.scipy_methods import _ORDERS, _Order
+from adjoint.calculus.optimize.scipy_methods import _ORDERS, _DerivativeOrder
 from adjoint.manifolds import Sphere
 from adjoint.spaces import Euclidean, Metric, OrthonormalCoordinates, Product, Symmetric, Weighted
 from tests.spaces.strategies import positive_matrix
@@ -37,7 +37,7 @@ def test_every_method(method, space):
     result = minimize(hilly, START, space, method=method)
     assert result.success
     np.testing.assert_allclose(result.x, TARGET, atol=2e-3)
-    if _ORDERS[method] is not _Order.VALUE:
+    if _ORDERS[method] is not _DerivativeOrder.VALUE:
         expected = ad.grad(hilly, space=space)(result.x)
         np.testing.assert_allclose(result.jac, expected, atol=1e-12)
     frame = OrthonormalCoordinates(space or Euclidean(3))

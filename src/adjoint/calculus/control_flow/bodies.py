@@ -22,7 +22,7 @@ _MEANING: Final = (
 )
 
 
-class Tree(NamedTuple):
+class TakenApart(NamedTuple):
     """A pytree of arrays, taken apart: its leaves, and its structure.
 
     names: where the leaves stand, for errors, if not as the structure has it.
@@ -43,7 +43,7 @@ class Tree(NamedTuple):
         return [traced_type(leaf) for leaf in self.leaves]
 
 
-def take_apart(tree: Any, name: str) -> Tree:
+def take_apart(tree: Any, name: str) -> TakenApart:
     """The leaves and the structure of what the user gave; ArgumentTypeError if it is not arrays."""
     leaves, treedef = pytrees.flatten(tree)
     for leaf, path in zip(leaves, pytrees.paths(tree), strict=True):
@@ -51,7 +51,7 @@ def take_apart(tree: Any, name: str) -> Tree:
             raise ArgumentTypeError(
                 f"{name}{path} is a {type(leaf).__name__}; expected an array or a number."
             )
-    return Tree(leaves, treedef)
+    return TakenApart(leaves, treedef)
 
 
 class Body(NamedTuple):
@@ -98,8 +98,8 @@ def with_types(program: Program, types: Sequence[ArrayType]) -> Program:
     builder = Builder()
     inputs = [builder.input(variable.type) for variable in program.inputs]
     outputs = [Expression(builder, atom) for atom in builder.inline(program, inputs)]
-    converted = [cast(each, type_.dtype) for each, type_ in zip(outputs, types, strict=True)]
-    return builder.build([each.atom for each in converted])
+    converted = [cast(output, type_.dtype) for output, type_ in zip(outputs, types, strict=True)]
+    return builder.build([expression.atom for expression in converted])
 
 
 def among(body: Body, before: Sequence[Body], after: Sequence[Body]) -> Program:
@@ -109,8 +109,8 @@ def among(body: Body, before: Sequence[Body], after: Sequence[Body]) -> Program:
     unused = [
         [
             Variable(variable.type)
-            for each in others
-            for variable in each.program.inputs[: each.fixed]
+            for other in others
+            for variable in other.program.inputs[: other.fixed]
         ]
         for others in (before, after)
     ]
@@ -118,11 +118,11 @@ def among(body: Body, before: Sequence[Body], after: Sequence[Body]) -> Program:
     return Program(whole, body.program.equations, body.program.outputs)
 
 
-def check_same_structure(found: Any, expected: Any, what: str, reference: str) -> None:
+def check_same_structure(treedef: Any, expected: Any, what: str, reference: str) -> None:
     """ArgumentTypeError unless two structures are the same."""
-    if not pytrees.alike(found, expected):
+    if not pytrees.alike(treedef, expected):
         raise ArgumentTypeError(
-            f"{what} has the structure {pytrees.structure_text(found)}, and {reference} "
+            f"{what} has the structure {pytrees.structure_text(treedef)}, and {reference} "
             f"{pytrees.structure_text(expected)}. Both must be the same."
         )
 
@@ -135,16 +135,16 @@ def common_type(one: ArrayType, other: ArrayType, what: str, reference: str) -> 
     return array_type(one.shape, dtype, one.weak and other.weak)
 
 
-def check_not_narrower(found: ArrayType, carried: ArrayType, what: str) -> None:
+def check_not_narrower(returned: ArrayType, carried: ArrayType, what: str) -> None:
     """DTypeError if a body returns something narrower than it is to carry on."""
-    if not found.weak and found.dtype != carried.dtype:
+    if not returned.weak and returned.dtype != carried.dtype:
         raise DTypeError(
-            f"{what} is {found} after a round, and {carried} before it. What is carried keeps its "
-            f"type: convert it with .astype(np.{carried.dtype.name})."
+            f"{what} is {returned} after a round, and {carried} before it. What is carried keeps "
+            f"its type: convert it with .astype(np.{carried.dtype.name})."
         )
 
 
-class _Equation:
+class _SingleOperation:
     """One operation, as the pipeline takes a captured function."""
 
     __slots__ = ("key", "op", "types")
@@ -170,10 +170,10 @@ def perform(op: Operation, operands: Sequence[Any]) -> list[Any]:
     """
     if not all(map(is_known, operands)):
         return list(apply(op, list(operands)))
-    equation: Any = _Equation(op, tuple(map(traced_type, operands)))
+    equation: Any = _SingleOperation(op, tuple(map(traced_type, operands)))
 
     def derive(program: Program, _: Any) -> tuple[Program, tuple[int, ...], Any]:
         return program, watch_all(program), None
 
     results = run(prepare(("control flow",), equation, derive), operands)
-    return list(results) if current() is None else [wrap(each) for each in results]
+    return list(results) if current() is None else [wrap(result) for result in results]

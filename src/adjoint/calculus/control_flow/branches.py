@@ -117,20 +117,20 @@ def _choose(number: Any, functions: Sequence[Callable[..., Any]], operands: Sequ
         for function in functions
     ]
     first = bodies[0]
-    for place, each in enumerate(bodies[1:], 1):
+    for place, body in enumerate(bodies[1:], 1):
         what = f"what branch {place} returns"
-        check_same_structure(each.treedef, first.treedef, what, "branch 0 returns")
+        check_same_structure(body.treedef, first.treedef, what, "branch 0 returns")
     types = [
         strong(
             reduce(lambda a, b: common_type(a, b, "A result of a branch", "that of another"), row)
         )
-        for row in zip(*(each.types for each in bodies), strict=True)
+        for row in zip(*(body.types for body in bodies), strict=True)
     ]
-    whole = [Body(with_types(each.program, types), each.constants, None, types) for each in bodies]
+    whole = [Body(with_types(body.program, types), body.constants, None, types) for body in bodies]
     branches = tuple(
-        among(each, whole[:place], whole[place + 1 :]) for place, each in enumerate(whole)
+        among(body, whole[:place], whole[place + 1 :]) for place, body in enumerate(whole)
     )
-    constants = [value for each in whole for value in each.constants]
+    constants = [value for body in whole for value in body.constants]
     results = perform(operation(SWITCH, branches=branches), [number, *constants, *given.leaves])
     return pytrees.unflatten(first.treedef, results)
 
@@ -167,7 +167,7 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
             arguments, named = pytrees.unflatten(treedef, whole)
             return target(*arguments, **named)
 
-        types = [traced_type(each) for each in operands]
+        types = [traced_type(operand) for operand in operands]
         captured = capture(function, call, types, operands, (True,) * len(types))
         program = captured.program()
         body = with_types(program, [strong(type_) for type_ in program.output_types])

@@ -13,7 +13,7 @@ from adjoint.base.errors import ArgumentError, ArgumentTypeError, ShapeError
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.control_flow.bodies import (
     Body,
-    Tree,
+    TakenApart,
     among,
     capture_body,
     check_not_narrower,
@@ -49,7 +49,7 @@ class _Rounds(NamedTuple):
 
 def _carrying(
     name: str,
-    initial: Tree,
+    initial: TakenApart,
     step: Callable[[Any, list[Any], list[Any]], tuple[Any, Any]],
     function: Callable[..., Any],
     scanned: Sequence[ArrayType] = (),
@@ -63,9 +63,9 @@ def _carrying(
     structures: list[Any] = [None, None]
 
     def call(target: Any, traced: list[Traced]) -> Any:
-        carried, made = step(target, list(traced[:count]), list(traced[count:]))
+        carried, row_tree = step(target, list(traced[:count]), list(traced[count:]))
         leaves, structures[0] = pytrees.flatten(carried)
-        rows, structures[1] = pytrees.flatten(made)
+        rows, structures[1] = pytrees.flatten(row_tree)
         return [*leaves, *rows]
 
     for _ in range(_MOST_CAPTURES):
@@ -73,16 +73,16 @@ def _carrying(
         check_same_structure(structures[0], initial.treedef, f"what {name} returns", "initial has")
         paths = initial.paths
         wider = [
-            common_type(found, type_, f"What {name} returns{path}", "it was given")
-            for found, type_, path in zip(body.types, types, paths, strict=False)
+            common_type(returned, type_, f"What {name} returns{path}", "it was given")
+            for returned, type_, path in zip(body.types, types, paths, strict=False)
         ]
         if wider == types:
             if not any(type_.weak for type_ in types):
                 break
             wider = list(map(strong, types))
         types = wider
-    for found, type_, path in zip(body.types, types, paths, strict=False):
-        check_not_narrower(found, type_, f"What {name} carries{path}")
+    for returned, type_, path in zip(body.types, types, paths, strict=False):
+        check_not_narrower(returned, type_, f"What {name} carries{path}")
     rows = list(map(strong, body.types[count:]))
     program = with_types(body.program, [*types, *rows])
     return _Rounds(Body(program, body.constants, None, [*types, *rows]), types, structures[1])
@@ -177,13 +177,13 @@ def while_loop(
 
 
 def _captured_test(test: Callable[[Any], Any], treedef: Any, types: Sequence[ArrayType]) -> Body:
-    found = capture_body(
+    body = capture_body(
         test, lambda target, traced: target(pytrees.unflatten(treedef, traced)), types
     )
-    if found.treedef is not None or found.types[0].ndim or found.types[0].dtype.kind != "b":
-        what = ", ".join(map(str, found.types)) or "nothing"
+    if body.treedef is not None or body.types[0].ndim or body.types[0].dtype.kind != "b":
+        what = ", ".join(map(str, body.types)) or "nothing"
         raise ArgumentTypeError(f"The test must return one boolean, and returned {what}.")
-    return found
+    return body
 
 
 # --- counted --------------------------------------------------------------------------------------
@@ -228,14 +228,14 @@ def fori_loop(
         return pytrees.unflatten(begun.treedef, list(map(_copied, begun.leaves)))
     # The index is carried, and comes first.
     structure = pytrees.flatten((0, [0.0] * len(begun.leaves)))[1]
-    whole = Tree([first, *begun.leaves], structure, ["", *begun.paths])
+    whole = TakenApart([first, *begun.leaves], structure, ["", *begun.paths])
 
     def step(target: Any, carried: list[Any], _: list[Any]) -> tuple[Any, Any]:
         index, *leaves = carried
         after = target(_as_python(index), pytrees.unflatten(begun.treedef, leaves))
-        found, treedef = pytrees.flatten(after)
+        returned, treedef = pytrees.flatten(after)
         check_same_structure(treedef, begun.treedef, "what the body returns", "initial has")
-        return (index + 1, found), ()
+        return (index + 1, returned), ()
 
     rounds = _carrying("the body", whole, step, body)
     op = operation(
@@ -320,13 +320,13 @@ def scan(
 
     def step(target: Any, carried: list[Any], row: list[Any]) -> tuple[Any, Any]:
         arguments = pytrees.unflatten(begun.treedef, carried), pytrees.unflatten(over.treedef, row)
-        found = target(*arguments)
-        if not isinstance(found, tuple) or len(found) != 2:
+        pair = target(*arguments)
+        if not isinstance(pair, tuple) or len(pair) != 2:
             raise ArgumentTypeError(
                 "The body of a scan must return a pair: what is carried, and the new row (None "
-                f"for none); it returned a {type(found).__name__}."
+                f"for none); it returned a {type(pair).__name__}."
             )
-        return found
+        return pair
 
     rounds = _carrying("the body", begun, step, body, [row_type(type_) for type_ in over.types])
     op = operation(
@@ -345,7 +345,7 @@ def scan(
     return carried, pytrees.unflatten(rounds.rows, results[count:])
 
 
-def _length(scanned: Tree, length: Any) -> int:
+def _length(scanned: TakenApart, length: Any) -> int:
     if length is not None and (
         isinstance(length, bool) or not isinstance(length, (int, np.integer)) or length < 0
     ):

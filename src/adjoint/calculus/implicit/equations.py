@@ -16,7 +16,7 @@ from adjoint.calculus.custom_arguments import Arguments, is_operand
 from adjoint.calculus.gradient import value_and_grad
 from adjoint.calculus.implicit.linear import require_square
 from adjoint.calculus.implicit.linear_solvers import as_linear_solver
-from adjoint.calculus.implicit.problems import Implicit, Options
+from adjoint.calculus.implicit.problems import Implicit, SolvingOptions
 from adjoint.calculus.implicit.recording import apply_or_run
 from adjoint.calculus.implicit.solvers import Anderson, Newton, SciPy, as_solver
 from adjoint.calculus.implicit.systems import Facts
@@ -84,7 +84,7 @@ def root(
     check_callable(residual, "root")
     start = Start(initial)
     facts = start.facts(linear_solver, self_adjoint, positive, space)
-    options = Options(as_solver(solver, Newton()), facts, tolerance, polish)
+    options = SolvingOptions(as_solver(solver, Newton()), facts, tolerance, polish)
     return solved(residual, start, args, options)
 
 
@@ -126,7 +126,7 @@ def fixed_point(
     check_callable(function, "fixed_point")
     start = Start(initial)
     facts = start.facts(linear_solver, False, False, space)
-    options = Options(as_solver(solver, Anderson()), facts, tolerance, polish)
+    options = SolvingOptions(as_solver(solver, Anderson()), facts, tolerance, polish)
     return solved(function, start, args, options, _away_from)
 
 
@@ -174,7 +174,7 @@ def argmin(
     check_callable(objective, "argmin")
     start = Start(initial)
     facts = start.facts(linear_solver, True, True, space)
-    options = Options(
+    options = SolvingOptions(
         as_solver(solver, SciPy("trust-ncg")), facts, tolerance, polish, objective=True
     )
     return solved(value_and_grad(objective, space=space), start, args, options)
@@ -229,7 +229,7 @@ def solved(
     function: Any,
     start: Start,
     args: Sequence[Any],
-    options: Options,
+    options: SolvingOptions,
     rewrite: Rewrite | None = None,
 ) -> Any:
     """y, by the primitive that stands for the solver.
@@ -250,8 +250,8 @@ def solved(
     implicit = implicit_of(captured, len(start.types), options, rewrite)
     begin = start.leaves if options.initial else []
     whole = [*begin, *operands, *captured.constants]
-    found = apply_or_run(IMPLICIT, whole, implicit.evaluate, function=implicit.function)
-    return pytrees.unflatten(start.treedef, found)
+    solution = apply_or_run(IMPLICIT, whole, implicit.evaluate, function=implicit.function)
+    return pytrees.unflatten(start.treedef, solution)
 
 
 def capture_equation(
@@ -281,7 +281,7 @@ def capture_equation(
 
 
 def implicit_of(
-    captured: Captured, count: int, options: Options, rewrite: Rewrite | None = None
+    captured: Captured, count: int, options: SolvingOptions, rewrite: Rewrite | None = None
 ) -> Implicit:
     """The equation of a captured function, found again by its structure."""
 
@@ -293,8 +293,8 @@ def implicit_of(
         return equation, (), implicit
 
     kind = ("implicit", count, options, rewrite)
-    found: Implicit = prepare(kind, captured, derive).facts
-    return found
+    implicit: Implicit = prepare(kind, captured, derive).facts
+    return implicit
 
 
 def _away_from(program: Program, count: int) -> Program:
@@ -308,8 +308,8 @@ def _away_from(program: Program, count: int) -> Program:
         )
     builder = Builder()
     inputs = [builder.input(variable.type) for variable in program.inputs]
-    found = builder.inline(program, inputs)
-    pairs = zip(inputs[:count], found, strict=True)
+    images = builder.inline(program, inputs)
+    pairs = zip(inputs[:count], images, strict=True)
     outputs = [
         bind(SUBTRACT, Expression(builder, y), Expression(builder, g)).atom for y, g in pairs
     ]

@@ -24,7 +24,7 @@ from adjoint.calculus.custom_rules import peek_all
 from adjoint.calculus.implicit.equations import capture_equation, implicit_of
 from adjoint.calculus.implicit.layout import Rows
 from adjoint.calculus.implicit.linear_solvers import as_linear_solver
-from adjoint.calculus.implicit.problems import Options, Problem, Solver
+from adjoint.calculus.implicit.problems import Problem, Solver, SolvingOptions
 from adjoint.calculus.implicit.recording import apply_or_run
 from adjoint.calculus.implicit.systems import Facts
 from adjoint.calculus.representation import check_space
@@ -94,8 +94,8 @@ def function(
 
     def decorate(solver: Callable[..., Any]) -> Callable[..., Any]:
         check_callable(solver, "implicit.function")
-        made = _Function(residual, solver, result, facts, tolerance, polish)
-        return functools.wraps(solver)(made)
+        decorated = _Function(residual, solver, result, facts, tolerance, polish)
+        return functools.wraps(solver)(decorated)
 
     return decorate
 
@@ -127,7 +127,7 @@ class _Static:
 
 
 @dataclass(frozen=True)
-class _Whole(Solver):
+class _UserSolver(Solver):
     """A solver of the user's, called with the arguments."""
 
     name: str
@@ -183,18 +183,18 @@ class _Function:
         bare = Arguments(args, {})
         captured = capture_equation(self.residual, treedef, types, bare, operands)
         facts = replace(self.facts, domain=treedef, codomain=captured.treedef)
-        whole = _Whole(self.name, self.solver, len(operands), static)
-        options = Options(whole, facts, self.tolerance, self.polish, initial=False)
+        whole = _UserSolver(self.name, self.solver, len(operands), static)
+        options = SolvingOptions(whole, facts, self.tolerance, self.polish, initial=False)
         implicit = implicit_of(captured, len(types), options)
         given = [*operands, *captured.constants]
-        found = apply_or_run(IMPLICIT, given, implicit.evaluate, function=implicit.function)
-        return pytrees.unflatten(treedef, found)
+        solution = apply_or_run(IMPLICIT, given, implicit.evaluate, function=implicit.function)
+        return pytrees.unflatten(treedef, solution)
 
     def _unknowns(self, static: _Static, operands: Sequence[Any]) -> tuple[list[ArrayType], Any]:
         """The types and the structure of y."""
         key = (static, tuple(map(traced_type, operands)))
-        found = self.known.get(key)
-        if found is None:
+        unknowns = self.known.get(key)
+        if unknowns is None:
             leaves, treedef = pytrees.flatten(self._example(static.arguments, operands))
             types = [leaf if isinstance(leaf, ArrayType) else type_of(leaf) for leaf in leaves]
             if not types:
@@ -208,17 +208,17 @@ class _Function:
                         f"{self.name} has a result of type {type_}. An implicit function has "
                         "floating-point values."
                     )
-            found = [array_type(type_.shape, type_.dtype) for type_ in types], treedef
+            unknowns = [array_type(type_.shape, type_.dtype) for type_ in types], treedef
             if len(self.known) >= _LIMIT:
                 self.known.clear()
-            self.known[key] = found
-        return found
+            self.known[key] = unknowns
+        return unknowns
 
     def _example(self, arguments: Arguments, operands: Sequence[Any]) -> Any:
         if self.result is not None:
             if not callable(self.result):
                 return self.result
-            return self.result(*arguments.join([traced_type(each) for each in operands]))
+            return self.result(*arguments.join([traced_type(operand) for operand in operands]))
         try:
             values = peek_all(operands)
         except ValueNeededError as error:

@@ -9,14 +9,16 @@ import numpy as np
 
 from adjoint.base.errors import NotConvergedError
 from adjoint.calculus.implicit.layout import Rows
-from adjoint.calculus.implicit.systems import Bound
+from adjoint.calculus.implicit.systems import BoundOperator
 
 Apply = Callable[[Rows], Rows]
 # (right-hand side, residual to be reached, most steps) -> solution and steps
 Once = Callable[[Rows, float, int], tuple[Rows, int]]
 
 
-def refined(bound: Bound, right: Rows, goal: float, limit: int, once: Once) -> tuple[Rows, int]:
+def refined(
+    bound: BoundOperator, right: Rows, goal: float, limit: int, once: Once
+) -> tuple[Rows, int]:
     """The method, begun anew on what is left, until the goal or what rounding allows."""
     x = np.zeros(bound.size, bound.solution.dtype)
     steps = 0
@@ -32,7 +34,7 @@ def refined(bound: Bound, right: Rows, goal: float, limit: int, once: Once) -> t
 
 
 def conjugate_gradients(
-    bound: Bound, right: Rows, precondition: Apply, goal: float, limit: int
+    bound: BoundOperator, right: Rows, precondition: Apply, goal: float, limit: int
 ) -> tuple[Rows, int]:
     """Preconditioned conjugate gradients, algorithm 9.1; every product is the space's."""
     x = np.zeros(bound.size, bound.solution.dtype)
@@ -59,7 +61,7 @@ def conjugate_gradients(
 
 
 def generalised_residuals(
-    bound: Bound, right: Rows, precondition: Apply, goal: float, restart: int
+    bound: BoundOperator, right: Rows, precondition: Apply, goal: float, restart: int
 ) -> tuple[Rows, int]:
     """GMRES with preconditioning from the right, algorithm 9.5, as many steps as `restart`."""
     length = bound.norm(right)
@@ -87,7 +89,7 @@ def generalised_residuals(
 
 
 def minres(
-    bound: Bound, right: Rows, precondition: Apply, goal: float, limit: int
+    bound: BoundOperator, right: Rows, precondition: Apply, goal: float, limit: int
 ) -> tuple[Rows, int]:
     """SciPy's MINRES on R A x = R b, R being the Riesz map, which is symmetric as A is."""
     from scipy.sparse.linalg import LinearOperator
@@ -102,7 +104,7 @@ def minres(
         steps += 1
 
     rtol = max(goal / bound.norm(right) / 5, 1e-14)
-    found, _ = scipy_minres(
+    solution, _ = scipy_minres(
         operator, bound.riesz(right), rtol=rtol, maxiter=limit, M=inverse, callback=count
     )
-    return found.astype(bound.solution.dtype), steps
+    return solution.astype(bound.solution.dtype), steps

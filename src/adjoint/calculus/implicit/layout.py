@@ -12,7 +12,7 @@ from adjoint.base.arrays import ArrayType, real_dtype
 Rows = np.ndarray[Any, Any]
 
 
-class Layout:
+class CoordinateLayout:
     """How arrays of these types are written as rows of real coordinates.
 
     The first `lead` axes, which all types share, number the blocks. So `count` arrays of every type
@@ -43,13 +43,13 @@ class Layout:
 
     def decode(self, rows: Rows) -> list[Any]:
         """Rows as arrays with an axis of their count in front."""
-        found, start = [], 0
+        arrays, start = [], 0
         for type_, size in zip(self.types, self.sizes, strict=True):
             part = rows[..., start : start + size]
             array = np.ascontiguousarray(part, real_dtype(type_.dtype)).view(type_.dtype)
-            found.append(array.reshape(len(rows), *type_.shape))
+            arrays.append(array.reshape(len(rows), *type_.shape))
             start += size
-        return found
+        return arrays
 
     def vector(self, leaves: Sequence[Any]) -> Rows:
         """The coordinates of arrays, of which there is one of each type, in one block."""

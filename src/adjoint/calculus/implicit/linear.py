@@ -14,7 +14,7 @@ from adjoint.base.arrays import ArrayType, array_type
 from adjoint.base.errors import ArgumentTypeError, ShapeError
 from adjoint.calculus.custom import apply_map
 from adjoint.calculus.custom_linear import linear_part, whole_program
-from adjoint.calculus.implicit.layout import Layout
+from adjoint.calculus.implicit.layout import CoordinateLayout
 from adjoint.calculus.implicit.linear_solvers import as_linear_solver
 from adjoint.calculus.implicit.recording import apply_or_run
 from adjoint.calculus.implicit.systems import Facts, Operator
@@ -107,8 +107,8 @@ def linear_solve(
     fixed = list(run(compiled, kept))
     core: Operator = compiled.facts
     sides = _matching(right, captured.treedef, core.program.output_types)
-    found = apply_or_run(LINEAR_SOLVE, [*fixed, *sides], core.evaluate, system=core.system)
-    return pytrees.unflatten(domain, found)
+    solution = apply_or_run(LINEAR_SOLVE, [*fixed, *sides], core.evaluate, system=core.system)
+    return pytrees.unflatten(domain, solution)
 
 
 def _staged(
@@ -137,7 +137,7 @@ def require_square(unknowns: Sequence[ArrayType], values: Sequence[ArrayType], n
     for type_ in values:
         if not type_.inexact:
             raise ArgumentTypeError(f"{name} has values of type {type_}; floats are needed.")
-    rows, columns = (Layout(types, 0).size for types in (values, unknowns))
+    rows, columns = (CoordinateLayout(types, 0).size for types in (values, unknowns))
     if rows != columns:
         raise ShapeError(
             f"{name} must have as many equations as unknowns. It has {rows} equations "
@@ -213,7 +213,7 @@ def _matching(right: Any, codomain: Any, types: Sequence[ArrayType]) -> list[Any
             f"{pytrees.structure_text(treedef)}, and the operator's values have "
             f"{pytrees.structure_text(codomain)}."
         )
-    found = []
+    sides = []
     for leaf, type_ in zip(leaves, types, strict=True):
         given = traced_type(leaf)
         if given.shape != type_.shape:
@@ -225,8 +225,8 @@ def _matching(right: Any, codomain: Any, types: Sequence[ArrayType]) -> list[Any
             leaf = (
                 leaf.astype(type_.dtype) if type(leaf) is Traced else np.asarray(leaf, type_.dtype)
             )
-        found.append(leaf)
-    return found
+        sides.append(leaf)
+    return sides
 
 
 # --- sparse matrices -----------------------------------------------------------------------------
@@ -247,8 +247,8 @@ def _solve_sparse(matrix: Any, right: Any, facts: Facts) -> Any:
     facts = replace(facts, sparse=dtype.kind == "f")
     core = _sparse_operator(entries.shape[0], len(fixed[0]), dtype, facts)
     sides = _matching(right, None, core.program.output_types)
-    (found,) = apply_or_run(LINEAR_SOLVE, [*fixed, *sides], core.evaluate, system=core.system)
-    return found
+    (solution,) = apply_or_run(LINEAR_SOLVE, [*fixed, *sides], core.evaluate, system=core.system)
+    return solution
 
 
 @lru_cache(maxsize=256)

@@ -23,7 +23,7 @@ from adjoint.calculus.implicit.krylov import (
 from adjoint.calculus.implicit.layout import Rows
 from adjoint.calculus.implicit.systems import (
     DENSE_LIMIT,
-    Bound,
+    BoundOperator,
     LinearSolver,
     Operator,
     SolveRows,
@@ -62,8 +62,8 @@ def each_row(solve: SolveRows) -> SolveRows:
     """A solver of one right-hand side, on rows of many."""
 
     def every(rows: Rows) -> Rows:
-        found = [solve(row.ravel()).reshape(row.shape) for row in rows]
-        return np.stack(found) if found else rows
+        solutions = [solve(row.ravel()).reshape(row.shape) for row in rows]
+        return np.stack(solutions) if solutions else rows
 
     return every
 
@@ -97,7 +97,7 @@ class Direct(LinearSolver):
         """Whether a batch is solved at once."""
         return not operator.facts.sparse
 
-    def prepare(self, bound: Bound) -> SolveRows:
+    def prepare(self, bound: BoundOperator) -> SolveRows:
         """Factorise."""
         if bound.facts.sparse:
             return each_row(_sparse(bound))
@@ -105,15 +105,15 @@ class Direct(LinearSolver):
 
         def solve(rows: Rows) -> Rows:
             right = rows.transpose(1, 2, 0)  # (blocks, size, count)
-            found = inverses @ right
+            solution = inverses @ right
             # One step of refinement, so that the inverse loses nothing to a factorisation.
-            found += inverses @ (right - matrices @ found)
-            return np.asarray(found.transpose(2, 0, 1))
+            solution += inverses @ (right - matrices @ solution)
+            return np.asarray(solution.transpose(2, 0, 1))
 
         return solve
 
 
-def _factorised(bound: Bound) -> tuple[Rows, Rows]:
+def _factorised(bound: BoundOperator) -> tuple[Rows, Rows]:
     matrices = bound.matrices()
     return matrices, _inverses(matrices)
 
@@ -180,11 +180,11 @@ def _refuse_condition(conditions: Rows, dtype: Any) -> None:
         )
 
 
-def _sparse(bound: Bound) -> SolveRows:
+def _sparse(bound: BoundOperator) -> SolveRows:
     from scipy.sparse import coo_array
     from scipy.sparse.linalg import LinearOperator, onenormest, splu
 
-    data, rows, columns = (np.asarray(each) for each in bound.fixed)
+    data, rows, columns = (np.asarray(array) for array in bound.fixed)
     shape = (bound.size, bound.size)
     places = (columns, rows) if bound.facts.dual else (rows, columns)
     matrix = coo_array((data, places), shape).tocsc()
@@ -262,7 +262,7 @@ class Krylov(LinearSolver):
         """One after the other."""
         return False
 
-    def prepare(self, bound: Bound) -> SolveRows:
+    def prepare(self, bound: BoundOperator) -> SolveRows:
         """Choose the method."""
         facts, dtype = bound.facts, bound.solution.dtype
         method = self.method or (
@@ -284,15 +284,15 @@ class Krylov(LinearSolver):
 
         def solve(right: Rows) -> Rows:
             goal = tolerance * bound.norm(right)
-            found, steps = refined(bound, right, goal, limit, once)
-            check_solution(bound, right, found, goal, f"{method.name} in {steps} steps")
+            solution, steps = refined(bound, right, goal, limit, once)
+            check_solution(bound, right, solution, goal, f"{method.name} in {steps} steps")
             if self.preconditioner is None:  # a good one mends what scales are to blame for
-                _refuse_growth(bound, right, found)
-            return found
+                _refuse_growth(bound, right, solution)
+            return solution
 
         return each_row(solve)
 
-    def _preconditioner(self, bound: Bound) -> SolveRows:
+    def _preconditioner(self, bound: BoundOperator) -> SolveRows:
         given, facts = self.preconditioner, bound.facts
         if given is None:
             return lambda r: r
@@ -319,14 +319,14 @@ class Krylov(LinearSolver):
         return apply
 
 
-def _refuse_growth(bound: Bound, right: Rows, found: Rows) -> None:
+def _refuse_growth(bound: BoundOperator, right: Rows, solution: Rows) -> None:
     """SingularError where A x is small of an x so large that b is but the rounding of A x."""
     if np.any(right):
-        condition = bound.scale * bound.norm(found) / bound.norm(right)
+        condition = bound.scale * bound.norm(solution) / bound.norm(right)
         _refuse_condition(np.array([condition]), bound.solution.dtype)
 
 
-def _check_self_adjoint(bound: Bound) -> None:
+def _check_self_adjoint(bound: BoundOperator) -> None:
     """In debug mode: what was told of the operator, tried on two random vectors."""
     generator = np.random.default_rng(0)
     x, y = (generator.standard_normal(bound.size) for _ in range(2))
@@ -339,10 +339,12 @@ def _check_self_adjoint(bound: Bound) -> None:
         )
 
 
-def check_solution(bound: Bound, right: Rows, found: Rows, goal: float, how: str) -> None:
+def check_solution(
+    bound: BoundOperator, right: Rows, solution: Rows, goal: float, how: str
+) -> None:
     """NotConvergedError unless the residual is below the goal, or nothing but rounding."""
-    residual = bound.norm(right - bound.times(found))
-    if not residual <= bound.allowed(found, right, goal):
+    residual = bound.norm(right - bound.times(solution))
+    if not residual <= bound.allowed(solution, right, goal):
         raise NotConvergedError(
             f"A linear system of {bound.size} unknowns was not solved: {how} left a residual of "
             f"{residual:.2e}, and {goal:.2e} is allowed. Allow more, precondition it, or use "
@@ -350,7 +352,7 @@ def check_solution(bound: Bound, right: Rows, found: Rows, goal: float, how: str
         )
 
 
-def _coordinates(bound: Bound, tree: Any, name: str) -> Rows:
+def _coordinates(bound: BoundOperator, tree: Any, name: str) -> Rows:
     """The coordinates of an x that the user's code returned."""
     parts = matched(bound.facts.domain, tree, name)
     pairs = zip(parts, bound.solution.types, strict=True)
@@ -370,7 +372,7 @@ class Given(LinearSolver):
         """One after the other."""
         return False
 
-    def prepare(self, bound: Bound) -> SolveRows:
+    def prepare(self, bound: BoundOperator) -> SolveRows:
         """Called with the operator as a map."""
         linear_map = bound.as_map()
         facts = bound.facts
@@ -379,10 +381,10 @@ class Given(LinearSolver):
             given = pytrees.unflatten(facts.codomain, bound.right.leaves(right))
             with sealed("The solver of a linear system"):
                 tree = self.function(linear_map, given)
-            found = _coordinates(bound, tree, "What the solver of a linear system returned")
+            solution = _coordinates(bound, tree, "What the solver of a linear system returned")
             goal = precision(bound.solution.dtype, 0.5) * bound.norm(right)
-            check_solution(bound, right, found, goal, "the solver given")
-            return found
+            check_solution(bound, right, solution, goal, "the solver given")
+            return solution
 
         return each_row(solve)
 
@@ -402,7 +404,7 @@ class Automatic(LinearSolver):
         """As the solver chosen."""
         return self._chosen(operator).takes_blocks(operator)
 
-    def prepare(self, bound: Bound) -> SolveRows:
+    def prepare(self, bound: BoundOperator) -> SolveRows:
         """As the solver chosen."""
         return self._chosen(bound.operator).prepare(bound)
 

@@ -17,11 +17,11 @@ from adjoint.base.arrays import ArrayType, array_type
 from adjoint.base.errors import ArgumentError, NotConvergedError, SingularError
 from adjoint.base.settings import config, settings
 from adjoint.calculus.custom_arguments import fitting, matched
-from adjoint.calculus.implicit.layout import Layout, Rows
+from adjoint.calculus.implicit.layout import CoordinateLayout, Rows
 from adjoint.calculus.implicit.linear_solvers import precision, require_positive
 from adjoint.calculus.implicit.systems import (
     DENSE_LIMIT,
-    Bound,
+    BoundOperator,
     Facts,
     Operator,
     naming_example,
@@ -51,7 +51,7 @@ class Solver(ABC):
 
 
 @dataclass(frozen=True)
-class Options:
+class SolvingOptions:
     """How an equation is solved.
 
     facts: of the derivative with respect to y. tolerance: of the check of what a solver found; None
@@ -80,7 +80,7 @@ class Options:
         return self.tolerance is None and getattr(self.solver, "tolerance", None) is not None
 
 
-class Core(ABC):
+class DefinedFunction(ABC):
     """A function that an equation defines, at one signature."""
 
     key: Hashable
@@ -121,7 +121,7 @@ class Core(ABC):
         )
 
 
-class Implicit(Core):
+class Implicit(DefinedFunction):
     """An equation whose left-hand side is a program: (y, operands) -> f.
 
     Its derivative is that of the implicit function theorem (E.1.72): with A = ∂_y f and
@@ -130,7 +130,9 @@ class Implicit(Core):
     lead: how many axes in front number the examples of a batch.
     """
 
-    def __init__(self, program: Program, unknowns: int, options: Options, lead: int = 0) -> None:
+    def __init__(
+        self, program: Program, unknowns: int, options: SolvingOptions, lead: int = 0
+    ) -> None:
         super().__init__()
         self.options = options
         self.lead = lead
@@ -153,9 +155,9 @@ class Implicit(Core):
             split = linearize(self.program, active)
         builder = Builder()
         inputs = [builder.input(variable.type) for variable in split.linear.inputs]
-        found = iter(builder.inline(split.linear, inputs))
+        slopes = iter(builder.inline(split.linear, inputs))
         outputs = [
-            next(found) if mark else zeros(builder, tangent_type(atom.type)).atom
+            next(slopes) if mark else zeros(builder, tangent_type(atom.type)).atom
             for mark, atom in zip(split.varying, self.program.outputs, strict=True)
         ]
         linear, facts = builder.build(outputs), self.options.facts
@@ -172,14 +174,14 @@ class Implicit(Core):
         return self._linearised[1]
 
     @cached_property
-    def layout(self) -> Layout:
+    def layout(self) -> CoordinateLayout:
         """How y is written in coordinates."""
-        return Layout(self.outputs, self.lead)
+        return CoordinateLayout(self.outputs, self.lead)
 
     @cached_property
-    def value_layout(self) -> Layout:
+    def value_layout(self) -> CoordinateLayout:
         """How f is written in coordinates."""
-        return Layout(self.program.output_types, self.lead)
+        return CoordinateLayout(self.program.output_types, self.lead)
 
     @cached_property
     def values(self) -> Compiled:
@@ -216,28 +218,30 @@ class Implicit(Core):
             for slope, atom in zip(slopes, self.program.outputs, strict=True)
         ]
         fixed = [Expression(builder, atom) for atom in values[len(slopes) :]]
-        found = bind(LINEAR_SOLVE, *fixed, *right, system=self.operator.system, builder=builder)
-        return Pushed(builder.build([each.atom for each in found]), (True,) * len(y))
+        tangents_of_y = bind(
+            LINEAR_SOLVE, *fixed, *right, system=self.operator.system, builder=builder
+        )
+        return Pushed(builder.build([tangent.atom for tangent in tangents_of_y]), (True,) * len(y))
 
     # --- runs ------------------------------------------------------------------------------------
 
     def evaluate(self, *operands: Any) -> tuple[Any, ...]:
         """Solve, take the Newton steps asked for, and check."""
         problem = Problem(self, operands)
-        found = self.options.solver.find(problem)
+        z = self.options.solver.find(problem)
         with np.errstate(all="ignore"):
             for _ in range(self.options.polish):
-                found = problem.polished(found)
-            problem.check(found)
+                z = problem.polished(z)
+            problem.check(z)
             if self.options.objective and self.operator.size <= DENSE_LIMIT:
-                problem.check_least(found)
-        return tuple(problem.layout.leaves(found))
+                problem.check_least(z)
+        return tuple(problem.layout.leaves(z))
 
 
-class Batched(Core):
+class Batched(DefinedFunction):
     """One equation for each example of a batch: solved all at once, or one after the other."""
 
-    def __init__(self, inner: Core, batched: Marks, size: int) -> None:
+    def __init__(self, inner: DefinedFunction, batched: Marks, size: int) -> None:
         super().__init__()
         self.inner = inner
         self.batched = batched
@@ -286,10 +290,10 @@ class Batched(Core):
 
     def push(self, moving: Marks) -> Pushed:
         """That of one example, over the batch."""
-        found = self.inner.derive(moving)
+        pushed = self.inner.derive(moving)
         tangents = [mark for mark, moves in zip(self.batched, moving, strict=True) if moves]
         marks = [*self.batched, *(True for _ in self.outputs), *tangents]
-        return Pushed(vmap_program(found.program, marks, self.count), found.varying)
+        return Pushed(vmap_program(pushed.program, marks, self.count), pushed.varying)
 
 
 def _over(types: Sequence[ArrayType], marks: Sequence[bool], size: int) -> tuple[ArrayType, ...]:
@@ -341,20 +345,20 @@ class Problem:
         return self._residual(z, self.operands)
 
     def _residual(self, z: Rows, operands: Sequence[Any]) -> Rows:
-        found = self.implicit.values([*self.layout.leaves(z), *operands])
-        return self.values.vector(found[int(self.objective) :])
+        values = self.implicit.values([*self.layout.leaves(z), *operands])
+        return self.values.vector(values[int(self.objective) :])
 
     def linearised(self, z: Rows) -> tuple[Rows, list[Any]]:
         """f, and what ∂_y f depends on."""
         count = len(self.implicit.program.outputs)
-        found = self.implicit.residuals([*self.layout.leaves(z), *self.operands])
-        return self.values.vector(found[:count]), list(found[count:])
+        values = self.implicit.residuals([*self.layout.leaves(z), *self.operands])
+        return self.values.vector(values[:count]), list(values[count:])
 
     def step(self, residual: Rows, fixed: Sequence[Any]) -> Rows:
         """Newton's step: (∂_y f)^-1 f."""
         right = [np.asarray(leaf)[None] for leaf in self.values.leaves(residual)]
-        found = self.implicit.operator.prepare(fixed)(right)
-        return self.layout.vector([leaf[0] for leaf in found])
+        step = self.implicit.operator.prepare(fixed)(right)
+        return self.layout.vector([leaf[0] for leaf in step])
 
     def matrix(self, z: Rows) -> Rows:
         """∂_y f, written out."""
@@ -415,9 +419,9 @@ class Problem:
         residual, fixed = self.linearised(z)
         if not np.any(residual):
             return z
-        found = z - self.step(residual, fixed)
-        better = self.norm(self.residual(found)) < self.norm(residual)
-        return found if better else z
+        polished = z - self.step(residual, fixed)
+        better = self.norm(self.residual(polished)) < self.norm(residual)
+        return polished if better else z
 
     def check(self, z: Rows) -> None:
         """NotConvergedError unless f is zero there, as far as the tolerance goes."""
@@ -442,7 +446,7 @@ class Problem:
 
     def check_least(self, z: Rows) -> None:
         """NotConvergedError where the objective curves downwards: at a saddle or a maximum."""
-        bound = Bound(self.implicit.operator, self.linearised(z)[1])
+        bound = BoundOperator(self.implicit.operator, self.linearised(z)[1])
         matrices = bound.matrices()
         # Self-adjoint, but not symmetric; entrywise operators are diagonal, whatever the space.
         if self.options.facts.space is not None and bound.solution.blocks == 1:

@@ -16,13 +16,13 @@ from adjoint.base.errors import DTypeError, ShapeError, SingularError
 from adjoint.calculus.implicit.function import function
 from adjoint.calculus.implicit.linear_solvers import Direct
 from adjoint.calculus.implicit.quadratic_solver import (
-    Problem,
+    QuadraticProblem,
     Solution,
     scales_of,
     solve,
     tightness,
 )
-from adjoint.calculus.implicit.systems import Bound, SolveRows
+from adjoint.calculus.implicit.systems import BoundOperator, SolveRows
 from adjoint.calculus.stopping import stop_gradient
 from adjoint.capture import Traced, current
 from adjoint.capture.numpy.table import as_array
@@ -91,11 +91,11 @@ def quadratic_program(
                [-0.5,  0.5,  0. ],
                [ 0. ,  0. ,  0. ]])
     """
-    found = _solve(_problem(Q, q, A, b, G, h))
-    return found if multipliers else found.x
+    solution = _solve(_problem(Q, q, A, b, G, h))
+    return solution if multipliers else solution.x
 
 
-def _problem(Q: Any, q: Any, A: Any, b: Any, G: Any, h: Any) -> Problem:
+def _problem(Q: Any, q: Any, A: Any, b: Any, G: Any, h: Any) -> QuadraticProblem:
     """The arguments as arrays of one dtype, whose shapes fit."""
     q = _array("q", q, 1)
     n = q.shape[0]
@@ -122,7 +122,7 @@ def _problem(Q: Any, q: Any, A: Any, b: Any, G: Any, h: Any) -> Problem:
             )
     dtype = np.result_type(*(array.dtype for array in arrays.values()))
     dtype = dtype if dtype.kind == "f" and dtype.itemsize > 2 else np.dtype(float)
-    return Problem(**{name: _cast(array, dtype) for name, array in arrays.items()})
+    return QuadraticProblem(**{name: _cast(array, dtype) for name, array in arrays.items()})
 
 
 def _array(name: str, value: Any, ndim: int) -> Any:
@@ -147,7 +147,7 @@ def _cast(array: Any, dtype: np.dtype[Any]) -> Any:
 # --- the optimality conditions --------------------------------------------------------------------
 
 
-def _conditions(y: Solution, problem: Problem) -> Solution:
+def _conditions(y: Solution, problem: QuadraticProblem) -> Solution:
     """What is zero at a solution: stationarity, the equations, and complementarity.
 
     Of each inequality either the slack is zero or the multiplier is, and that one is taken. Where
@@ -157,7 +157,7 @@ def _conditions(y: Solution, problem: Problem) -> Solution:
     slope = (Q + Q.T) @ y.x / 2 + q + A.T @ y.equality + G.T @ y.inequality
     if not h.shape[0]:
         return Solution(slope, A @ y.x - b, y.inequality)
-    held = Problem(*map(stop_gradient, problem))
+    held = QuadraticProblem(*map(stop_gradient, problem))
     distance, push = tightness(held, Solution(*map(stop_gradient, y)), scales_of(held))
     active = stop_gradient(y.inequality) > 0
     clear = np.where(active, push, distance) > _least_distance(q.dtype)
@@ -174,7 +174,7 @@ def _least_distance(dtype: np.dtype[Any]) -> float:
 class _Conditions(Direct):
     """The linear equations of the derivative, with an error in terms of the program."""
 
-    def prepare(self, bound: Bound) -> SolveRows:
+    def prepare(self, bound: BoundOperator) -> SolveRows:
         """Factorise."""
         try:
             return super().prepare(bound)
@@ -182,7 +182,7 @@ class _Conditions(Direct):
             raise SingularError(_why(bound, str(error))) from None
 
 
-def _why(bound: Bound, text: str) -> str:
+def _why(bound: BoundOperator, text: str) -> str:
     matrices = bound.matrices()
     inequalities = (
         matrices.shape[1] - (bound.right if bound.facts.dual else bound.solution).sizes[2]
@@ -202,14 +202,14 @@ def _why(bound: Bound, text: str) -> str:
     )
 
 
-def _unknowns(problem: Problem) -> Solution:
+def _unknowns(problem: QuadraticProblem) -> Solution:
     """Arrays of the types of a solution."""
     rows = (problem.q, problem.b, problem.h)
-    return Solution(*(np.empty(each.shape, each.dtype) for each in rows))
+    return Solution(*(np.empty(vector.shape, vector.dtype) for vector in rows))
 
 
 @function(_conditions, result=_unknowns, linear_solver=_Conditions())
-def _solve(problem: Problem) -> Solution:
-    found = solve(problem)
+def _solve(problem: QuadraticProblem) -> Solution:
+    solution = solve(problem)
     dtype = problem.q.dtype
-    return Solution(*(each.astype(dtype) for each in found))
+    return Solution(*(part.astype(dtype) for part in solution))

@@ -31,7 +31,7 @@ _NEAR: Final = 1e-7
 _PROXIMITY: Final = 1e-7
 
 
-class Problem(NamedTuple):
+class QuadraticProblem(NamedTuple):
     """min x'Qx / 2 + q'x subject to Ax = b, Gx <= h; without constraints of a kind, 0 rows."""
 
     Q: Any
@@ -66,9 +66,9 @@ class Scales(NamedTuple):
     inequality: Any
 
 
-def solve(problem: Problem) -> Solution:
+def solve(problem: QuadraticProblem) -> Solution:
     """The solution of a convex program of arrays, in double precision."""
-    problem = Problem(*(np.asarray(each, float) for each in problem))
+    problem = QuadraticProblem(*(np.asarray(array, float) for array in problem))
     problem = problem._replace(Q=(problem.Q + problem.Q.T) / 2)
     _check(problem)
     scales = scales_of(problem)
@@ -77,7 +77,7 @@ def solve(problem: Problem) -> Solution:
     return _polished(problem, _interior_point(problem, scales), scales)
 
 
-def _check(problem: Problem) -> None:
+def _check(problem: QuadraticProblem) -> None:
     for name, array in problem._asdict().items():
         if not np.all(np.isfinite(array)):
             raise ArgumentError(
@@ -99,26 +99,28 @@ def _check(problem: Problem) -> None:
 # --- linear equations ----------------------------------------------------------------------------
 
 
-def scales_of(problem: Problem) -> Scales:
+def scales_of(problem: QuadraticProblem) -> Scales:
     """Factors of x and of the rows of A and G that make the largest entries about 1 everywhere.
 
     Variables and constraints may be written in any units. This is Ruiz's iteration (2001) on the
     matrix [[Q, A', G'], [A, 0, 0], [G, 0, 0]]; problems may be traced.
     """
     curvature, rows = np.abs(problem.Q), np.abs(np.concatenate([problem.A, problem.G]))
-    columns, each = np.ones_like(problem.q), np.ones_like(rows[:, 0])
+    columns, row_factors = np.ones_like(problem.q), np.ones_like(rows[:, 0])
     for _ in range(_BALANCING_STEPS):
-        scaled = rows * each[:, None] * columns
+        scaled = rows * row_factors[:, None] * columns
         largest = np.max(curvature * columns[:, None] * columns, axis=1)
         largest = np.maximum(largest, np.max(scaled, axis=0, initial=0))
         widest = np.max(scaled, axis=1)
         columns = columns / np.sqrt(np.where(largest > 0, largest, 1))
-        each = each / np.sqrt(np.where(widest > 0, widest, 1))
+        row_factors = row_factors / np.sqrt(np.where(widest > 0, widest, 1))
     count = problem.b.shape[0]
-    return Scales(columns, each[:count], each[count:])
+    return Scales(columns, row_factors[:count], row_factors[count:])
 
 
-def _stationary(problem: Problem, near: Solution, active: Array, scales: Scales) -> Solution:
+def _stationary(
+    problem: QuadraticProblem, near: Solution, active: Array, scales: Scales
+) -> Solution:
     """The solution with these inequalities as equations and the others left away.
 
     Of many solutions the nearest.
@@ -130,43 +132,43 @@ def _stationary(problem: Problem, near: Solution, active: Array, scales: Scales)
     right = np.concatenate([-problem.q, problem.b, problem.h[active]])
     scale = np.concatenate([scales.x, scales.equality, scales.inequality[active]])
     inverse = _inverse(scale[:, None] * matrix * scale)
-    found = np.concatenate([near.x, near.equality, near.inequality[active]])
+    point = np.concatenate([near.x, near.equality, near.inequality[active]])
     for _ in range(2):  # the second time refines
-        found = found + scale * (inverse @ (scale * (right - matrix @ found)))
+        point = point + scale * (inverse @ (scale * (right - matrix @ point)))
     inequality = np.zeros(len(problem.h))
-    inequality[active] = found[n + equalities :]
-    return Solution(found[:n], found[n : n + equalities], inequality)
+    inequality[active] = point[n + equalities :]
+    return Solution(point[:n], point[n : n + equalities], inequality)
 
 
 def _inverse(matrix: Array) -> Array:
     """The inverse, or the pseudo-inverse of what is singular to working precision."""
     try:
-        found = np.linalg.inv(matrix)
-        condition = np.linalg.norm(matrix, 1) * np.linalg.norm(found, 1) if found.size else 1.0
+        inverse = np.linalg.inv(matrix)
+        condition = np.linalg.norm(matrix, 1) * np.linalg.norm(inverse, 1) if inverse.size else 1.0
     except np.linalg.LinAlgError:
         condition = np.inf
     if condition < 1e13:
-        return found
+        return inverse
     return np.linalg.pinv(matrix, rcond=1e-13, hermitian=True)
 
 
-def _only_equalities(problem: Problem, scales: Scales) -> Solution:
+def _only_equalities(problem: QuadraticProblem, scales: Scales) -> Solution:
     zero = Solution(*map(np.zeros_like, (problem.q, problem.b, problem.h)))
-    found = _stationary(problem, zero, np.zeros(0, bool), scales)
-    error, gap = _errors(problem, found, scales)
+    solution = _stationary(problem, zero, np.zeros(0, bool), scales)
+    error, gap = _errors(problem, solution, scales)
     if gap > _EXACT:
         raise InfeasibleError(
             f"The equations Ax = b of a quadratic program contradict each other: the best x leaves "
-            f"|Ax - b| = {_size(problem.A @ found.x - problem.b):.3g}. Rows of A depend on each "
+            f"|Ax - b| = {_size(problem.A @ solution.x - problem.b):.3g}. Rows of A depend on each "
             "other, and b does not."
         )
     if error > _EXACT:
-        slope = problem.Q @ found.x + problem.q + problem.A.T @ found.equality
+        slope = problem.Q @ solution.x + problem.q + problem.A.T @ solution.equality
         raise UnboundedError(_falls(problem, -slope))
-    return found
+    return solution
 
 
-def _falls(problem: Problem, direction: Array) -> str:
+def _falls(problem: QuadraticProblem, direction: Array) -> str:
     direction = direction / _size(direction)
     return (
         "A quadratic program has no minimiser: along the direction d = "
@@ -186,7 +188,7 @@ def _listed(array: Array) -> str:
 # --- the interior point method --------------------------------------------------------------------
 
 
-def _interior_point(problem: Problem, scales: Scales) -> Solution:
+def _interior_point(problem: QuadraticProblem, scales: Scales) -> Solution:
     """Clarabel's solution (Goulart and Chen, 2024)."""
     try:
         clarabel: Any = import_module("clarabel")  # an extra
@@ -198,7 +200,7 @@ def _interior_point(problem: Problem, scales: Scales) -> Solution:
     from scipy.sparse import csc_array  # late: slow to import
 
     equalities, inequalities = len(problem.b), len(problem.h)
-    columns, each = scales.x, np.concatenate(scales[1:])
+    columns, row_factors = scales.x, np.concatenate(scales[1:])
     cones = [clarabel.ZeroConeT(equalities), clarabel.NonnegativeConeT(inequalities)]
     settings = clarabel.DefaultSettings()
     settings.verbose = False
@@ -207,21 +209,21 @@ def _interior_point(problem: Problem, scales: Scales) -> Solution:
     solver = clarabel.DefaultSolver(
         csc_array(np.triu(columns[:, None] * problem.Q * columns)),
         columns * problem.q,
-        csc_array(each[:, None] * np.concatenate([problem.A, problem.G]) * columns),
-        each * np.concatenate([problem.b, problem.h]),
+        csc_array(row_factors[:, None] * np.concatenate([problem.A, problem.G]) * columns),
+        row_factors * np.concatenate([problem.b, problem.h]),
         cones,
         settings,
     )
-    found = solver.solve()
-    x, multipliers = columns * found.x, each * found.z
-    _check_status(problem, scales, found, x, multipliers)
+    answer = solver.solve()
+    x, multipliers = columns * answer.x, row_factors * answer.z
+    _check_status(problem, scales, answer, x, multipliers)
     return Solution(x, multipliers[:equalities], multipliers[equalities:])
 
 
 def _check_status(
-    problem: Problem, scales: Scales, found: Any, x: Array, multipliers: Array
+    problem: QuadraticProblem, scales: Scales, answer: Any, x: Array, multipliers: Array
 ) -> None:
-    status = str(found.status)
+    status = str(answer.status)
     if status in ("Solved", "AlmostSolved", "InsufficientProgress"):
         return  # what is not solved yet may be by its active constraints, or is found not to be
     if "PrimalInfeasible" in status and _shows_infeasible(problem, scales, multipliers):
@@ -236,19 +238,19 @@ def _check_status(
         raise UnboundedError(_falls(problem, x))
     raise NotConvergedError(
         f"A quadratic program of {len(problem.q)} unknowns was not solved: Clarabel says {status} "
-        f"after {found.iterations} iterations, with a primal residual of {found.r_prim:.2e} and a "
-        f"dual one of {found.r_dual:.2e}. Numbers of very different sizes are a likely cause."
+        f"after {answer.iterations} iterations, with a primal residual of {answer.r_prim:.2e} and "
+        f"a dual one of {answer.r_dual:.2e}. Numbers of very different sizes are a likely cause."
     )
 
 
-def _shows_infeasible(problem: Problem, scales: Scales, weights: Array) -> bool:
+def _shows_infeasible(problem: QuadraticProblem, scales: Scales, weights: Array) -> bool:
     """Whether the rows with these weights add up to 0 <= something negative."""
     rows, sides = np.concatenate([problem.A, problem.G]), np.concatenate([problem.b, problem.h])
     largest = _size(weights / np.concatenate(scales[1:]))
     return float(weights @ sides) < 0 and _size(scales.x * (weights @ rows)) <= _NEAR * largest
 
 
-def _shows_unbounded(problem: Problem, scales: Scales, direction: Array) -> bool:
+def _shows_unbounded(problem: QuadraticProblem, scales: Scales, direction: Array) -> bool:
     """Whether the objective falls along the direction, the constraints holding, without end."""
     small = _NEAR * _size(direction / scales.x)
     return (
@@ -262,16 +264,16 @@ def _shows_unbounded(problem: Problem, scales: Scales, direction: Array) -> bool
 # --- the active constraints -----------------------------------------------------------------------
 
 
-def tightness(problem: Problem, solution: Solution, scales: Scales) -> tuple[Any, Any]:
+def tightness(problem: QuadraticProblem, solution: Solution, scales: Scales) -> tuple[Any, Any]:
     """How far each inequality is from being active, and how hard it pushes; both without units."""
-    columns, of_equations, each = scales
-    x, multipliers = solution.x / columns, solution.inequality / each
+    columns, of_equations, of_inequalities = scales
+    x, multipliers = solution.x / columns, solution.inequality / of_inequalities
     curvature = np.max(np.abs(columns[:, None] * problem.Q * columns))
     slope = np.max(np.abs(columns * problem.q))
     length = np.maximum(np.max(np.abs(x)), slope / np.where(curvature > 0, curvature, np.inf))
     # Where the objective says nothing of the size of x, and x is zero but for an error, the
     # constraints say it.
-    sides = np.abs(np.concatenate([of_equations * problem.b, each * problem.h]))
+    sides = np.abs(np.concatenate([of_equations * problem.b, of_inequalities * problem.h]))
     least = np.min(np.where(sides > 0, sides, np.inf))
     silent = ((slope == 0) | (curvature == 0)) & np.isfinite(least)
     length = np.where(silent, np.maximum(length, least), length)
@@ -279,21 +281,21 @@ def tightness(problem: Problem, solution: Solution, scales: Scales) -> tuple[Any
     force = np.maximum(np.maximum(slope, bend), np.max(np.abs(multipliers)))
     force = np.where((slope > 0) | (curvature > 0), force, 1.0)  # else no point is better
     return (
-        each * (problem.h - problem.G @ solution.x) / np.where(length > 0, length, 1.0),
+        of_inequalities * (problem.h - problem.G @ solution.x) / np.where(length > 0, length, 1.0),
         multipliers / np.where(force > 0, force, 1.0),
     )
 
 
-def _polished(problem: Problem, near: Solution, scales: Scales) -> Solution:
+def _polished(problem: QuadraticProblem, near: Solution, scales: Scales) -> Solution:
     """The solution of the linear equations of the active constraints that a near solution has.
 
     Where that solution does not tell them, a method finds them that goes from one set to another.
     """
     distance, push = tightness(problem, near, scales)
     for guess in (lambda: push > distance, lambda: _pivoted(problem, near, scales)):
-        found = _exchanged(problem, near, guess(), scales)
-        if found is not None:
-            return found
+        solution = _exchanged(problem, near, guess(), scales)
+        if solution is not None:
+            return solution
     error, gap = _errors(problem, near, scales)
     raise NotConvergedError(
         f"A quadratic program of {len(problem.q)} unknowns was not solved to rounding: no set of "
@@ -304,22 +306,24 @@ def _polished(problem: Problem, near: Solution, scales: Scales) -> Solution:
     )
 
 
-def _exchanged(problem: Problem, near: Solution, active: Array, scales: Scales) -> Solution | None:
+def _exchanged(
+    problem: QuadraticProblem, near: Solution, active: Array, scales: Scales
+) -> Solution | None:
     """The solution for this active set, or for that which letting go and taking on leads to."""
     seen: list[bytes] = []
     while active.tobytes() not in seen:
         seen.append(active.tobytes())
-        found = _stationary(problem, near, active, scales)
-        distance, push = tightness(problem, found, scales)
+        solution = _stationary(problem, near, active, scales)
+        distance, push = tightness(problem, solution, scales)
         pulls, violated = push < -_EXACT, distance < -_EXACT
         wrong = pulls | violated | (active & (distance > _EXACT))  # these contradict each other
-        if not wrong.any() and max(_errors(problem, found, scales)) <= _EXACT:
-            return found._replace(inequality=np.maximum(found.inequality, 0))
+        if not wrong.any() and max(_errors(problem, solution, scales)) <= _EXACT:
+            return solution._replace(inequality=np.maximum(solution.inequality, 0))
         active = (active & ~pulls) | violated
     return None
 
 
-def _pivoted(problem: Problem, near: Solution, scales: Scales) -> Array:
+def _pivoted(problem: QuadraticProblem, near: Solution, scales: Scales) -> Array:
     """The active set by pivoting, which tells apart what an interior point method does not.
 
     The program as one of least distance, solved by non-negative least squares (Lawson and Hanson
@@ -329,9 +333,12 @@ def _pivoted(problem: Problem, near: Solution, scales: Scales) -> Array:
     from scipy.linalg import null_space, solve_triangular  # late: slow to import
     from scipy.optimize import nnls
 
-    columns, of_equations, each = scales
+    columns, of_equations, of_inequalities = scales
     Q = columns[:, None] * problem.Q * columns
-    A, G = of_equations[:, None] * problem.A * columns, each[:, None] * problem.G * columns
+    A, G = (
+        of_equations[:, None] * problem.A * columns,
+        of_inequalities[:, None] * problem.G * columns,
+    )
     start = near.x / columns
     start = start + np.linalg.pinv(A) @ (of_equations * problem.b - A @ start)
     free = null_space(A) if len(A) else np.eye(len(start))
@@ -343,29 +350,29 @@ def _pivoted(problem: Problem, near: Solution, scales: Scales) -> Array:
     # x = start + free (factor^-T z - (the minimiser without inequalities)): minimise |z|.
     lowest = start - free @ np.linalg.solve(factor @ factor.T, slope)
     sides = solve_triangular(factor, (G @ free).T, lower=True)  # of z' sides <= room
-    room = each * problem.h - G @ lowest
+    room = of_inequalities * problem.h - G @ lowest
     unit = max(_size(room), 1e-300)  # z in units of this
     try:
-        found = nnls(np.vstack([-sides, -room / unit]), np.eye(len(sides) + 1)[-1])[0]
+        weights = nnls(np.vstack([-sides, -room / unit]), np.eye(len(sides) + 1)[-1])[0]
     except RuntimeError:  # too many iterations
         return none
-    return np.asarray(found > 0)
+    return np.asarray(weights > 0)
 
 
-def _errors(problem: Problem, found: Solution, scales: Scales) -> tuple[float, float]:
+def _errors(problem: QuadraticProblem, solution: Solution, scales: Scales) -> tuple[float, float]:
     """What is left of stationarity and of the equations, relative to their terms."""
-    columns, each, _ = scales
-    slope = problem.Q @ found.x + problem.q
-    slope = slope + problem.A.T @ found.equality + problem.G.T @ found.inequality
-    gap = problem.A @ found.x - problem.b
+    columns, of_equations, _ = scales
+    slope = problem.Q @ solution.x + problem.q
+    slope = slope + problem.A.T @ solution.equality + problem.G.T @ solution.inequality
+    gap = problem.A @ solution.x - problem.b
     parts = (
         problem.q,
-        problem.Q @ found.x,
-        np.abs(problem.A.T) @ np.abs(found.equality),
-        np.abs(problem.G.T) @ np.abs(found.inequality),
+        problem.Q @ solution.x,
+        np.abs(problem.A.T) @ np.abs(solution.equality),
+        np.abs(problem.G.T) @ np.abs(solution.inequality),
     )
     force = sum(_size(columns * part) for part in parts)
     if not (problem.Q.any() or problem.q.any()):  # no point is better than another
         force = 1.0
-    length = _size(each * problem.b) + _size(found.x / columns)
-    return _size(columns * slope) / (force or 1.0), _size(each * gap) / (length or 1.0)
+    length = _size(of_equations * problem.b) + _size(solution.x / columns)
+    return _size(columns * slope) / (force or 1.0), _size(of_equations * gap) / (length or 1.0)

@@ -24,7 +24,7 @@ from adjoint.calculus.implicit.linear_solvers import (
 )
 from adjoint.calculus.implicit.problems import Problem, Solver
 from adjoint.calculus.implicit.systems import (
-    Bound,
+    BoundOperator,
     LinearSolver,
     Operator,
     SolveRows,
@@ -106,7 +106,7 @@ class Iteration(Solver, LinearSolver):
         """Each system converges in its own time."""
         return False
 
-    def prepare(self, bound: Bound) -> SolveRows:
+    def prepare(self, bound: BoundOperator) -> SolveRows:
         """As a linear solver (E.1.75)."""
         tolerance = self.tolerance or precision(bound.solution.dtype, 0.75)
 
@@ -232,14 +232,14 @@ class Newton(Solver):
                 step = problem.step(residual, fixed)
             except (NotConvergedError, SingularError) as error:
                 advice = f"It came to a point where it cannot go on. {error}"
-                found = None
+                nearer = None
             else:
-                found = _search(problem, z, step, problem.norm(residual))
-            if found is None:
+                nearer = _search(problem, z, step, problem.norm(residual))
+            if nearer is None:
                 if size <= precision(z.dtype, 0.5):
                     return z
                 break
-            z = found
+            z = nearer
         raise _not_converged("Newton's method", steps, size, tolerance, advice)
 
     def takes_batches(self, operator: Operator) -> bool:
@@ -258,9 +258,9 @@ def _search(problem: Problem, z: Rows, step: Rows, size: float) -> Rows | None:
     """The first of ever shorter steps after which |f| is smaller."""
     length = 1.0
     while length > 1e-9:
-        found = z - length * step
-        if problem.norm(problem.residual(found)) <= (1 - 1e-4 * length) * size:
-            return found
+        nearer = z - length * step
+        if problem.norm(problem.residual(nearer)) <= (1 - 1e-4 * length) * size:
+            return nearer
         length /= 2
     return None
 

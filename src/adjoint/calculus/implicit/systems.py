@@ -15,11 +15,14 @@ from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType
 from adjoint.base.errors import NotConvergedError, SingularError
 from adjoint.base.settings import settings
-from adjoint.calculus.implicit.layout import Layout, Rows
+from adjoint.calculus.implicit.layout import CoordinateLayout, Rows
 from adjoint.maps import LinearMap
 from adjoint.pipeline import Compiled, compile_program, watch_all
 from adjoint.primitives.calls.custom import Marks, Pushed
 from adjoint.primitives.calls.solving import System
+from adjoint.primitives.elementwise.conversion import CAST, CONJUGATE, IMAG, REAL
+from adjoint.primitives.elementwise.declaring import SCALE
+from adjoint.primitives.elementwise.selection import SELECT
 from adjoint.program import Program
 from adjoint.spaces import Space, infer
 from adjoint.transforms import jvp as jvp_program
@@ -34,7 +37,7 @@ DENSE_LIMIT: Final = 512
 OPERANDS_LIMIT: Final = 1 << 22
 KEPT_LIMIT: Final = 1 << 26
 # Programs that do to every entry what they do to the others; besides those of NumPy's ufuncs.
-_ENTRYWISE: Final = frozenset({"scale", "cast", "conjugate", "real", "imag", "select"})
+_ENTRYWISE: Final = frozenset({SCALE, CAST, CONJUGATE, REAL, IMAG, SELECT})
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,7 @@ class LinearSolver(ABC):
         """Whether a batch of systems is given to it at once, as blocks."""
 
     @abstractmethod
-    def prepare(self, bound: Bound) -> SolveRows:
+    def prepare(self, bound: BoundOperator) -> SolveRows:
         """Ready to solve: rows of right-hand sides, (count, blocks, size), to solutions."""
 
 
@@ -107,7 +110,7 @@ class Core(ABC):
 
     def batch(self, batched: Marks, size: int) -> Core:
         """The system over a batch."""
-        return self.over(batched, size) if any(batched) else Shared(self, size)
+        return self.over(batched, size) if any(batched) else SharedOperator(self, size)
 
     def derive(self, moving: Marks) -> Pushed:
         """(fixed operands, x, tangents of those that move) -> tangents of A x."""
@@ -120,8 +123,8 @@ class Core(ABC):
         """Solve on arrays."""
         right = [np.asarray(array)[None] for array in operands[self.fixed :]]
         with np.errstate(all="ignore"):
-            found = self.prepare(operands[: self.fixed])(right)
-        return tuple(leaf[0] for leaf in found)
+            solution = self.prepare(operands[: self.fixed])(right)
+        return tuple(leaf[0] for leaf in solution)
 
     @cached_property
     def system(self) -> System:
@@ -160,10 +163,10 @@ class Operator(Core):
         latest = self._latest
         if latest is not None and all(map(_same, latest[0], fixed)):
             return latest[1]
-        made = make()
-        if _bytes(fixed) <= OPERANDS_LIMIT and _bytes(made) <= KEPT_LIMIT:
-            self._latest = [np.array(each) for each in fixed], made
-        return made
+        prepared = make()
+        if _bytes(fixed) <= OPERANDS_LIMIT and _bytes(prepared) <= KEPT_LIMIT:
+            self._latest = [np.array(array) for array in fixed], prepared
+        return prepared
 
     def transpose(self) -> Operator:
         """The transposed system."""
@@ -173,27 +176,28 @@ class Operator(Core):
     def over(self, batched: Marks, size: int) -> Core:
         """As blocks, if the solver takes them; else one example after the other."""
         program = vmap_program(self.program, [*batched, *(True for _ in self.unknowns)], size)
-        made = Operator(program, self.fixed, self.facts, self.lead + 1)
-        return made if self.facts.solver.takes_blocks(made) else Looped(self, batched, size)
+        blocks = Operator(program, self.fixed, self.facts, self.lead + 1)
+        return blocks if self.facts.solver.takes_blocks(blocks) else Looped(self, batched, size)
 
     def prepare(self, fixed: Sequence[Any]) -> Solve:
         """By the solver."""
-        bound = Bound(self, fixed)
+        bound = BoundOperator(self, fixed)
         solve = self.facts.solver.prepare(bound)
         right, solution = bound.right, bound.solution
         return lambda leaves: solution.decode(solve(right.encode(leaves)))
 
     def compiled(self, count: int) -> Compiled:
         """The program for this many x at once; 0 for one without an axis of its own."""
-        found = self._compiled.get(count)
-        if found is None:
+        compiled = self._compiled.get(count)
+        if compiled is None:
             program = self.program
             if count:
                 marks = [number >= self.fixed for number in range(len(program.inputs))]
                 program = vmap_program(program, marks, count)
-            made = compile_program(program, watch_all(program))
-            found = self._compiled.setdefault(count, made)
-        return found
+            compiled = self._compiled.setdefault(
+                count, compile_program(program, watch_all(program))
+            )
+        return compiled
 
     @cached_property
     def blocks(self) -> int:
@@ -207,21 +211,21 @@ class Operator(Core):
             if moving.isdisjoint(equation.inputs):
                 continue
             primitive = equation.primitive
-            known = primitive.ufunc is not None or primitive.name in _ENTRYWISE
+            known = primitive.ufunc is not None or primitive in _ENTRYWISE
             if not known or any(variable.type.shape != shape for variable in equation.outputs):
                 return self.lead
             moving.update(equation.outputs)
         return len(shape)
 
     @cached_property
-    def solution(self) -> Layout:
+    def solution(self) -> CoordinateLayout:
         """How x is written in coordinates."""
-        return Layout(self.unknowns, self.blocks)
+        return CoordinateLayout(self.unknowns, self.blocks)
 
     @cached_property
-    def right(self) -> Layout:
+    def right(self) -> CoordinateLayout:
         """How A x is written in coordinates."""
-        return Layout(self.program.output_types, self.blocks)
+        return CoordinateLayout(self.program.output_types, self.blocks)
 
     @property
     def size(self) -> int:
@@ -230,14 +234,14 @@ class Operator(Core):
 
 
 def _bytes(arrays: Sequence[Any]) -> int:
-    return sum(np.asarray(each).nbytes for each in arrays)
+    return sum(np.asarray(array).nbytes for array in arrays)
 
 
 def _same(one: Any, other: Any) -> bool:
     return one.shape == np.shape(other) and bool(np.array_equal(one, other))
 
 
-class Bound:
+class BoundOperator:
     """An operator at given fixed operands, on coordinates.
 
     solution, right: how x and A x are written in coordinates.
@@ -273,11 +277,11 @@ class Bound:
         images = self.operator.compiled(size)([*self.fixed, *columns])
         return self.right.encode(images).transpose(1, 2, 0)
 
-    def transposed(self) -> Bound:
+    def transposed(self) -> BoundOperator:
         """The transposed operator at the same operands."""
         back = self.operator.transposed()
         assert isinstance(back, Operator)
-        return Bound(back, self.fixed)
+        return BoundOperator(back, self.fixed)
 
     # --- geometry --------------------------------------------------------------------------------
 
@@ -328,10 +332,10 @@ class Bound:
         """The operator as a map, for a solver of the user's."""
         facts, back = self.facts, self.transposed()
 
-        def applied(bound: Bound) -> Callable[[Any], Any]:
+        def applied(bound: BoundOperator) -> Callable[[Any], Any]:
             def apply(tree: Any) -> Any:
-                found = bound.apply(pytrees.leaves(tree))
-                return pytrees.unflatten(bound.facts.codomain, found)
+                image = bound.apply(pytrees.leaves(tree))
+                return pytrees.unflatten(bound.facts.codomain, image)
 
             return apply
 
@@ -344,7 +348,7 @@ class Bound:
         return LinearMap(spaces[0], spaces[1], applied(self), applied(back), name="A")
 
 
-class Shared(Core):
+class SharedOperator(Core):
     """Many right-hand sides for one operator."""
 
     def __init__(self, inner: Core, size: int) -> None:
@@ -357,7 +361,7 @@ class Shared(Core):
 
     def transpose(self) -> Core:
         """The transposed operator for as many."""
-        return Shared(self.inner.transposed(), self.count)
+        return SharedOperator(self.inner.transposed(), self.count)
 
     def over(self, batched: Marks, size: int) -> Core:
         """An operator for each example, for many right-hand sides of its own."""
@@ -369,8 +373,8 @@ class Shared(Core):
 
         def every(right: Sequence[Any]) -> list[Any]:
             count = right[0].shape[0]
-            found = solve([b.reshape(count * self.count, *b.shape[2:]) for b in right])
-            return [x.reshape(count, self.count, *x.shape[1:]) for x in found]
+            solutions = solve([b.reshape(count * self.count, *b.shape[2:]) for b in right])
+            return [x.reshape(count, self.count, *x.shape[1:]) for x in solutions]
 
         return every
 
@@ -413,7 +417,7 @@ class Looped(Core):
                 given = [x[number] if mark else x for x, mark in pairs]
                 solves.append(self.inner.prepare(given))
 
-        def each(right: Sequence[Any]) -> list[Any]:
+        def one_by_one(right: Sequence[Any]) -> list[Any]:
             rows = []
             for number, solve in enumerate(solves):
                 with naming_example(number, self.count):
@@ -423,4 +427,4 @@ class Looped(Core):
                 return [np.zeros((count, *t.shape), t.dtype) for t in self.unknowns]
             return [np.stack(column, axis=1) for column in zip(*rows, strict=True)]
 
-        return each
+        return one_by_one

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.calculus.implicit.layout import Layout, Rows
+from adjoint.calculus.implicit.layout import CoordinateLayout, Rows
 
 Map = Callable[[Rows], Rows]
 
@@ -22,8 +22,8 @@ class Units:
     all else that f reads is moved by `step` of its size.
     """
 
-    solution: Layout
-    values: Layout
+    solution: CoordinateLayout
+    values: CoordinateLayout
     residual: Map
     moved: Map
     step: float
@@ -32,8 +32,8 @@ class Units:
     def homogeneous(self) -> Rows:
         """The equations that y = 0 solves, as (blocks, size)."""
         zero = np.zeros(self.solution.blocks * self.solution.size, self.solution.dtype)
-        found = moduli(self.values, self.residual(zero)) == 0
-        return np.asarray(found.reshape(self.solution.blocks, -1))
+        solved = moduli(self.values, self.residual(zero)) == 0
+        return np.asarray(solved.reshape(self.solution.blocks, -1))
 
     @cached_property
     def _signs(self) -> Rows:
@@ -72,7 +72,7 @@ class Units:
         return largest_share(moduli(self.values, residual), units)
 
 
-def moduli(layout: Layout, vector: Rows) -> Rows:
+def moduli(layout: CoordinateLayout, vector: Rows) -> Rows:
     """The absolute value for each coordinate; that of the number for both of a complex one."""
     if not any(type_.dtype.kind == "c" for type_ in layout.types):
         return np.abs(vector)
@@ -93,8 +93,8 @@ def _moved(x: Any, step: float, generator: np.random.Generator) -> Any:
     if not np.issubdtype(array.dtype, np.inexact):
         return x
     shares = 1 + step * generator.uniform(0.5, 1.5, array.shape)
-    found = (array * shares).astype(array.dtype)
-    return found.item() if type(x) in (float, complex) else found
+    moved = (array * shares).astype(array.dtype)
+    return moved.item() if type(x) in (float, complex) else moved
 
 
 def largest_share(sizes: Rows, wholes: Rows) -> float:

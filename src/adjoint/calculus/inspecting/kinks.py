@@ -17,7 +17,9 @@ from adjoint.calculus.inspecting.recording import (
     one_equation,
 )
 from adjoint.pipeline import compile_program, run
+from adjoint.primitives.elementwise.comparison import ARGMAX, ARGMIN
 from adjoint.primitives.elementwise.kink_table import CHOOSING, KINKS, SEARCHING, KinkKind, KinkRule
+from adjoint.primitives.structure.reductions import MAX
 from adjoint.program import Equation
 from adjoint.spaces.values import is_real_scalar
 
@@ -138,13 +140,13 @@ def kinks(
     if not within >= 0:
         raise ArgumentError(f"within must not be negative, got {within!r}.")
     recording = Recording(function, args, kwargs, "kinks")
-    search = _Search(recording, float(within))
-    found = [
-        search.at(equation, line)
+    search = _KinkSearch(recording, float(within))
+    met = [
+        kink
         for equation, line in zip(recording.program.equations, recording.lines, strict=True)
+        if (kink := search.at(equation, line)) is not None
     ]
-    met = [kink for kink in found if kink is not None]
-    return met + [_question(each) for each in recording.questions]
+    return met + [_question(question) for question in recording.questions]
 
 
 def _question(question: Question) -> Kink:
@@ -157,7 +159,7 @@ def _question(question: Question) -> Kink:
     return Kink("question", kind, *question.line, index, row, np.zeros(1), (), none, none, none)
 
 
-class _Search:
+class _KinkSearch:
     """Looks at equations one by one."""
 
     def __init__(self, recording: Recording, within: float) -> None:
@@ -213,7 +215,7 @@ class _Search:
             else:
                 sides = [np.broadcast_to(side, at.shape) for side in declared[place]]
             columns.append((*sides, at))
-        left, right, used = (np.stack(each, axis=1) for each in zip(*columns, strict=True))
+        left, right, used = (np.stack(slopes, axis=1) for slopes in zip(*columns, strict=True))
         if declared is not None and np.all(np.isnan(left) & np.isnan(right)):
             return None  # the operand that has the kink is constant
         return Kink(
@@ -236,8 +238,8 @@ class _Search:
             return np.asarray(run(compile_program(program), rows)[0])
         types = program.input_types
         ones = np.ones(rows[place].shape, rows[place].dtype)
-        (found,) = self.local.at(equation.operation, rows, types, place).push(ones)
-        return np.zeros(ones.shape) if found is None else np.real(found)
+        (tangent,) = self.local.at(equation.operation, rows, types, place).push(ones)
+        return np.zeros(ones.shape) if tangent is None else np.real(tangent)
 
     # --- reductions ---
 
@@ -247,7 +249,7 @@ class _Search:
         x = np.asarray(self.recording.at(equation.inputs[0]))
         if not x.size:
             return None
-        choose = np.max if SEARCHING.get(name, name) == "max" else np.min
+        choose = np.max if equation.primitive in (MAX, ARGMAX) else np.min
         distance = _gap(x, choose(x, axis=axes, keepdims=True))
         near = distance <= self.within
         tied = near & (np.count_nonzero(near, axis=axes, keepdims=True) > 1)
@@ -266,8 +268,8 @@ class _Search:
                 [-1 if axis == axes[0] else 1 for axis in range(x.ndim)]
             )
             used = np.broadcast_to(numbers == best, x.shape)[tied]
-            sides = [np.full(used.shape, name == "argmin"), np.full(used.shape, name == "argmax")]
-        left, right, used = (np.asarray(each)[:, None] for each in (*sides, used))
+            sides = [np.full(used.shape, equation.primitive is side) for side in (ARGMIN, ARGMAX)]
+        left, right, used = (np.asarray(slopes)[:, None] for slopes in (*sides, used))
         return Kink(
             repr(equation.operation),
             kind,

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from adjoint.base.arrays import ArrayType
 from adjoint.base.settings import settings
+from adjoint.calculus.jit.stages import is_users
 from adjoint.executors import NativeExecutor
 from adjoint.executors.native.executor import crossing_bytes, lowering
 from adjoint.program import Equation, Program
@@ -41,8 +42,14 @@ class NativeRegions(tuple[NativeRegion, ...]):
     def __str__(self) -> str:
         rows = [("region", "equations", "flops", "bytes", "time")]
         rows += [
-            (each.name, str(each.equations), f"{each.flops:.0f}", str(each.bytes), _time(each))
-            for each in self
+            (
+                region.name,
+                str(region.equations),
+                f"{region.flops:.0f}",
+                str(region.bytes),
+                _time(region),
+            )
+            for region in self
         ]
         return _table(rows)
 
@@ -89,8 +96,10 @@ class NativeView:
         self.program = program
         self._values = values
         self._options = (chosen.precise, chosen.threads)
-        found = self.executable = NativeExecutor(*self._options).compile(program)
-        self._pieces = [made for _, made in found.segments if made is not None] if found else []
+        executable = self.executable = NativeExecutor(*self._options).compile(program)
+        self._pieces = (
+            [piece for _, piece in executable.segments if piece is not None] if executable else []
+        )
 
     def ir(self) -> str:
         """The code of LLVM's virtual machine, of one piece after another."""
@@ -102,10 +111,10 @@ class NativeView:
 
     def regions(self) -> NativeRegions:
         """The loops, with what they do; the program is run to find out the times."""
-        regions = [each for piece in self._pieces for each in piece.regions]
+        regions = [region for piece in self._pieces for region in piece.regions]
         return NativeRegions(
-            NativeRegion(each.name, each.equations, each.flops, each.bytes, seconds)
-            for each, seconds in zip(regions, self._times(len(regions)), strict=True)
+            NativeRegion(region.name, region.equations, region.flops, region.bytes, seconds)
+            for region, seconds in zip(regions, self._times(len(regions)), strict=True)
         )
 
     def _times(self, count: int) -> Sequence[float | None]:
@@ -123,11 +132,11 @@ class NativeView:
         while runs < _MOST_RUNS and taken < _LONGEST:
             timed(*self._values)
             runs, taken = runs + 1, time.perf_counter() - start
-        ticks = [after - each for after, each in zip(native.cycles(), before, strict=True)]
+        ticks = [after - earlier for after, earlier in zip(native.cycles(), before, strict=True)]
         whole = sum(ticks)
         if not whole or len(ticks) != count:
             return unknown
-        return [taken / runs * each / whole for each in ticks]
+        return [taken / runs * cycles / whole for cycles in ticks]
 
     def memory(self) -> MemoryReport:
         """What memory it takes."""
@@ -147,14 +156,16 @@ class NativeView:
         else:
             equations = [
                 equation
-                for segment, made in self.executable.segments
-                if made is None
+                for segment, piece in self.executable.segments
+                if piece is None
                 for equation in segment.program.equations
             ]
-        return tuple(LeftEquation(_text(each), self._reason(each)) for each in equations)
+        return tuple(
+            LeftEquation(_text(equation), self._reason(equation)) for equation in equations
+        )
 
     def _reason(self, equation: Equation) -> str:
-        if equation.primitive.opaque or equation.primitive.name.startswith("custom"):
+        if is_users(equation.primitive):
             return "it calls a function that is not looked into"
         if lowering().lowerable(equation, self._options[0]):
             return "it is too little for machine code by itself"
@@ -175,7 +186,9 @@ class NativeView:
             return "one piece of machine code"
         pieces = len(self._pieces)
         lines = [f"{pieces} piece{'s' * (pieces != 1)} of machine code; left to NumPy:"]
-        return "\n".join([*lines, *(f"  {each.equation}: {each.reason}" for each in left)])
+        return "\n".join(
+            [*lines, *(f"  {remaining.equation}: {remaining.reason}" for remaining in left)]
+        )
 
     def __repr__(self) -> str:
         return f"<native view: {str(self).splitlines()[0].removesuffix('; left to NumPy:')}>"
@@ -194,7 +207,7 @@ def _text(equation: Equation) -> str:
 
 
 def _bytes(types: Iterable[ArrayType]) -> int:
-    return sum(each.size * each.dtype.itemsize for each in types)
+    return sum(type_.size * type_.dtype.itemsize for type_ in types)
 
 
 def _time(region: NativeRegion) -> str:

@@ -12,7 +12,14 @@ import numpy as np
 from adjoint.base.arrays import type_of
 from adjoint.base.errors import NotDifferentiableError
 from adjoint.calculus.inspecting.recording import Recording
-from adjoint.calculus.inspecting.walking import Given, Index, Made, Run, Walk, evaluated
+from adjoint.calculus.inspecting.walking import (
+    Index,
+    Inherited,
+    Outbreak,
+    ProgramRun,
+    Walk,
+    evaluated,
+)
 from adjoint.program import Equation, Program
 from adjoint.transforms import vjp
 from adjoint.transforms.hardness import hardened
@@ -57,8 +64,8 @@ class NaNStep:
         text += f" at {self.line}: {self.text}" if self.line else ""
         text += "" if self.round is None else f", round {self.round} of the loop"
         row = ", ".join(map(_number, self.operands))
-        made = f": {_number(self.result)} of {', '.join(map(_number, self.factors))}"
-        return f"{text}\n  at {row}{made if self.factors else ''}" if self.operands else text
+        product = f": {_number(self.result)} of {', '.join(map(_number, self.factors))}"
+        return f"{text}\n  at {row}{product if self.factors else ''}" if self.operands else text
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,16 +135,16 @@ def explain_nan(function: Callable[..., Any], *args: Any, **kwargs: Any) -> NaNR
     """
     with np.errstate(all="ignore"):  # what there is to warn of is what the report says
         recording = Recording(function, args, kwargs, "explain_nan")
-    search = _Search(recording)
+    search = _NaNSearch(recording)
     values = [recording.at(atom) for atom in recording.program.outputs]
     if _first_nan(values) is not None:
-        run = Run(hardened(recording.program), recording.inputs)
+        run = ProgramRun(hardened(recording.program), recording.inputs)
         return search.report(NaNPlace.VALUE, run, 0)
     program = _reverse(recording)
     if program is None:
         return None
     seeds = [np.ones(type_of(x).shape, type_of(x).dtype)[()] for x in values if type_of(x).inexact]
-    run = Run(hardened(program), [*recording.inputs, *seeds])
+    run = ProgramRun(hardened(program), [*recording.inputs, *seeds])
     return search.report(NaNPlace.DERIVATIVE, run, len(values))
 
 
@@ -160,7 +167,7 @@ def _first_nan(values: Sequence[Any]) -> tuple[int, Index] | None:
     return None
 
 
-class _Search:
+class _NaNSearch:
     """Follows NaN and infinity, and says whose they are."""
 
     def __init__(self, recording: Recording) -> None:
@@ -169,49 +176,49 @@ class _Search:
         for pair in zip(recording.program.equations, recording.lines, strict=True):
             self.equations.setdefault(pair[0].origin, pair)
 
-    def report(self, place: NaNPlace, run: Run, first: int) -> NaNReport | None:
+    def report(self, place: NaNPlace, run: ProgramRun, first: int) -> NaNReport | None:
         """What made the first NaN among the outputs from number `first` on."""
         outputs = run.program.outputs[first:]
         entry = _first_nan([run.at(atom) for atom in outputs])
         if entry is None:
             return None
         walk = Walk(run, outputs[entry[0]], entry[1])
-        steps = [self._made(each) for each in walk.made]
+        steps = [self._outbreak(outbreak) for outbreak in walk.outbreaks]
         if walk.given is not None:
             steps.append(self._given(walk.given))
-        made, infinity = [*steps, None][:2]
-        assert made is not None
-        return NaNReport(place, entry, made, infinity)
+        origin, infinity = [*steps, None][:2]
+        assert origin is not None
+        return NaNReport(place, entry, origin, infinity)
 
-    def _made(self, found: Made) -> NaNStep:
-        user, (line, text) = self.equations.get(found.outer.origin, (found.outer, ("", "")))
-        inside = found.equation is not found.outer
-        op = found.equation.operation if inside else user.operation
-        factors = tuple(_entry(each, found.index) for each in found.operands)
-        derivative, operands = found.equation.derived, factors
-        if derivative and not inside and user is not found.outer:
-            operands = tuple(_entry(self.recording.at(x), found.index) for x in user.inputs)
-        result = evaluated(found.equation, found.operands)[found.place]
+    def _outbreak(self, outbreak: Outbreak) -> NaNStep:
+        user, (line, text) = self.equations.get(outbreak.outer.origin, (outbreak.outer, ("", "")))
+        inside = outbreak.equation is not outbreak.outer
+        op = outbreak.equation.operation if inside else user.operation
+        factors = tuple(_entry(operand, outbreak.index) for operand in outbreak.operands)
+        derivative, operands = outbreak.equation.derived, factors
+        if derivative and not inside and user is not outbreak.outer:
+            operands = tuple(_entry(self.recording.at(x), outbreak.index) for x in user.inputs)
+        result = evaluated(outbreak.equation, outbreak.operands)[outbreak.place]
         return NaNStep(
             repr(op),
             line,
             text,
-            found.index,
+            outbreak.index,
             operands,
             derivative,
             factors if derivative else (),
-            np.asarray(result)[found.index],
-            found.round,
+            np.asarray(result)[outbreak.index],
+            outbreak.round,
         )
 
-    def _given(self, found: Given) -> NaNStep:
+    def _given(self, inherited: Inherited) -> NaNStep:
         """A NaN or infinity that came in."""
-        number, value, row = found.number, found.value, (found.value,)
+        number, value, row = inherited.number, inherited.value, (inherited.value,)
         if number is not None and number < self.recording.arguments:
-            return NaNStep("argument", "", "", found.index, row, False, (), value, None)
-        origin = None if found.user is None else found.user.origin
+            return NaNStep("argument", "", "", inherited.index, row, False, (), value, None)
+        origin = None if inherited.user is None else inherited.user.origin
         _, (line, text) = self.equations.get(origin, (None, ("", "")))
-        return NaNStep("constant", line, text, found.index, row, False, (), value, None)
+        return NaNStep("constant", line, text, inherited.index, row, False, (), value, None)
 
 
 def _entry(value: Any, index: Index) -> Any:

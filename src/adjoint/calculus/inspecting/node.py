@@ -14,7 +14,7 @@ from adjoint.maps import LinearMap
 from adjoint.spaces import Covector, Product, Space
 
 
-class Operand(NamedTuple):
+class NodeOperand(NamedTuple):
     """What a node reads: a result of another node, or a number that a rule wrote (node None)."""
 
     node: Node | None
@@ -51,7 +51,7 @@ class Node:
     operation: str
     line: str
     text: str
-    operands: tuple[Operand, ...]
+    operands: tuple[NodeOperand, ...]
     types: tuple[ArrayType, ...]
     value: Any
     space: Space | None
@@ -95,7 +95,9 @@ class Node:
     @property
     def derivative(self) -> LinearMap:
         """The local derivative in all operands that vary: from their product, if several."""
-        places = [n for n, each in enumerate(self.operands) if each.node and each.node.varies]
+        places = [
+            n for n, operand in enumerate(self.operands) if operand.node and operand.node.varies
+        ]
         maps = [self.partial(place) for place in places]
         if not maps:
             raise NotDifferentiableError(
@@ -110,14 +112,14 @@ def _joined(maps: list[LinearMap], name: str) -> LinearMap:
 
     def apply(tangents: Any) -> Any:
         total = maps[0]._apply(tangents[0])
-        for each, tangent in zip(maps[1:], tangents[1:], strict=True):
-            total = codomain._add(total, each._apply(tangent))
+        for partial, tangent in zip(maps[1:], tangents[1:], strict=True):
+            total = codomain._add(total, partial._apply(tangent))
         return total
 
     def pull(components: Any) -> Any:
-        return tuple(each._require_transpose()(components) for each in maps)
+        return tuple(partial._require_transpose()(components) for partial in maps)
 
-    domain = Product(tuple(each.domain for each in maps))
+    domain = Product(tuple(partial.domain for partial in maps))
     return LinearMap(domain, codomain, apply, pull, name=f"∂{name}")
 
 
@@ -145,7 +147,7 @@ class Nodes(Sequence[Node]):
         nodes: Sequence[Node],
         inputs: int,
         value: Any,
-        results: Sequence[Operand],
+        results: Sequence[NodeOperand],
         seeds: Sequence[Any],
     ) -> None:
         self._nodes = tuple(nodes)
@@ -219,9 +221,9 @@ class Nodes(Sequence[Node]):
         rows: list[tuple[str, ...]] = []
         rows.append(("node", "operation", "value", "tangent", "covector", "line"))
         for node in self._nodes:
-            reads = " ".join(_operand_text(each) for each in node.operands)
+            reads = " ".join(_operand_text(operand) for operand in node.operands)
             components = None if node.covector is None else node.covector.components
-            texts = [_number_text(each) for each in (node.value, node.tangent, components)]
+            texts = [_number_text(quantity) for quantity in (node.value, node.tangent, components)]
             place = node.line.replace("\\", "/").rpartition("/")[2]
             rows.append((node.name, f"{node.operation} {reads}".strip(), *texts, place))
         used = [n for n in range(6) if any(row[n] for row in rows[1:])]
@@ -236,7 +238,7 @@ def _paired(covector: Covector, tangent: Any) -> Any:
         return np.real(np.sum(np.conj(covector.components) * np.asarray(tangent)))
 
 
-def _operand_text(operand: Operand) -> str:
+def _operand_text(operand: NodeOperand) -> str:
     if operand.node is None:
         return repr(operand.value)
     return operand.node.name.split(", ")[operand.result]
@@ -254,7 +256,7 @@ def _number_text(value: Any) -> str:
     return " ".join(np.array2string(array, precision=4).split())
 
 
-def _tangent_of(operand: Operand) -> Any:
+def _tangent_of(operand: NodeOperand) -> Any:
     """The tangent of the result that an operand reads; those of integers are left out."""
     assert operand.node is not None
     types, tangent = operand.node.types, operand.node.tangent

@@ -16,7 +16,7 @@ import numpy as np
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, is_numeric, type_of
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, NotDifferentiableError
-from adjoint.calculus.inspecting.node import Node, Nodes, Operand
+from adjoint.calculus.inspecting.node import Node, NodeOperand, Nodes
 from adjoint.calculus.inspecting.recording import LocalDerivatives, Recording
 from adjoint.calculus.leaves import matching_leaves
 from adjoint.calculus.representation import space_of
@@ -63,14 +63,14 @@ def nodes(
         >>> import numpy as np
         >>> import adjoint as ad
         >>> f = lambda x, y: np.sin(x) * y
-        >>> found = ad.nodes(f, 0.0, 2.0, tangents=(1.0, 0.0), cotangents=1.0)
-        >>> [float(node.tangent) for node in found]
+        >>> graph = ad.nodes(f, 0.0, 2.0, tangents=(1.0, 0.0), cotangents=1.0)
+        >>> [float(node.tangent) for node in graph]
         [1.0, 0.0, 1.0, 2.0]
-        >>> [float(node.covector.components) for node in found]
+        >>> [float(node.covector.components) for node in graph]
         [2.0, 0.0, 2.0, 1.0]
     """
     recording = Recording(function, args, kwargs, "nodes")
-    graph = _Graph(recording, dict(spaces or {}))
+    graph = _NodeGraph(recording, dict(spaces or {}))
     if tangents is not None:
         graph.push(_flat_tangents(args, tangents))
     if cotangents is not None:
@@ -86,28 +86,28 @@ def _flat_tangents(args: tuple[Any, ...], tangents: Any) -> list[Any]:
             f"With {len(args)} arguments, tangents is a tuple with one entry for each, None for "
             f"one that does not move. Got {type(tangents).__name__}."
         )
-    found: list[Any] = []
+    flat: list[Any] = []
     for number, (argument, tangent) in enumerate(zip(args, whole, strict=True)):
         if tangent is None:
             leaves = [np.asarray(leaf) for leaf in pytrees.leaves(argument) if _inexact(leaf)]
-            found += [np.zeros(leaf.shape, leaf.dtype)[()] for leaf in leaves]
+            flat += [np.zeros(leaf.shape, leaf.dtype)[()] for leaf in leaves]
         else:
-            found += matching_leaves(argument, tangent, f"the tangent of argument {number}")
-    return found
+            flat += matching_leaves(argument, tangent, f"the tangent of argument {number}")
+    return flat
 
 
 def _inexact(leaf: Any) -> bool:
     return is_numeric(leaf) and type_of(leaf).inexact
 
 
-class _Graph:
+class _NodeGraph:
     """Nodes in the making; everything is kept by variable."""
 
     def __init__(self, recording: Recording, chosen: dict[str, Space | TangentBundle]) -> None:
         self.recording = recording
         program = recording.program
         self.variables = [*program.inputs, *recording.results]
-        self.names = {each: variable_name(n) for n, each in enumerate(self.variables)}
+        self.names = {variable: variable_name(n) for n, variable in enumerate(self.variables)}
         self.spaces = self._spaces(chosen)
         self.tangents: dict[Variable, Any] = {}
         self.covectors: dict[Variable, Covector] = {}
@@ -116,7 +116,7 @@ class _Graph:
         self.local = LocalDerivatives()
 
     def _spaces(self, chosen: dict[str, Space | TangentBundle]) -> dict[Variable, Space]:
-        found: dict[Variable, Space] = {}
+        spaces: dict[Variable, Space] = {}
         results = set(self.recording.results)
         for variable in self.variables:
             value, name = self.recording.values[variable], self.names[variable]
@@ -129,15 +129,15 @@ class _Graph:
                         "may leave a space whose entries are tied. Give it a weighted space of "
                         "all arrays, and an argument the space of symmetric ones."
                     )
-                found[variable] = space
+                spaces[variable] = space
             elif variable.type.inexact:
-                found[variable] = infer(value)
+                spaces[variable] = infer(value)
         if chosen:
             raise ArgumentError(
                 f"spaces names the node {next(iter(chosen))!r}, which the program does not have. "
                 f"Its nodes are {', '.join(self.names.values())}."
             )
-        return found
+        return spaces
 
     def push(self, tangents: list[Any]) -> None:
         """Forward mode through the whole program (E.1.58 to E.1.60)."""
@@ -145,17 +145,17 @@ class _Graph:
         program = jvp_program(recording.unrolled(), recording.active)
         results = recording.results
         whole = compile_program(program, tuple(range(len(program.outputs))))
-        found = run(whole, [*recording.inputs, *tangents])
+        outputs = run(whole, [*recording.inputs, *tangents])
         inputs = zip(recording.program.inputs, recording.active, strict=True)
-        moving = [each for each, mark in inputs if mark]
+        moving = [variable for variable, mark in inputs if mark]
         self.tangents.update(zip(moving, tangents, strict=True))
-        inexact = [each for each in results if each.type.inexact]
-        self.tangents.update(zip(inexact, found[len(results) :], strict=True))
+        inexact = [variable for variable in results if variable.type.inexact]
+        self.tangents.update(zip(inexact, outputs[len(results) :], strict=True))
 
     def pull(self, cotangents: list[Any]) -> None:
         """Reverse mode, node by node in reverse topological order (E.1.61 to E.1.68)."""
         recording = self.recording
-        covectors = {each: self._zero(each) for each in recording.varying}
+        covectors = {variable: self._zero(variable) for variable in recording.varying}
         seeds: list[Any] = []
         for atom, cotangent in zip(recording.program.outputs, cotangents, strict=True):
             seed = None
@@ -166,7 +166,7 @@ class _Graph:
         self.seeds = tuple(seeds)
         for equation in reversed(recording.program.equations):
             sent: list[Covector | None] = []
-            varies = any(each in recording.varying for each in equation.outputs)
+            varies = any(variable in recording.varying for variable in equation.outputs)
             arriving = self._joint(equation.outputs, covectors) if varies else None
             for place, atom in enumerate(equation.inputs):
                 covector = None
@@ -183,7 +183,7 @@ class _Graph:
 
     def _joint(self, variables: Sequence[Variable], covectors: dict[Variable, Covector]) -> Any:
         """The covector on all inexact results of an equation."""
-        parts = [covectors[each] for each in variables if each.type.inexact]
+        parts = [covectors[variable] for variable in variables if variable.type.inexact]
         if len(variables) == 1:
             return parts[0]
         space = self.space_of(variables)
@@ -192,10 +192,10 @@ class _Graph:
 
     def space_of(self, variables: Sequence[Variable]) -> Space | None:
         """The space of the inexact ones among the results of one equation."""
-        found = [self.spaces[each] for each in variables if each.type.inexact]
-        if not found:
+        spaces = [self.spaces[variable] for variable in variables if variable.type.inexact]
+        if not spaces:
             return None
-        return found[0] if len(variables) == 1 else Product(tuple(found))
+        return spaces[0] if len(variables) == 1 else Product(tuple(spaces))
 
     def partial(self, equation: Equation, place: int) -> LinearMap:
         """The derivative of an equation in one of its operands, as a map between their spaces."""
@@ -205,8 +205,8 @@ class _Graph:
                 f"{equation.operation!r} carries no derivative in its operand {place}, of type "
                 f"{atom.type}."
             )
-        operands = [self.recording.at(each) for each in equation.inputs]
-        types = [each.type for each in equation.inputs]
+        operands = [self.recording.at(operand) for operand in equation.inputs]
+        types = [operand.type for operand in equation.inputs]
         local = self.local.at(equation.operation, operands, types, place)
         outputs = equation.outputs
         several = len(outputs) > 1
@@ -215,15 +215,17 @@ class _Graph:
         def forward(tangent: Any) -> Any:
             (leaf,) = matching_leaves(model, tangent, "the tangent")
             results = [
-                _zeros(each.type) if found is None else found
-                for each, found in zip(outputs, local.push(leaf), strict=True)
-                if each.type.inexact
+                _zeros(variable.type) if pushed is None else pushed
+                for variable, pushed in zip(outputs, local.push(leaf), strict=True)
+                if variable.type.inexact
             ]
             return tuple(results) if several else results[0]
 
         def backward(components: Any) -> Any:
             given = iter(components if several else (components,))
-            return local.pull([next(given) if each.type.inexact else None for each in outputs])
+            return local.pull(
+                [next(given) if variable.type.inexact else None for variable in outputs]
+            )
 
         name = f"∂{place}{equation.operation!r}"
         return LinearMap(self.spaces[atom], codomain, forward, backward, name=name)
@@ -233,47 +235,47 @@ class _Graph:
     def nodes(self) -> Nodes:
         """All nodes."""
         recording, program = self.recording, self.recording.program
-        made: dict[Variable, Operand] = {}
-        found: list[Node] = []
+        operand_of: dict[Variable, NodeOperand] = {}
+        nodes: list[Node] = []
         for number, variable in enumerate(program.inputs):
             kind = "argument" if number < recording.arguments else "constant"
             node = self._node((variable,), kind, ("", ""), (), None)
-            made[variable] = Operand(node, 0, recording.values[variable])
-            found.append(node)
+            operand_of[variable] = NodeOperand(node, 0, recording.values[variable])
+            nodes.append(node)
         for equation, line in zip(program.equations, recording.lines, strict=True):
             operands = tuple(
-                Operand(None, 0, each.value) if isinstance(each, Literal) else made[each]
-                for each in equation.inputs
+                NodeOperand(None, 0, atom.value) if isinstance(atom, Literal) else operand_of[atom]
+                for atom in equation.inputs
             )
             node = self._node(equation.outputs, repr(equation.operation), line, operands, equation)
             for place, variable in enumerate(equation.outputs):
-                made[variable] = Operand(node, place, recording.values[variable])
-            found.append(node)
+                operand_of[variable] = NodeOperand(node, place, recording.values[variable])
+            nodes.append(node)
         results = [
-            Operand(None, 0, each.value) if isinstance(each, Literal) else made[each]
-            for each in program.outputs
+            NodeOperand(None, 0, atom.value) if isinstance(atom, Literal) else operand_of[atom]
+            for atom in program.outputs
         ]
-        return Nodes(found, len(program.inputs), recording.value, results, self.seeds)
+        return Nodes(nodes, len(program.inputs), recording.value, results, self.seeds)
 
     def _node(
         self,
         variables: Sequence[Variable],
         operation: str,
         line: tuple[str, str],
-        operands: tuple[Operand, ...],
+        operands: tuple[NodeOperand, ...],
         equation: Equation | None,
     ) -> Node:
         space = self.space_of(variables)
-        varies = any(each in self.recording.varying for each in variables)
+        varies = any(variable in self.recording.varying for variable in variables)
         several = len(variables) > 1
-        inexact = [each for each in variables if each.type.inexact]
+        inexact = [variable for variable in variables if variable.type.inexact]
 
         def joined(parts: list[Any]) -> Any:
             return tuple(parts) if several else parts[0]
 
         tangent = covector = partial = None
         if varies and self.tangents:
-            tangent = joined([self.tangents[each] for each in inexact])
+            tangent = joined([self.tangents[variable] for variable in inexact])
         if varies and self.covectors:
             covector = self._joint(variables, self.covectors)
         if equation is not None and space is not None:
@@ -281,13 +283,13 @@ class _Graph:
         nothing = (None,) * len(operands)
         sent = nothing if equation is None else self.contributions.get(equation, nothing)
         return Node(
-            name=", ".join(self.names[each] for each in variables),
+            name=", ".join(self.names[variable] for variable in variables),
             operation=operation,
             line=line[0],
             text=line[1],
             operands=operands,
-            types=tuple(each.type for each in variables),
-            value=joined([self.recording.values[each] for each in variables]),
+            types=tuple(variable.type for variable in variables),
+            value=joined([self.recording.values[variable] for variable in variables]),
             space=space,
             varies=varies,
             tangent=tangent,
@@ -297,10 +299,10 @@ class _Graph:
         )
 
 
-def _partial_of(graph: _Graph, equation: Equation) -> Callable[[int], LinearMap]:
+def _partial_of(graph: _NodeGraph, equation: Equation) -> Callable[[int], LinearMap]:
     return lambda place: graph.partial(equation, place)
 
 
 def _zeros(type: ArrayType) -> Any:
-    found = tangent_type(type)
-    return np.zeros(found.shape, found.dtype)[()]
+    tangent = tangent_type(type)
+    return np.zeros(tangent.shape, tangent.dtype)[()]

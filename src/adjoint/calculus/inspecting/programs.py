@@ -93,40 +93,40 @@ class ProgramView:
 
     def jvp(self) -> ProgramView:
         """(inputs, tangents) -> (outputs, tangents of the outputs)."""
-        made = simplify(bare(jvp(self.program, self._moving())))
-        return self._extended(made, Role.ARGUMENT, Role.RESULT)
+        forward = simplify(bare(jvp(self.program, self._moving())))
+        return self._extended(forward, Role.ARGUMENT, Role.RESULT)
 
     def vjp(self) -> ProgramView:
         """(inputs, cotangents of the outputs) -> (outputs, cotangents of the arguments)."""
-        made = simplify(bare(vjp(self.program, self._moving())))
-        return self._extended(made, Role.RESULT, Role.ARGUMENT)
+        backward = simplify(bare(vjp(self.program, self._moving())))
+        return self._extended(backward, Role.RESULT, Role.ARGUMENT)
 
-    def _extended(self, made: Program, taken: Role, given: Role) -> ProgramView:
+    def _extended(self, extended: Program, taken: Role, given: Role) -> ProgramView:
         """A view of a program with inputs and outputs of these roles besides its own."""
         inputs, outputs = self.roles
         roles = (
-            [*inputs, *[taken] * (len(made.inputs) - len(inputs))],
-            [*outputs, *[given] * (len(made.outputs) - len(outputs))],
+            [*inputs, *[taken] * (len(extended.inputs) - len(inputs))],
+            [*outputs, *[given] * (len(extended.outputs) - len(outputs))],
         )
-        return ProgramView(made, self.arguments, None, roles)
+        return ProgramView(extended, self.arguments, None, roles)
 
     def linearize(self) -> ProgramView:
         """(residuals, tangents) -> tangents of the outputs: the linear half alone."""
         split = linearize(self.program, self._moving())
-        made = simplify(bare(split.linear))
-        return _linear_view(made, split.residuals, Role.ARGUMENT, Role.RESULT)
+        linear = simplify(bare(split.linear))
+        return _linear_view(linear, split.residuals, Role.ARGUMENT, Role.RESULT)
 
     def transpose(self) -> ProgramView:
         """(residuals, cotangents) -> cotangents of the arguments: the linear half, transposed."""
         split = linearize(self.program, self._moving())
-        made = simplify(bare(transpose(split.linear, split.residuals)))
-        return _linear_view(made, split.residuals, Role.RESULT, Role.ARGUMENT)
+        transposed = simplify(bare(transpose(split.linear, split.residuals)))
+        return _linear_view(transposed, split.residuals, Role.RESULT, Role.ARGUMENT)
 
     def vmap(self, size: int) -> ProgramView:
         """The program over a batch of the arguments."""
         marks = [number < self.arguments for number in range(len(self.program.inputs))]
-        made = simplify(bare(vmap(self.program, marks, size)))
-        return ProgramView(made, self.arguments, None, self.roles)
+        batched = simplify(bare(vmap(self.program, marks, size)))
+        return ProgramView(batched, self.arguments, None, self.roles)
 
     def simplified(self) -> ProgramView:
         """The program as it is executed."""
@@ -203,10 +203,10 @@ class ProgramView:
         return repr(self.program)
 
 
-def _linear_view(made: Program, residuals: int, taken: Role, given: Role) -> ProgramView:
-    moving = len(made.inputs) - residuals
-    roles = ([Role.CONSTANT] * residuals + [taken] * moving, [given] * len(made.outputs))
-    return ProgramView(made, residuals, None, roles)
+def _linear_view(linear: Program, residuals: int, taken: Role, given: Role) -> ProgramView:
+    moving = len(linear.inputs) - residuals
+    roles = ([Role.CONSTANT] * residuals + [taken] * moving, [given] * len(linear.outputs))
+    return ProgramView(linear, residuals, None, roles)
 
 
 def program(function: Callable[..., Any], *args: Any, **kwargs: Any) -> ProgramView:

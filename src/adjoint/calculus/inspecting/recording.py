@@ -42,14 +42,16 @@ class Recording:
         self.program = captured.program()
         inputs = [trace.values[slot] for slot in range(self.arguments)]
         # Copies, so that what is shown stays as it was when the user writes into an array.
-        inputs = [copied(each, writeable=False) for each in [*inputs, *captured.constants]]
+        inputs = [copied(value, writeable=False) for value in [*inputs, *captured.constants]]
         if any(type(value) is Traced for value in inputs):
             raise ArgumentTypeError(
                 f"{name} looks at numbers, and was called while a function is being captured. Call "
                 "it outside of functions that are differentiated, mapped or compiled."
             )
         self.inputs = inputs
-        self.lines = [_line(trace.lines or [], each.origin) for each in self.program.equations]
+        self.lines = [
+            _line(trace.lines or [], equation.origin) for equation in self.program.equations
+        ]
         self.varying = self._find_varying()
         self.values: dict[Variable, Any] = dict(zip(self.program.inputs, inputs, strict=True))
         unrolled = self.unrolled()
@@ -60,7 +62,7 @@ class Recording:
     @property
     def results(self) -> list[Variable]:
         """The results of all equations, in order."""
-        return [each for equation in self.program.equations for each in equation.outputs]
+        return [variable for equation in self.program.equations for variable in equation.outputs]
 
     @property
     def active(self) -> list[bool]:
@@ -84,17 +86,17 @@ class Recording:
         return atom.value if isinstance(atom, Literal) else self.values[atom]
 
     def _find_varying(self) -> set[Variable]:
-        found = {
+        varying = {
             variable
             for variable, mark in zip(self.program.inputs, self.active, strict=True)
             if mark
         }
         for equation in self.program.equations:
             if equation.primitive.derivative is not NO_DERIVATIVE and any(
-                atom in found for atom in equation.inputs
+                atom in varying for atom in equation.inputs
             ):
-                found.update(each for each in equation.outputs if each.type.inexact)
-        return found
+                varying.update(variable for variable in equation.outputs if variable.type.inexact)
+        return varying
 
 
 class Question(NamedTuple):
@@ -106,11 +108,11 @@ class Question(NamedTuple):
 
 def _questions(captured: Captured) -> list[Question]:
     trace = captured.trace
-    found = []
+    questions = []
     for slot in questions_alone(trace, captured.outputs):
         file, number, text = line_of(*trace.questions[slot])
-        found.append(Question(peek(trace.value(slot, apply)), (f"{file}:{number}", text)))
-    return found
+        questions.append(Question(peek(trace.value(slot, apply)), (f"{file}:{number}", text)))
+    return questions
 
 
 def _line(lines: Sequence[str], origin: int | None) -> tuple[str, str]:
@@ -153,13 +155,13 @@ class LocalDerivative:
 
     def push(self, tangent: Any) -> list[Any]:
         """The tangents of the results; None where one does not vary."""
-        found = iter(run(self._linear.compiled(False), [*self._residuals, tangent]))
-        return [next(found) if mark else None for mark in self._linear.varying]
+        pushed = iter(run(self._linear.compiled(False), [*self._residuals, tangent]))
+        return [next(pushed) if mark else None for mark in self._linear.varying]
 
     def pull(self, cotangents: Sequence[Any]) -> Any:
         """The cotangent of the operand; those of results that do not vary play no part."""
         marks = self._linear.varying
-        seeds = [each for each, mark in zip(cotangents, marks, strict=True) if mark]
+        seeds = [cotangent for cotangent, mark in zip(cotangents, marks, strict=True) if mark]
         return run(self._linear.compiled(True), [*self._residuals, *seeds])[0]
 
 

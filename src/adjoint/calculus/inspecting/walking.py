@@ -14,13 +14,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from adjoint.loops import CHECKPOINT, SCAN, SWITCH, WHILE
 from adjoint.program import Atom, Equation, Literal, Program, Variable
 
 Index = tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
+class Outbreak:
     """An entry that an equation made NaN, or infinite, of others that were not.
 
     equation, operands, place, index: the equation, what it was given, and the entry of which
@@ -37,7 +38,7 @@ class Made:
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class Inherited:
     """An entry that was NaN or infinite from the beginning.
 
     number: of the program's input, None for a number in its text. value: the entry. user: the
@@ -50,7 +51,7 @@ class Given:
     user: Equation | None
 
 
-class Run:
+class ProgramRun:
     """A program with the values of all its variables."""
 
     def __init__(self, program: Program, inputs: Sequence[Any]) -> None:
@@ -85,28 +86,28 @@ _Back = tuple[int, Index] | None  # the operand to go on with, and its entry
 class Walk:
     """The way back from one entry.
 
-    made: the equations that made the NaN, and then the infinity. given: where the way ended with
-    what came in, that. loops: the loops and branches that it is in, with the round of each.
+    outbreaks: the equations that made the NaN, and then the infinity. given: where the way ended
+    with what came in, that. loops: the loops and branches that it is in, with the round of each.
     """
 
-    def __init__(self, run: Run, atom: Atom, index: Index) -> None:
+    def __init__(self, run: ProgramRun, atom: Atom, index: Index) -> None:
         self.is_bad: Callable[[Any], Any] = np.isnan
-        self.made: list[Made] = []
+        self.outbreaks: list[Outbreak] = []
         self.loops: list[tuple[Equation, int | None]] = []
-        self.given: Given | None = None
-        found = self._back(run, atom, index)
-        if found is not None:
-            self.given = found
+        self.given: Inherited | None = None
+        inherited = self._back(run, atom, index)
+        if inherited is not None:
+            self.given = inherited
 
-    def _back(self, run: Run, atom: Atom, index: Index) -> Given | None:
+    def _back(self, run: ProgramRun, atom: Atom, index: Index) -> Inherited | None:
         """To an input of the program, or a number in its text; None where the way has ended."""
         user: Equation | None = None
         while True:
             if isinstance(atom, Literal) or atom not in run.makers:
                 number = None if isinstance(atom, Literal) else run.program.inputs.index(atom)
-                return Given(number, index, np.asarray(run.at(atom))[index], user)
+                return Inherited(number, index, np.asarray(run.at(atom))[index], user)
             user, place = run.makers[atom]
-            enter = _ENTERED.get(user.primitive.name, Walk._through)
+            enter = _ENTERED.get(user.primitive, Walk._through)
             back = enter(self, user, run.operands(user), place, index)
             if back is None:
                 return None
@@ -118,7 +119,7 @@ class Walk:
         if back is not None:
             return back
         outer, turn = (self.loops[0][0], self.loops[-1][1]) if self.loops else (equation, None)
-        self.made.append(Made(equation, operands, place, index, outer, turn))
+        self.outbreaks.append(Outbreak(equation, operands, place, index, outer, turn))
         if self.is_bad is np.isinf:
             return None
         back = to_blame(equation, operands, place, index, np.isnan, np.isinf)
@@ -129,25 +130,25 @@ class Walk:
     # --- loops and branches ---
 
     def _inside(
-        self, equation: Equation, turn: int | None, run: Run, output: int, index: Index
+        self, equation: Equation, turn: int | None, run: ProgramRun, output: int, index: Index
     ) -> _Back:
         """Back through one run of a body, to one of its inputs."""
         self.loops.append((equation, turn))
-        found = self._back(run, run.program.outputs[output], index)
+        inherited = self._back(run, run.program.outputs[output], index)
         self.loops.pop()
-        if found is None:
+        if inherited is None:
             return None
-        if found.number is None:
+        if inherited.number is None:
             outer = self.loops[0][0] if self.loops else equation
-            self.given = replace(found, user=outer)
+            self.given = replace(inherited, user=outer)
             return None
-        return found.number, found.index
+        return inherited.number, inherited.index
 
     def _scan(self, equation: Equation, operands: list[Any], place: int, index: Index) -> _Back:
         params = equation.params
         count = int(operands[0])
         order = list(reversed(range(count)) if params["reverse"] else range(count))
-        rounds = _Rounds(params["body"], operands[1:], params["constants"], params["carried"])
+        rounds = _LoopRounds(params["body"], operands[1:], params["constants"], params["carried"])
         for row in order:
             rounds.step(row)
         back = self._rounds(equation, rounds, place, index)
@@ -155,13 +156,13 @@ class Walk:
 
     def _while(self, equation: Equation, operands: list[Any], place: int, index: Index) -> _Back:
         params = equation.params
-        rounds = _Rounds(params["body"], operands, params["constants"], params["carried"])
+        rounds = _LoopRounds(params["body"], operands, params["constants"], params["carried"])
         test = params["test"]
-        while Run(test, [*rounds.fixed, *rounds.state]).at(test.outputs[0]):
+        while ProgramRun(test, [*rounds.fixed, *rounds.state]).at(test.outputs[0]):
             rounds.step(len(rounds.rows))
         return self._rounds(equation, rounds, place - 1, index)  # the first counts rounds
 
-    def _rounds(self, equation: Equation, rounds: _Rounds, output: int, index: Index) -> _Back:
+    def _rounds(self, equation: Equation, rounds: _LoopRounds, output: int, index: Index) -> _Back:
         """Back through the rounds of a loop, to one of its operands."""
         fixed, turn = len(rounds.fixed), len(rounds.rows) - 1
         if output >= rounds.carried:
@@ -179,24 +180,26 @@ class Walk:
     def _switch(self, equation: Equation, operands: list[Any], place: int, index: Index) -> _Back:
         branches = equation.params["branches"]
         chosen = branches[min(max(int(operands[0]), 0), len(branches) - 1)]
-        back = self._inside(equation, None, Run(chosen, operands[1:]), place, index)
+        back = self._inside(equation, None, ProgramRun(chosen, operands[1:]), place, index)
         return None if back is None else (1 + back[0], back[1])
 
     def _checkpoint(
         self, equation: Equation, operands: list[Any], place: int, index: Index
     ) -> _Back:
-        return self._inside(equation, None, Run(equation.params["body"], operands), place, index)
+        return self._inside(
+            equation, None, ProgramRun(equation.params["body"], operands), place, index
+        )
 
 
 _ENTERED: Final = {
-    "scan": Walk._scan,
-    "while": Walk._while,
-    "switch": Walk._switch,
-    "checkpoint": Walk._checkpoint,
+    SCAN: Walk._scan,
+    WHILE: Walk._while,
+    SWITCH: Walk._switch,
+    CHECKPOINT: Walk._checkpoint,
 }
 
 
-class _Rounds:
+class _LoopRounds:
     """The rounds of a loop, in the order in which they ran.
 
     rows: of what is scanned, for each. states: what each was given to carry. state: the last.
@@ -216,11 +219,11 @@ class _Rounds:
         run = self.run(-1)
         self.state = [run.at(atom) for atom in self.body.outputs[: self.carried]]
 
-    def run(self, turn: int) -> Run:
+    def run(self, turn: int) -> ProgramRun:
         """One of them, with all its values."""
         row = self.rows[turn]
         scanned = [array[row] for array in self.scanned]
-        return Run(self.body, [*self.fixed, *self.states[turn], *scanned])
+        return ProgramRun(self.body, [*self.fixed, *self.states[turn], *scanned])
 
 
 # --- one equation ---------------------------------------------------------------------------------

@@ -57,10 +57,10 @@ class Call:
 
     def widened(self, data: Sequence[Place], values: Sequence[Any]) -> Call:
         """The call with data that lie elsewhere for inputs."""
-        made = copy(self)
-        made.data = data
-        made.arrays = [*self.arrays, *values]
-        return made
+        wider = copy(self)
+        wider.data = data
+        wider.arrays = [*self.arrays, *values]
+        return wider
 
     @property
     def types(self) -> tuple[Any, ...]:
@@ -158,11 +158,11 @@ def with_contents(function: Any, names: tuple[str, ...], values: Sequence[Any]) 
     for name, value in zip(names, values, strict=True):
         cells[function.__code__.co_freevars.index(name)] = types.CellType(value)
     code, names_, defaults = function.__code__, function.__globals__, function.__defaults__
-    made = types.FunctionType(code, names_, function.__name__, defaults, tuple(cells))
-    made.__kwdefaults__ = function.__kwdefaults__
-    made.__qualname__, made.__module__ = function.__qualname__, function.__module__
-    made.__dict__ = function.__dict__
-    return made
+    rebound = types.FunctionType(code, names_, function.__name__, defaults, tuple(cells))
+    rebound.__kwdefaults__ = function.__kwdefaults__
+    rebound.__qualname__, rebound.__module__ = function.__qualname__, function.__module__
+    rebound.__dict__ = function.__dict__
+    return rebound
 
 
 def _cells(
@@ -172,8 +172,8 @@ def _cells(
 
     def unpacked(args: tuple[Any, ...], kwargs: dict[str, Any], function: Any) -> Any:
         whole = [*(args[place] for place in places), *contents(function, cells)]
-        leaves, found = pytrees.flatten(tuple(whole))
-        return call(*leaves) if found == treedef else None
+        leaves, structure = pytrees.flatten(tuple(whole))
+        return call(*leaves) if structure == treedef else None
 
     return unpacked
 
@@ -184,8 +184,8 @@ def _places(call: Callable[..., Any], places: tuple[int, ...], treedef: Any) -> 
         return lambda args, kwargs: call(*[args[place] for place in places])
 
     def unpacked(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        leaves, found = pytrees.flatten(tuple([args[place] for place in places]))
-        return call(*leaves) if found == treedef else None
+        leaves, structure = pytrees.flatten(tuple([args[place] for place in places]))
+        return call(*leaves) if structure == treedef else None
 
     return unpacked
 

@@ -22,9 +22,9 @@ from adjoint.calculus.jit.calls import Call
 from adjoint.calculus.jit.capturing import Observed, observed, path_of, rehearsed, survey_of
 from adjoint.calculus.jit.kept import mode
 from adjoint.calculus.jit.paranoia import check_capture
-from adjoint.calculus.jit.paths import Difference, Path, Staged
+from adjoint.calculus.jit.paths import CompiledStages, Difference, Path
 from adjoint.calculus.jit.replay import FEWEST_CALLS, Shelf, shelf_of, way_of
-from adjoint.calculus.jit.stages import Cut, calls_users
+from adjoint.calculus.jit.stages import StagedProgram, calls_users
 from adjoint.capture import Captured, current, unwrap
 from adjoint.capture.facts.survey import Survey
 from adjoint.capture.recording.floating_point import spoken
@@ -50,14 +50,14 @@ class KeptCapture(Captured):
         trace.records, trace.quiet, trace.failed = whole.records, whole.quiet, whole.failed
         super().__init__(trace, captured.outputs, captured.treedef, captured.cells)
         self._key = (Structure(captured.key),)
-        self._constants = [unwrap(each) for each in captured.constants]
+        self._constants = [unwrap(constant) for constant in captured.constants]
         self._said: set[str] = set()
 
     def after(self, said: set[str], constants: list[Any]) -> KeptCapture:
         """The same at a call where NumPy has warned of this, and these are the constants."""
-        found = copy.copy(self)
-        found._said, found._constants = said, constants
-        return found
+        later = copy.copy(self)
+        later._said, later._constants = said, constants
+        return later
 
     @property
     def said(self) -> set[str]:
@@ -152,14 +152,14 @@ class Entry:
         choices = self.choices
         for choice in choices:
             check_this = None if check is None else partial(check, choice)
-            found = choice.at(arrays, check_this) if choice.asks else choice.captured
-            if found is not None:
+            capture = choice.at(arrays, check_this) if choice.asks else choice.captured
+            if capture is not None:
                 if check_this is not None and choice.path.script is None:
                     check_this()
                 if choice is not choices[0]:
-                    self.choices = [choice, *(each for each in choices if each is not choice)]
+                    self.choices = [choice, *(other for other in choices if other is not choice)]
                 self.strays = 0
-                return found
+                return capture
         return None
 
     def add(self, choice: Choice) -> bool:
@@ -213,10 +213,10 @@ def captured(
     if settings().debug:
         check = partial(_check, function, partial(capture, frozen=True), arrays)
     try:
-        found = entry.find(arrays, check)
+        kept = entry.find(arrays, check)
     except Unplayable:
         return capture()
-    return found or _kept(shelf, Call(function, args, kwargs, places), capture, entry)
+    return kept or _kept(shelf, Call(function, args, kwargs, places), capture, entry)
 
 
 def _check(
@@ -233,31 +233,34 @@ def _kept(
     if call.traced or survey.hindrances:
         return capture()
     again = partial(capture, frozen=True)
-    found = observed(again, call, survey)
-    choice = None if found.hindrances else _choice(found, again, call, survey)
+    observation = observed(again, call, survey)
+    choice = None if observation.hindrances else _choice(observation, again, call, survey)
     if entry is not None:
         if choice is None or not entry.add(choice):
             shelf.bucket.drop(entry)
     elif choice is not None:
         shelf.bucket.keep(Entry(survey, choice))
-    return found.made
+    return observation.captured
 
 
 def _choice(
-    found: Observed, capture: Callable[..., Captured], call: Call, survey: Survey
+    observation: Observed, capture: Callable[..., Captured], call: Call, survey: Survey
 ) -> Choice | None:
     """What is kept of a capture; None where its questions need more than arithmetic."""
-    whole, script = found.made, None
-    if not found.script.is_empty:
-        rehearsal = rehearsed(capture, call, found.script, survey)
+    whole, script = observation.captured, None
+    if not observation.script.is_empty:
+        rehearsal = rehearsed(capture, call, observation.script, survey)
         if not isinstance(rehearsal, Captured):
             return None
         whole, script = rehearsal, rehearsal.trace.script
-    trace, count = whole.trace, len(found.made.outputs)  # what comes after them is printed
+    trace = whole.trace
+    count = len(observation.captured.outputs)  # what comes after them is printed
     captured = KeptCapture(Captured(trace, whole.outputs[:count], whole.treedef, whole.cells))
     if not trace.guards and script is None:
-        return Choice(captured, Path(Staged(Cut([], (), ())), (), captured.constants, None))
+        empty = CompiledStages(StagedProgram([], (), ()))
+        return Choice(captured, Path(empty, (), captured.constants, None))
     path = path_of(Captured(trace, whole.outputs[count:], None), True, script)
-    if any(calls_users(each) for stage in path.stages for each in stage.made.program.equations):
+    equations = (x for stage in path.stages for x in stage.source.program.equations)
+    if any(map(calls_users, equations)):
         return None
     return Choice(captured, path)

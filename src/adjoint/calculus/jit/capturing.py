@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from adjoint.base import pytrees
 from adjoint.base.settings import settings
 from adjoint.calculus.jit.calls import Call
-from adjoint.calculus.jit.paths import Path, Staged
+from adjoint.calculus.jit.paths import CompiledStages, Path
 from adjoint.calculus.jit.stages import cut
 from adjoint.capture import Captured, Traced, capture, is_known, unwrap
 from adjoint.capture.facts.survey import Hindrance, Survey
@@ -23,7 +23,7 @@ from adjoint.pipeline import forget_capture, prepare, run
 from adjoint.program import Program
 
 
-class Outcome(NamedTuple):
+class CallOutcome(NamedTuple):
     """What came of a capture.
 
     results: of this call. path: to keep, unless there are hindrances. survey: the facts, with data
@@ -42,7 +42,7 @@ class Observed(NamedTuple):
     script: what is done besides. hindrances: why it cannot stand for later calls.
     """
 
-    made: Captured
+    captured: Captured
     script: Script
     hindrances: list[Hindrance]
 
@@ -50,12 +50,12 @@ class Observed(NamedTuple):
 def observed(again: Callable[..., Captured], call: Call, survey: Survey) -> Observed:
     """A capture of a call, watched for effects. again: makes it, `guarded` and with a `script`."""
     script = Script(False)
-    before = states_now((each, None) for each in survey.generators)
-    made = again(guarded=True, script=script)
-    found = hindrances_of(survey, made, call)
-    if not found and not _explains(script, before):
-        found.append(Hindrance("it draws random numbers in a way that is not seen"))
-    return Observed(made, script, found)
+    before = states_now((rng, None) for rng in survey.generators)
+    captured = again(guarded=True, script=script)
+    hindrances = hindrances_of(survey, captured, call)
+    if not hindrances and not _explains(script, before):
+        hindrances.append(Hindrance("it draws random numbers in a way that is not seen"))
+    return Observed(captured, script, hindrances)
 
 
 def capture_call(
@@ -65,7 +65,7 @@ def capture_call(
     keep: bool,
     at_once: bool,
     wide: Sequence[frozenset[str]] = (),
-) -> Outcome:
+) -> CallOutcome:
     """Capture a call and run it.
 
     keep: whether to look for what a later call needs to go without a capture: facts, effects, and
@@ -76,30 +76,30 @@ def capture_call(
     again = again_of(target, call)
     if survey is None or survey.hindrances:
         reasons = [] if survey is None else survey.hindrances
-        made = again()
-        return Outcome(_run(path_of(made, False), call, made), None, survey, reasons)
-    found = observed(again, call, survey)
-    kept = not found.hindrances
-    path = path_of(found.made, kept)
-    more = kept and (bool(wide) or not found.script.is_empty)
+        captured = again()
+        return CallOutcome(_run(path_of(captured, False), call, captured), None, survey, reasons)
+    observation = observed(again, call, survey)
+    kept = not observation.hindrances
+    path = path_of(observation.captured, kept)
+    more = kept and (bool(wide) or not observation.script.is_empty)
     if kept and at_once and not more:
         path.first.at_once()
-    results = _run(path, call, found.made)
+    results = _run(path, call, observation.captured)
     if more:
-        widest, survey = _widest(target, call, found.script, survey, wide, path)
+        widest, survey = _widest(target, call, observation.script, survey, wide, path)
         if isinstance(widest, Hindrance):
-            return Outcome(results, None, survey, [widest])
+            return CallOutcome(results, None, survey, [widest])
         path = widest
         if at_once:
             path.first.at_once()
-    return Outcome(results, path if kept else None, survey, found.hindrances)
+    return CallOutcome(results, path if kept else None, survey, observation.hindrances)
 
 
-def _run(path: Path, call: Call, made: Captured) -> Any:
+def _run(path: Path, call: Call, captured: Captured) -> Any:
     """The results of a call that has just been captured."""
     if path.guards:
         forget_capture()
-        with not_again(made.said), ready(made.ran):
+        with not_again(captured.said), ready(captured.ran):
             results: Any = path.run([unwrap(leaf) for leaf in call.arrays], sure=True)
     else:
         results = run(path.first, [*call.arrays, *path.constants])
@@ -123,9 +123,9 @@ def _widest(
         if not wider.inputs:
             continue
         wide_call = widened(call, wider)
-        found = rehearsed(again_of(target, wide_call), wide_call, script, wider)
-        if isinstance(found, Captured):
-            return _rehearsed_path(found), wider
+        attempt = rehearsed(again_of(target, wide_call), wide_call, script, wider)
+        if isinstance(attempt, Captured):
+            return _rehearsed_path(attempt), wider
     if script.is_empty:
         return plain, survey
     last = rehearsed(again_of(target, call), call, script, survey)
@@ -156,18 +156,18 @@ def survey_of(call: Call, wide: frozenset[str] = frozenset()) -> Survey:
 
 def widened(call: Call, survey: Survey) -> Call:
     """A call with the data for inputs that are inputs in a survey."""
-    return call.widened(survey.inputs, [each.get() for each in survey.inputs])
+    return call.widened(survey.inputs, [place.get() for place in survey.inputs])
 
 
 def names_of(survey: Survey) -> tuple[str, ...]:
     """The places of data that are inputs."""
-    return tuple([each.where for each in survey.inputs])
+    return tuple([place.where for place in survey.inputs])
 
 
 def _explains(script: Script, before: Sequence[Any]) -> bool:
     """Whether a script takes generators from the states before the call to those that they have."""
     known = {id(rng) for rng, _ in before}
-    before = [*before, *(each for place, each in script.before.items() if place not in known)]
+    before = [*before, *(state for place, state in script.before.items() if place not in known)]
     after = states_now(before)
     if not script.steps:
         return same_states(before, after)
@@ -185,7 +185,7 @@ def path_of(captured: Captured, kept: bool, script: Script | None = None) -> Pat
     """A capture as a path. kept: whether for later calls."""
     guards = tuple(captured.trace.guards.values()) if kept and captured.trace.guards else ()
     staged = _staged(captured, guards)
-    constants = [unwrap(each) for each in captured.constants]
+    constants = [unwrap(constant) for constant in captured.constants]
     path = Path(staged, guards, constants, captured.form, script)
     if kept and settings().debug:
         path.key = captured.key
@@ -227,42 +227,46 @@ def rehearsed(
     except Exception as error:  # of the user's code, which does not take what is traced there
         what = type(error).__name__
         return Hindrance(f"what it draws or prints does not fit into a program ({what})")
-    found = hindrances_of(survey, captured, call)
-    return found[0] if found else captured
+    hindrances = hindrances_of(survey, captured, call)
+    return hindrances[0] if hindrances else captured
 
 
 def hindrances_of(survey: Survey, captured: Captured, call: Call) -> list[Hindrance]:
     """Why a capture cannot stand for later calls, now that it has been made."""
     trace = captured.trace
-    found = [Hindrance(text, line) for text, line in dict.fromkeys(trace.effects)]
-    found += survey.hindrances
+    hindrances = [Hindrance(text, line) for text, line in dict.fromkeys(trace.effects)]
+    hindrances += survey.hindrances
     unknown = [code for place, code in trace.entered.items() if place not in survey.codes]
     for code in unknown:
         line = f"{code.co_filename}:{code.co_firstlineno}"
-        found.append(Hindrance(f"{code.co_qualname} is entered by a way that is not known", line))
-    if trace.asked and not found:
-        found.append(Hindrance("it shows a traced value, or handles an error that depends on one"))
+        hindrances.append(
+            Hindrance(f"{code.co_qualname} is entered by a way that is not known", line)
+        )
+    if trace.asked and not hindrances:
+        hindrances.append(
+            Hindrance("it shows a traced value, or handles an error that depends on one")
+        )
     if any(type(value) is Traced for value in captured.constants):
-        found.append(Hindrance("it reads values that another capture traces"))
+        hindrances.append(Hindrance("it reads values that another capture traces"))
     changed = survey.check(call.function, call.args, call.kwargs)
-    if changed is not None and not found:
-        found.append(Hindrance(f"the call has changed {survey.facts[changed].where}"))
-    return found
+    if changed is not None and not hindrances:
+        hindrances.append(Hindrance(f"the call has changed {survey.facts[changed].where}"))
+    return hindrances
 
 
-def _staged(captured: Captured, guards: Sequence[Guard]) -> Staged:
+def _staged(captured: Captured, guards: Sequence[Guard]) -> CompiledStages:
     """The program ready to run, found again by its structure."""
     slots = tuple(guard.slot for guard in guards)
     whole = Captured(captured.trace, (*captured.outputs, *slots), captured.treedef)
 
-    def derive(program: Program, _: Any) -> tuple[Program, tuple[int, ...], Staged]:
-        made = cut(eliminate_dead_code(program), guards)
-        first = made.stages[0]
-        return first.program, first.watched, Staged(made)
+    def derive(program: Program, _: Any) -> tuple[Program, tuple[int, ...], CompiledStages]:
+        divided = cut(eliminate_dead_code(program), guards)
+        first = divided.stages[0]
+        return first.program, first.watched, CompiledStages(divided)
 
     questions = tuple(
-        (*each.question, each.answer if each.kind == "bool" else None) for each in guards
+        (*guard.question, guard.answer if guard.kind == "bool" else None) for guard in guards
     )
     compiled = prepare(("jit", questions), whole, derive)
-    staged: Staged = compiled.facts
+    staged: CompiledStages = compiled.facts
     return staged.ready(compiled)

@@ -25,7 +25,7 @@ _QUESTIONS = {
 }
 
 
-class Question(NamedTuple):
+class TracedQuestion(NamedTuple):
     """What the function asks of a traced value. line: where, as file:line."""
 
     what: str
@@ -51,7 +51,7 @@ class Explanation:
         self,
         name: str,
         facts: list[Fact],
-        questions: list[Question],
+        questions: list[TracedQuestion],
         anew: list[Effect],
         reasons: list[Hindrance],
     ) -> None:
@@ -69,16 +69,16 @@ class Explanation:
     def __str__(self) -> str:
         if self.reasons:
             lines = [f"{self.name} is captured at every call:"]
-            lines += [f"  {_sentence(*each)}" for each in self.reasons]
+            lines += [f"  {_sentence(*reason)}" for reason in self.reasons]
             return "\n".join(lines)
         lines = [f"{self.name} is replayed while these are as they were:"]
         lines += [f"  {where}: {what}" for where, what in self.facts]
         if self.questions:
             lines.append("At each call the program answers what the function asked of a value:")
-            lines += [f"  {_sentence(*each)}" for each in self.questions]
+            lines += [f"  {_sentence(*question)}" for question in self.questions]
         if self.anew:
             lines.append("At each call it does anew what the function does besides:")
-            lines += [f"  {_sentence(*each)}" for each in self.anew]
+            lines += [f"  {_sentence(*effect)}" for effect in self.anew]
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -120,13 +120,13 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
             "that are differentiated, mapped or compiled."
         )
     name = getattr(function, "__qualname__", None) or type(function).__name__
-    found = capture_call(function, Call(function, args, kwargs), keep=True, at_once=False)
-    assert found.survey is not None
-    guards = () if found.path is None else found.path.guards
-    questions = [Question(_QUESTIONS[guard.kind], guard.line) for guard in guards]
-    script = None if found.path is None else found.path.script
-    anew = [] if script is None else [Effect(*each) for each in script.lines()]
-    return Explanation(name, found.survey.facts, questions, anew, found.hindrances)
+    outcome = capture_call(function, Call(function, args, kwargs), keep=True, at_once=False)
+    assert outcome.survey is not None
+    guards = () if outcome.path is None else outcome.path.guards
+    questions = [TracedQuestion(_QUESTIONS[guard.kind], guard.line) for guard in guards]
+    script = None if outcome.path is None else outcome.path.script
+    anew = [] if script is None else [Effect(*line) for line in script.lines()]
+    return Explanation(name, outcome.survey.facts, questions, anew, outcome.hindrances)
 
 
 def _sentence(what: str, line: str) -> str:

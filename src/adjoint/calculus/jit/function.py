@@ -143,13 +143,13 @@ class Kept:
         return capture_call(self.function, call, keep=False, at_once=False).results, None
 
     def _bucket(self, key: Any) -> Bucket:
-        found = self._buckets.get(key)
-        if found is None:
+        bucket = self._buckets.get(key)
+        if bucket is None:
             with self._lock:
                 if len(self._buckets) >= _LIMIT:
                     self._buckets.clear()
-                found = self._buckets.setdefault(key, Bucket(self.most, True))
-        return found
+                bucket = self._buckets.setdefault(key, Bucket(self.most, True))
+        return bucket
 
 
 PARTS[Kept] = ("function",)
@@ -158,8 +158,8 @@ PARTS[Kept] = ("function",)
 def _refusal(function: Any, bucket: Bucket) -> NotReplayableError:
     name = getattr(function, "__qualname__", None) or type(function).__name__
     reasons = "; ".join(
-        f"{each.text} ({with_text(each.line)})" if each.line else each.text
-        for each in bucket.hindrances
+        f"{hindrance.text} ({with_text(hindrance.line)})" if hindrance.line else hindrance.text
+        for hindrance in bucket.hindrances
     )
     return NotReplayableError(
         f"jit(strict=True) was asked of {name}, which would be captured at every call: {reasons}. "

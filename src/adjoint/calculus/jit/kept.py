@@ -51,18 +51,18 @@ class Quick(NamedTuple):
     guards: int
     place: int
     path: Path
-    entry: Entry
+    entry: KeptPaths
 
     def otherwise(self, held: int) -> Quick | None:
         """The short way where so many guards hold and the next does not, if it is known."""
         path = self.path
         if path.guards[held].kind != "bool":
             return None
-        found = following(path, Difference(held, not path.guards[held].answer))
-        quick: Quick | None = None if found is None else found.quick
-        if quick is None or found is None or found.nodes[: held + 1] != path.nodes[: held + 1]:
+        other = following(path, Difference(held, not path.guards[held].answer))
+        quick: Quick | None = None if other is None else other.quick
+        if quick is None or other is None or other.nodes[: held + 1] != path.nodes[: held + 1]:
             return None
-        turn_to(found)
+        turn_to(other)
         return quick
 
 
@@ -76,7 +76,7 @@ class Bucket:
     def __init__(self, most: int, at_once: bool) -> None:
         self.most = most
         self.at_once = at_once
-        self.entries: list[Entry] = []
+        self.entries: list[KeptPaths] = []
         self.hindrances: list[Hindrance] = []
         self.wide: list[frozenset[str]] = []
         self._wait = self._fruitless = 0
@@ -112,31 +112,31 @@ class Bucket:
 
     def drop(self, entry: Any) -> None:
         """Let go of an entry that is seldom right, and look for another in a good while only."""
-        self.entries = [each for each in self.entries if each is not entry]
+        self.entries = [other for other in self.entries if other is not entry]
         self._fruitless = min(self._fruitless + 4, 10)
         self._wait = (1 << self._fruitless) - 1
 
     def keep(self, entry: Any) -> None:
         """Put an entry before the others, as many of which stay as there is room for."""
         kept, size = [entry], entry.bytes
-        for each in self.entries[: _LIMIT - 1]:
-            size += each.bytes
+        for older in self.entries[: _LIMIT - 1]:
+            size += older.bytes
             if size <= _BYTES:
-                kept.append(each)
+                kept.append(older)
         self.entries = kept
 
-    def capture(self, target: Any, call: Call) -> tuple[Any, Entry | None]:
+    def capture(self, target: Any, call: Call) -> tuple[Any, KeptPaths | None]:
         """The results of a call that is captured, and the entry to keep, if it can be."""
         self._widen(call)
-        found = capture_call(
+        outcome = capture_call(
             target, call, keep=current() is None, at_once=self.at_once, wide=self.wide
         )
-        self.hindrances = found.hindrances
-        if found.path is None or found.survey is None:
-            return found.results, None
-        entry = Entry(self, found.path, found.survey, call)
+        self.hindrances = outcome.hindrances
+        if outcome.path is None or outcome.survey is None:
+            return outcome.results, None
+        entry = KeptPaths(self, outcome.path, outcome.survey, call)
         self.keep(entry)
-        return found.results, entry
+        return outcome.results, entry
 
     def _widen(self, call: Call) -> None:
         """Let data be inputs where they are not what they were: all of them, or these alone.
@@ -150,13 +150,13 @@ class Bucket:
             failed = entry.check(call.function, call.args, call.kwargs)
             if failed is not None and not survey.identities:
                 where = entry.facts[failed].where
-                single = frozenset(each for each, count in survey.data.items() if count == 1)
+                single = frozenset(place for place, count in survey.data.items() if count == 1)
                 if where in single:
                     self.wide = [single, frozenset({where})]
                     return
 
 
-class Entry:
+class KeptPaths:
     """What is kept under some facts: one path without guards, or a tree of them.
 
     useful: whether it was right at a call since that was looked at last. strays: for how many calls
@@ -224,8 +224,8 @@ class Entry:
         """What comes of a path with a script, which is followed."""
         debug = settings().debug
         check = partial(check_replay, path, target, call, self.wide) if debug else None
-        found = path.play(arrays, check)
-        return found if isinstance(found, Difference) else found.results
+        played = path.play(arrays, check)
+        return played if isinstance(played, Difference) else played.results
 
     def _guarded(self, target: Any, tree: Tree, call: Call, held: int | None, tried: bool) -> Any:
         arrays = self._arrays(call)
@@ -233,19 +233,19 @@ class Entry:
         while True:
             try:
                 if path.script is None:
-                    found = path.run(arrays, held, tried)
+                    outcome = path.run(arrays, held, tried)
                 else:
-                    found = self._play(path, target, call, arrays)
+                    outcome = self._play(path, target, call, arrays)
             except ProgramError:  # of the check of a replay
                 raise
             except Exception:  # what it is, the capture says
                 return _anew(target, call)
-            if not isinstance(found, Difference):
+            if not isinstance(outcome, Difference):
                 break
-            other = following(path, found)
-            if other is None or found.place <= reached:
+            other = following(path, outcome)
+            if other is None or outcome.place <= reached:
                 return self._captured(target, tree, call)
-            path, reached, held, tried = other, found.place, None, False
+            path, reached, held, tried = other, outcome.place, None, False
         self.strays = 0
         if settings().debug and path.script is None:
             check_replay(path, target, call, self.wide)
@@ -256,7 +256,7 @@ class Entry:
                 path.again = True
                 if self.bucket.at_once:
                     path.first.at_once()
-        return pytrees.unflatten(path.treedef, found)
+        return pytrees.unflatten(path.treedef, outcome)
 
     def _captured(self, target: Any, tree: Tree, call: Call) -> Any:
         """A path that was not met before."""
@@ -265,18 +265,18 @@ class Entry:
             self.bucket.drop(self)
             return STRAYED
         wide = [frozenset(self.wide)] if self.wide else ()
-        found = capture_call(target, call, keep=current() is None, at_once=False, wide=wide)
-        path = found.path
-        if path is None or found.survey is None or not path.guards:
-            return found.results
-        if names_of(found.survey) != self.wide:
-            return found.results
+        outcome = capture_call(target, call, keep=current() is None, at_once=False, wide=wide)
+        path = outcome.path
+        if path is None or outcome.survey is None or not path.guards:
+            return outcome.results
+        if names_of(outcome.survey) != self.wide:
+            return outcome.results
         with self._lock:
             few = tree.add(path)
         self.path = path
         if tree.count > self.bucket.most or not few:
             self._give_up(target, tree)
-        return found.results
+        return outcome.results
 
     def _give_up(self, target: Any, tree: Tree) -> None:
         self.exploded = True
@@ -314,7 +314,7 @@ class Entry:
                 return None
             if self._short is None:  # machine code looks at the types of arrays itself
                 self._short = self.survey.check_but_types()
-            count = len(path.stages[0].made.outputs)
+            count = len(path.stages[0].source.outputs)
             quick = path.quick = Quick(
                 *(chosen, self._short, *bound, native.piece, path.treedef),
                 *(len(path.guards), count, path, self),

@@ -32,7 +32,7 @@ def check_replay(path: Path, target: Any, call: Call, wide: tuple[str, ...]) -> 
     captured = _anew(again_of(target, call), path)
     if captured is None or _differs_in_answers(captured, path.guards):
         return
-    constants = [unwrap(each) for each in captured.constants]
+    constants = [unwrap(constant) for constant in captured.constants]
     own = _own_constants(path, constants)
     same_constants = all(map(_alike, constants, own))
     if _same_program(captured, path.key, path.treedef, path) and (
@@ -56,7 +56,7 @@ def check_capture(
     captured = _anew(again, path)
     if captured is None or _differs_in_answers(captured, path.guards):
         return
-    constants = [unwrap(each) for each in captured.constants]
+    constants = [unwrap(constant) for constant in captured.constants]
     outputs = captured.outputs[: len(kept.outputs)]  # without what is printed
     captured = Captured(captured.trace, outputs, captured.treedef, captured.cells)
     own = _own_constants(path, constants)
@@ -73,15 +73,15 @@ def _same_values(
     """Whether other constants give the same results; see `_equivalent`."""
     compiled = prepare("value", captured, lambda program, _: (program, (), None))
     forget_capture()
-    found, expected = (compiled([*arrays, *each]) for each in (constants, own))
-    return _same_results(found, expected)
+    actual, expected = (compiled([*arrays, *closure]) for closure in (constants, own))
+    return _same_results(actual, expected)
 
 
-def _own_constants(path: Path, found: list[Any]) -> list[Any]:
+def _own_constants(path: Path, constants: list[Any]) -> list[Any]:
     """The constants of a path; of those that it draws, what was found."""
     own = list(path.constants)
     for place in () if path.script is None else path.script.places:
-        own[place] = found[place] if place < len(found) else None
+        own[place] = constants[place] if place < len(constants) else None
     return own
 
 
@@ -136,16 +136,16 @@ def _form(head: Any) -> Any:
 
 def _equivalent(path: Path, call: Call, constants: list[Any], own: list[Any]) -> bool:
     """Whether other constants give the same results, as what `np.empty` held before does."""
-    inputs = [unwrap(each) for each in call.arrays]
+    inputs = [unwrap(leaf) for leaf in call.arrays]
     expected = path.run(inputs, sure=True, constants=own)
-    found = path.run(inputs, sure=True, constants=constants)
-    return _same_results(found, expected)
+    actual = path.run(inputs, sure=True, constants=constants)
+    return _same_results(actual, expected)
 
 
-def _same_results(found: Sequence[Any], expected: Sequence[Any]) -> bool:
+def _same_results(actual: Sequence[Any], expected: Sequence[Any]) -> bool:
     return all(
         np.array_equal(one, other, equal_nan=np.asarray(one).dtype.kind in "fc")
-        for one, other in zip(found, expected, strict=True)
+        for one, other in zip(actual, expected, strict=True)
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from adjoint.calculus.jit.stages import Cut, StageProgram
+from adjoint.calculus.jit.stages import StagedProgram, StageProgram
 from adjoint.capture.recording.guards import Guard, answer_to
 from adjoint.capture.recording.script import Script, Unplayable, restore
 from adjoint.optimise.simplify import eliminate_dead_code
@@ -33,20 +33,20 @@ class Stage:
     compiled: its results, and how many guards hold. probe: the latter alone.
     """
 
-    def __init__(self, made: StageProgram, compiled: Compiled) -> None:
-        self.made = made
+    def __init__(self, source: StageProgram, compiled: Compiled) -> None:
+        self.source = source
         self.compiled = compiled
         self._probe: Compiled | None = None
 
     def probe(self) -> Compiled:
         """What tells how many guards hold, and does nothing else."""
         if self._probe is None:
-            first = len(self.made.outputs)
-            whole = self.made.program
+            first = len(self.source.outputs)
+            whole = self.source.program
             alone = eliminate_dead_code(
                 Program(whole.inputs, whole.equations, whole.outputs[first:])
             )
-            watched = tuple(n - first for n in self.made.watched if n > first)
+            watched = tuple(n - first for n in self.source.watched if n > first)
             self._probe = compile_program(alone, watched)
         return self._probe
 
@@ -63,7 +63,7 @@ class Stage:
 
         Guards may be the first few alone.
         """
-        plain = self.made.plain
+        plain = self.source.plain
         stepper = _Stepper(plain, arguments[: len(plain.inputs)])
         with np.errstate(all="ignore"):
             for place, (atom, guard) in enumerate(zip(plain.outputs, guards, strict=False)):
@@ -81,7 +81,7 @@ class _Stepper:
 
     def __init__(self, program: Program, arguments: Sequence[Any]) -> None:
         self.values: dict[Any, Any] = dict(zip(program.inputs, arguments, strict=True))
-        self.makers = {x: each for each in program.equations for x in each.outputs}
+        self.makers = {x: equation for equation in program.equations for x in equation.outputs}
 
     def value(self, wanted: Any) -> Any:
         """The value of an atom."""
@@ -107,19 +107,22 @@ class _Stepper:
         return self.values[wanted]
 
 
-class Staged:
-    """All stages of a program, whatever the answers; see `Cut`."""
+class CompiledStages:
+    """All stages of a program, whatever the answers; see `StagedProgram`."""
 
-    def __init__(self, cut: Cut) -> None:
-        self.cut = cut
+    def __init__(self, program: StagedProgram) -> None:
+        self.program = program
         self.stages: list[Stage] = []
 
-    def ready(self, first: Compiled) -> Staged:
+    def ready(self, first: Compiled) -> CompiledStages:
         """Compile what is not yet."""
         if not self.stages:
-            rest = [compile_program(each.program, each.watched) for each in self.cut.stages[1:]]
-            made = zip(self.cut.stages, [first, *rest], strict=True)
-            self.stages = [Stage(each, compiled) for each, compiled in made]
+            rest = [
+                compile_program(source.program, source.watched)
+                for source in self.program.stages[1:]
+            ]
+            pairs = zip(self.program.stages, [first, *rest], strict=True)
+            self.stages = [Stage(source, compiled) for source, compiled in pairs]
         return self
 
 
@@ -140,7 +143,7 @@ class Path:
 
     def __init__(
         self,
-        staged: Staged,
+        staged: CompiledStages,
         guards: Sequence[Guard],
         constants: Sequence[Any],
         treedef: Any,
@@ -152,7 +155,7 @@ class Path:
         self.constants = list(constants)
         self.treedef = treedef
         self.script = script
-        self.nodes: list[Node] = []
+        self.nodes: list[Fork] = []
         self.again = False
         self.quick: Any = None
         self.key: Any = None
@@ -179,14 +182,14 @@ class Path:
         whole = [*arguments, *(self.constants if constants is None else constants)]
         if len(self.stages) == 1:
             return self._stage(0, [*whole, *self._expected(0)], held, tried, sure)
-        values: dict[Any, Any] = dict(zip(self.staged.cut.inputs, whole, strict=True))
+        values: dict[Any, Any] = dict(zip(self.staged.program.inputs, whole, strict=True))
         for number, stage in enumerate(self.stages):
-            given = [values[each] for each in stage.made.inputs]
-            found = self._stage(number, [*given, *self._expected(number)], sure=sure)
-            if isinstance(found, Difference):
-                return found
-            values.update(zip(stage.made.outputs, found, strict=True))
-        return tuple([values[each] for each in self.staged.cut.results])
+            given = [values[atom] for atom in stage.source.inputs]
+            outcome = self._stage(number, [*given, *self._expected(number)], sure=sure)
+            if isinstance(outcome, Difference):
+                return outcome
+            values.update(zip(stage.source.outputs, outcome, strict=True))
+        return tuple([values[atom] for atom in self.staged.program.results])
 
     def play(
         self, arguments: Sequence[Any], check: Callable[[], None] | None = None
@@ -203,28 +206,28 @@ class Path:
             constants = list(self.constants)
             for place, value in zip(script.places, script.drawn(), strict=True):
                 constants[place] = value
-            found = self.run(arguments, constants=constants)
+            outcome = self.run(arguments, constants=constants)
         except Exception as error:  # the function is to raise it, when it comes to it
             restore(before)
             raise Unplayable from error
-        if isinstance(found, Difference):
+        if isinstance(outcome, Difference):
             restore(before)
-            return found
+            return outcome
         if check is not None:
             after = script.states()
             restore(before)
             check()
             restore(after)
-        count = len(found) - len(script.slots)
-        script.say(found[count:])
-        return Played(found[:count], constants)
+        count = len(outcome) - len(script.slots)
+        script.say(outcome[count:])
+        return Played(outcome[:count], constants)
 
     def bound(self) -> list[Any]:
         """The last inputs of the only stage, which are the same at each run."""
         return [*self.constants, *self._expected(0)]
 
     def _expected(self, number: int) -> list[Any]:
-        return [self.guards[each].value for each in self.stages[number].made.expected]
+        return [self.guards[place].value for place in self.stages[number].source.expected]
 
     def _stage(
         self,
@@ -235,36 +238,36 @@ class Path:
         sure: bool = False,
     ) -> tuple[Any, ...] | Difference:
         stage = self.stages[number]
-        compiled, own, count = stage.compiled, stage.made.guards, len(stage.made.outputs)
+        compiled, own, count = stage.compiled, stage.source.guards, len(stage.source.outputs)
         if sure or not own:
             return compiled(arguments)[:count]
         results = None if tried or held is not None else compiled.quickly(arguments)
-        found: int | Difference
+        holding: int | Difference
         if results is not None:
-            found = int(results[count])
+            holding = int(results[count])
         elif held is not None:
-            found = held
+            holding = held
         else:
-            found = stage.held(arguments, self.guards[own.start : own.stop])
-        if found == len(own):
+            holding = stage.held(arguments, self.guards[own.start : own.stop])
+        if holding == len(own):
             if results is None:  # only now, and with the warnings and errors that belong to it
                 results = compiled.otherwise(arguments)
             return results[:count]
-        if not isinstance(found, Difference):
-            found = self._difference(stage, arguments, found)
-        return Difference(own.start + found.place, found.answer)
+        if not isinstance(holding, Difference):
+            holding = self._difference(stage, arguments, holding)
+        return Difference(own.start + holding.place, holding.answer)
 
     def _difference(self, stage: Stage, arguments: Sequence[Any], held: int) -> Difference:
         """The answer in the place of the first guard that does not hold."""
-        guards = self.guards[stage.made.guards.start : stage.made.guards.stop]
+        guards = self.guards[stage.source.guards.start : stage.source.guards.stop]
         if guards[held].kind == "bool":
             return Difference(held, not guards[held].answer)
-        found = stage.step(arguments, guards[: held + 1])
+        difference = stage.step(arguments, guards[: held + 1])
         # Machine code may have rounded otherwise; then the function is captured once more.
-        return found if isinstance(found, Difference) else Difference(held, None)
+        return difference if isinstance(difference, Difference) else Difference(held, None)
 
 
-class Node:
+class Fork:
     """A question, and what comes after each answer that was met: a question, or the end of a path.
 
     line: the user's. most: how many answers are kept at most. latest: a path through it.
@@ -276,7 +279,7 @@ class Node:
         self.question = guard.question
         self.line = guard.line
         self.most = _MOST_NUMBERS if isinstance(guard.answer, bytes) else None
-        self.children: dict[Any, Node | Path] = {}
+        self.children: dict[Any, Fork | Path] = {}
         self.latest = path
 
 
@@ -285,7 +288,7 @@ class Tree:
 
     def __init__(self, path: Path) -> None:
         self._lock = threading.Lock()
-        self._root = Node(path.guards[0], path)
+        self._root = Fork(path.guards[0], path)
         self.count = 0
         self.add(path)
 
@@ -296,32 +299,32 @@ class Tree:
             path.nodes = [node]
             for guard, following in pairwise(path.guards):
                 child = node.children.get(guard.answer)
-                if not isinstance(child, Node) or child.question != following.question:
-                    child = node.children[guard.answer] = Node(following, path)
+                if not isinstance(child, Fork) or child.question != following.question:
+                    child = node.children[guard.answer] = Fork(following, path)
                 path.nodes.append(child)
                 node = child
             if node.children.get(path.guards[-1].answer) is None:
                 self.count += 1
             node.children[path.guards[-1].answer] = path
         turn_to(path)
-        return all(each.most is None or len(each.children) <= each.most for each in path.nodes)
+        return all(fork.most is None or len(fork.children) <= fork.most for fork in path.nodes)
 
     def varying(self) -> str:
         """The user's line whose answers differ most."""
-        found: Counter[str] = Counter()
-        stack: list[Node | Path] = [self._root]
+        counts: Counter[str] = Counter()
+        stack: list[Fork | Path] = [self._root]
         while stack:
             node = stack.pop()
-            if isinstance(node, Node):
-                found[node.line] += len(node.children) - 1
+            if isinstance(node, Fork):
+                counts[node.line] += len(node.children) - 1
                 stack += node.children.values()
-        return found.most_common(1)[0][0]
+        return counts.most_common(1)[0][0]
 
 
 def following(path: Path, difference: Difference) -> Path | None:
     """The likeliest path where one has turned out wrong; None if there is none yet."""
     child = path.nodes[difference.place].children.get(difference.answer)
-    return child.latest if isinstance(child, Node) else child
+    return child.latest if isinstance(child, Fork) else child
 
 
 def turn_to(path: Path) -> None:

@@ -36,7 +36,7 @@ _LIMIT: Final = 512
 _PATHS: Final = 64
 
 
-class Way:
+class ReplayWay:
     """What is done with functions: a gradient with respect to some arguments, say.
 
     argnums: which positional arguments are inputs. shelves: by what functions are known by.
@@ -65,31 +65,31 @@ class Shelf:
         self.latest: Quick | None = None
 
 
-_ways: dict[Any, Way] = {}
-_shelves: list[tuple[Way, Any]] = []
+_ways: dict[Any, ReplayWay] = {}
+_shelves: list[tuple[ReplayWay, Any]] = []
 _lock = threading.Lock()
 hold_over_forks(_lock)
 
 
-def way_of(name: str, argnums: Any, *facts: Any) -> Way | None:
+def way_of(name: str, argnums: Any, *facts: Any) -> ReplayWay | None:
     """The way of doing something; None where it is not one that can be kept."""
     if isinstance(argnums, list):
         argnums = tuple(argnums)
     key = (name, argnums, facts)
     try:
-        found = _ways.get(key)
+        way = _ways.get(key)
     except TypeError:  # argnums that cannot be hashed, which will be an error
         return None
-    if found is None:
+    if way is None:
         with _lock:
             if len(_ways) >= _LIMIT:
                 _ways.clear()
-            found = _ways.setdefault(key, Way(argnums))
-    return found
+            way = _ways.setdefault(key, ReplayWay(argnums))
+    return way
 
 
 def replay(
-    way: Way | None,
+    way: ReplayWay | None,
     function: Any,
     compute: Callable[..., Any],
     args: tuple[Any, ...],
@@ -139,7 +139,7 @@ def _run(quick: Quick, function: Any, args: tuple[Any, ...], kwargs: dict[str, A
 
 def _slowly(
     shelf: Shelf,
-    way: Way,
+    way: ReplayWay,
     compute: Callable[..., Any],
     root: Any,
     args: tuple[Any, ...],
@@ -174,7 +174,7 @@ def _slowly(
     return results
 
 
-def _call(way: Way, root: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | None:
+def _call(way: ReplayWay, root: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | None:
     """The call with the arguments that are inputs; None where they are not what they should be."""
     argnums = way.argnums if isinstance(way.argnums, tuple) else (way.argnums,)
     count = len(args)
@@ -229,7 +229,7 @@ def _holds_data(value: Any) -> bool:
 # --- what functions are known by ------------------------------------------------------------------
 
 
-def shelf_of(way: Way, function: Any) -> Shelf:
+def shelf_of(way: ReplayWay, function: Any) -> Shelf:
     """What is kept of a function; found by its code, in the usual case."""
     code = function.__code__ if type(function) is types.FunctionType else None
     shelf = way.shelves.get(id(code))
@@ -263,7 +263,7 @@ def _identity(function: Any) -> tuple[Any, Any]:
     return id(function), function
 
 
-def _new_shelf(way: Way, identity: Any, keeper: Any) -> Shelf:
+def _new_shelf(way: ReplayWay, identity: Any, keeper: Any) -> Shelf:
     with _lock:
         shelf = way.shelves.setdefault(identity, Shelf(keeper))
         _shelves.append((way, identity))

@@ -14,8 +14,14 @@ import numpy as np
 
 from adjoint.base.arrays import type_of
 from adjoint.capture.recording.guards import DONE, FAILS, WHOLE, Guard
+from adjoint.loops import SCAN, WHILE
 from adjoint.pipeline import watch_all
-from adjoint.primitives import PRIMITIVES, UFUNCS
+from adjoint.primitives import UFUNCS, Primitive
+from adjoint.primitives.calls.custom import CUSTOM_CALL, CUSTOM_LINEAR
+from adjoint.primitives.elementwise.comparison import ALL
+from adjoint.primitives.elementwise.conversion import CAST
+from adjoint.primitives.elementwise.declaring import SCALE
+from adjoint.primitives.structure.moving import SUM
 from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable
 from adjoint.program.operation import operation
 
@@ -40,7 +46,7 @@ class StageProgram(NamedTuple):
     guards: range
 
 
-class Cut(NamedTuple):
+class StagedProgram(NamedTuple):
     """A program in stages. inputs, results: of the whole, without the values that are guarded."""
 
     stages: list[StageProgram]
@@ -48,14 +54,14 @@ class Cut(NamedTuple):
     results: tuple[Atom, ...]
 
 
-def cut(program: Program, guards: Sequence[Guard]) -> Cut:
+def cut(program: Program, guards: Sequence[Guard]) -> StagedProgram:
     """The stages of a program, whose last outputs are the values that are guarded."""
     count = len(program.outputs) - len(guards)
     results, atoms = program.outputs[:count], program.outputs[count:]
     bounds, _ = _bounds(program, guards)
     if len(bounds) == 1:
         whole = _stage(program.inputs, program.equations, results, atoms, guards, bounds[0])
-        return Cut([whole], program.inputs, results)
+        return StagedProgram([whole], program.inputs, results)
     program, results, atoms = _once_each(program, count)
     bounds, waiting = _bounds(program, guards)
     places = _places(program, results, atoms, bounds, waiting)
@@ -64,23 +70,25 @@ def cut(program: Program, guards: Sequence[Guard]) -> Cut:
         for equation, place in zip(program.equations, places, strict=True)
         for variable in equation.outputs
     }
-    found = []
+    stages = []
     for number, own in enumerate(bounds):
         equations = [
-            each for each, place in zip(program.equations, places, strict=True) if place == number
+            equation
+            for equation, place in zip(program.equations, places, strict=True)
+            if place == number
         ]
         wanted = results
         if number < len(bounds) - 1:
             later = (
                 atom
-                for each, place in zip(program.equations, places, strict=True)
+                for equation, place in zip(program.equations, places, strict=True)
                 if place is not None and place > number
-                for atom in each.inputs
+                for atom in equation.inputs
             )
             crossing = dict.fromkeys((*later, *results, *atoms[own.stop :]))
             wanted = tuple(atom for atom in crossing if owner.get(atom) == number)
-        found.append(_stage(None, equations, wanted, atoms, guards, own))
-    return Cut(found, program.inputs, results)
+        stages.append(_stage(None, equations, wanted, atoms, guards, own))
+    return StagedProgram(stages, program.inputs, results)
 
 
 # --- where to cut ---------------------------------------------------------------------------------
@@ -120,17 +128,21 @@ def _bounds(program: Program, guards: Sequence[Guard]) -> tuple[list[range], dic
 def must_wait(equation: Equation) -> bool:
     """Whether an equation must not be run where a guard before it does not hold."""
     primitive = equation.primitive
-    if calls_users(equation) or primitive.name == "while":
+    if calls_users(equation) or primitive is WHILE:
         return True
-    if primitive.name == "scan" and not isinstance(equation.inputs[0], Literal):
+    if primitive is SCAN and not isinstance(equation.inputs[0], Literal):
         return True
     return any(map(must_wait, _within(equation)))
 
 
+def is_users(primitive: Primitive) -> bool:
+    """Whether a primitive stands for code of the user's, which is not looked into."""
+    return primitive.opaque or primitive in (CUSTOM_CALL, CUSTOM_LINEAR)
+
+
 def calls_users(equation: Equation) -> bool:
     """Whether an equation calls code of the user's, which may do more than to compute."""
-    primitive = equation.primitive
-    if primitive.opaque or primitive.name.startswith("custom"):
+    if is_users(equation.primitive):
         return True
     return any(map(calls_users, _within(equation)))
 
@@ -167,8 +179,8 @@ def _once_each(program: Program, count: int) -> tuple[Program, tuple[Atom, ...],
         )
         equations.append(known[key])
     outputs = tuple(map(rename, program.outputs))
-    made = Program(program.inputs, equations, outputs)
-    return made, outputs[:count], outputs[count:]
+    unique = Program(program.inputs, equations, outputs)
+    return unique, outputs[:count], outputs[count:]
 
 
 def _places(
@@ -183,17 +195,17 @@ def _places(
     for atom in results:
         wanted[atom] = len(bounds) - 1
     for number, own in reversed(list(enumerate(bounds))):
-        for each in own:
-            wanted[atoms[each]] = number
-    found: list[int | None] = []
+        for guard in own:
+            wanted[atoms[guard]] = number
+    places: list[int | None] = []
     for equation in reversed(program.equations):
         place = min((wanted[x] for x in equation.outputs if x in wanted), default=None)
         if place is not None:
             place = waiting.get(equation, place)
-        found.append(place)
+        places.append(place)
         if place is not None:
             wanted.update((x, min(place, wanted.get(x, place))) for x in equation.inputs)
-    return found[::-1]
+    return places[::-1]
 
 
 # --- one stage ------------------------------------------------------------------------------------
@@ -208,19 +220,21 @@ def _stage(
     own: range,
 ) -> StageProgram:
     """The stage of these equations and guards. inputs: None for what it reads."""
-    guarded = [atoms[each] for each in own]
+    guarded = [atoms[number] for number in own]
     if inputs is None:
-        made = {variable for each in equations for variable in each.outputs}
-        read = (*(x for each in equations for x in each.inputs), *wanted, *guarded)
-        inputs = tuple(dict.fromkeys(x for x in read if isinstance(x, Variable) and x not in made))
+        defined = {variable for equation in equations for variable in equation.outputs}
+        read = (*(x for equation in equations for x in equation.inputs), *wanted, *guarded)
+        inputs = tuple(
+            dict.fromkeys(x for x in read if isinstance(x, Variable) and x not in defined)
+        )
     plain = Program(inputs, equations, guarded)
     if not own:
         whole = Program(inputs, equations, wanted)
         return StageProgram(whole, inputs, (), tuple(wanted), watch_all(whole), plain, own)
     counting = _Counting(inputs, equations)
-    for each in own:
-        counting.add(atoms[each], guards[each], each)
-    expected = tuple(each for each in own if guards[each].value is not None)
+    for number in own:
+        counting.add(atoms[number], guards[number], number)
+    expected = tuple(number for number in own if guards[number].value is not None)
     whole, watched = counting.finished(wanted)
     return StageProgram(whole, inputs, expected, tuple(wanted), watched, plain, own)
 
@@ -249,7 +263,7 @@ class _Counting:
         holds = self._holds(atom, guard)
         if self.held is None:
             self.held = holds
-            (self.count,) = self._emit(PRIMITIVES["cast"], holds, dtype=np.dtype(np.int64))
+            (self.count,) = self._emit(CAST, holds, dtype=np.dtype(np.int64))
         else:
             assert self.count is not None
             (self.held,) = self._emit(np.logical_and, self.held, holds)
@@ -291,20 +305,20 @@ class _Counting:
             return self._all(self._emit(np.equal, rounded, expected)[0])
         (equal,) = self._emit(np.equal, atom, expected)
         if atom.type.inexact:  # 0.0 and -0.0 are not the same answer
-            signs = [self._emit(np.signbit, each)[0] for each in (atom, expected)]
+            signs = [self._emit(np.signbit, side)[0] for side in (atom, expected)]
             (equal,) = self._emit(np.logical_and, equal, self._emit(np.equal, *signs)[0])
         return self._all(equal)
 
     def _all(self, atom: Atom) -> Atom:
         if not atom.type.ndim:
             return atom
-        return self._emit(PRIMITIVES["all"], atom, axes=tuple(range(atom.type.ndim)))[0]
+        return self._emit(ALL, atom, axes=tuple(range(atom.type.ndim)))[0]
 
     def _sentinel(self) -> Atom | None:
         """A number that is NaN where the truth of a guard comes of a derivative that is NaN."""
-        makers = {x: each for each in self.builder.equations for x in each.outputs}
-        derived = _downstream(self.builder.equations, "scale")
-        found: Variable | None = None
+        makers = {x: equation for equation in self.builder.equations for x in equation.outputs}
+        derived = _downstream(self.builder.equations, SCALE)
+        sentinel: Variable | None = None
         for atom in _nearest_inexact(self.looked_at, makers):
             if atom not in derived:
                 continue
@@ -312,31 +326,31 @@ class _Counting:
                 (atom,) = self._emit(np.absolute, atom)
             if atom.type.ndim:
                 axes = tuple(range(atom.type.ndim))
-                (atom,) = self._emit(PRIMITIVES["sum"], atom, axes=axes)
-            found = atom if found is None else self._emit(np.add, found, atom)[0]
-        return found
+                (atom,) = self._emit(SUM, atom, axes=axes)
+            sentinel = atom if sentinel is None else self._emit(np.add, sentinel, atom)[0]
+        return sentinel
 
 
-def _downstream(equations: Sequence[Equation], name: str) -> set[Atom]:
+def _downstream(equations: Sequence[Equation], primitive: Primitive) -> set[Atom]:
     """All that depends on results of a primitive."""
-    found: set[Atom] = set()
+    downstream: set[Atom] = set()
     for equation in equations:
-        if equation.primitive.name == name or not found.isdisjoint(equation.inputs):
-            found.update(equation.outputs)
-    return found
+        if equation.primitive is primitive or not downstream.isdisjoint(equation.inputs):
+            downstream.update(equation.outputs)
+    return downstream
 
 
 def _nearest_inexact(atoms: Iterable[Atom], makers: dict[Variable, Equation]) -> list[Variable]:
     """The floating-point values that decide others which are not."""
     stack, seen = list(atoms), set()
-    found = []
+    nearest = []
     while stack:
         atom = stack.pop()
         if atom in seen or not isinstance(atom, Variable):
             continue
         seen.add(atom)
         if atom.type.inexact:
-            found.append(atom)
+            nearest.append(atom)
         elif atom in makers:
             stack.extend(makers[atom].inputs)
-    return found
+    return nearest

@@ -25,7 +25,7 @@ from adjoint.spaces.values import describe
 _PATIENCE: Final = 10
 
 
-class _Problem:
+class _DescentProblem:
     """The function with its gradient, and where its points lie."""
 
     def __init__(
@@ -148,7 +148,7 @@ def descend(
     _check_rules(step, direction)
     _check_limits(tolerance, absolute_tolerance, max_iterations)
     rule = LineSearch() if step is None else step
-    problem = _Problem(function, args, infer(x0) if space is None else space, rule)
+    problem = _DescentProblem(function, args, infer(x0) if space is None else space, rule)
     here, components = problem.start(pytrees.tree_map(_as_inexact, x0))
     bound = max(absolute_tolerance, tolerance * here.gradient_norm)
     with progress_bar(progress, max_iterations) as bar:
@@ -156,7 +156,7 @@ def descend(
 
 
 def _run(
-    problem: _Problem,
+    problem: _DescentProblem,
     here: Iterate,
     components: Any,
     direction: DirectionRule,
@@ -175,11 +175,11 @@ def _run(
         if reason is not None:
             return _result(here, problem.evaluations, reason, history)
         towards = direction(here, previous)
-        found = problem.step_from(here, components, towards, guess)
-        if isinstance(found, Reason):
-            return _result(here, problem.evaluations, found, history)
-        previous, guess, components = here, found.length, found.components
-        here = problem.iterate(here.number + 1, found, towards)
+        trial = problem.step_from(here, components, towards, guess)
+        if isinstance(trial, Reason):
+            return _result(here, problem.evaluations, trial, history)
+        previous, guess, components = here, trial.length, trial.components
+        here = problem.iterate(here.number + 1, trial, towards)
         history.append(_entry(here))
 
 

@@ -160,10 +160,10 @@ def _zero_of_slope(before: Trial, low: Trial) -> float | None:
 
 def _extrapolated(before: Trial, low: Trial) -> float:
     """A length beyond `low`, up to a hundred times as far."""
-    found = _zero_of_slope(before, low)
-    if found is None:
+    stationary = _zero_of_slope(before, low)
+    if stationary is None:
         return 10 * low.length
-    return min(max(found, 1.001 * low.length), 100 * low.length)
+    return min(max(stationary, 1.001 * low.length), 100 * low.length)
 
 
 def _short_of(before: Trial, low: Trial, high: Trial, failures: int) -> float:
@@ -171,8 +171,8 @@ def _short_of(before: Trial, low: Trial, high: Trial, failures: int) -> float:
     if low.length == 0:
         return high.length / float(10 ** min(2 ** (failures - 1), 300))
     middle = sqrt(low.length) * sqrt(high.length)
-    found = _zero_of_slope(before, low)
-    return middle if found is None else min(max(found, 1.001 * low.length), middle)
+    stationary = _zero_of_slope(before, low)
+    return middle if stationary is None else min(max(stationary, 1.001 * low.length), middle)
 
 
 def _between(low: Trial, high: Trial, count: int) -> float:

@@ -53,9 +53,9 @@ class Iterate:
     Example:
         >>> import numpy as np
         >>> import adjoint as ad
-        >>> found = []
-        >>> _ = ad.optimize.descend(lambda x: x @ x, np.ones(2), callback=found.append)
-        >>> found[0].number, found[0].x
+        >>> iterates = []
+        >>> _ = ad.optimize.descend(lambda x: x @ x, np.ones(2), callback=iterates.append)
+        >>> iterates[0].number, iterates[0].x
         (0, array([1., 1.]))
     """
 

@@ -21,7 +21,7 @@ from adjoint.spaces import OrthonormalCoordinates, Space, TangentBundle, infer
 from adjoint.spaces.values import describe
 
 
-class _Order(Enum):
+class _DerivativeOrder(Enum):
     """What a method wants to be told."""
 
     VALUE = "values only"
@@ -31,21 +31,21 @@ class _Order(Enum):
 
 
 _ORDERS: Final = {
-    "nelder-mead": _Order.VALUE,
-    "powell": _Order.VALUE,
-    "cobyla": _Order.VALUE,
-    "cobyqa": _Order.VALUE,
-    "cg": _Order.GRADIENT,
-    "bfgs": _Order.GRADIENT,
-    "l-bfgs-b": _Order.GRADIENT,
-    "tnc": _Order.GRADIENT,
-    "slsqp": _Order.GRADIENT,
-    "newton-cg": _Order.PRODUCT,
-    "trust-ncg": _Order.PRODUCT,
-    "trust-krylov": _Order.PRODUCT,
-    "trust-constr": _Order.PRODUCT,
-    "dogleg": _Order.HESSIAN,
-    "trust-exact": _Order.HESSIAN,
+    "nelder-mead": _DerivativeOrder.VALUE,
+    "powell": _DerivativeOrder.VALUE,
+    "cobyla": _DerivativeOrder.VALUE,
+    "cobyqa": _DerivativeOrder.VALUE,
+    "cg": _DerivativeOrder.GRADIENT,
+    "bfgs": _DerivativeOrder.GRADIENT,
+    "l-bfgs-b": _DerivativeOrder.GRADIENT,
+    "tnc": _DerivativeOrder.GRADIENT,
+    "slsqp": _DerivativeOrder.GRADIENT,
+    "newton-cg": _DerivativeOrder.PRODUCT,
+    "trust-ncg": _DerivativeOrder.PRODUCT,
+    "trust-krylov": _DerivativeOrder.PRODUCT,
+    "trust-constr": _DerivativeOrder.PRODUCT,
+    "dogleg": _DerivativeOrder.HESSIAN,
+    "trust-exact": _DerivativeOrder.HESSIAN,
 }
 _BOUNDED: Final = frozenset(
     {"nelder-mead", "powell", "cobyla", "cobyqa", "l-bfgs-b", "tnc", "slsqp", "trust-constr"}
@@ -167,13 +167,13 @@ def minimize(
     frame = OrthonormalCoordinates(_one_space(x0, space))
     objective = _Objective(function, args, frame)
     given: dict[str, Any] = {}
-    if order is _Order.VALUE:
+    if order is _DerivativeOrder.VALUE:
         target: Any = objective.value
     else:
         target, given["jac"] = objective.value_and_gradient, True
-    if order is _Order.PRODUCT:
+    if order is _DerivativeOrder.PRODUCT:
         given["hessp"] = objective.product
-    if order is _Order.HESSIAN:
+    if order is _DerivativeOrder.HESSIAN:
         given["hess"] = objective.hessian
     if bounds is not None:
         given["bounds"] = _bounds(bounds, x0, frame)
@@ -183,7 +183,7 @@ def minimize(
     from scipy import optimize  # lazy: takes longer to import than all of adjoint
 
     run: Any = optimize.minimize  # its stubs list the methods' arguments one by one
-    found = run(
+    result = run(
         target,
         frame.of(x0),
         method=method,
@@ -192,11 +192,11 @@ def minimize(
         options=options,
         **given,
     )
-    found.coordinates, found.x = found.x, frame.element(found.x)
-    if order is not _Order.VALUE:
+    result.coordinates, result.x = result.x, frame.element(result.x)
+    if order is not _DerivativeOrder.VALUE:
         # Anew: some methods return the gradient at the point before, or that of constraints.
-        found.jac = frame.element(objective.value_and_gradient(found.coordinates)[1])
-    return found
+        result.jac = frame.element(objective.value_and_gradient(result.coordinates)[1])
+    return result
 
 
 def _one_space(x0: Any, space: Any) -> Space:
@@ -208,7 +208,7 @@ def _one_space(x0: Any, space: Any) -> Space:
     return space_of(x0, space, "x0")
 
 
-def _order(method: Any, bounds: Any, constraints: Any) -> _Order:
+def _order(method: Any, bounds: Any, constraints: Any) -> _DerivativeOrder:
     name = method.lower() if isinstance(method, str) else method
     order = _ORDERS.get(name)
     if order is None:
@@ -282,7 +282,7 @@ def _constraints(constraints: Any, frame: OrthonormalCoordinates) -> Any:
     if constraints in ((), [], None):
         return ()
     given = constraints if isinstance(constraints, (tuple, list)) else [constraints]
-    return [_constraint(each, frame) for each in given]
+    return [_constraint(constraint, frame) for constraint in given]
 
 
 def _constraint(constraint: Any, frame: OrthonormalCoordinates) -> Any:
@@ -307,8 +307,8 @@ def _constraint(constraint: Any, frame: OrthonormalCoordinates) -> Any:
     function = constraint.fun
 
     def values(z: Any) -> Any:
-        found = function(frame.element(z))
-        return infer(found).coordinates(found)
+        value = function(frame.element(z))
+        return infer(value).coordinates(value)
 
     def slopes(z: Any) -> Any:
         x = frame.element(z)

@@ -1,6 +1,6 @@
 """Which order of products a Jacobian is computed in (lecture, "Product of Jacobians")."""
 
-from adjoint.calculus.planning.chain import Chain, Order, Step
+from adjoint.calculus.planning.chain import Chain, Order, ProductStep
 from adjoint.calculus.planning.jacobians import check_real, jacobian_program
 from adjoint.calculus.planning.mode import Mode, check_mode
 from adjoint.calculus.planning.plan import Candidate, JacobianPlan, plan
@@ -11,7 +11,7 @@ __all__ = [
     "JacobianPlan",
     "Mode",
     "Order",
-    "Step",
+    "ProductStep",
     "check_mode",
     "check_real",
     "jacobian_program",

@@ -15,7 +15,7 @@ from itertools import pairwise
 from math import inf
 
 
-class Step(Enum):
+class ProductStep(Enum):
     """How a partial product J_j ... J_{i+1} comes about.
 
     IDENTITY: it is empty. GIVEN: it is one matrix that is there already. PUSH: the columns of a
@@ -42,7 +42,7 @@ class Order:
 
     start: int
     stop: int
-    step: Step
+    step: ProductStep
     parts: tuple[Order, ...]
     operations: float
     memory: int
@@ -51,9 +51,9 @@ class Order:
         """The product with brackets: `(J4 J3) (J2 J1)`."""
         if self.stop - self.start <= 1:
             return f"J{self.stop}" if self.stop > self.start else "1"
-        if self.step is Step.PUSH:
+        if self.step is ProductStep.PUSH:
             return f"J{self.stop} {_bracketed(self.parts[0])}"
-        if self.step is Step.PULL:
+        if self.step is ProductStep.PULL:
             return f"{_bracketed(self.parts[0])} J{self.start + 1}"
         return f"{_bracketed(self.parts[1])} {_bracketed(self.parts[0])}"
 
@@ -97,23 +97,23 @@ class Chain:
     # --- steps -----------------------------------------------------------------------------------
 
     def _identity(self, place: int) -> Order:
-        return Order(place, place, Step.IDENTITY, (), 0, self.sizes[place] ** 2)
+        return Order(place, place, ProductStep.IDENTITY, (), 0, self.sizes[place] ** 2)
 
     def _given(self, number: int) -> Order:
         size = self.sizes[number] * self.sizes[number + 1]
-        return Order(number, number + 1, Step.GIVEN, (), 0, size)
+        return Order(number, number + 1, ProductStep.GIVEN, (), 0, size)
 
     def _pushed(self, first: Order) -> Order:
         number, columns = first.stop, self.sizes[first.start]
         work = first.operations + _times(columns, self.push[number])
         memory = max(first.memory, columns * self.widths[number])
-        return Order(first.start, number + 1, Step.PUSH, (first,), work, memory)
+        return Order(first.start, number + 1, ProductStep.PUSH, (first,), work, memory)
 
     def _pulled(self, last: Order) -> Order:
         number, rows = last.start - 1, self.sizes[last.stop]
         work = last.operations + _times(rows, self.pull[number])
         memory = max(last.memory, rows * self.widths[number])
-        return Order(number, last.stop, Step.PULL, (last,), work, memory)
+        return Order(number, last.stop, ProductStep.PULL, (last,), work, memory)
 
     def _multiplied(self, first: Order, second: Order) -> Order:
         before, between, after = (
@@ -124,7 +124,7 @@ class Chain:
         work = first.operations + second.operations + before * between * after
         held = before * between
         memory = max(first.memory, held + second.memory, held + between * after + before * after)
-        return Order(first.start, second.stop, Step.PRODUCT, (first, second), work, memory)
+        return Order(first.start, second.stop, ProductStep.PRODUCT, (first, second), work, memory)
 
     # --- orders ----------------------------------------------------------------------------------
 
@@ -154,7 +154,7 @@ class Chain:
     def middle(self) -> Order:
         """The cheapest place to meet at; forward or reverse mode where there is none."""
         places = [self.meeting(place) for place in range(1, len(self))]
-        places = [each for each in places if each.operations < inf]
+        places = [order for order in places if order.operations < inf]
         return min(places or [self.forward(), self.reverse()], key=_cost)
 
     @cached_property
@@ -171,19 +171,19 @@ class Chain:
         return best[0, count]
 
     def _cheapest(self, best: dict[tuple[int, int], Order], start: int, stop: int) -> Order:
-        found = min(
+        extended = min(
             self._pushed(best[start, stop - 1]), self._pulled(best[start + 1, stop]), key=_cost
         )
         if stop - start == 1 and self.given[start]:
-            return min(self._given(start), found, key=_cost)
+            return min(self._given(start), extended, key=_cost)
         ends = self.sizes[start] * self.sizes[stop]
-        place, work = 0, found.operations
+        place, work = 0, extended.operations
         for middle in range(start + 1, stop):
             total = best[start, middle].operations + best[middle, stop].operations
             total += ends * self.sizes[middle]
             if total < work:
                 place, work = middle, total
-        return self._multiplied(best[start, place], best[place, stop]) if place else found
+        return self._multiplied(best[start, place], best[place, stop]) if place else extended
 
 
 def _times(lines: int, work: float) -> float:

@@ -19,7 +19,7 @@ import numpy as np
 from adjoint.base.arrays import ArrayType, real_dtype
 from adjoint.calculus.basis import dimension
 from adjoint.calculus.missing_rules import is_transposable
-from adjoint.calculus.planning.chain import Chain, Order, Step
+from adjoint.calculus.planning.chain import Chain, Order, ProductStep
 from adjoint.calculus.planning.operations import count_operations, operations
 from adjoint.optimise import simplify
 from adjoint.primitives.structure.contraction import CONTRACT, split_spec
@@ -31,7 +31,7 @@ MOST_CUTS: Final = 24  # between the ends; dynamic programming takes the cube of
 
 
 @dataclass(frozen=True)
-class Segment:
+class CutSegment:
     """What lies between two cuts, a linear program.
 
     program: (known, values at the first cut) -> values at the second. known: what it takes from
@@ -95,7 +95,10 @@ class Crossings:
     def __init__(self, linear: Program, residuals: int) -> None:
         tangents = linear.inputs[residuals:]
         self.fixed, self.moving = split_equations(linear.equations, tangents)
-        known = {*tangents, *(each for equation in self.moving for each in equation.outputs)}
+        known = {
+            *tangents,
+            *(variable for equation in self.moving for variable in equation.outputs),
+        }
         ends = dict.fromkeys(atom for atom in linear.outputs if atom in known)
         self.tangents = tuple(tangents)
         self.results = tuple(ends)
@@ -105,9 +108,9 @@ class Crossings:
     def _last_uses(self) -> dict[Variable, int]:
         last: dict[Variable, int] = {}
         for number, equation in enumerate(self.moving):
-            last.update((each, number) for each in equation.outputs)
-            last.update((each, number) for each in equation.inputs if isinstance(each, Variable))
-        last.update((each, len(self.moving)) for each in self.results)
+            last.update((variable, number) for variable in equation.outputs)
+            last.update((atom, number) for atom in equation.inputs if isinstance(atom, Variable))
+        last.update((variable, len(self.moving)) for variable in self.results)
         return last
 
     def _crossing(self, weight: Callable[[Variable], int]) -> list[int]:
@@ -115,9 +118,9 @@ class Crossings:
         changes = [0] * (len(self.moving) + 2)
 
         def add(variables: Sequence[Variable], place: int) -> None:
-            for each in variables:
-                changes[place] += weight(each)
-                changes[self._last.get(each, 0) + 1] -= weight(each)
+            for variable in variables:
+                changes[place] += weight(variable)
+                changes[self._last.get(variable, 0) + 1] -= weight(variable)
 
         add(self.tangents, 0)
         for number, equation in enumerate(self.moving):
@@ -125,16 +128,16 @@ class Crossings:
         return list(accumulate(changes[:-1]))
 
     def _sizes(self) -> list[int]:
-        sizes = self._crossing(lambda each: _dimension([each]))
+        sizes = self._crossing(lambda variable: _dimension([variable]))
         return sizes if self.moving else [sizes[0], _dimension(self.results)]
 
     def _uniform(self) -> list[bool]:
         """Whether all that crosses has one precision, and can be put into one array."""
-        made = (each for equation in self.moving for each in equation.outputs)
-        kinds = {real_dtype(each.type.dtype) for each in (*self.tangents, *made)}
+        assigned = (variable for equation in self.moving for variable in equation.outputs)
+        kinds = {real_dtype(variable.type.dtype) for variable in (*self.tangents, *assigned)}
 
         def count(kind: np.dtype[Any]) -> list[int]:
-            return self._crossing(lambda each: real_dtype(each.type.dtype) == kind)
+            return self._crossing(lambda variable: real_dtype(variable.type.dtype) == kind)
 
         return [sum(map(bool, column)) == 1 for column in zip(*map(count, kinds), strict=True)]
 
@@ -149,9 +152,9 @@ class Crossings:
 
     def values(self, place: int) -> tuple[Variable, ...]:
         """What crosses after `place` equations, between the ends."""
-        made = [*self.tangents]
-        made += (each for equation in self.moving[:place] for each in equation.outputs)
-        return tuple(each for each in made if self._last.get(each, 0) >= place)
+        available = [*self.tangents]
+        available += (variable for equation in self.moving[:place] for variable in equation.outputs)
+        return tuple(variable for variable in available if self._last.get(variable, 0) >= place)
 
     def places(self) -> tuple[int, ...]:
         """Where to cut: after how many equations, both ends included.
@@ -164,20 +167,20 @@ class Crossings:
             equation.primitive is CONTRACT or operations(equation) > sizes[n] + sizes[n + 1]
             for n, equation in enumerate(self.moving)
         ]
-        found = {n for n in range(1, count) if heavy[n - 1] or heavy[n]}
-        found |= _valleys(sizes)
-        narrowest = sorted(found, key=lambda n: (sizes[n], n))
+        candidates = {n for n in range(1, count) if heavy[n - 1] or heavy[n]}
+        candidates |= _valleys(sizes)
+        narrowest = sorted(candidates, key=lambda n: (sizes[n], n))
         uniform = self._uniform()
         inner = islice((n for n in narrowest if uniform[n]), MOST_CUTS)
         return (0, *sorted(inner), count)
 
-    def between(self, first: int, last: int) -> Segment:
+    def between(self, first: int, last: int) -> CutSegment:
         """The equations between two places, as a program."""
         equations = self.moving[first:last]
         arriving = self.values(first) if first else self.tangents
         leaving = self.values(last) if last < len(self.moving) else self.results
         known = _taken(equations, arriving)
-        return Segment(Program([*known, *arriving], equations, leaving), known)
+        return CutSegment(Program([*known, *arriving], equations, leaving), known)
 
 
 class CutProgram:
@@ -196,17 +199,17 @@ class CutProgram:
 
         A product with an array where the mode starts is cut off: it is that array.
         """
-        step, place = (Step.PUSH, 0) if forward else (Step.PULL, 1)
+        step, place = (ProductStep.PUSH, 0) if forward else (ProductStep.PULL, 1)
         last = len(crossings.moving)
         cut = 1 if forward else last - 1
         ends = (0, cut) if forward else (cut, last)
         if not last or crossings.between(*ends).given is None:
             return cls(crossings, (0, last)), Order(
-                0, 1, step, (Order(place, place, Step.IDENTITY, (), 0, 0),), 0, 0
+                0, 1, step, (Order(place, place, ProductStep.IDENTITY, (), 0, 0),), 0, 0
             )
         if last == 1:
-            return cls(crossings, (0, 1)), Order(0, 1, Step.GIVEN, (), 0, 0)
-        given = Order(place, place + 1, Step.GIVEN, (), 0, 0)
+            return cls(crossings, (0, 1)), Order(0, 1, ProductStep.GIVEN, (), 0, 0)
+        given = Order(place, place + 1, ProductStep.GIVEN, (), 0, 0)
         return cls(crossings, (0, cut, last)), Order(0, 2, step, (given,), 0, 0)
 
     def types(self, number: int) -> list[ArrayType]:
@@ -216,7 +219,7 @@ class CutProgram:
         return [atom.type for atom in atoms]
 
     @cached_property
-    def segments(self) -> tuple[Segment, ...]:
+    def segments(self) -> tuple[CutSegment, ...]:
         """What lies between the cuts."""
         return tuple(self.crossings.between(first, last) for first, last in pairwise(self.places))
 
@@ -224,45 +227,45 @@ class CutProgram:
     def chain(self) -> Chain:
         """The chain, with the operations of each map."""
         sizes = self.crossings.sizes
-        made = [_dimension(each.outputs) for each in self.crossings.moving]
+        outputs = [_dimension(equation.outputs) for equation in self.crossings.moving]
         widths = [
-            max((sizes[n] + made[n] for n in range(first, last)), default=sizes[first])
+            max((sizes[n] + outputs[n] for n in range(first, last)), default=sizes[first])
             for first, last in pairwise(self.places)
         ]
         return Chain(
             tuple(dimension(self.types(n)) for n in range(len(self.places))),
-            tuple(each.push_operations for each in self.segments),
-            tuple(each.pull_operations for each in self.segments),
-            tuple(each.given is not None for each in self.segments),
+            tuple(segment.push_operations for segment in self.segments),
+            tuple(segment.pull_operations for segment in self.segments),
+            tuple(segment.given is not None for segment in self.segments),
             tuple(widths),
         )
 
 
 def _dimension(variables: Sequence[Variable]) -> int:
     """How many real numbers they hold."""
-    return dimension([each.type for each in variables])
+    return dimension([variable.type for variable in variables])
 
 
 def _valleys(sizes: Sequence[int]) -> set[int]:
     """Places between the ends where fewer numbers cross than before and after."""
-    found: set[int] = set()
+    valleys: set[int] = set()
     first: int | None = None  # the first place of the run that we are in, if it lies lower
     for place in range(1, len(sizes) - 1):
         if sizes[place] < sizes[place - 1]:
             first = place
         if sizes[place] < sizes[place + 1] and first is not None:
-            found.add(first)
+            valleys.add(first)
             first = None
-    return found
+    return valleys
 
 
 def _taken(equations: Sequence[Equation], arriving: Sequence[Atom]) -> tuple[Variable, ...]:
     """The variables that equations use, and neither assign nor find among what arrives."""
-    made: set[Atom] = set(arriving)
-    found: dict[Variable, None] = {}
+    available: set[Atom] = set(arriving)
+    taken: dict[Variable, None] = {}
     for equation in equations:
         for atom in equation.inputs:
-            if isinstance(atom, Variable) and atom not in made:
-                found[atom] = None
-        made.update(equation.outputs)
-    return tuple(found)
+            if isinstance(atom, Variable) and atom not in available:
+                taken[atom] = None
+        available.update(equation.outputs)
+    return tuple(taken)

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from adjoint.calculus.basis import from_coordinates, joined, rows_of, standard_basis
-from adjoint.calculus.planning.chain import Order, Step
-from adjoint.calculus.planning.cuts import CutProgram, Segment
+from adjoint.calculus.planning.chain import Order, ProductStep
+from adjoint.calculus.planning.cuts import CutProgram, CutSegment
 from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.expression import Expression
 from adjoint.primitives.hardness import hard
@@ -47,35 +47,35 @@ class JacobianBuilder:
 
     def accumulate(self, order: Order) -> Accumulated:
         """Compute a partial product."""
-        if order.step is Step.GIVEN:
+        if order.step is ProductStep.GIVEN:
             return self._given(order.start)
-        if order.step is Step.PRODUCT:
+        if order.step is ProductStep.PRODUCT:
             first, second = order.parts
             return self._multiplied(order, self.accumulate(first), self.accumulate(second))
-        if order.step is Step.PUSH:
+        if order.step is ProductStep.PUSH:
             (part,) = order.parts
             return self._pushed(part)
         (part,) = order.parts
         return self._pulled(part)
 
     def _given(self, number: int) -> Accumulated:
-        found = self.cut.segments[number].given
-        assert found is not None
-        variable, axes = found
+        given = self.cut.segments[number].given
+        assert given is not None
+        variable, axes = given
         (before,), (after,) = self.cut.types(number), self.cut.types(number + 1)
         array = permute(Expression(self.builder, self.names[variable]), axes)
         array = cast(array, after.dtype)
         return Accumulated(True, [reshape(array, (before.size, *after.shape))])
 
     def _pushed(self, part: Order) -> Accumulated:
-        if part.step is Step.IDENTITY:
+        if part.step is ProductStep.IDENTITY:
             columns = self._basis(part.start)
         else:
             columns = self.columns(part, self.accumulate(part))
         return Accumulated(True, self.push(self.cut.segments[part.stop], columns))
 
     def _pulled(self, part: Order) -> Accumulated:
-        if part.step is Step.IDENTITY:
+        if part.step is ProductStep.IDENTITY:
             rows = self._basis(part.stop)
         else:
             rows = self.rows(part, self.accumulate(part))
@@ -84,18 +84,18 @@ class JacobianBuilder:
     def _basis(self, number: int) -> list[Expression]:
         """Unit vectors at a cut, whose zeros are hard."""
         self.builder.derived = True
-        return [hard(each) for each in standard_basis(self.builder, self.cut.types(number))]
+        return [hard(unit) for unit in standard_basis(self.builder, self.cut.types(number))]
 
-    def push(self, segment: Segment, columns: list[Expression]) -> list[Expression]:
+    def push(self, segment: CutSegment, columns: list[Expression]) -> list[Expression]:
         """Columns through a segment."""
         return self._batch(segment.program, segment, columns)
 
-    def pull(self, segment: Segment, rows: list[Expression]) -> list[Expression]:
+    def pull(self, segment: CutSegment, rows: list[Expression]) -> list[Expression]:
         """Rows back through a segment."""
         return self._batch(segment.transposed, segment, rows)
 
     def _batch(
-        self, program: Program, segment: Segment, lines: list[Expression]
+        self, program: Program, segment: CutSegment, lines: list[Expression]
     ) -> list[Expression]:
         known = len(segment.known)
         marks = [number >= known for number in range(len(program.inputs))]
@@ -114,23 +114,25 @@ class JacobianBuilder:
         rows = contract(joined(second.leaves, 1), joined(first.leaves, 1), f"{left},{right}->ab")
         return Accumulated(False, from_coordinates(rows, self.cut.types(order.start)))
 
-    def columns(self, order: Order, found: Accumulated) -> list[Expression]:
+    def columns(self, order: Order, accumulated: Accumulated) -> list[Expression]:
         """A partial product by columns."""
-        if found.by_columns:
-            return found.leaves
-        turned = permute(joined(found.leaves, 1), (1, 0))
+        if accumulated.by_columns:
+            return accumulated.leaves
+        turned = permute(joined(accumulated.leaves, 1), (1, 0))
         return from_coordinates(turned, self.cut.types(order.stop))
 
-    def rows(self, order: Order, found: Accumulated) -> list[Expression]:
+    def rows(self, order: Order, accumulated: Accumulated) -> list[Expression]:
         """A partial product by rows."""
-        if not found.by_columns:
-            return found.leaves
-        turned = permute(joined(found.leaves, 1), (1, 0))
+        if not accumulated.by_columns:
+            return accumulated.leaves
+        turned = permute(joined(accumulated.leaves, 1), (1, 0))
         return from_coordinates(turned, self.cut.types(order.start))
 
     # --- blocks ----------------------------------------------------------------------------------
 
-    def blocks(self, found: Accumulated, outputs: Sequence[Atom | None]) -> list[list[Atom | None]]:
+    def blocks(
+        self, accumulated: Accumulated, outputs: Sequence[Atom | None]
+    ) -> list[list[Atom | None]]:
         """For each output, its derivative with respect to each input; None for zeros.
 
         In the dtype of the output, whatever the order.
@@ -142,21 +144,21 @@ class JacobianBuilder:
             if number is None:
                 blocks.append([None for _ in self.cut.crossings.tangents])
             else:
-                blocks.append(self._output_blocks(found, number))
+                blocks.append(self._output_blocks(accumulated, number))
         return blocks
 
-    def _output_blocks(self, found: Accumulated, number: int) -> list[Atom | None]:
+    def _output_blocks(self, accumulated: Accumulated, number: int) -> list[Atom | None]:
         results = self.cut.crossings.results
         of = results[number].type
-        start = 0 if found.by_columns else sum(x.type.size for x in results[:number])
+        start = 0 if accumulated.by_columns else sum(x.type.size for x in results[:number])
         row: list[Atom | None] = []
         for place, tangent in enumerate(self.cut.crossings.tangents):
             to = tangent.type
-            if found.by_columns:
-                part = rows_of(found.leaves[number], start, to.size)
+            if accumulated.by_columns:
+                part = rows_of(accumulated.leaves[number], start, to.size)
                 start += to.size
                 part = permute(part, (*range(1, part.ndim), 0))
             else:
-                part = rows_of(found.leaves[place], start, of.size)
+                part = rows_of(accumulated.leaves[place], start, of.size)
             row.append(reshape(cast(part, of.dtype), (*of.shape, *to.shape)).atom)
         return row

@@ -37,13 +37,13 @@ class Differentiated:
         split = linearize(program, active, given=False)
         self.primal = split.primal
         slopes = iter(split.linear.outputs)
-        found = [next(slopes) if mark else None for mark in split.varying][:kept]
-        moving = [slope for slope in found if slope is not None]
+        derivatives = [next(slopes) if mark else None for mark in split.varying][:kept]
+        moving = [slope for slope in derivatives if slope is not None]
         linear = Program(split.linear.inputs, split.linear.equations, moving)
         self.linear = simplify(linear, check_program if settings().debug else None)
         results = iter(self.linear.outputs)
         self.slopes: list[Atom | None] = [
-            None if slope is None else next(results) for slope in found
+            None if slope is None else next(results) for slope in derivatives
         ]
         self.output_types: list[ArrayType] = [atom.type for atom in program.outputs[:kept]]
         self.outputs = len(program.outputs)
@@ -95,8 +95,8 @@ def best(orders: dict[Mode, Order]) -> Mode:
 
     The simpler one where there is not much in it, or where a plan holds many more numbers.
     """
-    simple = min((Mode.FORWARD, Mode.REVERSE), key=lambda each: orders[each].operations)
-    planned = min((Mode.MIDDLE, Mode.OPTIMAL), key=lambda each: orders[each].operations)
+    simple = min((Mode.FORWARD, Mode.REVERSE), key=lambda mode: orders[mode].operations)
+    planned = min((Mode.MIDDLE, Mode.OPTIMAL), key=lambda mode: orders[mode].operations)
     worthwhile = orders[planned].operations < WORTHWHILE * orders[simple].operations
     memory = max(MOST_TIMES * orders[simple].memory, ALWAYS_HELD)
     return planned if worthwhile and orders[planned].memory <= memory else simple
@@ -108,30 +108,30 @@ def jacobian_program(program: Program, kind: Any) -> tuple[Program, tuple[int, .
     kind: `(name, number of arguments, number of outputs that are differentiated, mode)`.
     """
     _, count, kept, wanted = kind
-    found = Differentiated(program, count, kept)
-    mode = found.choose(wanted)
+    differentiated = Differentiated(program, count, kept)
+    mode = differentiated.choose(wanted)
     builder = Builder()
     inputs = [builder.input(variable.type) for variable in program.inputs]
-    values = builder.inline(found.primal, inputs)
-    names = dict(zip(found.linear.inputs, values[found.outputs :], strict=False))
-    if found.is_empty:
-        blocks: Sequence[Sequence[Atom | None]] = [[None] * count for _ in found.slopes]
+    values = builder.inline(differentiated.primal, inputs)
+    names = dict(zip(differentiated.linear.inputs, values[differentiated.outputs :], strict=False))
+    if differentiated.is_empty:
+        blocks: Sequence[Sequence[Atom | None]] = [[None] * count for _ in differentiated.slopes]
     else:
-        cut, order = found.order(mode)
+        cut, order = differentiated.order(mode)
         making = JacobianBuilder(builder, cut, names)
-        blocks = making.blocks(making.accumulate(order), found.slopes)
-    aux = list(values[kept : found.outputs])
-    whole = [*aux, *_filled(builder, blocks, found)]
+        blocks = making.blocks(making.accumulate(order), differentiated.slopes)
+    aux = list(values[kept : differentiated.outputs])
+    whole = [*aux, *_filled(builder, blocks, differentiated)]
     return builder.build(whole), tuple(range(len(aux), len(whole))), mode
 
 
 def _filled(
-    builder: Builder, blocks: Sequence[Sequence[Atom | None]], found: Differentiated
+    builder: Builder, blocks: Sequence[Sequence[Atom | None]], differentiated: Differentiated
 ) -> list[Atom]:
     """The blocks in order, those that are structurally zero written out."""
     flat = []
-    for row, of in zip(blocks, found.output_types, strict=True):
-        for block, tangent in zip(row, found.crossings.tangents, strict=True):
+    for row, of in zip(blocks, differentiated.output_types, strict=True):
+        for block, tangent in zip(row, differentiated.crossings.tangents, strict=True):
             if block is None:
                 shape = (*of.shape, *tangent.type.shape)
                 block = zeros(builder, array_type(shape, of.dtype)).atom

@@ -7,27 +7,47 @@ from math import inf, prod
 from typing import Final
 
 from adjoint.calculus.missing_rules import is_applicable
+from adjoint.primitives.calls.custom import CONSTANT
+from adjoint.primitives.elementwise.conversion import (
+    CAST,
+    CONJUGATE,
+    IMAG,
+    PYTHON_NUMBER,
+    REAL,
+    STOP_GRADIENT,
+)
+from adjoint.primitives.hardness import HARD, TAME
+from adjoint.primitives.identities import SAME_AS
+from adjoint.primitives.linear_algebra.cholesky import (
+    CHOLESKY,
+    CHOLESKY_PULLBACK,
+    CHOLESKY_PUSHFORWARD,
+)
+from adjoint.primitives.linear_algebra.determinants import ADJUGATE, ADJUGATE_SLOPE, DET, SLOGDET
+from adjoint.primitives.linear_algebra.systems import INV, LU_FACTORS, SOLVE, SOLVE_FACTORED
 from adjoint.primitives.structure.contraction import CONTRACT, split_spec
-from adjoint.primitives.structure.moving import SUM
+from adjoint.primitives.structure.gathering import GATHER, GATHER_ADD, GATHER_SET, IOTA, LAST_WRITE
+from adjoint.primitives.structure.moving import BROADCAST, FILL, RESHAPE, SUM, TRANSPOSE
 from adjoint.primitives.structure.reductions import CUMULATIVE_SUM, MAX, MIN
+from adjoint.primitives.structure.slicing import CONCATENATE, INCREMENT, SLICE, STACK, UPDATE
 from adjoint.program import Equation, Program
 
 # They move numbers, or make them up, and compute nothing.
 _MOVES: Final = frozenset(
     {
-        *("broadcast", "cast", "concatenate", "conjugate", "constant", "fill", "gather"),
-        *("gather_set", "imag", "iota", "last_write", "python_number", "real", "reshape"),
-        *("slice", "stack", "stop_gradient", "transpose", "update", "hard", "tame", "same_as"),
+        *(BROADCAST, CAST, CONCATENATE, CONJUGATE, CONSTANT, FILL, GATHER, GATHER_SET, IMAG),
+        *(IOTA, LAST_WRITE, PYTHON_NUMBER, REAL, RESHAPE, SLICE, STACK, STOP_GRADIENT),
+        *(TRANSPOSE, UPDATE, HARD, TAME, SAME_AS),
     }
 )
 # They take n^3 operations on each n x n matrix, or n for each number that a system is solved for.
 _FACTORISING: Final = frozenset(
     {
-        *("adjugate", "adjugate_slope", "cholesky", "cholesky_pullback", "cholesky_pushforward"),
-        *("det", "inv", "lu_factors", "slogdet", "solve"),
+        *(ADJUGATE, ADJUGATE_SLOPE, CHOLESKY, CHOLESKY_PULLBACK, CHOLESKY_PUSHFORWARD),
+        *(DET, INV, LU_FACTORS, SLOGDET, SOLVE),
     }
 )
-_SOLVING: Final = frozenset({"solve", "solve_factored"})
+_SOLVING: Final = frozenset({SOLVE, SOLVE_FACTORED})
 _REDUCTIONS: Final = frozenset({SUM, MAX, MIN, CUMULATIVE_SUM})
 
 
@@ -45,13 +65,13 @@ def operations(equation: Equation) -> float:
         left, right, _ = split_spec(equation.params["spec"])
         shapes = (length for atom in equation.inputs for length in atom.type.shape)
         return prod(dict(zip(left + right, shapes, strict=True)).values())
-    if primitive.name in _MOVES:
+    if primitive in _MOVES:
         return 0
-    if primitive.name in _FACTORISING | _SOLVING:
+    if primitive in _FACTORISING | _SOLVING:
         return _of_matrices(equation)
     if primitive in _REDUCTIONS:
         return equation.inputs[0].type.size
-    if primitive.name in ("increment", "gather_add"):
+    if primitive in (INCREMENT, GATHER_ADD):
         return equation.inputs[1].type.size
     computed = sum(variable.type.size for variable in equation.outputs)
     if primitive.opaque or primitive.multiple:
@@ -61,8 +81,8 @@ def operations(equation: Equation) -> float:
 
 def _of_matrices(equation: Equation) -> int:
     matrices = equation.inputs[0].type
-    count = matrices.size * matrices.shape[-1] if equation.primitive.name in _FACTORISING else 0
-    if equation.primitive.name in _SOLVING:
+    count = matrices.size * matrices.shape[-1] if equation.primitive in _FACTORISING else 0
+    if equation.primitive in _SOLVING:
         count += equation.outputs[0].type.size * matrices.shape[-1]
     return count
 

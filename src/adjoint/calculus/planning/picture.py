@@ -40,14 +40,14 @@ def picture(sizes: Sequence[int], order: Order) -> str:
         parts.append(_text(x, base - tall - 6 if tall < _BAR else top - 6, str(size)))
         if place:
             parts.append(_text(x - _STEP / 2, base + 16, f"J{place}", "italic"))
-    for number, each in enumerate(order.products(), start=1):
-        left, right = _MARGIN + each.start * _STEP + 8, _MARGIN + each.stop * _STEP - 8
-        y = base + 28 + _LEVEL * levels[each.start, each.stop]
+    for number, product in enumerate(order.products(), start=1):
+        left, right = _MARGIN + product.start * _STEP + 8, _MARGIN + product.stop * _STEP - 8
+        y = base + 28 + _LEVEL * levels[product.start, product.stop]
         parts.append(
             f'<path d="M{left} {y - 6} V{y} H{right} V{y - 6}" fill="none" stroke="#aa3377" '
             'stroke-width="1.5"/>'
         )
-        parts.append(_text((left + right) / 2, y + 13, f"{number}. {each.step.value}"))
+        parts.append(_text((left + right) / 2, y + 13, f"{number}. {product.step.value}"))
     return "\n".join([*parts, "</svg>\n"])
 
 
@@ -58,9 +58,9 @@ def _text(x: float, y: float, words: str, style: str = "normal") -> str:
 def _levels(order: Order) -> dict[tuple[int, int], int]:
     """How far below each product is drawn: one level below the lowest one that it is made of."""
     levels: dict[tuple[int, int], int] = {}
-    for each in order.products():
-        below = [levels[part.start, part.stop] for part in each.parts if _is_drawn(part)]
-        levels[each.start, each.stop] = 1 + max(below, default=-1)
+    for product in order.products():
+        below = [levels[part.start, part.stop] for part in product.parts if _is_drawn(part)]
+        levels[product.start, product.stop] = 1 + max(below, default=-1)
     return levels
 
 

@@ -63,20 +63,20 @@ class JacobianPlan:
         """The candidate of a mode; for AUTO that of the one chosen."""
         check_mode(mode)
         wanted = self.chosen if mode is Mode.AUTO else mode
-        return next(each for each in self.candidates if each.mode is wanted)
+        return next(candidate for candidate in self.candidates if candidate.mode is wanted)
 
     def __str__(self) -> str:
-        least = max(min(each.operations for each in self.candidates), 1)
+        least = max(min(candidate.operations for candidate in self.candidates), 1)
         rows = [("mode", "operations", "relative", "memory", "order")]
         rows += [
             (
-                each.mode.value,
-                f"{each.operations:,}",
-                f"{each.operations / least:.2f}",
-                f"{each.memory:,}",
-                str(each.order),
+                candidate.mode.value,
+                f"{candidate.operations:,}",
+                f"{candidate.operations / least:.2f}",
+                f"{candidate.memory:,}",
+                str(candidate.order),
             )
-            for each in self.candidates
+            for candidate in self.candidates
         ]
         return f"d = {', '.join(map(str, self.sizes))}\n{_table(rows)}"
 
@@ -129,16 +129,17 @@ def plan(
     chosen = Chosen(argnums, args, kwargs)
     captured = captured_at(function, chosen)
     check_real(chosen.types, captured.output_types)
-    found = Differentiated(captured.program(), len(chosen.leaves), len(captured.outputs))
-    cut = found.cut
+    differentiated = Differentiated(captured.program(), len(chosen.leaves), len(captured.outputs))
+    cut = differentiated.cut
     candidates = tuple(
         Candidate(mode, order, order.operations, order.memory)
-        for mode, order in found.orders().items()
+        for mode, order in differentiated.orders().items()
     )
     maps = tuple(
-        tuple(each.primitive.name for each in segment.program.equations) for segment in cut.segments
+        tuple(equation.primitive.name for equation in segment.program.equations)
+        for segment in cut.segments
     )
-    return JacobianPlan(cut.chain.sizes, maps, candidates, found.choose(Mode.AUTO))
+    return JacobianPlan(cut.chain.sizes, maps, candidates, differentiated.choose(Mode.AUTO))
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:

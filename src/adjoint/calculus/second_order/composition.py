@@ -61,7 +61,7 @@ class Twice:
         self.count = count
         self.outputs = outputs
         self.active = [number < count for number in range(len(program.inputs))]
-        self.argument_types = [tangent_type(each.type) for each in program.inputs[:count]]
+        self.argument_types = [tangent_type(variable.type) for variable in program.inputs[:count]]
         self.output_types = [
             tangent_type(atom.type)
             for atom, mark in zip(program.outputs, outputs, strict=True)
@@ -76,9 +76,9 @@ class Twice:
         if composition is not Composition.AUTO:
             return _PULLS[composition](self)
         for pull in _PULLS.values():
-            found = possible(partial(pull, self))
-            if found is not None:
-                return found
+            pulled = possible(partial(pull, self))
+            if pulled is not None:
+                return pulled
         return self._forward_on_reverse()
 
     def push(self) -> Program:
@@ -94,11 +94,11 @@ class Twice:
         """(arguments, constants, u) -> ∂f(x)[u]."""
         whole = jvp(self.program, self.active)
         slopes = iter(whole.outputs[len(self.program.outputs) :])
-        found = [
+        marked = [
             (next(slopes) if atom.type.inexact else None, mark)
             for atom, mark in zip(self.program.outputs, self.outputs, strict=True)
         ]
-        kept = [slope for slope, mark in found if slope is not None and mark]
+        kept = [slope for slope, mark in marked if slope is not None and mark]
         return Program(whole.inputs, whole.equations, kept)
 
     def _reverse(self) -> Program:
@@ -137,12 +137,12 @@ class Twice:
         builder = Builder()
         known = [builder.input(variable.type) for variable in push.inputs[:first]]
         weights = [Expression(builder, builder.input(type_)) for type_ in self.output_types]
-        basis = [each.atom for each in standard_basis(builder, self.argument_types)]
+        basis = [unit.atom for unit in standard_basis(builder, self.argument_types)]
         many = vmap(push, [number >= first for number in range(len(push.inputs))], size)
         curved = [Expression(builder, atom) for atom in builder.inline(many, [*known, *basis])]
         total = paired(builder, weights, curved, size)
         covector = from_coordinates(total, self.argument_types)
-        return builder.build([each.atom for each in covector])
+        return builder.build([part.atom for part in covector])
 
 
 def _keeping(derived: Program, base: Program) -> Program:
@@ -176,7 +176,7 @@ _PULLS: Final[dict[Composition, Callable[[Twice], Program]]] = {
 def with_unit_weight(program: Program) -> Program:
     """The program of a real function, with w = 1."""
     builder = Builder()
-    inputs: list[Atom] = [builder.input(each.type) for each in program.inputs[:-1]]
+    inputs: list[Atom] = [builder.input(variable.type) for variable in program.inputs[:-1]]
     inputs.append(Literal(program.inputs[-1].type.dtype.type(1)))
     return builder.build(builder.inline(program, inputs))
 
@@ -185,7 +185,7 @@ def along_basis(program: Program, types: Sequence[ArrayType]) -> Program:
     """The program with the whole standard basis in the place of its last inputs."""
     builder = Builder()
     first = len(program.inputs) - len(types)
-    known: list[Any] = [builder.input(each.type) for each in program.inputs[:first]]
-    basis = [each.atom for each in standard_basis(builder, types)]
+    known: list[Any] = [builder.input(variable.type) for variable in program.inputs[:first]]
+    basis = [unit.atom for unit in standard_basis(builder, types)]
     marks = [number >= first for number in range(len(program.inputs))]
     return builder.build(builder.inline(vmap(program, marks, dimension(types)), [*known, *basis]))

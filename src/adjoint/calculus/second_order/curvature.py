@@ -41,13 +41,13 @@ class CurvaturePrograms:
         if settings().debug:
             late_inputs = late.inputs[residuals:]
             left, right = late_inputs[:arguments], late_inputs[arguments : 2 * arguments]
-            for each in (left, right, late_inputs[2 * arguments :]):
-                check_linear(late, each)
+            for group in (left, right, late_inputs[2 * arguments :]):
+                check_linear(late, group)
 
     def compiled(self, backwards: bool) -> Compiled:
         """(residuals, u, w) -> B(u).T w, or (residuals, u, u') -> B(u, u')."""
-        found = self._compiled.get(backwards)
-        if found is None:
+        compiled = self._compiled.get(backwards)
+        if compiled is None:
             inputs, outputs, count = self.late.inputs, self.late.outputs, self.arguments
             second = self.residuals + count
             if backwards:
@@ -56,10 +56,10 @@ class CurvaturePrograms:
             else:
                 inputs, outputs = inputs[: second + count], outputs[count:]
             program = Program(inputs, _needed(self.late, outputs), outputs)
-            made = compile_program(program, tuple(range(len(outputs))))
+            compiled = compile_program(program, tuple(range(len(outputs))))
             with self._lock:
-                found = self._compiled.setdefault(backwards, made)
-        return found
+                compiled = self._compiled.setdefault(backwards, compiled)
+        return compiled
 
 
 def _needed(program: Program, outputs: tuple[Any, ...]) -> list[Any]:
@@ -106,14 +106,14 @@ def _push_by_pulling(twice: Twice, pull: Program) -> Program:
     known = [builder.input(variable.type) for variable in twice.program.inputs]
     left = [builder.input(type_) for type_ in twice.argument_types]
     right = [Expression(builder, builder.input(type_)) for type_ in twice.argument_types]
-    units = [each.atom for each in standard_basis(builder, twice.output_types)]
+    units = [unit.atom for unit in standard_basis(builder, twice.output_types)]
     first = len(known) + len(left)
     marks = [number >= first for number in range(len(pull.inputs))]
     count = dimension(twice.output_types)
     many = vmap(pull, marks, count)
     rows = [Expression(builder, atom) for atom in builder.inline(many, [*known, *left, *units])]
-    found = from_coordinates(paired(builder, right, rows, count), twice.output_types)
-    return builder.build([each.atom for each in found])
+    pushed = from_coordinates(paired(builder, right, rows, count), twice.output_types)
+    return builder.build([part.atom for part in pushed])
 
 
 def second_derivative(
@@ -192,13 +192,13 @@ def _as_map(
     def apply(left: Any, right: Any) -> Any:
         one = matching_leaves(chosen.point, left, "u")
         two = matching_leaves(chosen.point, right, "u'")
-        found = run(programs.compiled(False), [*residuals, *one, *two])
-        return pytrees.unflatten(structure, found)
+        curved = run(programs.compiled(False), [*residuals, *one, *two])
+        return pytrees.unflatten(structure, curved)
 
     def transpose(left: Any, covector: Any) -> Any:
         direction = matching_leaves(chosen.point, left, "u")
         weights = matching_leaves(value, covector, "the covector")
-        found = run(programs.compiled(True), [*residuals, *direction, *weights])
-        return chosen.unflatten(found)
+        pulled = run(programs.compiled(True), [*residuals, *direction, *weights])
+        return chosen.unflatten(pulled)
 
     return BilinearMap(domain, domain, codomain, apply, transpose, name=name, symmetric=True)

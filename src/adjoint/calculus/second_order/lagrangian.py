@@ -57,11 +57,11 @@ def lagrangian_hessian(
     weights, structure = pytrees.flatten(multipliers)
 
     def lagrangian(point: Any) -> Any:
-        values, found = pytrees.flatten(constraints(point))
-        if found != structure:
+        values, treedef = pytrees.flatten(constraints(point))
+        if treedef != structure:
             raise ArgumentTypeError(
                 f"multipliers has the structure {pytrees.structure_text(structure)}; expected "
-                f"{pytrees.structure_text(found)}, as in the values of the constraints."
+                f"{pytrees.structure_text(treedef)}, as in the values of the constraints."
             )
         total = 0.0 if objective is None else objective(point)
         if np.shape(total):
