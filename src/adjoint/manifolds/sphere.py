@@ -98,5 +98,7 @@ class Sphere(EmbeddedManifold):
         return moved / np.sqrt(np.sum(moved * moved))
 
     def _random(self, generator: np.random.Generator) -> Any:
-        found = generator.standard_normal(self._ambient.shape)
-        return (found / np.sqrt(np.sum(found * found))).astype(self._ambient.dtype)
+        normal_vector = generator.standard_normal(self._ambient.shape)
+        return (normal_vector / np.sqrt(np.sum(normal_vector * normal_vector))).astype(
+            self._ambient.dtype
+        )

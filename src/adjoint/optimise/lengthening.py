@@ -61,8 +61,8 @@ def _lengths_of_users(program: Program) -> Iterator[int]:
         yield from variable.type.shape
     for equation in program.equations:
         held = list(held_programs(equation.operation))
-        for each in held:
-            yield from _lengths_of_users(Program((), each.equations, ()))
+        for body in held:
+            yield from _lengths_of_users(Program((), body.equations, ()))
         if not equation.derived and not held:
             for variable in equation.outputs:
                 yield from variable.type.shape

@@ -121,7 +121,7 @@ def _detached(
     """
     needed: dict[Variable, int] = dict.fromkeys(_variables(program.outputs), len(equations))
     written: dict[Variable, int] = {}
-    found = set()
+    detached = set()
     for number in range(len(equations) - 1, -1, -1):
         equation = equations[number]
         result = equation.outputs[0]
@@ -129,17 +129,17 @@ def _detached(
         if equation.primitive is SLICE and result.type.ndim:
             (source,) = equation.inputs
             if isinstance(source, Variable) and written.get(roots[source], end + 1) <= end:
-                found.add(result)
+                detached.add(result)
         shares = roots[result] is not result
         for place, variable in enumerate(_variables(equation.inputs)):
             # What a view is needed for, its source is.
-            until = end if shares and place == 0 and result not in found else number
+            until = end if shares and place == 0 and result not in detached else number
             needed[variable] = max(needed.get(variable, -1), number, until)
         if equation.primitive.name in _OVERWRITES_FIRST:
             target = equation.inputs[0]
             if isinstance(target, Variable) and roots[target] not in foreign:
                 written[roots[target]] = number  # the first one, since we go backwards
-    return frozenset(found)
+    return frozenset(detached)
 
 
 def _variables(atoms: Iterable[Atom]) -> list[Variable]:

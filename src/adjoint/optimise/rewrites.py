@@ -70,10 +70,10 @@ def _drop_broadcasts(
             continue
         trial = (*inputs[:place], source.inputs[0], *inputs[place + 1 :])
         try:
-            found = op.infer(tuple(x.type for x in trial))
+            inferred = op.infer(tuple(x.type for x in trial))
         except DTypeError:  # only Python's own number is narrow enough
             continue
-        if found == (result.type,):
+        if inferred == (result.type,):
             return op, trial
     return None
 

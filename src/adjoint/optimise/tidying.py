@@ -29,12 +29,12 @@ def tidy(program: Program) -> Program:
     for equation in program.equations:
         inputs = [names.get(x, x) if isinstance(x, Variable) else x for x in equation.inputs]
         same = tuple(inputs) == equation.inputs
-        made = equation if same else _with(equation, equation.params, inputs, equation.outputs)
+        tidied = equation if same else _with(equation, equation.params, inputs, equation.outputs)
         rule = _RULES.get(equation.primitive.name)
         if rule is not None:
-            made, renamed = rule(made)
+            tidied, renamed = rule(tidied)
             names.update(renamed)
-        kept.append(made)
+        kept.append(tidied)
     outputs = [names.get(x, x) if isinstance(x, Variable) else x for x in program.outputs]
     return Program(program.inputs, kept, outputs)
 
@@ -60,17 +60,17 @@ def _substituted(
     known: dict[Variable, Atom] = {variable: variable for variable in program.inputs}
     known.update(names)
     equations = []
-    for each in program.equations:
-        atoms = [lookup(known, atom) for atom in each.inputs]
-        equations.append(_with(each, each.params, atoms, each.outputs))
-        known.update(zip(each.outputs, each.outputs, strict=True))
+    for equation in program.equations:
+        atoms = [lookup(known, atom) for atom in equation.inputs]
+        equations.append(_with(equation, equation.params, atoms, equation.outputs))
+        known.update(zip(equation.outputs, equation.outputs, strict=True))
     outputs = [lookup(known, program.outputs[place]) for place in places]
     return Program(inputs, equations, outputs)
 
 
 def _read(programs: Sequence[Program]) -> list[set[Atom]]:
     return [
-        {*program.outputs, *(atom for each in program.equations for atom in each.inputs)}
+        {*program.outputs, *(atom for equation in program.equations for atom in equation.inputs)}
         for program in programs
     ]
 
@@ -96,7 +96,7 @@ def _shared_operands(
         elif atom in first:
             for known, program, variable in zip(names, programs, inputs, strict=True):
                 known[variable] = program.inputs[first[atom]]
-        elif any(variable in found for variable, found in zip(inputs, read, strict=True)):
+        elif any(variable in atoms_read for variable, atoms_read in zip(inputs, read, strict=True)):
             first[atom] = place
             kept.append(place)
     return names, kept
@@ -145,8 +145,8 @@ def _loop(equation: Equation, before: int, programs: Sequence[str]) -> _Tidy:
         "carried": len(moving),
     }
     inputs = [*lead, *(operands[place] for place in kept)]
-    found = [*equation.outputs[:before], *(results[place] for place in outputs)]
-    return _Tidy(_with(equation, changed, inputs, found), renamed)
+    kept_results = [*equation.outputs[:before], *(results[place] for place in outputs)]
+    return _Tidy(_with(equation, changed, inputs, kept_results), renamed)
 
 
 def _stacked(

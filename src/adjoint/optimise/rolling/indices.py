@@ -34,12 +34,12 @@ def rows(numbers: Sequence[int], step: int) -> tuple[int, int, int]:
 def read(x: Expression, index: Any, number: Callable[[int], Expression | None]) -> Expression:
     """x[index], where the number at an axis, or the start of a slice, may be computed."""
     last = max(axis for axis in range(len(index)) if number(axis) is not None) + 1
-    found = bind(GATHER, x, *_arrays(x.builder, index, last, number))
+    gathered = bind(GATHER, x, *_arrays(x.builder, index, last, number))
     rest = index[last:]
     if all(entry == (0, size, 1) for entry, size in zip(rest, x.shape[last:], strict=True)):
-        return found  # type: ignore[no-any-return]
-    lead = found.ndim - x.ndim + last
-    return take(found, (*((0, size, 1) for size in found.shape[:lead]), *rest))
+        return gathered  # type: ignore[no-any-return]
+    lead = gathered.ndim - x.ndim + last
+    return take(gathered, (*((0, size, 1) for size in gathered.shape[:lead]), *rest))
 
 
 def write(
@@ -57,7 +57,7 @@ def _arrays(
 ) -> list[Expression]:
     """Index arrays of one shape for the first axes."""
     shape = tuple(len(range(*entry)) for entry in index[:count] if not isinstance(entry, int))
-    found = []
+    index_arrays = []
     passed = 0
     for axis, entry in enumerate(index[:count]):
         start: Any = number(axis)
@@ -71,5 +71,5 @@ def _arrays(
             start = steps + (entry[0] if start is None else start)
             passed += 1
             start = reshape(start, (*start.shape, *(1,) * (len(shape) - passed)))
-        found.append(broadcast_to(start, shape))
-    return found
+        index_arrays.append(broadcast_to(start, shape))
+    return index_arrays

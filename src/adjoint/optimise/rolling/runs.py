@@ -37,9 +37,9 @@ def codes(equations: Sequence[Equation]) -> list[int]:
     """
     known: dict[Any, int] = {}
     heads: dict[Any, Any] = {}  # of operations: hashing an index anew each time would show
-    found = []
-    for each in equations:
-        op = each.operation
+    numbers = []
+    for equation in equations:
+        op = equation.operation
         head = heads.get(op)
         if head is None:
             name = op.primitive.name
@@ -48,11 +48,11 @@ def codes(equations: Sequence[Equation]) -> list[int]:
             else:
                 head = op
             heads[op] = head
-        atoms = [x.key if isinstance(x, Literal) else x.type for x in each.inputs]
+        atoms = [x.key if isinstance(x, Literal) else x.type for x in equation.inputs]
         if op.primitive.name == "scan":  # a loop within the loop: but for how often it runs
-            atoms[1:] = [x.type for x in each.inputs[1:]]
-        found.append(known.setdefault((head, each.derived, *atoms), len(known)))
-    return found
+            atoms[1:] = [x.type for x in equation.inputs[1:]]
+        numbers.append(known.setdefault((head, equation.derived, *atoms), len(known)))
+    return numbers
 
 
 def codes_with_makers(codes: Sequence[int], operands: Sequence[Sequence[int | None]]) -> list[int]:
@@ -62,11 +62,11 @@ def codes_with_makers(codes: Sequence[int], operands: Sequence[Sequence[int | No
     that is bound to something else every tenth round repeats every ten rounds, not every round.
     """
     known: dict[Any, int] = {}
-    found = []
+    numbers = []
     for number, (code, makers) in enumerate(zip(codes, operands, strict=True)):
         deltas = [None if maker is None else number - maker for maker in makers]
-        found.append(known.setdefault((code, *deltas), len(known)))
-    return found
+        numbers.append(known.setdefault((code, *deltas), len(known)))
+    return numbers
 
 
 def _form(entry: Any) -> Any:
@@ -76,12 +76,12 @@ def _form(entry: Any) -> Any:
 
 def runs(codes: Sequence[int], windows: Iterable[int] = WINDOWS) -> list[Run]:
     """Runs, which may overlap: those of short periods first, and of equal ones the longest."""
-    found: set[Run] = set()
+    repeated: set[Run] = set()
     for window in windows:
-        found.update(_runs(codes, window))
-        if any(run.stop - run.start >= _NEARLY_ALL * len(codes) for run in found):
+        repeated.update(_runs(codes, window))
+        if any(run.stop - run.start >= _NEARLY_ALL * len(codes) for run in repeated):
             break  # there is little left to see past
-    return sorted(found, key=lambda run: (run.period, run.start - run.stop, run.start))
+    return sorted(repeated, key=lambda run: (run.period, run.start - run.stop, run.start))
 
 
 def _runs(codes: Sequence[int], window: int) -> list[Run]:
@@ -101,7 +101,7 @@ def _runs(codes: Sequence[int], window: int) -> list[Run]:
             before = seen.get(value)
             distances[place] = 0 if before is None else place - before
             seen[value] = place
-    found = []
+    widest = []
     place = 0
     while place < count:
         period = distances[place]
@@ -109,9 +109,9 @@ def _runs(codes: Sequence[int], window: int) -> list[Run]:
         while stop < count and distances[stop] == period:
             stop += 1
         if period and stop - place >= period:
-            found.append(_widest(codes, place - window + 1 - period, stop, period))
+            widest.append(_widest(codes, place - window + 1 - period, stop, period))
         place = stop
-    return [run for run in found if run is not None]
+    return [run for run in widest if run is not None]
 
 
 def _widest(codes: Sequence[int], start: int, stop: int, period: int) -> Run | None:
