@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
+from adjoint.loops.declared import SCAN, SWITCH, WHILE
 from adjoint.loops.tapes import LENGTHS
 from adjoint.program import Atom, Equation, Program, Variable, operation
 
@@ -71,14 +72,8 @@ def _with(
 
 def thinned(equation: Equation, live: Collection[Variable]) -> Equation:
     """The equation without what only results that nobody needs take."""
-    name = equation.primitive.name
-    if name == "scan":
-        return _thin_scan(equation, live)
-    if name == "while":
-        return _thin_while(equation, live)
-    if name == "switch":
-        return _thin_switch(equation, live)
-    return equation
+    thin = _THIN.get(equation.primitive)
+    return equation if thin is None else thin(equation, live)
 
 
 def _thin_scan(equation: Equation, live: Collection[Variable]) -> Equation:
@@ -204,3 +199,6 @@ def _narrowed(
     read = _reached(body, outputs)
     used = [n for n in given if always(n) or body.inputs[n] in read]
     return Program([body.inputs[n] for n in used], equations, outputs), used
+
+
+_THIN = {SCAN: _thin_scan, WHILE: _thin_while, SWITCH: _thin_switch}

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from adjoint.loops.declared import CHECKPOINT, SCAN, SWITCH, WHILE
+from adjoint.primitives.declaration import Primitive
 from adjoint.program import Atom, Equation, Literal, Program, Variable, operation
 from adjoint.program.builder import lookup
 from adjoint.program.nested import held_programs
@@ -30,7 +32,7 @@ def tidy(program: Program) -> Program:
         inputs = [names.get(x, x) if isinstance(x, Variable) else x for x in equation.inputs]
         same = tuple(inputs) == equation.inputs
         tidied = equation if same else _with(equation, equation.params, inputs, equation.outputs)
-        rule = _RULES.get(equation.primitive.name)
+        rule = _RULES.get(equation.primitive)
         if rule is not None:
             tidied, renamed = rule(tidied)
             names.update(renamed)
@@ -109,7 +111,7 @@ def _loop(equation: Equation, before: int, programs: Sequence[str]) -> _Tidy:
     """A scan or while. before: how many operands, or results, come before those of the body."""
     params = equation.params
     constants, carried = params["constants"], params["carried"]
-    scan = equation.primitive.name == "scan"
+    scan = equation.primitive is SCAN
     lead = list(equation.inputs[: 1 if scan else 0])
     operands = list(equation.inputs[len(lead) :])
     results = list(equation.outputs[before:])
@@ -202,9 +204,9 @@ def _checkpoint(equation: Equation) -> _Tidy:
     )
 
 
-_RULES: dict[str, Callable[[Equation], _Tidy]] = {
-    "scan": lambda equation: _loop(equation, 0, ["body"]),
-    "while": lambda equation: _loop(equation, 1, ["test", "body"]),
-    "switch": _switch,
-    "checkpoint": _checkpoint,
+_RULES: dict[Primitive, Callable[[Equation], _Tidy]] = {
+    SCAN: lambda equation: _loop(equation, 0, ["body"]),
+    WHILE: lambda equation: _loop(equation, 1, ["test", "body"]),
+    SWITCH: _switch,
+    CHECKPOINT: _checkpoint,
 }

@@ -8,12 +8,14 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from adjoint.loops.declared import WHILE
 from adjoint.optimise.rolling.runs import INDEXED, Run
+from adjoint.primitives.calls.custom import CUSTOM_CALL, CUSTOM_LINEAR
 from adjoint.program import Atom, Equation, Literal, Program, Variable
 
 _DEEPEST: Final = 8  # rounds that a value is looked back for
 _ATTEMPTS: Final = 8  # ways to leave out rounds at either end
-_CALLS: Final = frozenset({"custom_call", "custom_linear", "while"})
+_CALLS: Final = frozenset({CUSTOM_CALL, CUSTOM_LINEAR, WHILE})
 _SPARED: Final = 3  # rounds left out at the end, at most, as they may be no rounds of the loop
 
 
@@ -121,7 +123,7 @@ def block_of(uses: Uses, run: Run, fewest: int) -> RepeatedBlock | None:
     None for what calls the user's functions, or runs for an unknown time: guards look at those.
     """
     whole = uses.equations[run.start : run.stop]
-    if any(equation.primitive.opaque or equation.primitive.name in _CALLS for equation in whole):
+    if any(equation.primitive.opaque or equation.primitive in _CALLS for equation in whole):
         return None
     for spared in range(_SPARED):
         start, rounds = run.start, run.rounds - spared
@@ -149,7 +151,7 @@ def block_at(uses: Uses, start: int, rounds: int, period: int) -> RepeatedBlock:
                 for number in range(len(own[0].inputs))
             ]
         )
-        if own[0].primitive.name in INDEXED:
+        if own[0].primitive in INDEXED:
             varying_numbers = _index_of(own)
             if varying_numbers:
                 indices[place] = varying_numbers

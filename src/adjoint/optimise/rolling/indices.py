@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.primitives.declaration import Primitive
 from adjoint.primitives.expression import Expression, bind
-from adjoint.primitives.structure.gathering import GATHER, IOTA, WRITES
+from adjoint.primitives.structure.gathering import GATHER, GATHER_ADD, GATHER_SET, IOTA
 from adjoint.primitives.structure.moving import broadcast_to, reshape
-from adjoint.primitives.structure.slicing import take
+from adjoint.primitives.structure.slicing import INCREMENT, UPDATE, take
 from adjoint.program import Builder, Literal
 
-_AT_INDICES = {"update": "gather_set", "increment": "gather_add"}
+_AT_INDICES = {UPDATE: GATHER_SET, INCREMENT: GATHER_ADD}
 
 
 def affine(numbers: Sequence[int]) -> int | None:
@@ -43,13 +44,13 @@ def read(x: Expression, index: Any, number: Callable[[int], Expression | None]) 
 
 
 def write(
-    name: str, x: Expression, value: Expression, index: Any, number: Callable[[int], Any]
+    primitive: Primitive, x: Expression, value: Expression, index: Any, number: Callable[[int], Any]
 ) -> Expression:
     """The array with something written to, or added to, x[index]."""
     sizes = zip(index, x.shape, strict=True)
     parts = [axis for axis, (entry, size) in enumerate(sizes) if entry != (0, size, 1)]
     arrays = _arrays(x.builder, index, parts[-1] + 1, number)
-    return bind(WRITES[_AT_INDICES[name]], x, value, *arrays)  # type: ignore[no-any-return]
+    return bind(_AT_INDICES[primitive], x, value, *arrays)  # type: ignore[no-any-return]
 
 
 def _arrays(

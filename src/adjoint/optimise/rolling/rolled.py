@@ -12,7 +12,7 @@ from adjoint.optimise.rolling.blocks import Before, RepeatedBlock, Uses, block_o
 from adjoint.optimise.rolling.runs import Run, codes, codes_with_makers, runs
 from adjoint.optimise.rolling.writing import LoopWriter, NotRolled, Stacks, as_number, part
 from adjoint.primitives.expression import Expression
-from adjoint.primitives.structure.moving import permute, reshape
+from adjoint.primitives.structure.moving import RESHAPE, permute, reshape
 from adjoint.primitives.structure.slicing import CONCATENATE, STACK, concatenate, take
 from adjoint.program import Atom, Builder, Equation, Program, Variable
 
@@ -165,7 +165,7 @@ class _Rolled:
 
     def _is_row(self, equation: Equation) -> bool:
         """Whether it reshapes a row that a loop has stacked, to be joined with others perhaps."""
-        return equation.primitive.name == "reshape" and equation.inputs[0] in self.stacks.rows
+        return equation.primitive is RESHAPE and equation.inputs[0] in self.stacks.rows
 
     def _join(self, equation: Equation) -> bool:
         """Join rows that a loop has stacked, if there are many: they lie in one array already."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
+from adjoint.loops.declared import SCAN
+from adjoint.primitives.structure.slicing import INCREMENT, SLICE, UPDATE
 from adjoint.program import Equation, Literal
 
 # Equations that must agree to be taken for a repetition. What is repeated may repeat something
 # shorter within it (the stages of a Runge-Kutta step): longer windows see past that.
 WINDOWS: Final = (24, 96, 384, 1536)
-INDEXED: Final = frozenset({"slice", "update", "increment"})
+INDEXED: Final = frozenset({SLICE, UPDATE, INCREMENT})
 _NEARLY_ALL: Final = 0.95
 _BASE: Final = 1_000_003
 _MODULUS: Final = (1 << 61) - 1
@@ -42,14 +44,13 @@ def codes(equations: Sequence[Equation]) -> list[int]:
         op = equation.operation
         head = heads.get(op)
         if head is None:
-            name = op.primitive.name
-            if name in INDEXED:
-                head = (name, *(_form(entry) for entry in op.params["index"]))
+            if op.primitive in INDEXED:
+                head = (op.primitive, *(_form(entry) for entry in op.params["index"]))
             else:
                 head = op
             heads[op] = head
         atoms = [x.key if isinstance(x, Literal) else x.type for x in equation.inputs]
-        if op.primitive.name == "scan":  # a loop within the loop: but for how often it runs
+        if op.primitive is SCAN:  # a loop within the loop: but for how often it runs
             atoms[1:] = [x.type for x in equation.inputs[1:]]
         numbers.append(known.setdefault((head, equation.derived, *atoms), len(known)))
     return numbers

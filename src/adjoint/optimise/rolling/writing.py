@@ -24,12 +24,12 @@ from adjoint.primitives.calls.custom import CONSTANT, Constant
 from adjoint.primitives.elementwise.conversion import PYTHON_NUMBER, cast
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.structure.gathering import GATHER
-from adjoint.primitives.structure.slicing import stack, take
+from adjoint.primitives.structure.slicing import INCREMENT, SLICE, UPDATE, stack, take
 from adjoint.primitives.typing_rules import promoted
 from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable, operation
 
 MOST_BYTES: Final = 1 << 20  # of rows that are stacked though few of them are wanted, or copied
-_WRITES: Final = frozenset({"update", "increment"})
+_WRITES: Final = frozenset({UPDATE, INCREMENT})
 
 
 class NotRolled(Exception):
@@ -232,7 +232,7 @@ class LoopWriter:
         weak = source.atoms[0].type
         if not weak.weak:
             return row
-        if equation.primitive.ufunc is None and equation.primitive.name not in _WRITES:
+        if equation.primitive.ufunc is None and equation.primitive not in _WRITES:
             return self._as_written(row, _floating(weak))
         # A Python number takes the type of what it is combined with.
         types = [atom.type for place, atom in enumerate(equation.inputs) if place != number]
@@ -292,7 +292,7 @@ class LoopWriter:
         """Entries of one array that were read before the loop, as its rows."""
         makers = [self.block.uses.maker.get(atom) for atom in atoms]
         equations = [self.block.uses.equations[maker[0]] for maker in makers if maker is not None]
-        if len(equations) < len(atoms) or {e.primitive.name for e in equations} != {"slice"}:
+        if len(equations) < len(atoms) or any(e.primitive is not SLICE for e in equations):
             return None
         first = equations[0]
         indices = [equation.params["index"] for equation in equations]
@@ -311,7 +311,7 @@ class LoopWriter:
         self, equation: Equation, sources: Sequence[Source], moving: dict[int, tuple[int, ...]]
     ) -> Variable:
         index = equation.params["index"]
-        if equation.primitive.name == "slice":
+        if equation.primitive is SLICE:
             source = sources[0]
             if isinstance(source, Invariant) and list(moving) == [0] and isinstance(index[0], int):
                 return self._scan(self._rows(source.atom, index, moving[0]))
@@ -322,9 +322,12 @@ class LoopWriter:
                 Expression(self.body, self._operand(source, equation, number))
                 for number, source in enumerate(sources)
             )
-            name = equation.primitive.name
             entries = write(
-                name, x, value, index, lambda axis: self._entry(index[axis], moving.get(axis))
+                equation.primitive,
+                x,
+                value,
+                index,
+                lambda axis: self._entry(index[axis], moving.get(axis)),
             )
         atom = entries.atom
         assert isinstance(atom, Variable)
