@@ -98,7 +98,5 @@ class Sphere(EmbeddedManifold):
         return moved / np.sqrt(np.sum(moved * moved))
 
     def _random(self, generator: np.random.Generator) -> Any:
-        normal_vector = generator.standard_normal(self._ambient.shape)
-        return (normal_vector / np.sqrt(np.sum(normal_vector * normal_vector))).astype(
-            self._ambient.dtype
-        )
+        draw = generator.standard_normal(self._ambient.shape)
+        return (draw / np.sqrt(np.sum(draw * draw))).astype(self._ambient.dtype)

@@ -317,8 +317,8 @@ class LinearMap:
                 for index in range(codomain.dimension)
             ]
         # np.stack, and no writes into an array: the lines may be traced.
-        table = np.stack(lines, axis=1 if by is MatrixBy.COLUMNS else 0)
-        return table if table.dtype == dtype else table.astype(dtype)
+        matrix = np.stack(lines, axis=1 if by is MatrixBy.COLUMNS else 0)
+        return matrix if matrix.dtype == dtype else matrix.astype(dtype)
 
     def matrix_in(self, domain_basis: Any, codomain_basis: Any) -> Any:
         """The matrix M in other bases: D b_j = sum_i M_ij c_i.

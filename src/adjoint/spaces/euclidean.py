@@ -190,12 +190,12 @@ def as_shape(shape: Any) -> tuple[int, ...]:
 def as_inexact_dtype(dtype: Any) -> np.dtype[Any]:
     """A real or complex floating dtype."""
     try:
-        inexact: np.dtype[Any] = np.dtype(dtype)
+        element_type: np.dtype[Any] = np.dtype(dtype)
     except TypeError:
-        inexact = np.dtype(object)
-    if inexact.kind not in "fc":
+        element_type = np.dtype(object)
+    if element_type.kind not in "fc":
         raise ArgumentTypeError(
             f"A space needs a real or complex floating dtype. Got {dtype!r}. "
             "Use float32, float64, complex64 or complex128: integers form no vector space."
         )
-    return inexact
+    return element_type

@@ -226,14 +226,14 @@ class _Audit:
 
     def _compared(self, where: str, direction: Any) -> Results:
         along = self.of.along(direction)
-        differences = differentiate(along, self.of.size)
-        scale = float(np.linalg.norm(differences.value))
+        estimate = differentiate(along, self.of.size)
+        scale = float(np.linalg.norm(estimate.value))
         floor = 1e-8 if self.of.precise else 2e-4
-        ladder = Ladder(along, self.of.size, np.zeros_like(differences.value), self.of.evaluation)
+        ladder = Ladder(along, self.of.size, np.zeros_like(estimate.value), self.of.evaluation)
         rounding = ladder.noise / self.of.size
-        reached = differences.error + ladder.noise / differences.step
+        reached = estimate.error + ladder.noise / estimate.step
         tolerance = max(floor, 20 * reached / scale if scale else floor, self.of.tolerance(1))
-        if not np.isfinite(differences.error):
+        if not np.isfinite(estimate.error):
             raise Unavailable("no differences can be taken: values nearby are not finite")
         refuse_kink(ladder)
         if tolerance > _HIDDEN / 2 and scale > _HIDDEN * rounding:
@@ -243,7 +243,7 @@ class _Audit:
             ("vjp = differences", self._pulled),
         ):
             try:
-                mine, theirs = pair(direction, differences.value)
+                mine, theirs = pair(direction, estimate.value)
             except MissingRuleError as missing:
                 yield Result(name, Outcome.SKIPPED, where, detail=str(missing))
                 continue
@@ -346,30 +346,30 @@ class _Audit:
     def second_order(self) -> Results:
         """All four compositions agree."""
         self.of.require_finite_derivative()
-        products: dict[str, float] = {}
+        second_derivatives: dict[str, float] = {}
         name = "second-order modes"
         u, v = self.of.direction(70), self.of.direction(71)
         for order, compute in self._compositions(u, v).items():
             try:
-                products[order] = float(compute())
+                second_derivatives[order] = float(compute())
             except MissingRuleError as missing:
                 yield Result(name, Outcome.SKIPPED, order, detail=str(missing))
-        if not products:
+        if not second_derivatives:
             return
-        scale = self._second_scale(u, v, products)
+        scale = self._second_scale(u, v, second_derivatives)
         tolerance = self.of.tolerance(2)
-        reference = next(iter(products.values()))
-        if not np.all(np.isfinite(list(products.values()))):
-            raise Unavailable(f"second derivatives are not finite here: {products}")
-        for order, value in list(products.items())[1:]:
-            first = next(iter(products))
+        reference = next(iter(second_derivatives.values()))
+        if not np.all(np.isfinite(list(second_derivatives.values()))):
+            raise Unavailable(f"second derivatives are not finite here: {second_derivatives}")
+        for order, value in list(second_derivatives.items())[1:]:
+            first = next(iter(second_derivatives))
             detail = f"{value:.12g}, {first} gives {reference:.12g}"
             error = abs(value - reference) / scale if value != reference else 0.0
             yield measured(name, f"{order} against {first}", error, tolerance, detail)
 
-    def _second_scale(self, u: Any, v: Any, products: dict[str, float]) -> float:
+    def _second_scale(self, u: Any, v: Any, second_derivatives: dict[str, float]) -> float:
         """The size against which second derivatives are compared: |H u| |v|, or theirs."""
-        sizes = [abs(value) for value in products.values()]
+        sizes = [abs(value) for value in second_derivatives.values()]
         try:
             moved = jvp(
                 grad(self.of.weighed()), (self.problem.point,), (typed(u, self.problem.point),)

@@ -34,8 +34,8 @@ def roll(program: Program) -> Program:
             break
         equations = program.equations
         numbers = codes(equations)
-        repeated = [run for run in runs(numbers) if _pays(equations, *run)]
-        rolled = _Rolled(program, numbers).rolled(repeated) if repeated else program
+        repetitions = [run for run in runs(numbers) if _pays(equations, *run)]
+        rolled = _Rolled(program, numbers).rolled(repetitions) if repetitions else program
         if rolled is program:
             break
         program = rolled
@@ -68,11 +68,11 @@ class _Rolled:
         self.names: dict[Variable, Atom] = {}
         self.reshaped: dict[Variable, Equation] = {}  # rows in another shape, if they are needed
 
-    def rolled(self, repeated: Sequence[Run]) -> Program:
+    def rolled(self, repetitions: Sequence[Run]) -> Program:
         """The whole program."""
         equations = self.program.equations
         done = 0
-        blocks = self._blocks(repeated)
+        blocks = self._blocks(repetitions)
         alike = Counter(block.period for block in blocks)
         for block in blocks:
             self._copy(equations[done : block.start])
@@ -94,11 +94,11 @@ class _Rolled:
         outputs = [self._rename(atom) for atom in self.program.outputs]
         return Program(self.program.inputs, self.builder.equations, outputs)
 
-    def _blocks(self, repeated: Sequence[Run]) -> list[RepeatedBlock]:
+    def _blocks(self, repetitions: Sequence[Run]) -> list[RepeatedBlock]:
         """Blocks that do not overlap, in order; inner loops before those around them."""
         chosen: list[RepeatedBlock] = []
         split: set[tuple[int, int]] = set()
-        waiting = deque(repeated)
+        waiting = deque(repetitions)
         while waiting:
             run = waiting.popleft()
             if any(run.start < block.stop and block.start < run.stop for block in chosen):
@@ -106,7 +106,7 @@ class _Rolled:
             block = self._block(run)
             if block is not None:
                 chosen.append(block)
-            elif run in repeated and (run.start, run.stop) not in split:
+            elif run in repetitions and (run.start, run.stop) not in split:
                 split.add((run.start, run.stop))
                 waiting.extendleft(reversed(self._longer(run)))
         return sorted(chosen, key=lambda block: block.start)
@@ -122,8 +122,10 @@ class _Rolled:
             inside = [maker[0] - run.start if maker is not None else -1 for maker in operand_makers]
             operands.append([place if place >= 0 else None for place in inside])
         numbers = codes_with_makers(self.numbers[run.start : run.stop], operands)
-        repeated = [Run(run.start + r.start, run.start + r.stop, r.period) for r in runs(numbers)]
-        return [r for r in repeated if _pays(self.program.equations, *r)]
+        repetitions = [
+            Run(run.start + r.start, run.start + r.stop, r.period) for r in runs(numbers)
+        ]
+        return [r for r in repetitions if _pays(self.program.equations, *r)]
 
     def _block(self, run: Run) -> RepeatedBlock | None:
         """The block, without its last round if more of that is used than is carried anyway."""

@@ -77,12 +77,12 @@ def _form(entry: Any) -> Any:
 
 def runs(codes: Sequence[int], windows: Iterable[int] = WINDOWS) -> list[Run]:
     """Runs, which may overlap: those of short periods first, and of equal ones the longest."""
-    repeated: set[Run] = set()
+    repetitions: set[Run] = set()
     for window in windows:
-        repeated.update(_runs(codes, window))
-        if any(run.stop - run.start >= _NEARLY_ALL * len(codes) for run in repeated):
+        repetitions.update(_runs(codes, window))
+        if any(run.stop - run.start >= _NEARLY_ALL * len(codes) for run in repetitions):
             break  # there is little left to see past
-    return sorted(repeated, key=lambda run: (run.period, run.start - run.stop, run.start))
+    return sorted(repetitions, key=lambda run: (run.period, run.start - run.stop, run.start))
 
 
 def _runs(codes: Sequence[int], window: int) -> list[Run]:

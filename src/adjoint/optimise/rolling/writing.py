@@ -316,20 +316,20 @@ class LoopWriter:
             if isinstance(source, Invariant) and list(moving) == [0] and isinstance(index[0], int):
                 return self._scan(self._rows(source.atom, index, moving[0]))
             x = Expression(self.body, self._operand(source, equation, 0))
-            entries = read(x, index, lambda axis: self._entry(index[axis], moving.get(axis)))
+            expression = read(x, index, lambda axis: self._entry(index[axis], moving.get(axis)))
         else:
             x, value = (
                 Expression(self.body, self._operand(source, equation, number))
                 for number, source in enumerate(sources)
             )
-            entries = write(
+            expression = write(
                 equation.primitive,
                 x,
                 value,
                 index,
                 lambda axis: self._entry(index[axis], moving.get(axis)),
             )
-        atom = entries.atom
+        atom = expression.atom
         assert isinstance(atom, Variable)
         return atom
 

@@ -147,11 +147,11 @@ class Weighted(SameElements):
     def _try_map(self, weight: MapWeight) -> None:
         """Check on two random elements what can be checked: symmetry, positivity, the inverse."""
         for name in ("domain", "codomain"):
-            side = getattr(weight.given, name, self.base)
-            if side != self.base:
+            space = getattr(weight.given, name, self.base)
+            if space != self.base:
                 raise SpaceMismatchError(
                     f"A weight on {self.base!r} must map that space to itself. "
-                    f"Its {name} is {side!r}. Build the map on the base of the weighted space."
+                    f"Its {name} is {space!r}. Build the map on the base of the weighted space."
                 )
         if self.dimension == 0:
             return
