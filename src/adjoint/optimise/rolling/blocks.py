@@ -14,7 +14,7 @@ from adjoint.primitives.calls.custom import CUSTOM_CALL, CUSTOM_LINEAR
 from adjoint.program import Atom, Equation, Literal, Program, Variable
 
 _DEEPEST: Final = 8  # rounds that a value is looked back for
-_ATTEMPTS: Final = 8  # ways to leave out rounds at either end
+_ATTEMPTS: Final = 8  # how often a block is tried again with rounds left out at either end
 _CALLS: Final = frozenset({CUSTOM_CALL, CUSTOM_LINEAR, WHILE})
 _SPARED: Final = 3  # rounds left out at the end, at most, as they may be no rounds of the loop
 
@@ -203,7 +203,7 @@ def _begun(uses: Uses, begin: Sequence[Atom], start: int, period: int) -> int:
 
 def _of_literals(atoms: Sequence[Atom]) -> Source:
     literals = [atom for atom in atoms if isinstance(atom, Literal)]
-    if len(literals) < len(atoms):  # variables in the first rounds
+    if len(literals) < len(atoms):  # in the first rounds the operand is a variable, not a number
         first = max(k for k, atom in enumerate(atoms) if not isinstance(atom, Literal))
         raise _Broken(first + 1, 0)
     if all(literal.key == literals[0].key for literal in literals):
@@ -220,7 +220,7 @@ def _from_outside(uses: Uses, atoms: Sequence[Atom], start: int) -> Source:
     same = 0
     while atoms[-1 - same] is final:
         same += 1
-    if 2 * same > len(atoms):  # other ones in the first rounds alone
+    if 2 * same > len(atoms):  # only the first rounds, the minority, read something else
         raise _Broken(len(atoms) - same, 0)
     for k in range(len(atoms) - 1, -1, -1):
         atom = atoms[k]

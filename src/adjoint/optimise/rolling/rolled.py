@@ -17,8 +17,9 @@ from adjoint.primitives.structure.slicing import CONCATENATE, STACK, concatenate
 from adjoint.program import Atom, Builder, Equation, Program, Variable
 
 FEWEST_ROUNDS: Final = 8
-# Of all rounds together. Shorter runs are compiled soon enough as they are, and machine code keeps
-# what one round hands to the next in registers.
+# A run must have so many equations, in all rounds together, to become a loop. A shorter one is
+# compiled soon enough as it is, and straight code keeps in registers what one round hands to the
+# next.
 FEWEST_EQUATIONS: Final = 1200
 _DEEPEST: Final = 3  # loops within one another
 

@@ -38,7 +38,7 @@ def codes(equations: Sequence[Equation]) -> list[int]:
     shape of what it names, and not which axes it drops.
     """
     known: dict[Any, int] = {}
-    heads: dict[Any, Any] = {}  # of operations: hashing an index anew each time would show
+    heads: dict[Any, Any] = {}  # by operation: hashing its index once per equation would be slow
     numbers = []
     for equation in equations:
         op = equation.operation
@@ -50,7 +50,9 @@ def codes(equations: Sequence[Equation]) -> list[int]:
                 head = op
             heads[op] = head
         atoms = [x.key if isinstance(x, Literal) else x.type for x in equation.inputs]
-        if op.primitive is SCAN:  # a loop within the loop: but for how often it runs
+        if op.primitive is SCAN:
+            # A loop within the loop must run equally often in all rounds; other numbers that it is
+            # given may differ.
             atoms[1:] = [x.type for x in equation.inputs[1:]]
         numbers.append(known.setdefault((head, equation.derived, *atoms), len(known)))
     return numbers
@@ -81,7 +83,7 @@ def runs(codes: Sequence[int], windows: Iterable[int] = WINDOWS) -> list[Run]:
     for window in windows:
         repetitions.update(_runs(codes, window))
         if any(run.stop - run.start >= _NEARLY_ALL * len(codes) for run in repetitions):
-            break  # there is little left to see past
+            break  # one run covers nearly all equations: longer windows have little to add
     return sorted(repetitions, key=lambda run: (run.period, run.start - run.stop, run.start))
 
 
