@@ -442,11 +442,11 @@ def test_many_random_loops_are_rolled() -> None:
 
 def test_a_planted_error_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbers of indices that are one too large."""
-    whole = writing.Loop._number
+    whole = writing.LoopWriter._number
 
     def wrong(self: Any, numbers: Any) -> Any:
         return whole(self, None if numbers is None else tuple(each + 1 for each in numbers))
 
-    monkeypatch.setattr(writing.Loop, "_number", wrong)
+    monkeypatch.setattr(writing.LoopWriter, "_number", wrong)
     with pytest.raises((AssertionError, IndexError)):
         rolled(windows, RNG.normal(size=80))

@@ -58,17 +58,17 @@ _living: WeakValueDictionary[tuple[Shape, np.dtype[Any], bool], ArrayType] = Wea
 def array_type(shape: Shape, dtype: Any, weak: bool = False) -> ArrayType:
     """The one `ArrayType` with this shape and dtype."""
     key = (shape, dtype, weak)
-    found = _front.get(key)
-    if found is not None:
-        return found
+    known_type = _front.get(key)
+    if known_type is not None:
+        return known_type
     key = (tuple(int(length) for length in shape), np.dtype(dtype), weak)
-    found = _living.get(key)
-    if found is None:
-        found = _living.setdefault(key, ArrayType(*key))
+    known_type = _living.get(key)
+    if known_type is None:
+        known_type = _living.setdefault(key, ArrayType(*key))
     if len(_front) >= _FRONT_LIMIT:
         _front.clear()
-    _front[key] = found
-    return found
+    _front[key] = known_type
+    return known_type
 
 
 _WEAK_TYPES: Final = {

@@ -54,8 +54,8 @@ class Settings:
             )
         for name in ("precise", "replay"):
             if not isinstance(getattr(self, name), bool):
-                found = getattr(self, name)
-                raise ArgumentTypeError(f"{name} must be True or False, got {found!r}.")
+                choice = getattr(self, name)
+                raise ArgumentTypeError(f"{name} must be True or False, got {choice!r}.")
         self._check_threads()
 
     def _check_threads(self) -> None:

@@ -23,14 +23,14 @@ def unpacking(function: Callable[..., Any], treedef: TreeDef) -> Unpacked:
         return _flattening(function, treedef)
     names: dict[str, Any] = {"function": function}
     exec(compile(lines.text(), "<adjoint arguments>", "exec"), names)  # our own text
-    made: Unpacked = names["unpacked"]
-    return made
+    unpacked: Unpacked = names["unpacked"]
+    return unpacked
 
 
 def _flattening(function: Callable[..., Any], treedef: TreeDef) -> Unpacked:
     def unpacked(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        leaves, found = flatten((args, kwargs))
-        return function(*leaves) if found == treedef else None
+        leaves, structure = flatten((args, kwargs))
+        return function(*leaves) if structure == treedef else None
 
     return unpacked
 

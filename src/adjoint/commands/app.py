@@ -186,8 +186,10 @@ def check(
       adjoint check model.py:loss --inputs small_case --seed 7
     """
     path, name = _split(target, "check")
-    with told_in_one_line("check", path, details), loaded(path, name) as found:
-        report = ad.testing.check(found.function, *find_inputs(found, inputs, seed), seed=seed)
+    with told_in_one_line("check", path, details), loaded(path, name) as loaded_target:
+        report = ad.testing.check(
+            loaded_target.function, *find_inputs(loaded_target, inputs, seed), seed=seed
+        )
         typer.echo(str(report))
         if not report.passed:
             raise typer.Exit(FAILED_CHECK)
@@ -216,8 +218,8 @@ def show(
       adjoint show model.py:loss --jvp --source
     """
     path, name = _split(target, "show")
-    with told_in_one_line("show", path, details), loaded(path, name) as found:
-        program = ad.program(found.function, *find_inputs(found, inputs, seed))
+    with told_in_one_line("show", path, details), loaded(path, name) as loaded_target:
+        program = ad.program(loaded_target.function, *find_inputs(loaded_target, inputs, seed))
         some = jvp or vjp or source
         parts: list[tuple[str, bool, Callable[[], object]]] = [
             ("program", not some, lambda: program),

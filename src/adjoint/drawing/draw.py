@@ -59,9 +59,9 @@ def draw(
                 "tangents and cotangents of the function itself: ad.draw(f, *args, values=True)."
             )
         return _drawing(of_program(function.program, function.roles), "program")
-    found = nodes(function, *args, tangents=tangents, cotangents=cotangents, **kwargs)
+    graph_nodes = nodes(function, *args, tangents=tangents, cotangents=cotangents, **kwargs)
     arguments = argument_names(function, args)
-    pictures = of_nodes(found, arguments, result_names(found.value))
+    pictures = of_nodes(graph_nodes, arguments, result_names(graph_nodes.value))
     if not values:
         pictures = [_without_values(picture) for picture in pictures]
     return _drawing(pictures, getattr(function, "__name__", type(function).__name__))

@@ -22,7 +22,7 @@ LONGEST_PARAMETERS = 24
 MOST_NUMBERS = 4
 
 
-class Kind(Enum):
+class PictureKind(Enum):
     """What a box stands for; the value is its class in the drawing.
 
     Squares are elements of the input space, circles of the output space, wherever they stand: a
@@ -61,7 +61,7 @@ class Port:
 class Picture:
     """One box: its title, the lines below, the text that shows when one points at it."""
 
-    kind: Kind
+    kind: PictureKind
     name: str
     title: str
     lines: tuple[Line, ...]
@@ -77,7 +77,7 @@ def of_nodes(nodes: Nodes, arguments: Sequence[str], results: Sequence[str]) -> 
     """The boxes of a function at a point."""
     places = {id(node): number for number, node in enumerate(nodes)}
     names = iter(arguments)
-    found = [
+    pictures = [
         _of_node(node, places, next(names) if node.operation == "argument" else "")
         for node in nodes
     ]
@@ -87,8 +87,10 @@ def of_nodes(nodes: Nodes, arguments: Sequence[str], results: Sequence[str]) -> 
         label = "" if components is None else f"r = {short(components)}"
         port = Port(number, result.result, label, returns=seed is not None)
         value = Line(f"= {short(result.value)}", "value")
-        found.append(Picture(Kind.RESULT, "", name, (value,), f"result {name}", (port,), 0))
-    return found
+        pictures.append(
+            Picture(PictureKind.RESULT, "", name, (value,), f"result {name}", (port,), 0)
+        )
+    return pictures
 
 
 def _of_node(node: Node, places: dict[int, int], argument: str) -> Picture:
@@ -108,8 +110,8 @@ def _of_node(node: Node, places: dict[int, int], argument: str) -> Picture:
         for text in ([short(part) for part in value] if several else [short(value)])
     ]
     if node.operation in ("argument", "constant"):
-        kind, title = Kind(node.operation), argument
-        if kind is Kind.CONSTANT and node.types[0].size == 1:
+        kind, title = PictureKind(node.operation), argument
+        if kind is PictureKind.CONSTANT and node.types[0].size == 1:
             title = short(node.value)
             lines = [line for line in lines if line.style != "value"]
         return Picture(kind, node.name, title, tuple(lines), _tip(node), (), 1)
@@ -125,15 +127,17 @@ def _of_node(node: Node, places: dict[int, int], argument: str) -> Picture:
     if bracket:
         lines.insert(0, Line(_cut(bracket + rest), "parameters"))
     return Picture(
-        Kind.EQUATION, node.name, title, tuple(lines), _tip(node), tuple(ports), len(names)
+        PictureKind.EQUATION, node.name, title, tuple(lines), _tip(node), tuple(ports), len(names)
     )
 
 
 def _tip(node: Node) -> str:
     types = ", ".join(map(str, node.types))
     reads = " ".join(
-        repr(each.value) if each.node is None else each.node.name.split(", ")[each.result]
-        for each in node.operands
+        repr(operand.value)
+        if operand.node is None
+        else operand.node.name.split(", ")[operand.result]
+        for operand in node.operands
     )
     place = node.line.replace("\\", "/").rpartition("/")[2]
     return "\n".join(
@@ -145,49 +149,51 @@ def _tip(node: Node) -> str:
 
 
 _KINDS = {
-    Role.ARGUMENT: Kind.ARGUMENT,
-    Role.RESULT: Kind.RESULT,
-    Role.CONSTANT: Kind.CONSTANT,
+    Role.ARGUMENT: PictureKind.ARGUMENT,
+    Role.RESULT: PictureKind.RESULT,
+    Role.CONSTANT: PictureKind.CONSTANT,
 }
 
 
 def of_program(program: Program, roles: tuple[Sequence[Role], Sequence[Role]]) -> list[Picture]:
     """The boxes of a program, without values: derived equations are told apart."""
     names: dict[Variable, str] = {}
-    made: dict[Variable, tuple[int, int]] = {}
-    found: list[Picture] = []
+    origins: dict[Variable, tuple[int, int]] = {}
+    pictures: list[Picture] = []
 
     def declare(variables: Sequence[Variable]) -> tuple[str, tuple[Line, ...]]:
         lines = []
         for place, variable in enumerate(variables):
             names[variable] = variable_name(len(names))
-            made[variable] = (len(found), place)
+            origins[variable] = (len(pictures), place)
             lines.append(Line(f"{names[variable]}: {variable.type}", "type"))
-        return ", ".join(names[each] for each in variables), tuple(lines)
+        return ", ".join(names[variable] for variable in variables), tuple(lines)
 
     def read(atom: Any) -> Port:
-        return Port(None, 0, repr(atom.value)) if isinstance(atom, Literal) else Port(*made[atom])
+        return (
+            Port(None, 0, repr(atom.value)) if isinstance(atom, Literal) else Port(*origins[atom])
+        )
 
     for variable, role in zip(program.inputs, roles[0], strict=True):
         name, lines = declare((variable,))
-        found.append(Picture(_KINDS[role], name, name, lines, f"{name}: {variable.type}", (), 1))
+        pictures.append(Picture(_KINDS[role], name, name, lines, f"{name}: {variable.type}", (), 1))
     for equation in program.equations:
         ports = tuple(map(read, equation.inputs))
         reads = " ".join(
-            repr(each.value) if isinstance(each, Literal) else names[each]
-            for each in equation.inputs
+            repr(atom.value) if isinstance(atom, Literal) else names[atom]
+            for atom in equation.inputs
         )
         name, lines = declare(equation.outputs)
         parameters = parameter_text(equation.params)
         tip = f"{name} = {equation.primitive.name}{parameters} {reads}"
         if parameters:
             lines = (Line(_cut(parameters), "parameters"), *lines)
-        kind = Kind.DERIVED if equation.derived else Kind.EQUATION
+        kind = PictureKind.DERIVED if equation.derived else PictureKind.EQUATION
         title = equation.primitive.name
-        found.append(Picture(kind, name, title, lines, tip, ports, len(equation.outputs)))
+        pictures.append(Picture(kind, name, title, lines, tip, ports, len(equation.outputs)))
     for number, (atom, role) in enumerate(zip(program.outputs, roles[1], strict=True)):
-        found.append(Picture(_KINDS[role], "", "", (), f"result {number}", (read(atom),), 0))
-    return found
+        pictures.append(Picture(_KINDS[role], "", "", (), f"result {number}", (read(atom),), 0))
+    return pictures
 
 
 # --- names and numbers ----------------------------------------------------------------------------
@@ -206,12 +212,12 @@ def argument_names(function: Any, args: tuple[Any, ...]) -> list[str]:
         elif parameter.kind is parameter.VAR_POSITIONAL:
             names += [f"{parameter.name}[{n}]" for n in range(len(args) - len(names))]
     names += [f"argument {n}" for n in range(len(names), len(args))]
-    found = []
+    leaf_names = []
     for name, argument in zip(names, args, strict=False):
         for leaf, path in zip(pytrees.leaves(argument), pytrees.paths(argument), strict=True):
             if is_numeric(leaf):
-                found.append(name + path)
-    return found
+                leaf_names.append(name + path)
+    return leaf_names
 
 
 def result_names(value: Any) -> list[str]:

@@ -92,10 +92,12 @@ def _choose_layers(boxes: Sequence[Box], edges: Sequence[Edge]) -> None:
         arriving.setdefault(id(edge.target), []).append(edge.source)
         leaving.setdefault(id(edge.source), []).append(edge.target)
     for box in boxes:
-        box.layer = 1 + max((each.layer for each in arriving.get(id(box), [])), default=-1)
+        box.layer = 1 + max(
+            (neighbour.layer for neighbour in arriving.get(id(box), [])), default=-1
+        )
     for box in boxes:
         if id(box) not in arriving and id(box) in leaving:
-            box.layer = min(each.layer for each in leaving[id(box)]) - 1
+            box.layer = min(neighbour.layer for neighbour in leaving[id(box)]) - 1
 
 
 def _pass_layers(edges: Sequence[Edge], layers: list[list[Box]]) -> None:
@@ -154,7 +156,9 @@ def _barycentre(box: Box, places: dict[int, int], rightwards: bool) -> float:
     if not neighbours:
         return float(places[id(box)])
     # The port decides between boxes that read the same one.
-    return sum(places[id(each)] + 1e-3 * shift for each, shift in neighbours) / len(neighbours)
+    return sum(places[id(neighbour)] + 1e-3 * shift for neighbour, shift in neighbours) / len(
+        neighbours
+    )
 
 
 def _crossings(layers: list[list[Box]], places: dict[int, int]) -> int:
@@ -163,7 +167,7 @@ def _crossings(layers: list[list[Box]], places: dict[int, int]) -> int:
     for layer in layers:
         ends: list[float] = []  # on the right, of the edges seen so far, sorted
         for box in layer:
-            mine = [places[id(each)] + 1e-3 * shift for each, shift in box.after]
+            mine = [places[id(neighbour)] + 1e-3 * shift for neighbour, shift in box.after]
             for end in mine:
                 total += len(ends) - bisect_right(ends, end)
             for end in mine:
@@ -195,7 +199,7 @@ def _wish(box: Box, sweep: int) -> float:
         neighbours = box.before + box.after
     if not neighbours:
         return box.middle
-    return sum(each.middle + shift for each, shift in neighbours) / len(neighbours)
+    return sum(neighbour.middle + shift for neighbour, shift in neighbours) / len(neighbours)
 
 
 def _set_heights(layer: list[Box], wishes: Sequence[float]) -> None:

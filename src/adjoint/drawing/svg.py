@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from html import escape
 
-from adjoint.drawing.graph import Kind, Picture
+from adjoint.drawing.graph import Picture, PictureKind
 from adjoint.drawing.layout import Box, Edge, place
 
 MARGIN = 16.0
@@ -78,7 +78,7 @@ def svg_text(pictures: Sequence[Picture], title: str) -> str:
 
 
 def _symbolic(picture: Picture) -> bool:
-    return picture.kind in (Kind.ARGUMENT, Kind.CONSTANT, Kind.RESULT)
+    return picture.kind in (PictureKind.ARGUMENT, PictureKind.CONSTANT, PictureKind.RESULT)
 
 
 def _box(picture: Picture) -> Box:
@@ -203,7 +203,7 @@ def _box_parts(picture: Picture, box: Box) -> list[str]:
 
 def _symbol(picture: Picture, box: Box, centre: float) -> str:
     width = _symbol_width(picture)
-    round_ = SYMBOL / 2 if picture.kind is Kind.RESULT else 0
+    round_ = SYMBOL / 2 if picture.kind is PictureKind.RESULT else 0
     return (
         f'<rect class="shape" x="{_n(centre - width / 2)}" y="{_n(box.y)}" width="{_n(width)}" '
         f'height="{_n(SYMBOL)}" rx="{_n(round_)}"/>'

@@ -73,9 +73,9 @@ class Manifold(TangentBundle):
         Raises:
             MembershipError: x has another shape, structure or dtype, or lies off the manifold.
         """
-        found = self._why_not(x)
-        if found is not None:
-            path, value, advice = found
+        mismatch = self._why_not(x)
+        if mismatch is not None:
+            path, value, advice = mismatch
             raise MembershipError(
                 f"{argument} must be a point of {self!r}. Got {describe(value)}"
                 f"{' at ' + argument + path if path else ''}. {advice}"
@@ -177,8 +177,8 @@ def point_key(x: Any) -> Any:
     return (x.dtype.str, x.tobytes()) if isinstance(x, np.ndarray) else id(x)
 
 
-def off(x: Any, found: Any, expected: Any) -> bool:
+def off(x: Any, computed: Any, expected: Any) -> bool:
     """Whether two arrays differ by more than rounding, relative to the largest entry, or to 1."""
-    error = np.max(np.abs(found - expected), initial=0)
+    error = np.max(np.abs(computed - expected), initial=0)
     scale = max(1.0, float(np.max(np.abs(expected), initial=0)))
     return not bool(error <= ROUNDINGS * np.finfo(x.dtype).eps * scale)

@@ -82,12 +82,12 @@ class ProductManifold(Manifold):
             return "", x, f"Its structure must be {structure_text(self.treedef)}."
         for part, leaf, path in zip(self.parts, leaves, self._paths, strict=True):
             if isinstance(part, Manifold):
-                found = part._why_not(leaf)
+                failure = part._why_not(leaf)
             else:
                 mismatch = part._mismatch(leaf)
-                found = None if mismatch is None else (mismatch.path, leaf, mismatch.advice)
-            if found is not None:
-                return path + found[0], *found[1:]
+                failure = None if mismatch is None else (mismatch.path, leaf, mismatch.advice)
+            if failure is not None:
+                return path + failure[0], *failure[1:]
         return None
 
     def _tangent_space(self, x: Any) -> Space:

@@ -98,5 +98,5 @@ class Sphere(EmbeddedManifold):
         return moved / np.sqrt(np.sum(moved * moved))
 
     def _random(self, generator: np.random.Generator) -> Any:
-        found = generator.standard_normal(self._ambient.shape)
-        return (found / np.sqrt(np.sum(found * found))).astype(self._ambient.dtype)
+        draw = generator.standard_normal(self._ambient.shape)
+        return (draw / np.sqrt(np.sum(draw * draw))).astype(self._ambient.dtype)

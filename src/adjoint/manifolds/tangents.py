@@ -84,12 +84,12 @@ class EmbeddedTangents(Space):
         return f"<tangents of {self.manifold!r} at a point>"
 
     def _why_not(self, x: Any, deep: bool) -> Mismatch | None:
-        found = self.ambient._why_not(x, deep)
+        mismatch = self.ambient._why_not(x, deep)
         concrete = isinstance(x, np.ndarray) and isinstance(self.point, np.ndarray)
-        if found is None and deep and concrete and self._leaves(x):
+        if mismatch is None and deep and concrete and self._leaves(x):
             advice = "It is not tangent at the point: space.restrict(x) is its tangent part."
             return Mismatch(MembershipError, self, x, advice)
-        return found if found is None else found._replace(expected=self)
+        return mismatch if mismatch is None else mismatch._replace(expected=self)
 
     def _leaves(self, x: Any) -> bool:
         outside = x - self.manifold._project(self.point, x)

@@ -23,9 +23,9 @@ def identity(space: Space) -> LinearMap:
         array([[1., 0.],
                [0., 1.]])
     """
-    found = LinearMap(space, space, _unchanged, _unchanged, name="identity")
-    found._find_inverse = _itself
-    return found
+    unit_map = LinearMap(space, space, _unchanged, _unchanged, name="identity")
+    unit_map._find_inverse = _itself
+    return unit_map
 
 
 def zero(domain: Space, codomain: Space) -> LinearMap:
@@ -91,11 +91,11 @@ def _entrywise(weights: Any, space: Space) -> LinearMap:
         return _entrywise(1 / weights, space)
 
     conjugates = np.conj(weights) if space._complex else weights
-    found = LinearMap(
+    diagonal_map = LinearMap(
         space, space, lambda u: weights * u, lambda c: conjugates * c, name="diagonal"
     )
-    found._find_inverse = find_inverse
-    return found
+    diagonal_map._find_inverse = find_inverse
+    return diagonal_map
 
 
 def _coordinatewise(weights: Any, space: Space) -> LinearMap:
@@ -103,15 +103,15 @@ def _coordinatewise(weights: Any, space: Space) -> LinearMap:
         _require_nonzero(weights, owner)
         return _coordinatewise(1 / weights, space)
 
-    found = LinearMap(
+    diagonal_map = LinearMap(
         space,
         space,
         lambda u: space._from_coordinates(weights * space._coordinates(u)),
         lambda c: space._components_from_coordinates(weights * space._component_coordinates(c)),
         name="diagonal",
     )
-    found._find_inverse = find_inverse
-    return found
+    diagonal_map._find_inverse = find_inverse
+    return diagonal_map
 
 
 def _diagonal_product(weights: Any, plain: Product, space: Space) -> LinearMap:
@@ -127,19 +127,19 @@ def _diagonal_product(weights: Any, plain: Product, space: Space) -> LinearMap:
 
 
 def _leafwise(maps: list[LinearMap], plain: Product, space: Space) -> LinearMap:
-    def each(function: Callable[[LinearMap, Any], Any], tree: Any) -> Any:
+    def on_leaves(function: Callable[[LinearMap, Any], Any], tree: Any) -> Any:
         leaves = zip(maps, plain._split(tree), strict=True)
         return plain._assemble([function(map_, leaf) for map_, leaf in leaves])
 
-    found = LinearMap(
+    diagonal_map = LinearMap(
         space,
         space,
-        lambda u: each(lambda map_, leaf: map_._apply(leaf), u),
-        lambda c: each(lambda map_, leaf: map_._require_transpose()(leaf), c),
+        lambda u: on_leaves(lambda map_, leaf: map_._apply(leaf), u),
+        lambda c: on_leaves(lambda map_, leaf: map_._require_transpose()(leaf), c),
         name="diagonal",
     )
-    found._find_inverse = lambda _: _leafwise([map_.inverse for map_ in maps], plain, space)
-    return found
+    diagonal_map._find_inverse = lambda _: _leafwise([map_.inverse for map_ in maps], plain, space)
+    return diagonal_map
 
 
 def rank_one(covector: Covector, y: Any, codomain: Space | None = None) -> LinearMap:
@@ -204,13 +204,13 @@ def embedding(subspace: Space) -> LinearMap:
             "Symmetric(n), Skew(n) and products of them lie in an ambient space of arrays."
         )
     # The transpose restricts covectors, which LinearMap does by itself where entries are tied.
-    found = LinearMap(subspace, subspace.ambient, _unchanged, _unchanged, name="embedding")
+    inclusion = LinearMap(subspace, subspace.ambient, _unchanged, _unchanged, name="embedding")
     if subspace._full:
         ambient = subspace.ambient
-        found._find_inverse = lambda _: LinearMap(
+        inclusion._find_inverse = lambda _: LinearMap(
             ambient, subspace, _unchanged, _unchanged, inverse=embedding(subspace), name="identity"
         )
-    return found
+    return inclusion
 
 
 def _unchanged(argument: Any) -> Any:

@@ -131,7 +131,7 @@ class LinearMap:
         domain, codomain, name = self.domain, self.codomain, _suffixed(self.name, "T")
         domain_dual, codomain_dual = domain.dual, codomain.dual
         pull, push = self._require_transpose(), self._apply
-        found = LinearMap(
+        transpose = LinearMap(
             codomain_dual,
             domain_dual,
             lambda covector: domain._as_covector(pull(codomain._components_of(covector))),
@@ -140,10 +140,10 @@ class LinearMap:
             lambda c: codomain_dual._components_of(push(domain_dual._as_covector(c))),
             name=name,
         )
-        found._transpose_of = self
+        transpose._transpose_of = self
         if self._find_inverse is not None:
-            found._find_inverse = lambda _: self.inverse.T
-        return found
+            transpose._find_inverse = lambda _: self.inverse.T
+        return transpose
 
     @property
     def H(self) -> LinearMap:  # the mathematical name
@@ -158,17 +158,17 @@ class LinearMap:
             return self._adjoint_of
         pull, push = self._require_transpose(), self._apply
         domain, codomain = self.domain, self.codomain
-        found = LinearMap(
+        adjoint = LinearMap(
             codomain,
             domain,
             lambda v: domain._represent(pull(codomain._riesz(v))),
             lambda components: codomain._riesz(push(domain._represent(components))),
             name=_suffixed(self.name, "H"),
         )
-        found._adjoint_of = self
+        adjoint._adjoint_of = self
         if self._find_inverse is not None:
-            found._find_inverse = lambda _: self.inverse.H
-        return found
+            adjoint._find_inverse = lambda _: self.inverse.H
+        return adjoint
 
     @property
     def inverse(self) -> LinearMap:
@@ -250,17 +250,17 @@ class LinearMap:
             transpose = _composed(self._transpose, _scaling(codomain, _conjugate(factor)))
         name = None if self.name is None else f"{factor} * ({self.name})"
         scaled = _composed(_scaling(codomain, factor), apply)
-        found = LinearMap(self.domain, codomain, scaled, transpose, name=name)
+        multiple = LinearMap(self.domain, codomain, scaled, transpose, name=name)
         if self._find_inverse is not None:
-            found._find_inverse = lambda owner: _divided(self.inverse, factor, owner)
-        return found
+            multiple._find_inverse = lambda owner: _divided(self.inverse, factor, owner)
+        return multiple
 
     __rmul__ = __mul__
 
     def __truediv__(self, scalar: Any) -> LinearMap:
         self._require_scalar(scalar)
-        found: LinearMap = self * (1 / weak_scalar(scalar))
-        return found
+        quotient: LinearMap = self * (1 / weak_scalar(scalar))
+        return quotient
 
     def _require_scalar(self, scalar: Any) -> None:
         if is_real_scalar(scalar) or (is_complex_scalar(scalar) and self.codomain._complex):
@@ -317,8 +317,8 @@ class LinearMap:
                 for index in range(codomain.dimension)
             ]
         # np.stack, and no writes into an array: the lines may be traced.
-        found = np.stack(lines, axis=1 if by is MatrixBy.COLUMNS else 0)
-        return found if found.dtype == dtype else found.astype(dtype)
+        matrix = np.stack(lines, axis=1 if by is MatrixBy.COLUMNS else 0)
+        return matrix if matrix.dtype == dtype else matrix.astype(dtype)
 
     def matrix_in(self, domain_basis: Any, codomain_basis: Any) -> Any:
         """The matrix M in other bases: D b_j = sum_i M_ij c_i.
@@ -371,7 +371,7 @@ class LinearMap:
 def matrix_map(matrix: Any, domain: Space, codomain: Space, name: str | None = None) -> LinearMap:
     """The map that a real (m, n) matrix, dense or sparse, describes in coordinates."""
     transposed = matrix.T
-    found = LinearMap(
+    linear_map = LinearMap(
         domain,
         codomain,
         lambda u: codomain._from_coordinates(matrix @ domain._coordinates(u)),
@@ -381,10 +381,10 @@ def matrix_map(matrix: Any, domain: Space, codomain: Space, name: str | None = N
         name=name,
     )
     if matrix.shape[0] == matrix.shape[1] and isinstance(matrix, np.ndarray):
-        found._find_inverse = lambda owner: matrix_map(
+        linear_map._find_inverse = lambda owner: matrix_map(
             inverse_matrix(matrix, owner), codomain, domain, _suffixed(name, "inverse")
         )
-    return found
+    return linear_map
 
 
 def inverse_matrix(matrix: Any, owner: LinearMap) -> Any:
@@ -438,10 +438,10 @@ def _composition(outer: LinearMap, inner: LinearMap) -> LinearMap:
         transpose = _composed(inner._transpose, outer._transpose)
     apply = _composed(outer._apply, inner._apply)
     name = _joined_names(outer, inner, " @ ")
-    found = LinearMap(inner.domain, outer.codomain, apply, transpose, name=name)
+    composite = LinearMap(inner.domain, outer.codomain, apply, transpose, name=name)
     if outer._find_inverse is not None and inner._find_inverse is not None:
-        found._find_inverse = lambda _: _composition(inner.inverse, outer.inverse)
-    return found
+        composite._find_inverse = lambda _: _composition(inner.inverse, outer.inverse)
+    return composite
 
 
 def _divided(inverse: LinearMap, factor: Any, owner: LinearMap) -> LinearMap:

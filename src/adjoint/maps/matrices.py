@@ -44,8 +44,8 @@ def from_matrix(matrix: Any, domain: Space, codomain: Space, name: str | None = 
         )
     is_complex, shape = held.dtype.kind == "c", tuple(held.shape)
     if shape == (codomain.dimension, domain.dimension) and not is_complex:
-        found = matrix_map(held, domain, codomain, name)
-        return found if isinstance(held, np.ndarray) else _whole(found)
+        linear_map = matrix_map(held, domain, codomain, name)
+        return linear_map if isinstance(held, np.ndarray) else _whole(linear_map)
     sizes = (_entries(codomain), _entries(domain))
     if shape != sizes:
         raise ArgumentError(
@@ -58,8 +58,8 @@ def from_matrix(matrix: Any, domain: Space, codomain: Space, name: str | None = 
             f"A complex matrix or domain needs a complex codomain. Got {codomain!r}. "
             "Compose with the real part, or use a real matrix in coordinates."
         )
-    found = _entry_map(held, domain, codomain, name)
-    return found if isinstance(held, np.ndarray) else _whole(found)
+    linear_map = _entry_map(held, domain, codomain, name)
+    return linear_map if isinstance(held, np.ndarray) else _whole(linear_map)
 
 
 def _entry_map(matrix: Any, domain: Space, codomain: Space, name: str | None) -> LinearMap:
@@ -71,7 +71,7 @@ def _entry_map(matrix: Any, domain: Space, codomain: Space, name: str | None) ->
         # On a real domain, u -> Re conj(c) u has the components Re c.
         return product if domain._complex else np.real(product)
 
-    found = LinearMap(
+    linear_map = LinearMap(
         domain,
         codomain,
         lambda u: np.reshape(matrix @ np.reshape(u, (-1,)), outward),
@@ -80,10 +80,10 @@ def _entry_map(matrix: Any, domain: Space, codomain: Space, name: str | None) ->
     )
     square = matrix.shape[0] == matrix.shape[1] and isinstance(matrix, np.ndarray)
     if square and domain._complex:
-        found._find_inverse = lambda owner: _entry_map(
+        linear_map._find_inverse = lambda owner: _entry_map(
             inverse_matrix(matrix, owner), codomain, domain, None
         )
-    return found
+    return linear_map
 
 
 def from_scipy(operator: Any, domain: Space, codomain: Space, name: str | None = None) -> LinearMap:
@@ -122,26 +122,26 @@ def from_scipy(operator: Any, domain: Space, codomain: Space, name: str | None =
         )
 
     def transpose(components: Any) -> Any:
-        found = operator.rmatvec(codomain._component_coordinates(components))
-        return domain._components_from_coordinates(found)
+        coordinates = operator.rmatvec(codomain._component_coordinates(components))
+        return domain._components_from_coordinates(coordinates)
 
-    found = LinearMap(
+    linear_map = LinearMap(
         domain,
         codomain,
         lambda u: codomain._from_coordinates(operator.matvec(domain._coordinates(u))),
         transpose if _has_transpose(operator, codomain) else None,
         name=name,
     )
-    return _whole(found)
+    return _whole(linear_map)
 
 
-def _whole(found: LinearMap) -> LinearMap:
+def _whole(linear_map: LinearMap) -> LinearMap:
     """The map as one operation on traced arrays, which SciPy's products do not take."""
-    name = found.name or "linear map"
-    apply, pull = found._apply, found._transpose
+    name = linear_map.name or "linear map"
+    apply, pull = linear_map._apply, linear_map._transpose
     back = None if pull is None else opaque.LINEAR(pull, apply, name)
     forward = opaque.LINEAR(apply, pull, name)
-    return LinearMap(found.domain, found.codomain, forward, back, name=found.name)
+    return LinearMap(linear_map.domain, linear_map.codomain, forward, back, name=linear_map.name)
 
 
 def _has_transpose(operator: Any, codomain: Space) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
+from adjoint.loops.declared import SCAN, SWITCH, WHILE
 from adjoint.loops.tapes import LENGTHS
 from adjoint.program import Atom, Equation, Program, Variable, operation
 
@@ -25,10 +26,10 @@ def in_bodies(simplify: Pass) -> Pass:
         if not any(map(holds_programs, program.equations)):
             return program
         equations = [
-            _with(each, {name: shortened(value) for name, value in each.params.items()})
-            if holds_programs(each)
-            else each
-            for each in program.equations
+            _with(equation, {name: shortened(value) for name, value in equation.params.items()})
+            if holds_programs(equation)
+            else equation
+            for equation in program.equations
         ]
         return Program(program.inputs, equations, program.outputs)
 
@@ -37,9 +38,9 @@ def in_bodies(simplify: Pass) -> Pass:
 
 def shortened_body(simplify: Pass, body: Program) -> Program:
     """A body simplified, where that changes no type."""
-    found = simplify(body)
+    short = simplify(body)
     # A literal is a Python number, of another type than an array that is carried.
-    return found if found.output_types == body.output_types else body
+    return short if short.output_types == body.output_types else body
 
 
 def holds_programs(equation: Equation) -> bool:
@@ -71,14 +72,8 @@ def _with(
 
 def thinned(equation: Equation, live: Collection[Variable]) -> Equation:
     """The equation without what only results that nobody needs take."""
-    name = equation.primitive.name
-    if name == "scan":
-        return _thin_scan(equation, live)
-    if name == "while":
-        return _thin_while(equation, live)
-    if name == "switch":
-        return _thin_switch(equation, live)
-    return equation
+    thin = _THIN.get(equation.primitive)
+    return equation if thin is None else thin(equation, live)
 
 
 def _thin_scan(equation: Equation, live: Collection[Variable]) -> Equation:
@@ -146,21 +141,22 @@ def _thin_while(equation: Equation, live: Collection[Variable]) -> Equation:
 
 def _thin_switch(equation: Equation, live: Collection[Variable]) -> Equation:
     branches: tuple[Program, ...] = equation.params["branches"]
-    kept = [place for place, each in enumerate(equation.outputs) if each in live]
+    kept = [place for place, output in enumerate(equation.outputs) if output in live]
     short = [
-        Program(each.inputs, _needed_equations(each, kept), [each.outputs[n] for n in kept])
-        for each in branches
+        Program(branch.inputs, _needed_equations(branch, kept), [branch.outputs[n] for n in kept])
+        for branch in branches
     ]
-    read = [_reached(each, each.outputs) for each in short]
+    read = [_reached(branch, branch.outputs) for branch in short]
     used = [
         n
         for n in range(len(branches[0].inputs))
-        if any(each.inputs[n] in found for each, found in zip(short, read, strict=True))
+        if any(branch.inputs[n] in atoms for branch, atoms in zip(short, read, strict=True))
     ]
     if len(kept) == len(equation.outputs) and len(used) == len(branches[0].inputs):
         return equation
     narrow = tuple(
-        Program([each.inputs[n] for n in used], each.equations, each.outputs) for each in short
+        Program([branch.inputs[n] for n in used], branch.equations, branch.outputs)
+        for branch in short
     )
     inputs = [equation.inputs[0], *(equation.inputs[1 + n] for n in used)]
     outputs = [equation.outputs[place] for place in kept]
@@ -173,8 +169,8 @@ def _needed(
     """What must be carried for some of what is carried, and for some rows."""
     rows = list(rows)
     while True:
-        found = _reached(body, [body.outputs[n] for n in (*wanted, *rows)])
-        grown = wanted | {place for place, state in enumerate(states) if state in found}
+        reached = _reached(body, [body.outputs[n] for n in (*wanted, *rows)])
+        grown = wanted | {place for place, state in enumerate(states) if state in reached}
         if grown == wanted:
             return wanted
         wanted = grown
@@ -182,16 +178,16 @@ def _needed(
 
 def _reached(program: Program, outputs: Iterable[Atom]) -> set[Atom]:
     """All that some outputs depend on."""
-    found: set[Atom] = set(outputs)
+    reached: set[Atom] = set(outputs)
     for equation in reversed(program.equations):
-        if not found.isdisjoint(equation.outputs):
-            found.update(equation.inputs)
-    return found
+        if not reached.isdisjoint(equation.outputs):
+            reached.update(equation.inputs)
+    return reached
 
 
 def _needed_equations(program: Program, kept: Iterable[int]) -> list[Equation]:
-    found = _reached(program, [program.outputs[n] for n in kept])
-    return [each for each in program.equations if not found.isdisjoint(each.outputs)]
+    reached = _reached(program, [program.outputs[n] for n in kept])
+    return [equation for equation in program.equations if not reached.isdisjoint(equation.outputs)]
 
 
 def _narrowed(
@@ -203,3 +199,6 @@ def _narrowed(
     read = _reached(body, outputs)
     used = [n for n in given if always(n) or body.inputs[n] in read]
     return Program([body.inputs[n] for n in used], equations, outputs), used
+
+
+_THIN = {SCAN: _thin_scan, WHILE: _thin_while, SWITCH: _thin_switch}

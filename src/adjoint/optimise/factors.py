@@ -49,7 +49,7 @@ class _Mover:
         self.builder = Builder()
         self.terms: dict[Variable, Term] = {}
         self.written: dict[Variable, Atom] = {}
-        self.made: dict[Variable, Equation] = {}
+        self.equation_of: dict[Variable, Equation] = {}
         self.products = Counter(
             atom
             for equation in program.equations
@@ -65,15 +65,15 @@ class _Mover:
         for equation in self.program.equations:
             self.builder.origin, self.builder.derived = equation.origin, equation.derived
             rule = _RULES.get(equation.primitive) if equation.derived else None
-            found = rule(self, equation) if rule is not None else None
-            if found is None:
+            term = rule(self, equation) if rule is not None else None
+            if term is None:
                 operands = [self.write(atom) for atom in equation.inputs]
                 results = self.emit(equation.operation, operands)
                 for variable, result in zip(equation.outputs, results, strict=True):
                     self.terms[variable] = (1, result)
             else:
                 (variable,) = equation.outputs
-                self.terms[variable] = self.settled(found, self.products[variable])
+                self.terms[variable] = self.settled(term, self.products[variable])
         self.builder.derived = True
         return self.builder.build([self.write(atom) for atom in self.program.outputs])
 
@@ -85,7 +85,7 @@ class _Mover:
         """Append an equation."""
         results = self.builder.emit(op, operands)
         for result in results:
-            self.made[result] = self.builder.equations[-1]
+            self.equation_of[result] = self.builder.equations[-1]
         return results
 
     def one(self, primitive: Any, *operands: Atom, **params: Any) -> Atom:
@@ -104,10 +104,9 @@ class _Mover:
         """An operand written out, once."""
         if not isinstance(atom, Variable):
             return atom
-        found = self.written.get(atom)
-        if found is None:
-            found = self.written[atom] = self.times(*self.terms[atom])
-        return found
+        if atom not in self.written:
+            self.written[atom] = self.times(*self.terms[atom])
+        return self.written[atom]
 
     def settled(self, term: Term, products: int) -> Term:
         """Factors of single numbers are written out at once, and those of several products too."""
@@ -184,16 +183,16 @@ def _linear(mover: _Mover, equation: Equation) -> Term | None:
 
 def _sum(mover: _Mover, value: Atom, axes: tuple[int, ...]) -> Atom:
     """A sum over axes: single numbers leave it, sums of sums are one, products are contracted."""
-    source = mover.made.get(value) if isinstance(value, Variable) else None
+    source = mover.equation_of.get(value) if isinstance(value, Variable) else None
     if source is not None and source.derived and source.primitive in (SCALE, MULTIPLY):
         for factor, other in (source.inputs, source.inputs[::-1]):
             single = factor.type.ndim == 0 and not factor.type.weak
             if single and other.type is value.type:
                 return mover.one(SCALE, factor, _sum(mover, other, axes))
     if source is not None and source.derived and source.primitive is SCALE:
-        found = _with_factor_outside(mover, source, axes)
-        if found is not None:
-            return found
+        scaled = _with_factor_outside(mover, source, axes)
+        if scaled is not None:
+            return scaled
     if source is not None and source.derived and source.primitive is SUM:
         (inner,), gone = source.inputs, source.params["axes"]
         left = [axis for axis in range(inner.type.ndim) if axis not in gone]
@@ -226,7 +225,7 @@ def _with_factor_outside(mover: _Mover, source: Equation, axes: tuple[int, ...])
 
 def _as_contraction(mover: _Mover, value: Atom, axes: tuple[int, ...]) -> Atom | None:
     """The sum of all entries of a product of two arrays, without the array in between."""
-    source = mover.made.get(value) if isinstance(value, Variable) else None
+    source = mover.equation_of.get(value) if isinstance(value, Variable) else None
     if source is None or source.primitive is not SCALE or not source.derived:
         return None
     x, y = source.inputs

@@ -7,6 +7,7 @@ from typing import Any
 
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.base.errors import TapeOverflowError
+from adjoint.loops.declared import SCAN
 from adjoint.loops.tapes import LENGTHS, longer
 from adjoint.program import (
     Atom,
@@ -33,7 +34,7 @@ def reaches_all_rows(loop: Equation) -> bool:
     length = loop.params["length"]
     if length is None or is_tape_length(length):
         return True
-    count = loop.inputs[0] if loop.primitive.name == "scan" else None
+    count = loop.inputs[0] if loop.primitive is SCAN else None
     return isinstance(count, Literal) and bool(count.value == length)
 
 
@@ -61,8 +62,8 @@ def _lengths_of_users(program: Program) -> Iterator[int]:
         yield from variable.type.shape
     for equation in program.equations:
         held = list(held_programs(equation.operation))
-        for each in held:
-            yield from _lengths_of_users(Program((), each.equations, ()))
+        for body in held:
+            yield from _lengths_of_users(Program((), body.equations, ()))
         if not equation.derived and not held:
             for variable in equation.outputs:
                 yield from variable.type.shape

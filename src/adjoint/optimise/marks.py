@@ -27,7 +27,7 @@ def bare(program: Program) -> Program:
 def _is_marked(equation: Equation) -> bool:
     if equation.primitive in _MARKS or equation.primitive in PLAIN:
         return True
-    return any(any(map(_is_marked, each.equations)) for each in held_programs(equation.operation))
+    return any(any(map(_is_marked, body.equations)) for body in held_programs(equation.operation))
 
 
 @lru_cache(maxsize=256)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
+from adjoint.primitives.elementwise.declaring import SCALE
+from adjoint.primitives.structure.gathering import GATHER_ADD, GATHER_SET
 from adjoint.primitives.structure.moving import BROADCAST
-from adjoint.primitives.structure.slicing import SLICE
+from adjoint.primitives.structure.slicing import INCREMENT, SLICE, UPDATE
 from adjoint.program import Atom, Equation, Program, Variable
 
 
@@ -84,7 +86,7 @@ def _dying_names(
     return dies
 
 
-_OVERWRITES_FIRST = frozenset({"update", "increment", "gather_set", "gather_add"})
+_OVERWRITES_FIRST = frozenset({UPDATE, INCREMENT, GATHER_SET, GATHER_ADD})
 
 
 def _can_take(equation: Equation, root: Variable, roots: dict[Variable, Variable]) -> bool:
@@ -93,14 +95,14 @@ def _can_take(equation: Equation, root: Variable, roots: dict[Variable, Variable
         return False
     if root.type.ndim == 0:  # may be a NumPy scalar, which cannot be written to
         return False
-    if equation.primitive.name in _OVERWRITES_FIRST:
+    if equation.primitive in _OVERWRITES_FIRST:
         first, *others = equation.inputs
         # What is written, and the indices, must not be read from the memory that is written to.
         shared = any(isinstance(atom, Variable) and roots[atom] is root for atom in others)
         return first is root and not shared
     # Elementwise: each entry is read before it is written; NumPy sees to operands that overlap
     # otherwise.
-    return equation.primitive.ufunc is not None or equation.primitive.name == "scale"
+    return equation.primitive.ufunc is not None or equation.primitive is SCALE
 
 
 def _may_be_view(equation: Equation) -> bool:
@@ -121,7 +123,7 @@ def _detached(
     """
     needed: dict[Variable, int] = dict.fromkeys(_variables(program.outputs), len(equations))
     written: dict[Variable, int] = {}
-    found = set()
+    detached = set()
     for number in range(len(equations) - 1, -1, -1):
         equation = equations[number]
         result = equation.outputs[0]
@@ -129,17 +131,17 @@ def _detached(
         if equation.primitive is SLICE and result.type.ndim:
             (source,) = equation.inputs
             if isinstance(source, Variable) and written.get(roots[source], end + 1) <= end:
-                found.add(result)
+                detached.add(result)
         shares = roots[result] is not result
         for place, variable in enumerate(_variables(equation.inputs)):
             # What a view is needed for, its source is.
-            until = end if shares and place == 0 and result not in found else number
+            until = end if shares and place == 0 and result not in detached else number
             needed[variable] = max(needed.get(variable, -1), number, until)
-        if equation.primitive.name in _OVERWRITES_FIRST:
+        if equation.primitive in _OVERWRITES_FIRST:
             target = equation.inputs[0]
             if isinstance(target, Variable) and roots[target] not in foreign:
                 written[roots[target]] = number  # the first one, since we go backwards
-    return frozenset(found)
+    return frozenset(detached)
 
 
 def _variables(atoms: Iterable[Atom]) -> list[Variable]:

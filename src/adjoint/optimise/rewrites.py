@@ -13,8 +13,10 @@ from typing import Any
 from adjoint.base.arrays import ArrayType
 from adjoint.base.errors import DTypeError
 from adjoint.optimise.rolling.indices import affine, rows
+from adjoint.primitives.declaration import PRIMITIVES
 from adjoint.primitives.elementwise.conversion import PYTHON_NUMBER
 from adjoint.primitives.elementwise.declaring import SCALE
+from adjoint.primitives.elementwise.selection import SELECT
 from adjoint.primitives.hardness import HARD
 from adjoint.primitives.structure.contraction import CONTRACT, canonical, split_spec
 from adjoint.primitives.structure.gathering import LAST_WRITE
@@ -27,6 +29,8 @@ from adjoint.primitives.structure.moving import (
 )
 from adjoint.primitives.structure.slicing import CONCATENATE, SLICE, STACK
 from adjoint.program import Atom, Equation, Literal, Operation, operation
+
+MULTIPLY, DIVIDE, NEGATIVE = (PRIMITIVES[name] for name in ("multiply", "divide", "negative"))
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,7 @@ def rewrite(
 ) -> Rewritten:
     """A simpler way to the result: an atom that equals it, another operation, or None."""
     primitive = op.primitive
-    if primitive.ufunc is not None or primitive is SCALE or primitive.name == "select":
+    if primitive.ufunc is not None or primitive is SCALE or primitive is SELECT:
         return (
             _drop_broadcasts(op, inputs, result, definition)
             or _drop_units(op, inputs, result, definition)
@@ -70,10 +74,10 @@ def _drop_broadcasts(
             continue
         trial = (*inputs[:place], source.inputs[0], *inputs[place + 1 :])
         try:
-            found = op.infer(tuple(x.type for x in trial))
+            inferred = op.infer(tuple(x.type for x in trial))
         except DTypeError:  # only Python's own number is narrow enough
             continue
-        if found == (result.type,):
+        if inferred == (result.type,):
             return op, trial
     return None
 
@@ -125,21 +129,21 @@ def _drop_units(
     op: Operation, inputs: tuple[Atom, ...], result: Any, definition: Definitions
 ) -> Rewritten:
     """Multiplication by one, double negation, and the choice of what is written at one place."""
-    name = op.primitive.name
-    if name == "select":
+    primitive = op.primitive
+    if primitive is SELECT:
         chosen = definition(inputs[0])
         alone = chosen is not None and chosen.primitive is LAST_WRITE
         if alone and not result.type.ndim and inputs[1].type is result.type:
             return inputs[1]  # of one index, the last
-    if name in ("multiply", "scale"):
+    if primitive in (MULTIPLY, SCALE):
         for one, other in (inputs, inputs[::-1]):
             if _is_literal(one, 1) and other.type is result.type:
                 return other
-    if name == "divide" and _is_literal(inputs[1], 1) and inputs[0].type is result.type:
+    if primitive is DIVIDE and _is_literal(inputs[1], 1) and inputs[0].type is result.type:
         return inputs[0]
-    if name == "negative":
+    if primitive is NEGATIVE:
         source = definition(inputs[0])
-        if source is not None and source.primitive is op.primitive:
+        if source is not None and source.primitive is NEGATIVE:
             return source.inputs[0]
     return None
 

@@ -24,8 +24,8 @@ def simplify(program: Program, check: Callable[[Program], Any] | None = None) ->
     What the user wrote is computed exactly as written; derivatives up to rounding (see `factors`).
     check: called with the program after every pass.
     """
-    for each in PASSES:
-        program = each(program)
+    for simplifying_pass in PASSES:
+        program = simplifying_pass(program)
         if check is not None:
             check(program)
     return program
@@ -50,10 +50,12 @@ def local_rewrites(program: Program) -> Program:
         key = _key(wanted.operation, wanted.inputs)
         place = known.setdefault(key, len(equations))
         if place == len(equations):
-            made = Variable(wanted.type)
-            kept = Equation(wanted.operation, wanted.inputs, (made,), before.origin, before.derived)
+            result = Variable(wanted.type)
+            kept = Equation(
+                wanted.operation, wanted.inputs, (result,), before.origin, before.derived
+            )
             equations.append(kept)
-            definitions[made] = kept
+            definitions[result] = kept
         return equations[place].outputs[0]
 
     for equation in program.equations:
@@ -62,13 +64,13 @@ def local_rewrites(program: Program) -> Program:
         op, inputs = equation.operation, tuple(map(rename, equation.inputs))
         replaced: Atom | None = None
         for _ in range(_MOST_REWRITES):
-            found = rewrite(op, inputs, equation.outputs[0], definition)
-            if found is None:
+            rewritten = rewrite(op, inputs, equation.outputs[0], definition)
+            if rewritten is None:
                 break
-            if not isinstance(found, tuple):
-                replaced = found
+            if not isinstance(rewritten, tuple):
+                replaced = rewritten
                 break
-            op, inputs = found[0], tuple(insert(x, equation) for x in found[1])
+            op, inputs = rewritten[0], tuple(insert(x, equation) for x in rewritten[1])
         if replaced is not None:
             names[equation.outputs[0]] = replaced
             continue

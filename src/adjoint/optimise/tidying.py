@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from adjoint.loops.declared import CHECKPOINT, SCAN, SWITCH, WHILE
+from adjoint.primitives.declaration import Primitive
 from adjoint.program import Atom, Equation, Literal, Program, Variable, operation
 from adjoint.program.builder import lookup
 from adjoint.program.nested import held_programs
@@ -29,12 +31,12 @@ def tidy(program: Program) -> Program:
     for equation in program.equations:
         inputs = [names.get(x, x) if isinstance(x, Variable) else x for x in equation.inputs]
         same = tuple(inputs) == equation.inputs
-        made = equation if same else _with(equation, equation.params, inputs, equation.outputs)
-        rule = _RULES.get(equation.primitive.name)
+        tidied = equation if same else _with(equation, equation.params, inputs, equation.outputs)
+        rule = _RULES.get(equation.primitive)
         if rule is not None:
-            made, renamed = rule(made)
+            tidied, renamed = rule(tidied)
             names.update(renamed)
-        kept.append(made)
+        kept.append(tidied)
     outputs = [names.get(x, x) if isinstance(x, Variable) else x for x in program.outputs]
     return Program(program.inputs, kept, outputs)
 
@@ -60,17 +62,17 @@ def _substituted(
     known: dict[Variable, Atom] = {variable: variable for variable in program.inputs}
     known.update(names)
     equations = []
-    for each in program.equations:
-        atoms = [lookup(known, atom) for atom in each.inputs]
-        equations.append(_with(each, each.params, atoms, each.outputs))
-        known.update(zip(each.outputs, each.outputs, strict=True))
+    for equation in program.equations:
+        atoms = [lookup(known, atom) for atom in equation.inputs]
+        equations.append(_with(equation, equation.params, atoms, equation.outputs))
+        known.update(zip(equation.outputs, equation.outputs, strict=True))
     outputs = [lookup(known, program.outputs[place]) for place in places]
     return Program(inputs, equations, outputs)
 
 
 def _read(programs: Sequence[Program]) -> list[set[Atom]]:
     return [
-        {*program.outputs, *(atom for each in program.equations for atom in each.inputs)}
+        {*program.outputs, *(atom for equation in program.equations for atom in equation.inputs)}
         for program in programs
     ]
 
@@ -96,7 +98,7 @@ def _shared_operands(
         elif atom in first:
             for known, program, variable in zip(names, programs, inputs, strict=True):
                 known[variable] = program.inputs[first[atom]]
-        elif any(variable in found for variable, found in zip(inputs, read, strict=True)):
+        elif any(variable in atoms_read for variable, atoms_read in zip(inputs, read, strict=True)):
             first[atom] = place
             kept.append(place)
     return names, kept
@@ -109,7 +111,7 @@ def _loop(equation: Equation, before: int, programs: Sequence[str]) -> _Tidy:
     """A scan or while. before: how many operands, or results, come before those of the body."""
     params = equation.params
     constants, carried = params["constants"], params["carried"]
-    scan = equation.primitive.name == "scan"
+    scan = equation.primitive is SCAN
     lead = list(equation.inputs[: 1 if scan else 0])
     operands = list(equation.inputs[len(lead) :])
     results = list(equation.outputs[before:])
@@ -145,8 +147,8 @@ def _loop(equation: Equation, before: int, programs: Sequence[str]) -> _Tidy:
         "carried": len(moving),
     }
     inputs = [*lead, *(operands[place] for place in kept)]
-    found = [*equation.outputs[:before], *(results[place] for place in outputs)]
-    return _Tidy(_with(equation, changed, inputs, found), renamed)
+    kept_results = [*equation.outputs[:before], *(results[place] for place in outputs)]
+    return _Tidy(_with(equation, changed, inputs, kept_results), renamed)
 
 
 def _stacked(
@@ -202,9 +204,9 @@ def _checkpoint(equation: Equation) -> _Tidy:
     )
 
 
-_RULES: dict[str, Callable[[Equation], _Tidy]] = {
-    "scan": lambda equation: _loop(equation, 0, ["body"]),
-    "while": lambda equation: _loop(equation, 1, ["test", "body"]),
-    "switch": _switch,
-    "checkpoint": _checkpoint,
+_RULES: dict[Primitive, Callable[[Equation], _Tidy]] = {
+    SCAN: lambda equation: _loop(equation, 0, ["body"]),
+    WHILE: lambda equation: _loop(equation, 1, ["test", "body"]),
+    SWITCH: _switch,
+    CHECKPOINT: _checkpoint,
 }

@@ -79,7 +79,7 @@ def peak_bytes(
     an equation's own programs hold while it runs.
     """
     _, ends, _, leaving = _memories(program, plan)
-    makers = {v: number for number, each in enumerate(plan.equations) for v in each.outputs}
+    makers = {v: number for number, equation in enumerate(plan.equations) for v in equation.outputs}
     laid_out = {*space.places, *space.lent_places}
     given = {number for number, taken in plan.takes.items() if taken not in makers}
     laid_out |= given  # over what a loop carries
@@ -93,7 +93,7 @@ def peak_bytes(
     for equation, more in zip(plan.equations, change, strict=False):
         held += more
         peak = max(peak, held + within(equation))
-    kept = sum(_bytes(each.type) for each in leaving if makers[each] not in laid_out)
+    kept = sum(_bytes(v.type) for v in leaving if makers[v] not in laid_out)
     copies = sum(_bytes(program.outputs[number].type) for number in plan.copied)
     return max(peak, fixed + kept + copies)
 

@@ -25,15 +25,15 @@ def completed_fills(program: Program, plan: Plan) -> dict[int, int]:
         for number, equation in enumerate(plan.equations)
         if equation.primitive is FILL and not equation.params["value"]
     }
-    found = {}
+    increments = {}
     for number, equation in enumerate(plan.equations):
         if equation.primitive is not INCREMENT:
             continue
         target = equation.inputs[0]
         alone = plan.takes.get(number) is target and uses[target] == 1
         if alone and target in fills and is_large(target.type) and band(equation) is not None:
-            found[fills[target]] = number
-    return found
+            increments[fills[target]] = number
+    return increments
 
 
 def band(equation: Any) -> tuple[int, int] | None:

@@ -1,6 +1,6 @@
 """Floor 10: the wine network, its comparison of differentiation methods, tables and pictures."""
 
-from adjoint.report.comparison import Method, Row, compare, methods
+from adjoint.report.comparison import GradientMethod, Row, compare, methods
 from adjoint.report.network import (
     Training,
     accuracy,
@@ -14,7 +14,7 @@ from adjoint.report.network import (
 from adjoint.report.tables import comparison_table
 
 __all__ = [
-    "Method",
+    "GradientMethod",
     "Row",
     "Training",
     "accuracy",

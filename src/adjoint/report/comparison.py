@@ -15,7 +15,7 @@ from adjoint.report.network import Array, Weights, hand_written_gradient, loss_o
 
 
 @dataclass(frozen=True)
-class Method:
+class GradientMethod:
     """A way to the gradient: its name, what it evaluates, and the function itself."""
 
     name: str
@@ -34,21 +34,21 @@ class Row:
         peak_bytes: The most memory in use at once during one gradient.
     """
 
-    method: Method
+    method: GradientMethod
     seconds: float
     error: float
     peak_bytes: int
 
 
-def methods(X: Array, y: Array, weights: Weights) -> list[Method]:
+def methods(X: Array, y: Array, weights: Weights) -> list[GradientMethod]:
     """Forward mode over every weight, reverse mode, the derivative by hand, central differences."""
     loss = loss_on(X, y)
     count = sum(w.size for w in weights)
     return [
-        Method("forward mode", f"{count} JVPs", lambda W: _forward(loss, W)),
-        Method("reverse mode", "1 pullback", lambda W: list(ad.grad(loss)(W))),
-        Method("by hand", "1 pullback", lambda W: hand_written_gradient(W, X, y)),
-        Method("central differences", f"{2 * count} losses", lambda W: _central(loss, W)),
+        GradientMethod("forward mode", f"{count} JVPs", lambda W: _forward(loss, W)),
+        GradientMethod("reverse mode", "1 pullback", lambda W: list(ad.grad(loss)(W))),
+        GradientMethod("by hand", "1 pullback", lambda W: hand_written_gradient(W, X, y)),
+        GradientMethod("central differences", f"{2 * count} losses", lambda W: _central(loss, W)),
     ]
 
 

@@ -102,5 +102,5 @@ def _rank(frame: Any) -> int:
 
 
 def _components(space: Space, coordinates: Any) -> Any:
-    found = space._components_from_coordinates(coordinates.astype(space._real_dtype))
-    return space._sealed(found)
+    components = space._components_from_coordinates(coordinates.astype(space._real_dtype))
+    return space._sealed(components)

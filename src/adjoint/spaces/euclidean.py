@@ -176,26 +176,26 @@ def as_shape(shape: Any) -> tuple[int, ...]:
     """A shape as a tuple of non-negative integers."""
     lengths = shape if isinstance(shape, (tuple, list)) else (shape,)
     try:
-        found = tuple(operator.index(length) for length in lengths)
+        whole_lengths = tuple(operator.index(length) for length in lengths)
     except TypeError:
         raise ArgumentTypeError(
             f"shape must be an integer or a tuple of integers. Got {describe(shape)}: {shape!r}. "
             "Use () for scalars."
         ) from None
-    if any(length < 0 for length in found):
+    if any(length < 0 for length in whole_lengths):
         raise ArgumentError(f"shape must not be negative. Got {shape!r}. Use () for scalars.")
-    return found
+    return whole_lengths
 
 
 def as_inexact_dtype(dtype: Any) -> np.dtype[Any]:
     """A real or complex floating dtype."""
     try:
-        found: np.dtype[Any] = np.dtype(dtype)
+        element_type: np.dtype[Any] = np.dtype(dtype)
     except TypeError:
-        found = np.dtype(object)
-    if found.kind not in "fc":
+        element_type = np.dtype(object)
+    if element_type.kind not in "fc":
         raise ArgumentTypeError(
             f"A space needs a real or complex floating dtype. Got {dtype!r}. "
             "Use float32, float64, complex64 or complex128: integers form no vector space."
         )
-    return found
+    return element_type

@@ -108,9 +108,9 @@ class Product(Space):
             advice = f"Its structure must be {structure_text(self.treedef)}."
             return Mismatch(MembershipError, self, x, advice)
         for space, leaf, path in zip(self.spaces, leaves, self._paths, strict=True):
-            found = space._mismatch(leaf, deep)
-            if found is not None:
-                return found._replace(path=path + found.path)
+            mismatch = space._mismatch(leaf, deep)
+            if mismatch is not None:
+                return mismatch._replace(path=path + mismatch.path)
         return None
 
     def _zero(self) -> Any:

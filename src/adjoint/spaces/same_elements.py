@@ -53,10 +53,10 @@ class SameElements(Space):
         return self.base._component_space
 
     def _why_not(self, x: Any, deep: bool) -> Mismatch | None:
-        found = self.base._why_not(x, deep)
-        if found is not None and not found.path:
-            return found._replace(expected=self)
-        return found
+        mismatch = self.base._why_not(x, deep)
+        if mismatch is not None and not mismatch.path:
+            return mismatch._replace(expected=self)
+        return mismatch
 
     def _zero(self) -> Any:
         return self.base._zero()

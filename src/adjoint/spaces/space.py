@@ -25,7 +25,7 @@ class Mismatch(NamedTuple):
 
     error: type[AdjointError]
     expected: Space
-    found: Any
+    actual: Any
     advice: str
     path: str = ""
 
@@ -33,7 +33,7 @@ class Mismatch(NamedTuple):
         """The three sentences of the error."""
         return (
             f"{argument}{self.path} must be an element of {self.expected!r}. "
-            f"Got {describe(self.found)}. {self.advice}"
+            f"Got {describe(self.actual)}. {self.advice}"
         )
 
 
@@ -248,8 +248,8 @@ class Space(ABC):
             array([1., 2.])
         """
         self.dual.check(covector, "covector")
-        found = self._represent(self._components_of(covector))
-        return tree_map(lambda leaf: copied(leaf, writeable=True), found)
+        vector = self._represent(self._components_of(covector))
+        return tree_map(lambda leaf: copied(leaf, writeable=True), vector)
 
     @final
     def covector(self, components: Any) -> Any:

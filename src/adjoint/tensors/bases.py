@@ -100,11 +100,11 @@ def changes(spaces: tuple[Space, ...], matrix: Any) -> dict[Space, Change]:
                 f"A change of basis was given for {space!r}, over which the tensor has no index. "
                 f"Its indices are over {', '.join(map(repr, different)) or 'no space'}."
             )
-    found: dict[Space, Change] = {}
+    by_space: dict[Space, Change] = {}
     for space, given in matrix.items():
         change = _checked(given, space)
-        found[space] = (InBasis(space, change), change, np.linalg.inv(change))
-    return found
+        by_space[space] = (InBasis(space, change), change, np.linalg.inv(change))
+    return by_space
 
 
 def own_basis(space: Space) -> Change | None:
@@ -132,26 +132,26 @@ def along(array: Any, matrix: Any, axis: int) -> Any:
 
 def _checked(matrix: Any, space: Space) -> Any:
     """C as a fresh array, once it is known to be a regular matrix of the right size."""
-    found = np.asarray(matrix)
+    given = np.asarray(matrix)
     size = space.dimension
-    if found.dtype.kind not in "iuf":
+    if given.dtype.kind not in "iuf":
         raise ArgumentTypeError(
             f"A change of basis is a matrix of real numbers. Got {describe(matrix)}. "
             "Coordinates are real: a complex space has two for each entry."
         )
-    if found.shape != (size, size):
+    if given.shape != (size, size):
         raise ArgumentError(
             f"A change of basis of {space!r} has shape {(size, size)}. Got {describe(matrix)}. "
             "Its columns are the new basis vectors in the old coordinates."
         )
-    found = np.array(found, np.result_type(space._real_dtype, np.float32))
+    change = np.array(given, np.result_type(space._real_dtype, np.float32))
     rank = 0
-    if size and np.all(np.isfinite(found)):
-        lengths = np.max(np.abs(found), axis=0)  # units may differ by any factor
-        rank = int(np.linalg.matrix_rank(found / np.where(lengths > 0, lengths, 1)))
+    if size and np.all(np.isfinite(change)):
+        lengths = np.max(np.abs(change), axis=0)  # units may differ by any factor
+        rank = int(np.linalg.matrix_rank(change / np.where(lengths > 0, lengths, 1)))
     if rank < size:
         raise ArgumentError(
             f"A change of basis must be a regular matrix. This one, of {space!r}, has rank {rank} "
             f"of {size}. Its columns must be linearly independent."
         )
-    return found
+    return change

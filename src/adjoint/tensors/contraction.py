@@ -65,9 +65,9 @@ def contract(pattern: str, *tensors: Tensor) -> Any:
     places: dict[str, list[_Index]] = {}
     for number, (names, tensor) in enumerate(zip(operands, tensors, strict=True)):
         _record(names, number, tensor, places)
-    for name, found in places.items():
-        _check_pair(name, found)
-    free = {name: found[0] for name, found in places.items() if len(found) == 1}
+    for name, indices in places.items():
+        _check_pair(name, indices)
+    free = {name: indices[0] for name, indices in places.items() if len(indices) == 1}
     inputs, outputs = _result(result, free, pattern)
     letters = dict(zip(places, ascii_letters, strict=False))
     if len(places) > len(ascii_letters):
@@ -114,15 +114,15 @@ def _record(
         places.setdefault(name, []).append(_Index(number, space, False))
 
 
-def _check_pair(name: str, found: list[_Index]) -> None:
-    if len(found) == 1:
+def _check_pair(name: str, indices: list[_Index]) -> None:
+    if len(indices) == 1:
         return
-    if len(found) > 2:
+    if len(indices) > 2:
         raise ArgumentError(
-            f"The index {name!r} occurs {len(found)} times. It may occur once, or as one output "
+            f"The index {name!r} occurs {len(indices)} times. It may occur once, or as one output "
             "and one input. Give the others names of their own."
         )
-    one, other = found
+    one, other = indices
     if one.is_output == other.is_output:
         word = "outputs" if one.is_output else "inputs"
         change = "lowered()" if one.is_output else "raised()"

@@ -245,9 +245,9 @@ def to_bilinear_map(tensor: Tensor) -> BilinearMap:
 
 def _require(tensor: Any, types: tuple[tuple[int, int], ...], name: str) -> None:
     if not isinstance(tensor, Tensor) or tensor.type not in types or tensor.batch:
-        found = tensor._summary() if isinstance(tensor, Tensor) else describe(tensor)
+        received = tensor._summary() if isinstance(tensor, Tensor) else describe(tensor)
         raise ArgumentError(
             f"{name} takes a tensor of type {' or '.join(map(str, types))} without batch axes. "
-            f"Got {found}. T.type says which type a tensor has; contract, raised and lowered "
+            f"Got {received}. T.type says which type a tensor has; contract, raised and lowered "
             "change it."
         )

@@ -72,12 +72,16 @@ class TensorProduct(Space):
                 f"{self!r} has {len(self.factors)} factors. Got {len(vectors)} vectors. "
                 "Give one vector of each factor."
             )
-        found: Any = None
+        outer_product: Any = None
         for number, (factor, vector) in enumerate(zip(self.factors, vectors, strict=True)):
             factor.check(vector, f"vectors[{number}]")
             coordinates = factor._coordinates(vector)
-            found = coordinates if found is None else np.tensordot(found, coordinates, axes=0)
-        return found
+            outer_product = (
+                coordinates
+                if outer_product is None
+                else np.tensordot(outer_product, coordinates, axes=0)
+            )
+        return outer_product
 
     @property
     def dimension(self) -> int:

@@ -154,26 +154,26 @@ class Tensor:
                 f"{self._summary()} takes {len(self.inputs)} vectors. Got {len(vectors)}. "
                 "Give one vector for each input index."
             )
-        found = self.components
+        components = self.components
         for space, vector in reversed(list(zip(self.inputs, vectors, strict=True))):
             space.check(vector, "vector")
-            found = np.tensordot(found, space._coordinates(vector), axes=((-1,), (0,)))
+            components = np.tensordot(components, space._coordinates(vector), axes=((-1,), (0,)))
         for space, covector in reversed(list(zip(self.outputs, covectors, strict=False))):
             covector = in_basis_of(space, covector)
             space.dual.check(covector, "covector")
             row = space._component_coordinates(space._components_of(covector))
-            found = np.tensordot(found, row, axes=((-1,), (0,)))
-        return found if covectors else Tensor(found, self.outputs, batch=self.batch)
+            components = np.tensordot(components, row, axes=((-1,), (0,)))
+        return components if covectors else Tensor(components, self.outputs, batch=self.batch)
 
-    def _finished(self, found: Any) -> Any:
+    def _finished(self, tensor: Any) -> Any:
         """A tensor as what it stands for: a number, an element of its one space, or itself."""
-        if not isinstance(found, Tensor):
-            return found[()]
-        if not found.order:
-            return found.components[()]
-        if found.type == (0, 1) and not found.batch:
-            return found.outputs[0]._from_coordinates(found.components)
-        return found
+        if not isinstance(tensor, Tensor):
+            return tensor[()]
+        if not tensor.order:
+            return tensor.components[()]
+        if tensor.type == (0, 1) and not tensor.batch:
+            return tensor.outputs[0]._from_coordinates(tensor.components)
+        return tensor
 
     # --- the vector space ------------------------------------------------------------------------
 
@@ -256,8 +256,8 @@ class Tensor:
         count = len(self.inputs)
         axes = tuple(range(len(self.outputs), self.order)), tuple(range(count))
         joint = np.tensordot(self.components, other.components, axes=axes)
-        found = Tensor(joint, self.outputs, other.inputs)
-        return found if found.order else found.components[()]
+        composite = Tensor(joint, self.outputs, other.inputs)
+        return composite if composite.order else composite.components[()]
 
     def _require_tensor(self, other: Any, name: str) -> None:
         if not isinstance(other, Tensor):
@@ -287,8 +287,8 @@ class Tensor:
             )
         components = np.trace(self.components, axis1=rows, axis2=columns)
         outputs = _without(self.outputs, output)
-        found = Tensor(components, outputs, _without(self.inputs, input), self.batch)
-        return found if found.order or found.batch else found.components[()]
+        contracted = Tensor(components, outputs, _without(self.inputs, input), self.batch)
+        return contracted if contracted.order or contracted.batch else contracted.components[()]
 
     # --- indices ---------------------------------------------------------------------------------
 
@@ -355,13 +355,13 @@ class Tensor:
             )
         count = len(spaces)
         first = self.batch + (len(self.outputs) if self.inputs else 0)
-        found: Any = 0.0
+        total: Any = 0.0
         for order in permutations(range(count)):
             axes = list(range(self.batch + self.order))
             axes[first : first + count] = [first + number for number in order]
             term = np.transpose(self.components, axes)
-            found = found + (_sign(order) * term if signed else term)
-        return self._with(found / factorial(count))
+            total = total + (_sign(order) * term if signed else term)
+        return self._with(total / factorial(count))
 
     def lowered(self, output: int = -1) -> Tensor:
         """An output index turned into the first input index by the inner product of its space.
@@ -442,14 +442,14 @@ def _spaces(spaces: Any, argument: str) -> tuple[Space, ...]:
             f"{argument} is a tuple of spaces, one for each index. Got {describe(spaces)}. "
             f"Write {argument}=(space,)."
         )
-    found = tuple(spaces)
-    for space in found:
+    checked_spaces = tuple(spaces)
+    for space in checked_spaces:
         if not isinstance(space, Space) or isinstance(space, Dual):
             raise ArgumentTypeError(
                 f"{argument} are spaces of vectors. Got {space!r}. "
                 "An index over a dual is one of the other variance over the space itself."
             )
-    return found
+    return checked_spaces
 
 
 def _without(spaces: tuple[Space, ...], index: int) -> tuple[Space, ...]:

@@ -31,7 +31,7 @@ from adjoint.testing.measures import (
     typed,
     unboxed,
 )
-from adjoint.testing.problem import Problem, only, pack, pairing, randomised
+from adjoint.testing.problem import CheckedFunction, only, pack, pairing, randomised
 from adjoint.testing.remainders import Ladder, differentiate
 from adjoint.testing.report import Outcome, Report, Result
 
@@ -40,7 +40,7 @@ _LEAVES = 24  # leaves up to which each is looked at alone
 _HIDDEN = 1e-3  # a test that could not see an error of this share is not made
 _ADJOINT = "<Du, v> is not <u, D.H v>: the transpose is not that of the derivative"
 
-Found = Iterator[Result]
+Results = Iterator[Result]
 
 
 def check(
@@ -91,7 +91,7 @@ def check(
         >>> report.passed
         True
     """
-    audit = _Audit(Derivatives(Problem(function, args, spaces), seed), seed, order)
+    audit = _Audit(Derivatives(CheckedFunction(function, args, spaces), seed), seed, order)
     name = getattr(function, "__name__", type(function).__name__)
     report = Report(name, tuple(audit.run()))
     if raise_on_failure and not report.passed:
@@ -108,7 +108,7 @@ class _Audit:
         self.seed = seed
         self.order = order
 
-    def run(self) -> Found:
+    def run(self) -> Results:
         """All tests in order."""
         kinds = [
             ("value under capture", self.value),
@@ -125,25 +125,27 @@ class _Audit:
             ]
         kinds.append(("vmap", self.batching))
         for name, tests in kinds:
-            yield from _made(name, tests)
+            yield from _test_results(name, tests)
 
     # --- (6) the value ---------------------------------------------------------------------------
 
-    def value(self) -> Found:
+    def value(self) -> Results:
         """The value under capture, and what became of the arguments."""
         problem = self.problem
         before = [pack(arg) if is_numbers(arg) else None for arg in problem.args]
-        found = jit(self.of.function)(problem.point)
+        captured = jit(self.of.function)(problem.point)
         expected = problem.value
         name, where = "value under capture", "compared with NumPy"
         tolerance = 1e-12 if self.of.precise else 1e-5
-        structures = pytrees.flatten(found)[1], pytrees.flatten(expected)[1]
-        types = [[type_text(leaf) for leaf in pytrees.leaves(tree)] for tree in (found, expected)]
+        structures = pytrees.flatten(captured)[1], pytrees.flatten(expected)[1]
+        types = [
+            [type_text(leaf) for leaf in pytrees.leaves(tree)] for tree in (captured, expected)
+        ]
         if structures[0] != structures[1] or types[0] != types[1]:
             detail = f"it is {types[0]}, NumPy gives {types[1]}"
             yield Result(name, Outcome.FAILED, where, float("inf"), tolerance, detail)
         else:
-            error = relative(pack(found), pack(expected))
+            error = relative(pack(captured), pack(expected))
             yield measured(name, where, error, tolerance, "the values differ")
         for place, (old, arg) in enumerate(zip(before, problem.args, strict=True)):
             if old is not None and not np.array_equal(old, pack(arg), equal_nan=True):
@@ -154,7 +156,7 @@ class _Audit:
 
     # --- (1) remainders --------------------------------------------------------------------------
 
-    def remainders(self) -> Found:
+    def remainders(self) -> Results:
         """The zeroth and the first remainder of Taylor's formula."""
         self.of.require_finite()
         yield from self._best(self._first_remainders)
@@ -167,10 +169,10 @@ class _Audit:
         """
         first: list[Result] | None = None
         for trial in range(3):
-            found = attempt(self.of.direction(trial))
-            if not any(result.failed for result in found):
-                return found
-            first = found if first is None else first
+            results = attempt(self.of.direction(trial))
+            if not any(result.failed for result in results):
+                return results
+            first = results if first is None else first
         assert first is not None
         return first
 
@@ -205,7 +207,7 @@ class _Audit:
 
     # --- (2) differences -------------------------------------------------------------------------
 
-    def differences(self) -> Found:
+    def differences(self) -> Results:
         """The JVP and the pullback against differences, one argument at a time."""
         self.of.require_finite()
         problem = self.problem
@@ -222,16 +224,16 @@ class _Audit:
             except Unavailable as reason:
                 yield Result("differences", Outcome.SKIPPED, where, detail=str(reason))
 
-    def _compared(self, where: str, direction: Any) -> Found:
+    def _compared(self, where: str, direction: Any) -> Results:
         along = self.of.along(direction)
-        found = differentiate(along, self.of.size)
-        scale = float(np.linalg.norm(found.value))
+        estimate = differentiate(along, self.of.size)
+        scale = float(np.linalg.norm(estimate.value))
         floor = 1e-8 if self.of.precise else 2e-4
-        ladder = Ladder(along, self.of.size, np.zeros_like(found.value), self.of.evaluation)
+        ladder = Ladder(along, self.of.size, np.zeros_like(estimate.value), self.of.evaluation)
         rounding = ladder.noise / self.of.size
-        reached = found.error + ladder.noise / found.step
+        reached = estimate.error + ladder.noise / estimate.step
         tolerance = max(floor, 20 * reached / scale if scale else floor, self.of.tolerance(1))
-        if not np.isfinite(found.error):
+        if not np.isfinite(estimate.error):
             raise Unavailable("no differences can be taken: values nearby are not finite")
         refuse_kink(ladder)
         if tolerance > _HIDDEN / 2 and scale > _HIDDEN * rounding:
@@ -241,7 +243,7 @@ class _Audit:
             ("vjp = differences", self._pulled),
         ):
             try:
-                mine, theirs = pair(direction, found.value)
+                mine, theirs = pair(direction, estimate.value)
             except MissingRuleError as missing:
                 yield Result(name, Outcome.SKIPPED, where, detail=str(missing))
                 continue
@@ -260,7 +262,7 @@ class _Audit:
 
     # --- (3), (4) the derivative as a map --------------------------------------------------------
 
-    def adjoint(self) -> Found:
+    def adjoint(self) -> Results:
         """<Du, v> = <u, D.H v> in given and in random inner products."""
         self.of.require_finite_derivative()
         problem = self.problem
@@ -279,28 +281,31 @@ class _Audit:
             where = f"random inner products {trial + 1}"
             yield measured("adjoint identity", where, error, tolerance, _ADJOINT)
 
-    def linearity(self) -> Found:
+    def linearity(self) -> Results:
         """D(a u + b v) = a D u + b D v."""
         self.of.require_finite_derivative()
         problem = self.problem
-        found = self.of.map(problem.domain, problem.codomain)
+        derivative = self.of.map(problem.domain, problem.codomain)
         tolerance = self.of.tolerance(1)
-        for where, each in (("forward", found), ("reverse", found.H)):
+        for where, linear_map in (("forward", derivative), ("reverse", derivative.H)):
             try:
-                error = linearity_error(each, generator(self.seed, 50))
+                error = linearity_error(linear_map, generator(self.seed, 50))
             except MissingRuleError as missing:
                 yield Result("linearity", Outcome.SKIPPED, where, detail=str(missing))
                 continue
             yield measured("linearity", where, error, tolerance, "D(au + bv) is not aDu + bDv")
 
-    def modes(self) -> Found:
+    def modes(self) -> Results:
         """Jacobians by columns and by rows; products with them where they are large."""
         self.of.require_finite_derivative()
         problem = self.problem
         tolerance = self.of.tolerance(1)
         if max(problem.domain.dimension, problem.codomain.dimension) <= _MATRIX:
-            found = self.of.map(problem.domain, problem.codomain)
-            columns, rows = found.matrix(by=MatrixBy.COLUMNS), found.matrix(by=MatrixBy.ROWS)
+            derivative = self.of.map(problem.domain, problem.codomain)
+            columns, rows = (
+                derivative.matrix(by=MatrixBy.COLUMNS),
+                derivative.matrix(by=MatrixBy.ROWS),
+            )
             where, detail = "Jacobian matrices", ""
             error = relative(columns, rows)
             if error > tolerance:
@@ -338,33 +343,33 @@ class _Audit:
             "reverse on reverse": lambda: pairing(grad(product)(point), v),
         }
 
-    def second_order(self) -> Found:
+    def second_order(self) -> Results:
         """All four compositions agree."""
         self.of.require_finite_derivative()
-        found: dict[str, float] = {}
+        second_derivatives: dict[str, float] = {}
         name = "second-order modes"
         u, v = self.of.direction(70), self.of.direction(71)
         for order, compute in self._compositions(u, v).items():
             try:
-                found[order] = float(compute())
+                second_derivatives[order] = float(compute())
             except MissingRuleError as missing:
                 yield Result(name, Outcome.SKIPPED, order, detail=str(missing))
-        if not found:
+        if not second_derivatives:
             return
-        scale = self._second_scale(u, v, found)
+        scale = self._second_scale(u, v, second_derivatives)
         tolerance = self.of.tolerance(2)
-        reference = next(iter(found.values()))
-        if not np.all(np.isfinite(list(found.values()))):
-            raise Unavailable(f"second derivatives are not finite here: {found}")
-        for order, value in list(found.items())[1:]:
-            first = next(iter(found))
+        reference = next(iter(second_derivatives.values()))
+        if not np.all(np.isfinite(list(second_derivatives.values()))):
+            raise Unavailable(f"second derivatives are not finite here: {second_derivatives}")
+        for order, value in list(second_derivatives.items())[1:]:
+            first = next(iter(second_derivatives))
             detail = f"{value:.12g}, {first} gives {reference:.12g}"
             error = abs(value - reference) / scale if value != reference else 0.0
             yield measured(name, f"{order} against {first}", error, tolerance, detail)
 
-    def _second_scale(self, u: Any, v: Any, found: dict[str, float]) -> float:
+    def _second_scale(self, u: Any, v: Any, second_derivatives: dict[str, float]) -> float:
         """The size against which second derivatives are compared: |H u| |v|, or theirs."""
-        sizes = [abs(value) for value in found.values()]
+        sizes = [abs(value) for value in second_derivatives.values()]
         try:
             moved = jvp(
                 grad(self.of.weighed()), (self.problem.point,), (typed(u, self.problem.point),)
@@ -375,7 +380,7 @@ class _Audit:
         finite = [size for size in sizes if np.isfinite(size)]
         return max([*finite, 1e-300])
 
-    def second_remainder(self) -> Found:
+    def second_remainder(self) -> Results:
         """The second remainder of <w, f(x)>."""
         self.of.require_finite_derivative()
         yield from self._best(self._second_remainder)
@@ -388,10 +393,10 @@ class _Audit:
             raise Unavailable("the second derivative is not finite here")
         along = self.of.along(direction)
         ladder = self._ladder(direction, slope, lambda step: np.atleast_1d(weights @ along(step)))
-        found = ladder.second(self.problem.epsilon, curvature)
-        if not found.rate > 2.9:
+        remainder = ladder.second(self.problem.epsilon, curvature)
+        if not remainder.rate > 2.9:
             refuse_kink(ladder)
-        return [rate_result("second remainder ~ h^3", "<w, f(x)>", found, 2.9)]
+        return [rate_result("second remainder ~ h^3", "<w, f(x)>", remainder, 2.9)]
 
     def _curvature(self, direction: Any) -> Any:
         missing: MissingRuleError | None = None
@@ -405,7 +410,7 @@ class _Audit:
 
     # --- (7) batches -----------------------------------------------------------------------------
 
-    def batching(self) -> Found:
+    def batching(self) -> Results:
         """vmap against a loop over three points nearby."""
         self.of.require_finite()
         problem = self.problem
@@ -418,23 +423,23 @@ class _Audit:
             for trial in range(3)
         ]
         stacked = pytrees.tree_map(lambda *xs: np.stack(xs), *points)
-        found = vmap(self.of.function)(stacked)
+        mapped = vmap(self.of.function)(stacked)
         rows = [problem.kept_part(problem.plain(unboxed(point))) for point in points]
         expected = pytrees.tree_map(lambda *ys: np.stack(ys), *rows)
         tolerance = 1e-12 if self.of.precise else 1e-5
-        error = relative(pack(found), pack(expected))
+        error = relative(pack(mapped), pack(expected))
         yield measured("vmap = loop", "three points", error, tolerance, "the values differ")
 
 
-def _made(name: str, tests: Callable[[], Found]) -> list[Result]:
+def _test_results(name: str, tests: Callable[[], Results]) -> list[Result]:
     """The results of the tests of one kind, up to one that cannot be made."""
-    found: list[Result] = []
+    results: list[Result] = []
     try:
         with np.errstate(all="ignore"):
             for result in tests():
-                found.append(result)
+                results.append(result)
     except Unavailable as reason:
-        found.append(Result(name, Outcome.SKIPPED, detail=str(reason)))
+        results.append(Result(name, Outcome.SKIPPED, detail=str(reason)))
     except (MissingRuleError, MissingTransposeError, ValueNeededError) as error:
-        found.append(Result(name, Outcome.SKIPPED, detail=str(error)))
-    return found
+        results.append(Result(name, Outcome.SKIPPED, detail=str(error)))
+    return results

@@ -13,7 +13,7 @@ from adjoint.calculus import derivative, grad, jvp, vjp
 from adjoint.maps import LinearMap
 from adjoint.testing.identities import generator
 from adjoint.testing.measures import Unavailable, rms, typed
-from adjoint.testing.problem import Problem, pack, pairing
+from adjoint.testing.problem import CheckedFunction, pack, pairing
 from adjoint.testing.remainders import scatter
 
 _PRECISE = (1e-12, 1e-10)  # relative errors allowed, by order, in double and in single precision
@@ -28,7 +28,7 @@ class Derivatives:
     precision in which the function is evaluated for differences.
     """
 
-    def __init__(self, problem: Problem, seed: int) -> None:
+    def __init__(self, problem: CheckedFunction, seed: int) -> None:
         self.problem = problem
         self.seed = seed
         self.function = problem.function

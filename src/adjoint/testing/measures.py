@@ -49,8 +49,8 @@ def relative(one: Any, other: Any) -> float:
     with np.errstate(all="ignore"):
         error = np.max(np.where(same, 0.0, np.abs(one - other)))
         scale = np.max(np.abs(other), initial=0.0, where=np.isfinite(other))
-        found = float(error / scale) if scale else float("inf")
-    return found if np.isfinite(found) else float("inf")
+        ratio = float(error / scale) if scale else float("inf")
+    return ratio if np.isfinite(ratio) else float("inf")
 
 
 def rms(vector: Any) -> float:

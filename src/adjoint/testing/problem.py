@@ -15,7 +15,7 @@ from adjoint.spaces import Euclidean, Product, Skew, Space, Symmetric, Weighted,
 _DENSE = 64  # coordinates up to which a random inner product is a full matrix
 
 
-class Problem:
+class CheckedFunction:
     """A function of one point, which is the argument that varies, or a tuple of them.
 
     function: of the point; its result holds floating-point numbers only. point, value: there.
@@ -39,9 +39,9 @@ class Problem:
         leaves = pytrees.leaves(whole)
         self.kept = [n for n, leaf in enumerate(leaves) if is_numeric(leaf) and _inexact(leaf)]
         if not self.kept:
-            found = ", ".join(_describe(leaf) for leaf in leaves) or "nothing"
+            leaf_types = ", ".join(_describe(leaf) for leaf in leaves) or "nothing"
             raise NotDifferentiableError(
-                f"check was asked of a function whose value is {found}. Only floating-point "
+                f"check was asked of a function whose value is {leaf_types}. Only floating-point "
                 "numbers vary smoothly: one that returns integers or booleans has no derivative."
             )
         self.filtered = len(self.kept) < len(leaves)
@@ -144,7 +144,7 @@ def pairing(covector: Any, tree: Any) -> Any:
     return total
 
 
-def only(problem: Problem, number: int, direction: Any) -> Any:
+def only(problem: CheckedFunction, number: int, direction: Any) -> Any:
     """A direction in which one leaf moves alone."""
     leaves, treedef = pytrees.flatten(direction)
     kept = [
@@ -156,7 +156,7 @@ def only(problem: Problem, number: int, direction: Any) -> Any:
 def randomised(space: Space, generator: np.random.Generator) -> Space:
     """The same vectors under a random inner product."""
     if isinstance(space, Product):
-        spaces = [randomised(each, generator) for each in space.spaces]
+        spaces = [randomised(part, generator) for part in space.spaces]
         return Product(pytrees.unflatten(space.treedef, spaces))
     if isinstance(space, Weighted):
         return randomised(space.base, generator)

@@ -123,7 +123,7 @@ class Ladder:
         return largest > 0 and share * largest <= _ABOVE * self.noise
 
 
-class Difference(NamedTuple):
+class DerivativeEstimate(NamedTuple):
     """A derivative from central differences, how far extrapolation can be trusted, and its step."""
 
     value: Any
@@ -134,23 +134,25 @@ class Difference(NamedTuple):
 def scatter(values: list[Any]) -> float:
     """The rounding noise of equidistant values, which vary smoothly but for it."""
     thirds = np.diff(np.array(values), 3, axis=0) / np.sqrt(20)
-    return max((_norm(each) for each in thirds if np.all(np.isfinite(each))), default=0.0)
+    return max(
+        (_norm(difference) for difference in thirds if np.all(np.isfinite(difference))), default=0.0
+    )
 
 
-def differentiate(along: Along, size: float) -> Difference:
+def differentiate(along: Along, size: float) -> DerivativeEstimate:
     """The derivative at 0 by Ridders' extrapolation, from the best of several first steps."""
-    best = Difference(np.array(np.nan), float("inf"), float("inf"))
+    best = DerivativeEstimate(np.array(np.nan), float("inf"), float("inf"))
     for exponent in (3, 6, 10, 14, 18):
-        found = _ridders(along, size * 2.0**-exponent)
-        if found.error < best.error:
-            best = found
+        estimate = _ridders(along, size * 2.0**-exponent)
+        if estimate.error < best.error:
+            best = estimate
         if best.error <= 1e-12 * (_norm(best.value) + 1e-300):
             break
     return best
 
 
-def _ridders(along: Along, first: float, rungs: int = 8, ratio: float = 1.6) -> Difference:
-    best = Difference(np.array(np.nan), float("inf"), float("inf"))
+def _ridders(along: Along, first: float, rungs: int = 8, ratio: float = 1.6) -> DerivativeEstimate:
+    best = DerivativeEstimate(np.array(np.nan), float("inf"), float("inf"))
     before: list[Any] = []
     for rung in range(rungs):
         step = first / ratio**rung
@@ -163,7 +165,7 @@ def _ridders(along: Along, first: float, rungs: int = 8, ratio: float = 1.6) -> 
             column.append((factor * column[-1] - old) / (factor - 1))
             error = max(_norm(column[-1] - column[-2]), _norm(column[-1] - old))
             if error < best.error:
-                best = Difference(column[-1], error, step)
+                best = DerivativeEstimate(column[-1], error, step)
         before = column
     return best
 

@@ -8,12 +8,14 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from adjoint.loops.declared import WHILE
 from adjoint.optimise.rolling.runs import INDEXED, Run
+from adjoint.primitives.calls.custom import CUSTOM_CALL, CUSTOM_LINEAR
 from adjoint.program import Atom, Equation, Literal, Program, Variable
 
 _DEEPEST: Final = 8  # rounds that a value is looked back for
-_ATTEMPTS: Final = 8  # ways to leave out rounds at either end
-_CALLS: Final = frozenset({"custom_call", "custom_linear", "while"})
+_ATTEMPTS: Final = 8  # how often a block is tried again with rounds left out at either end
+_CALLS: Final = frozenset({CUSTOM_CALL, CUSTOM_LINEAR, WHILE})
 _SPARED: Final = 3  # rounds left out at the end, at most, as they may be no rounds of the loop
 
 
@@ -33,7 +35,7 @@ class Before(NamedTuple):
     begin: tuple[Atom, ...]
 
 
-class Fixed(NamedTuple):
+class Invariant(NamedTuple):
     """An operand from outside, the same in all rounds."""
 
     atom: Atom
@@ -51,11 +53,11 @@ class Numbers(NamedTuple):
     values: tuple[int, ...]
 
 
-Source = Within | Before | Fixed | Varying | Numbers
+Source = Within | Before | Invariant | Varying | Numbers
 
 
 @dataclass
-class Block:
+class RepeatedBlock:
     """A block of equations that is repeated.
 
     equations: of one round. start, rounds: where in the program, and how often. sources: of each
@@ -115,13 +117,13 @@ class _Broken(Exception):
         self.last = last
 
 
-def block_of(uses: Uses, run: Run, fewest: int) -> Block | None:
+def block_of(uses: Uses, run: Run, fewest: int) -> RepeatedBlock | None:
     """The block of a run whose dataflow repeats too; rounds at the ends may be left out.
 
     None for what calls the user's functions, or runs for an unknown time: guards look at those.
     """
     whole = uses.equations[run.start : run.stop]
-    if any(each.primitive.opaque or each.primitive.name in _CALLS for each in whole):
+    if any(equation.primitive.opaque or equation.primitive in _CALLS for equation in whole):
         return None
     for spared in range(_SPARED):
         start, rounds = run.start, run.rounds - spared
@@ -136,7 +138,7 @@ def block_of(uses: Uses, run: Run, fewest: int) -> Block | None:
     return None
 
 
-def block_at(uses: Uses, start: int, rounds: int, period: int) -> Block:
+def block_at(uses: Uses, start: int, rounds: int, period: int) -> RepeatedBlock:
     """The block of so many rounds."""
     equations = uses.equations
     sources: list[list[Source]] = []
@@ -145,16 +147,16 @@ def block_at(uses: Uses, start: int, rounds: int, period: int) -> Block:
         own = equations[start + place : start + rounds * period : period]
         sources.append(
             [
-                _source(uses, [each.inputs[number] for each in own], start, place, period)
+                _source(uses, [equation.inputs[number] for equation in own], start, place, period)
                 for number in range(len(own[0].inputs))
             ]
         )
-        if own[0].primitive.name in INDEXED:
-            found = _index_of(own)
-            if found:
-                indices[place] = found
+        if own[0].primitive in INDEXED:
+            varying_numbers = _index_of(own)
+            if varying_numbers:
+                indices[place] = varying_numbers
     last = equations[start + (rounds - 1) * period : start + rounds * period]
-    block = Block(start, rounds, tuple(last), sources, indices, uses)
+    block = RepeatedBlock(start, rounds, tuple(last), sources, indices, uses)
     _find_used(uses, block)
     return block
 
@@ -164,11 +166,11 @@ def _source(uses: Uses, atoms: Sequence[Atom], start: int, place: int, period: i
     final = atoms[-1]
     if isinstance(final, Literal):
         return _of_literals(atoms)
-    made = uses.maker.get(final)
+    maker = uses.maker.get(final)
     number = start + place + (len(atoms) - 1) * period
-    if made is None or made[0] < start:
+    if maker is None or maker[0] < start:
         return _from_outside(uses, atoms, start)
-    delta, result = number - made[0], made[1]
+    delta, result = number - maker[0], maker[1]
     lag, inner = divmod(place - delta, period)
     lag = -lag
     if lag > _DEEPEST:
@@ -193,19 +195,19 @@ def _begun(uses: Uses, begin: Sequence[Atom], start: int, period: int) -> int:
     """
     begun = 0
     for atom in begin:
-        made = uses.maker.get(atom) if isinstance(atom, Variable) else None
-        if made is not None and made[0] >= start:
-            begun = max(begun, (made[0] - start) // period + 1)
+        maker = uses.maker.get(atom) if isinstance(atom, Variable) else None
+        if maker is not None and maker[0] >= start:
+            begun = max(begun, (maker[0] - start) // period + 1)
     return begun
 
 
 def _of_literals(atoms: Sequence[Atom]) -> Source:
     literals = [atom for atom in atoms if isinstance(atom, Literal)]
-    if len(literals) < len(atoms):  # variables in the first rounds
+    if len(literals) < len(atoms):  # in the first rounds the operand is a variable, not a number
         first = max(k for k, atom in enumerate(atoms) if not isinstance(atom, Literal))
         raise _Broken(first + 1, 0)
     if all(literal.key == literals[0].key for literal in literals):
-        return Fixed(literals[0])
+        return Invariant(literals[0])
     if literals[0].type.dtype.kind != "i" or literals[0].type.weak:
         raise _Broken(len(atoms), 0)
     return Numbers(tuple([int(np.asarray(literal.value)) for literal in literals]))
@@ -214,33 +216,33 @@ def _of_literals(atoms: Sequence[Atom]) -> Source:
 def _from_outside(uses: Uses, atoms: Sequence[Atom], start: int) -> Source:
     final = atoms[-1]
     if all(atom is final for atom in atoms):
-        return Fixed(final)
+        return Invariant(final)
     same = 0
     while atoms[-1 - same] is final:
         same += 1
-    if 2 * same > len(atoms):  # other ones in the first rounds alone
+    if 2 * same > len(atoms):  # only the first rounds, the minority, read something else
         raise _Broken(len(atoms) - same, 0)
     for k in range(len(atoms) - 1, -1, -1):
         atom = atoms[k]
-        made = uses.maker.get(atom) if isinstance(atom, Variable) else None
-        if not isinstance(atom, Variable) or (made is not None and made[0] >= start):
+        maker = uses.maker.get(atom) if isinstance(atom, Variable) else None
+        if not isinstance(atom, Variable) or (maker is not None and maker[0] >= start):
             raise _Broken(k + 1, 0) if 2 * (k + 1) < len(atoms) else _Broken(0, len(atoms) - k)
     return Varying(tuple(atoms))  # type: ignore[arg-type]
 
 
 def _index_of(own: Sequence[Equation]) -> dict[int, tuple[int, ...]]:
     """The numbers of an index that differ, by axis."""
-    found = {}
-    rows = [each.params["index"] for each in own]
+    varying_numbers = {}
+    rows = [equation.params["index"] for equation in own]
     for axis, first in enumerate(rows[0]):
         whole = isinstance(first, int)
         numbers = tuple([row[axis] if whole else row[axis][0] for row in rows])
         if any(number != numbers[0] for number in numbers):
-            found[axis] = numbers
-    return found
+            varying_numbers[axis] = numbers
+    return varying_numbers
 
 
-def _find_used(uses: Uses, block: Block) -> None:
+def _find_used(uses: Uses, block: RepeatedBlock) -> None:
     """Find the results that are used after the block."""
     for k in range(block.rounds):
         begin = block.start + k * block.period

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from adjoint.optimise.rolling.blocks import Before, Block
+from adjoint.optimise.rolling.blocks import Before, RepeatedBlock
 from adjoint.program import Atom, Literal, Variable
 
 
 @dataclass
-class Chain:
+class Recurrence:
     """A result of the block, as it was in the rounds before.
 
     begin: what stands for it before the first round: one round before, two before, and so on.
@@ -31,24 +31,24 @@ class Chain:
         return True
 
 
-def chains_of(block: Block) -> tuple[list[Chain], dict[Before, Chain]]:
+def chains_of(block: RepeatedBlock) -> tuple[list[Recurrence], dict[Before, Recurrence]]:
     """The chains of a block, and which one an operand is read from."""
-    chains: list[Chain] = []
-    found: dict[Before, Chain] = {}
+    chains: list[Recurrence] = []
+    chain_of: dict[Before, Recurrence] = {}
     for sources in block.sources:
         for source in sources:
-            if not isinstance(source, Before) or source in found:
+            if not isinstance(source, Before) or source in chain_of:
                 continue
             begin = list(reversed(source.begin))
             for chain in chains:
                 same = (chain.place, chain.result) == (source.place, source.result)
                 if same and chain.extend(begin):
-                    found[source] = chain
+                    chain_of[source] = chain
                     break
             else:
-                found[source] = Chain(source.place, source.result, begin)
-                chains.append(found[source])
-    return chains, found
+                chain_of[source] = Recurrence(source.place, source.result, begin)
+                chains.append(chain_of[source])
+    return chains, chain_of
 
 
 def _same(one: Atom, other: Atom) -> bool:

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.primitives.declaration import Primitive
 from adjoint.primitives.expression import Expression, bind
-from adjoint.primitives.structure.gathering import GATHER, IOTA, WRITES
+from adjoint.primitives.structure.gathering import GATHER, GATHER_ADD, GATHER_SET, IOTA
 from adjoint.primitives.structure.moving import broadcast_to, reshape
-from adjoint.primitives.structure.slicing import take
+from adjoint.primitives.structure.slicing import INCREMENT, UPDATE, take
 from adjoint.program import Builder, Literal
 
-_AT_INDICES = {"update": "gather_set", "increment": "gather_add"}
+_AT_INDICES = {UPDATE: GATHER_SET, INCREMENT: GATHER_ADD}
 
 
 def affine(numbers: Sequence[int]) -> int | None:
@@ -34,22 +35,22 @@ def rows(numbers: Sequence[int], step: int) -> tuple[int, int, int]:
 def read(x: Expression, index: Any, number: Callable[[int], Expression | None]) -> Expression:
     """x[index], where the number at an axis, or the start of a slice, may be computed."""
     last = max(axis for axis in range(len(index)) if number(axis) is not None) + 1
-    found = bind(GATHER, x, *_arrays(x.builder, index, last, number))
+    gathered = bind(GATHER, x, *_arrays(x.builder, index, last, number))
     rest = index[last:]
     if all(entry == (0, size, 1) for entry, size in zip(rest, x.shape[last:], strict=True)):
-        return found  # type: ignore[no-any-return]
-    lead = found.ndim - x.ndim + last
-    return take(found, (*((0, size, 1) for size in found.shape[:lead]), *rest))
+        return gathered  # type: ignore[no-any-return]
+    lead = gathered.ndim - x.ndim + last
+    return take(gathered, (*((0, size, 1) for size in gathered.shape[:lead]), *rest))
 
 
 def write(
-    name: str, x: Expression, value: Expression, index: Any, number: Callable[[int], Any]
+    primitive: Primitive, x: Expression, value: Expression, index: Any, number: Callable[[int], Any]
 ) -> Expression:
     """The array with something written to, or added to, x[index]."""
     sizes = zip(index, x.shape, strict=True)
     parts = [axis for axis, (entry, size) in enumerate(sizes) if entry != (0, size, 1)]
     arrays = _arrays(x.builder, index, parts[-1] + 1, number)
-    return bind(WRITES[_AT_INDICES[name]], x, value, *arrays)  # type: ignore[no-any-return]
+    return bind(_AT_INDICES[primitive], x, value, *arrays)  # type: ignore[no-any-return]
 
 
 def _arrays(
@@ -57,7 +58,7 @@ def _arrays(
 ) -> list[Expression]:
     """Index arrays of one shape for the first axes."""
     shape = tuple(len(range(*entry)) for entry in index[:count] if not isinstance(entry, int))
-    found = []
+    index_arrays = []
     passed = 0
     for axis, entry in enumerate(index[:count]):
         start: Any = number(axis)
@@ -71,5 +72,5 @@ def _arrays(
             start = steps + (entry[0] if start is None else start)
             passed += 1
             start = reshape(start, (*start.shape, *(1,) * (len(shape) - passed)))
-        found.append(broadcast_to(start, shape))
-    return found
+        index_arrays.append(broadcast_to(start, shape))
+    return index_arrays

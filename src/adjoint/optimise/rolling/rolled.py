@@ -8,17 +8,18 @@ from itertools import islice
 from typing import Final
 
 from adjoint.loops.declared import SCAN
-from adjoint.optimise.rolling.blocks import Before, Block, Uses, block_of
+from adjoint.optimise.rolling.blocks import Before, RepeatedBlock, Uses, block_of
 from adjoint.optimise.rolling.runs import Run, codes, codes_with_makers, runs
-from adjoint.optimise.rolling.writing import Loop, Refused, Stacks, as_number, part
+from adjoint.optimise.rolling.writing import LoopWriter, NotRolled, Stacks, as_number, part
 from adjoint.primitives.expression import Expression
-from adjoint.primitives.structure.moving import permute, reshape
+from adjoint.primitives.structure.moving import RESHAPE, permute, reshape
 from adjoint.primitives.structure.slicing import CONCATENATE, STACK, concatenate, take
 from adjoint.program import Atom, Builder, Equation, Program, Variable
 
 FEWEST_ROUNDS: Final = 8
-# Of all rounds together. Shorter runs are compiled soon enough as they are, and machine code keeps
-# what one round hands to the next in registers.
+# A run must have so many equations, in all rounds together, to become a loop. A shorter one is
+# compiled soon enough as it is, and straight code keeps in registers what one round hands to the
+# next.
 FEWEST_EQUATIONS: Final = 1200
 _DEEPEST: Final = 3  # loops within one another
 
@@ -34,8 +35,8 @@ def roll(program: Program) -> Program:
             break
         equations = program.equations
         numbers = codes(equations)
-        found = [run for run in runs(numbers) if _pays(equations, *run)]
-        rolled = _Rolled(program, numbers).rolled(found) if found else program
+        repetitions = [run for run in runs(numbers) if _pays(equations, *run)]
+        rolled = _Rolled(program, numbers).rolled(repetitions) if repetitions else program
         if rolled is program:
             break
         program = rolled
@@ -51,7 +52,7 @@ def _pays(equations: Sequence[Equation], start: int, stop: int, period: int) -> 
 
 def _size(equations: Sequence[Equation]) -> int:
     """How many equations there are, with those of loops."""
-    loops = (each.params["body"] for each in equations if each.primitive is SCAN)
+    loops = (equation.params["body"] for equation in equations if equation.primitive is SCAN)
     return len(equations) + sum(len(body.equations) for body in loops)
 
 
@@ -68,11 +69,11 @@ class _Rolled:
         self.names: dict[Variable, Atom] = {}
         self.reshaped: dict[Variable, Equation] = {}  # rows in another shape, if they are needed
 
-    def rolled(self, found: Sequence[Run]) -> Program:
+    def rolled(self, repetitions: Sequence[Run]) -> Program:
         """The whole program."""
         equations = self.program.equations
         done = 0
-        blocks = self._blocks(found)
+        blocks = self._blocks(repetitions)
         alike = Counter(block.period for block in blocks)
         for block in blocks:
             self._copy(equations[done : block.start])
@@ -80,9 +81,9 @@ class _Rolled:
             length, known = len(self.builder.equations), len(self.names)
             many = alike[block.period] >= FEWEST_ROUNDS
             try:
-                loop = Loop(self.builder, block, self._rename, self.stacks, open=many)
+                loop = LoopWriter(self.builder, block, self._rename, self.stacks, open=many)
                 self.names.update(loop.write())
-            except Refused:
+            except NotRolled:
                 del self.builder.equations[length:]
                 for name in list(self.names)[known:]:
                     del self.names[name]
@@ -94,19 +95,19 @@ class _Rolled:
         outputs = [self._rename(atom) for atom in self.program.outputs]
         return Program(self.program.inputs, self.builder.equations, outputs)
 
-    def _blocks(self, found: Sequence[Run]) -> list[Block]:
+    def _blocks(self, repetitions: Sequence[Run]) -> list[RepeatedBlock]:
         """Blocks that do not overlap, in order; inner loops before those around them."""
-        chosen: list[Block] = []
+        chosen: list[RepeatedBlock] = []
         split: set[tuple[int, int]] = set()
-        waiting = deque(found)
+        waiting = deque(repetitions)
         while waiting:
             run = waiting.popleft()
-            if any(run.start < each.stop and each.start < run.stop for each in chosen):
+            if any(run.start < block.stop and block.start < run.stop for block in chosen):
                 continue
             block = self._block(run)
             if block is not None:
                 chosen.append(block)
-            elif run in found and (run.start, run.stop) not in split:
+            elif run in repetitions and (run.start, run.stop) not in split:
                 split.add((run.start, run.stop))
                 waiting.extendleft(reversed(self._longer(run)))
         return sorted(chosen, key=lambda block: block.start)
@@ -116,14 +117,18 @@ class _Rolled:
         makers = self.uses.maker
         operands: list[list[int | None]] = []
         for equation in self.program.equations[run.start : run.stop]:
-            made = [makers.get(x) if isinstance(x, Variable) else None for x in equation.inputs]
-            inside = [each[0] - run.start if each is not None else -1 for each in made]
+            operand_makers = [
+                makers.get(x) if isinstance(x, Variable) else None for x in equation.inputs
+            ]
+            inside = [maker[0] - run.start if maker is not None else -1 for maker in operand_makers]
             operands.append([place if place >= 0 else None for place in inside])
         numbers = codes_with_makers(self.numbers[run.start : run.stop], operands)
-        found = [Run(run.start + r.start, run.start + r.stop, r.period) for r in runs(numbers)]
-        return [r for r in found if _pays(self.program.equations, *r)]
+        repetitions = [
+            Run(run.start + r.start, run.start + r.stop, r.period) for r in runs(numbers)
+        ]
+        return [r for r in repetitions if _pays(self.program.equations, *r)]
 
-    def _block(self, run: Run) -> Block | None:
+    def _block(self, run: Run) -> RepeatedBlock | None:
         """The block, without its last round if more of that is used than is carried anyway."""
         block = block_of(self.uses, run, FEWEST_ROUNDS)
         if block is None or not _pays(
@@ -163,7 +168,7 @@ class _Rolled:
 
     def _is_row(self, equation: Equation) -> bool:
         """Whether it reshapes a row that a loop has stacked, to be joined with others perhaps."""
-        return equation.primitive.name == "reshape" and equation.inputs[0] in self.stacks.rows
+        return equation.primitive is RESHAPE and equation.inputs[0] in self.stacks.rows
 
     def _join(self, equation: Equation) -> bool:
         """Join rows that a loop has stacked, if there are many: they lie in one array already."""
@@ -218,9 +223,9 @@ class _Rolled:
         self, rows: Sequence[Atom], shape: tuple[int, ...], axis: int, stacks: bool
     ) -> Expression:
         """Rows in order, each of this shape, stacked or joined along an axis."""
-        found = self.stacks.progression(rows)
-        assert found is not None  # see `_stretch`
-        x = reshape(part(self.builder, *found), (len(rows), *shape))
+        progression = self.stacks.progression(rows)
+        assert progression is not None  # see `_stretch`
+        x = reshape(part(self.builder, *progression), (len(rows), *shape))
         x = permute(x, (*range(1, axis + 1), 0, *range(axis + 1, len(shape) + 1)))
         if stacks:
             return x

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
+from adjoint.loops.declared import SCAN
+from adjoint.primitives.structure.slicing import INCREMENT, SLICE, UPDATE
 from adjoint.program import Equation, Literal
 
 # Equations that must agree to be taken for a repetition. What is repeated may repeat something
 # shorter within it (the stages of a Runge-Kutta step): longer windows see past that.
 WINDOWS: Final = (24, 96, 384, 1536)
-INDEXED: Final = frozenset({"slice", "update", "increment"})
+INDEXED: Final = frozenset({SLICE, UPDATE, INCREMENT})
 _NEARLY_ALL: Final = 0.95
 _BASE: Final = 1_000_003
 _MODULUS: Final = (1 << 61) - 1
@@ -36,23 +38,24 @@ def codes(equations: Sequence[Equation]) -> list[int]:
     shape of what it names, and not which axes it drops.
     """
     known: dict[Any, int] = {}
-    heads: dict[Any, Any] = {}  # of operations: hashing an index anew each time would show
-    found = []
-    for each in equations:
-        op = each.operation
+    heads: dict[Any, Any] = {}  # by operation: hashing its index once per equation would be slow
+    numbers = []
+    for equation in equations:
+        op = equation.operation
         head = heads.get(op)
         if head is None:
-            name = op.primitive.name
-            if name in INDEXED:
-                head = (name, *(_form(entry) for entry in op.params["index"]))
+            if op.primitive in INDEXED:
+                head = (op.primitive, *(_form(entry) for entry in op.params["index"]))
             else:
                 head = op
             heads[op] = head
-        atoms = [x.key if isinstance(x, Literal) else x.type for x in each.inputs]
-        if op.primitive.name == "scan":  # a loop within the loop: but for how often it runs
-            atoms[1:] = [x.type for x in each.inputs[1:]]
-        found.append(known.setdefault((head, each.derived, *atoms), len(known)))
-    return found
+        atoms = [x.key if isinstance(x, Literal) else x.type for x in equation.inputs]
+        if op.primitive is SCAN:
+            # A loop within the loop must run equally often in all rounds; other numbers that it is
+            # given may differ.
+            atoms[1:] = [x.type for x in equation.inputs[1:]]
+        numbers.append(known.setdefault((head, equation.derived, *atoms), len(known)))
+    return numbers
 
 
 def codes_with_makers(codes: Sequence[int], operands: Sequence[Sequence[int | None]]) -> list[int]:
@@ -62,11 +65,11 @@ def codes_with_makers(codes: Sequence[int], operands: Sequence[Sequence[int | No
     that is bound to something else every tenth round repeats every ten rounds, not every round.
     """
     known: dict[Any, int] = {}
-    found = []
+    numbers = []
     for number, (code, makers) in enumerate(zip(codes, operands, strict=True)):
         deltas = [None if maker is None else number - maker for maker in makers]
-        found.append(known.setdefault((code, *deltas), len(known)))
-    return found
+        numbers.append(known.setdefault((code, *deltas), len(known)))
+    return numbers
 
 
 def _form(entry: Any) -> Any:
@@ -76,12 +79,12 @@ def _form(entry: Any) -> Any:
 
 def runs(codes: Sequence[int], windows: Iterable[int] = WINDOWS) -> list[Run]:
     """Runs, which may overlap: those of short periods first, and of equal ones the longest."""
-    found: set[Run] = set()
+    repetitions: set[Run] = set()
     for window in windows:
-        found.update(_runs(codes, window))
-        if any(run.stop - run.start >= _NEARLY_ALL * len(codes) for run in found):
-            break  # there is little left to see past
-    return sorted(found, key=lambda run: (run.period, run.start - run.stop, run.start))
+        repetitions.update(_runs(codes, window))
+        if any(run.stop - run.start >= _NEARLY_ALL * len(codes) for run in repetitions):
+            break  # one run covers nearly all equations: longer windows have little to add
+    return sorted(repetitions, key=lambda run: (run.period, run.start - run.stop, run.start))
 
 
 def _runs(codes: Sequence[int], window: int) -> list[Run]:
@@ -101,7 +104,7 @@ def _runs(codes: Sequence[int], window: int) -> list[Run]:
             before = seen.get(value)
             distances[place] = 0 if before is None else place - before
             seen[value] = place
-    found = []
+    widest = []
     place = 0
     while place < count:
         period = distances[place]
@@ -109,9 +112,9 @@ def _runs(codes: Sequence[int], window: int) -> list[Run]:
         while stop < count and distances[stop] == period:
             stop += 1
         if period and stop - place >= period:
-            found.append(_widest(codes, place - window + 1 - period, stop, period))
+            widest.append(_widest(codes, place - window + 1 - period, stop, period))
         place = stop
-    return [run for run in found if run is not None]
+    return [run for run in widest if run is not None]
 
 
 def _widest(codes: Sequence[int], start: int, stop: int, period: int) -> Run | None:

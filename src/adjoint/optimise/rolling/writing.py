@@ -11,28 +11,28 @@ from adjoint.base.arrays import ArrayType, array_type
 from adjoint.loops.declared import SCAN
 from adjoint.optimise.rolling.blocks import (
     Before,
-    Block,
-    Fixed,
+    Invariant,
     Numbers,
+    RepeatedBlock,
     Source,
     Varying,
     Within,
 )
-from adjoint.optimise.rolling.chains import Chain, chains_of
+from adjoint.optimise.rolling.chains import Recurrence, chains_of
 from adjoint.optimise.rolling.indices import affine, read, rows, write
 from adjoint.primitives.calls.custom import CONSTANT, Constant
 from adjoint.primitives.elementwise.conversion import PYTHON_NUMBER, cast
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.structure.gathering import GATHER
-from adjoint.primitives.structure.slicing import stack, take
+from adjoint.primitives.structure.slicing import INCREMENT, SLICE, UPDATE, stack, take
 from adjoint.primitives.typing_rules import promoted
 from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable, operation
 
 MOST_BYTES: Final = 1 << 20  # of rows that are stacked though few of them are wanted, or copied
-_WRITES: Final = frozenset({"update", "increment"})
+_WRITES: Final = frozenset({UPDATE, INCREMENT})
 
 
-class Refused(Exception):
+class NotRolled(Exception):
     """The block cannot be rolled, or had better not."""
 
 
@@ -44,18 +44,18 @@ class Stacks:
 
     def progression(self, atoms: Sequence[Atom]) -> tuple[Variable, tuple[int, int, int]] | None:
         """The array, and which rows of it these are, in order."""
-        found = [self.rows.get(atom) for atom in atoms if isinstance(atom, Variable)]
-        if len(found) != len(atoms) or None in found:
+        stacked_rows = [self.rows.get(atom) for atom in atoms if isinstance(atom, Variable)]
+        if len(stacked_rows) != len(atoms) or None in stacked_rows:
             return None
-        places = [place for _, place in found]  # type: ignore[misc]
-        array = found[0][0]  # type: ignore[index]
+        places = [place for _, place in stacked_rows]  # type: ignore[misc]
+        array = stacked_rows[0][0]  # type: ignore[index]
         step = affine(places)
-        if not step or any(other is not array for other, _ in found):  # type: ignore[misc]
+        if not step or any(other is not array for other, _ in stacked_rows):  # type: ignore[misc]
             return None
         return array, rows(places, step)
 
 
-class Loop:
+class LoopWriter:
     """One loop under construction.
 
     outer: of the program that the loop is part of. rename: what an atom is called there. open:
@@ -66,7 +66,7 @@ class Loop:
     def __init__(
         self,
         outer: Builder,
-        block: Block,
+        block: RepeatedBlock,
         rename: Callable[[Atom], Atom],
         stacks: Stacks,
         open: bool = False,
@@ -115,8 +115,8 @@ class Loop:
             following.append((Expression(self.body, self.counter) + 1).atom)
         rounds = self.block.rounds
         inputs = [*self.constants.values(), *carried, *(row for _, row in self.scanned)]
-        made = [_plain(self.body, self.values[place][result]) for place, result in stacked]
-        body = Program(inputs, self.body.equations, [*following, *made])
+        stacked_atoms = [_plain(self.body, self.values[place][result]) for place, result in stacked]
+        body = Program(inputs, self.body.equations, [*following, *stacked_atoms])
         op = operation(
             SCAN,
             body=body,
@@ -126,7 +126,7 @@ class Loop:
             reverse=False,
         )
         self.outer.origin = self.block.equations[0].origin
-        self.outer.derived = all(each.derived for each in self.block.equations)
+        self.outer.derived = all(equation.derived for equation in self.block.equations)
         operands = [Literal(np.int64(rounds)), *self.constants, *begin]
         results = self.outer.emit(op, [*operands, *(array for array, _ in self.scanned)])
         return self._replaced(results, stacked, len(carried))
@@ -139,12 +139,12 @@ class Loop:
             if place in carried or place in self.block.indices:
                 continue
             operands = [
-                self.rename(each.atom)
-                if isinstance(each, Fixed)
-                else self.hoisted[each.place][each.result]
-                for each in sources
-                if isinstance(each, Fixed)
-                or (isinstance(each, Within) and each.place in self.hoisted)
+                self.rename(source.atom)
+                if isinstance(source, Invariant)
+                else self.hoisted[source.place][source.result]
+                for source in sources
+                if isinstance(source, Invariant)
+                or (isinstance(source, Within) and source.place in self.hoisted)
             ]
             if len(operands) == len(sources):
                 self.outer.origin, self.outer.derived = equation.origin, equation.derived
@@ -152,14 +152,14 @@ class Loop:
 
     # --- results ---------------------------------------------------------------------------------
 
-    def _following(self, chain: Chain, number: int) -> Atom:
+    def _following(self, chain: Recurrence, number: int) -> Atom:
         if number:
             return chain.inputs[number - 1]
         return _plain(self.body, self.values[chain.place][chain.result])
 
     def _stacked(self) -> list[tuple[int, int]]:
         """The results of which all rounds are kept, as some but the last are used."""
-        found = []
+        stacked = []
         rounds = self.block.rounds
         for (place, result), used in self.block.used.items():
             deep = max(
@@ -171,14 +171,14 @@ class Loop:
             type_ = self.block.equations[place].outputs[result].type
             _strong(type_)
             if 2 * len(used) < rounds and _bytes(type_) * rounds > MOST_BYTES:
-                raise Refused
-            found.append((place, result))
-        return found
+                raise NotRolled
+            stacked.append((place, result))
+        return stacked
 
     def _replaced(
         self, results: Sequence[Variable], stacked: Sequence[tuple[int, int]], carried: int
     ) -> dict[Variable, Atom]:
-        found: dict[Variable, Atom] = {}
+        replacements: dict[Variable, Atom] = {}
         passed = 0
         finals: dict[tuple[int, int, int], Atom] = {}
         for chain in self.chains:
@@ -194,10 +194,10 @@ class Loop:
                 if place in self.hoisted:
                     final = self.hoisted[place][result]
                 if final is not None:
-                    found[variable] = as_number(self.outer, final, variable.type)
+                    replacements[variable] = as_number(self.outer, final, variable.type)
                 if (place, result) in arrays:
                     self.stacks.rows[variable] = (arrays[place, result], k)
-        return found
+        return replacements
 
     # --- equations -------------------------------------------------------------------------------
 
@@ -213,7 +213,7 @@ class Loop:
             ]
             results = self.body.emit(equation.operation, operands)
         if any(a.type is not b.type for a, b in zip(results, equation.outputs, strict=True)):
-            raise Refused
+            raise NotRolled
         return results
 
     def _operand(self, source: Source, equation: Equation, number: int) -> Atom:
@@ -226,19 +226,19 @@ class Loop:
         if isinstance(source, Before):
             chain = self.chain_of[source]
             return self._as_written(chain.inputs[source.lag - 1], chain.begin[source.lag - 1].type)
-        if isinstance(source, Fixed):
+        if isinstance(source, Invariant):
             return self._constant(source.atom)
         row = self._row(source)
         weak = source.atoms[0].type
         if not weak.weak:
             return row
-        if equation.primitive.ufunc is None and equation.primitive.name not in _WRITES:
+        if equation.primitive.ufunc is None and equation.primitive not in _WRITES:
             return self._as_written(row, _floating(weak))
         # A Python number takes the type of what it is combined with.
         types = [atom.type for place, atom in enumerate(equation.inputs) if place != number]
         dtype = promoted(*types, weak)
         if dtype.kind in "iu" and dtype != row.type.dtype:
-            raise Refused  # where NumPy would refuse a number that is too large
+            raise NotRolled  # where NumPy would refuse a number that is too large
         return cast(Expression(self.body, row), dtype).atom
 
     def _as_written(self, atom: Atom, type_: ArrayType) -> Atom:
@@ -285,22 +285,22 @@ class Loop:
         if sliced is not None:
             return sliced
         if _bytes(atoms[0].type) * len(atoms) > MOST_BYTES:
-            raise Refused
+            raise NotRolled
         return joined(self.outer, [self.rename(atom) for atom in atoms])
 
     def _sliced(self, atoms: Sequence[Variable]) -> Expression | None:
         """Entries of one array that were read before the loop, as its rows."""
         makers = [self.block.uses.maker.get(atom) for atom in atoms]
-        equations = [self.block.uses.equations[made[0]] for made in makers if made is not None]
-        if len(equations) < len(atoms) or {e.primitive.name for e in equations} != {"slice"}:
+        equations = [self.block.uses.equations[maker[0]] for maker in makers if maker is not None]
+        if len(equations) < len(atoms) or any(e.primitive is not SLICE for e in equations):
             return None
         first = equations[0]
-        indices = [each.params["index"] for each in equations]
+        indices = [equation.params["index"] for equation in equations]
         if not indices[0] or any(
-            each.inputs[0] is not first.inputs[0]
+            equation.inputs[0] is not first.inputs[0]
             or not isinstance(index[0], int)
             or index[1:] != indices[0][1:]
-            for each, index in zip(equations, indices, strict=True)
+            for equation, index in zip(equations, indices, strict=True)
         ):
             return None
         return self._rows(first.inputs[0], indices[0], tuple(index[0] for index in indices))
@@ -311,22 +311,25 @@ class Loop:
         self, equation: Equation, sources: Sequence[Source], moving: dict[int, tuple[int, ...]]
     ) -> Variable:
         index = equation.params["index"]
-        if equation.primitive.name == "slice":
+        if equation.primitive is SLICE:
             source = sources[0]
-            if isinstance(source, Fixed) and list(moving) == [0] and isinstance(index[0], int):
+            if isinstance(source, Invariant) and list(moving) == [0] and isinstance(index[0], int):
                 return self._scan(self._rows(source.atom, index, moving[0]))
             x = Expression(self.body, self._operand(source, equation, 0))
-            found = read(x, index, lambda axis: self._entry(index[axis], moving.get(axis)))
+            expression = read(x, index, lambda axis: self._entry(index[axis], moving.get(axis)))
         else:
             x, value = (
                 Expression(self.body, self._operand(source, equation, number))
                 for number, source in enumerate(sources)
             )
-            name = equation.primitive.name
-            found = write(
-                name, x, value, index, lambda axis: self._entry(index[axis], moving.get(axis))
+            expression = write(
+                equation.primitive,
+                x,
+                value,
+                index,
+                lambda axis: self._entry(index[axis], moving.get(axis)),
             )
-        atom = found.atom
+        atom = expression.atom
         assert isinstance(atom, Variable)
         return atom
 
@@ -336,8 +339,8 @@ class Loop:
         step = affine(numbers)
         if step:
             return take(x, (rows(numbers, step), *index[1:]))
-        found: Expression = bind(GATHER, x, self._table(numbers))
-        return take(found, ((0, len(numbers), 1), *index[1:])) if _parts(index, x) else found
+        gathered: Expression = bind(GATHER, x, self._table(numbers))
+        return take(gathered, ((0, len(numbers), 1), *index[1:])) if _parts(index, x) else gathered
 
     def _entry(self, entry: Any, numbers: tuple[int, ...] | None) -> Expression | None:
         """The number of an entry of an index, where it is not written into the program."""
@@ -366,13 +369,13 @@ class Loop:
                 self.tables[key] = Expression(self.body, row)
         if not base and not self.open:
             return self.tables[key]
-        found: Expression = self.tables[key] + (self._given(base) if self.open else base)
-        return found
+        number: Expression = self.tables[key] + (self._given(base) if self.open else base)
+        return number
 
     def _table(self, numbers: Sequence[int]) -> Expression:
         table = Constant(np.array(numbers, np.int64))
-        found: Expression = bind(CONSTANT, builder=self.outer, array=table)
-        return found
+        array: Expression = bind(CONSTANT, builder=self.outer, array=table)
+        return array
 
 
 def part(builder: Builder, array: Atom, entry: tuple[int, int, int]) -> Expression:
@@ -394,7 +397,7 @@ def _parts(index: Any, x: Expression) -> bool:
 def _floating(type_: ArrayType) -> ArrayType:
     """The type, unless it is that of Python's integers, which have any number of digits."""
     if type_.weak and type_.dtype.kind not in "fc":
-        raise Refused
+        raise NotRolled
     return type_
 
 
@@ -412,8 +415,8 @@ def as_number(builder: Builder, atom: Atom, type_: ArrayType) -> Atom:
     """Python's own number for what a loop has carried or stacked, where the type is of one."""
     if not type_.weak or atom.type.weak:
         return atom
-    found: Expression = bind(PYTHON_NUMBER, Expression(builder, atom))
-    return found.atom
+    number: Expression = bind(PYTHON_NUMBER, Expression(builder, atom))
+    return number.atom
 
 
 def _bytes(type_: ArrayType) -> int:

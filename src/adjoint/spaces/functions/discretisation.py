@@ -142,7 +142,8 @@ class Expansion(Discretisation):
         self.coordinates = split_coordinates(nodes, self._weights.shape)
         shape = self._weights.shape
         values = [
-            as_values(each(*self.coordinates), shape, np.dtype(float)) for each in self.functions
+            as_values(function(*self.coordinates), shape, np.dtype(float))
+            for function in self.functions
         ]
         self._table: Final = np.reshape(values, (len(values), -1))  # (functions, nodes)
         if self._table.dtype.kind == "c":
@@ -195,24 +196,24 @@ class Expansion(Discretisation):
 
 def sealed(array: Any, argument: str) -> Any:
     """A read-only array of real numbers."""
-    found = np.array(array)
-    if found.dtype.kind not in "iuf" or not np.all(np.isfinite(found)):
+    numbers = np.array(array)
+    if numbers.dtype.kind not in "iuf" or not np.all(np.isfinite(numbers)):
         raise ArgumentTypeError(
             f"{argument} must be finite real numbers. Got {describe(array)}. "
             "np.asarray(numbers, dtype=float) makes such an array."
         )
-    found = found.astype(float)
-    found.setflags(write=False)
-    return found
+    numbers = numbers.astype(float)
+    numbers.setflags(write=False)
+    return numbers
 
 
 def split_coordinates(points: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
     """One array for each variable: the points themselves for one, the first axis for more."""
-    found = sealed(points, "nodes")
-    if found.shape == shape:
-        return (found,)
-    if found.shape[1:] == shape and found.shape[0]:
-        return tuple(found)
+    coordinates = sealed(points, "nodes")
+    if coordinates.shape == shape:
+        return (coordinates,)
+    if coordinates.shape[1:] == shape and coordinates.shape[0]:
+        return tuple(coordinates)
     raise ArgumentError(
         f"nodes must have the shape of weights, {shape}, for functions of one variable, or "
         f"(number of variables, *{shape}). Got {describe(points)}. "
@@ -242,18 +243,18 @@ def as_values(values: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         ArgumentTypeError: it is no array of numbers.
         ShapeError: it has another shape than the points.
     """
-    found = values if hasattr(values, "shape") else np.asarray(values)
-    if found.dtype.kind not in "iufc":
+    values_at_points = values if hasattr(values, "shape") else np.asarray(values)
+    if values_at_points.dtype.kind not in "iufc":
         raise ArgumentTypeError(
             f"The function must return numbers, one for each point. Got {describe(values)}. "
             "Write it in NumPy functions of the arrays of coordinates."
         )
-    if found.shape not in ((), shape):
+    if values_at_points.shape not in ((), shape):
         raise ShapeError(
             f"The function must return an array of the shape of the coordinates, {shape}, or one "
             f"number. Got {describe(values)}. It is called once, with all points."
         )
-    return rounded(found + np.zeros(shape), dtype)
+    return rounded(values_at_points + np.zeros(shape), dtype)
 
 
 def rounded(values: Any, dtype: np.dtype[Any]) -> Any:
@@ -263,11 +264,11 @@ def rounded(values: Any, dtype: np.dtype[Any]) -> Any:
 
 def sealed_sparse(matrix: Any) -> Any:
     """The SciPy sparse matrix, by columns and read-only."""
-    found = matrix.tocsc()
-    found.sort_indices()
-    for array in (found.data, found.indices, found.indptr):
+    compressed = matrix.tocsc()
+    compressed.sort_indices()
+    for array in (compressed.data, compressed.indices, compressed.indptr):
         array.setflags(write=False)
-    return found
+    return compressed
 
 
 def diagonal_matrix(entries: Any) -> Any:

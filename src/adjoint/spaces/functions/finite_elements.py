@@ -109,11 +109,11 @@ class FiniteElements(Discretisation):
         """The shape of a value: () or the number of components."""
         return tuple(np.shape(self.basis.basis[0][0])[:-2])
 
-    def _require_components(self, found: int) -> None:
-        if (found,) != self._components:
+    def _require_components(self, count: int) -> None:
+        if (count,) != self._components:
             raise ShapeError(
                 f"The function must return one array for each of the {self._components[0]} "
-                f"components. Got {found}. np.stack([first, second]) makes one of two."
+                f"components. Got {count}. np.stack([first, second]) makes one of two."
             )
 
     def evaluate(self, element: Any, points: Any) -> Any:

@@ -79,8 +79,8 @@ class Functions(Weighted):
             >>> float(midpoints.integrate(midpoints.points))
             0.5
         """
-        found = Nodes(nodes, weights, dtype)
-        return cls(found, found.integrals)
+        discretisation = Nodes(nodes, weights, dtype)
+        return cls(discretisation, discretisation.integrals)
 
     @classmethod
     def gauss_legendre(cls, a: float, b: float, n: int, dtype: Any = float) -> Self:
@@ -138,10 +138,10 @@ class Functions(Weighted):
             >>> space, round(float(space.norm(np.ones((4, 6)))) ** 2, 12)
             (Functions(a grid of 4x6, sparse 24x24), 2.0)
         """
-        found = Grid(axes, boundary, lumped, dtype)
+        discretisation = Grid(axes, boundary, lumped, dtype)
         if lumped and not _require_scale(scale):
-            return cls(found, found.integrals)
-        return cls(found, _sobolev(found, scale))
+            return cls(discretisation, discretisation.integrals)
+        return cls(discretisation, _sobolev(discretisation, scale))
 
     @classmethod
     def expansion(
@@ -169,8 +169,8 @@ class Functions(Weighted):
             >>> np.round(space.interpolate(lambda x: x**3), 12) + 0.0
             array([0. , 0.6])
         """
-        found = Expansion(functions, nodes, weights, dtype)
-        return cls(found, found.mass)
+        discretisation = Expansion(functions, nodes, weights, dtype)
+        return cls(discretisation, discretisation.mass)
 
     @classmethod
     def elements(cls, basis: Any, scale: float = 0.0, zero: Any = None, dtype: Any = float) -> Self:
@@ -196,8 +196,8 @@ class Functions(Weighted):
             >>> round(float(space.integrate(space.interpolate(lambda x, y: x * y))), 12)
             0.25
         """
-        found = FiniteElements(basis, zero, dtype)
-        return cls(found, _sobolev(found, scale))
+        discretisation = FiniteElements(basis, zero, dtype)
+        return cls(discretisation, _sobolev(discretisation, scale))
 
     def under(self, weight: Any) -> Functions:
         """The same functions under another inner product.

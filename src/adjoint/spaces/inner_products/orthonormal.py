@@ -77,8 +77,8 @@ class OrthonormalCoordinates:
         They are those of the vector that represents it, so plain gradients become right ones.
         """
         space = self.space
-        found = space._component_coordinates(space._restrict(components))
-        return self._factor.solve(np.asarray(found))
+        coordinates = space._component_coordinates(space._restrict(components))
+        return self._factor.solve(np.asarray(coordinates))
 
     def rows(self, matrix: Any) -> Any:
         """A matrix that acts on coordinates in the basis of the space, made to act on z.
@@ -108,7 +108,7 @@ class _Factor(ABC):
 
 
 @final
-class _Diagonal(_Factor):
+class _DiagonalFactor(_Factor):
     def __init__(self, diagonal: Any) -> None:
         self.diagonal = diagonal
 
@@ -192,29 +192,29 @@ class _Blocks(_Factor):
             self.diagonal = np.concatenate([factor.diagonal for factor in factors])
 
     def times_transposed(self, vector: Any) -> Any:
-        return self._each("times_transposed", vector)
+        return self._by_factor("times_transposed", vector)
 
     def solve(self, vector: Any) -> Any:
-        return self._each("solve", vector)
+        return self._by_factor("solve", vector)
 
     def solve_transposed(self, vector: Any) -> Any:
-        return self._each("solve_transposed", vector)
+        return self._by_factor("solve_transposed", vector)
 
-    def _each(self, method: str, vector: Any) -> Any:
+    def _by_factor(self, method: str, vector: Any) -> Any:
         pieces = zip(self.factors, np.split(vector, self.ends), strict=True)
         return np.concatenate([getattr(factor, method)(piece) for factor, piece in pieces])
 
 
 def _factor(space: Space) -> _Factor:
     if space._orthonormal:
-        return _Diagonal(np.ones(space.dimension, space._real_dtype))
+        return _DiagonalFactor(np.ones(space.dimension, space._real_dtype))
     if isinstance(space, Product) and space.spaces:
         sizes = [part.dimension for part in space.spaces]
         return _Blocks([_factor(part) for part in space.spaces], sizes)
     if isinstance(space, Weighted):
         if isinstance(space._weight, DiagonalWeight):
             ones = space._from_coordinates(np.ones(space.dimension, space._real_dtype))
-            return _Diagonal(np.sqrt(space._component_coordinates(space._riesz(ones))))
+            return _DiagonalFactor(np.sqrt(space._component_coordinates(space._riesz(ones))))
         if isinstance(space._weight, SparseWeight) and _acts_on_coordinates(space):
             return _Sparse(space._weight)
     if space.dimension > _LARGEST_DENSE:

@@ -29,7 +29,7 @@ from adjoint.spaces.space import Dual, Space
 from adjoint.spaces.values import describe
 
 
-class _Frame(Enum):
+class _WeightOperand(Enum):
     """What the weight acts on."""
 
     ELEMENTS = "the elements as they are"
@@ -121,17 +121,17 @@ class Weighted(SameElements):
         return isinstance(self._weight, DiagonalWeight)
 
     def _multiplied(self, x: Any) -> Any:
-        if self._frame is _Frame.ELEMENTS:
+        if self._frame is _WeightOperand.ELEMENTS:
             return self.base._riesz(self._weight.multiply(x))
-        if self._frame is _Frame.ENTRIES:
+        if self._frame is _WeightOperand.ENTRIES:
             return self._shaped(self._weight.multiply(self._flat(x)))
         coordinates = self._weight.multiply(self.base._coordinates(x))
         return self.base._components_from_coordinates(coordinates)
 
     def _solved(self, components: Any) -> Any:
-        if self._frame is _Frame.ELEMENTS:
+        if self._frame is _WeightOperand.ELEMENTS:
             return self._weight.solve(self.base._represent(components))
-        if self._frame is _Frame.ENTRIES:
+        if self._frame is _WeightOperand.ENTRIES:
             return self._shaped(self._weight.solve(self._flat(components)))
         coordinates = self._weight.solve(self.base._component_coordinates(components))
         return self.base._from_coordinates(coordinates)
@@ -147,11 +147,11 @@ class Weighted(SameElements):
     def _try_map(self, weight: MapWeight) -> None:
         """Check on two random elements what can be checked: symmetry, positivity, the inverse."""
         for name in ("domain", "codomain"):
-            found = getattr(weight.given, name, self.base)
-            if found != self.base:
+            space = getattr(weight.given, name, self.base)
+            if space != self.base:
                 raise SpaceMismatchError(
                     f"A weight on {self.base!r} must map that space to itself. "
-                    f"Its {name} is {found!r}. Build the map on the base of the weighted space."
+                    f"Its {name} is {space!r}. Build the map on the base of the weighted space."
                 )
         if self.dimension == 0:
             return
@@ -178,11 +178,11 @@ def _bad_map(reason: str) -> NotPositiveDefiniteError:
     )
 
 
-def _read_weight(base: Space, weight: Any) -> tuple[_Frame, Weight]:
+def _read_weight(base: Space, weight: Any) -> tuple[_WeightOperand, Weight]:
     """Which kind of weight this is, and what it acts on."""
     is_sparse = hasattr(weight, "tocsc")
     if callable(weight) and not is_sparse:
-        return _Frame.ELEMENTS, MapWeight(weight)
+        return _WeightOperand.ELEMENTS, MapWeight(weight)
     array = weight if is_sparse else np.asarray(weight)
     dtype = base._real_dtype
     if array.dtype.kind not in "iufc":
@@ -196,12 +196,12 @@ def _read_weight(base: Space, weight: Any) -> tuple[_Frame, Weight]:
     kind: Any = SparseWeight if is_sparse else DenseWeight
     if diagonal and not is_sparse and not is_complex:
         elementwise = isinstance(base, Euclidean)
-        frame = _Frame.ELEMENTS if elementwise else _Frame.COORDINATES
+        frame = _WeightOperand.ELEMENTS if elementwise else _WeightOperand.COORDINATES
         return frame, DiagonalWeight(array, dtype)
     if shape == (entries, entries) and (base._complex or not is_complex):
-        return _Frame.ENTRIES, kind(array, _weight_dtype(dtype, is_complex))
+        return _WeightOperand.ENTRIES, kind(array, _weight_dtype(dtype, is_complex))
     if shape == (base.dimension, base.dimension) and not is_complex:
-        return _Frame.COORDINATES, kind(array, dtype)
+        return _WeightOperand.COORDINATES, kind(array, dtype)
     raise _wrong_shape(base, weight)
 
 

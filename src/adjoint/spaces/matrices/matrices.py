@@ -9,7 +9,7 @@ import numpy as np
 
 from adjoint.base.errors import ArgumentTypeError
 from adjoint.spaces.matrices.patterned import (
-    Layout,
+    FreeEntries,
     MatrixSubspace,
     Patterned,
     cast,
@@ -198,10 +198,10 @@ class _ConjugateSymmetric(MatrixSubspace):
         return (components + self._sign * np.conj(np.transpose(components))) / 2
 
     @cached_property
-    def _layouts(self) -> tuple[Layout, Layout]:
+    def _layouts(self) -> tuple[FreeEntries, FreeEntries]:
         sign, n, dtype = self._sign, self.n, self._real_dtype
-        real = Layout(n, np.triu_indices(n, 0 if sign > 0 else 1), sign, dtype)
-        return real, Layout(n, np.triu_indices(n, 1 if sign > 0 else 0), -sign, dtype)
+        real = FreeEntries(n, np.triu_indices(n, 0 if sign > 0 else 1), sign, dtype)
+        return real, FreeEntries(n, np.triu_indices(n, 1 if sign > 0 else 0), -sign, dtype)
 
     def _coordinates(self, x: Any) -> Any:
         real, imaginary = self._layouts

@@ -84,12 +84,12 @@ class MatrixSubspace(Space):
         return f"{type(self).__name__}({self.n}{suffix})"
 
     def _why_not(self, x: Any, deep: bool) -> Mismatch | None:
-        found = array_mismatch(self, x, self.shape, self.dtype)
+        mismatch = array_mismatch(self, x, self.shape, self.dtype)
         # Entries of a traced array cannot be inspected; its shape and dtype can.
-        if found is None and deep and isinstance(x, np.ndarray) and not self._has_structure(x):
+        if mismatch is None and deep and isinstance(x, np.ndarray) and not self._has_structure(x):
             advice = f"It is not {self._structure}: {self._remedy} is."
             return Mismatch(MembershipError, self, x, advice)
-        return found
+        return mismatch
 
     def _has_structure(self, x: Any) -> bool:
         magnitudes = np.abs(x)
@@ -112,7 +112,7 @@ class MatrixSubspace(Space):
         return components
 
 
-class Layout:
+class FreeEntries:
     """Where coordinates stand in a real n x n matrix: at (rows, columns), and mirrored with a sign.
 
     The basis is E_ij, or (E_ij + sign E_ji)/sqrt(2) where there is a mirror and i != j:
@@ -185,8 +185,8 @@ class Patterned(MatrixSubspace):
         """Rows and columns of the independent entries."""
 
     @cached_property
-    def _layout(self) -> Layout:
-        return Layout(self.n, self._pattern(), self._mirror, self._real_dtype)
+    def _layout(self) -> FreeEntries:
+        return FreeEntries(self.n, self._pattern(), self._mirror, self._real_dtype)
 
     @property
     def dimension(self) -> int:
@@ -221,6 +221,6 @@ def complex_matrix(real: Any, imaginary: Any) -> Any:
     if not isinstance(real, np.ndarray) or not isinstance(imaginary, np.ndarray):
         return real + 1j * imaginary
     # Not real + 1j * imaginary, which turns an infinite imaginary part into NaN.
-    found = np.empty(real.shape, np.result_type(real.dtype, np.complex64))
-    found.real, found.imag = real, imaginary
-    return found
+    matrix = np.empty(real.shape, np.result_type(real.dtype, np.complex64))
+    matrix.real, matrix.imag = real, imaginary
+    return matrix

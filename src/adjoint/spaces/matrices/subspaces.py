@@ -99,9 +99,9 @@ class Span(Space):
 
     @classmethod
     def _of(cls, space: Space, matrix: Any, complement: bool) -> Span:
-        found = cls((), space)
-        found._frame = _orthonormal_frame(matrix, space, complement)
-        return found
+        span = cls((), space)
+        span._frame = _orthonormal_frame(matrix, space, complement)
+        return span
 
     @property
     def dimension(self) -> int:
@@ -140,9 +140,11 @@ class Span(Space):
         return f"Span({self.dimension} of {self.space!r})"
 
     def _why_not(self, x: Any, deep: bool) -> Mismatch | None:
-        found = self.space._why_not(x, deep)
-        if found is not None or not deep:
-            return found if found is None or found.path else found._replace(expected=self)
+        mismatch = self.space._why_not(x, deep)
+        if mismatch is not None or not deep:
+            return (
+                mismatch if mismatch is None or mismatch.path else mismatch._replace(expected=self)
+            )
         coordinates = self.space._coordinates(x)
         if not isinstance(coordinates, np.ndarray):
             return None  # entries of a traced array cannot be inspected

@@ -84,7 +84,7 @@ class _PolynomialSpace(Space):
     def _frame(self, x: Any) -> tuple[Any, Any]:
         return tuple(x.domain.tolist()), tuple(x.window.tolist())
 
-    def _made(self, coef: Any) -> Any:
+    def _polynomial(self, coef: Any) -> Any:
         """The polynomial with these coefficients, which may be under capture: it is a tree."""
         frame = self.basis_class([0.0], self.domain, self.window)
         _, structure = flatten(frame)
@@ -92,7 +92,7 @@ class _PolynomialSpace(Space):
         return unflatten(structure, [coef])
 
     def _zero(self) -> Any:
-        return self._made(np.zeros(self.dimension))
+        return self._polynomial(np.zeros(self.dimension))
 
     def _pair(self, components: Any, x: Any) -> Any:
         return np.sum(components.coef * x.coef)
@@ -104,7 +104,7 @@ class _PolynomialSpace(Space):
         return x.coef
 
     def _from_coordinates(self, coordinates: Any) -> Any:
-        return self._made(coordinates)
+        return self._polynomial(coordinates)
 
 
 @final
@@ -234,10 +234,10 @@ class Polynomials(_PolynomialSpace):
         return f"Polynomials({self.degree}, {self.interval}, {self.basis_class.__name__}{rule})"
 
     def _riesz(self, x: Any) -> Any:
-        return self._made(self._root.T @ (self._root @ x.coef))
+        return self._polynomial(self._root.T @ (self._root @ x.coef))
 
     def _represent(self, components: Any) -> Any:
-        return self._made(self._root_inverse @ (self._root_inverse.T @ components.coef))
+        return self._polynomial(self._root_inverse @ (self._root_inverse.T @ components.coef))
 
     def project(self, function: Any, nodes: int | None = None) -> Any:
         """The orthogonal projection of a polynomial or a function: the nearest element.
@@ -282,7 +282,7 @@ class Polynomials(_PolynomialSpace):
             )
         scale = np.sqrt(weights)
         directions, root = np.linalg.qr(scale[:, None] * self._columns(points))
-        return self._made(np.linalg.solve(root, directions.T @ (scale * values)))
+        return self._polynomial(np.linalg.solve(root, directions.T @ (scale * values)))
 
     def _nodes(self, count: int) -> tuple[Any, Any]:
         """The rule of the space, or that of Gauss on the interval."""
@@ -317,15 +317,17 @@ def space_of_polynomial(x: Any) -> Space:
 
 def _as_degree(degree: Any) -> int:
     try:
-        found = operator.index(degree)
+        whole_degree = operator.index(degree)
     except TypeError:
         raise ArgumentTypeError(
             f"degree must be an integer. Got {describe(degree)}. "
             "Polynomials of degree 0 are the constants."
         ) from None
-    if found < 0:
-        raise ArgumentError(f"degree must not be negative. Got {found}. 0 gives the constants.")
-    return found
+    if whole_degree < 0:
+        raise ArgumentError(
+            f"degree must not be negative. Got {whole_degree}. 0 gives the constants."
+        )
+    return whole_degree
 
 
 def _as_interval(interval: Any, argument: str) -> tuple[float, float]:
