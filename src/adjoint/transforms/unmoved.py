@@ -86,6 +86,6 @@ def finite(
     results, (mask,) = work.plain(equation, operands), masks
     if not (work.still and isinstance(mask, Expression)):
         return results, masks
-    meant = np.logical_and(mask, infinite_entries(work.express(operands[0])))
-    whole = select(meant, work.express(operands[0]), work.express(results[0]))
-    return [whole.atom], masks
+    x = work.express(operands[0])
+    meant = select(both(mask, infinite_entries(x)), x, work.express(results[0]))
+    return [meant.atom], masks

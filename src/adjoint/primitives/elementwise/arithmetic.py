@@ -241,7 +241,7 @@ def integer_power(x: Expression, exponent: int) -> Expression:
 def power_by_base(x: Any, y: Any, result: Any) -> Any:
     """y x^(y-1), and exactly 0 where y = 0, also at x = 0; its derivative in y is there too."""
     dtype = result.dtype if y.dtype.kind == "c" else real_dtype(result.dtype)
-    exponent = y.atom.value if isinstance(y.atom, Literal) else None
+    exponent: Any = y.atom.value if isinstance(y.atom, Literal) else None
     y = cast(y, dtype)  # `y - 1` of another type would widen x
     if x.dtype.kind == y.dtype.kind == "f":
         if exponent is None:

@@ -82,7 +82,7 @@ class Discretisation(ABC):
 
 
 @final
-class Nodes(Discretisation):
+class QuadratureNodes(Discretisation):
     """Functions known by their values at the nodes of a quadrature."""
 
     def __init__(self, nodes: Any, weights: Any, dtype: Any) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.spaces import opaque
-from adjoint.spaces.functions.discretisation import Discretisation, Expansion, Nodes
+from adjoint.spaces.functions.discretisation import Discretisation, Expansion, QuadratureNodes
 from adjoint.spaces.functions.finite_elements import FiniteElements
 from adjoint.spaces.functions.grids import Boundary, Grid
 from adjoint.spaces.inner_products.weighted import Weighted
@@ -79,7 +79,7 @@ class Functions(Weighted):
             >>> float(midpoints.integrate(midpoints.points))
             0.5
         """
-        discretisation = Nodes(nodes, weights, dtype)
+        discretisation = QuadratureNodes(nodes, weights, dtype)
         return cls(discretisation, discretisation.integrals)
 
     @classmethod
