@@ -1,23 +1,43 @@
-"""What is the user's own code: functions, modules, classes and files.
+"""Which code is entered: functions, modules, classes and files.
 
-All that is neither of Python's library, nor of an installed package, nor of this one.
+All that is written in Python is, the user's own and that of installed packages alike, wherever it
+lies. Not entered are Python's library, this package, and the few packages named here, each for its
+reason; a package goes by its name, and where it was imported from does not matter.
 """
 
 from __future__ import annotations
 
 import functools
+import os
 import sys
 import sysconfig
 import types
 import weakref
+from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
 
 _PACKAGE: Final = __file__.rpartition("capture")[0]
-_LIBRARIES: Final = (
-    *{sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")},
-    _PACKAGE,  # stand-ins bear the names of what they stand for
+_STANDARD: Final = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")})
+_SITES: Final = tuple({sysconfig.get_path(name) for name in ("purelib", "platlib")})
+_SITE_NAMES: Final = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+# Packages that are not entered.
+LEFT: Final = frozenset(
+    {
+        # whose functions have rules here
+        *("numpy", "scipy"),
+        # whose values are computed by compiled code of their own, or stand for something else
+        *("torch", "torchvision", "jax", "jaxlib", "tensorflow", "keras", "cupy", "mlx"),
+        *("autograd", "thinc"),
+        *("numba", "llvmlite", "numexpr", "cffi", "cython", "pandas", "polars", "pyarrow", "dask"),
+        *("sympy", "mpmath", "casadi", "optree", "pyomo", "h5py", "zarr"),
+        # which watch, test, show or print programs
+        *("pytest", "_pytest", "pluggy", "xdist", "hypothesis", "coverage", "IPython", "ipykernel"),
+        *("traitlets", "debugpy", "pydevd", "_pydevd_bundle", "pyinstrument", "line_profiler"),
+        *("matplotlib", "plotly", "bokeh", "seaborn", "PIL", "tqdm", "rich", "typer", "click"),
+        *("setuptools", "pkg_resources", "pip", "loguru", "cloudpickle", "dill", "joblib"),
+    }
 )
 _LIMIT: Final = 4096
 _MADE_IN_PYTHON: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE
@@ -26,14 +46,14 @@ _users: dict[int, weakref.ref[type]] = {}  # by identity: no class is kept alive
 
 
 def is_users(function: types.FunctionType) -> bool:
-    """Whether a function is the user's own, and not of Python's or an installed package."""
+    """Whether a function is entered, as the user's own are."""
     if is_ours(function) or (function.__module__ or "").partition(".")[0] == "adjoint":
         return False
     return is_users_file(function.__code__.co_filename)
 
 
 def is_users_module(module: types.ModuleType) -> bool:
-    """Whether a module is of the user's own code."""
+    """Whether a module is of code that is entered."""
     file = file_of(module)
     return file is not None and is_users_file(file) and not module.__name__.startswith("adjoint")
 
@@ -52,8 +72,24 @@ def is_ours(function: types.FunctionType) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def is_users_file(path: str) -> bool:
-    """Whether a file is neither of Python's library nor of an installed package."""
-    return not path.startswith(_LIBRARIES)
+    """Whether a file is of code that is entered."""
+    if path.startswith((_PACKAGE, "<frozen ")):  # stand-ins bear the names of what they stand for
+        return False
+    if path.startswith(_STANDARD) and not (
+        path.startswith(_SITES) or any(name in path for name in _SITE_NAMES)
+    ):
+        return False
+    return not path.startswith(tuple(_folders_left()))
+
+
+def _folders_left() -> Iterator[str]:
+    """Where the packages that are not entered were imported from."""
+    for name in LEFT:
+        module = sys.modules.get(name)
+        file = file_of(module) if module is not None else None
+        if file is not None:
+            folder, _, leaf = file.rpartition(os.sep)
+            yield folder + os.sep if leaf.startswith("__init__.") else file
 
 
 def is_users_kind(kind: type) -> bool:

@@ -31,8 +31,8 @@ _ADVICE = {
     "float": "Leave float() away, since NumPy scalars are numbers already; or write "
     "ad.stop_gradient(x) if the derivative is not "
     "wanted. (float() in your own functions and methods is understood; this one was called by "
-    "code that capture does not enter, such as an installed package's, or by an assignment into an "
-    "array made elsewhere. There, `import adjoint.numpy as np` makes arrays of traced numbers.)",
+    "code that capture does not enter, such as SciPy's or compiled code, or by an assignment into "
+    "an array made elsewhere. There, `import adjoint.numpy as np` makes arrays of traced numbers.)",
     "complex": "Write x.astype(complex) instead.",
     "tobytes": "Bytes tell values apart, as the key of a dictionary does; numbers that are read "
     "from them have no derivative. Keep the array itself, or write ad.stop_gradient(x).tobytes() "
@@ -98,7 +98,7 @@ def unpacking(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _caller() -> str:
-    """A sentence that names the function of an installed package that asked, if it is one."""
+    """A sentence that names the function that asked, if it is of code that is not entered."""
     frame: Any = sys._getframe(2)
     while frame is not None:
         home = frame.f_globals.get("__name__") or ""
