@@ -37,7 +37,7 @@ from adjoint.executors.numpy import CarefulExecutable, NumpyExecutable
 from adjoint.loops.bodies import forget_bodies
 from adjoint.optimise import is_tape_length, lengthened, roll, simplify
 from adjoint.primitives.elementwise.declaring import SCALE
-from adjoint.primitives.elementwise.slopes import FINITE
+from adjoint.primitives.elementwise.slopes import KNOWN
 from adjoint.primitives.structure.contraction import CONTRACT
 from adjoint.program import Equation, Literal, Program, Variable, all_equations, check_program
 from adjoint.transforms.hardness import starts_masks
@@ -421,7 +421,7 @@ def _is_of_a_derivative(equation: Equation) -> bool:
     """Whether an equation multiplies a tangent, and maybe sums the products, or is of a slope."""
     if equation.primitive is CONTRACT:
         return equation.derived
-    return equation.primitive is SCALE or equation.primitive.ufunc is FINITE
+    return equation.primitive is SCALE or equation.primitive.ufunc is KNOWN
 
 
 def _point_at_line(

@@ -49,7 +49,7 @@ from adjoint.transforms.masks import (
     whole_mask,
 )
 from adjoint.transforms.shares import with_shares
-from adjoint.transforms.unmoved import finite, unmoved, unmoved_sum
+from adjoint.transforms.unmoved import known, unmoved, unmoved_sum
 
 _MOVES: Final = frozenset(
     {
@@ -424,7 +424,7 @@ _RULES: Final[dict[str, _Rule]] = {
     "tame": _Work.tamed,
     "same_as": _Work.same,
     **dict.fromkeys(("root_of_squares", "root_of_powers"), _Work.root),
-    "finite": finite,
+    "known": known,
     "stop_gradient": _Work.severed,
     "scan": scan,
     "while": repeat,

@@ -79,13 +79,15 @@ def unmoved_sum(
     return both(reached, infinite_entries(work.express(result)))
 
 
-def finite(
+def known(
     work: Any, equation: Equation, operands: list[Atom], masks: list[Mask]
 ) -> tuple[Sequence[Atom], list[Mask]]:
-    """An infinity of the data is meant; one that arithmetic made stands for what is not known."""
-    results, (mask,) = work.plain(equation, operands), masks
+    """At an infinity of the data a slope is what it is; at one that arithmetic made, not known."""
+    results, (of_slope, mask) = work.plain(equation, operands), masks
     if not (work.still and isinstance(mask, Expression)):
-        return results, masks
-    x = work.express(operands[0])
-    meant = select(both(mask, infinite_entries(x)), x, work.express(results[0]))
-    return [meant.atom], masks
+        return results, [of_slope]
+    meant = broadcast_to(
+        both(mask, infinite_entries(work.express(operands[1]))), results[0].type.shape
+    )
+    slope = select(meant, work.express(operands[0]), work.express(results[0]))
+    return [slope.atom], [of_slope]

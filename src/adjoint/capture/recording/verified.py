@@ -13,7 +13,7 @@ from adjoint.capture.recording.trace import Trace
 from adjoint.capture.recording.traced import Traced
 from adjoint.program import Operation
 
-_MASKED: Final = frozenset({"scale", "contract", "finite"})
+_MASKED: Final = frozenset({"scale", "contract", "known"})
 _LONGEST: Final = 1500  # records that are computed again
 # Relative to the largest entry: sums are ordered otherwise, and factors may cancel.
 _TOLERANCE: Final = {"f": 1e-5, "c": 1e-5}

@@ -17,7 +17,7 @@ from adjoint.primitives.declaration import (
 from adjoint.primitives.elementwise.conversion import cast, conjugate
 from adjoint.primitives.elementwise.declaring import batch_aligned, elementwise, scale, weigh
 from adjoint.primitives.elementwise.selection import select
-from adjoint.primitives.elementwise.slopes import FINITE
+from adjoint.primitives.elementwise.slopes import KNOWN
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.hardness import hard
 from adjoint.primitives.identities import same_as
@@ -243,12 +243,12 @@ def power_by_base(x: Any, y: Any, result: Any) -> Any:
     dtype = result.dtype if y.dtype.kind == "c" else real_dtype(result.dtype)
     exponent: Any = y.atom.value if isinstance(y.atom, Literal) else None
     y = cast(y, dtype)  # `y - 1` of another type would widen x
-    if x.dtype.kind == y.dtype.kind == "f":
-        if exponent is None:
-            x = select(np.logical_and(np.greater(y, 0), np.less(y, 1)), FINITE(x), x)
-        elif 0 < exponent < 1:
-            x = FINITE(x)
-    return scale(hard(y), steep_power(x, y - 1, result.dtype))
+    slope = scale(hard(y), steep_power(x, y - 1, result.dtype))
+    if not x.dtype.kind == slope.dtype.kind == "f" or not (exponent is None or 0 < exponent < 1):
+        return slope
+    known = KNOWN(slope, cast(x, slope.dtype))
+    root = np.logical_and(np.greater(y, 0), np.less(y, 1))
+    return known if exponent is not None else select(root, known, slope)
 
 
 def steep_power(x: Any, y: Any, dtype: Any) -> Any:

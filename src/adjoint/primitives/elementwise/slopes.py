@@ -280,19 +280,17 @@ def _at_its_value(name: str, rule: Any, in_x: Any, why: str) -> Formula:
     return formula(name, rule, in_x, lambda x, y, slope: 0, samples=samples, like=np.hypot)
 
 
-def _finite(x: Any) -> Any:
-    """x, and NaN where it is infinite: x - x is 0 elsewhere."""
-    return x + (x - x)
-
-
-def _finite_in_place(x: Any, out: Any, spare: Any) -> None:
-    np.subtract(x, x, out=spare)
-    np.add(x, spare, out=out)
-
-
-# A root is flat at infinity, and there its slope would be 0: right for an infinity of the data, and
-# for what has overflowed not known. sqrt(x * x) has the slope 1 where x * x overflows, too.
-FINITE = formula("finite", _finite, lambda x, y: 1, samples=_LINE, in_place=_finite_in_place)
+# A slope, and NaN where the second operand is infinite: x - x is 0 elsewhere. A root is flat at
+# infinity, which is right for an infinity of the data, and for what has overflowed not known:
+# sqrt(x * x) has the slope 1 where x * x overflows, too.
+KNOWN = formula(
+    "known",
+    lambda slope, x: slope + (x - x),
+    lambda slope, x, result: 1,
+    lambda slope, x, result: 0,
+    samples=_PAIR,
+    like=np.hypot,
+)
 
 
 def _cbrt_slope(x: Any, y: Any) -> Any:

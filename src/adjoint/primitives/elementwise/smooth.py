@@ -30,7 +30,7 @@ from adjoint.primitives.elementwise.slopes import (
     BINARY_SHARE,
     CBRT_SLOPE,
     COSINE,
-    FINITE,
+    KNOWN,
     OVER_SQUARE,
     SECH_SQUARED,
     SHARE,
@@ -55,7 +55,7 @@ elementwise(np.log1p, lambda x, result: 1 / (1 + x), samples=_INSIDE)
 
 
 def _sqrt_slope(x: Any, result: Any) -> Any:
-    return 0.5 / (result if is_complex(x) else FINITE(result))
+    return 0.5 / result if is_complex(x) else KNOWN(0.5 / result, result)
 
 
 def _sqrt_taylor(operands: Any, results: Any, k: int) -> Any:
