@@ -47,9 +47,11 @@ def fewest_bytes(
 
     free: values that are there in any case. They are among those returned where they are needed.
     """
-    makers = {variable: each for each in equations for variable in each.outputs}
+    makers = {variable: equation for equation in equations for variable in equation.outputs}
     reached = _reached(wanted, makers, free)
-    kept = set(wanted) if len(reached) > _MOST else _Cut(reached, wanted, makers, free).kept()
+    kept = (
+        set(wanted) if len(reached) > _MOST else _MinimalCut(reached, wanted, makers, free).kept()
+    )
     return _rest(equations, wanted, kept, makers, free)
 
 
@@ -71,20 +73,20 @@ def _reached(
     free: Callable[[Variable], bool],
 ) -> dict[Variable, None]:
     """All that the wanted values can be computed from by cheap operations."""
-    found: dict[Variable, None] = {}
+    reached: dict[Variable, None] = {}
     waiting = list(wanted)
     while waiting:
         variable = waiting.pop()
-        if variable in found or free(variable):
+        if variable in reached or free(variable):
             continue
-        found[variable] = None
+        reached[variable] = None
         maker = _cheap_maker(variable, makers, free)
         if maker is not None:
             waiting += _operands(maker)
-    return found
+    return reached
 
 
-class _Cut:
+class _MinimalCut:
     """The minimal cut, by the largest flow from what cannot be computed again to what is asked."""
 
     def __init__(
@@ -187,4 +189,4 @@ def _rest(
         else:
             again.add(maker)
             waiting += reversed(list(_operands(maker)))
-    return list(leaves), [each for each in equations if each in again]
+    return list(leaves), [equation for equation in equations if equation in again]

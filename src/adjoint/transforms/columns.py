@@ -52,7 +52,7 @@ class Against:
 
 
 @dataclass(frozen=True)
-class Basis:
+class SpectralBasis:
     """The vectors of a decomposition: those of `eigh`, or on the left (u) or right (v) of `svd`.
 
     picked: the range of columns that is left. against: what they were multiplied with.
@@ -74,8 +74,8 @@ class Pair:
     summed: the axes that were summed over. scales: further factors along the columns.
     """
 
-    one: Basis
-    two: Basis
+    one: SpectralBasis
+    two: SpectralBasis
     axes: tuple[tuple[Label, Label], ...]
     summed: tuple[tuple[Label, Label], ...] = ()
     scales: tuple[Scale, ...] = ()
@@ -91,17 +91,17 @@ class Reader:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.made: dict[Variable, tuple[Equation, int]] = {
+        self.makers: dict[Variable, tuple[Equation, int]] = {
             variable: (equation, place)
             for equation in program.equations
             for place, variable in enumerate(equation.outputs)
         }
-        self._bases: dict[Variable, Basis | None] = {}
+        self._bases: dict[Variable, SpectralBasis | None] = {}
         self._pairs: dict[Variable, Pair | None] = {}
 
     def maker(self, atom: Atom) -> tuple[Equation | None, int]:
         """The equation that made a value, and the place among its results."""
-        return self.made.get(atom, (None, 0)) if isinstance(atom, Variable) else (None, 0)
+        return self.makers.get(atom, (None, 0)) if isinstance(atom, Variable) else (None, 0)
 
     def related(self, one: Atom, other: Atom) -> bool:
         """Whether two values depend on a common input."""
@@ -110,15 +110,15 @@ class Reader:
     @cached_property
     def _inputs(self) -> dict[Atom, int]:
         """For each value the inputs that it depends on, as the bits of a number."""
-        found: dict[Atom, int] = {x: 1 << n for n, x in enumerate(self.program.inputs)}
+        dependencies: dict[Atom, int] = {x: 1 << n for n, x in enumerate(self.program.inputs)}
         for equation in self.program.equations:
             bits = 0
             for atom in equation.inputs:
-                bits |= found.get(atom, 0)
-            found.update(dict.fromkeys(equation.outputs, bits))
-        return found
+                bits |= dependencies.get(atom, 0)
+            dependencies.update(dict.fromkeys(equation.outputs, bits))
+        return dependencies
 
-    def basis(self, atom: Atom) -> Basis | None:
+    def basis(self, atom: Atom) -> SpectralBasis | None:
         """The value as vectors, if it is that."""
         if not isinstance(atom, Variable):
             return None
@@ -126,7 +126,7 @@ class Reader:
             self._bases[atom] = self._basis(atom)
         return self._bases[atom]
 
-    def _basis(self, atom: Variable) -> Basis | None:
+    def _basis(self, atom: Variable) -> SpectralBasis | None:
         equation, place = self.maker(atom)
         if equation is None:
             return None
@@ -156,7 +156,7 @@ class Reader:
             return inner if _keeps(equation) else None
         return _sliced(inner, equation)
 
-    def _of_full_svd(self, equation: Equation) -> Basis | None:
+    def _of_full_svd(self, equation: Equation) -> SpectralBasis | None:
         """The columns U[:, :k] of a square U, or rows of V^H, that belong to singular values."""
         source, place = self.maker(equation.inputs[0])
         if source is None or source.primitive.name != "svd":
@@ -165,10 +165,12 @@ class Reader:
         count = source.outputs[1].type.shape[-1]
         if basis is None or equation.inputs[0].type.shape[basis.labels.index(VALUE)] == count:
             return None
-        found = _sliced(basis, equation)
-        return replace(found, picked=None) if found and found.picked == (0, count, 1) else None
+        columns = _sliced(basis, equation)
+        if columns is None or columns.picked != (0, count, 1):
+            return None
+        return replace(columns, picked=None)
 
-    def _scaled(self, equation: Equation) -> Basis | None:
+    def _scaled(self, equation: Equation) -> SpectralBasis | None:
         """Vectors times something that varies along the columns alone."""
         left, right = equation.inputs
         inverted = equation.primitive.name == "divide"
@@ -197,7 +199,7 @@ class Reader:
         )
         return Scale(factor, thin, inverted=inverted)
 
-    def _contracted(self, equation: Equation) -> Basis | None:
+    def _contracted(self, equation: Equation) -> SpectralBasis | None:
         """Vectors times a diagonal matrix, numbers along the columns, or anything over the rows."""
         left, right, result = split_spec(equation.params["spec"])
         one, two = equation.inputs
@@ -208,9 +210,9 @@ class Reader:
             named: dict[str, Label] = dict(zip(letters, inner.labels, strict=True))
             diagonal, _ = self.maker(factor)
             if diagonal is not None and diagonal.primitive.name == "diagonal_matrix":
-                found = _times_diagonal(inner, named, others, result, diagonal.inputs[0])
-                if found is not None:
-                    return found
+                product = _times_diagonal(inner, named, others, result, diagonal.inputs[0])
+                if product is not None:
+                    return product
             if set(others) <= set(letters) and set(result) == set(letters):
                 scale = self.scale(factor, tuple(named[letter] for letter in others))
                 if scale is None:
@@ -262,12 +264,12 @@ class Reader:
     def _size(self, equation: Equation) -> Pair | None:
         """|z|^2 as the sum of the squares of both parts."""
         parts = [self.maker(atom)[0] for atom in equation.inputs]
-        if any(each is None or each.primitive.name != "square" for each in parts):
+        if any(square is None or square.primitive.name != "square" for square in parts):
             return None
-        inner = [self.maker(each.inputs[0])[0] for each in parts if each is not None]
-        if [each.primitive.name if each else "" for each in inner] != ["real", "imag"]:
+        inner = [self.maker(square.inputs[0])[0] for square in parts if square is not None]
+        if [part.primitive.name if part else "" for part in inner] != ["real", "imag"]:
             return None
-        wholes = {each.inputs[0] for each in inner if each is not None}
+        wholes = {part.inputs[0] for part in inner if part is not None}
         one = self.basis(wholes.pop()) if len(wholes) == 1 else None
         return None if one is None else _paired(one, _conjugated(one))
 
@@ -297,30 +299,30 @@ class Reader:
 
 def closure(equations: Iterable[Equation], start: set[Variable]) -> set[Variable]:
     """All values that depend on some of these."""
-    found = set(start)
+    dependent = set(start)
     for equation in equations:
-        if any(atom in found for atom in equation.inputs):
-            found.update(equation.outputs)
-    return found
+        if any(atom in dependent for atom in equation.inputs):
+            dependent.update(equation.outputs)
+    return dependent
 
 
-def _given(source: Equation, place: int, whole: bool = False) -> Basis | None:
+def _given(source: Equation, place: int, whole: bool = False) -> SpectralBasis | None:
     """The vectors as a decomposition gives them."""
     stack = range(source.outputs[0].type.ndim - (1 if source.primitive.name == "eigh" else 2))
     if source.primitive.name == "eigh":
-        return Basis(source, "v", (*stack, ROW, VALUE)) if place == 1 else None
+        return SpectralBasis(source, "v", (*stack, ROW, VALUE)) if place == 1 else None
     if place not in (0, 2):
         return None
     u, s, vh, _ = (variable.type.shape for variable in source.outputs)
     if not whole and (u[-1] if place == 0 else vh[-2]) != s[-1]:
         return None
     if place == 0:
-        return Basis(source, "u", (*stack, ROW, VALUE))
-    return Basis(source, "v", (*stack, VALUE, ROW), conjugated=True)
+        return SpectralBasis(source, "u", (*stack, ROW, VALUE))
+    return SpectralBasis(source, "v", (*stack, VALUE, ROW), conjugated=True)
 
 
-def _conjugated(inner: Basis) -> Basis:
-    scales = tuple(replace(each, conjugated=not each.conjugated) for each in inner.scales)
+def _conjugated(inner: SpectralBasis) -> SpectralBasis:
+    scales = tuple(replace(scale, conjugated=not scale.conjugated) for scale in inner.scales)
     against = inner.against
     if against is not None:
         against = replace(against, conjugated=not against.conjugated)
@@ -334,8 +336,8 @@ def _keeps(equation: Equation) -> bool:
 
 
 def _times_diagonal(
-    inner: Basis, named: dict[str, Label], others: str, result: str, numbers: Atom
-) -> Basis | None:
+    inner: SpectralBasis, named: dict[str, Label], others: str, result: str, numbers: Atom
+) -> SpectralBasis | None:
     gone = [letter for letter in others if letter in named]
     kept = [letter for letter in others if letter not in named]
     if len(gone) != 1 or len(kept) != 1 or named[gone[0]] != VALUE or gone[0] in result:
@@ -345,8 +347,8 @@ def _times_diagonal(
 
 
 def _against(
-    inner: Basis, named: dict[str, Label], factor: Atom, others: str, result: str
-) -> Basis | None:
+    inner: SpectralBasis, named: dict[str, Label], factor: Atom, others: str, result: str
+) -> SpectralBasis | None:
     """Vectors multiplied over their rows, and over nothing else."""
     gone = [letter for letter in named if letter in others and letter not in result]
     if inner.against is not None or [named[letter] for letter in gone] != [ROW]:
@@ -361,19 +363,19 @@ def _against(
     return replace(inner, labels=tuple(new[letter] for letter in result), against=against)
 
 
-def _paired(one: Basis, two: Basis) -> Pair | None:
+def _paired(one: SpectralBasis, two: SpectralBasis) -> Pair | None:
     """Axis by axis; the axes of values and of stacks must meet their own kind."""
     if one.source is not two.source or one.picked != two.picked:
         return None
     axes = tuple(zip(one.labels, two.labels, strict=True))
     for first, second in axes:
-        special = any(each == VALUE or isinstance(each, int) for each in (first, second))
+        special = any(label == VALUE or isinstance(label, int) for label in (first, second))
         if special and first != second:
             return None
     return Pair(one, two, axes)
 
 
-def _sliced(inner: Basis, equation: Equation) -> Basis | None:
+def _sliced(inner: SpectralBasis, equation: Equation) -> SpectralBasis | None:
     picked = None
     shape = equation.inputs[0].type.shape
     for entry, label, length in zip(equation.params["index"], inner.labels, shape, strict=True):

@@ -22,7 +22,7 @@ class Unmatched(Exception):
     """A value has no such form."""
 
 
-class Chain:
+class ValueChain:
     """The equations between eigenvalues and factors of the columns.
 
     values: the variables that hold the eigenvalues. matrix: what they are the eigenvalues of.
@@ -46,10 +46,10 @@ class Chain:
 
     def add(self, scale: Scale) -> None:
         """Find how a factor comes from the eigenvalues; Unmatched if not entry by entry."""
-        found = self._find(scale.atom)
-        if found is None:
+        form = self._find(scale.atom)
+        if form is None:
             return
-        labels, sliced = found
+        labels, sliced = form
         if labels != scale.labels or (self.picked is not None and not sliced):
             raise Unmatched
 
@@ -68,29 +68,29 @@ class Chain:
                 raise Unmatched  # eigenvalues found in another way, for all that is known
             self.leaves.append(atom)  # a sum over all eigenvalues, say, is one number
             return None
-        equation, _ = self.reader.made[atom]
-        found = [self._find(each) for each in equation.inputs]
-        if all(each is None for each in found):  # it depends on such sums alone
+        equation, _ = self.reader.makers[atom]
+        forms = [self._find(operand) for operand in equation.inputs]
+        if all(form is None for form in forms):  # it depends on such sums alone
             if self._kind(atom) is None:
                 raise Unmatched  # np.array([w[0], w[1]]), say, is a function of w after all
             self.leaves.append(atom)
             return None
-        result = self._through(equation, found)
+        result = self._through(equation, forms)
         self.equations.append(equation)
         return result
 
     def _through(
-        self, equation: Equation, found: list[tuple[Labels, bool] | None]
+        self, equation: Equation, forms: list[tuple[Labels, bool] | None]
     ) -> tuple[Labels, bool]:
         """The labels of an equation's result, by those of its operands."""
         name, shape = equation.primitive.name, equation.outputs[0].type.shape
         present = [
-            (*each, x.type.shape) for x, each in zip(equation.inputs, found, strict=True) if each
+            (*form, x.type.shape) for x, form in zip(equation.inputs, forms, strict=True) if form
         ]
         labels, sliced, old = present[0]
         if _is_entrywise(equation):
-            padded = [(_padded(each[0], len(shape)), each[1]) for each in present]
-            if any(each != padded[0] for each in padded) or _solid(old) != _solid(shape):
+            padded = [(_padded(form[0], len(shape)), form[1]) for form in present]
+            if any(form != padded[0] for form in padded) or _solid(old) != _solid(shape):
                 raise Unmatched
             return padded[0]
         if name == "reshape":
@@ -115,13 +115,13 @@ class Chain:
         if atom in self.values:
             return "along"
         if atom not in self._kinds:
-            found = self._kind_of(self.reader.made[atom][0])
-            self._kinds[atom] = "one" if found is None and atom.type.size == 1 else found
+            kind = self._kind_of(self.reader.makers[atom][0])
+            self._kinds[atom] = "one" if kind is None and atom.type.size == 1 else kind
         return self._kinds[atom]
 
     def _kind_of(self, equation: Equation) -> str | None:
         name, shape = equation.primitive.name, equation.outputs[0].type.shape
-        kinds = {self._kind(each) for each in equation.inputs}
+        kinds = {self._kind(operand) for operand in equation.inputs}
         if name in SLOPES:
             return self._kind(equation.inputs[1])
         if None in kinds:

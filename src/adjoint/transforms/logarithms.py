@@ -11,23 +11,23 @@ from adjoint.transforms.columns import Reader
 
 # The offset of log1p(exp(x)), and a hyperbolic cosine, which needs none.
 ONE, COSH = "one", "cosh"
-Found = tuple[Any, Atom, int]  # the offset, x, and the sign of the offset
+LogOfSum = tuple[Any, Atom, int]  # the offset, x, and the sign of the offset
 
 
-def logarithms(reader: Reader) -> dict[Equation, Found]:
+def logarithms(reader: Reader) -> dict[Equation, LogOfSum]:
     """For each log(exp(x) +- b), log1p(exp(x)) or log(cosh(x)) of real numbers: b and x."""
-    found: dict[Equation, Found] = {}
+    sums: dict[Equation, LogOfSum] = {}
     for equation in reader.program.equations:
         if equation.primitive.name not in ("log", "log1p"):
             continue
         result = equation.outputs[0].type
         match = _matched(reader, equation)
         if match is not None and result.dtype.kind == "f" and result.dtype.itemsize > 2:
-            found[equation] = match
-    return found
+            sums[equation] = match
+    return sums
 
 
-def _matched(reader: Reader, equation: Equation) -> Found | None:
+def _matched(reader: Reader, equation: Equation) -> LogOfSum | None:
     inner = _maker(reader, equation.inputs[0])
     if inner is None:
         return None
@@ -50,19 +50,19 @@ def _matched(reader: Reader, equation: Equation) -> Found | None:
 
 def _maker(reader: Reader, atom: Atom) -> Equation | None:
     """The equation that made a value, as a number of Python's or not."""
-    found, _ = reader.maker(atom)
-    while found is not None and found.primitive.name == "python_number":
-        found, _ = reader.maker(found.inputs[0])
-    return found
+    maker, _ = reader.maker(atom)
+    while maker is not None and maker.primitive.name == "python_number":
+        maker, _ = reader.maker(maker.inputs[0])
+    return maker
 
 
 def _is_real(equation: Equation) -> bool:
     return bool(equation.inputs[0].type.dtype.kind == "f")
 
 
-def with_good_slopes(found: Found, expression: Any) -> Expression:
+def with_good_slopes(logarithm: LogOfSum, expression: Any) -> Expression:
     """The same function as one primitive. expression: of an atom."""
-    offset, atom, sign = found
+    offset, atom, sign = logarithm
     x = expression(atom)
     if offset is COSH:
         return LOG_COSH(x)  # type: ignore[no-any-return]

@@ -12,13 +12,13 @@ from adjoint.program import Equation, Program, Variable
 from adjoint.transforms.columns import (
     ROW,
     VALUE,
-    Basis,
     Label,
     Pair,
     Reader,
     Scale,
+    SpectralBasis,
 )
-from adjoint.transforms.entrywise import Chain, Unmatched
+from adjoint.transforms.entrywise import Unmatched, ValueChain
 
 _VALUES: Final = {"eigh": (0,), "svd": (1, 3)}  # the places of the values among the results
 _VALUES_ALONE: Final = {"eigh": "eigvalsh", "svd": "svdvals"}
@@ -32,7 +32,7 @@ class Operand:
     row: the letter of the matrix's own axis. letters: those of what they were multiplied with.
     """
 
-    basis: Basis
+    basis: SpectralBasis
     row: str
     letters: str
 
@@ -67,7 +67,7 @@ class Match:
 
 def matches(reader: Reader) -> dict[Equation, Match]:
     """All functions of matrices in a program, by the equation whose result they are."""
-    found = {}
+    functions = {}
     for equation in reader.program.equations:
         name = equation.primitive.name
         match = None
@@ -76,24 +76,24 @@ def matches(reader: Reader) -> dict[Equation, Match]:
         elif name == "sum":
             match = _sum(reader, equation)
         if match is not None:
-            found[equation] = match
-    return found
+            functions[equation] = match
+    return functions
 
 
 def value_variables(program: Program, source: Equation) -> tuple[Variable, ...]:
     """All variables that hold the values of a decomposition, also if it was taken twice."""
     name = source.primitive.name
-    found: list[Variable] = []
+    values: list[Variable] = []
     for equation in program.equations:
         same = equation.inputs == source.inputs
         if not same or equation.params.get("lower") != source.params.get("lower"):
             continue
         if equation.primitive.name == _VALUES_ALONE[name]:
-            found.append(equation.outputs[0])
+            values.append(equation.outputs[0])
         elif equation.primitive.name == name:
-            found += [equation.outputs[place] for place in _VALUES[name]]
+            values += [equation.outputs[place] for place in _VALUES[name]]
     own = source.outputs[_VALUES[name][0]]
-    return (own, *(variable for variable in found if variable is not own))
+    return (own, *(variable for variable in values if variable is not own))
 
 
 # --- the three forms ------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ def _match(
         return None
     values = value_variables(reader.program, source)
     scales = (*one[0].scales, *two[0].scales, *scales)
-    chain = Chain(reader, values, source.inputs[0], one[0].picked)
+    chain = ValueChain(reader, values, source.inputs[0], one[0].picked)
     try:
         for scale in scales:
             chain.add(scale)
@@ -190,12 +190,13 @@ def _match(
         return None
     ordered = tuple(dict.fromkeys(chain.equations))
     # A decomposition that is taken again later has values that are not there yet, and no matter.
-    used = {*(scale.atom for scale in scales), *(atom for each in ordered for atom in each.inputs)}
-    values = (values[0], *(each for each in values[1:] if each in used))
+    read = (atom for equation in ordered for atom in equation.inputs)
+    used = {*(scale.atom for scale in scales), *read}
+    values = (values[0], *(variable for variable in values[1:] if variable in used))
     return Match(left, right, stack, result, scales, values, ordered, tuple(chain.leaves))
 
 
-def _operand(basis: Basis, named: dict[Label, str], spare: str) -> Operand:
+def _operand(basis: SpectralBasis, named: dict[Label, str], spare: str) -> Operand:
     if basis.against is None:
         return Operand(basis, named[ROW], named[ROW])
     letters = "".join(spare if label == ROW else named[label] for label in basis.against.labels)

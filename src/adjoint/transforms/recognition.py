@@ -42,7 +42,7 @@ from adjoint.program.builder import lookup
 from adjoint.program.nested import quiet
 from adjoint.transforms.columns import VALUE, Reader, Scale
 from adjoint.transforms.entrywise import SLOPES
-from adjoint.transforms.logarithms import Found, logarithms, with_good_slopes
+from adjoint.transforms.logarithms import LogOfSum, logarithms, with_good_slopes
 from adjoint.transforms.matching import Match, Operand, matches, used_vectors
 
 PushForward = Callable[..., tuple[Sequence[Atom], Sequence[Atom | None]]]
@@ -64,7 +64,7 @@ def recognised(program: Program, push_forward: PushForward) -> Program:
     sums_found = logarithms(reader) if sums else {}
     if not spectral and not squares and not sums_found:
         return program
-    return _Writer(program, functions, squares, sums_found, push_forward).program()
+    return _RecognitionRewriting(program, functions, squares, sums_found, push_forward).program()
 
 
 # --- squares of roots -----------------------------------------------------------------------------
@@ -76,7 +76,7 @@ _ROOTS = ("sqrt", "root_of_squares", "absolute", "hypot")
 def _squares(reader: Reader) -> dict[Equation, Equation]:
     """For each even power of a square root, the equation that takes the root."""
     numbers = _numbered(reader.program)
-    found = {}
+    roots = {}
     for equation in reader.program.equations:
         name, inputs = equation.primitive.name, equation.inputs
         even = name == "integer_power" and equation.params["exponent"] in range(2, 100, 2)
@@ -86,8 +86,8 @@ def _squares(reader: Reader) -> dict[Equation, Equation]:
         if root is not None and root.primitive.name in _ROOTS:
             result = root.outputs[0].type
             if result.dtype.kind == "f" and result.shape == equation.outputs[0].type.shape:
-                found[equation] = root
-    return found
+                roots[equation] = root
+    return roots
 
 
 def _under(name: str, operands: list[Expression]) -> Expression:
@@ -165,7 +165,7 @@ def _as_column(x: Expression, scale: Scale, ndim: int) -> Expression:
 def _with_derivatives(match: Match, push_forward: PushForward) -> list[Program]:
     """The function of the values, and its derivatives in them, entry by entry."""
     program = _function_of_values(match)
-    found = [program]
+    programs = [program]
     result = program.outputs[0].type
     for _ in range(KNOWN - 1):
         builder = Builder()
@@ -173,16 +173,16 @@ def _with_derivatives(match: Match, push_forward: PushForward) -> list[Program]:
         kind = inputs[0].type
         ones = bind(FILL, builder=builder, shape=kind.shape, dtype=kind.dtype, value=1)
         tangents = [ones.atom if n < len(match.values) else None for n in range(len(inputs))]
-        _, (slope,) = push_forward(builder, found[-1], inputs, tangents)
+        _, (slope,) = push_forward(builder, programs[-1], inputs, tangents)
         last = zeros(builder, result) if slope is None else Expression(builder, slope)
-        found.append(quiet(builder.build([cast(last, result.dtype).atom])))
-    return found
+        programs.append(quiet(builder.build([cast(last, result.dtype).atom])))
+    return programs
 
 
 # --- the program that comes of it -----------------------------------------------------------------
 
 
-class _Writer:
+class _RecognitionRewriting:
     """Writes a program again, with what was recognised in it."""
 
     def __init__(
@@ -190,7 +190,7 @@ class _Writer:
         program: Program,
         functions: dict[Equation, Match],
         squares: dict[Equation, Equation],
-        sums: dict[Equation, Found],
+        sums: dict[Equation, LogOfSum],
         push_forward: PushForward,
     ) -> None:
         self.old = program
@@ -221,15 +221,15 @@ class _Writer:
                 under = _under(root.primitive.name, [*map(self._expression, root.inputs)])
                 half = equation.params.get("exponent", 2) // 2
                 value = self._expression(equation.outputs[0])
-                found = same_as(value, integer_power(under, half))
-                self.names[equation.outputs[0]] = found.atom
+                result = same_as(value, integer_power(under, half))
+                self.names[equation.outputs[0]] = result.atom
             elif equation in self.sums:
                 whole = with_good_slopes(self.sums[equation], self._expression)
-                found = same_as(self._expression(equation.outputs[0]), whole)
-                self.names[equation.outputs[0]] = found.atom
+                result = same_as(self._expression(equation.outputs[0]), whole)
+                self.names[equation.outputs[0]] = result.atom
             elif equation in self.functions:
-                found = self._function(equation, self.functions[equation])
-                self.names[equation.outputs[0]] = found.atom
+                result = self._function(equation, self.functions[equation])
+                self.names[equation.outputs[0]] = result.atom
         self.builder.origin, self.builder.derived = None, False
         return self.builder.build([lookup(self.names, atom) for atom in self.old.outputs])
 
@@ -239,21 +239,21 @@ class _Writer:
     def _loose(self) -> list[Equation]:
         """The equations that outputs depend on, otherwise than through functions of matrices."""
         needed = {atom for atom in self.old.outputs if isinstance(atom, Variable)}
-        found = []
+        loose = []
         for equation in reversed(self.old.equations):
             if not any(variable in needed for variable in equation.outputs):
                 continue
             inputs: Sequence[Atom] = equation.inputs
             match = self.functions.get(equation)
             if match is None:
-                found.append(equation)
+                loose.append(equation)
             else:
-                others = [each.basis.against for each in (match.left, match.right)]
-                known = [each.atom for each in others if each is not None]
+                others = [operand.basis.against for operand in (match.left, match.right)]
+                known = [against.atom for against in others if against is not None]
                 inputs = (match.source.inputs[0], *match.leaves, *known)
                 needed.update(v for v in match.source.outputs)
             needed.update(atom for atom in inputs if isinstance(atom, Variable))
-        return found
+        return loose
 
     # --- functions of matrices -------------------------------------------------------------------
 
@@ -261,22 +261,22 @@ class _Writer:
         """The result of an equation, with the derivatives of the function of a matrix."""
         value = self._expression(equation.outputs[0])
         leaves = [lookup(self.names, leaf) for leaf in match.leaves]
-        fixed = [bind(STOP_GRADIENT, self._expression(each)) for each in match.source.outputs]
-        values = [bind(STOP_GRADIENT, self._expression(each)) for each in match.values]
+        fixed = [bind(STOP_GRADIENT, self._expression(output)) for output in match.source.outputs]
+        values = [bind(STOP_GRADIENT, self._expression(variable)) for variable in match.values]
         g = []
-        for each in _with_derivatives(match, self.push_forward):
+        for program in _with_derivatives(match, self.push_forward):
             origin = self.builder.origin
-            (h,) = self.builder.inline(each, [*(x.atom for x in values), *leaves])
+            (h,) = self.builder.inline(program, [*(x.atom for x in values), *leaves])
             self.builder.origin, self.builder.derived = origin, True
             g.append(self._whole(match, Expression(self.builder, h), values[0].shape))
         if match.plain:
             wanted = match.stack + match.left.row + match.right.row
             order = tuple(match.result.index(letter) for letter in wanted)
-            found = self._spectral(match, permute(value, order), fixed, g)
-            return permute(found, inverse_permutation(order))
+            function = self._spectral(match, permute(value, order), fixed, g)
+            return permute(function, inverse_permutation(order))
         matrix = self._spectral(match, _matrix(match, fixed, g[0]), fixed, g)
-        found = self._contracted(match, matrix)
-        return same_as(value, found)  # type: ignore[no-any-return]
+        function = self._contracted(match, matrix)
+        return same_as(value, function)  # type: ignore[no-any-return]
 
     def _whole(self, match: Match, h: Expression, shape: tuple[int, ...]) -> Expression:
         """A function on some of the values, which is zero on the others."""
@@ -295,8 +295,8 @@ class _Writer:
             return _dilated(sides, value, a, fixed, g)
         lower = match.source.params["lower"]
         values, vectors = fixed
-        found: Expression = bind(SPECTRAL, value, values, vectors, a, *g, lower=lower)
-        return found
+        result: Expression = bind(SPECTRAL, value, values, vectors, a, *g, lower=lower)
+        return result
 
     def _contracted(self, match: Match, matrix: Expression) -> Expression:
         """The products of the function of a matrix with what the vectors were multiplied with."""
@@ -362,8 +362,8 @@ def _dilated(
             parts.append(broadcast_to(reshape(at_zero, (*lead, 1)), (*lead, rest)))
         extended.append(concatenate(parts, h.ndim - 1))
         sign = -sign
-    found = bind(SPECTRAL, whole, values, vectors, big, *extended, lower=True)
-    return take(found, block)
+    result = bind(SPECTRAL, whole, values, vectors, big, *extended, lower=True)
+    return take(result, block)
 
 
 def _first_columns(x: Expression, count: int) -> Expression:

@@ -28,7 +28,7 @@ def with_shares(program: Program) -> Program:
     """The program with an exponential times a quotient by a sum with it as what it amounts to."""
     if not any(_is_exponential(equation) for equation in program.equations):
         return program
-    return _Writing(program).program
+    return _ShareRewriting(program).program
 
 
 def _is_exponential(equation: Equation) -> bool:
@@ -37,7 +37,7 @@ def _is_exponential(equation: Equation) -> bool:
     return equation.primitive.name == "exp" and real
 
 
-class _Writing:
+class _ShareRewriting:
     """A program being written anew, with the equation that made each value so far."""
 
     def __init__(self, program: Program) -> None:
@@ -111,7 +111,7 @@ class _Writing:
     def _product(self, one: Atom, other: Atom) -> Atom | None:
         """A product of exp(x) and a quotient by b + exp(x), each among factors; None if not."""
         shared = self.factors.get(one, _NONE) & self.divisors.get(other, _NONE)
-        for power in [each for each in self.exponentials if each in shared] if shared else ():
+        for power in [power for power in self.exponentials if power in shared] if shared else ():
             quotient = self._without_quotient(other, power)
             if quotient is None:
                 continue
@@ -128,7 +128,7 @@ class _Writing:
         if atom is power:
             return None
         maker = self.makers[atom]
-        operands = [Expression(self.builder, each) for each in maker.inputs]
+        operands = [Expression(self.builder, factor) for factor in maker.inputs]
         if len(operands) == 1:
             rest = self._without(maker.inputs[0], power)
             # -1 times what is left
@@ -140,10 +140,10 @@ class _Writing:
         operands[place] = rest
         return self._known(self._again(maker, operands))
 
-    def _known(self, made: Expression) -> Expression:
-        if isinstance(made.atom, Variable):
-            self._noted((made.atom,))
-        return made
+    def _known(self, result: Expression) -> Expression:
+        if isinstance(result.atom, Variable):
+            self._noted((result.atom,))
+        return result
 
     def _without_quotient(self, atom: Atom, power: Atom) -> tuple[Expression, Any] | None:
         """A product without one division by b + `power`, and b; None for b where there is none."""
@@ -172,9 +172,9 @@ class _Writing:
     def _without_quotients(self, maker: Equation, power: Atom) -> tuple[Expression, Any] | None:
         """The same of an equation: in one factor of a product, or in both terms of a sum."""
         inputs = maker.inputs
-        operands = [Expression(self.builder, each) for each in inputs]
+        operands = [Expression(self.builder, operand) for operand in inputs]
         if maker.primitive.name in _SUMS:
-            terms = [self._without_quotient(each, power) for each in inputs]
+            terms = [self._without_quotient(term, power) for term in inputs]
             if terms[0] is None or terms[1] is None or not _same(terms[0][1], terms[1][1]):
                 return None
             return self._known(bind(maker.primitive, terms[0][0], terms[1][0])), terms[0][1]
