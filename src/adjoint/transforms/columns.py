@@ -13,7 +13,25 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
-from adjoint.primitives.structure.contraction import split_spec
+from adjoint.primitives.elementwise.arithmetic import (
+    ADD,
+    DIVIDE,
+    INTEGER_POWER,
+    MULTIPLY,
+    NEGATIVE,
+    SQUARE,
+)
+from adjoint.primitives.elementwise.conversion import CAST, CONJUGATE, IMAG, REAL
+from adjoint.primitives.elementwise.declaring import SCALE
+from adjoint.primitives.elementwise.kinks import ABSOLUTE
+from adjoint.primitives.linear_algebra.eigen import EIGH
+from adjoint.primitives.linear_algebra.rotations import CLUSTER_MEAN
+from adjoint.primitives.linear_algebra.singular_values import SLOPE as SINGULAR_SLOPE
+from adjoint.primitives.linear_algebra.singular_values import SVD
+from adjoint.primitives.structure.contraction import CONTRACT, split_spec
+from adjoint.primitives.structure.diagonals import DIAGONAL_MATRIX
+from adjoint.primitives.structure.moving import BROADCAST, SUM, TRANSPOSE
+from adjoint.primitives.structure.slicing import SLICE
 from adjoint.program import Atom, Equation, Literal, Program, Variable
 
 ROW: Final = "row"
@@ -130,36 +148,36 @@ class Reader:
         equation, place = self.maker(atom)
         if equation is None:
             return None
-        name = equation.primitive.name
-        if name in ("eigh", "svd"):
+        primitive = equation.primitive
+        if primitive in (EIGH, SVD):
             return _given(equation, place)
-        if name in ("multiply", "scale", "divide"):
+        if primitive in (MULTIPLY, SCALE, DIVIDE):
             return self._scaled(equation)
-        if name == "contract":
+        if primitive is CONTRACT:
             return self._contracted(equation)
-        if name == "slice":
+        if primitive is SLICE:
             whole = self._of_full_svd(equation)
             if whole is not None:
                 return whole
-        if name not in ("transpose", "conjugate", "cast", "negative", "slice"):
+        if primitive not in (TRANSPOSE, CONJUGATE, CAST, NEGATIVE, SLICE):
             return None
         inner = self.basis(equation.inputs[0])
         if inner is None:
             return None
-        if name == "transpose":
+        if primitive is TRANSPOSE:
             return replace(inner, labels=tuple(inner.labels[n] for n in equation.params["axes"]))
-        if name == "conjugate":
+        if primitive is CONJUGATE:
             return _conjugated(inner)
-        if name == "negative":
+        if primitive is NEGATIVE:
             return replace(inner, scales=(*inner.scales, Scale(Literal(-1.0), ())))
-        if name == "cast":
+        if primitive is CAST:
             return inner if _keeps(equation) else None
         return _sliced(inner, equation)
 
     def _of_full_svd(self, equation: Equation) -> SpectralBasis | None:
         """The columns U[:, :k] of a square U, or rows of V^H, that belong to singular values."""
         source, place = self.maker(equation.inputs[0])
-        if source is None or source.primitive.name != "svd":
+        if source is None or source.primitive is not SVD:
             return None
         basis = _given(source, place, whole=True)
         count = source.outputs[1].type.shape[-1]
@@ -173,7 +191,7 @@ class Reader:
     def _scaled(self, equation: Equation) -> SpectralBasis | None:
         """Vectors times something that varies along the columns alone."""
         left, right = equation.inputs
-        inverted = equation.primitive.name == "divide"
+        inverted = equation.primitive is DIVIDE
         for whole, factor in ((left, right), (right, left)):
             inner = self.basis(whole)
             if inner is None or (inverted and whole is right) or self.basis(factor) is not None:
@@ -187,7 +205,7 @@ class Reader:
     def scale(self, factor: Atom, labels: Labels, inverted: bool = False) -> Scale | None:
         """A factor of something with these labels, if it varies along columns and stacks alone."""
         maker, _ = self.maker(factor)
-        if maker is not None and maker.primitive.name == "broadcast":
+        if maker is not None and maker.primitive is BROADCAST:
             factor = maker.inputs[0]
         shape = factor.type.shape
         own = labels[len(labels) - len(shape) :]
@@ -209,7 +227,7 @@ class Reader:
                 continue
             named: dict[str, Label] = dict(zip(letters, inner.labels, strict=True))
             diagonal, _ = self.maker(factor)
-            if diagonal is not None and diagonal.primitive.name == "diagonal_matrix":
+            if diagonal is not None and diagonal.primitive is DIAGONAL_MATRIX:
                 product = _times_diagonal(inner, named, others, result, diagonal.inputs[0])
                 if product is not None:
                     return product
@@ -236,26 +254,26 @@ class Reader:
         equation, _ = self.maker(atom)
         if equation is None:
             return None
-        name, inputs = equation.primitive.name, equation.inputs
-        if name == "multiply":
+        primitive, inputs = equation.primitive, equation.inputs
+        if primitive is MULTIPLY:
             one, two = self.basis(inputs[0]), self.basis(inputs[1])
             if one is not None and two is not None:
                 return _paired(one, two) if inputs[0].type.shape == inputs[1].type.shape else None
-        if name == "square" or (name == "integer_power" and equation.params["exponent"] == 2):
+        if primitive is SQUARE or (primitive is INTEGER_POWER and equation.params["exponent"] == 2):
             return self._squared(inputs[0])
-        if name in ("multiply", "scale", "divide"):
+        if primitive in (MULTIPLY, SCALE, DIVIDE):
             return self._scaled_pair(equation)
-        if name == "add":
+        if primitive is ADD:
             return self._size(equation)
-        if name == "sum":
+        if primitive is SUM:
             return self._summed(equation)
-        if name in ("real", "cast"):
+        if primitive in (REAL, CAST):
             return self.pair(inputs[0])
-        return self.pair(inputs[1]) if name in ("cluster_mean", "singular_slope") else None
+        return self.pair(inputs[1]) if primitive in (CLUSTER_MEAN, SINGULAR_SLOPE) else None
 
     def _squared(self, atom: Atom) -> Pair | None:
         size, _ = self.maker(atom)
-        if size is not None and size.primitive.name == "absolute":
+        if size is not None and size.primitive is ABSOLUTE:
             one = self.basis(size.inputs[0])
             return None if one is None else _paired(one, _conjugated(one))
         one = self.basis(atom)
@@ -264,10 +282,10 @@ class Reader:
     def _size(self, equation: Equation) -> Pair | None:
         """|z|^2 as the sum of the squares of both parts."""
         parts = [self.maker(atom)[0] for atom in equation.inputs]
-        if any(square is None or square.primitive.name != "square" for square in parts):
+        if any(square is None or square.primitive is not SQUARE for square in parts):
             return None
         inner = [self.maker(square.inputs[0])[0] for square in parts if square is not None]
-        if [part.primitive.name if part else "" for part in inner] != ["real", "imag"]:
+        if [part.primitive if part else None for part in inner] != [REAL, IMAG]:
             return None
         wholes = {part.inputs[0] for part in inner if part is not None}
         one = self.basis(wholes.pop()) if len(wholes) == 1 else None
@@ -275,7 +293,7 @@ class Reader:
 
     def _scaled_pair(self, equation: Equation) -> Pair | None:
         left, right = equation.inputs
-        inverted = equation.primitive.name == "divide"
+        inverted = equation.primitive is DIVIDE
         for whole, factor in ((left, right), (right, left)):
             inner = self.pair(whole)
             if inner is None or (inverted and whole is right):
@@ -308,8 +326,8 @@ def closure(equations: Iterable[Equation], start: set[Variable]) -> set[Variable
 
 def _given(source: Equation, place: int, whole: bool = False) -> SpectralBasis | None:
     """The vectors as a decomposition gives them."""
-    stack = range(source.outputs[0].type.ndim - (1 if source.primitive.name == "eigh" else 2))
-    if source.primitive.name == "eigh":
+    stack = range(source.outputs[0].type.ndim - (1 if source.primitive is EIGH else 2))
+    if source.primitive is EIGH:
         return SpectralBasis(source, "v", (*stack, ROW, VALUE)) if place == 1 else None
     if place not in (0, 2):
         return None

@@ -5,17 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from adjoint.primitives.elementwise.arithmetic import INTEGER_POWER
+from adjoint.primitives.elementwise.conversion import CAST, IMAG, REAL
+from adjoint.primitives.elementwise.declaring import SCALE
+from adjoint.primitives.elementwise.selection import SELECT
+from adjoint.primitives.hardness import HARD, TAME
+from adjoint.primitives.linear_algebra.rotations import CLUSTER_MEAN
+from adjoint.primitives.linear_algebra.singular_values import SLOPE as SINGULAR_SLOPE
+from adjoint.primitives.structure.contraction import CONTRACT
+from adjoint.primitives.structure.moving import BROADCAST, RESHAPE, SUM, TRANSPOSE
+from adjoint.primitives.structure.reductions import MAX, MIN
+from adjoint.primitives.structure.slicing import SLICE
 from adjoint.program import Atom, Equation, Variable
 from adjoint.transforms.columns import VALUE, Labels, Range, Reader, Scale, closure
 
 # What a tangent of eigenvalues goes through: their mean where they coincide, and a kink at zero.
 # Functions of matrices need neither.
-SLOPES: Final = frozenset({"cluster_mean", "singular_slope"})
-_ENTRYWISE: Final = frozenset(
-    {"scale", "select", "integer_power", "real", "imag", "cast", "hard", "tame"}
-)
-_STRUCTURAL: Final = frozenset({"broadcast", "reshape"})
-_WHOLE: Final = frozenset({"sum", "max", "min"})
+SLOPES: Final = frozenset({CLUSTER_MEAN, SINGULAR_SLOPE})
+_ENTRYWISE: Final = frozenset({SCALE, SELECT, INTEGER_POWER, REAL, IMAG, CAST, HARD, TAME})
+_STRUCTURAL: Final = frozenset({BROADCAST, RESHAPE})
+_WHOLE: Final = frozenset({SUM, MAX, MIN})
 
 
 class Unmatched(Exception):
@@ -83,7 +92,7 @@ class ValueChain:
         self, equation: Equation, forms: list[tuple[Labels, bool] | None]
     ) -> tuple[Labels, bool]:
         """The labels of an equation's result, by those of its operands."""
-        name, shape = equation.primitive.name, equation.outputs[0].type.shape
+        primitive, shape = equation.primitive, equation.outputs[0].type.shape
         present = [
             (*form, x.type.shape) for x, form in zip(equation.inputs, forms, strict=True) if form
         ]
@@ -93,13 +102,13 @@ class ValueChain:
             if any(form != padded[0] for form in padded) or _solid(old) != _solid(shape):
                 raise Unmatched
             return padded[0]
-        if name == "reshape":
+        if primitive is RESHAPE:
             return _reshaped(old, shape, labels), sliced
-        if name == "transpose":
+        if primitive is TRANSPOSE:
             return tuple(labels[n] for n in equation.params["axes"]), sliced
-        if name == "broadcast" and _solid(old) == _solid(shape):
+        if primitive is BROADCAST and _solid(old) == _solid(shape):
             return _padded(labels, len(shape)), sliced
-        if name == "slice":
+        if primitive is SLICE:
             return self._sliced(equation, labels), True
         raise Unmatched
 
@@ -120,20 +129,21 @@ class ValueChain:
         return self._kinds[atom]
 
     def _kind_of(self, equation: Equation) -> str | None:
-        name, shape = equation.primitive.name, equation.outputs[0].type.shape
+        primitive, shape = equation.primitive, equation.outputs[0].type.shape
         kinds = {self._kind(operand) for operand in equation.inputs}
-        if name in SLOPES:
+        if primitive in SLOPES:
             return self._kind(equation.inputs[1])
         if None in kinds:
             return None
         if "one" in kinds:
             uniform = kinds <= {"one", "same"}
-            return "one" if uniform and (name in _STRUCTURAL or _is_entrywise(equation)) else None
-        if name in _WHOLE and not _solid(shape):
+            entrywise = primitive in _STRUCTURAL or _is_entrywise(equation)
+            return "one" if uniform and entrywise else None
+        if primitive in _WHOLE and not _solid(shape):
             return "same"
-        if name == "contract" and not shape and equation.inputs[0] is equation.inputs[1]:
+        if primitive is CONTRACT and not shape and equation.inputs[0] is equation.inputs[1]:
             return "same"
-        if name not in _STRUCTURAL and not _is_entrywise(equation):
+        if primitive not in _STRUCTURAL and not _is_entrywise(equation):
             return None
         if "along" in kinds:
             same = all(x.type.size == 1 or x.type.shape == shape for x in equation.inputs)
@@ -150,8 +160,8 @@ class ValueChain:
 
 
 def _is_entrywise(equation: Equation) -> bool:
-    name = equation.primitive.name
-    return name in SLOPES or equation.primitive.ufunc is not None or name in _ENTRYWISE
+    primitive = equation.primitive
+    return primitive in SLOPES or primitive.ufunc is not None or primitive in _ENTRYWISE
 
 
 def _padded(labels: Labels, ndim: int) -> Labels:

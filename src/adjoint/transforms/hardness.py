@@ -26,10 +26,10 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.primitives.declaration import Each, Joint
-from adjoint.primitives.elementwise.arithmetic import POWER
-from adjoint.primitives.elementwise.conversion import cast
+from adjoint.primitives.elementwise.arithmetic import DIVIDE, POWER
+from adjoint.primitives.elementwise.conversion import CAST, cast
 from adjoint.primitives.elementwise.declaring import SCALE
-from adjoint.primitives.elementwise.selection import select
+from adjoint.primitives.elementwise.selection import SELECT, select
 from adjoint.primitives.elementwise.smooth import ROOT_OF_SQUARES, SQRT
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.hardness import HARD, STRONG_CONTRACT
@@ -101,7 +101,7 @@ def starts_masks(equation: Equation) -> bool:
     """Whether what a transform has written says where no path leads."""
     if equation.primitive is HARD or not equation.inputs:
         return True
-    if not equation.derived or equation.primitive.name not in ("select", "cast"):
+    if not equation.derived or equation.primitive not in (SELECT, CAST):
         return False
     return equation.inputs[0].type.dtype == BOOL and equation.outputs[0].type.inexact
 
@@ -292,7 +292,7 @@ class _Work:
         results = self.plain(equation, operands)
         if not equation.derived and equation.primitive is not SCALE:
             return results, [unmoved(self, equation, operands, masks, results[0])]
-        top = equation.primitive.name == "divide"
+        top = equation.primitive is DIVIDE
         zeros = self.zeros(operands, masks)
         (result,), (mask,) = self.winning(results[0], zeros[0] if top else either(*zeros))
         return [result], [either(mask, unmoved(self, equation, operands, masks, result))]

@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from string import ascii_letters
 from typing import Any, Final
 
-from adjoint.primitives.structure.contraction import split_spec
+from adjoint.primitives.linear_algebra.eigen import EIGH, EIGVALSH
+from adjoint.primitives.linear_algebra.singular_values import SVD, SVDVALS
+from adjoint.primitives.structure.contraction import CONTRACT, split_spec
+from adjoint.primitives.structure.moving import SUM
+from adjoint.primitives.structure.slicing import SLICE
 from adjoint.program import Equation, Program, Variable
 from adjoint.transforms.columns import (
     ROW,
@@ -20,8 +24,8 @@ from adjoint.transforms.columns import (
 )
 from adjoint.transforms.entrywise import Unmatched, ValueChain
 
-_VALUES: Final = {"eigh": (0,), "svd": (1, 3)}  # the places of the values among the results
-_VALUES_ALONE: Final = {"eigh": "eigvalsh", "svd": "svdvals"}
+_VALUES: Final = {EIGH: (0,), SVD: (1, 3)}  # the places of the values among the results
+_VALUES_ALONE: Final = {EIGH: EIGVALSH, SVD: SVDVALS}
 _WIDEST: Final = 4  # a matrix longer than this times its breadth costs too much as a dilation
 
 
@@ -69,11 +73,11 @@ def matches(reader: Reader) -> dict[Equation, Match]:
     """All functions of matrices in a program, by the equation whose result they are."""
     functions = {}
     for equation in reader.program.equations:
-        name = equation.primitive.name
+        primitive = equation.primitive
         match = None
-        if name == "contract":
+        if primitive is CONTRACT:
             match = _product(reader, equation) or _weighted(reader, equation)
-        elif name == "sum":
+        elif primitive is SUM:
             match = _sum(reader, equation)
         if match is not None:
             functions[equation] = match
@@ -82,17 +86,17 @@ def matches(reader: Reader) -> dict[Equation, Match]:
 
 def value_variables(program: Program, source: Equation) -> tuple[Variable, ...]:
     """All variables that hold the values of a decomposition, also if it was taken twice."""
-    name = source.primitive.name
+    primitive = source.primitive
     values: list[Variable] = []
     for equation in program.equations:
         same = equation.inputs == source.inputs
         if not same or equation.params.get("lower") != source.params.get("lower"):
             continue
-        if equation.primitive.name == _VALUES_ALONE[name]:
+        if equation.primitive is _VALUES_ALONE[primitive]:
             values.append(equation.outputs[0])
-        elif equation.primitive.name == name:
-            values += [equation.outputs[place] for place in _VALUES[name]]
-    own = source.outputs[_VALUES[name][0]]
+        elif equation.primitive is primitive:
+            values += [equation.outputs[place] for place in _VALUES[primitive]]
+    own = source.outputs[_VALUES[primitive][0]]
     return (own, *(variable for variable in values if variable is not own))
 
 
@@ -171,7 +175,7 @@ def _match(
     is_complex = any(variable.type.dtype.kind == "c" for variable in source.outputs)
     if is_complex and one[0].conjugated == two[0].conjugated:
         return None
-    if source.primitive.name == "svd":
+    if source.primitive is SVD:
         rows, columns = source.inputs[0].type.shape[-2:]
         if max(rows, columns) > _WIDEST * min(rows, columns):
             return None
@@ -213,7 +217,7 @@ def used_vectors(
         return None
     for equation in equations:
         if vectors in equation.inputs:
-            if equation.primitive.name != "slice":
+            if equation.primitive is not SLICE:
                 return None
             entry = equation.params["index"][-1]
             for place in (entry,) if isinstance(entry, int) else range(*entry):

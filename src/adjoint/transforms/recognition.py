@@ -19,11 +19,16 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.arrays import array_type
-from adjoint.primitives.elementwise.arithmetic import integer_power
+from adjoint.primitives.declaration import UFUNCS, Primitive
+from adjoint.primitives.elementwise.arithmetic import INTEGER_POWER, MULTIPLY, SQUARE, integer_power
 from adjoint.primitives.elementwise.conversion import IMAG, REAL, STOP_GRADIENT, cast, conjugate
+from adjoint.primitives.elementwise.kinks import ABSOLUTE
+from adjoint.primitives.elementwise.smooth import ROOT_OF_SQUARES, SQRT
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.identities import same_as
 from adjoint.primitives.linear_algebra.dilation import DILATED_BASIS, ZERO_WEIGHTS
+from adjoint.primitives.linear_algebra.eigen import EIGH
+from adjoint.primitives.linear_algebra.singular_values import SVD
 from adjoint.primitives.linear_algebra.spectral import KNOWN, SPECTRAL
 from adjoint.primitives.linear_algebra.systems import adjoint, multiply
 from adjoint.primitives.structure.contraction import contract
@@ -50,12 +55,13 @@ PushForward = Callable[..., tuple[Sequence[Atom], Sequence[Atom | None]]]
 
 def recognised(program: Program, push_forward: PushForward) -> Program:
     """The program with what is recognised in it, ready to be differentiated."""
-    names = {equation.primitive.name for equation in program.equations}
-    spectral = not names.isdisjoint(("eigh", "svd"))
-    roots = not names.isdisjoint(_ROOTS) and not names.isdisjoint(
-        ("multiply", "square", "integer_power")
+    primitives = {equation.primitive for equation in program.equations}
+    spectral = not primitives.isdisjoint((EIGH, SVD))
+    roots = not primitives.isdisjoint(_ROOTS) and not primitives.isdisjoint(
+        (MULTIPLY, SQUARE, INTEGER_POWER)
     )
-    sums = not names.isdisjoint(("log", "log1p")) and not names.isdisjoint(("exp", "cosh"))
+    ufuncs = {primitive.ufunc for primitive in primitives}
+    sums = not ufuncs.isdisjoint((np.log, np.log1p)) and not ufuncs.isdisjoint((np.exp, np.cosh))
     if not spectral and not roots and not sums:
         return program
     reader = Reader(program)
@@ -70,7 +76,7 @@ def recognised(program: Program, push_forward: PushForward) -> Program:
 # --- squares of roots -----------------------------------------------------------------------------
 
 
-_ROOTS = ("sqrt", "root_of_squares", "absolute", "hypot")
+_ROOTS = (SQRT, ROOT_OF_SQUARES, ABSOLUTE, UFUNCS[np.hypot])
 
 
 def _squares(reader: Reader) -> dict[Equation, Equation]:
@@ -78,24 +84,24 @@ def _squares(reader: Reader) -> dict[Equation, Equation]:
     numbers = _numbered(reader.program)
     roots = {}
     for equation in reader.program.equations:
-        name, inputs = equation.primitive.name, equation.inputs
-        even = name == "integer_power" and equation.params["exponent"] in range(2, 100, 2)
-        once = name == "square" or even
-        twice = name == "multiply" and numbers.get(inputs[0]) == numbers.get(inputs[1], -1)
+        primitive, inputs = equation.primitive, equation.inputs
+        even = primitive is INTEGER_POWER and equation.params["exponent"] in range(2, 100, 2)
+        once = primitive is SQUARE or even
+        twice = primitive is MULTIPLY and numbers.get(inputs[0]) == numbers.get(inputs[1], -1)
         root, _ = reader.maker(inputs[0]) if once or twice else (None, 0)
-        if root is not None and root.primitive.name in _ROOTS:
+        if root is not None and root.primitive in _ROOTS:
             result = root.outputs[0].type
             if result.dtype.kind == "f" and result.shape == equation.outputs[0].type.shape:
                 roots[equation] = root
     return roots
 
 
-def _under(name: str, operands: list[Expression]) -> Expression:
+def _under(primitive: Primitive, operands: list[Expression]) -> Expression:
     """What is under a root, as an expression of the root's operands."""
-    if name in ("sqrt", "root_of_squares"):
+    if primitive in (SQRT, ROOT_OF_SQUARES):
         return operands[0]
     parts = operands
-    if name == "absolute" and operands[0].dtype.kind == "c":
+    if primitive is ABSOLUTE and operands[0].dtype.kind == "c":
         parts = [bind(REAL, operands[0]), bind(IMAG, operands[0])]
     first, *others = (np.square(part) for part in parts)
     total: Expression = sum(others, first)
@@ -133,7 +139,7 @@ def _function_of_values(match: Match) -> Program:
     for leaf in match.leaves:
         names[leaf] = builder.input(leaf.type)
     for equation in match.chain:
-        if equation.primitive.name in SLOPES:
+        if equation.primitive in SLOPES:
             names[equation.outputs[0]] = lookup(names, equation.inputs[1])
         else:
             builder.copy_equations((equation,), names)
@@ -209,7 +215,7 @@ class _RecognitionRewriting:
             self.builder.origin = number if equation.origin is None else equation.origin
             self.builder.derived = equation.derived
             op = equation.operation
-            if equation.primitive.name == "eigh":
+            if equation.primitive is EIGH:
                 used = used_vectors(self.old, loose, equation)
                 op = operation(equation.primitive, **{**equation.params, "used": used})
             operands = [lookup(self.names, atom) for atom in equation.inputs]
@@ -218,7 +224,7 @@ class _RecognitionRewriting:
             self.builder.derived = True
             if equation in self.squares:
                 root = self.squares[equation]
-                under = _under(root.primitive.name, [*map(self._expression, root.inputs)])
+                under = _under(root.primitive, [*map(self._expression, root.inputs)])
                 half = equation.params.get("exponent", 2) // 2
                 value = self._expression(equation.outputs[0])
                 result = same_as(value, integer_power(under, half))
@@ -290,7 +296,7 @@ class _RecognitionRewriting:
         self, match: Match, value: Expression, fixed: list[Any], g: list[Expression]
     ) -> Expression:
         a = self._expression(match.source.inputs[0])
-        if match.source.primitive.name == "svd":
+        if match.source.primitive is SVD:
             sides = match.left.basis.side + match.right.basis.side
             return _dilated(sides, value, a, fixed, g)
         lower = match.source.params["lower"]
@@ -317,7 +323,7 @@ class _RecognitionRewriting:
 
 def _vectors(operand: Operand, fixed: list[Any]) -> Expression:
     """The vectors of an operand as columns, not conjugated."""
-    if operand.basis.source.primitive.name == "eigh":
+    if operand.basis.source.primitive is EIGH:
         return fixed[1]  # type: ignore[no-any-return]
     u, s, vh, _ = fixed
     return _first_columns(u if operand.basis.side == "u" else adjoint(vh), s.shape[-1])
