@@ -13,7 +13,7 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.loops.bodies import batch
-from adjoint.loops.rules import INDEX, InputCounts
+from adjoint.loops.rules import INDEX, InputLayout
 from adjoint.primitives.calls.custom import append
 from adjoint.primitives.declaration import PRIMITIVES, Shared
 from adjoint.primitives.elementwise.comparison import ANY
@@ -29,7 +29,7 @@ _FLAG = array_type((), np.dtype(bool))
 
 
 def _over_batch(
-    body: Program, layout: InputCounts, batched: Sequence[bool], size: int
+    body: Program, layout: InputLayout, batched: Sequence[bool], size: int
 ) -> tuple[Program, list[bool], list[bool]]:
     """The body over a batch; which carried values and which rows vary between examples."""
     fixed, carried, scanned = parts(batched, *layout)
@@ -83,7 +83,7 @@ def scan_batch(
     """A scan over a batch."""
     if batched[0]:
         return _ragged_scan(operands, batched, size, body, constants, carried, length, reverse)
-    layout = InputCounts(constants, carried)
+    layout = InputLayout(constants, carried)
     program, varying, rows = _over_batch(body, layout, batched[1:], size)
     c, x, s = parts(operands[1:], *layout)
     _, before, scanned = parts(batched[1:], *layout)
@@ -163,7 +163,7 @@ def while_batch(
     length: int | None,
 ) -> Any:
     """A loop over a batch: of all examples alike, if its test is the same for all."""
-    layout = InputCounts(constants, carried)
+    layout = InputLayout(constants, carried)
     program, varying, rows = _over_batch(body, layout, batched, size)
     marks = (*batched[:constants], *varying)
     over = batch(test, marks, size, (False,))
@@ -184,7 +184,7 @@ def while_batch(
     return (Shared(rounds), *_shared(x, varying, False), *_shared(r, rows, True))
 
 
-def _masked_body(test: Program, body: Program, layout: InputCounts) -> Program:
+def _masked_body(test: Program, body: Program, layout: InputLayout) -> Program:
     """(constants; whether it goes on, its rounds, carried) -> (the same one round later; rows)."""
     builder = Builder()
     constants = [builder.input(type_) for type_ in body.input_types[: layout.constants]]
@@ -213,7 +213,7 @@ def _ragged_while(
     size: int,
     test: Program,
     body: Program,
-    layout: InputCounts,
+    layout: InputLayout,
     length: int | None,
 ) -> Any:
     """Loops of which each example ends in its own time."""
@@ -224,7 +224,7 @@ def _ragged_while(
     (goes_on,) = append(builder, over.program, [operand.atom for operand in operands])
     rounds = zeros(builder, array_type((size,), INDEX.dtype))
     masked = _masked_body(test, body, layout)
-    wider = InputCounts(constants, carried + 2)
+    wider = InputLayout(constants, carried + 2)
     marks = (*batched[:constants], True, True, *batched[constants:])
     program, varying, rows = _over_batch(masked, wider, marks, size)
     begun = _begun(x, batched[constants:], varying[2:], size)

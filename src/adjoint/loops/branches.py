@@ -202,7 +202,7 @@ def switch_batch(operands: Any, batched: Marks, size: int, branches: tuple[Progr
 
 
 def _may_not_end(branch: Program) -> bool:
-    return any(equation.primitive.name == "while" for equation in all_equations(branch))
+    return any(equation.primitive is PRIMITIVES["while"] for equation in all_equations(branch))
 
 
 def _all_branches(operands: Any, batched: Marks, size: int, branches: tuple[Program, ...]) -> Any:

@@ -13,12 +13,26 @@ from typing import NamedTuple
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.loops.bodies import cut_body
 from adjoint.loops.recomputing import fewest_bytes
-from adjoint.loops.rules import INDEX, InputCounts
+from adjoint.loops.rules import INDEX, InputLayout
 from adjoint.loops.tapes import tape_length
 from adjoint.primitives.declaration import PRIMITIVES
+from adjoint.primitives.elementwise.conversion import CAST, IMAG, PYTHON_NUMBER, REAL, STOP_GRADIENT
+from adjoint.primitives.elementwise.declaring import SCALE
+from adjoint.primitives.elementwise.selection import SELECT
+from adjoint.primitives.structure.contraction import CONTRACT
+from adjoint.primitives.structure.moving import BROADCAST, FILL, RESHAPE, SUM, TRANSPOSE
+from adjoint.primitives.structure.slicing import SLICE
 from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable, operation
 from adjoint.program.builder import lookup
 from adjoint.transforms.pieces import Halves, Marks, chosen, depending, flat, needed, parts
+
+# Primitives besides those of ufuncs that cannot fail.
+_HARMLESS = frozenset(
+    [
+        *(SCALE, RESHAPE, TRANSPOSE, BROADCAST, FILL, SUM, CAST, SELECT, SLICE),
+        *(REAL, IMAG, CONTRACT, PYTHON_NUMBER, STOP_GRADIENT),
+    ]
+)
 
 
 class _Residuals(NamedTuple):
@@ -42,14 +56,14 @@ class _Cutting:
     """
 
     def __init__(
-        self, body: Program, layout: InputCounts, late: Sequence[bool], operands: Sequence[Atom]
+        self, body: Program, layout: InputLayout, late: Sequence[bool], operands: Sequence[Atom]
     ) -> None:
         self.late = late
         self.operands = operands
         self.whole = layout
         self.inputs, halves = _late_inputs(body, layout, late)
         c, x, _ = parts(self.inputs, *layout)
-        self.layout = InputCounts(c.count(False), x.count(False))  # of the early body
+        self.layout = InputLayout(c.count(False), x.count(False))  # of the early body
         self.cut = _with_less_tape(halves, self.layout)
         self.kept = self.cut.early_count
         self.residuals, self.before = _residuals(self.cut, self.layout)
@@ -147,7 +161,7 @@ class _Cutting:
         return Program(inputs, late.equations, late.outputs)
 
 
-def _late_inputs(body: Program, layout: InputCounts, late: Sequence[bool]) -> tuple[Marks, Halves]:
+def _late_inputs(body: Program, layout: InputLayout, late: Sequence[bool]) -> tuple[Marks, Halves]:
     """Which inputs of the body are late, and the body cut by that."""
     fixed, carried, scanned = parts(late, *layout)
     rows = [False] * (len(body.outputs) - layout.carried)
@@ -160,7 +174,7 @@ def _late_inputs(body: Program, layout: InputCounts, late: Sequence[bool]) -> tu
         carried = grown
 
 
-def _with_less_tape(cut: Halves, layout: InputCounts) -> Halves:
+def _with_less_tape(cut: Halves, layout: InputLayout) -> Halves:
     """The body cut so that the late half computes again what follows cheaply from the tape."""
     early, count = cut.early, cut.early_count
     residuals = early.outputs[count:]
@@ -187,7 +201,7 @@ def _with_less_tape(cut: Halves, layout: InputCounts) -> Halves:
     late = [builder.input(variable.type) for variable in cut.late.inputs[len(residuals) :]]
     builder.derived = True
     for variable, row in taped.items():
-        (names[variable],) = builder.emit(operation(PRIMITIVES["python_number"]), [names[row]])
+        (names[variable],) = builder.emit(operation(PYTHON_NUMBER), [names[row]])
     for equation in again:
         results = builder.emit(
             equation.operation, [lookup(names, atom) for atom in equation.inputs]
@@ -195,9 +209,7 @@ def _with_less_tape(cut: Halves, layout: InputCounts) -> Halves:
         names.update(zip(equation.outputs, results, strict=True))
     outputs = builder.inline(cut.late, [*(lookup(names, atom) for atom in residuals), *late])
     stored = [
-        Equation(
-            operation(PRIMITIVES["cast"], dtype=row.type.dtype), (variable,), (row,), derived=True
-        )
+        Equation(operation(CAST, dtype=row.type.dtype), (variable,), (row,), derived=True)
         for variable, row in taped.items()
     ]
     equations = [*early.equations, *stored]
@@ -205,7 +217,7 @@ def _with_less_tape(cut: Halves, layout: InputCounts) -> Halves:
     return Halves(first, builder.build(outputs), cut.late_outputs)
 
 
-def _residuals(cut: Halves, layout: InputCounts) -> tuple[_Residuals, list[Equation]]:
+def _residuals(cut: Halves, layout: InputLayout) -> tuple[_Residuals, list[Equation]]:
     """The residuals, sorted, and the equations that can stand before the loop."""
     early = cut.early
     constants, carried, scanned = (set(group) for group in parts(early.inputs, *layout))
@@ -227,15 +239,7 @@ def _residuals(cut: Halves, layout: InputCounts) -> tuple[_Residuals, list[Equat
 
 def _is_harmless(equation: Equation) -> bool:
     """Whether it cannot fail, and so may run although the loop may make no round."""
-    return equation.primitive.ufunc is not None or equation.primitive.name in _HARMLESS
-
-
-_HARMLESS = frozenset(
-    [
-        *("scale", "reshape", "transpose", "broadcast", "fill", "sum", "cast", "select", "slice"),
-        *("real", "imag", "contract", "python_number", "stop_gradient"),
-    ]
-)
+    return equation.primitive.ufunc is not None or equation.primitive in _HARMLESS
 
 
 def scan_split(
@@ -250,7 +254,7 @@ def scan_split(
     """An early scan that stacks the tape, and a late linear one that reads it."""
     if late[0]:
         return None
-    work = _Cutting(body, InputCounts(constants, carried), late[1:], operands[1:])
+    work = _Cutting(body, InputLayout(constants, carried), late[1:], operands[1:])
     if work.all_late:
         return None
     bound = length
@@ -291,7 +295,7 @@ def while_split(
     length: int | None,
 ) -> Halves | None:
     """An early loop that counts its rounds and stacks the tape, and a late linear scan of it."""
-    work = _Cutting(body, InputCounts(constants, carried), late, operands)
+    work = _Cutting(body, InputLayout(constants, carried), late, operands)
     if work.looks_late(test):
         return None
     if length is None and work.rows:

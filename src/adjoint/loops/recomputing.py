@@ -12,19 +12,47 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
+import numpy as np
+
+from adjoint.primitives.elementwise.arithmetic import (
+    ADD,
+    DIVIDE,
+    MULTIPLY,
+    NEGATIVE,
+    SQUARE,
+    SUBTRACT,
+)
+from adjoint.primitives.elementwise.conversion import (
+    CAST,
+    CONJUGATE,
+    IMAG,
+    PYTHON_NUMBER,
+    REAL,
+    STOP_GRADIENT,
+)
+from adjoint.primitives.elementwise.declaring import SCALE
+from adjoint.primitives.elementwise.kinks import ABSOLUTE, SIGN
+from adjoint.primitives.elementwise.selection import SELECT
+from adjoint.primitives.elementwise.smooth import SQRT
+from adjoint.primitives.structure.contraction import CONTRACT
+from adjoint.primitives.structure.moving import BROADCAST, FILL, RESHAPE, SUM, TRANSPOSE
+from adjoint.primitives.structure.slicing import CONCATENATE, SLICE, STACK
 from adjoint.program import Equation, Variable
 
 _CHEAP: Final = frozenset(
     [
-        *("add", "subtract", "multiply", "negative", "scale", "square", "divide", "sqrt"),
-        *("reciprocal", "absolute", "sign", "maximum", "minimum", "select", "conjugate"),
-        *("less", "less_equal", "greater", "greater_equal", "equal", "not_equal"),
-        *("logical_and", "logical_or", "logical_not", "cast", "real", "imag", "python_number"),
-        *("reshape", "transpose", "broadcast", "slice", "concatenate", "stack"),
-        *("fill", "stop_gradient"),
+        *(ADD, SUBTRACT, MULTIPLY, NEGATIVE, SCALE, SQUARE, DIVIDE, SQRT, ABSOLUTE, SIGN, SELECT),
+        *(CONJUGATE, CAST, REAL, IMAG, PYTHON_NUMBER, RESHAPE, TRANSPOSE, BROADCAST, SLICE),
+        *(CONCATENATE, STACK, FILL, STOP_GRADIENT),
     ]
 )
-_SMALL: Final = frozenset({"sum", "contract"})  # cheap where little goes in
+_CHEAP_UFUNCS: Final = frozenset(
+    [
+        *(np.reciprocal, np.maximum, np.minimum, np.less, np.less_equal, np.greater),
+        *(np.greater_equal, np.equal, np.not_equal, np.logical_and, np.logical_or, np.logical_not),
+    ]
+)
+_SMALL: Final = (SUM, CONTRACT)  # cheap where little goes in
 _FEW: Final = 16
 _MOST: Final = 2000  # values beyond which no cut is looked for
 _ENDLESS: Final = 1 << 62
@@ -34,10 +62,10 @@ Node = tuple[Variable, bool] | None  # a value before or behind its cost; None f
 
 def is_cheap(equation: Equation) -> bool:
     """Whether to compute it again costs less than to keep its result."""
-    name = equation.primitive.name
-    if name in _CHEAP:
+    primitive = equation.primitive
+    if primitive in _CHEAP or primitive.ufunc in _CHEAP_UFUNCS:
         return True
-    return name in _SMALL and all(atom.type.size <= _FEW for atom in equation.inputs)
+    return primitive in _SMALL and all(atom.type.size <= _FEW for atom in equation.inputs)
 
 
 def fewest_bytes(

@@ -30,7 +30,7 @@ def row_type(type: ArrayType) -> ArrayType:
     return array_type(type.shape[1:], type.dtype)
 
 
-class InputCounts(NamedTuple):
+class InputLayout(NamedTuple):
     """How many of a body's inputs are constants, and how many are carried; the rest are rows."""
 
     constants: int
@@ -44,12 +44,12 @@ class _Pushed(NamedTuple):
     """A loop's body with tangents; varying, rows: which carried values and rows have one."""
 
     body: Program
-    layout: InputCounts
+    layout: InputLayout
     varying: Marks
     rows: Marks
 
 
-def _push(body: Program, layout: InputCounts, marks: Sequence[bool]) -> _Pushed:
+def _push(body: Program, layout: InputLayout, marks: Sequence[bool]) -> _Pushed:
     """The body pushed forward: what it carries varies if anything that it depends on does."""
     fixed, varying, scanned = parts(marks, *layout)
     still = [False] * (len(body.outputs) - layout.carried)
@@ -66,14 +66,14 @@ def _push(body: Program, layout: InputCounts, marks: Sequence[bool]) -> _Pushed:
     pushed = bodies.SHORTEN(
         Program(flat(c, dc, x, dx, s, ds), forward.program.equations, flat(y, dy, r, dr))
     )
-    wider = InputCounts(len(c) + len(dc), len(x) + len(dx))
+    wider = InputLayout(len(c) + len(dc), len(x) + len(dx))
     return _Pushed(pushed, wider, tuple(varying), tuple(rows))
 
 
 def _moving(
     operands: Sequence[Expression],
     tangents: Sequence[Any],
-    layout: InputCounts,
+    layout: InputLayout,
     varying: Marks,
     builder: Builder,
 ) -> list[Expression]:
@@ -99,7 +99,7 @@ def scan_derivative(
     tangents: Any, operands: Any, body: Program, constants: int, carried: int, **params: Any
 ) -> tuple[Any, Any]:
     """A scan that carries tangents along."""
-    layout = InputCounts(constants, carried)
+    layout = InputLayout(constants, carried)
     pushed = _push(body, layout, present(tangents[1:]))
     builder = operands[0].builder
     moving = _moving(operands[1:], tangents[1:], layout, pushed.varying, builder)
@@ -125,7 +125,7 @@ def while_derivative(
     length: int | None,
 ) -> tuple[Any, Any]:
     """A loop that carries tangents along; its test looks at the values alone."""
-    layout = InputCounts(constants, carried)
+    layout = InputLayout(constants, carried)
     pushed = _push(body, layout, present(tangents))
     builder = operands[0].builder
     moving = _moving(operands, tangents, layout, pushed.varying, builder)
@@ -153,7 +153,7 @@ def while_derivative(
 # --- linear scans --------------------------------------------------------------------------------
 
 
-def _linear_inputs(body: Program, layout: InputCounts, marks: Sequence[bool]) -> Marks | None:
+def _linear_inputs(body: Program, layout: InputLayout, marks: Sequence[bool]) -> Marks | None:
     """Which inputs of a body are linear in the operands marked; None where not all of them are."""
     fixed, carried, scanned = parts(marks, *layout)
     while True:
@@ -173,7 +173,7 @@ def scan_is_linear(
     """Whether a scan is linear in the operands marked."""
     return (
         not marks[0]
-        and _linear_inputs(body, InputCounts(constants, carried), marks[1:]) is not None
+        and _linear_inputs(body, InputLayout(constants, carried), marks[1:]) is not None
     )
 
 
@@ -181,7 +181,7 @@ def while_is_linear(
     marks: Marks, test: Program, body: Program, constants: int, carried: int, length: int | None
 ) -> bool:
     """Whether a loop is linear in the operands marked, and makes the same rounds whatever those."""
-    inputs = _linear_inputs(body, InputCounts(constants, carried), marks)
+    inputs = _linear_inputs(body, InputLayout(constants, carried), marks)
     if inputs is None:
         return False
     late = depending(test.equations, chosen(test.inputs, inputs))
@@ -202,7 +202,7 @@ class _Pulled(NamedTuple):
     scanned: Marks
 
 
-def _pull(body: Program, layout: InputCounts, linear: Marks, seeded: Sequence[bool]) -> _Pulled:
+def _pull(body: Program, layout: InputLayout, linear: Marks, seeded: Sequence[bool]) -> _Pulled:
     """The body transposed; what it carries has a cotangent if anything that uses it has."""
     carried, rows = parts(seeded, layout.carried)
     fixed, moving, scanned = parts(linear, *layout)
@@ -243,7 +243,7 @@ def scan_transpose(
     reverse: bool,
 ) -> Any:
     """The scan in the other direction, over the transposed body."""
-    layout = InputCounts(constants, carried)
+    layout = InputLayout(constants, carried)
     marks = [not isinstance(operand, Expression) for operand in operands]
     linear = _linear_inputs(body, layout, marks[1:])
     if linear is None or not all(linear[constants : constants + carried]):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from adjoint.loops.bodies import expand_body
-from adjoint.loops.rules import InputCounts
+from adjoint.loops.rules import InputLayout
 from adjoint.primitives.declaration import PRIMITIVES
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.structure.moving import zeros
@@ -20,7 +20,7 @@ class _Expanded(NamedTuple):
     """A loop's body on series; which coefficients the carried values and the rows have."""
 
     body: Program
-    layout: InputCounts
+    layout: InputLayout
     carried: list[Marks]
     rows: list[Marks]
 
@@ -44,7 +44,7 @@ def collected(results: Sequence[Any], marks: Sequence[Marks]) -> list[Coefficien
     ]
 
 
-def _expand(body: Program, layout: InputCounts, order: int, given: Sequence[Marks]) -> _Expanded:
+def _expand(body: Program, layout: InputLayout, order: int, given: Sequence[Marks]) -> _Expanded:
     fixed, carried, scanned = parts(given, *layout)
     still = [(False,) * order] * (len(body.outputs) - layout.carried)
     while True:
@@ -61,11 +61,11 @@ def _expand(body: Program, layout: InputCounts, order: int, given: Sequence[Mark
     y, r, rest = parts(program.outputs, layout.carried, len(rows))
     dy, dr = parts(rest, sizes[1])
     expanded = Program(flat(c, dc, x, dx, s, ds), program.equations, flat(y, dy, r, dr))
-    return _Expanded(expanded, InputCounts(len(c) + len(dc), len(x) + len(dx)), carried, rows)
+    return _Expanded(expanded, InputLayout(len(c) + len(dc), len(x) + len(dx)), carried, rows)
 
 
 def _series_operands(
-    operands: Sequence[Any], layout: InputCounts, order: int, expanded: _Expanded, builder: Builder
+    operands: Sequence[Any], layout: InputLayout, order: int, expanded: _Expanded, builder: Builder
 ) -> list[Expression]:
     """The operands of the loop that carries coefficients."""
     c, x, s = parts(operands, *layout)
@@ -97,7 +97,7 @@ def scan_taylor(
     operands: Any, order: int, body: Program, constants: int, carried: int, **params: Any
 ) -> list[Coefficients]:
     """A scan of series."""
-    layout = InputCounts(constants, carried)
+    layout = InputLayout(constants, carried)
     given = [there(coefficients(series, order)) for series in operands[1:]]
     expanded = _expand(body, layout, order, given)
     count = operands[0][0]
@@ -124,7 +124,7 @@ def while_taylor(
     length: int | None,
 ) -> list[Coefficients]:
     """A loop of series, whose test looks at the values."""
-    layout = InputCounts(constants, carried)
+    layout = InputLayout(constants, carried)
     given = [there(coefficients(series, order)) for series in operands]
     expanded = _expand(body, layout, order, given)
     builder = operands[0][0].builder
