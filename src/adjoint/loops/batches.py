@@ -13,7 +13,7 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.loops.bodies import batch
-from adjoint.loops.rules import INDEX, Layout
+from adjoint.loops.rules import INDEX, InputLayout
 from adjoint.primitives.calls.custom import append
 from adjoint.primitives.declaration import PRIMITIVES, Shared
 from adjoint.primitives.elementwise.comparison import ANY
@@ -29,16 +29,18 @@ _FLAG = array_type((), np.dtype(bool))
 
 
 def _over_batch(
-    body: Program, layout: Layout, batched: Sequence[bool], size: int
+    body: Program, layout: InputLayout, batched: Sequence[bool], size: int
 ) -> tuple[Program, list[bool], list[bool]]:
     """The body over a batch; which carried values and which rows vary between examples."""
     fixed, carried, scanned = parts(batched, *layout)
     still = [False] * (len(body.outputs) - layout.carried)
     while True:
-        found = batch(body, tuple(flat(fixed, carried, scanned)), size, tuple(carried + still))
-        grown, rows = parts(found.marks, layout.carried)
+        batched_body = batch(
+            body, tuple(flat(fixed, carried, scanned)), size, tuple(carried + still)
+        )
+        grown, rows = parts(batched_body.marks, layout.carried)
         if grown == carried:
-            return found.program, carried, rows
+            return batched_body.program, carried, rows
         carried = grown
 
 
@@ -61,10 +63,10 @@ def _begun(
     ]
 
 
-def _shared(found: Sequence[Any], marks: Sequence[bool], stacked: bool) -> list[Any]:
+def _shared(results: Sequence[Any], marks: Sequence[bool], stacked: bool) -> list[Any]:
     return [
         (_swapped(x) if stacked else x) if mark else Shared(x)
-        for x, mark in zip(found, marks, strict=True)
+        for x, mark in zip(results, marks, strict=True)
     ]
 
 
@@ -81,23 +83,23 @@ def scan_batch(
     """A scan over a batch."""
     if batched[0]:
         return _ragged_scan(operands, batched, size, body, constants, carried, length, reverse)
-    layout = Layout(constants, carried)
+    layout = InputLayout(constants, carried)
     program, varying, rows = _over_batch(body, layout, batched[1:], size)
     c, x, s = parts(operands[1:], *layout)
     _, before, scanned = parts(batched[1:], *layout)
-    found = bind(
+    results = bind(
         PRIMITIVES["scan"],
         operands[0],
         *c,
         *_begun(x, before, varying, size),
-        *(_swapped(each) if mark else each for each, mark in zip(s, scanned, strict=True)),
+        *(_swapped(array) if mark else array for array, mark in zip(s, scanned, strict=True)),
         body=program,
         constants=constants,
         carried=carried,
         length=length,
         reverse=reverse,
     )
-    x, r = parts(found, carried)
+    x, r = parts(results, carried)
     return (*_shared(x, varying, False), *_shared(r, rows, True))
 
 
@@ -123,21 +125,21 @@ def _ragged_scan(
     (limit,), c, (place,), x, s = parts(inputs, 1, constants, 1, carried)
     results = [
         Expression(builder, atom)
-        for atom in append(builder, body, [each.atom for each in flat(c, x, s)])
+        for atom in append(builder, body, [operand.atom for operand in flat(c, x, s)])
     ]
     y, r = parts(results, carried)
     mask = np.less(place, limit)
     kept = _choose(mask, y, x)
-    rows = _choose(mask, r, [zeros(builder, each.type) for each in r])
+    rows = _choose(mask, r, [zeros(builder, row.type) for row in r])
     after = place - 1 if reverse else place + 1
-    masked = builder.build([each.atom for each in flat([after], kept, rows)])
+    masked = builder.build([result.atom for result in flat([after], kept, rows)])
     outer = operands[0].builder
     limits = cast(operands[0], INDEX.dtype)
     last = bind(MAX, limits, axes=(0,)) if size else zeros(outer, INDEX)
     first = last - 1 if reverse else zeros(outer, INDEX)
     fixed, moving, scanned = parts(operands[1:], constants, carried)
     mc, mx, ms = parts(batched[1:], constants, carried)
-    found = scan_batch(
+    place_and_results = scan_batch(
         (last, limits, *fixed, first, *moving, *scanned),
         (False, True, *mc, False, *mx, *ms),
         size,
@@ -147,7 +149,7 @@ def _ragged_scan(
         length,
         reverse,
     )
-    return found[1:]
+    return place_and_results[1:]
 
 
 def while_batch(
@@ -161,14 +163,14 @@ def while_batch(
     length: int | None,
 ) -> Any:
     """A loop over a batch: of all examples alike, if its test is the same for all."""
-    layout = Layout(constants, carried)
+    layout = InputLayout(constants, carried)
     program, varying, rows = _over_batch(body, layout, batched, size)
     marks = (*batched[:constants], *varying)
     over = batch(test, marks, size, (False,))
     if over.marks[0]:
         return _ragged_while(operands, batched, size, test, body, layout, length)
     c, x = parts(operands, constants)
-    found = bind(
+    results = bind(
         PRIMITIVES["while"],
         *c,
         *_begun(x, batched[constants:], varying, size),
@@ -178,11 +180,11 @@ def while_batch(
         carried=carried,
         length=length,
     )
-    rounds, x, r = found[0], *parts(found[1:], carried)
+    rounds, x, r = results[0], *parts(results[1:], carried)
     return (Shared(rounds), *_shared(x, varying, False), *_shared(r, rows, True))
 
 
-def _masked_body(test: Program, body: Program, layout: Layout) -> Program:
+def _masked_body(test: Program, body: Program, layout: InputLayout) -> Program:
     """(constants; whether it goes on, its rounds, carried) -> (the same one round later; rows)."""
     builder = Builder()
     constants = [builder.input(type_) for type_ in body.input_types[: layout.constants]]
@@ -193,9 +195,9 @@ def _masked_body(test: Program, body: Program, layout: Layout) -> Program:
     new, rows = parts(results, layout.carried)
     kept = _choose(goes_on, new, [Expression(builder, x) for x in old])
     rows = _choose(goes_on, rows, [zeros(builder, row.type) for row in rows])
-    (after,) = append(builder, test, [*constants, *(each.atom for each in kept)])
+    (after,) = append(builder, test, [*constants, *(value.atom for value in kept)])
     counted = rounds + cast(goes_on, INDEX.dtype)
-    return builder.build([after, counted.atom, *(each.atom for each in flat(kept, rows))])
+    return builder.build([after, counted.atom, *(value.atom for value in flat(kept, rows))])
 
 
 def _any_test(types: Sequence[ArrayType], place: int) -> Program:
@@ -211,7 +213,7 @@ def _ragged_while(
     size: int,
     test: Program,
     body: Program,
-    layout: Layout,
+    layout: InputLayout,
     length: int | None,
 ) -> Any:
     """Loops of which each example ends in its own time."""
@@ -219,14 +221,14 @@ def _ragged_while(
     constants, carried = layout
     c, x = parts(operands, constants)
     over = batch(test, batched, size, (True,))
-    (goes_on,) = append(builder, over.program, [each.atom for each in operands])
+    (goes_on,) = append(builder, over.program, [operand.atom for operand in operands])
     rounds = zeros(builder, array_type((size,), INDEX.dtype))
     masked = _masked_body(test, body, layout)
-    wider = Layout(constants, carried + 2)
+    wider = InputLayout(constants, carried + 2)
     marks = (*batched[:constants], True, True, *batched[constants:])
     program, varying, rows = _over_batch(masked, wider, marks, size)
     begun = _begun(x, batched[constants:], varying[2:], size)
-    found = bind(
+    results = bind(
         PRIMITIVES["while"],
         *c,
         Expression(builder, goes_on),
@@ -238,5 +240,5 @@ def _ragged_while(
         carried=wider.carried,
         length=length,
     )
-    x, r = parts(found[3:], carried)
-    return (found[2], *_shared(x, varying[2:], False), *_shared(r, rows, True))
+    x, r = parts(results[3:], carried)
+    return (results[2], *_shared(x, varying[2:], False), *_shared(r, rows, True))

@@ -19,7 +19,7 @@ from adjoint.primitives.expression import Expression
 from adjoint.primitives.structure.moving import broadcast_to, zeros
 from adjoint.program import Atom, Builder, Operation, Program, Variable
 from adjoint.transforms.jvp import push_forward, tangent_type
-from adjoint.transforms.pieces import Cut, Marked, Marks, chosen, spread
+from adjoint.transforms.pieces import Halves, Marked, Marks, chosen, spread
 from adjoint.transforms.staging import cut, split_equations
 from adjoint.transforms.taylor import expand
 from adjoint.transforms.transpose import pull_back
@@ -89,12 +89,12 @@ def _remembered(function: F) -> F:
     return ask  # type: ignore[return-value]
 
 
-def _tangent(builder: Builder, found: Atom | None, atom: Atom) -> Atom:
+def _tangent(builder: Builder, slope: Atom | None, atom: Atom) -> Atom:
     """A tangent of an output, written out where it is zero, and of the type that is promised."""
     type_ = tangent_type(atom.type)
-    if found is None:
+    if slope is None:
         return zeros(builder, type_).atom
-    return broadcast_to(cast(Expression(builder, found), type_.dtype), type_.shape).atom
+    return broadcast_to(cast(Expression(builder, slope), type_.dtype), type_.shape).atom
 
 
 @_remembered
@@ -113,11 +113,11 @@ def push(program: Program, active: Marks, filled: Marks) -> Marked:
         for slope, fill, atom in zip(slopes, filled, program.outputs, strict=True)
     )
     wanted = chosen(zip(slopes, program.outputs, strict=True), marks)
-    return Marked(builder.build([*outputs, *(_tangent(builder, *each) for each in wanted)]), marks)
+    return Marked(builder.build([*outputs, *(_tangent(builder, *pair) for pair in wanted)]), marks)
 
 
 @_remembered
-def cut_body(program: Program, late: Marks, forced: Marks) -> Cut:
+def cut_body(program: Program, late: Marks, forced: Marks) -> Halves:
     """The program cut in two by which inputs are late."""
     return cut(program, late, forced)
 
@@ -141,11 +141,13 @@ def pull(program: Program, linear: Marks, seeded: Marks, gathering: Marks, fille
     fixed, late = split_equations(program.equations, moving)
     builder.copy_equations(fixed, names)
     seeds = chosen(program.outputs, seeded)
-    found = pull_back(builder, late, names, seeds, cotangents, moving, gathered)
+    pulled = pull_back(builder, late, names, seeds, cotangents, moving, gathered)
     builder.derived = True
-    marks = tuple(fill or each is not None for each, fill in zip(found, filled, strict=True))
-    wanted = chosen(zip(found, moving, strict=True), marks)
-    return Marked(builder.build([_tangent(builder, *each) for each in wanted]), marks)
+    marks = tuple(
+        fill or cotangent is not None for cotangent, fill in zip(pulled, filled, strict=True)
+    )
+    wanted = chosen(zip(pulled, moving, strict=True), marks)
+    return Marked(builder.build([_tangent(builder, *pair) for pair in wanted]), marks)
 
 
 @_remembered
@@ -174,12 +176,12 @@ def expand_body(
         )
         for row, fills, atom in zip(series, filled, program.outputs, strict=True)
     )
-    found = [
-        _tangent(builder, each, atom)
+    coefficients = [
+        _tangent(builder, coefficient, atom)
         for row, fills, atom in zip(series, marks, program.outputs, strict=True)
-        for each in chosen(row, fills)
+        for coefficient in chosen(row, fills)
     ]
-    return builder.build([*outputs, *found]), marks
+    return builder.build([*outputs, *coefficients]), marks
 
 
 def linear_outputs(program: Program, marks: Marks) -> Marks | None:

@@ -19,10 +19,12 @@ from adjoint.program import Program
 
 def switch_taylor(operands: Any, order: int, branches: tuple[Program, ...]) -> list[Coefficients]:
     """The branch that is chosen, on series."""
-    given = tuple(there(coefficients(each, order)) for each in operands[1:])
+    given = tuple(there(coefficients(series, order)) for series in operands[1:])
     none = ((False,) * order,) * len(branches[0].outputs)
-    found = [expand_body(branch, order, given, none)[1] for branch in branches]
-    marks = tuple(tuple(map(any, zip(*rows, strict=True))) for rows in zip(*found, strict=True))
+    branch_marks = [expand_body(branch, order, given, none)[1] for branch in branches]
+    marks = tuple(
+        tuple(map(any, zip(*rows, strict=True))) for rows in zip(*branch_marks, strict=True)
+    )
     expanded = tuple(expand_body(branch, order, given, marks)[0] for branch in branches)
     moving = moving_operands(operands[1:], order)
     results = bind(PRIMITIVES["switch"], operands[0][0], *moving, branches=expanded)
@@ -33,7 +35,7 @@ def checkpoint_taylor(
     operands: Any, order: int, body: Program, schedule: str | None
 ) -> list[Coefficients]:
     """The body on series."""
-    given = tuple(there(coefficients(each, order)) for each in operands)
+    given = tuple(there(coefficients(series, order)) for series in operands)
     none = ((False,) * order,) * len(body.outputs)
     program, marks = expand_body(body, order, given, none)
     moving = moving_operands(operands, order)

@@ -24,7 +24,7 @@ from adjoint.primitives.elementwise.selection import select
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.structure.moving import reshape, zeros
 from adjoint.program import Atom, Builder, Program, Variable, all_equations, operation
-from adjoint.transforms.pieces import Cut, Marks, chosen, parts, present, spread
+from adjoint.transforms.pieces import Halves, Marks, chosen, parts, present, spread
 
 
 def _any_of(rows: Sequence[Marks]) -> Marks:
@@ -43,8 +43,8 @@ def switch_derivative(
     varying = _any_of([push(branch, marks, none).marks for branch in branches])
     pushed = tuple(push(branch, marks, varying).program for branch in branches)
     moving = chosen(tangents[1:], marks)
-    found = bind(PRIMITIVES["switch"], *operands, *moving, branches=pushed)
-    values, slopes = parts(found, len(none))
+    results = bind(PRIMITIVES["switch"], *operands, *moving, branches=pushed)
+    values, slopes = parts(results, len(none))
     return values, spread(slopes, varying)
 
 
@@ -57,7 +57,7 @@ def switch_is_linear(marks: Marks, branches: tuple[Program, ...]) -> bool:
 
 def switch_split(
     late: Marks, operands: Sequence[Atom], branches: tuple[Program, ...]
-) -> Cut | None:
+) -> Halves | None:
     """An early choice, and a late one of the same number."""
     if late[0]:
         return None
@@ -87,31 +87,31 @@ def switch_split(
     moving = [builder.input(type_) for type_ in chosen(branches[0].input_types, marks)]
     second = tuple(_late_branch(cut, passed, places) for cut in cuts)
     op = operation(PRIMITIVES["switch"], branches=second)
-    return Cut(first, builder.build(builder.emit(op, [index, *known, *moving])), forced)
+    return Halves(first, builder.build(builder.emit(op, [index, *known, *moving])), forced)
 
 
-def _own_residuals(cut: Cut) -> list[Variable]:
+def _own_residuals(cut: Halves) -> list[Variable]:
     """What a branch computes early for the late one; other residuals are early operands."""
     given = set(cut.early.inputs)
-    found = []
+    own = []
     for atom in cut.early.outputs[cut.early_count :]:
         assert isinstance(atom, Variable)
         if atom not in given:
-            found.append(atom)
-    return found
+            own.append(atom)
+    return own
 
 
-def _passed(cuts: Sequence[Cut]) -> list[int]:
+def _passed(cuts: Sequence[Halves]) -> list[int]:
     """The early operands, by number, that any late branch reads."""
-    found: set[int] = set()
+    operands: set[int] = set()
     for cut in cuts:
         numbers: dict[Atom, int] = dict(zip(cut.early.inputs, count(), strict=False))
         residuals = cut.early.outputs[cut.early_count :]
-        found.update(numbers[atom] for atom in residuals if atom in numbers)
-    return sorted(found)
+        operands.update(numbers[atom] for atom in residuals if atom in numbers)
+    return sorted(operands)
 
 
-def _places(cuts: Sequence[Cut]) -> list[ArrayType]:
+def _places(cuts: Sequence[Halves]) -> list[ArrayType]:
     """The types of the residuals: as many of each as the branch that needs the most."""
     most: Counter[ArrayType] = Counter()
     for cut in cuts:
@@ -119,35 +119,35 @@ def _places(cuts: Sequence[Cut]) -> list[ArrayType]:
     return list(most.elements())
 
 
-def _seats(cut: Cut, places: Sequence[ArrayType]) -> list[Variable | None]:
+def _seats(cut: Halves, places: Sequence[ArrayType]) -> list[Variable | None]:
     """For each place, the residual of a branch that sits there."""
     waiting = _own_residuals(cut)
-    found: list[Variable | None] = []
+    seats: list[Variable | None] = []
     for type_ in places:
         seat = next((atom for atom in waiting if atom.type is type_), None)
         if seat is not None:
             waiting.remove(seat)
-        found.append(seat)
-    return found
+        seats.append(seat)
+    return seats
 
 
-def _early_branch(cut: Cut, places: Sequence[ArrayType]) -> Program:
+def _early_branch(cut: Halves, places: Sequence[ArrayType]) -> Program:
     builder = Builder()
     inputs = [builder.input(type_) for type_ in cut.early.input_types]
     own = _own_residuals(cut)
     program = Program(
         cut.early.inputs, cut.early.equations, [*cut.early.outputs[: cut.early_count], *own]
     )
-    found = builder.inline(program, inputs)
-    names = dict(zip(own, found[cut.early_count :], strict=True))
+    results = builder.inline(program, inputs)
+    names = dict(zip(own, results[cut.early_count :], strict=True))
     residuals = [
         zeros(builder, type_).atom if seat is None else names[seat]
         for type_, seat in zip(places, _seats(cut, places), strict=True)
     ]
-    return builder.build([*found[: cut.early_count], *residuals])
+    return builder.build([*results[: cut.early_count], *residuals])
 
 
-def _late_branch(cut: Cut, passed: Sequence[int], places: Sequence[ArrayType]) -> Program:
+def _late_branch(cut: Halves, passed: Sequence[int], places: Sequence[ArrayType]) -> Program:
     builder = Builder()
     early = cut.early
     names: dict[Atom, Atom] = {
@@ -167,8 +167,8 @@ def switch_transpose(cotangents: Any, operands: Any, branches: tuple[Program, ..
     linear = tuple(not isinstance(operand, Expression) for operand in operands[1:])
     seeded = present(cotangents)
     gathering, none = (False,) * len(linear), (False,) * sum(linear)
-    found = [pull(branch, linear, seeded, gathering, none).marks for branch in branches]
-    filled = _any_of(found)
+    marks = [pull(branch, linear, seeded, gathering, none).marks for branch in branches]
+    filled = _any_of(marks)
     pulled = tuple(pull(branch, linear, seeded, gathering, filled).program for branch in branches)
     known = chosen(operands[1:], linear, False)
     results = (
@@ -193,16 +193,16 @@ def switch_batch(operands: Any, batched: Marks, size: int, branches: tuple[Progr
         none = (False,) * len(branches[0].outputs)
         varying = _any_of([batch(branch, marks, size, none).marks for branch in branches])
         over = tuple(batch(branch, marks, size, varying).program for branch in branches)
-        found = bind(PRIMITIVES["switch"], index, *rest, branches=over)
-        pairs = zip(found, varying, strict=True)
-        return tuple(each if mark else Shared(each) for each, mark in pairs)
+        results = bind(PRIMITIVES["switch"], index, *rest, branches=over)
+        pairs = zip(results, varying, strict=True)
+        return tuple(result if mark else Shared(result) for result, mark in pairs)
     if any(_may_not_end(branch) for branch in branches):
         return _one_by_one(operands, batched, size, branches)
     return _all_branches(operands, batched, size, branches)
 
 
 def _may_not_end(branch: Program) -> bool:
-    return any(equation.primitive.name == "while" for equation in all_equations(branch))
+    return any(equation.primitive is PRIMITIVES["while"] for equation in all_equations(branch))
 
 
 def _all_branches(operands: Any, batched: Marks, size: int, branches: tuple[Program, ...]) -> Any:
@@ -210,7 +210,7 @@ def _all_branches(operands: Any, batched: Marks, size: int, branches: tuple[Prog
     index, *rest = operands
     builder = index.builder
     every = (True,) * len(branches[0].outputs)
-    atoms = [each.atom for each in rest]
+    atoms = [operand.atom for operand in rest]
     before, builder.derived = builder.derived, True  # branches that are not taken warn of nothing
     rows = [
         append(builder, batch(branch, batched[1:], size, every).program, atoms)
@@ -235,8 +235,8 @@ def _one_by_one(operands: Any, batched: Marks, size: int, branches: tuple[Progra
     """One example after another: a branch might never end for the others."""
     shared, varying = chosen(operands, batched, False), chosen(operands, batched)
     builder = Builder()
-    types = [each.type for each in shared]
-    types += [row_type(each.type) for each in varying]
+    types = [operand.type for operand in shared]
+    types += [row_type(operand.type) for operand in varying]
     inputs = [builder.input(type_) for type_ in types]
     fixed, rows = parts(inputs, len(shared))
     waiting, coming = iter(fixed), iter(rows)
@@ -266,10 +266,10 @@ def checkpoint_derivative(
     marks = present(tangents)
     pushed = push(body, marks, (False,) * len(body.outputs))
     moving = chosen(tangents, marks)
-    found = bind(
+    results = bind(
         PRIMITIVES["checkpoint"], *operands, *moving, body=pushed.program, schedule=schedule
     )
-    values, slopes = parts(found, len(body.outputs))
+    values, slopes = parts(results, len(body.outputs))
     return values, spread(slopes, pushed.marks)
 
 
@@ -280,7 +280,7 @@ def checkpoint_is_linear(marks: Marks, body: Program, schedule: str | None) -> b
 
 def checkpoint_split(
     late: Marks, operands: Sequence[Atom], body: Program, schedule: str | None
-) -> Cut | None:
+) -> Halves | None:
     """The body for its early results, and again for the late ones: only operands are kept."""
     cut = cut_body(body, late, (False,) * len(body.outputs))
     residuals = cut.early.outputs[cut.early_count :]
@@ -303,7 +303,7 @@ def checkpoint_split(
     builder = Builder()
     inputs = [builder.input(type_) for type_ in again.input_types]
     op = operation(PRIMITIVES["checkpoint"], body=again, schedule=schedule)
-    return Cut(first, builder.build(builder.emit(op, inputs)), cut.late_outputs)
+    return Halves(first, builder.build(builder.emit(op, inputs)), cut.late_outputs)
 
 
 def checkpoint_transpose(
@@ -327,7 +327,7 @@ def checkpoint_batch(
 ) -> Any:
     """The body over a batch."""
     over = batch(body, batched, size, (False,) * len(body.outputs))
-    found = bind(PRIMITIVES["checkpoint"], *operands, body=over.program, schedule=schedule)
+    results = bind(PRIMITIVES["checkpoint"], *operands, body=over.program, schedule=schedule)
     return tuple(
-        each if mark else Shared(each) for each, mark in zip(found, over.marks, strict=True)
+        result if mark else Shared(result) for result, mark in zip(results, over.marks, strict=True)
     )

@@ -71,7 +71,7 @@ def _count(operands: list[Expression], test: Program, body: Program, constants: 
     kept = sorted(wanted)
     given = [*range(constants), *(constants + place for place in kept)]
     outputs = [body.outputs[place] for place in kept]
-    found = bind(
+    results = bind(
         PRIMITIVES["while"],
         *(operands[place] for place in given),
         test=Program([test.inputs[n] for n in given], test.equations, test.outputs),
@@ -80,19 +80,19 @@ def _count(operands: list[Expression], test: Program, body: Program, constants: 
         carried=len(kept),
         length=None,
     )
-    return found[0]  # type: ignore[no-any-return]
+    return results[0]  # type: ignore[no-any-return]
 
 
 def _read(program: Program, outputs: Sequence[Atom]) -> set[Atom]:
     """All that these outputs depend on."""
     equations = needed(program.equations, outputs)
-    return {*outputs, *(atom for each in equations for atom in each.inputs)}
+    return {*outputs, *(atom for equation in equations for atom in equation.inputs)}
 
 
 # --- blocks ---------------------------------------------------------------------------------------
 
 
-class _Loop(NamedTuple):
+class _BlockedScan(NamedTuple):
     """A scan, as its blocks see it. radices: blocks a level, if known; else how many levels."""
 
     body: Program
@@ -111,12 +111,12 @@ class _Loop(NamedTuple):
 
 def _radices(length: int, levels: int) -> tuple[int, ...]:
     """Numbers whose product is the length, or a little more."""
-    found = []
+    radices = []
     for level in range(levels, 0, -1):
         radix = max(math.ceil(round(length ** (1 / level), 9)), 1)
-        found.append(radix)
+        radices.append(radix)
         length = -(-length // radix)
-    return tuple(found)
+    return tuple(radices)
 
 
 def _scan(
@@ -133,7 +133,7 @@ def _scan(
     if length is not None and schedule == "log":
         levels = max(2, math.ceil(math.log(max(length, 2), _BRANCHING)))
     radices = None if length is None else _radices(length, levels)
-    loop = _Loop(body, constants, carried, reverse, radices, levels)
+    loop = _BlockedScan(body, constants, carried, reverse, radices, levels)
     count: Any = operands[0]
     rest, builder = operands[1:], operands[0].builder
     c, x, s = parts(rest, constants, carried)
@@ -144,11 +144,16 @@ def _scan(
         sizes = _powers(np.maximum(root, 1), levels)
     else:
         sizes = []
-        s = [_cut_up(each, radices) for each in s]
-    program = _level(loop, 0, [each.type for each in flat([count], sizes, c, x, s)], len(sizes))
-    atoms = [each.atom for each in flat([count], sizes, c, x, s)]
-    found = express(builder, builder.inline(program, atoms))
-    return [*found[:carried], *(_put_together(each, radices, length) for each in found[carried:])]
+        s = [_cut_up(rows, radices) for rows in s]
+    program = _level(
+        loop, 0, [operand.type for operand in flat([count], sizes, c, x, s)], len(sizes)
+    )
+    atoms = [operand.atom for operand in flat([count], sizes, c, x, s)]
+    results = express(builder, builder.inline(program, atoms))
+    return [
+        *results[:carried],
+        *(_put_together(blocks, radices, length) for blocks in results[carried:]),
+    ]
 
 
 def _integer(count: Expression) -> Any:
@@ -157,10 +162,10 @@ def _integer(count: Expression) -> Any:
 
 def _powers(root: Expression, levels: int) -> list[Expression]:
     """The sizes of the blocks of each level but the last: root^(levels - 1), ..., root."""
-    found = [root]
+    sizes = [root]
     for _ in range(levels - 2):
-        found.append(found[-1] * root)
-    return found[::-1]
+        sizes.append(sizes[-1] * root)
+    return sizes[::-1]
 
 
 def _cut_up(rows: Expression, radices: tuple[int, ...]) -> Expression:
@@ -186,13 +191,13 @@ def _put_together(
     return rows if rows.shape[0] == length else bind(SLICE, rows, index=index)
 
 
-def _level(loop: _Loop, level: int, types: Sequence[ArrayType], sizes: int) -> Program:
+def _level(loop: _BlockedScan, level: int, types: Sequence[ArrayType], sizes: int) -> Program:
     """(rounds, sizes of blocks, constants, carried, rows in blocks) -> (carried, new rows)."""
     builder = Builder()
     inputs = [Expression(builder, builder.input(type_)) for type_ in types]
     (count,), given, c, x, s = parts(inputs, 1, sizes, loop.constants, loop.carried)
     if level == loop.levels - 1:
-        found = bind(
+        results = bind(
             PRIMITIVES["scan"],
             *(count, *c, *x, *s),
             body=loop.body,
@@ -201,14 +206,14 @@ def _level(loop: _Loop, level: int, types: Sequence[ArrayType], sizes: int) -> P
             length=loop.length(level),
             reverse=loop.reverse,
         )
-        return builder.build(as_atoms(found))
-    rows = [row_type(each.type) for each in s]
+        return builder.build(as_atoms(results))
+    rows = [row_type(array.type) for array in s]
     fixed = [count, *given, *c]
-    body = _block(loop, level, [[each.type for each in part] for part in (given, c, x)], rows)
+    body = _block(loop, level, [[operand.type for operand in part] for part in (given, c, x)], rows)
     size: Any = math.prod(loop.radices[level + 1 :]) if loop.radices else given[0]
     blocks = np.floor_divide(count + (size - 1), size)
     first = blocks - 1 if loop.reverse else zeros(builder, INDEX)
-    found = bind(
+    results = bind(
         PRIMITIVES["scan"],
         *(blocks, *fixed, first, *x, *s),
         body=body,
@@ -217,11 +222,11 @@ def _level(loop: _Loop, level: int, types: Sequence[ArrayType], sizes: int) -> P
         length=loop.length(level),
         reverse=loop.reverse,
     )
-    return builder.build(as_atoms(found[1:]))
+    return builder.build(as_atoms(results[1:]))
 
 
 def _block(
-    loop: _Loop, level: int, types: Sequence[Sequence[ArrayType]], rows: Sequence[ArrayType]
+    loop: _BlockedScan, level: int, types: Sequence[Sequence[ArrayType]], rows: Sequence[ArrayType]
 ) -> Program:
     """(rounds, sizes, constants; number of the block, carried; its rows) -> (..., its new rows)."""
     sizes, c, x = types
@@ -234,7 +239,7 @@ def _block(
     size: Any = math.prod(loop.radices[level + 1 :]) if loop.radices else given[0]
     inside = np.minimum(count - number * size, size)
     moved = [inside, *given[1:], *fixed, *state, *blocks]
-    body = _level(loop, level + 1, [each.type for each in moved], max(len(given) - 1, 0))
-    found = bind(PRIMITIVES["checkpoint"], *moved, body=body, schedule=None)
+    body = _level(loop, level + 1, [operand.type for operand in moved], max(len(given) - 1, 0))
+    results = bind(PRIMITIVES["checkpoint"], *moved, body=body, schedule=None)
     after = number - 1 if loop.reverse else number + 1
-    return builder.build([after.atom, *as_atoms(found)])
+    return builder.build([after.atom, *as_atoms(results)])

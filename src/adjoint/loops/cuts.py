@@ -13,12 +13,26 @@ from typing import NamedTuple
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.loops.bodies import cut_body
 from adjoint.loops.recomputing import fewest_bytes
-from adjoint.loops.rules import INDEX, Layout
+from adjoint.loops.rules import INDEX, InputLayout
 from adjoint.loops.tapes import tape_length
 from adjoint.primitives.declaration import PRIMITIVES
+from adjoint.primitives.elementwise.conversion import CAST, IMAG, PYTHON_NUMBER, REAL, STOP_GRADIENT
+from adjoint.primitives.elementwise.declaring import SCALE
+from adjoint.primitives.elementwise.selection import SELECT
+from adjoint.primitives.structure.contraction import CONTRACT
+from adjoint.primitives.structure.moving import BROADCAST, FILL, RESHAPE, SUM, TRANSPOSE
+from adjoint.primitives.structure.slicing import SLICE
 from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable, operation
 from adjoint.program.builder import lookup
-from adjoint.transforms.pieces import Cut, Marks, chosen, depending, flat, needed, parts
+from adjoint.transforms.pieces import Halves, Marks, chosen, depending, flat, needed, parts
+
+# Primitives besides those of ufuncs that cannot fail.
+_HARMLESS = frozenset(
+    [
+        *(SCALE, RESHAPE, TRANSPOSE, BROADCAST, FILL, SUM, CAST, SELECT, SLICE),
+        *(REAL, IMAG, CONTRACT, PYTHON_NUMBER, STOP_GRADIENT),
+    ]
+)
 
 
 class _Residuals(NamedTuple):
@@ -42,15 +56,15 @@ class _Cutting:
     """
 
     def __init__(
-        self, body: Program, layout: Layout, late: Sequence[bool], operands: Sequence[Atom]
+        self, body: Program, layout: InputLayout, late: Sequence[bool], operands: Sequence[Atom]
     ) -> None:
         self.late = late
         self.operands = operands
         self.whole = layout
-        self.inputs, found = _late_inputs(body, layout, late)
+        self.inputs, halves = _late_inputs(body, layout, late)
         c, x, _ = parts(self.inputs, *layout)
-        self.layout = Layout(c.count(False), x.count(False))  # of the early body
-        self.cut = _with_less_tape(found, self.layout)
+        self.layout = InputLayout(c.count(False), x.count(False))  # of the early body
+        self.cut = _with_less_tape(halves, self.layout)
         self.kept = self.cut.early_count
         self.residuals, self.before = _residuals(self.cut, self.layout)
         early = self.cut.early
@@ -96,12 +110,12 @@ class _Cutting:
         names: dict[Variable, Atom] = dict(zip(self.body.inputs, operands, strict=True))
         builder.derived = True
         for equation in self.before:
-            found = builder.emit(equation.operation, [lookup(names, x) for x in equation.inputs])
-            names.update(zip(equation.outputs, found, strict=True))
+            values = builder.emit(equation.operation, [lookup(names, x) for x in equation.inputs])
+            names.update(zip(equation.outputs, values, strict=True))
         builder.derived = False
         stacked = results[len(results) - len(self.residuals.stacked) :]
         names.update(zip(self.residuals.stacked, stacked, strict=True))
-        return [names[variable] for each in self.residuals for variable in each]
+        return [names[variable] for group in self.residuals for variable in group]
 
     def late_program(
         self, count: ArrayType, left: Sequence[Atom], length: int | None, reverse: bool
@@ -140,14 +154,14 @@ class _Cutting:
         late = self.cut.late
         order = self.cut.early.outputs[self.kept :]
         names = dict(zip(order, late.inputs, strict=False))
-        known = [names[variable] for each in self.residuals for variable in each]
+        known = [names[variable] for group in self.residuals for variable in group]
         c, x, _ = (sum(part) for part in parts(self.inputs, *self.whole))
         fixed, carried, rows = parts(late.inputs[len(order) :], c, x)
         inputs = flat(known[:split], fixed, carried, known[split:], rows)
         return Program(inputs, late.equations, late.outputs)
 
 
-def _late_inputs(body: Program, layout: Layout, late: Sequence[bool]) -> tuple[Marks, Cut]:
+def _late_inputs(body: Program, layout: InputLayout, late: Sequence[bool]) -> tuple[Marks, Halves]:
     """Which inputs of the body are late, and the body cut by that."""
     fixed, carried, scanned = parts(late, *layout)
     rows = [False] * (len(body.outputs) - layout.carried)
@@ -160,18 +174,18 @@ def _late_inputs(body: Program, layout: Layout, late: Sequence[bool]) -> tuple[M
         carried = grown
 
 
-def _with_less_tape(cut: Cut, layout: Layout) -> Cut:
+def _with_less_tape(cut: Halves, layout: InputLayout) -> Halves:
     """The body cut so that the late half computes again what follows cheaply from the tape."""
     early, count = cut.early, cut.early_count
     residuals = early.outputs[count:]
     wanted = [atom for atom in residuals if isinstance(atom, Variable)]
-    constants, carried, scanned = (set(each) for each in parts(early.inputs, *layout))
+    constants, carried, scanned = (set(group) for group in parts(early.inputs, *layout))
     varying = depending(early.equations, carried | scanned)
     harmless = {
         variable
-        for each in early.equations
-        if _is_harmless(each) and varying.isdisjoint(each.outputs)
-        for variable in each.outputs
+        for equation in early.equations
+        if _is_harmless(equation) and varying.isdisjoint(equation.outputs)
+        for variable in equation.outputs
     }
     there = constants | scanned | harmless
     kept, again = fewest_bytes(early.equations, wanted, there.__contains__)
@@ -187,51 +201,45 @@ def _with_less_tape(cut: Cut, layout: Layout) -> Cut:
     late = [builder.input(variable.type) for variable in cut.late.inputs[len(residuals) :]]
     builder.derived = True
     for variable, row in taped.items():
-        (names[variable],) = builder.emit(operation(PRIMITIVES["python_number"]), [names[row]])
-    for each in again:
-        found = builder.emit(each.operation, [lookup(names, atom) for atom in each.inputs])
-        names.update(zip(each.outputs, found, strict=True))
+        (names[variable],) = builder.emit(operation(PYTHON_NUMBER), [names[row]])
+    for equation in again:
+        results = builder.emit(
+            equation.operation, [lookup(names, atom) for atom in equation.inputs]
+        )
+        names.update(zip(equation.outputs, results, strict=True))
     outputs = builder.inline(cut.late, [*(lookup(names, atom) for atom in residuals), *late])
     stored = [
-        Equation(operation(PRIMITIVES["cast"], dtype=row.type.dtype), (each,), (row,), derived=True)
-        for each, row in taped.items()
+        Equation(operation(CAST, dtype=row.type.dtype), (variable,), (row,), derived=True)
+        for variable, row in taped.items()
     ]
     equations = [*early.equations, *stored]
     first = Program(early.inputs, equations, [*early.outputs[:count], *kept])
-    return Cut(first, builder.build(outputs), cut.late_outputs)
+    return Halves(first, builder.build(outputs), cut.late_outputs)
 
 
-def _residuals(cut: Cut, layout: Layout) -> tuple[_Residuals, list[Equation]]:
+def _residuals(cut: Halves, layout: InputLayout) -> tuple[_Residuals, list[Equation]]:
     """The residuals, sorted, and the equations that can stand before the loop."""
     early = cut.early
-    constants, carried, scanned = (set(each) for each in parts(early.inputs, *layout))
+    constants, carried, scanned = (set(group) for group in parts(early.inputs, *layout))
     varying = depending(early.equations, carried | scanned)
-    fixed = [each for each in early.equations if varying.isdisjoint(each.outputs)]
-    found = _Residuals([], [], [], [])
+    fixed = [equation for equation in early.equations if varying.isdisjoint(equation.outputs)]
+    residuals = _Residuals([], [], [], [])
     for atom in early.outputs[cut.early_count :]:
         assert isinstance(atom, Variable)
         if atom in constants:
-            found.constants.append(atom)
+            residuals.constants.append(atom)
         elif atom in scanned:
-            found.scanned.append(atom)
+            residuals.scanned.append(atom)
         elif atom in varying or not all(map(_is_harmless, needed(fixed, [atom]))):
-            found.stacked.append(atom)
+            residuals.stacked.append(atom)
         else:
-            found.hoisted.append(atom)
-    return found, needed(fixed, found.hoisted)
+            residuals.hoisted.append(atom)
+    return residuals, needed(fixed, residuals.hoisted)
 
 
 def _is_harmless(equation: Equation) -> bool:
     """Whether it cannot fail, and so may run although the loop may make no round."""
-    return equation.primitive.ufunc is not None or equation.primitive.name in _HARMLESS
-
-
-_HARMLESS = frozenset(
-    [
-        *("scale", "reshape", "transpose", "broadcast", "fill", "sum", "cast", "select", "slice"),
-        *("real", "imag", "contract", "python_number", "stop_gradient"),
-    ]
-)
+    return equation.primitive.ufunc is not None or equation.primitive in _HARMLESS
 
 
 def scan_split(
@@ -242,11 +250,11 @@ def scan_split(
     carried: int,
     length: int | None,
     reverse: bool,
-) -> Cut | None:
+) -> Halves | None:
     """An early scan that stacks the tape, and a late linear one that reads it."""
     if late[0]:
         return None
-    work = _Cutting(body, Layout(constants, carried), late[1:], operands[1:])
+    work = _Cutting(body, InputLayout(constants, carried), late[1:], operands[1:])
     if work.all_late:
         return None
     bound = length
@@ -272,7 +280,7 @@ def scan_split(
         results = builder.emit(op, [rounds, *early])
     left = work.left(builder, early, results)
     program = builder.build([*results[: work.kept], rounds, *begun, *left])
-    return Cut(
+    return Halves(
         program, work.late_program(rounds.type, left, length, reverse), work.cut.late_outputs
     )
 
@@ -285,9 +293,9 @@ def while_split(
     constants: int,
     carried: int,
     length: int | None,
-) -> Cut | None:
+) -> Halves | None:
     """An early loop that counts its rounds and stacks the tape, and a late linear scan of it."""
-    work = _Cutting(body, Layout(constants, carried), late, operands)
+    work = _Cutting(body, InputLayout(constants, carried), late, operands)
     if work.looks_late(test):
         return None
     if length is None and work.rows:
@@ -306,4 +314,4 @@ def while_split(
     left = work.left(builder, early, results)
     program = builder.build([*results[: work.kept + 1], results[0], *begun, *left])
     late_program = work.late_program(INDEX, left, length, False)
-    return Cut(program, late_program, (False, *work.cut.late_outputs))
+    return Halves(program, late_program, (False, *work.cut.late_outputs))

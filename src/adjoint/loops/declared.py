@@ -52,9 +52,9 @@ from adjoint.program import Program, operation
 # --- types ---------------------------------------------------------------------------------------
 
 
-def _check_operands(name: str, found: Sequence[ArrayType], expected: Sequence[ArrayType]) -> None:
-    if tuple(found) != tuple(expected):
-        raise DTypeError(f"{name}: operands of types {_text(found)}, expected {_text(expected)}.")
+def _check_operands(name: str, types: Sequence[ArrayType], expected: Sequence[ArrayType]) -> None:
+    if tuple(types) != tuple(expected):
+        raise DTypeError(f"{name}: operands of types {_text(types)}, expected {_text(expected)}.")
 
 
 def _text(types: Sequence[ArrayType]) -> str:
@@ -75,9 +75,9 @@ def _body_results(
     name: str, body: Program, carried: Sequence[ArrayType], length: int | None
 ) -> tuple[ArrayType, ...]:
     """The types of carried and stacked results, where the body keeps those of what it carries."""
-    found = body.output_types
-    _check_operands(f"{name}, carried values", found[: len(carried)], carried)
-    rows = found[len(carried) :]
+    results = body.output_types
+    _check_operands(f"{name}, carried values", results[: len(carried)], carried)
+    rows = results[len(carried) :]
     if rows and length is None:
         raise ShapeError(f"{name}: rows are stacked, so there must be a length.")
     return (*carried, *(stacked_type(row, length or 0) for row in rows))
@@ -143,7 +143,7 @@ def _stacked(
 
     A tape that is too short is made longer here, where nothing else knows its length.
     """
-    found = []
+    arrays = []
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(types)
     for column, type_ in zip(columns, types, strict=True):
         assert length is not None
@@ -151,8 +151,8 @@ def _stacked(
         array = np.zeros((max(length, len(column)), *type_.shape), dtype)
         for place, row in enumerate(reversed(column) if backwards else column):
             array[place] = row
-        found.append(array)
-    return tuple(found)
+        arrays.append(array)
+    return tuple(arrays)
 
 
 def _scan_evaluate(
@@ -212,10 +212,10 @@ def _meaning(name: str, plain: Any) -> Any:
         if compiled is not None:
             with suppress(TapeOverflowError):  # interpreted, it has as many rows as it needs
                 return compiled(*operands)  # type: ignore[no-any-return]
-        arrays = [each for each in operands if isinstance(each, np.ndarray)]
+        arrays = [operand for operand in operands if isinstance(operand, np.ndarray)]
         return tuple(
-            each.copy() if any(np.may_share_memory(each, array) for array in arrays) else each
-            for each in plain(*operands, **params)
+            result.copy() if any(np.may_share_memory(result, array) for array in arrays) else result
+            for result in plain(*operands, **params)
         )
 
     return evaluate

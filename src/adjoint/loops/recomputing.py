@@ -12,19 +12,47 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
+import numpy as np
+
+from adjoint.primitives.elementwise.arithmetic import (
+    ADD,
+    DIVIDE,
+    MULTIPLY,
+    NEGATIVE,
+    SQUARE,
+    SUBTRACT,
+)
+from adjoint.primitives.elementwise.conversion import (
+    CAST,
+    CONJUGATE,
+    IMAG,
+    PYTHON_NUMBER,
+    REAL,
+    STOP_GRADIENT,
+)
+from adjoint.primitives.elementwise.declaring import SCALE
+from adjoint.primitives.elementwise.kinks import ABSOLUTE, SIGN
+from adjoint.primitives.elementwise.selection import SELECT
+from adjoint.primitives.elementwise.smooth import SQRT
+from adjoint.primitives.structure.contraction import CONTRACT
+from adjoint.primitives.structure.moving import BROADCAST, FILL, RESHAPE, SUM, TRANSPOSE
+from adjoint.primitives.structure.slicing import CONCATENATE, SLICE, STACK
 from adjoint.program import Equation, Variable
 
 _CHEAP: Final = frozenset(
     [
-        *("add", "subtract", "multiply", "negative", "scale", "square", "divide", "sqrt"),
-        *("reciprocal", "absolute", "sign", "maximum", "minimum", "select", "conjugate"),
-        *("less", "less_equal", "greater", "greater_equal", "equal", "not_equal"),
-        *("logical_and", "logical_or", "logical_not", "cast", "real", "imag", "python_number"),
-        *("reshape", "transpose", "broadcast", "slice", "concatenate", "stack"),
-        *("fill", "stop_gradient"),
+        *(ADD, SUBTRACT, MULTIPLY, NEGATIVE, SCALE, SQUARE, DIVIDE, SQRT, ABSOLUTE, SIGN, SELECT),
+        *(CONJUGATE, CAST, REAL, IMAG, PYTHON_NUMBER, RESHAPE, TRANSPOSE, BROADCAST, SLICE),
+        *(CONCATENATE, STACK, FILL, STOP_GRADIENT),
     ]
 )
-_SMALL: Final = frozenset({"sum", "contract"})  # cheap where little goes in
+_CHEAP_UFUNCS: Final = frozenset(
+    [
+        *(np.reciprocal, np.maximum, np.minimum, np.less, np.less_equal, np.greater),
+        *(np.greater_equal, np.equal, np.not_equal, np.logical_and, np.logical_or, np.logical_not),
+    ]
+)
+_SMALL: Final = (SUM, CONTRACT)  # cheap where little goes in
 _FEW: Final = 16
 _MOST: Final = 2000  # values beyond which no cut is looked for
 _ENDLESS: Final = 1 << 62
@@ -34,10 +62,10 @@ Node = tuple[Variable, bool] | None  # a value before or behind its cost; None f
 
 def is_cheap(equation: Equation) -> bool:
     """Whether to compute it again costs less than to keep its result."""
-    name = equation.primitive.name
-    if name in _CHEAP:
+    primitive = equation.primitive
+    if primitive in _CHEAP or primitive.ufunc in _CHEAP_UFUNCS:
         return True
-    return name in _SMALL and all(atom.type.size <= _FEW for atom in equation.inputs)
+    return primitive in _SMALL and all(atom.type.size <= _FEW for atom in equation.inputs)
 
 
 def fewest_bytes(
@@ -47,9 +75,11 @@ def fewest_bytes(
 
     free: values that are there in any case. They are among those returned where they are needed.
     """
-    makers = {variable: each for each in equations for variable in each.outputs}
+    makers = {variable: equation for equation in equations for variable in equation.outputs}
     reached = _reached(wanted, makers, free)
-    kept = set(wanted) if len(reached) > _MOST else _Cut(reached, wanted, makers, free).kept()
+    kept = (
+        set(wanted) if len(reached) > _MOST else _MinimalCut(reached, wanted, makers, free).kept()
+    )
     return _rest(equations, wanted, kept, makers, free)
 
 
@@ -71,20 +101,20 @@ def _reached(
     free: Callable[[Variable], bool],
 ) -> dict[Variable, None]:
     """All that the wanted values can be computed from by cheap operations."""
-    found: dict[Variable, None] = {}
+    reached: dict[Variable, None] = {}
     waiting = list(wanted)
     while waiting:
         variable = waiting.pop()
-        if variable in found or free(variable):
+        if variable in reached or free(variable):
             continue
-        found[variable] = None
+        reached[variable] = None
         maker = _cheap_maker(variable, makers, free)
         if maker is not None:
             waiting += _operands(maker)
-    return found
+    return reached
 
 
-class _Cut:
+class _MinimalCut:
     """The minimal cut, by the largest flow from what cannot be computed again to what is asked."""
 
     def __init__(
@@ -187,4 +217,4 @@ def _rest(
         else:
             again.add(maker)
             waiting += reversed(list(_operands(maker)))
-    return list(leaves), [each for each in equations if each in again]
+    return list(leaves), [equation for equation in equations if equation in again]

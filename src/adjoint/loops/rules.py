@@ -30,7 +30,7 @@ def row_type(type: ArrayType) -> ArrayType:
     return array_type(type.shape[1:], type.dtype)
 
 
-class Layout(NamedTuple):
+class InputLayout(NamedTuple):
     """How many of a body's inputs are constants, and how many are carried; the rest are rows."""
 
     constants: int
@@ -44,36 +44,36 @@ class _Pushed(NamedTuple):
     """A loop's body with tangents; varying, rows: which carried values and rows have one."""
 
     body: Program
-    layout: Layout
+    layout: InputLayout
     varying: Marks
     rows: Marks
 
 
-def _push(body: Program, layout: Layout, marks: Sequence[bool]) -> _Pushed:
+def _push(body: Program, layout: InputLayout, marks: Sequence[bool]) -> _Pushed:
     """The body pushed forward: what it carries varies if anything that it depends on does."""
     fixed, varying, scanned = parts(marks, *layout)
     still = [False] * (len(body.outputs) - layout.carried)
     while True:
-        found = push(body, tuple(flat(fixed, varying, scanned)), tuple(varying + still))
-        grown, rows = parts(found.marks, layout.carried)
+        forward = push(body, tuple(flat(fixed, varying, scanned)), tuple(varying + still))
+        grown, rows = parts(forward.marks, layout.carried)
         if grown == varying:
             break
         varying = grown
-    c, x, s, rest = parts(found.program.inputs, *layout, len(scanned))
+    c, x, s, rest = parts(forward.program.inputs, *layout, len(scanned))
     dc, dx, ds = parts(rest, sum(fixed), sum(varying))
-    y, r, rest = parts(found.program.outputs, layout.carried, len(rows))
+    y, r, rest = parts(forward.program.outputs, layout.carried, len(rows))
     dy, dr = parts(rest, sum(varying))
     pushed = bodies.SHORTEN(
-        Program(flat(c, dc, x, dx, s, ds), found.program.equations, flat(y, dy, r, dr))
+        Program(flat(c, dc, x, dx, s, ds), forward.program.equations, flat(y, dy, r, dr))
     )
-    wider = Layout(len(c) + len(dc), len(x) + len(dx))
+    wider = InputLayout(len(c) + len(dc), len(x) + len(dx))
     return _Pushed(pushed, wider, tuple(varying), tuple(rows))
 
 
 def _moving(
     operands: Sequence[Expression],
     tangents: Sequence[Any],
-    layout: Layout,
+    layout: InputLayout,
     varying: Marks,
     builder: Builder,
 ) -> list[Expression]:
@@ -88,10 +88,10 @@ def _moving(
     return flat(c, chosen(dc, present(dc)), x, begun, s, chosen(ds, present(ds)))
 
 
-def _results(found: Sequence[Any], pushed: _Pushed) -> tuple[list[Any], list[Any]]:
+def _results(results: Sequence[Any], pushed: _Pushed) -> tuple[list[Any], list[Any]]:
     """The results of a loop that carries tangents: values, and tangents or None."""
     count = len(pushed.varying)
-    x, dx, r, dr = parts(found, count, sum(pushed.varying), len(pushed.rows))
+    x, dx, r, dr = parts(results, count, sum(pushed.varying), len(pushed.rows))
     return x + r, spread(dx, pushed.varying) + spread(dr, pushed.rows)
 
 
@@ -99,11 +99,11 @@ def scan_derivative(
     tangents: Any, operands: Any, body: Program, constants: int, carried: int, **params: Any
 ) -> tuple[Any, Any]:
     """A scan that carries tangents along."""
-    layout = Layout(constants, carried)
+    layout = InputLayout(constants, carried)
     pushed = _push(body, layout, present(tangents[1:]))
     builder = operands[0].builder
     moving = _moving(operands[1:], tangents[1:], layout, pushed.varying, builder)
-    found = bind(
+    results = bind(
         PRIMITIVES["scan"],
         operands[0],
         *moving,
@@ -112,7 +112,7 @@ def scan_derivative(
         carried=pushed.layout.carried,
         **params,
     )
-    return _results(found, pushed)
+    return _results(results, pushed)
 
 
 def while_derivative(
@@ -125,7 +125,7 @@ def while_derivative(
     length: int | None,
 ) -> tuple[Any, Any]:
     """A loop that carries tangents along; its test looks at the values alone."""
-    layout = Layout(constants, carried)
+    layout = InputLayout(constants, carried)
     pushed = _push(body, layout, present(tangents))
     builder = operands[0].builder
     moving = _moving(operands, tangents, layout, pushed.varying, builder)
@@ -137,7 +137,7 @@ def while_derivative(
             (pushed.layout.constants + carried, sum(pushed.layout)),
         )
     )
-    found = bind(
+    results = bind(
         PRIMITIVES["while"],
         *moving,
         test=Program(flat(c, dc, x, dx), test.equations, test.outputs),
@@ -146,14 +146,14 @@ def while_derivative(
         carried=pushed.layout.carried,
         length=length,
     )
-    values, slopes = _results(found[1:], pushed)
-    return [found[0], *values], [None, *slopes]
+    values, slopes = _results(results[1:], pushed)
+    return [results[0], *values], [None, *slopes]
 
 
 # --- linear scans --------------------------------------------------------------------------------
 
 
-def _linear_inputs(body: Program, layout: Layout, marks: Sequence[bool]) -> Marks | None:
+def _linear_inputs(body: Program, layout: InputLayout, marks: Sequence[bool]) -> Marks | None:
     """Which inputs of a body are linear in the operands marked; None where not all of them are."""
     fixed, carried, scanned = parts(marks, *layout)
     while True:
@@ -171,14 +171,17 @@ def scan_is_linear(
     marks: Marks, body: Program, constants: int, carried: int, length: int | None, reverse: bool
 ) -> bool:
     """Whether a scan is linear in the operands marked."""
-    return not marks[0] and _linear_inputs(body, Layout(constants, carried), marks[1:]) is not None
+    return (
+        not marks[0]
+        and _linear_inputs(body, InputLayout(constants, carried), marks[1:]) is not None
+    )
 
 
 def while_is_linear(
     marks: Marks, test: Program, body: Program, constants: int, carried: int, length: int | None
 ) -> bool:
     """Whether a loop is linear in the operands marked, and makes the same rounds whatever those."""
-    inputs = _linear_inputs(body, Layout(constants, carried), marks)
+    inputs = _linear_inputs(body, InputLayout(constants, carried), marks)
     if inputs is None:
         return False
     late = depending(test.equations, chosen(test.inputs, inputs))
@@ -199,14 +202,14 @@ class _Pulled(NamedTuple):
     scanned: Marks
 
 
-def _pull(body: Program, layout: Layout, linear: Marks, seeded: Sequence[bool]) -> _Pulled:
+def _pull(body: Program, layout: InputLayout, linear: Marks, seeded: Sequence[bool]) -> _Pulled:
     """The body transposed; what it carries has a cotangent if anything that uses it has."""
     carried, rows = parts(seeded, layout.carried)
     fixed, moving, scanned = parts(linear, *layout)
     none = (False,) * sum(linear)
     while True:
-        found = pull(body, linear, tuple(carried + rows), (False,) * len(linear), none)
-        places = [mark or False for mark in spread(found.marks, linear)]
+        backward = pull(body, linear, tuple(carried + rows), (False,) * len(linear), none)
+        places = [mark or False for mark in spread(backward.marks, linear)]
         grown = [a or bool(b) for a, b in zip(carried, places[layout.constants :], strict=False)]
         if grown == carried:
             break
@@ -214,16 +217,18 @@ def _pull(body: Program, layout: Layout, linear: Marks, seeded: Sequence[bool]) 
     c, _, s = parts(places, *layout)
     gathering = tuple(flat(map(bool, c), [False] * len(moving), [False] * len(scanned)))
     filled = tuple(chosen(flat([False] * len(c), carried, [False] * len(s)), linear))
-    found = pull(body, linear, tuple(carried + rows), gathering, filled)
+    backward = pull(body, linear, tuple(carried + rows), gathering, filled)
     known, more, gathered, seeds, others = parts(
-        found.program.inputs,
+        backward.program.inputs,
         fixed.count(False),
         scanned.count(False),
         sum(gathering),
         sum(carried),
     )
     pulled = Program(
-        flat(known, gathered, seeds, more, others), found.program.equations, found.program.outputs
+        flat(known, gathered, seeds, more, others),
+        backward.program.equations,
+        backward.program.outputs,
     )
     return _Pulled(pulled, tuple(carried), tuple(map(bool, c)), tuple(map(bool, s)))
 
@@ -238,7 +243,7 @@ def scan_transpose(
     reverse: bool,
 ) -> Any:
     """The scan in the other direction, over the transposed body."""
-    layout = Layout(constants, carried)
+    layout = InputLayout(constants, carried)
     marks = [not isinstance(operand, Expression) for operand in operands]
     linear = _linear_inputs(body, layout, marks[1:])
     if linear is None or not all(linear[constants : constants + carried]):
@@ -247,14 +252,14 @@ def scan_transpose(
     pulled = _pull(body, layout, linear, present(cotangents))
     c, x, s = parts(operands[1:], *layout)
     y, r = parts(cotangents, carried)
-    gathered = [zeros(builder, each.type) for each in chosen(c, pulled.constants)]
+    gathered = [zeros(builder, constant.type) for constant in chosen(c, pulled.constants)]
     seeds = [
         zeros(builder, value.type) if cotangent is None else cotangent
         for value, cotangent in zip(x, y, strict=True)
     ]
     known, more = chosen(c, linear[:constants], False), chosen(s, linear[sum(layout) :], False)
     rows = more or any(pulled.scanned) or any(present(r))
-    found = bind(
+    results = bind(
         PRIMITIVES["scan"],
         operands[0],
         *known,
@@ -268,6 +273,6 @@ def scan_transpose(
         length=length if rows else None,
         reverse=not reverse,
     )
-    dc, dx, ds = parts(found, len(gathered), sum(pulled.carried))
+    dc, dx, ds = parts(results, len(gathered), sum(pulled.carried))
     spreads = zip((dc, dx, ds), (pulled.constants, pulled.carried, pulled.scanned), strict=True)
-    return (None, *flat(*(spread(each, where) for each, where in spreads)))
+    return (None, *flat(*(spread(part, where) for part, where in spreads)))

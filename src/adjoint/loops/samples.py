@@ -20,7 +20,7 @@ _INDEX = array_type((), np.dtype(np.int64))
 def _program(function: Callable[..., tuple[Any, ...]], *types: ArrayType) -> Program:
     builder = Builder()
     results = function(*(Expression(builder, builder.input(type_)) for type_ in types))
-    return builder.build([each.atom for each in results])
+    return builder.build([result.atom for result in results])
 
 
 def _types(dtype: Any) -> tuple[ArrayType, ArrayType]:

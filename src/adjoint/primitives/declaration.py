@@ -35,7 +35,7 @@ What holds programs (a loop, a branch) has derivatives that are of its kind too.
 `Together`: results and tangents come out of one equation, that stands in for the first. Its slot
 `split` says how the equation is cut by what is known when:
 
-    split(late, operands, **params) -> a `Cut` (see `bodies.py`), or None if nothing is known early
+    split(late, operands, **params) -> its `Halves`, or None if nothing is known early
 
 where `late` marks the operands that are known late, and operands are variables or literals.
 """

@@ -13,7 +13,7 @@ from adjoint.primitives.expression import Expression
 Coefficients = Sequence[Expression | None]
 
 
-class Integral:
+class Antiderivative:
     """The coefficients of y from those of its derivative: y_k = (dy/dt)_{k-1} / k.
 
     slopes: the series of the derivatives; None for zero. nodes: what computes them, in order.
@@ -33,8 +33,8 @@ class Integral:
         """Coefficient k."""
         for node in self.live:  # in order, so that a long rule is no deep recursion
             node.extend(k - 1)
-        found = [None if slope is None else slope[k - 1] for slope in self.slopes]
-        return [None if x is None else (x / k if k > 1 else x) for x in found]
+        slopes = [None if slope is None else slope[k - 1] for slope in self.slopes]
+        return [None if x is None else (x / k if k > 1 else x) for x in slopes]
 
 
 def narrow(dtype: np.dtype[Any], result: np.dtype[Any]) -> np.dtype[Any]:

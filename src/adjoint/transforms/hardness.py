@@ -26,10 +26,10 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.primitives.declaration import Each, Joint
-from adjoint.primitives.elementwise.arithmetic import POWER
-from adjoint.primitives.elementwise.conversion import cast
+from adjoint.primitives.elementwise.arithmetic import DIVIDE, POWER
+from adjoint.primitives.elementwise.conversion import CAST, cast
 from adjoint.primitives.elementwise.declaring import SCALE
-from adjoint.primitives.elementwise.selection import select
+from adjoint.primitives.elementwise.selection import SELECT, select
 from adjoint.primitives.elementwise.smooth import ROOT_OF_SQUARES, SQRT
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.hardness import HARD, STRONG_CONTRACT
@@ -90,20 +90,18 @@ def masks_of(
     outputs, masks = work.append(program, inputs, masks)
     work.builder.derived = True
     masks = work.zeros(outputs, masks)
-    found = [(place, masks[place]) for place in places if masks[place] is not None]
-    if not found:
+    hard = [(place, masks[place]) for place in places if masks[place] is not None]
+    if not hard:
         return program, []
-    shown = [
-        whole_mask(work.builder, mask, outputs[place].type.shape).atom for place, mask in found
-    ]
-    return work.builder.build([*outputs, *shown]), [place for place, _ in found]
+    shown = [whole_mask(work.builder, mask, outputs[place].type.shape).atom for place, mask in hard]
+    return work.builder.build([*outputs, *shown]), [place for place, _ in hard]
 
 
 def starts_masks(equation: Equation) -> bool:
     """Whether what a transform has written says where no path leads."""
     if equation.primitive is HARD or not equation.inputs:
         return True
-    if not equation.derived or equation.primitive.name not in ("select", "cast"):
+    if not equation.derived or equation.primitive not in (SELECT, CAST):
         return False
     return equation.inputs[0].type.dtype == BOOL and equation.outputs[0].type.inexact
 
@@ -146,9 +144,10 @@ class _Work:
             builder.origin, builder.derived = equation.origin, equation.derived
             operands = [value(atom) for atom in equation.inputs]
             rule = _RULES.get(equation.primitive.name, _Work.other)
-            results, found = rule(self, equation, operands, [mask(x) for x in equation.inputs])
+            operand_masks = [mask(x) for x in equation.inputs]
+            results, result_masks = rule(self, equation, operands, operand_masks)
             names.update(zip(equation.outputs, results, strict=True))
-            known.update(zip(equation.outputs, found, strict=True))
+            known.update(zip(equation.outputs, result_masks, strict=True))
         builder.origin, builder.derived = None, False
         return [value(x) for x in program.outputs], [mask(x) for x in program.outputs]
 
@@ -226,13 +225,13 @@ class _Work:
         alone = [n for n in places if masks[n] is not None]
         if not alone or (isinstance(linear, Joint) and alone != places):
             return results, [None] * len(results)
-        found: Mask = None if isinstance(linear, Each) else True
+        mask: Mask = None if isinstance(linear, Each) else True
         for n in alone:
             type_ = array_type(operands[n].type.shape, np.dtype(float))
             count: Any = sum_axes(self.soft(type_, masks[n]), tuple(range(type_.ndim)))
             none = np.equal(count, 0)
-            found = either(found, none) if isinstance(linear, Each) else both(found, none)
-        pairs = [self.winning(result, found if result.type.inexact else None) for result in results]
+            mask = either(mask, none) if isinstance(linear, Each) else both(mask, none)
+        pairs = [self.winning(result, mask if result.type.inexact else None) for result in results]
         return [pair[0][0] for pair in pairs], [pair[1][0] for pair in pairs]
 
     def move(
@@ -281,10 +280,10 @@ class _Work:
     ) -> tuple[Sequence[Atom], list[Mask]]:
         """Sums and differences."""
         results = self.plain(equation, operands)
-        found = both(*masks)
-        if isinstance(found, Expression):
-            found = broadcast_to(found, results[0].type.shape)
-        return results, [either(found, unmoved(self, equation, operands, masks, results[0]))]
+        mask = both(*masks)
+        if isinstance(mask, Expression):
+            mask = broadcast_to(mask, results[0].type.shape)
+        return results, [either(mask, unmoved(self, equation, operands, masks, results[0]))]
 
     def product(
         self, equation: Equation, operands: list[Atom], masks: list[Mask]
@@ -293,10 +292,10 @@ class _Work:
         results = self.plain(equation, operands)
         if not equation.derived and equation.primitive is not SCALE:
             return results, [unmoved(self, equation, operands, masks, results[0])]
-        top = equation.primitive.name == "divide"
+        top = equation.primitive is DIVIDE
         zeros = self.zeros(operands, masks)
-        (result,), (found,) = self.winning(results[0], zeros[0] if top else either(*zeros))
-        return [result], [either(found, unmoved(self, equation, operands, masks, result))]
+        (result,), (mask,) = self.winning(results[0], zeros[0] if top else either(*zeros))
+        return [result], [either(mask, unmoved(self, equation, operands, masks, result))]
 
     def contract(
         self, equation: Equation, operands: list[Atom], masks: list[Mask]
@@ -311,15 +310,15 @@ class _Work:
         params = equation.params
         floats = [array_type(x.type.shape, np.dtype(float)) for x in operands]
         soft = [self.soft(type_, mask) for type_, mask in zip(floats, masks, strict=True)]
-        found = np.equal(bind(CONTRACT, *soft, **params), 0)
+        mask = np.equal(bind(CONTRACT, *soft, **params), 0)
         if not self.wins:
-            return self.plain(equation, operands), [found]
+            return self.plain(equation, operands), [mask]
         shown = [
             whole_mask(self.builder, mask, x.type.shape)
             for x, mask in zip(operands, masks, strict=True)
         ]
         result = bind(STRONG_CONTRACT, *map(self.express, operands), *shown, **params)
-        return [result.atom], [found]
+        return [result.atom], [mask]
 
     def choice(
         self, equation: Equation, operands: list[Atom], masks: list[Mask]
@@ -353,8 +352,8 @@ class _Work:
     ) -> tuple[Sequence[Atom], list[Mask]]:
         """The marks themselves."""
         x, *where = operands
-        found = self.express(where[0]) if where else np.equal(self.express(x), 0)
-        return self.done(equation, operands, [x]), [either(masks[0], found)]
+        mask = self.express(where[0]) if where else np.equal(self.express(x), 0)
+        return self.done(equation, operands, [x]), [either(masks[0], mask)]
 
     def tamed(
         self, equation: Equation, operands: list[Atom], masks: list[Mask]
@@ -400,14 +399,14 @@ def _with_masks(
         Expression(builder, builder.input(array_type(x.type.shape, BOOL))) if mark else None
         for x, mark in zip(inputs, marks, strict=True)
     ]
-    outputs, found = _Work(builder, wins, still).append(program, inputs, masks)
+    outputs, output_masks = _Work(builder, wins, still).append(program, inputs, masks)
     builder.derived = True
     shown = [
         whole_mask(builder, mask, atom.type.shape).atom
-        for atom, mask in zip(outputs, found, strict=True)
+        for atom, mask in zip(outputs, output_masks, strict=True)
         if mask is not None
     ]
-    return builder.build([*outputs, *shown]), tuple(mask is not None for mask in found)
+    return builder.build([*outputs, *shown]), tuple(mask is not None for mask in output_masks)
 
 
 _Rule = Callable[[_Work, Equation, list[Atom], list[Mask]], tuple[Sequence[Atom], list[Mask]]]

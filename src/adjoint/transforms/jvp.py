@@ -49,9 +49,9 @@ def jvp(program: Program, active: Sequence[bool]) -> Program:
 def seeded(builder: Builder, seeds: Sequence[Any]) -> list[Any]:
     """Tangents or cotangents that are given: where they are zero, nothing is asked for."""
     builder.derived = True
-    found = [seed if seed is None else hard(Expression(builder, seed)).atom for seed in seeds]
+    hard_seeds = [seed if seed is None else hard(Expression(builder, seed)).atom for seed in seeds]
     builder.derived = False
-    return found
+    return hard_seeds
 
 
 def push_forward(
@@ -116,9 +116,9 @@ def _derive(
     moving = tuple(map(express, tangents))
     if isinstance(primitive.derivative, Itself):
         derived = _derive_linear(builder, primitive, operands, moving, equation.params)
-        found = derived if primitive.multiple else (derived,)
+        slopes = derived if primitive.multiple else (derived,)
     else:
-        found = primitive.rule("derivative")(
+        slopes = primitive.rule("derivative")(
             moving,
             tuple(Expression(builder, atom) for atom in operands),
             tuple(map(express, results)),
@@ -126,7 +126,7 @@ def _derive(
         )
     return [
         None if tangent is None or not result.type.inexact else tangent.atom
-        for tangent, result in zip(found, results, strict=True)
+        for tangent, result in zip(slopes, results, strict=True)
     ]
 
 
@@ -142,7 +142,7 @@ def _derive_together(
         tuple(Expression(builder, atom) for atom in operands),
         **equation.params,
     )
-    return [each.atom for each in values], [
+    return [value.atom for value in values], [
         None if slope is None or not value.type.inexact else slope.atom
         for slope, value in zip(slopes, values, strict=True)
     ]

@@ -64,12 +64,12 @@ def linearize(
 
 def _with_tame_late(staged: Staged) -> Staged:
     """Slopes that are tame are handed on as they are, and tamed where they are used."""
-    made: dict[Any, Equation] = {
+    makers: dict[Any, Equation] = {
         equation.outputs[0]: equation for equation in staged.early.equations if equation.outputs
     }
     outputs, tamed = list(staged.early.outputs), []
     for place in range(len(outputs) - staged.residuals, len(outputs)):
-        equation = made.get(outputs[place])
+        equation = makers.get(outputs[place])
         if equation is not None and equation.primitive is TAME:
             outputs[place] = equation.inputs[0]
             tamed.append(place - len(outputs) + staged.residuals)

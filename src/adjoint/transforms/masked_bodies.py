@@ -8,36 +8,36 @@ from typing import Any
 from adjoint.program import Atom, Builder, Equation, Program, Variable, operation
 from adjoint.transforms.masks import Mask, whole_mask
 
-Found = tuple[Sequence[Atom], list[Mask]]
+MaskedResults = tuple[Sequence[Atom], list[Mask]]
 
 
-def scan(work: Any, equation: Equation, operands: list[Atom], masks: list[Mask]) -> Found:
+def scan(work: Any, equation: Equation, operands: list[Atom], masks: list[Mask]) -> MaskedResults:
     """Rounds carry the masks of what they carry, and stack those of what they stack."""
     count, *rest = operands
     return _loop(work, equation, [count], rest, masks[1:])
 
 
-def repeat(work: Any, equation: Equation, operands: list[Atom], masks: list[Mask]) -> Found:
+def repeat(work: Any, equation: Equation, operands: list[Atom], masks: list[Mask]) -> MaskedResults:
     """`while`, whose test does not see masks."""
     return _loop(work, equation, [], operands, masks)
 
 
 def _loop(
     work: Any, equation: Equation, first: list[Atom], operands: list[Atom], masks: list[Mask]
-) -> Found:
+) -> MaskedResults:
     params = equation.params
     fixed, carried = params["constants"], params["carried"]
     marks = [mask is not None for mask in masks]
     while True:  # until what is carried has a mask wherever a round makes one
-        body, found = work.masked(equation, params["body"], tuple(marks))
-        grown = [a or b for a, b in zip(marks[fixed:], found[:carried], strict=False)]
+        body, masked = work.masked(equation, params["body"], tuple(marks))
+        grown = [a or b for a, b in zip(marks[fixed:], masked[:carried], strict=False)]
         if grown == marks[fixed : fixed + carried]:
             break
         marks[fixed : fixed + carried] = grown
-    kept = [*grown, *found[carried:]]
+    kept = [*grown, *masked[carried:]]
     groups = (range(fixed), range(fixed, fixed + carried), range(fixed + carried, len(masks)))
-    split = (range(carried), range(carried, len(found)))
-    body = _arranged(body, groups, marks, split, found, kept)
+    split = (range(carried), range(carried, len(masked)))
+    body = _arranged(body, groups, marks, split, masked, kept)
     changed = {
         **params,
         "body": body,
@@ -48,7 +48,7 @@ def _loop(
         changed["test"] = _blind(params["test"], groups[:2], marks, body)
     given = [*first, *_given(work, groups, operands, masks, marks)]
     results = work.builder.emit(operation(equation.primitive, **changed), given)
-    head = len(equation.outputs) - len(found)
+    head = len(equation.outputs) - len(masked)
     return _sorted(work, results, head, split, kept)
 
 
@@ -71,7 +71,7 @@ def _given(
 
 def _sorted(
     work: Any, results: Sequence[Atom], head: int, split: Sequence[range], kept: Sequence[bool]
-) -> Found:
+) -> MaskedResults:
     """Results apart from masks, which follow each group of them."""
     rest = iter(results[head:])
     values, masks = list(results[:head]), [None] * (head + len(kept))
@@ -83,16 +83,20 @@ def _sorted(
     return values, masks
 
 
-def branches(work: Any, equation: Equation, operands: list[Atom], masks: list[Mask]) -> Found:
+def branches(
+    work: Any, equation: Equation, operands: list[Atom], masks: list[Mask]
+) -> MaskedResults:
     """Each branch with masks: of all results that have one in any. A checkpoint is one branch."""
     params, several = equation.params, "branches" in equation.params
     programs = params["branches"] if several else (params["body"],)
     first, rest, masks = operands[: int(several)], operands[int(several) :], masks[int(several) :]
     marks = tuple(mask is not None for mask in masks)
-    made = [work.masked(equation, each, marks) for each in programs]
-    kept = [any(each) for each in zip(*(found for _, found in made), strict=True)]
+    bodies = [work.masked(equation, program, marks) for program in programs]
+    kept = [any(flags) for flags in zip(*(masked for _, masked in bodies), strict=True)]
     groups, split = (range(len(rest)),), (range(len(kept)),)
-    done = tuple(_arranged(each, groups, marks, split, found, kept) for each, found in made)
+    done = tuple(
+        _arranged(program, groups, marks, split, masked, kept) for program, masked in bodies
+    )
     changed = {**params, "branches": done} if several else {**params, "body": done[0]}
     given = [*first, *_given(work, groups, rest, masks, marks)]
     results = work.builder.emit(operation(equation.primitive, **changed), given)
@@ -104,16 +108,16 @@ def _arranged(
     groups: Sequence[range],
     marks: Sequence[bool],
     split: Sequence[range],
-    found: Sequence[bool],
+    masked: Sequence[bool],
     kept: Sequence[bool],
 ) -> Program:
     """A program with masks, each group of inputs and outputs followed by its own.
 
-    found: which outputs have a mask; kept: which are to have one, of nothing if need be.
+    masked: which outputs have a mask; kept: which are to have one, of nothing if need be.
     """
-    count, size = len(marks), len(found)
+    count, size = len(marks), len(masked)
     inputs = dict(zip([n for n in range(count) if marks[n]], program.inputs[count:], strict=True))
-    masks = dict(zip([n for n in range(size) if found[n]], program.outputs[size:], strict=True))
+    masks = dict(zip([n for n in range(size) if masked[n]], program.outputs[size:], strict=True))
     builder = Builder()
     builder.equations.extend(program.equations)
     builder.derived = True
@@ -139,5 +143,5 @@ def _blind(test: Program, groups: Sequence[range], marks: Sequence[bool], body: 
         inputs += [test.inputs[n] for n in group]
         extra = sum(marks[n] for n in group)
         place = len(inputs)
-        inputs += [Variable(each.type) for each in given[place : place + extra]]
+        inputs += [Variable(variable.type) for variable in given[place : place + extra]]
     return Program(inputs, test.equations, test.outputs)

@@ -22,7 +22,7 @@ class Marked:
 
 
 @dataclass(frozen=True)
-class Cut:
+class Halves:
     """A program, or an equation, cut in two by what is known when.
 
     early: early inputs -> (early outputs, residuals). late: (residuals, late inputs) -> late
@@ -41,11 +41,11 @@ class Cut:
 
 def depending(equations: Iterable[Equation], inputs: Iterable[Variable]) -> set[Variable]:
     """These variables, and all that depend on them."""
-    found = set(inputs)
+    dependent = set(inputs)
     for equation in equations:
-        if not found.isdisjoint(equation.inputs):
-            found.update(equation.outputs)
-    return found
+        if not dependent.isdisjoint(equation.inputs):
+            dependent.update(equation.outputs)
+    return dependent
 
 
 def needed(equations: Sequence[Equation], wanted: Iterable[Atom]) -> list[Equation]:
@@ -69,7 +69,7 @@ def express(builder: Builder, atoms: Iterable[Atom]) -> list[Expression]:
 
 def as_atoms(expressions: Iterable[Expression]) -> list[Atom]:
     """Expressions as atoms."""
-    return [each.atom for each in expressions]
+    return [expression.atom for expression in expressions]
 
 
 def chosen(items: Iterable[Any], marks: Iterable[bool], value: bool = True) -> list[Any]:
@@ -77,9 +77,9 @@ def chosen(items: Iterable[Any], marks: Iterable[bool], value: bool = True) -> l
     return [item for item, mark in zip(items, marks, strict=True) if bool(mark) is value]
 
 
-def spread(found: Iterable[Any], marks: Sequence[bool]) -> list[Any]:
+def spread(items: Iterable[Any], marks: Sequence[bool]) -> list[Any]:
     """Items in the places that are marked, None in the others."""
-    rest = iter(found)
+    rest = iter(items)
     return [next(rest) if mark else None for mark in marks]
 
 
@@ -90,11 +90,11 @@ def present(items: Iterable[Any]) -> Marks:
 
 def parts(items: Sequence[Any], *counts: int) -> list[list[Any]]:
     """A row cut into pieces of these lengths, and what is left."""
-    found, start = [], 0
+    pieces, start = [], 0
     for count in counts:
-        found.append(list(items[start : start + count]))
+        pieces.append(list(items[start : start + count]))
         start += count
-    return [*found, list(items[start:])]
+    return [*pieces, list(items[start:])]
 
 
 def flat(*pieces: Iterable[Any]) -> list[Any]:

@@ -19,11 +19,16 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.arrays import array_type
-from adjoint.primitives.elementwise.arithmetic import integer_power
+from adjoint.primitives.declaration import UFUNCS, Primitive
+from adjoint.primitives.elementwise.arithmetic import INTEGER_POWER, MULTIPLY, SQUARE, integer_power
 from adjoint.primitives.elementwise.conversion import IMAG, REAL, STOP_GRADIENT, cast, conjugate
+from adjoint.primitives.elementwise.kinks import ABSOLUTE
+from adjoint.primitives.elementwise.smooth import ROOT_OF_SQUARES, SQRT
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.identities import same_as
 from adjoint.primitives.linear_algebra.dilation import DILATED_BASIS, ZERO_WEIGHTS
+from adjoint.primitives.linear_algebra.eigen import EIGH
+from adjoint.primitives.linear_algebra.singular_values import SVD
 from adjoint.primitives.linear_algebra.spectral import KNOWN, SPECTRAL
 from adjoint.primitives.linear_algebra.systems import adjoint, multiply
 from adjoint.primitives.structure.contraction import contract
@@ -42,7 +47,7 @@ from adjoint.program.builder import lookup
 from adjoint.program.nested import quiet
 from adjoint.transforms.columns import VALUE, Reader, Scale
 from adjoint.transforms.entrywise import SLOPES
-from adjoint.transforms.logarithms import Found, logarithms, with_good_slopes
+from adjoint.transforms.logarithms import LogOfSum, logarithms, with_good_slopes
 from adjoint.transforms.matching import Match, Operand, matches, used_vectors
 
 PushForward = Callable[..., tuple[Sequence[Atom], Sequence[Atom | None]]]
@@ -50,12 +55,13 @@ PushForward = Callable[..., tuple[Sequence[Atom], Sequence[Atom | None]]]
 
 def recognised(program: Program, push_forward: PushForward) -> Program:
     """The program with what is recognised in it, ready to be differentiated."""
-    names = {equation.primitive.name for equation in program.equations}
-    spectral = not names.isdisjoint(("eigh", "svd"))
-    roots = not names.isdisjoint(_ROOTS) and not names.isdisjoint(
-        ("multiply", "square", "integer_power")
+    primitives = {equation.primitive for equation in program.equations}
+    spectral = not primitives.isdisjoint((EIGH, SVD))
+    roots = not primitives.isdisjoint(_ROOTS) and not primitives.isdisjoint(
+        (MULTIPLY, SQUARE, INTEGER_POWER)
     )
-    sums = not names.isdisjoint(("log", "log1p")) and not names.isdisjoint(("exp", "cosh"))
+    ufuncs = {primitive.ufunc for primitive in primitives}
+    sums = not ufuncs.isdisjoint((np.log, np.log1p)) and not ufuncs.isdisjoint((np.exp, np.cosh))
     if not spectral and not roots and not sums:
         return program
     reader = Reader(program)
@@ -64,38 +70,38 @@ def recognised(program: Program, push_forward: PushForward) -> Program:
     sums_found = logarithms(reader) if sums else {}
     if not spectral and not squares and not sums_found:
         return program
-    return _Writer(program, functions, squares, sums_found, push_forward).program()
+    return _RecognitionRewriting(program, functions, squares, sums_found, push_forward).program()
 
 
 # --- squares of roots -----------------------------------------------------------------------------
 
 
-_ROOTS = ("sqrt", "root_of_squares", "absolute", "hypot")
+_ROOTS = (SQRT, ROOT_OF_SQUARES, ABSOLUTE, UFUNCS[np.hypot])
 
 
 def _squares(reader: Reader) -> dict[Equation, Equation]:
     """For each even power of a square root, the equation that takes the root."""
     numbers = _numbered(reader.program)
-    found = {}
+    roots = {}
     for equation in reader.program.equations:
-        name, inputs = equation.primitive.name, equation.inputs
-        even = name == "integer_power" and equation.params["exponent"] in range(2, 100, 2)
-        once = name == "square" or even
-        twice = name == "multiply" and numbers.get(inputs[0]) == numbers.get(inputs[1], -1)
+        primitive, inputs = equation.primitive, equation.inputs
+        even = primitive is INTEGER_POWER and equation.params["exponent"] in range(2, 100, 2)
+        once = primitive is SQUARE or even
+        twice = primitive is MULTIPLY and numbers.get(inputs[0]) == numbers.get(inputs[1], -1)
         root, _ = reader.maker(inputs[0]) if once or twice else (None, 0)
-        if root is not None and root.primitive.name in _ROOTS:
+        if root is not None and root.primitive in _ROOTS:
             result = root.outputs[0].type
             if result.dtype.kind == "f" and result.shape == equation.outputs[0].type.shape:
-                found[equation] = root
-    return found
+                roots[equation] = root
+    return roots
 
 
-def _under(name: str, operands: list[Expression]) -> Expression:
+def _under(primitive: Primitive, operands: list[Expression]) -> Expression:
     """What is under a root, as an expression of the root's operands."""
-    if name in ("sqrt", "root_of_squares"):
+    if primitive in (SQRT, ROOT_OF_SQUARES):
         return operands[0]
     parts = operands
-    if name == "absolute" and operands[0].dtype.kind == "c":
+    if primitive is ABSOLUTE and operands[0].dtype.kind == "c":
         parts = [bind(REAL, operands[0]), bind(IMAG, operands[0])]
     first, *others = (np.square(part) for part in parts)
     total: Expression = sum(others, first)
@@ -133,7 +139,7 @@ def _function_of_values(match: Match) -> Program:
     for leaf in match.leaves:
         names[leaf] = builder.input(leaf.type)
     for equation in match.chain:
-        if equation.primitive.name in SLOPES:
+        if equation.primitive in SLOPES:
             names[equation.outputs[0]] = lookup(names, equation.inputs[1])
         else:
             builder.copy_equations((equation,), names)
@@ -165,7 +171,7 @@ def _as_column(x: Expression, scale: Scale, ndim: int) -> Expression:
 def _with_derivatives(match: Match, push_forward: PushForward) -> list[Program]:
     """The function of the values, and its derivatives in them, entry by entry."""
     program = _function_of_values(match)
-    found = [program]
+    programs = [program]
     result = program.outputs[0].type
     for _ in range(KNOWN - 1):
         builder = Builder()
@@ -173,16 +179,16 @@ def _with_derivatives(match: Match, push_forward: PushForward) -> list[Program]:
         kind = inputs[0].type
         ones = bind(FILL, builder=builder, shape=kind.shape, dtype=kind.dtype, value=1)
         tangents = [ones.atom if n < len(match.values) else None for n in range(len(inputs))]
-        _, (slope,) = push_forward(builder, found[-1], inputs, tangents)
+        _, (slope,) = push_forward(builder, programs[-1], inputs, tangents)
         last = zeros(builder, result) if slope is None else Expression(builder, slope)
-        found.append(quiet(builder.build([cast(last, result.dtype).atom])))
-    return found
+        programs.append(quiet(builder.build([cast(last, result.dtype).atom])))
+    return programs
 
 
 # --- the program that comes of it -----------------------------------------------------------------
 
 
-class _Writer:
+class _RecognitionRewriting:
     """Writes a program again, with what was recognised in it."""
 
     def __init__(
@@ -190,7 +196,7 @@ class _Writer:
         program: Program,
         functions: dict[Equation, Match],
         squares: dict[Equation, Equation],
-        sums: dict[Equation, Found],
+        sums: dict[Equation, LogOfSum],
         push_forward: PushForward,
     ) -> None:
         self.old = program
@@ -209,7 +215,7 @@ class _Writer:
             self.builder.origin = number if equation.origin is None else equation.origin
             self.builder.derived = equation.derived
             op = equation.operation
-            if equation.primitive.name == "eigh":
+            if equation.primitive is EIGH:
                 used = used_vectors(self.old, loose, equation)
                 op = operation(equation.primitive, **{**equation.params, "used": used})
             operands = [lookup(self.names, atom) for atom in equation.inputs]
@@ -218,18 +224,18 @@ class _Writer:
             self.builder.derived = True
             if equation in self.squares:
                 root = self.squares[equation]
-                under = _under(root.primitive.name, [*map(self._expression, root.inputs)])
+                under = _under(root.primitive, [*map(self._expression, root.inputs)])
                 half = equation.params.get("exponent", 2) // 2
                 value = self._expression(equation.outputs[0])
-                found = same_as(value, integer_power(under, half))
-                self.names[equation.outputs[0]] = found.atom
+                result = same_as(value, integer_power(under, half))
+                self.names[equation.outputs[0]] = result.atom
             elif equation in self.sums:
                 whole = with_good_slopes(self.sums[equation], self._expression)
-                found = same_as(self._expression(equation.outputs[0]), whole)
-                self.names[equation.outputs[0]] = found.atom
+                result = same_as(self._expression(equation.outputs[0]), whole)
+                self.names[equation.outputs[0]] = result.atom
             elif equation in self.functions:
-                found = self._function(equation, self.functions[equation])
-                self.names[equation.outputs[0]] = found.atom
+                result = self._function(equation, self.functions[equation])
+                self.names[equation.outputs[0]] = result.atom
         self.builder.origin, self.builder.derived = None, False
         return self.builder.build([lookup(self.names, atom) for atom in self.old.outputs])
 
@@ -239,21 +245,21 @@ class _Writer:
     def _loose(self) -> list[Equation]:
         """The equations that outputs depend on, otherwise than through functions of matrices."""
         needed = {atom for atom in self.old.outputs if isinstance(atom, Variable)}
-        found = []
+        loose = []
         for equation in reversed(self.old.equations):
             if not any(variable in needed for variable in equation.outputs):
                 continue
             inputs: Sequence[Atom] = equation.inputs
             match = self.functions.get(equation)
             if match is None:
-                found.append(equation)
+                loose.append(equation)
             else:
-                others = [each.basis.against for each in (match.left, match.right)]
-                known = [each.atom for each in others if each is not None]
+                others = [operand.basis.against for operand in (match.left, match.right)]
+                known = [against.atom for against in others if against is not None]
                 inputs = (match.source.inputs[0], *match.leaves, *known)
                 needed.update(v for v in match.source.outputs)
             needed.update(atom for atom in inputs if isinstance(atom, Variable))
-        return found
+        return loose
 
     # --- functions of matrices -------------------------------------------------------------------
 
@@ -261,22 +267,22 @@ class _Writer:
         """The result of an equation, with the derivatives of the function of a matrix."""
         value = self._expression(equation.outputs[0])
         leaves = [lookup(self.names, leaf) for leaf in match.leaves]
-        fixed = [bind(STOP_GRADIENT, self._expression(each)) for each in match.source.outputs]
-        values = [bind(STOP_GRADIENT, self._expression(each)) for each in match.values]
+        fixed = [bind(STOP_GRADIENT, self._expression(output)) for output in match.source.outputs]
+        values = [bind(STOP_GRADIENT, self._expression(variable)) for variable in match.values]
         g = []
-        for each in _with_derivatives(match, self.push_forward):
+        for program in _with_derivatives(match, self.push_forward):
             origin = self.builder.origin
-            (h,) = self.builder.inline(each, [*(x.atom for x in values), *leaves])
+            (h,) = self.builder.inline(program, [*(x.atom for x in values), *leaves])
             self.builder.origin, self.builder.derived = origin, True
             g.append(self._whole(match, Expression(self.builder, h), values[0].shape))
         if match.plain:
             wanted = match.stack + match.left.row + match.right.row
             order = tuple(match.result.index(letter) for letter in wanted)
-            found = self._spectral(match, permute(value, order), fixed, g)
-            return permute(found, inverse_permutation(order))
+            function = self._spectral(match, permute(value, order), fixed, g)
+            return permute(function, inverse_permutation(order))
         matrix = self._spectral(match, _matrix(match, fixed, g[0]), fixed, g)
-        found = self._contracted(match, matrix)
-        return same_as(value, found)  # type: ignore[no-any-return]
+        function = self._contracted(match, matrix)
+        return same_as(value, function)  # type: ignore[no-any-return]
 
     def _whole(self, match: Match, h: Expression, shape: tuple[int, ...]) -> Expression:
         """A function on some of the values, which is zero on the others."""
@@ -290,13 +296,13 @@ class _Writer:
         self, match: Match, value: Expression, fixed: list[Any], g: list[Expression]
     ) -> Expression:
         a = self._expression(match.source.inputs[0])
-        if match.source.primitive.name == "svd":
+        if match.source.primitive is SVD:
             sides = match.left.basis.side + match.right.basis.side
             return _dilated(sides, value, a, fixed, g)
         lower = match.source.params["lower"]
         values, vectors = fixed
-        found: Expression = bind(SPECTRAL, value, values, vectors, a, *g, lower=lower)
-        return found
+        result: Expression = bind(SPECTRAL, value, values, vectors, a, *g, lower=lower)
+        return result
 
     def _contracted(self, match: Match, matrix: Expression) -> Expression:
         """The products of the function of a matrix with what the vectors were multiplied with."""
@@ -317,7 +323,7 @@ class _Writer:
 
 def _vectors(operand: Operand, fixed: list[Any]) -> Expression:
     """The vectors of an operand as columns, not conjugated."""
-    if operand.basis.source.primitive.name == "eigh":
+    if operand.basis.source.primitive is EIGH:
         return fixed[1]  # type: ignore[no-any-return]
     u, s, vh, _ = fixed
     return _first_columns(u if operand.basis.side == "u" else adjoint(vh), s.shape[-1])
@@ -362,8 +368,8 @@ def _dilated(
             parts.append(broadcast_to(reshape(at_zero, (*lead, 1)), (*lead, rest)))
         extended.append(concatenate(parts, h.ndim - 1))
         sign = -sign
-    found = bind(SPECTRAL, whole, values, vectors, big, *extended, lower=True)
-    return take(found, block)
+    result = bind(SPECTRAL, whole, values, vectors, big, *extended, lower=True)
+    return take(result, block)
 
 
 def _first_columns(x: Expression, count: int) -> Expression:

@@ -9,7 +9,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from adjoint.primitives.elementwise.arithmetic import integer_power
+import numpy as np
+
+from adjoint.primitives.elementwise.arithmetic import (
+    ADD,
+    DIVIDE,
+    INTEGER_POWER,
+    MULTIPLY,
+    NEGATIVE,
+    SUBTRACT,
+    integer_power,
+)
 from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.elementwise.declaring import SCALE
 from adjoint.primitives.elementwise.slopes import OFFSET_SHARE
@@ -17,8 +27,8 @@ from adjoint.primitives.expression import Expression, bind
 from adjoint.program import Atom, Builder, Equation, Program, Variable
 from adjoint.program.builder import lookup
 
-_PRODUCTS = frozenset({"scale", "multiply", "negative"})
-_SUMS = frozenset({"add", "subtract"})
+_PRODUCTS = frozenset({SCALE, MULTIPLY, NEGATIVE})
+_SUMS = frozenset({ADD, SUBTRACT})
 _NARROWEST = 4  # bytes of the numbers that shares are computed for
 _DEEPEST = 200  # products and sums inside of each other; longer chains are left as they are
 _NONE: frozenset[Atom] = frozenset()
@@ -28,16 +38,16 @@ def with_shares(program: Program) -> Program:
     """The program with an exponential times a quotient by a sum with it as what it amounts to."""
     if not any(_is_exponential(equation) for equation in program.equations):
         return program
-    return _Writing(program).program
+    return _ShareRewriting(program).program
 
 
 def _is_exponential(equation: Equation) -> bool:
     type_ = equation.outputs[0].type
     real = type_.dtype.kind == "f" and type_.dtype.itemsize >= _NARROWEST
-    return equation.primitive.name == "exp" and real
+    return equation.primitive.ufunc is np.exp and real
 
 
-class _Writing:
+class _ShareRewriting:
     """A program being written anew, with the equation that made each value so far."""
 
     def __init__(self, program: Program) -> None:
@@ -84,26 +94,26 @@ class _Writing:
         self, equation: Equation, result: Variable
     ) -> tuple[frozenset[Atom], frozenset[Atom]]:
         """The exponentials among an equation's factors, and those in the sums that divide it."""
-        name, inputs = equation.primitive.name, equation.inputs
+        primitive, inputs = equation.primitive, equation.inputs
         if _is_exponential(equation):
             self.exponentials.append(result)
             return frozenset({result}), _NONE
         divisors = [self.divisors.get(atom, _NONE) for atom in inputs]
-        if name in _PRODUCTS:
+        if primitive in _PRODUCTS:
             factors = [self.factors.get(atom, _NONE) for atom in inputs]
             return _NONE.union(*factors), _NONE.union(*divisors)
-        if name in _SUMS:
+        if primitive in _SUMS:
             return _NONE, divisors[0] & divisors[1]
-        if name == "divide":
+        if primitive is DIVIDE:
             return _NONE, divisors[0] | self._exponentials_of_sum(inputs[1])
-        if name == "integer_power" and equation.params["exponent"] < -1:
+        if primitive is INTEGER_POWER and equation.params["exponent"] < -1:
             return _NONE, self._exponentials_of_sum(inputs[0])
         return _NONE, _NONE
 
     def _exponentials_of_sum(self, divisor: Atom) -> frozenset[Atom]:
         """The exponentials that a divisor is, or is a sum with."""
         maker = self.makers.get(divisor)
-        terms = [divisor, *(maker.inputs if maker and maker.primitive.name in _SUMS else ())]
+        terms = [divisor, *(maker.inputs if maker and maker.primitive in _SUMS else ())]
         return frozenset(
             term for term in terms if term in self.makers and _is_exponential(self.makers[term])
         )
@@ -111,7 +121,7 @@ class _Writing:
     def _product(self, one: Atom, other: Atom) -> Atom | None:
         """A product of exp(x) and a quotient by b + exp(x), each among factors; None if not."""
         shared = self.factors.get(one, _NONE) & self.divisors.get(other, _NONE)
-        for power in [each for each in self.exponentials if each in shared] if shared else ():
+        for power in [power for power in self.exponentials if power in shared] if shared else ():
             quotient = self._without_quotient(other, power)
             if quotient is None:
                 continue
@@ -128,7 +138,7 @@ class _Writing:
         if atom is power:
             return None
         maker = self.makers[atom]
-        operands = [Expression(self.builder, each) for each in maker.inputs]
+        operands = [Expression(self.builder, factor) for factor in maker.inputs]
         if len(operands) == 1:
             rest = self._without(maker.inputs[0], power)
             # -1 times what is left
@@ -140,10 +150,10 @@ class _Writing:
         operands[place] = rest
         return self._known(self._again(maker, operands))
 
-    def _known(self, made: Expression) -> Expression:
-        if isinstance(made.atom, Variable):
-            self._noted((made.atom,))
-        return made
+    def _known(self, result: Expression) -> Expression:
+        if isinstance(result.atom, Variable):
+            self._noted((result.atom,))
+        return result
 
     def _without_quotient(self, atom: Atom, power: Atom) -> tuple[Expression, Any] | None:
         """A product without one division by b + `power`, and b; None for b where there is none."""
@@ -156,12 +166,12 @@ class _Writing:
 
     def _quotient(self, maker: Equation, power: Atom) -> tuple[Expression, Any] | None:
         """The same of the equation that made it."""
-        name, inputs = maker.primitive.name, maker.inputs
-        if name == "divide":
+        primitive, inputs = maker.primitive, maker.inputs
+        if primitive is DIVIDE:
             offset = self._offset(inputs[1], power)
             if offset is not _OTHER:
                 return Expression(self.builder, inputs[0]), offset
-        elif name == "integer_power":
+        elif primitive is INTEGER_POWER:
             offset = self._offset(inputs[0], power)
             if offset is _OTHER:
                 return None
@@ -172,13 +182,13 @@ class _Writing:
     def _without_quotients(self, maker: Equation, power: Atom) -> tuple[Expression, Any] | None:
         """The same of an equation: in one factor of a product, or in both terms of a sum."""
         inputs = maker.inputs
-        operands = [Expression(self.builder, each) for each in inputs]
-        if maker.primitive.name in _SUMS:
-            terms = [self._without_quotient(each, power) for each in inputs]
+        operands = [Expression(self.builder, operand) for operand in inputs]
+        if maker.primitive in _SUMS:
+            terms = [self._without_quotient(term, power) for term in inputs]
             if terms[0] is None or terms[1] is None or not _same(terms[0][1], terms[1][1]):
                 return None
             return self._known(bind(maker.primitive, terms[0][0], terms[1][0])), terms[0][1]
-        for place in range(1 if maker.primitive.name == "divide" else len(inputs)):
+        for place in range(1 if maker.primitive is DIVIDE else len(inputs)):
             quotient = self._without_quotient(inputs[place], power)
             if quotient is not None:
                 operands[place] = quotient[0]
@@ -196,13 +206,13 @@ class _Writing:
         if divisor is power:
             return None
         maker = self.makers.get(divisor)
-        if maker is None or maker.primitive.name not in ("add", "subtract"):
+        if maker is None or maker.primitive not in (ADD, SUBTRACT):
             return _OTHER
         one, two = maker.inputs
         if one is power and two.type.dtype.kind in "fib":
             offset = Expression(self.builder, two)
-            return offset if maker.primitive.name == "add" else -cast(offset, power.type.dtype)
-        if two is power and maker.primitive.name == "add" and one.type.dtype.kind in "fib":
+            return offset if maker.primitive is ADD else -cast(offset, power.type.dtype)
+        if two is power and maker.primitive is ADD and one.type.dtype.kind in "fib":
             return Expression(self.builder, one)
         return _OTHER
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from adjoint.program import Atom, Builder, Equation, Program, Variable
 from adjoint.program.builder import lookup
-from adjoint.transforms.pieces import Cut, chosen
+from adjoint.transforms.pieces import Halves, chosen
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,11 @@ def stage(program: Program, early_inputs: int, early_outputs: int) -> Staged:
     """Cut a program after its first inputs, of which its first outputs must be functions."""
     late_inputs = tuple(n >= early_inputs for n in range(len(program.inputs)))
     late_outputs = tuple(n >= early_outputs for n in range(len(program.outputs)))
-    found = cut(program, late_inputs, late_outputs)
-    return Staged(found.early, found.late, len(found.early.outputs) - early_outputs)
+    halves = cut(program, late_inputs, late_outputs)
+    return Staged(halves.early, halves.late, len(halves.early.outputs) - early_outputs)
 
 
-def cut(program: Program, late_inputs: Sequence[bool], late_outputs: Sequence[bool]) -> Cut:
+def cut(program: Program, late_inputs: Sequence[bool], late_outputs: Sequence[bool]) -> Halves:
     """Cut a program in two. Outputs are late if they depend on late inputs, or are marked."""
     inputs = chosen(program.inputs, late_inputs)
     fixed, moving = split_equations(program.equations, inputs)
@@ -51,7 +51,7 @@ def cut(program: Program, late_inputs: Sequence[bool], late_outputs: Sequence[bo
     # The residuals are assigned in the early program and are inputs of the late one: give them
     # names of their own there.
     late = _renamed(Program([*residuals, *inputs], moving, outputs))
-    return Cut(early, late, marks)
+    return Halves(early, late, marks)
 
 
 def split_equations(
@@ -70,31 +70,31 @@ def split_equations(
             fixed.append(equation)
             continue
         split = equation.primitive.split
-        found = split and split(marks, equation.inputs, **equation.params)
-        if found is None:
+        halves = split and split(marks, equation.inputs, **equation.params)
+        if halves is None:
             late.update(equation.outputs)
             moving.append(equation)
         else:
-            _insert(equation, marks, found, fixed, moving)
-            late.update(chosen(equation.outputs, found.late_outputs))
+            _insert(equation, marks, halves, fixed, moving)
+            late.update(chosen(equation.outputs, halves.late_outputs))
     return fixed, moving
 
 
 def _insert(
     equation: Equation,
     marks: Sequence[bool],
-    found: Cut,
+    halves: Halves,
     fixed: list[Equation],
     moving: list[Equation],
 ) -> None:
     """Put the two halves of an equation in its place."""
-    early = chosen(equation.outputs, found.late_outputs, False)
+    early = chosen(equation.outputs, halves.late_outputs, False)
     operands = chosen(equation.inputs, marks, False)
-    names = _place(found.early, operands, early, equation, equation.derived, fixed)
-    left = [lookup(names, atom) for atom in found.early.outputs[len(early) :]]
+    names = _place(halves.early, operands, early, equation, equation.derived, fixed)
+    left = [lookup(names, atom) for atom in halves.early.outputs[len(early) :]]
     operands = [*left, *chosen(equation.inputs, marks)]
-    late = chosen(equation.outputs, found.late_outputs)
-    _place(found.late, operands, late, equation, True, moving)
+    late = chosen(equation.outputs, halves.late_outputs)
+    _place(halves.late, operands, late, equation, True, moving)
 
 
 def _place(
@@ -108,12 +108,12 @@ def _place(
     """Append a program whose first outputs are to be these results."""
     named = dict(zip(program.outputs, results, strict=False))
     names: dict[Variable, Atom] = dict(zip(program.inputs, operands, strict=True))
-    for each in program.equations:
-        inputs = [lookup(names, atom) for atom in each.inputs]
-        outputs = [named.get(x) or Variable(x.type) for x in each.outputs]
-        quiet = derived or each.derived
-        target.append(Equation(each.operation, inputs, outputs, origin.origin, quiet))
-        names.update(zip(each.outputs, outputs, strict=True))
+    for equation in program.equations:
+        inputs = [lookup(names, atom) for atom in equation.inputs]
+        outputs = [named.get(x) or Variable(x.type) for x in equation.outputs]
+        quiet = derived or equation.derived
+        target.append(Equation(equation.operation, inputs, outputs, origin.origin, quiet))
+        names.update(zip(equation.outputs, outputs, strict=True))
     return names
 
 
@@ -122,16 +122,16 @@ def _residuals(
 ) -> list[Variable]:
     """What the late equations use and do not assign, in the order of first use."""
     known = set(late_inputs)
-    found: dict[Variable, None] = {}
+    residuals: dict[Variable, None] = {}
     for equation in moving:
         for atom in equation.inputs:
             if isinstance(atom, Variable) and atom not in known:
-                found[atom] = None
+                residuals[atom] = None
         known.update(equation.outputs)
     for atom in outputs:
         if isinstance(atom, Variable) and atom not in known:
-            found[atom] = None
-    return list(found)
+            residuals[atom] = None
+    return list(residuals)
 
 
 def _renamed(program: Program) -> Program:

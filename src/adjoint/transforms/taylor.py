@@ -36,7 +36,7 @@ from adjoint.program import (
     locating,
     operation,
 )
-from adjoint.transforms.coefficients import Coefficients, Integral, narrow, present, total_of
+from adjoint.transforms.coefficients import Antiderivative, Coefficients, narrow, present, total_of
 from adjoint.transforms.derived_rule import DerivedRule, Marks, derived_rule
 from adjoint.transforms.jvp import push_forward, seeded, tangent_type
 from adjoint.transforms.norms import with_norms
@@ -58,13 +58,13 @@ def taylor(program: Program, order: int, given: Sequence[Marks]) -> Program:
         for type_, marks in zip(types, given, strict=True)
     ]
     outputs, series = expand(builder, program, values, known, order)
-    found = [
+    coefficients = [
         row[k] or zeros(builder, tangent_type(atom.type)).atom
         for k in range(order)
         for atom, row in zip(program.outputs, series, strict=True)
         if atom.type.inexact
     ]
-    return builder.build([*outputs, *found])
+    return builder.build([*outputs, *coefficients])
 
 
 def expand(
@@ -79,13 +79,13 @@ def expand(
     known: coefficients 1, 2, ... of the inputs; all others are zero. None stands for zero.
     """
     program = with_norms(recognised(program, push_forward) if order < KNOWN else program)
-    work = _Expansion(builder, order)
+    work = _TaylorRun(builder, order)
     inputs = [
         _Series(work, variable.type, [value, *([*row, *[None] * order][:order])])
         for variable, value, row in zip(program.inputs, values, known, strict=True)
     ]
     outputs, series = work.expand(program, values, inputs)
-    return outputs, [[each.atom(k) for k in range(1, order + 1)] for each in series]
+    return outputs, [[x.atom(k) for k in range(1, order + 1)] for x in series]
 
 
 class _Series:
@@ -98,7 +98,7 @@ class _Series:
 
     def __init__(
         self,
-        work: _Expansion,
+        work: _TaylorRun,
         type: ArrayType,
         known: list[Atom | None],
         node: _Source | None = None,
@@ -131,8 +131,8 @@ class _Series:
 
     def atom(self, k: int) -> Atom | None:
         """The coefficient as an atom of the program."""
-        found = self[k]
-        return None if found is None else found.atom
+        coefficient = self[k]
+        return None if coefficient is None else coefficient.atom
 
     def apply(self, primitive: Primitive, **params: Any) -> _Series:
         """The series of a primitive applied to this one."""
@@ -156,7 +156,7 @@ class _Source:
         raise NotImplementedError
 
 
-class _Rate(_Source):
+class _TimeDerivative(_Source):
     """The derivative dx/dt of a series: coefficient j is (j + 1) x_{j+1}.
 
     The first is written out where it is zero, so that the first coefficient of any series is there.
@@ -181,13 +181,13 @@ class _Rate(_Source):
                 known.append((higher * (j + 1) if j else higher).atom)
 
 
-class _Expansion:
+class _TaylorRun:
     """One run of the transform: the series there are, and the program that computes them."""
 
     def __init__(self, builder: Builder, order: int) -> None:
         self.builder = builder
         self.order = order
-        self.nodes: dict[Any, _Node] = {}
+        self.nodes: dict[Any, _SeriesOperation] = {}
         self.rates: dict[_Series, _Series] = {}
         self.still: dict[Any, _Series] = {}
         self.rules: dict[Any, DerivedRule] = {}
@@ -205,17 +205,17 @@ class _Expansion:
             operands = [names[x] if isinstance(x, Variable) else x for x in equation.inputs]
             moving = tuple(self.series(atom, series) for atom in equation.inputs)
             whole = isinstance(equation.primitive.taylor, Whole)
-            if whole and not all(each.constant for each in moving):
+            if whole and not all(x.constant for x in moving):
                 with locating(builder):
-                    found = self.together(equation.operation, moving)
-                results = tuple(present(each.atom(0)) for each in found)
+                    result_series = self.together(equation.operation, moving)
+                results = tuple(present(x.atom(0)) for x in result_series)
             else:
                 results = builder.emit(equation.operation, operands)
                 builder.derived = True
                 with locating(builder):
-                    found = self.outer(equation.operation, moving, results)
+                    result_series = self.outer(equation.operation, moving, results)
             names.update(zip(equation.outputs, results, strict=True))
-            series.update(zip(equation.outputs, found, strict=True))
+            series.update(zip(equation.outputs, result_series, strict=True))
         builder.derived = True
         builder.origin = None
         return (
@@ -227,7 +227,7 @@ class _Expansion:
         self, op: Operation, operands: tuple[_Series, ...], results: Sequence[Variable]
     ) -> Sequence[_Series]:
         """The series of an equation of the program, whose values are there already."""
-        if all(each.constant for each in operands):
+        if all(x.constant for x in operands):
             return [_Series(self, result.type, [result]) for result in results]
         node = self.node(op, operands)
         for series, result in zip(node.results, results, strict=True):
@@ -250,16 +250,16 @@ class _Expansion:
     def constant(self, atom: Atom) -> _Series:
         """The series of an atom that stands still."""
         key = atom if isinstance(atom, Variable) else atom.key
-        found = self.still.get(key)
-        if found is None:
-            found = self.still[key] = _Series(self, atom.type, [atom])
-        return found
+        still = self.still.get(key)
+        if still is None:
+            still = self.still[key] = _Series(self, atom.type, [atom])
+        return still
 
     def run(self, program: Program, operands: Sequence[Any], k: int) -> Coefficients:
         """Coefficient k of a program's results on series, and on expressions that stand still."""
         names: dict[Any, _Series] = {
-            variable: each if isinstance(each, _Series) else self.constant(each.atom)
-            for variable, each in zip(program.inputs, operands, strict=True)
+            variable: operand if isinstance(operand, _Series) else self.constant(operand.atom)
+            for variable, operand in zip(program.inputs, operands, strict=True)
         }
         for equation in program.equations:
             moving = tuple(self.series(atom, names) for atom in equation.inputs)
@@ -268,28 +268,28 @@ class _Expansion:
             names.update(zip(equation.outputs, node.results, strict=True))
         return [self.series(atom, names)[k] for atom in program.outputs]
 
-    def node(self, op: Operation, operands: tuple[_Series, ...]) -> _Node:
+    def node(self, op: Operation, operands: tuple[_Series, ...]) -> _SeriesOperation:
         """An operation on series, which stands once however often it is asked for."""
         key = (op, operands)
-        found = self.nodes.get(key)
-        if found is None:
-            found = self.nodes[key] = _Node(self, op, operands)
-        return found
+        node = self.nodes.get(key)
+        if node is None:
+            node = self.nodes[key] = _SeriesOperation(self, op, operands)
+        return node
 
     def rate(self, series: _Series) -> _Series:
         """The derivative of a series with respect to t."""
-        found = self.rates.get(series)
-        if found is None:
-            found = self.rates[series] = _Rate(series).results[0]
-        return found
+        rate = self.rates.get(series)
+        if rate is None:
+            rate = self.rates[series] = _TimeDerivative(series).results[0]
+        return rate
 
     def rule(self, op: Operation, operands: Sequence[Atom], marks: Marks) -> DerivedRule:
         """The derivative of an operation at operands like these, in those marked."""
         key = (op, *(x.type if isinstance(x, Variable) else x.key for x in operands), marks)
-        found = self.rules.get(key)
-        if found is None:
-            found = self.rules[key] = derived_rule(op, operands, marks, self.builder.origin)
-        return found
+        rule = self.rules.get(key)
+        if rule is None:
+            rule = self.rules[key] = derived_rule(op, operands, marks, self.builder.origin)
+        return rule
 
     def push(
         self, op: Operation, operands: Sequence[Atom], results: Sequence[Atom], moving: Coefficients
@@ -304,20 +304,20 @@ class _Expansion:
                 names[variable] = tangent.atom
         for equation in rule.equations:
             atoms = [names.get(x, x) for x in equation.inputs]
-            made = self.builder.emit(equation.operation, atoms)
-            names.update(zip(equation.outputs, made, strict=True))
+            values = self.builder.emit(equation.operation, atoms)
+            names.update(zip(equation.outputs, values, strict=True))
         return [
             None if slope is None else Expression(self.builder, names.get(slope, slope))
             for slope in rule.slopes
         ]
 
 
-class _Node(_Source):
+class _SeriesOperation(_Source):
     """An operation on series; its results are series."""
 
     __slots__ = ("coefficients", "marks", "needs", "op", "operands", "work")
 
-    def __init__(self, work: _Expansion, op: Operation, operands: tuple[_Series, ...]) -> None:
+    def __init__(self, work: _TaylorRun, op: Operation, operands: tuple[_Series, ...]) -> None:
         self.work = work
         self.op = op
         self.operands = operands
@@ -369,13 +369,13 @@ class _Node(_Source):
                 series.known.append(result)
             have = 1
         for j in range(have, k + 1):
-            found = self.coefficients(j)
-            for series, coefficient in zip(self.results, found, strict=True):
+            coefficients = self.coefficients(j)
+            for series, coefficient in zip(self.results, coefficients, strict=True):
                 series.known.append(self._as_tangent(coefficient, series.type))
 
     def _all_at_once(self, k: int) -> None:
-        found = self.op.primitive.rule("taylor")(self.operands, k, **self.op.params)
-        for series, row in zip(self.results, found, strict=True):
+        rows = self.op.primitive.rule("taylor")(self.operands, k, **self.op.params)
+        for series, row in zip(self.results, rows, strict=True):
             atoms = [row[0].atom, *(self._as_tangent(x, series.type) for x in row[1:])]
             series.known += atoms[len(series.known) :]
 
@@ -394,8 +394,8 @@ class _Node(_Source):
 
     def _by_rule(self, k: int) -> Coefficients:
         rule = self.op.primitive.rule("taylor")
-        found: Coefficients = rule(self.operands, self.results, k, **self.op.params)
-        return found
+        coefficients: Coefficients = rule(self.operands, self.results, k, **self.op.params)
+        return coefficients
 
     # --- bilinear ---------------------------------------------------------------------------------
 
@@ -413,8 +413,8 @@ class _Node(_Source):
         """sum_j p(x_j, y_{k-j}): of a product, the derivative in one factor is the product."""
         left, right = present(self._factors())
         x, y = self.operands[left], self.operands[right]
-        values = [present(each.atom(0)) for each in self.operands]
-        results = [present(each.atom(0)) for each in self.results]
+        values = [present(operand.atom(0)) for operand in self.operands]
+        results = [present(result.atom(0)) for result in self.results]
         total: list[Expression | None] = [None] * len(results)
         for j in range(k + 1):
             one, other = x[j], y[k - j]
@@ -440,10 +440,10 @@ class _Node(_Source):
         if self.op.primitive is not SCALE:
             return None
         factor, tangent = self.operands
-        made = factor.node
-        if not isinstance(made, _Node) or made.op.primitive is not DIVIDE:
+        division = factor.node
+        if not isinstance(division, _SeriesOperation) or division.op.primitive is not DIVIDE:
             return None
-        over, under = made.operands
+        over, under = division.operands
         if under.constant or not (over.type.inexact or over.type.weak):
             return None
         number = over.example
@@ -486,15 +486,15 @@ class _Node(_Source):
             self.coefficients = self._by_tangents
         else:
             slopes = [None if x is None else work.series(x, names) for x in rule.slopes]
-            self.coefficients = Integral(slopes, nodes)
-        found: Coefficients = self.coefficients(k)
-        return found
+            self.coefficients = Antiderivative(slopes, nodes)
+        coefficients: Coefficients = self.coefficients(k)
+        return coefficients
 
     def _by_tangents(self, k: int) -> Coefficients:
         """The derivative does not vary: it acts on each coefficient, as what is linear does."""
         moving = [x[k] for x in self.operands]
         if all(x is None for x in moving):
             return self._none(k)
-        values = [present(each.atom(0)) for each in self.operands]
-        results = [present(each.atom(0)) for each in self.results]
+        values = [present(operand.atom(0)) for operand in self.operands]
+        results = [present(result.atom(0)) for result in self.results]
         return self.work.push(self.op, values, results, moving)

@@ -58,8 +58,8 @@ def transpose(program: Program, residuals: int, given: bool = True) -> Program:
     linear_inputs = program.inputs[residuals:]
     fixed, moving = split_equations(program.equations, linear_inputs)
     builder.copy_equations(fixed, names)
-    found = pull_back(builder, moving, names, program.outputs, seeds, linear_inputs)
-    return builder.build(instantiate(builder, found, linear_inputs))
+    pulled = pull_back(builder, moving, names, program.outputs, seeds, linear_inputs)
+    return builder.build(instantiate(builder, pulled, linear_inputs))
 
 
 def vjp(program: Program, active: Sequence[bool], outputs: Sequence[bool] | None = None) -> Program:
@@ -84,17 +84,17 @@ def vjp(program: Program, active: Sequence[bool], outputs: Sequence[bool] | None
     fixed, moving = split_equations(builder.equations, linear_inputs)
     builder.equations[:] = fixed
     seeds = [slope for slope, mark in zip(slopes, marks, strict=True) if mark]
-    found = pull_back(builder, moving, {}, seeds, seeded(builder, cotangents), linear_inputs)
-    return builder.build([*values, *instantiate(builder, found, linear_inputs)])
+    pulled = pull_back(builder, moving, {}, seeds, seeded(builder, cotangents), linear_inputs)
+    return builder.build([*values, *instantiate(builder, pulled, linear_inputs)])
 
 
 def instantiate(
-    builder: Builder, found: Sequence[Atom | None], inputs: Sequence[Variable]
+    builder: Builder, cotangents: Sequence[Atom | None], inputs: Sequence[Variable]
 ) -> list[Atom]:
     """Write out the cotangents that are structurally zero."""
     return [
         atom if atom is not None else zeros(builder, variable.type).atom
-        for atom, variable in zip(found, inputs, strict=True)
+        for atom, variable in zip(cotangents, inputs, strict=True)
     ]
 
 

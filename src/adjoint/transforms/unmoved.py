@@ -12,22 +12,25 @@ from typing import Any, Final
 
 import numpy as np
 
+from adjoint.primitives.elementwise.arithmetic import ADD, DIVIDE, INTEGER_POWER, MULTIPLY, SUBTRACT
 from adjoint.primitives.elementwise.conversion import cast
+from adjoint.primitives.elementwise.declaring import SCALE
 from adjoint.primitives.elementwise.selection import select
+from adjoint.primitives.elementwise.smooth import ROOT_OF_POWERS, ROOT_OF_SQUARES
 from adjoint.primitives.expression import Expression
 from adjoint.primitives.structure.moving import broadcast_to
 from adjoint.program import Atom, Equation, Literal
 from adjoint.transforms.masks import Mask, both, either, fill_with, infinite_entries, is_real
 
-_ELEMENTWISE: Final = frozenset({"scale", "integer_power", "root_of_squares", "root_of_powers"})
+_ELEMENTWISE: Final = frozenset({SCALE, INTEGER_POWER, ROOT_OF_SQUARES, ROOT_OF_POWERS})
 
 
 def unmoved(
     work: Any, equation: Equation, operands: list[Atom], masks: list[Mask], result: Atom
 ) -> Mask:
     """Where infinities of the data make the result of an elementwise function a constant."""
-    name, known = equation.primitive.name, [isinstance(mask, Expression) for mask in masks]
-    elementwise = equation.primitive.ufunc is not None or name in _ELEMENTWISE
+    primitive, known = equation.primitive, [isinstance(mask, Expression) for mask in masks]
+    elementwise = primitive.ufunc is not None or primitive in _ELEMENTWISE
     if not (work.still and elementwise and any(known) and is_real(result)):
         return None
     values = [work.express(x) for x in operands]
@@ -43,9 +46,9 @@ def unmoved(
         both(mask, infinite_entries(x)) if isinstance(mask, Expression) else None
         for mask, x in zip(masks, values, strict=True)
     ]
-    if name in ("add", "subtract", "multiply", "scale"):
+    if primitive in (ADD, SUBTRACT, MULTIPLY, SCALE):
         stays = both(either(*infinite), infinite_entries(value))
-    elif name == "divide":  # of infinity by 0 the sign is not known
+    elif primitive is DIVIDE:  # of infinity by 0 the sign is not known
         stays = both(
             infinite[0], np.logical_and(infinite_entries(value), np.not_equal(values[1], 0))
         )

@@ -29,22 +29,22 @@ def over_batch(
         names[variable] = (builder.input(over), mark)
     for equation in program.equations:
         builder.origin, builder.derived = equation.origin, equation.derived
-        found = [_find(names, atom) for atom in equation.inputs]
-        marks = tuple(mark for _, mark in found)
+        marked_operands = [_find(names, atom) for atom in equation.inputs]
+        marks = tuple(mark for _, mark in marked_operands)
         if any(marks):
-            operands = tuple(Expression(builder, atom) for atom, _ in found)
+            operands = tuple(Expression(builder, atom) for atom, _ in marked_operands)
             with locating(builder):
                 rule = equation.primitive.rule("batch")
                 results = rule(operands, marks, size, **equation.params)
             results = results if isinstance(results, tuple) else (results,)
-            made = [
-                (each.value.atom, False) if isinstance(each, Shared) else (each.atom, True)
-                for each in results
+            marked_results = [
+                (result.value.atom, False) if isinstance(result, Shared) else (result.atom, True)
+                for result in results
             ]
         else:
-            atoms = builder.emit(equation.operation, [atom for atom, _ in found])
-            made = [(atom, False) for atom in atoms]
-        names.update(zip(equation.outputs, made, strict=True))
+            atoms = builder.emit(equation.operation, [atom for atom, _ in marked_operands])
+            marked_results = [(atom, False) for atom in atoms]
+        names.update(zip(equation.outputs, marked_results, strict=True))
     builder.origin = None
     builder.derived = True
     outputs, varying = [], []
