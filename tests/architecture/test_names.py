@@ -12,7 +12,7 @@ EMPTY = frozenset({"found", "each", "made"})
 
 
 def _names(tree: ast.AST) -> Iterator[tuple[str, int]]:
-    """What is bound or called by a name in a module: variables, arguments, attributes, functions."""
+    """The names of a module: variables, arguments, attributes, functions, classes."""
     for node in ast.walk(tree):
         match node:
             case ast.Name(id=name) | ast.arg(arg=name) | ast.Attribute(attr=name):
