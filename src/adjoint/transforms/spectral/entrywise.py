@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from adjoint.program import Atom, Equation, Variable
-from adjoint.transforms.columns import VALUE, Labels, Range, Reader, Scale, closure
+from adjoint.transforms.spectral.columns import VALUE, Labels, Range, Reader, Scale, closure
 
 # What a tangent of eigenvalues goes through: their mean where they coincide, and a kink at zero.
 # Functions of matrices need neither.
@@ -68,7 +68,7 @@ class Chain:
                 raise Unmatched  # eigenvalues found in another way, for all that is known
             self.leaves.append(atom)  # a sum over all eigenvalues, say, is one number
             return None
-        equation, _ = self.reader.made[atom]
+        equation, _ = self.reader.makers[atom]
         found = [self._find(each) for each in equation.inputs]
         if all(each is None for each in found):  # it depends on such sums alone
             if self._kind(atom) is None:
@@ -115,7 +115,7 @@ class Chain:
         if atom in self.values:
             return "along"
         if atom not in self._kinds:
-            found = self._kind_of(self.reader.made[atom][0])
+            found = self._kind_of(self.reader.makers[atom][0])
             self._kinds[atom] = "one" if found is None and atom.type.size == 1 else found
         return self._kinds[atom]
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from adjoint.primitives.structure.contraction import split_spec
 from adjoint.program import Equation, Program, Variable
-from adjoint.transforms.columns import (
+from adjoint.transforms.spectral.columns import (
     ROW,
     VALUE,
     Basis,
@@ -18,7 +18,7 @@ from adjoint.transforms.columns import (
     Reader,
     Scale,
 )
-from adjoint.transforms.entrywise import Chain, Unmatched
+from adjoint.transforms.spectral.entrywise import Chain, Unmatched
 
 _VALUES: Final = {"eigh": (0,), "svd": (1, 3)}  # the places of the values among the results
 _VALUES_ALONE: Final = {"eigh": "eigvalsh", "svd": "svdvals"}
