@@ -20,7 +20,7 @@ from adjoint.primitives.declaration import UFUNCS
 from adjoint.primitives.expression import Expression
 from adjoint.primitives.identities import same_as
 from adjoint.program import Equation, Operation, Program
-from adjoint.transforms.logarithms import Found, logarithms, with_good_slopes
+from adjoint.transforms.logarithms import LogOfSum, logarithms, with_good_slopes
 from adjoint.transforms.makers import Makers
 from adjoint.transforms.rewriting import Replacement, Rewriting
 from adjoint.transforms.roots import POWERS, ROOTS, powers_of_roots
@@ -48,7 +48,8 @@ def recognised(program: Program, push_forward: PushForward) -> Program:
     return Rewriting(program).written(replacements, operations)
 
 
-def _with_slopes(equation: Equation, terms: Found, rewriting: Rewriting) -> Expression:
+def _with_slopes(equation: Equation, terms: LogOfSum, rewriting: Rewriting) -> Expression:
     """The value of a logarithm of a sum with an exponential, and slopes that keep their digits."""
-    logarithm = with_good_slopes(terms, rewriting.expression)
-    return same_as(rewriting.expression(equation.outputs[0]), logarithm)  # type: ignore[no-any-return]
+    value = rewriting.expression(equation.outputs[0])
+    logarithm: Expression = same_as(value, with_good_slopes(terms, rewriting.expression))
+    return logarithm

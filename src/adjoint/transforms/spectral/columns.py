@@ -13,7 +13,25 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
-from adjoint.primitives.structure.contraction import split_spec
+from adjoint.primitives.elementwise.arithmetic import (
+    ADD,
+    DIVIDE,
+    INTEGER_POWER,
+    MULTIPLY,
+    NEGATIVE,
+    SQUARE,
+)
+from adjoint.primitives.elementwise.conversion import CAST, CONJUGATE, IMAG, REAL
+from adjoint.primitives.elementwise.declaring import SCALE
+from adjoint.primitives.elementwise.kinks import ABSOLUTE
+from adjoint.primitives.linear_algebra.eigen import EIGH
+from adjoint.primitives.linear_algebra.rotations import CLUSTER_MEAN
+from adjoint.primitives.linear_algebra.singular_values import SLOPE as SINGULAR_SLOPE
+from adjoint.primitives.linear_algebra.singular_values import SVD
+from adjoint.primitives.structure.contraction import CONTRACT, split_spec
+from adjoint.primitives.structure.diagonals import DIAGONAL_MATRIX
+from adjoint.primitives.structure.moving import BROADCAST, SUM, TRANSPOSE
+from adjoint.primitives.structure.slicing import SLICE
 from adjoint.program import Atom, Equation, Literal, Program, Variable
 from adjoint.transforms.makers import Makers
 
@@ -53,7 +71,7 @@ class Against:
 
 
 @dataclass(frozen=True)
-class Basis:
+class SpectralBasis:
     """The vectors of a decomposition: those of `eigh`, or on the left (u) or right (v) of `svd`.
 
     picked: the range of columns that is left. against: what they were multiplied with.
@@ -75,8 +93,8 @@ class Pair:
     summed: the axes that were summed over. scales: further factors along the columns.
     """
 
-    one: Basis
-    two: Basis
+    one: SpectralBasis
+    two: SpectralBasis
     axes: tuple[tuple[Label, Label], ...]
     summed: tuple[tuple[Label, Label], ...] = ()
     scales: tuple[Scale, ...] = ()
@@ -92,7 +110,7 @@ class Reader(Makers):
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)
-        self._bases: dict[Variable, Basis | None] = {}
+        self._bases: dict[Variable, SpectralBasis | None] = {}
         self._pairs: dict[Variable, Pair | None] = {}
 
     def related(self, one: Atom, other: Atom) -> bool:
@@ -102,15 +120,15 @@ class Reader(Makers):
     @cached_property
     def _inputs(self) -> dict[Atom, int]:
         """For each value the inputs that it depends on, as the bits of a number."""
-        found: dict[Atom, int] = {x: 1 << n for n, x in enumerate(self.program.inputs)}
+        dependencies: dict[Atom, int] = {x: 1 << n for n, x in enumerate(self.program.inputs)}
         for equation in self.program.equations:
             bits = 0
             for atom in equation.inputs:
-                bits |= found.get(atom, 0)
-            found.update(dict.fromkeys(equation.outputs, bits))
-        return found
+                bits |= dependencies.get(atom, 0)
+            dependencies.update(dict.fromkeys(equation.outputs, bits))
+        return dependencies
 
-    def basis(self, atom: Atom) -> Basis | None:
+    def basis(self, atom: Atom) -> SpectralBasis | None:
         """The value as vectors, if it is that."""
         if not isinstance(atom, Variable):
             return None
@@ -118,52 +136,54 @@ class Reader(Makers):
             self._bases[atom] = self._basis(atom)
         return self._bases[atom]
 
-    def _basis(self, atom: Variable) -> Basis | None:
+    def _basis(self, atom: Variable) -> SpectralBasis | None:
         equation, place = self.maker(atom)
         if equation is None:
             return None
-        name = equation.primitive.name
-        if name in ("eigh", "svd"):
+        primitive = equation.primitive
+        if primitive in (EIGH, SVD):
             return _given(equation, place)
-        if name in ("multiply", "scale", "divide"):
+        if primitive in (MULTIPLY, SCALE, DIVIDE):
             return self._scaled(equation)
-        if name == "contract":
+        if primitive is CONTRACT:
             return self._contracted(equation)
-        if name == "slice":
+        if primitive is SLICE:
             whole = self._of_full_svd(equation)
             if whole is not None:
                 return whole
-        if name not in ("transpose", "conjugate", "cast", "negative", "slice"):
+        if primitive not in (TRANSPOSE, CONJUGATE, CAST, NEGATIVE, SLICE):
             return None
         inner = self.basis(equation.inputs[0])
         if inner is None:
             return None
-        if name == "transpose":
+        if primitive is TRANSPOSE:
             return replace(inner, labels=tuple(inner.labels[n] for n in equation.params["axes"]))
-        if name == "conjugate":
+        if primitive is CONJUGATE:
             return _conjugated(inner)
-        if name == "negative":
+        if primitive is NEGATIVE:
             return replace(inner, scales=(*inner.scales, Scale(Literal(-1.0), ())))
-        if name == "cast":
+        if primitive is CAST:
             return inner if _keeps(equation) else None
         return _sliced(inner, equation)
 
-    def _of_full_svd(self, equation: Equation) -> Basis | None:
+    def _of_full_svd(self, equation: Equation) -> SpectralBasis | None:
         """The columns U[:, :k] of a square U, or rows of V^H, that belong to singular values."""
         source, place = self.maker(equation.inputs[0])
-        if source is None or source.primitive.name != "svd":
+        if source is None or source.primitive is not SVD:
             return None
         basis = _given(source, place, whole=True)
         count = source.outputs[1].type.shape[-1]
         if basis is None or equation.inputs[0].type.shape[basis.labels.index(VALUE)] == count:
             return None
-        found = _sliced(basis, equation)
-        return replace(found, picked=None) if found and found.picked == (0, count, 1) else None
+        columns = _sliced(basis, equation)
+        if columns is None or columns.picked != (0, count, 1):
+            return None
+        return replace(columns, picked=None)
 
-    def _scaled(self, equation: Equation) -> Basis | None:
+    def _scaled(self, equation: Equation) -> SpectralBasis | None:
         """Vectors times something that varies along the columns alone."""
         left, right = equation.inputs
-        inverted = equation.primitive.name == "divide"
+        inverted = equation.primitive is DIVIDE
         for whole, factor in ((left, right), (right, left)):
             inner = self.basis(whole)
             if inner is None or (inverted and whole is right) or self.basis(factor) is not None:
@@ -177,7 +197,7 @@ class Reader(Makers):
     def scale(self, factor: Atom, labels: Labels, inverted: bool = False) -> Scale | None:
         """A factor of something with these labels, if it varies along columns and stacks alone."""
         maker, _ = self.maker(factor)
-        if maker is not None and maker.primitive.name == "broadcast":
+        if maker is not None and maker.primitive is BROADCAST:
             factor = maker.inputs[0]
         shape = factor.type.shape
         own = labels[len(labels) - len(shape) :]
@@ -189,7 +209,7 @@ class Reader(Makers):
         )
         return Scale(factor, thin, inverted=inverted)
 
-    def _contracted(self, equation: Equation) -> Basis | None:
+    def _contracted(self, equation: Equation) -> SpectralBasis | None:
         """Vectors times a diagonal matrix, numbers along the columns, or anything over the rows."""
         left, right, result = split_spec(equation.params["spec"])
         one, two = equation.inputs
@@ -199,10 +219,10 @@ class Reader(Makers):
                 continue
             named: dict[str, Label] = dict(zip(letters, inner.labels, strict=True))
             diagonal, _ = self.maker(factor)
-            if diagonal is not None and diagonal.primitive.name == "diagonal_matrix":
-                found = _times_diagonal(inner, named, others, result, diagonal.inputs[0])
-                if found is not None:
-                    return found
+            if diagonal is not None and diagonal.primitive is DIAGONAL_MATRIX:
+                product = _times_diagonal(inner, named, others, result, diagonal.inputs[0])
+                if product is not None:
+                    return product
             if set(others) <= set(letters) and set(result) == set(letters):
                 scale = self.scale(factor, tuple(named[letter] for letter in others))
                 if scale is None:
@@ -226,26 +246,26 @@ class Reader(Makers):
         equation, _ = self.maker(atom)
         if equation is None:
             return None
-        name, inputs = equation.primitive.name, equation.inputs
-        if name == "multiply":
+        primitive, inputs = equation.primitive, equation.inputs
+        if primitive is MULTIPLY:
             one, two = self.basis(inputs[0]), self.basis(inputs[1])
             if one is not None and two is not None:
                 return _paired(one, two) if inputs[0].type.shape == inputs[1].type.shape else None
-        if name == "square" or (name == "integer_power" and equation.params["exponent"] == 2):
+        if primitive is SQUARE or (primitive is INTEGER_POWER and equation.params["exponent"] == 2):
             return self._squared(inputs[0])
-        if name in ("multiply", "scale", "divide"):
+        if primitive in (MULTIPLY, SCALE, DIVIDE):
             return self._scaled_pair(equation)
-        if name == "add":
+        if primitive is ADD:
             return self._size(equation)
-        if name == "sum":
+        if primitive is SUM:
             return self._summed(equation)
-        if name in ("real", "cast"):
+        if primitive in (REAL, CAST):
             return self.pair(inputs[0])
-        return self.pair(inputs[1]) if name in ("cluster_mean", "singular_slope") else None
+        return self.pair(inputs[1]) if primitive in (CLUSTER_MEAN, SINGULAR_SLOPE) else None
 
     def _squared(self, atom: Atom) -> Pair | None:
         size, _ = self.maker(atom)
-        if size is not None and size.primitive.name == "absolute":
+        if size is not None and size.primitive is ABSOLUTE:
             one = self.basis(size.inputs[0])
             return None if one is None else _paired(one, _conjugated(one))
         one = self.basis(atom)
@@ -254,18 +274,18 @@ class Reader(Makers):
     def _size(self, equation: Equation) -> Pair | None:
         """|z|^2 as the sum of the squares of both parts."""
         parts = [self.maker(atom)[0] for atom in equation.inputs]
-        if any(each is None or each.primitive.name != "square" for each in parts):
+        if any(square is None or square.primitive is not SQUARE for square in parts):
             return None
-        inner = [self.maker(each.inputs[0])[0] for each in parts if each is not None]
-        if [each.primitive.name if each else "" for each in inner] != ["real", "imag"]:
+        inner = [self.maker(square.inputs[0])[0] for square in parts if square is not None]
+        if [part.primitive if part else None for part in inner] != [REAL, IMAG]:
             return None
-        wholes = {each.inputs[0] for each in inner if each is not None}
+        wholes = {part.inputs[0] for part in inner if part is not None}
         one = self.basis(wholes.pop()) if len(wholes) == 1 else None
         return None if one is None else _paired(one, _conjugated(one))
 
     def _scaled_pair(self, equation: Equation) -> Pair | None:
         left, right = equation.inputs
-        inverted = equation.primitive.name == "divide"
+        inverted = equation.primitive is DIVIDE
         for whole, factor in ((left, right), (right, left)):
             inner = self.pair(whole)
             if inner is None or (inverted and whole is right):
@@ -289,30 +309,30 @@ class Reader(Makers):
 
 def closure(equations: Iterable[Equation], start: set[Variable]) -> set[Variable]:
     """All values that depend on some of these."""
-    found = set(start)
+    dependent = set(start)
     for equation in equations:
-        if any(atom in found for atom in equation.inputs):
-            found.update(equation.outputs)
-    return found
+        if any(atom in dependent for atom in equation.inputs):
+            dependent.update(equation.outputs)
+    return dependent
 
 
-def _given(source: Equation, place: int, whole: bool = False) -> Basis | None:
+def _given(source: Equation, place: int, whole: bool = False) -> SpectralBasis | None:
     """The vectors as a decomposition gives them."""
-    stack = range(source.outputs[0].type.ndim - (1 if source.primitive.name == "eigh" else 2))
-    if source.primitive.name == "eigh":
-        return Basis(source, "v", (*stack, ROW, VALUE)) if place == 1 else None
+    stack = range(source.outputs[0].type.ndim - (1 if source.primitive is EIGH else 2))
+    if source.primitive is EIGH:
+        return SpectralBasis(source, "v", (*stack, ROW, VALUE)) if place == 1 else None
     if place not in (0, 2):
         return None
     u, s, vh, _ = (variable.type.shape for variable in source.outputs)
     if not whole and (u[-1] if place == 0 else vh[-2]) != s[-1]:
         return None
     if place == 0:
-        return Basis(source, "u", (*stack, ROW, VALUE))
-    return Basis(source, "v", (*stack, VALUE, ROW), conjugated=True)
+        return SpectralBasis(source, "u", (*stack, ROW, VALUE))
+    return SpectralBasis(source, "v", (*stack, VALUE, ROW), conjugated=True)
 
 
-def _conjugated(inner: Basis) -> Basis:
-    scales = tuple(replace(each, conjugated=not each.conjugated) for each in inner.scales)
+def _conjugated(inner: SpectralBasis) -> SpectralBasis:
+    scales = tuple(replace(scale, conjugated=not scale.conjugated) for scale in inner.scales)
     against = inner.against
     if against is not None:
         against = replace(against, conjugated=not against.conjugated)
@@ -326,8 +346,8 @@ def _keeps(equation: Equation) -> bool:
 
 
 def _times_diagonal(
-    inner: Basis, named: dict[str, Label], others: str, result: str, numbers: Atom
-) -> Basis | None:
+    inner: SpectralBasis, named: dict[str, Label], others: str, result: str, numbers: Atom
+) -> SpectralBasis | None:
     gone = [letter for letter in others if letter in named]
     kept = [letter for letter in others if letter not in named]
     if len(gone) != 1 or len(kept) != 1 or named[gone[0]] != VALUE or gone[0] in result:
@@ -337,8 +357,8 @@ def _times_diagonal(
 
 
 def _against(
-    inner: Basis, named: dict[str, Label], factor: Atom, others: str, result: str
-) -> Basis | None:
+    inner: SpectralBasis, named: dict[str, Label], factor: Atom, others: str, result: str
+) -> SpectralBasis | None:
     """Vectors multiplied over their rows, and over nothing else."""
     gone = [letter for letter in named if letter in others and letter not in result]
     if inner.against is not None or [named[letter] for letter in gone] != [ROW]:
@@ -353,19 +373,19 @@ def _against(
     return replace(inner, labels=tuple(new[letter] for letter in result), against=against)
 
 
-def _paired(one: Basis, two: Basis) -> Pair | None:
+def _paired(one: SpectralBasis, two: SpectralBasis) -> Pair | None:
     """Axis by axis; the axes of values and of stacks must meet their own kind."""
     if one.source is not two.source or one.picked != two.picked:
         return None
     axes = tuple(zip(one.labels, two.labels, strict=True))
     for first, second in axes:
-        special = any(each == VALUE or isinstance(each, int) for each in (first, second))
+        special = any(label == VALUE or isinstance(label, int) for label in (first, second))
         if special and first != second:
             return None
     return Pair(one, two, axes)
 
 
-def _sliced(inner: Basis, equation: Equation) -> Basis | None:
+def _sliced(inner: SpectralBasis, equation: Equation) -> SpectralBasis | None:
     picked = None
     shape = equation.inputs[0].type.shape
     for entry, label, length in zip(equation.params["index"], inner.labels, shape, strict=True):

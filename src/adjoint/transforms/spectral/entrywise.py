@@ -5,24 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from adjoint.primitives.elementwise.arithmetic import INTEGER_POWER
+from adjoint.primitives.elementwise.conversion import CAST, IMAG, REAL
+from adjoint.primitives.elementwise.declaring import SCALE
+from adjoint.primitives.elementwise.selection import SELECT
+from adjoint.primitives.hardness import HARD, TAME
+from adjoint.primitives.linear_algebra.rotations import CLUSTER_MEAN
+from adjoint.primitives.linear_algebra.singular_values import SLOPE as SINGULAR_SLOPE
+from adjoint.primitives.structure.contraction import CONTRACT
+from adjoint.primitives.structure.moving import BROADCAST, RESHAPE, SUM, TRANSPOSE
+from adjoint.primitives.structure.reductions import MAX, MIN
+from adjoint.primitives.structure.slicing import SLICE
 from adjoint.program import Atom, Equation, Variable
 from adjoint.transforms.spectral.columns import VALUE, Labels, Range, Reader, Scale, closure
 
 # What a tangent of eigenvalues goes through: their mean where they coincide, and a kink at zero.
 # Functions of matrices need neither.
-SLOPES: Final = frozenset({"cluster_mean", "singular_slope"})
-_ENTRYWISE: Final = frozenset(
-    {"scale", "select", "integer_power", "real", "imag", "cast", "hard", "tame"}
-)
-_STRUCTURAL: Final = frozenset({"broadcast", "reshape"})
-_WHOLE: Final = frozenset({"sum", "max", "min"})
+SLOPES: Final = frozenset({CLUSTER_MEAN, SINGULAR_SLOPE})
+_ENTRYWISE: Final = frozenset({SCALE, SELECT, INTEGER_POWER, REAL, IMAG, CAST, HARD, TAME})
+_STRUCTURAL: Final = frozenset({BROADCAST, RESHAPE})
+_WHOLE: Final = frozenset({SUM, MAX, MIN})
 
 
 class Unmatched(Exception):
     """A value has no such form."""
 
 
-class Chain:
+class ValueChain:
     """The equations between eigenvalues and factors of the columns.
 
     values: the variables that hold the eigenvalues. matrix: what they are the eigenvalues of.
@@ -46,10 +55,10 @@ class Chain:
 
     def add(self, scale: Scale) -> None:
         """Find how a factor comes from the eigenvalues; Unmatched if not entry by entry."""
-        found = self._find(scale.atom)
-        if found is None:
+        form = self._find(scale.atom)
+        if form is None:
             return
-        labels, sliced = found
+        labels, sliced = form
         if labels != scale.labels or (self.picked is not None and not sliced):
             raise Unmatched
 
@@ -69,37 +78,37 @@ class Chain:
             self.leaves.append(atom)  # a sum over all eigenvalues, say, is one number
             return None
         equation, _ = self.reader.makers[atom]
-        found = [self._find(each) for each in equation.inputs]
-        if all(each is None for each in found):  # it depends on such sums alone
+        forms = [self._find(operand) for operand in equation.inputs]
+        if all(form is None for form in forms):  # it depends on such sums alone
             if self._kind(atom) is None:
                 raise Unmatched  # np.array([w[0], w[1]]), say, is a function of w after all
             self.leaves.append(atom)
             return None
-        result = self._through(equation, found)
+        result = self._through(equation, forms)
         self.equations.append(equation)
         return result
 
     def _through(
-        self, equation: Equation, found: list[tuple[Labels, bool] | None]
+        self, equation: Equation, forms: list[tuple[Labels, bool] | None]
     ) -> tuple[Labels, bool]:
         """The labels of an equation's result, by those of its operands."""
-        name, shape = equation.primitive.name, equation.outputs[0].type.shape
+        primitive, shape = equation.primitive, equation.outputs[0].type.shape
         present = [
-            (*each, x.type.shape) for x, each in zip(equation.inputs, found, strict=True) if each
+            (*form, x.type.shape) for x, form in zip(equation.inputs, forms, strict=True) if form
         ]
         labels, sliced, old = present[0]
         if _is_entrywise(equation):
-            padded = [(_padded(each[0], len(shape)), each[1]) for each in present]
-            if any(each != padded[0] for each in padded) or _solid(old) != _solid(shape):
+            padded = [(_padded(form[0], len(shape)), form[1]) for form in present]
+            if any(form != padded[0] for form in padded) or _solid(old) != _solid(shape):
                 raise Unmatched
             return padded[0]
-        if name == "reshape":
+        if primitive is RESHAPE:
             return _reshaped(old, shape, labels), sliced
-        if name == "transpose":
+        if primitive is TRANSPOSE:
             return tuple(labels[n] for n in equation.params["axes"]), sliced
-        if name == "broadcast" and _solid(old) == _solid(shape):
+        if primitive is BROADCAST and _solid(old) == _solid(shape):
             return _padded(labels, len(shape)), sliced
-        if name == "slice":
+        if primitive is SLICE:
             return self._sliced(equation, labels), True
         raise Unmatched
 
@@ -115,25 +124,26 @@ class Chain:
         if atom in self.values:
             return "along"
         if atom not in self._kinds:
-            found = self._kind_of(self.reader.makers[atom][0])
-            self._kinds[atom] = "one" if found is None and atom.type.size == 1 else found
+            kind = self._kind_of(self.reader.makers[atom][0])
+            self._kinds[atom] = "one" if kind is None and atom.type.size == 1 else kind
         return self._kinds[atom]
 
     def _kind_of(self, equation: Equation) -> str | None:
-        name, shape = equation.primitive.name, equation.outputs[0].type.shape
-        kinds = {self._kind(each) for each in equation.inputs}
-        if name in SLOPES:
+        primitive, shape = equation.primitive, equation.outputs[0].type.shape
+        kinds = {self._kind(operand) for operand in equation.inputs}
+        if primitive in SLOPES:
             return self._kind(equation.inputs[1])
         if None in kinds:
             return None
         if "one" in kinds:
             uniform = kinds <= {"one", "same"}
-            return "one" if uniform and (name in _STRUCTURAL or _is_entrywise(equation)) else None
-        if name in _WHOLE and not _solid(shape):
+            entrywise = primitive in _STRUCTURAL or _is_entrywise(equation)
+            return "one" if uniform and entrywise else None
+        if primitive in _WHOLE and not _solid(shape):
             return "same"
-        if name == "contract" and not shape and equation.inputs[0] is equation.inputs[1]:
+        if primitive is CONTRACT and not shape and equation.inputs[0] is equation.inputs[1]:
             return "same"
-        if name not in _STRUCTURAL and not _is_entrywise(equation):
+        if primitive not in _STRUCTURAL and not _is_entrywise(equation):
             return None
         if "along" in kinds:
             same = all(x.type.size == 1 or x.type.shape == shape for x in equation.inputs)
@@ -150,8 +160,8 @@ class Chain:
 
 
 def _is_entrywise(equation: Equation) -> bool:
-    name = equation.primitive.name
-    return name in SLOPES or equation.primitive.ufunc is not None or name in _ENTRYWISE
+    primitive = equation.primitive
+    return primitive in SLOPES or primitive.ufunc is not None or primitive in _ENTRYWISE
 
 
 def _padded(labels: Labels, ndim: int) -> Labels:

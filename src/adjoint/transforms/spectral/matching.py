@@ -7,21 +7,25 @@ from dataclasses import dataclass
 from string import ascii_letters
 from typing import Any, Final
 
-from adjoint.primitives.structure.contraction import split_spec
+from adjoint.primitives.linear_algebra.eigen import EIGH, EIGVALSH
+from adjoint.primitives.linear_algebra.singular_values import SVD, SVDVALS
+from adjoint.primitives.structure.contraction import CONTRACT, split_spec
+from adjoint.primitives.structure.moving import SUM
+from adjoint.primitives.structure.slicing import SLICE
 from adjoint.program import Equation, Program, Variable
 from adjoint.transforms.spectral.columns import (
     ROW,
     VALUE,
-    Basis,
     Label,
     Pair,
     Reader,
     Scale,
+    SpectralBasis,
 )
-from adjoint.transforms.spectral.entrywise import Chain, Unmatched
+from adjoint.transforms.spectral.entrywise import Unmatched, ValueChain
 
-_VALUES: Final = {"eigh": (0,), "svd": (1, 3)}  # the places of the values among the results
-_VALUES_ALONE: Final = {"eigh": "eigvalsh", "svd": "svdvals"}
+_VALUES: Final = {EIGH: (0,), SVD: (1, 3)}  # the places of the values among the results
+_VALUES_ALONE: Final = {EIGH: EIGVALSH, SVD: SVDVALS}
 _WIDEST: Final = 4  # a matrix longer than this times its breadth costs too much as a dilation
 
 
@@ -32,7 +36,7 @@ class Operand:
     row: the letter of the matrix's own axis. letters: those of what they were multiplied with.
     """
 
-    basis: Basis
+    basis: SpectralBasis
     row: str
     letters: str
 
@@ -67,33 +71,33 @@ class Match:
 
 def matches(reader: Reader) -> dict[Equation, Match]:
     """All functions of matrices in a program, by the equation whose result they are."""
-    found = {}
+    functions = {}
     for equation in reader.program.equations:
-        name = equation.primitive.name
+        primitive = equation.primitive
         match = None
-        if name == "contract":
+        if primitive is CONTRACT:
             match = _product(reader, equation) or _weighted(reader, equation)
-        elif name == "sum":
+        elif primitive is SUM:
             match = _sum(reader, equation)
         if match is not None:
-            found[equation] = match
-    return found
+            functions[equation] = match
+    return functions
 
 
 def value_variables(program: Program, source: Equation) -> tuple[Variable, ...]:
     """All variables that hold the values of a decomposition, also if it was taken twice."""
-    name = source.primitive.name
-    found: list[Variable] = []
+    primitive = source.primitive
+    values: list[Variable] = []
     for equation in program.equations:
         same = equation.inputs == source.inputs
         if not same or equation.params.get("lower") != source.params.get("lower"):
             continue
-        if equation.primitive.name == _VALUES_ALONE[name]:
-            found.append(equation.outputs[0])
-        elif equation.primitive.name == name:
-            found += [equation.outputs[place] for place in _VALUES[name]]
-    own = source.outputs[_VALUES[name][0]]
-    return (own, *(variable for variable in found if variable is not own))
+        if equation.primitive is _VALUES_ALONE[primitive]:
+            values.append(equation.outputs[0])
+        elif equation.primitive is primitive:
+            values += [equation.outputs[place] for place in _VALUES[primitive]]
+    own = source.outputs[_VALUES[primitive][0]]
+    return (own, *(variable for variable in values if variable is not own))
 
 
 # --- the three forms ------------------------------------------------------------------------------
@@ -171,7 +175,7 @@ def _match(
     is_complex = any(variable.type.dtype.kind == "c" for variable in source.outputs)
     if is_complex and one[0].conjugated == two[0].conjugated:
         return None
-    if source.primitive.name == "svd":
+    if source.primitive is SVD:
         rows, columns = source.inputs[0].type.shape[-2:]
         if max(rows, columns) > _WIDEST * min(rows, columns):
             return None
@@ -182,7 +186,7 @@ def _match(
         return None
     values = value_variables(reader.program, source)
     scales = (*one[0].scales, *two[0].scales, *scales)
-    chain = Chain(reader, values, source.inputs[0], one[0].picked)
+    chain = ValueChain(reader, values, source.inputs[0], one[0].picked)
     try:
         for scale in scales:
             chain.add(scale)
@@ -190,12 +194,13 @@ def _match(
         return None
     ordered = tuple(dict.fromkeys(chain.equations))
     # A decomposition that is taken again later has values that are not there yet, and no matter.
-    used = {*(scale.atom for scale in scales), *(atom for each in ordered for atom in each.inputs)}
-    values = (values[0], *(each for each in values[1:] if each in used))
+    read = (atom for equation in ordered for atom in equation.inputs)
+    used = {*(scale.atom for scale in scales), *read}
+    values = (values[0], *(variable for variable in values[1:] if variable in used))
     return Match(left, right, stack, result, scales, values, ordered, tuple(chain.leaves))
 
 
-def _operand(basis: Basis, named: dict[Label, str], spare: str) -> Operand:
+def _operand(basis: SpectralBasis, named: dict[Label, str], spare: str) -> Operand:
     if basis.against is None:
         return Operand(basis, named[ROW], named[ROW])
     letters = "".join(spare if label == ROW else named[label] for label in basis.against.labels)
@@ -212,7 +217,7 @@ def used_vectors(
         return None
     for equation in equations:
         if vectors in equation.inputs:
-            if equation.primitive.name != "slice":
+            if equation.primitive is not SLICE:
                 return None
             entry = equation.params["index"][-1]
             for place in (entry,) if isinstance(entry, int) else range(*entry):

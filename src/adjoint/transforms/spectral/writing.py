@@ -112,7 +112,7 @@ def _function_of_values(match: Match) -> Program:
     for leaf in match.leaves:
         names[leaf] = builder.input(leaf.type)
     for equation in match.chain:
-        if equation.primitive.name in SLOPES:
+        if equation.primitive in SLOPES:
             names[equation.outputs[0]] = lookup(names, equation.inputs[1])
         else:
             builder.copy_equations((equation,), names)
@@ -144,7 +144,7 @@ def _as_column(x: Expression, scale: Scale, ndim: int) -> Expression:
 def _with_derivatives(match: Match, push_forward: PushForward) -> list[Program]:
     """The function of the values, and its derivatives in them, entry by entry."""
     program = _function_of_values(match)
-    found = [program]
+    programs = [program]
     result = program.outputs[0].type
     for _ in range(KNOWN - 1):
         builder = Builder()
@@ -152,10 +152,10 @@ def _with_derivatives(match: Match, push_forward: PushForward) -> list[Program]:
         kind = inputs[0].type
         ones = bind(FILL, builder=builder, shape=kind.shape, dtype=kind.dtype, value=1)
         tangents = [ones.atom if n < len(match.values) else None for n in range(len(inputs))]
-        _, (slope,) = push_forward(builder, found[-1], inputs, tangents)
+        _, (slope,) = push_forward(builder, programs[-1], inputs, tangents)
         last = zeros(builder, result) if slope is None else Expression(builder, slope)
-        found.append(quiet(builder.build([cast(last, result.dtype).atom])))
-    return found
+        programs.append(quiet(builder.build([cast(last, result.dtype).atom])))
+    return programs
 
 
 # --- its result in a program ----------------------------------------------------------------------
@@ -211,7 +211,8 @@ class _FunctionWriter:
             return _dilated(sides, value, a, decomposed, g)
         values, vectors = decomposed
         lower = match.source.params["lower"]
-        return bind(SPECTRAL, value, values, vectors, a, *g, lower=lower)  # type: ignore[no-any-return]
+        function: Expression = bind(SPECTRAL, value, values, vectors, a, *g, lower=lower)
+        return function
 
     def _contracted(self, matrix: Expression) -> Expression:
         """The products of the function of a matrix with what the vectors were multiplied with."""
@@ -233,7 +234,7 @@ class _FunctionWriter:
 
 def _vectors(operand: Operand, fixed: list[Any]) -> Expression:
     """The vectors of an operand as columns, not conjugated."""
-    if operand.basis.source.primitive.name == "eigh":
+    if operand.basis.source.primitive is EIGH:
         return fixed[1]  # type: ignore[no-any-return]
     u, s, vh, _ = fixed
     return _first_columns(u if operand.basis.side == "u" else adjoint(vh), s.shape[-1])
@@ -278,8 +279,8 @@ def _dilated(
             parts.append(broadcast_to(reshape(at_zero, (*lead, 1)), (*lead, rest)))
         extended.append(concatenate(parts, h.ndim - 1))
         sign = -sign
-    found = bind(SPECTRAL, whole, values, vectors, big, *extended, lower=True)
-    return take(found, block)
+    extended_function = bind(SPECTRAL, whole, values, vectors, big, *extended, lower=True)
+    return take(extended_function, block)
 
 
 def _first_columns(x: Expression, count: int) -> Expression:
