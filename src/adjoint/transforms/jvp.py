@@ -18,7 +18,7 @@ from adjoint.primitives.structure.moving import zeros
 from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable, locating
 from adjoint.transforms.norms import with_norms
 from adjoint.transforms.pieces import present
-from adjoint.transforms.recognition import recognised
+from adjoint.transforms.recognised import recognised
 
 
 def tangent_type(type: ArrayType) -> ArrayType:

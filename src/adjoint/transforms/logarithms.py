@@ -11,28 +11,28 @@ from adjoint.primitives.elementwise.conversion import PYTHON_NUMBER
 from adjoint.primitives.elementwise.slopes import LOG_COSH, LOG_OFFSET_EXP
 from adjoint.primitives.expression import Expression
 from adjoint.program import Atom, Equation
-from adjoint.transforms.columns import Reader
+from adjoint.transforms.makers import Makers
 
 # The offset of log1p(exp(x)), and a hyperbolic cosine, which needs none.
 ONE, COSH = "one", "cosh"
 LogOfSum = tuple[Any, Atom, int]  # the offset, x, and the sign of the offset
 
 
-def logarithms(reader: Reader) -> dict[Equation, LogOfSum]:
+def logarithms(makers: Makers) -> dict[Equation, LogOfSum]:
     """For each log(exp(x) +- b), log1p(exp(x)) or log(cosh(x)) of real numbers: b and x."""
     sums: dict[Equation, LogOfSum] = {}
-    for equation in reader.program.equations:
+    for equation in makers.program.equations:
         if equation.primitive.ufunc not in (np.log, np.log1p):
             continue
         result = equation.outputs[0].type
-        match = _matched(reader, equation)
+        match = _matched(makers, equation)
         if match is not None and result.dtype.kind == "f" and result.dtype.itemsize > 2:
             sums[equation] = match
     return sums
 
 
-def _matched(reader: Reader, equation: Equation) -> LogOfSum | None:
-    inner = _maker(reader, equation.inputs[0])
+def _matched(makers: Makers, equation: Equation) -> LogOfSum | None:
+    inner = _maker(makers, equation.inputs[0])
     if inner is None:
         return None
     primitive = inner.primitive
@@ -45,18 +45,18 @@ def _matched(reader: Reader, equation: Equation) -> LogOfSum | None:
     sign = 1 if primitive is ADD else -1
     orders = (inner.inputs[::-1], inner.inputs) if sign == 1 else (inner.inputs[::-1],)
     for offset, atom in orders:
-        power = _maker(reader, atom)
+        power = _maker(makers, atom)
         if power is not None and power.primitive.ufunc is np.exp and _is_real(power):
             real = offset.type.dtype.kind in "fib"
             return (offset, power.inputs[0], sign) if real else None
     return None
 
 
-def _maker(reader: Reader, atom: Atom) -> Equation | None:
+def _maker(makers: Makers, atom: Atom) -> Equation | None:
     """The equation that made a value, as a number of Python's or not."""
-    maker, _ = reader.maker(atom)
+    maker, _ = makers.maker(atom)
     while maker is not None and maker.primitive is PYTHON_NUMBER:
-        maker, _ = reader.maker(maker.inputs[0])
+        maker, _ = makers.maker(maker.inputs[0])
     return maker
 
 

@@ -40,7 +40,7 @@ from adjoint.transforms.coefficients import Antiderivative, Coefficients, narrow
 from adjoint.transforms.derived_rule import DerivedRule, Marks, derived_rule
 from adjoint.transforms.jvp import push_forward, seeded, tangent_type
 from adjoint.transforms.norms import with_norms
-from adjoint.transforms.recognition import recognised
+from adjoint.transforms.recognised import recognised
 
 
 def taylor(program: Program, order: int, given: Sequence[Marks]) -> Program:

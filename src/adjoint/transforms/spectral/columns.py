@@ -33,6 +33,7 @@ from adjoint.primitives.structure.diagonals import DIAGONAL_MATRIX
 from adjoint.primitives.structure.moving import BROADCAST, SUM, TRANSPOSE
 from adjoint.primitives.structure.slicing import SLICE
 from adjoint.program import Atom, Equation, Literal, Program, Variable
+from adjoint.transforms.makers import Makers
 
 ROW: Final = "row"
 VALUE: Final = "value"
@@ -104,22 +105,13 @@ class Pair:
         return tuple(VALUE if VALUE in axis else axis[0] for axis in self.axes)
 
 
-class Reader:
+class Reader(Makers):
     """What a program's values are, by the equations that made them."""
 
     def __init__(self, program: Program) -> None:
-        self.program = program
-        self.makers: dict[Variable, tuple[Equation, int]] = {
-            variable: (equation, place)
-            for equation in program.equations
-            for place, variable in enumerate(equation.outputs)
-        }
+        super().__init__(program)
         self._bases: dict[Variable, SpectralBasis | None] = {}
         self._pairs: dict[Variable, Pair | None] = {}
-
-    def maker(self, atom: Atom) -> tuple[Equation | None, int]:
-        """The equation that made a value, and the place among its results."""
-        return self.makers.get(atom, (None, 0)) if isinstance(atom, Variable) else (None, 0)
 
     def related(self, one: Atom, other: Atom) -> bool:
         """Whether two values depend on a common input."""

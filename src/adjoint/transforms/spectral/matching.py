@@ -13,7 +13,7 @@ from adjoint.primitives.structure.contraction import CONTRACT, split_spec
 from adjoint.primitives.structure.moving import SUM
 from adjoint.primitives.structure.slicing import SLICE
 from adjoint.program import Equation, Program, Variable
-from adjoint.transforms.columns import (
+from adjoint.transforms.spectral.columns import (
     ROW,
     VALUE,
     Label,
@@ -22,7 +22,7 @@ from adjoint.transforms.columns import (
     Scale,
     SpectralBasis,
 )
-from adjoint.transforms.entrywise import Unmatched, ValueChain
+from adjoint.transforms.spectral.entrywise import Unmatched, ValueChain
 
 _VALUES: Final = {EIGH: (0,), SVD: (1, 3)}  # the places of the values among the results
 _VALUES_ALONE: Final = {EIGH: EIGVALSH, SVD: SVDVALS}
