@@ -199,8 +199,11 @@ class _Rewriting:
             argument = place << 1 if _METHOD_FLAG else place
             group = [self._added(instruction, "LOAD_ATTR", argument)]
         else:
-            kind = WrittenAttribute if self.writing.into(number) else Attribute
-            kind = CalledAttribute if method else kind
+            kind = Attribute
+            if method:
+                kind = CalledAttribute
+            elif self.writing.into(number):
+                kind = WrittenAttribute
             kind = ClassOf if name == "__class__" else kind
             group = self._asked(instruction, kind.of(name))
         return [*group, *self._null(instruction)] if method else group
