@@ -52,18 +52,18 @@ def caches(operation: int) -> int:
 
 def taken_apart(code: CodeType) -> list[Instruction]:
     """The instructions of a code object, without its prefixes of long arguments."""
-    found: list[Instruction] = []
+    instructions: list[Instruction] = []
     start: int | None = None
-    for each in dis.get_instructions(code):
-        start = each.offset if start is None else start
-        if each.opcode == _EXTENDED:
+    for decoded in dis.get_instructions(code):
+        start = decoded.offset if start is None else start
+        if decoded.opcode == _EXTENDED:
             continue
-        made = Instruction(each.opcode, each.arg or 0, each.positions, start)
-        if each.opcode in _JUMPS:
-            made.target = int(each.argval)
-        found.append(made)
+        instruction = Instruction(decoded.opcode, decoded.arg or 0, decoded.positions, start)
+        if decoded.opcode in _JUMPS:
+            instruction.target = int(decoded.argval)
+        instructions.append(instruction)
         start = None
-    return found
+    return instructions
 
 
 def put_together(
@@ -88,7 +88,7 @@ class _Assembly:
         self.code = code
         self.groups = groups
         self.places = places
-        self.sizes = {id(each): 1 for group in groups for each in group}
+        self.sizes = {id(instruction): 1 for group in groups for instruction in group}
         self.starts: dict[int, int] = {}
         self._settle()
 
@@ -108,42 +108,48 @@ class _Assembly:
             at, ends = 0, {}
             for place, group in zip(self.places, self.groups, strict=True):
                 self.starts[place] = at
-                for each in group:
-                    at += self.sizes[id(each)] + caches(each.operation)
-                    ends[id(each)] = at
+                for instruction in group:
+                    at += self.sizes[id(instruction)] + caches(instruction.operation)
+                    ends[id(instruction)] = at
             self.starts[len(self.code.co_code)] = at
             grown = False
             for group in self.groups:
-                for each in group:
-                    if each.target is not None:
-                        each.argument = abs(self.starts[each.target] - ends[id(each)])
-                    size = 1 + max(0, (each.argument.bit_length() - 1) // 8)
-                    if size > self.sizes[id(each)]:
-                        self.sizes[id(each)] = size
+                for instruction in group:
+                    if instruction.target is not None:
+                        instruction.argument = abs(
+                            self.starts[instruction.target] - ends[id(instruction)]
+                        )
+                    size = 1 + max(0, (instruction.argument.bit_length() - 1) // 8)
+                    if size > self.sizes[id(instruction)]:
+                        self.sizes[id(instruction)] = size
                         grown = True
             if not grown:
                 return
 
     def _bytes(self) -> bytes:
-        found = bytearray()
+        encoded = bytearray()
         for group in self.groups:
-            for each in group:
-                for shift in range(self.sizes[id(each)] - 1, 0, -1):
-                    found += bytes((_EXTENDED, each.argument >> 8 * shift & 255))
-                found += bytes((each.operation, each.argument & 255))
-                found += bytes(2 * caches(each.operation))
-        return bytes(found)
+            for instruction in group:
+                for shift in range(self.sizes[id(instruction)] - 1, 0, -1):
+                    encoded += bytes((_EXTENDED, instruction.argument >> 8 * shift & 255))
+                encoded += bytes((instruction.operation, instruction.argument & 255))
+                encoded += bytes(2 * caches(instruction.operation))
+        return bytes(encoded)
 
     def _lines(self) -> Iterator[int]:
         line = self.code.co_firstlineno
         for group in self.groups:
-            for each in group:
-                units = self.sizes[id(each)] + caches(each.operation)
+            for instruction in group:
+                units = self.sizes[id(instruction)] + caches(instruction.operation)
                 while units > 0:
                     length = min(units, 8)
                     units -= length
-                    yield from _location(each.positions, line, length)
-                    line = line if each.positions.lineno is None else each.positions.lineno
+                    yield from _location(instruction.positions, line, length)
+                    line = (
+                        line
+                        if instruction.positions.lineno is None
+                        else instruction.positions.lineno
+                    )
 
     def _handlers(self) -> Iterator[int]:
         parse: Any = dis._parse_exception_table  # type: ignore[attr-defined]
@@ -191,29 +197,31 @@ def _big_endian(value: int) -> list[int]:
 
 def depths(instructions: list[Instruction], code: CodeType) -> list[int] | None:
     """How high the stack is before each instruction; None where that cannot be told."""
-    numbers = {each.place: number for number, each in enumerate(instructions)}
+    numbers = {instruction.place: number for number, instruction in enumerate(instructions)}
     parse: Any = dis._parse_exception_table  # type: ignore[attr-defined]
-    found = [-1] * len(instructions)
+    heights = [-1] * len(instructions)
     waiting = [(0, 0)]
-    waiting += [(numbers[each.target], each.depth + each.lasti + 1) for each in parse(code)]
+    waiting += [
+        (numbers[handler.target], handler.depth + handler.lasti + 1) for handler in parse(code)
+    ]
     while waiting:
         number, depth = waiting.pop()
-        while number < len(instructions) and found[number] < 0:
-            found[number] = depth
-            each = instructions[number]
-            argument = each.argument if each.operation >= dis.HAVE_ARGUMENT else None
-            if each.target is not None:
-                after = depth + dis.stack_effect(each.operation, argument, jump=True)
-                waiting.append((numbers[each.target], after))
-            if each.name in _ENDS:
+        while number < len(instructions) and heights[number] < 0:
+            heights[number] = depth
+            instruction = instructions[number]
+            argument = instruction.argument if instruction.operation >= dis.HAVE_ARGUMENT else None
+            if instruction.target is not None:
+                after = depth + dis.stack_effect(instruction.operation, argument, jump=True)
+                waiting.append((numbers[instruction.target], after))
+            if instruction.name in _ENDS:
                 break
-            depth += dis.stack_effect(each.operation, argument, jump=False)
-            if each.name == "RETURN_GENERATOR":
+            depth += dis.stack_effect(instruction.operation, argument, jump=False)
+            if instruction.name == "RETURN_GENERATOR":
                 depth = 1  # what is sent to it first
             if depth < 0:
                 return None
             number += 1
-    return found
+    return heights
 
 
 _ENDS = frozenset(

@@ -110,7 +110,7 @@ def reads_of(code: types.CodeType) -> CodeReads:
             texts = texts or name.startswith("FORMAT_")
             texts = texts or (name == "BINARY_OP" and instruction.arg == _REMAINDER)
         before = name
-    called = {*names, *(each[-1] for each in chains)}
+    called = {*names, *(path[-1] for path in chains)}
     whole = whole or not _WHOLE.isdisjoint(called - {"copy", "replace"})
     whole = whole or not names.isdisjoint({"copy", "replace"})
     whole = whole or not _WHOLE_ATTRIBUTES.isdisjoint(attributes)

@@ -23,19 +23,23 @@ class Writing:
         self.instructions = instructions
         self.heights = heights
         self._locals: set[int] = set()
-        found = {
+        loads = {
             (number, local, below)
-            for number, each in enumerate(instructions if heights else [])
-            for local, below in loaded_locals(each)
+            for number, instruction in enumerate(instructions if heights else [])
+            for local, below in loaded_locals(instruction)
         }
         while True:  # until no more are found under other names
-            more = {local for number, local, below in found if self._reaches(number, below)}
+            more = {local for number, local, below in loads if self._reaches(number, below)}
             if more <= self._locals:
                 break
             self._locals |= more
         # What a comprehension puts back when it ends may be nothing at all, of which none can ask.
-        self._kept = {each.argument for each in instructions if each.name == "LOAD_FAST_AND_CLEAR"}
-        self._handed = {local for number, local, below in found if self._is_argument(number, below)}
+        self._kept = {
+            instruction.argument
+            for instruction in instructions
+            if instruction.name == "LOAD_FAST_AND_CLEAR"
+        }
+        self._handed = {local for number, local, below in loads if self._is_argument(number, below)}
 
     def into(self, number: int) -> bool:
         """Whether what an instruction loads is written into, under the name of a local at times."""
@@ -64,27 +68,31 @@ class Writing:
         if not below and self._is_writing_method(self.instructions[number + 1]):
             return True
         for place in range(number + 1, min(number + _REACH, len(self.instructions))):
-            each, height = self.instructions[place], self.heights[place]
+            instruction, height = self.instructions[place], self.heights[place]
             if height <= slot:
                 return False
-            taken = _STORES.get(each.name)
+            taken = _STORES.get(instruction.name)
             if taken is not None and height - taken in (slot - 1, slot):
                 return True
-            if each.name == "BINARY_OP" and each.argument >= _IN_PLACE and height - 2 == slot:
+            if (
+                instruction.name == "BINARY_OP"
+                and instruction.argument >= _IN_PLACE
+                and height - 2 == slot
+            ):
                 return True
             if self._output(place) == slot:
                 return True
-            for local, above in stored_locals(each):
+            for local, above in stored_locals(instruction):
                 if height - 1 - above == slot and local in self._locals:
                     return True  # it, or a view of it
         return False
 
     def _output(self, place: int) -> int:
         """Where on the stack lies what is given as `out=`, at a call with names; -1 if nowhere."""
-        each, height = self.instructions[place], self.heights[place]
-        if each.name == "KW_NAMES":
-            names = self.code.co_consts[each.argument]
-        elif each.name == "CALL_KW" and self.instructions[place - 1].name == "LOAD_CONST":
+        instruction, height = self.instructions[place], self.heights[place]
+        if instruction.name == "KW_NAMES":
+            names = self.code.co_consts[instruction.argument]
+        elif instruction.name == "CALL_KW" and self.instructions[place - 1].name == "LOAD_CONST":
             names, height = self.code.co_consts[self.instructions[place - 1].argument], height - 1
         else:
             return -1
@@ -96,12 +104,15 @@ class Writing:
             return False
         slot = self.heights[number + 1] - 1 - below
         for place in range(number + 1, min(number + _REACH, len(self.instructions))):
-            each, height = self.instructions[place], self.heights[place]
+            instruction, height = self.instructions[place], self.heights[place]
             if height <= slot:
                 return False
-            if each.name in _CALLS and slot >= height - each.argument - _CALLS[each.name]:
+            if (
+                instruction.name in _CALLS
+                and slot >= height - instruction.argument - _CALLS[instruction.name]
+            ):
                 return True
-            if each.name == "BINARY_OP" and slot >= height - 2:
+            if instruction.name == "BINARY_OP" and slot >= height - 2:
                 return False  # what is handed on is another array
         return False
 

@@ -132,8 +132,8 @@ def _keep(
     look: Callable[[], Any],
 ) -> None:
     before = array.copy() if is_guarded() else None
-    made = Adopted(array, traced, put, look, before, user_line())
-    _adopted.setdefault(id(trace), (trace, []))[1].append(made)
+    adopted = Adopted(array, traced, put, look, before, user_line())
+    _adopted.setdefault(id(trace), (trace, []))[1].append(adopted)
 
 
 def _may_stand_aside(array: np.ndarray[Any, Any], trace: Trace) -> bool:
@@ -147,16 +147,16 @@ def give_back() -> None:
         if not trace.open:
             del _adopted[place]
             trace.arrays.clear()  # no more is lifted, and values that are kept would refer to them
-            for each in arrays:
-                if each.is_written:
+            for adopted in arrays:
+                if adopted.is_written:
                     outer = outermost() or trace
                     outer.effects.append(
-                        ("it writes into an array that was made outside", each.line)
+                        ("it writes into an array that was made outside", adopted.line)
                     )
                 try:
-                    _restore(each)
+                    _restore(adopted)
                 except Exception:  # its values fail to be computed, as the program will
-                    each.put(each.array)
+                    adopted.put(adopted.array)
 
 
 def _restore(adopted: Adopted) -> None:

@@ -54,8 +54,8 @@ def attempted(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     except ValueNeededError:  # one of a batch: the run will tell
         return result
     except Exception:
-        made = range(start, len(trace.records))
-        trace.failed.update(n for n in made if isinstance(trace.records[n][0], Operation))
+        recorded = range(start, len(trace.records))
+        trace.failed.update(n for n in recorded if isinstance(trace.records[n][0], Operation))
         trace.asked = True
         note_effect("it handles an error that depends on values")
         raise
@@ -66,10 +66,12 @@ def _asks_for_failure(function: Any, args: Any, kwargs: Any, error: Exception) -
     """Note that a function has failed as a question that a program can answer, if it can."""
     if type(error) is not np.linalg.LinAlgError or not is_guarded():
         return False
-    count = next((n for n, each in enumerate(args) if type(each) is not Traced), len(args))
+    count = next((n for n, argument in enumerate(args) if type(argument) is not Traced), len(args))
     operands, rest, named = args[:count], args[count:], tuple(sorted(kwargs.items()))
-    constant = all(type(each) in _CONSTANTS for each in (*rest, *(each for _, each in named)))
-    if not constant or not operands or any(each.witness for each in captures()):
+    constant = all(
+        type(argument) in _CONSTANTS for argument in (*rest, *(argument for _, argument in named))
+    )
+    if not constant or not operands or any(trace.witness for trace in captures()):
         return False
     name = function.__wrapped__.__name__
     failing = apply(operation(FAILS, function=name, rest=rest, named=named, levels=()), operands)
@@ -115,7 +117,7 @@ def _attempts(code: types.CodeType) -> tuple[tuple[int, int], ...]:
     """The stretches of code whose errors are caught by an `except`."""
     parse: Any = dis._parse_exception_table  # type: ignore[attr-defined]
     instructions = taken_apart(code)
-    places = {each.place: number for number, each in enumerate(instructions)}
+    places = {instruction.place: number for number, instruction in enumerate(instructions)}
     return tuple(
         (entry.start, entry.end)
         for entry in parse(code)

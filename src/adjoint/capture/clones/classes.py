@@ -32,7 +32,7 @@ _OWN: Final = frozenset(
 _stand_ins: dict[type, Any] = {}
 
 
-class Number(type):
+class NumberClass(type):
     """The type of stand-ins for classes that are called: float and its like.
 
     Calls keep traced values, everything else is the original's.
@@ -99,10 +99,10 @@ def as_number(value: Any, *protocols: str) -> Any:
         if type(method) is not types.FunctionType:
             break
         number, wanted = hooks.rebind(method)(value), _NUMBERS[name]
-        if issubclass(found := class_of(number), wanted):
+        if issubclass(kind := class_of(number), wanted):
             return number
         whose = f"{type(value).__name__}." if wanted is float else ""  # as Python says it
-        raise TypeError(f"{whose}{name} returned non-{wanted.__name__} (type {found.__name__})")
+        raise TypeError(f"{whose}{name} returned non-{wanted.__name__} (type {kind.__name__})")
     return value
 
 
@@ -111,7 +111,7 @@ _NUMBERS: Final = {"__float__": float, "__complex__": complex}
 
 def original_type(kind: Any) -> Any:
     """The type that a stand-in stands for."""
-    return kind.original if issubclass(type(kind), Number) else kind
+    return kind.original if issubclass(type(kind), NumberClass) else kind
 
 
 def _members(original: type) -> dict[str, Any]:
@@ -126,11 +126,11 @@ def stand_in(original: Any) -> Any:
     """The stand-in of a class of numbers, which can be used as a dtype too."""
     # NumPy takes a class with a `dtype` for that dtype.
     members = {**_members(original), "dtype": np.dtype(original)}
-    made = _stand_ins[original] = Number(original.__name__, (), members)
-    return made
+    counterpart = _stand_ins[original] = NumberClass(original.__name__, (), members)
+    return counterpart
 
 
-class _Refused(Number):
+class _Refused(NumberClass):
     """The type of stand-ins for NumPy's classes that are not made of traced values."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
@@ -144,17 +144,17 @@ def refused_class(original: Any) -> Any:
     members = {"original": original}
     if issubclass(original, np.generic):
         members["dtype"] = np.dtype(original)
-    made = _stand_ins[original] = _Refused(original.__name__, (), members)
-    return made
+    refusing_class = _stand_ins[original] = _Refused(original.__name__, (), members)
+    return refusing_class
 
 
 def class_of(value: Any) -> type:
     """The class of a value; of a traced one, that which NumPy would have in its place."""
     if type(value) is not Traced:
         return str if type(value) is Text else type(value)
-    found = value_of(value)
-    if found is not None:
-        return type(found)
+    known = value_of(value)
+    if known is not None:
+        return type(known)
     if value.type.weak:
         return _PYTHON[value.type.dtype.kind]
     return value.dtype.type if value.ndim == 0 and not is_cell(value) else np.ndarray
@@ -234,9 +234,9 @@ class _Pattern:
 
     def __matmul__(self, pair: tuple[Any, Any]) -> Any:
         value, kind = pair
-        if type(value) is not Traced or not isinstance(kind, type) or type(kind) is Number:
+        if type(value) is not Traced or not isinstance(kind, type) or type(kind) is NumberClass:
             return kind
-        return Number(kind.__name__, (), _members(kind))
+        return NumberClass(kind.__name__, (), _members(kind))
 
 
 PATTERN: Final = _Pattern()

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from adjoint.capture.clones.classes import Number
+from adjoint.capture.clones.classes import NumberClass
 from adjoint.capture.numpy.making.drawing import for_traced
 from adjoint.capture.recording.applying import concrete
 from adjoint.capture.recording.script import GENERATORS, GLOBAL, MAKERS, script_under_way
@@ -74,7 +74,7 @@ def _of_pythons(value: Any) -> Any:
     return value if type(value) in (list, tuple) else _given(value)
 
 
-class _Making(Number):
+class _Making(NumberClass):
     """The type of stand-ins for classes of generators."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
@@ -82,9 +82,9 @@ class _Making(Number):
 
 
 _classes: Final = {
-    each: _Making(each.__name__, (), {"original": each})
-    for each in MAKERS
-    if isinstance(each, type)
+    maker: _Making(maker.__name__, (), {"original": maker})
+    for maker in MAKERS
+    if isinstance(maker, type)
 }
 
 

@@ -31,11 +31,11 @@ from adjoint.capture.clones.reaching import (
     Above,
     Attribute,
     BodyName,
+    CalledAttribute,
     ClassOf,
     DeletedName,
-    Method,
     StoredName,
-    Written,
+    WrittenAttribute,
     WrittenName,
 )
 from adjoint.capture.clones.showing import JOINED, PERCENT, Formatted
@@ -86,13 +86,13 @@ class _Rewriting:
         self.constants = _Constants(code)
         self.names = list(code.co_names)  # and those of what is called
         self.instructions = taken_apart(code)
-        found = depths(self.instructions, code)
-        self.depths: list[int] = [] if found is None else found
+        heights = depths(self.instructions, code)
+        self.depths: list[int] = [] if heights is None else heights
         self.last: dict[int, Instruction] = {}  # what was put last at each height of the stack
-        self.found: dict[Instruction, Any] = {}  # those that look up what is in a module
+        self.looked_up: dict[Instruction, Any] = {}  # those that look up what is in a module
         self.members: set[Instruction] = set()  # and those that look up a function there
         self.writing = Writing(code, self.instructions, self.depths)
-        self.places = {each: number for number, each in enumerate(self.instructions)}
+        self.places = {instruction: number for number, instruction in enumerate(self.instructions)}
         self.landings = _landings(self.instructions)
         self.groups: list[list[Instruction]] = []  # what stands in the place of each instruction
 
@@ -108,28 +108,28 @@ class _Rewriting:
                 self.constants.values[number] = inner
         for number in range(len(self.instructions)):
             self.groups.append(self._group(number))
-        places = [each.place for each in self.instructions]
+        places = [instruction.place for instruction in self.instructions]
         values = tuple(self.constants.values)
-        made = put_together(self.code, places, self.groups, values, _DEPTH)
-        made = made.replace(co_names=tuple(self.names))
-        note_attempts(made)
-        return made
+        code = put_together(self.code, places, self.groups, values, _DEPTH)
+        code = code.replace(co_names=tuple(self.names))
+        note_attempts(code)
+        return code
 
-    def _made(self, instruction: Instruction, name: str, argument: int = 0) -> Instruction:
+    def _added(self, instruction: Instruction, name: str, argument: int = 0) -> Instruction:
         return Instruction(_OPCODES[name], argument, instruction.positions)
 
     def _asked(self, instruction: Instruction, asker: Any) -> list[Instruction]:
         """What replaces the top of the stack by `asker @ top`."""
         return [
-            self._made(instruction, "LOAD_CONST", self.constants.place(asker)),
-            self._made(instruction, "SWAP", 2),
-            self._made(instruction, "BINARY_OP", _MATRIX_PRODUCT),
+            self._added(instruction, "LOAD_CONST", self.constants.place(asker)),
+            self._added(instruction, "SWAP", 2),
+            self._added(instruction, "BINARY_OP", _MATRIX_PRODUCT),
         ]
 
     def _null(self, instruction: Instruction) -> list[Instruction]:
         """What marks the top of the stack as something to be called."""
-        null = [self._made(instruction, "PUSH_NULL")]
-        return null if _NULL_LAST else [*null, self._made(instruction, "SWAP", 2)]
+        null = [self._added(instruction, "PUSH_NULL")]
+        return null if _NULL_LAST else [*null, self._added(instruction, "SWAP", 2)]
 
     def _group(self, number: int) -> list[Instruction]:
         instruction, depth = self.instructions[number], self.depths[number]
@@ -146,13 +146,13 @@ class _Rewriting:
             before = self.instructions[number - 1]
             group = [*self._callee(instruction, before, number), instruction]
         elif name in ("PRECALL", "CALL") and self._is_decorator(number, depth):
-            swap = self._made(instruction, "SWAP", 2)
+            swap = self._added(instruction, "SWAP", 2)
             group = [swap, *self._asked(instruction, CALLEE), swap, instruction]
         elif not _NULL_LAST and name in _CALLS:
             group = self._call(number, depth)
         elif name == "LOAD_NAME":
             asker = BodyName.of(self.code.co_names[instruction.argument])
-            nothing = self._made(instruction, "LOAD_CONST", self.constants.place(None))
+            nothing = self._added(instruction, "LOAD_CONST", self.constants.place(None))
             group = [nothing, *self._asked(instruction, asker)]
         elif name in ("STORE_GLOBAL", "DELETE_GLOBAL"):
             group = self._global_bound(instruction)
@@ -187,19 +187,23 @@ class _Rewriting:
         owner, name = self.instructions[number - 1], self.code.co_names[place]
         known = name != "__dict__" and self._is_plain(owner, number)
         if known:
-            found = getattr(self._plain_value(owner), name, None)
-            if not _is_plain_member(found):
-                known = not (method or is_of_values(found))
-            elif method or isinstance(found, types.ModuleType) or self._is_looked_into(number):
-                self.found[instruction] = found
+            member = getattr(self._plain_value(owner), name, None)
+            if not _is_plain_member(member):
+                known = not (method or is_of_values(member))
+            elif method or isinstance(member, types.ModuleType) or self._is_looked_into(number):
+                self.looked_up[instruction] = member
             else:  # a function as a value, which is itself; unless it is called after all
                 self.members.add(instruction)
                 known = False
         if known:
             argument = place << 1 if _METHOD_FLAG else place
-            group = [self._made(instruction, "LOAD_ATTR", argument)]
+            group = [self._added(instruction, "LOAD_ATTR", argument)]
         else:
-            kind = Method if method else Written if self.writing.into(number) else Attribute
+            kind = Attribute
+            if method:
+                kind = CalledAttribute
+            elif self.writing.into(number):
+                kind = WrittenAttribute
             kind = ClassOf if name == "__class__" else kind
             group = self._asked(instruction, kind.of(name))
         return [*group, *self._null(instruction)] if method else group
@@ -216,7 +220,7 @@ class _Rewriting:
         """
         if self.landings[self.places[owner]] <= number:
             return False
-        if owner in self.found:
+        if owner in self.looked_up:
             return True
         if owner.name != "LOAD_GLOBAL":
             return False
@@ -228,18 +232,18 @@ class _Rewriting:
         if name not in self.names:
             self.names.append(name)
         argument = self.names.index(name) << 1 | load.argument & 1
-        return self._made(load, "LOAD_GLOBAL", argument)
+        return self._added(load, "LOAD_GLOBAL", argument)
 
     def _plain_value(self, owner: Instruction) -> Any:
         """What such an instruction looks up."""
-        if owner in self.found:
-            return self.found[owner]
+        if owner in self.looked_up:
+            return self.looked_up[owner]
         return self.plain[self.code.co_names[owner.argument >> 1]]
 
     def _super(self, instruction: Instruction) -> list[Instruction]:
         """`super().name`, from 3.12 on one instruction."""
         method, name = instruction.argument & 1, self.code.co_names[instruction.argument >> 2]
-        group = [self._made(instruction, "BUILD_TUPLE", 3)]
+        group = [self._added(instruction, "BUILD_TUPLE", 3)]
         group += self._asked(instruction, Above.of(name))
         return [*group, *self._null(instruction)] if method else group
 
@@ -249,14 +253,14 @@ class _Rewriting:
         called = instruction.argument & 1
         if not called and self.writing.into(number):
             name = self.code.co_names[instruction.argument >> 1]
-            nothing = self._made(instruction, "LOAD_CONST", self.constants.place(None))
+            nothing = self._added(instruction, "LOAD_CONST", self.constants.place(None))
             asked = self._asked(instruction, WrittenName.of(name))
-            return [nothing, *asked, self._made(instruction, "POP_TOP"), instruction]
+            return [nothing, *asked, self._added(instruction, "POP_TOP"), instruction]
         if not _NULL_LAST or not called:
             return [instruction]
         if self._is_plain(instruction, number):
             return [self._by_called_name(instruction)]
-        load = self._made(instruction, "LOAD_GLOBAL", instruction.argument & ~1)
+        load = self._added(instruction, "LOAD_GLOBAL", instruction.argument & ~1)
         return [load, *self._asked(instruction, CALLEE), *self._null(instruction)]
 
     def _call(self, number: int, depth: int) -> list[Instruction]:
@@ -274,7 +278,7 @@ class _Rewriting:
         if mark is None or called is None or not _is_mark(mark):
             return [instruction]
         asked = self._callee(instruction, called, number)
-        swap = [self._made(instruction, "SWAP", above + 1)] if asked and above else []
+        swap = [self._added(instruction, "SWAP", above + 1)] if asked and above else []
         return [*swap, *asked, *swap, instruction]
 
     def _callee(self, call: Instruction, called: Instruction, number: int) -> list[Instruction]:
@@ -285,15 +289,15 @@ class _Rewriting:
         member = called in self.members and self.landings[self.places[called]] > number
         if not member and not self._is_plain(called, number):
             return self._asked(call, CALLEE)
-        if called not in self.found:
+        if called not in self.looked_up:
             load = called if member else self._by_called_name(called)
             self.groups[self.places[called]][:] = [load]
         return []
 
     def _is_decorator(self, number: int, depth: int) -> bool:
         """Whether a call is that of a decorator: without a mark, and of what was just made."""
-        mark, made = self.last.get(depth - 2), self.instructions[number - 1]
-        if self.instructions[number].argument or mark is None or made.name not in _MADE:
+        mark, maker = self.last.get(depth - 2), self.instructions[number - 1]
+        if self.instructions[number].argument or mark is None or maker.name not in _MADE:
             return False
         return not _is_mark(mark)
 
@@ -301,28 +305,28 @@ class _Rewriting:
         """What is bound to a name under which it is written into."""
         group = []
         for below in self.writing.names(instruction):
-            swap = [self._made(instruction, "SWAP", 2)] if below else []
+            swap = [self._added(instruction, "SWAP", 2)] if below else []
             group += [*swap, *self._asked(instruction, NAMED), *swap]
         return [*group, instruction]
 
     def _global_bound(self, instruction: Instruction) -> list[Instruction]:
         """A global that is assigned or deleted: that of the module, and at once."""
         name = self.code.co_names[instruction.argument]
-        end = self._made(instruction, "POP_TOP")
+        end = self._added(instruction, "POP_TOP")
         if instruction.name == "STORE_GLOBAL":
             return [*self._asked(instruction, StoredName.of(name)), end]
-        nothing = self._made(instruction, "LOAD_CONST", self.constants.place(None))
+        nothing = self._added(instruction, "LOAD_CONST", self.constants.place(None))
         return [nothing, *self._asked(instruction, DeletedName.of(name)), end]
 
     def _text(self, instruction: Instruction) -> list[Instruction]:
         """Part of an f-string, or all of its parts together."""
         name, argument = instruction.name, instruction.argument
         if name == "BUILD_STRING":
-            pack = self._made(instruction, "BUILD_TUPLE", argument)
+            pack = self._added(instruction, "BUILD_TUPLE", argument)
             return [pack, *self._asked(instruction, JOINED)]
         if name != "FORMAT_VALUE":  # from 3.13 on there are three of them
             argument = {"FORMAT_SIMPLE": 0, "FORMAT_WITH_SPEC": 4}.get(name, argument)
-        packing = [self._made(instruction, "BUILD_TUPLE", 2)] if argument & 4 else []
+        packing = [self._added(instruction, "BUILD_TUPLE", 2)] if argument & 4 else []
         return [*packing, *self._asked(instruction, Formatted(argument))]
 
     def _operator(self, number: int) -> list[Instruction]:
@@ -331,34 +335,34 @@ class _Rewriting:
             first = self.last.get(self.depths[number] - 2)
             text = first is not None and first.name == "LOAD_CONST"
             if first and text and isinstance(self.code.co_consts[first.argument], str):
-                both = self._made(instruction, "BUILD_TUPLE", 2)
+                both = self._added(instruction, "BUILD_TUPLE", 2)
                 return [both, *self._asked(instruction, PERCENT)]
         family, count, asker = OPERATORS[instruction.name]
         if family not in self.families or (family == "identity" and before.name == "LOAD_CONST"):
             return [instruction]
-        pack = [self._made(instruction, "BUILD_TUPLE", count)] if count > 1 else []
+        pack = [self._added(instruction, "BUILD_TUPLE", count)] if count > 1 else []
         group = [*pack, *self._asked(instruction, asker(instruction.argument))]
         if instruction.name == "COMPARE_OP" and _NULL_LAST and instruction.argument & _AS_TRUTH:
-            group.append(self._made(instruction, "TO_BOOL"))
+            group.append(self._added(instruction, "TO_BOOL"))
         return group
 
     def _class_pattern(self, instruction: Instruction) -> list[Instruction]:
         """`case kind(...)`: what is matched, the class and the names of attributes lie on top."""
-        copies = [self._made(instruction, "COPY", 3)] * 2
-        pair = self._made(instruction, "BUILD_TUPLE", 2)
-        exchange = [self._made(instruction, "SWAP", 3), self._made(instruction, "POP_TOP")]
+        copies = [self._added(instruction, "COPY", 3)] * 2
+        pair = self._added(instruction, "BUILD_TUPLE", 2)
+        exchange = [self._added(instruction, "SWAP", 3), self._added(instruction, "POP_TOP")]
         return [*copies, pair, *self._asked(instruction, PATTERN), *exchange, instruction]
 
 
 def _landings(instructions: list[Instruction]) -> list[int]:
     """For each instruction, the nearest one after it to which a jump from before it leads."""
-    numbers = {each.place: number for number, each in enumerate(instructions)}
-    found = [len(instructions)] * len(instructions)
-    for number, each in enumerate(instructions):
-        end = -1 if each.target is None else numbers[each.target]
+    numbers = {instruction.place: number for number, instruction in enumerate(instructions)}
+    landings = [len(instructions)] * len(instructions)
+    for number, instruction in enumerate(instructions):
+        end = -1 if instruction.target is None else numbers[instruction.target]
         for between in range(number + 1, end):
-            found[between] = min(found[between], end)
-    return found
+            landings[between] = min(landings[between], end)
+    return landings
 
 
 def _is_mark(instruction: Instruction) -> bool:
@@ -384,16 +388,16 @@ def rewritten(code: types.CodeType, names: dict[str, Any]) -> types.CodeType:
         name: names[name] if name in names else _BUILTINS.get(name) for name in _names_of(code)
     }
     plain = {name: bound[name] for name in bound if _is_plain(name, names)}
-    made = _Rewriting(code, plain, families_of(names)).build()
-    return code if made is None else made
+    clone_code = _Rewriting(code, plain, families_of(names)).build()
+    return code if clone_code is None else clone_code
 
 
 def _names_of(code: types.CodeType) -> set[str]:
-    found = set(code.co_names)
+    names = set(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            found |= _names_of(constant)
-    return found
+            names |= _names_of(constant)
+    return names
 
 
 def _is_plain(name: str, names: dict[str, Any]) -> bool:

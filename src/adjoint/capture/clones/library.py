@@ -38,9 +38,9 @@ def around_clones(function: Any, is_users: Callable[[Any], bool], rebind: Rebind
     if all(map(operator.is_, cells, function.__closure__)):
         return function
     code, names, defaults = function.__code__, function.__globals__, function.__defaults__
-    made = types.FunctionType(code, names, function.__name__, defaults, tuple(cells))
-    made.__kwdefaults__ = function.__kwdefaults__
-    return _keep(function, made)
+    copy = types.FunctionType(code, names, function.__name__, defaults, tuple(cells))
+    copy.__kwdefaults__ = function.__kwdefaults__
+    return _keep(function, copy)
 
 
 def _known_of(function: Any) -> Any:
@@ -48,9 +48,9 @@ def _known_of(function: Any) -> Any:
     return known if known is not None and known.original is function else None
 
 
-def _keep(original: Any, made: Any) -> Any:
-    found = _known[id(original)] = Around(original, made)
-    return found
+def _keep(original: Any, copy: Any) -> Any:
+    around = _known[id(original)] = Around(original, copy)
+    return around
 
 
 # While something holds it, it is the same one under each name.
@@ -60,17 +60,17 @@ _known: weakref.WeakValueDictionary[int, Around] = weakref.WeakValueDictionary()
 class Around:
     """What is called in the place of a function of the library, and is taken for it."""
 
-    __slots__ = ("__weakref__", "made", "original")
+    __slots__ = ("__weakref__", "copy", "original")
 
-    def __init__(self, original: Any, made: Any) -> None:
+    def __init__(self, original: Any, copy: Any) -> None:
         self.original = original
-        self.made = made
+        self.copy = copy
 
     __class__: Any = property(lambda self: types.FunctionType)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function, called."""
-        return self.made(*args, **kwargs)
+        return self.copy(*args, **kwargs)
 
     def __get__(self, owner: Any, kind: Any = None) -> Any:
         return self if owner is None else types.MethodType(self, owner)

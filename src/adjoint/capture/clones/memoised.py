@@ -95,7 +95,7 @@ class Memoised:
         """
         try:
             args, kwargs = plain(args), plain(kwargs)
-            found = _told(plain(value))
+            computed = _told(plain(value))
         except Unvalued:
             return
         cache = self.__wrapped__
@@ -105,12 +105,12 @@ class Memoised:
         else:
             left = _left.setdefault(cache, {})
             weakly = tuple(map(_weakly, key)) if type(key) is tuple else key
-            expected = left.get(weakly, found)
+            expected = left.get(weakly, computed)
             traced = traced or weakly not in left
-            left[weakly] = found
+            left[weakly] = computed
             if len(left) > _MOST:
                 del left[next(iter(left))]
-        if expected != found or not traced:
+        if expected != computed or not traced:
             raise _refused(
                 "A function under functools.lru_cache was called with arguments that it was called "
                 "with before, and depends on values that have changed since, or may have: NumPy "
@@ -145,11 +145,11 @@ def _held(cache: Any) -> dict[Any, Any] | None:
     None where it has none: what is empty looks like others.
     """
     size, bounded = cache.cache_info().currsize, cache.cache_parameters()["maxsize"] is not None
-    for each in gc.get_referents(cache) if size else ():
-        if type(each) is not dict or each is cache.__dict__ or len(each) != size:
+    for referent in gc.get_referents(cache) if size else ():
+        if type(referent) is not dict or referent is cache.__dict__ or len(referent) != size:
             continue
-        if not bounded or all(type(link).__module__ == "functools" for link in each.values()):
-            return each
+        if not bounded or all(type(link).__module__ == "functools" for link in referent.values()):
+            return referent
     return None
 
 

@@ -34,13 +34,13 @@ def special(owner: Any, name: str) -> Any:
     As Python, look it up in the classes alone, and not in their metaclass.
     """
     kind = type(owner)
-    for each in kind.__mro__:
-        if name in each.__dict__:
-            found: Any = each.__dict__[name]
-            if is_reached(found):
-                return types.MethodType(entered(clone(found)), owner)
-            bind: Any = getattr(type(found), "__get__", None)
-            return found if bind is None else bind(found, owner, kind)
+    for base in kind.__mro__:
+        if name in base.__dict__:
+            member: Any = base.__dict__[name]
+            if is_reached(member):
+                return types.MethodType(entered(clone(member)), owner)
+            bind: Any = getattr(type(member), "__get__", None)
+            return member if bind is None else bind(member, owner, kind)
     return None
 
 
@@ -169,8 +169,8 @@ class _Iterator:
     __slots__ = ()
 
     def __matmul__(self, operand: Any) -> Any:
-        made = _iter(operand)
-        return _Steps(made) if is_users_kind(type(made)) else made
+        iterator = _iter(operand)
+        return _UsersIterator(iterator) if is_users_kind(type(iterator)) else iterator
 
 
 def _iter(operand: Any, *sentinel: Any) -> Any:
@@ -178,14 +178,14 @@ def _iter(operand: Any, *sentinel: Any) -> Any:
     method = special(operand, "__iter__") if is_users_kind(type(operand)) else None
     if method is None or sentinel:
         return iter(handed(operand) if sentinel else operand, *sentinel)
-    made = method()
-    kind = type(made)
+    iterator = method()
+    kind = type(iterator)
     if not hasattr(kind, "__next__"):  # on which the interpreter would crash
         raise TypeError(f"iter() returned non-iterator of type '{kind.__name__}'")
-    return made
+    return iterator
 
 
-class _Steps:
+class _UsersIterator:
     """An iterator of the user's in a loop, whose `__next__` runs as a clone."""
 
     __slots__ = ("iterator",)
@@ -193,7 +193,7 @@ class _Steps:
     def __init__(self, iterator: Any) -> None:
         self.iterator = iterator
 
-    def __iter__(self) -> _Steps:
+    def __iter__(self) -> _UsersIterator:
         return self
 
     def __next__(self) -> Any:
@@ -243,9 +243,9 @@ class _Item:
             if method is not None:
                 return method(key)
         if type(owner) is np.ndarray and type(key) in _KEYS and is_guarded():
-            found = _at_traced_places(owner, key)
-            if found is not None:
-                return found
+            entries = _at_traced_places(owner, key)
+            if entries is not None:
+                return entries
         try:
             return owner[key]
         except ValueNeededError:
@@ -265,24 +265,24 @@ def _at_traced_places(array: Any, key: Any) -> Any:
     would look into the array, or its shape is not known.
     """
     traced = [
-        each
-        for each in (key if type(key) is tuple else (key,))
-        if type(each) is Traced and not is_known(each)
+        index
+        for index in (key if type(key) is tuple else (key,))
+        if type(index) is Traced and not is_known(index)
     ]
     if not traced or array.dtype.kind not in "biufc":
         return None
-    if any(each.dtype.kind not in "iu" for each in traced):
+    if any(index.dtype.kind not in "iu" for index in traced):
         return None
-    if any(each.ndim for each in traced):
+    if any(index.ndim for index in traced):
         return from_array(array)[key]
     script = script_under_way()
     if script is None or not script.rehearses:
         return None
-    found = from_array(array)[key]
-    if type(found) is Traced and type(found._value) is np.ndarray:
-        found._value = found._value.view()
-        found._value.flags.writeable = False  # the array is not to be written into
-    return found
+    entries = from_array(array)[key]
+    if type(entries) is Traced and type(entries._value) is np.ndarray:
+        entries._value = entries._value.view()
+        entries._value.flags.writeable = False  # the array is not to be written into
+    return entries
 
 
 _BINARY: Final = {  # in the order of the argument of BINARY_OP
@@ -321,7 +321,7 @@ def _over(function: Callable[..., Any]) -> Callable[..., Any]:
     def stand_in(*args: Any, **kwargs: Any) -> Any:
         if len(args) == 1 and is_users_kind(type(args[0])):  # more of `max` are what is compared
             args = (_ITERATOR @ args[0],)
-        return function(*args, **{name: handed(each) for name, each in kwargs.items()})
+        return function(*args, **{name: handed(argument) for name, argument in kwargs.items()})
 
     return stand_in
 
@@ -341,7 +341,7 @@ BUILTINS.update(
         "sum": functools.wraps(sum)(_sum),
         "iter": functools.wraps(iter)(_iter),
         "next": functools.wraps(next)(_next),
-        **{each.__name__: _over(each) for each in (sorted, min, max, any, all)},
+        **{builtin.__name__: _over(builtin) for builtin in (sorted, min, max, any, all)},
     }
 )
 _FAMILIES: Final = {
@@ -353,10 +353,10 @@ _FAMILIES: Final = {
 
 def families_of(names: dict[str, Any]) -> frozenset[str]:
     """Which operators are asked for: items, and what the user's classes among names overload."""
-    found = {"items", "identity"}
+    families = {"items", "identity"}
     for value in list(names.values()):
         if isinstance(value, type) and is_users_kind(value):
             for kind in value.__mro__:
                 if is_users_class(kind):
-                    found.update(_FAMILIES[name] for name in vars(kind) if name in _FAMILIES)
-    return frozenset(found)
+                    families.update(_FAMILIES[name] for name in vars(kind) if name in _FAMILIES)
+    return frozenset(families)

@@ -63,10 +63,10 @@ _ASKED: Final = frozenset({"tofile", "dump", "format", "sort"})
 _NUMBERS: Final = frozenset({float, int, complex, bool})
 
 
-def entered(made: Clone) -> Any:
+def entered(cloned: Clone) -> Any:
     """A clone about to be called, which was found through an object: its code is noted."""
-    note_entered(made.code)
-    return made.call
+    note_entered(cloned.code)
+    return cloned.call
 
 
 def is_reached(function: Any) -> bool:
@@ -80,10 +80,10 @@ def is_reached(function: Any) -> bool:
 
 def clone_of(function: types.FunctionType) -> Clone | None:
     """The clone of a function, if it is the user's and no clone yet."""
-    made = known_clone(function)
-    if made is None and is_reached(function):
-        made = clone(function)
-    return made
+    cloned = known_clone(function)
+    if cloned is None and is_reached(function):
+        cloned = clone(function)
+    return cloned
 
 
 def seen(value: Any) -> Any:
@@ -196,15 +196,15 @@ class Above(Attribute):
     __slots__ = ()
 
     def __matmul__(self, parts: tuple[Any, Any, Any]) -> Any:
-        made, kind, owner = parts
-        above = made(kind, owner)
+        super_class, kind, owner = parts
+        above = super_class(kind, owner)
         if type(above) is super:
             return _look_up_above(above, self.name, reached)
         return reached(getattr(above, self.name))
 
 
-class Written(Attribute):
-    """`Written("name") @ object` is `object.name`, which is about to be written into."""
+class WrittenAttribute(Attribute):
+    """`WrittenAttribute("name") @ object` is `object.name`, which is about to be written into."""
 
     __slots__ = ()
 
@@ -273,8 +273,8 @@ class ClassOf(Attribute):
         return class_of(owner) if type(owner) is Traced else owner.__class__
 
 
-class Method(Attribute):
-    """`Method("name") @ object` is what a clone calls for `object.name`."""
+class CalledAttribute(Attribute):
+    """`CalledAttribute("name") @ object` is what a clone calls for `object.name`."""
 
     __slots__ = ()
     give = staticmethod(reached)
@@ -287,25 +287,25 @@ class Method(Attribute):
             return format_method(owner)
         if kind is list and self.name == "sort":
             return handing_method(owner.sort)
-        found = super().__matmul__(owner)
-        return found if type(found) is types.MethodType else CALLEE @ found
+        method = super().__matmul__(owner)
+        return method if type(method) is types.MethodType else CALLEE @ method
 
 
 def _look_up(owner: Any, name: str, give: Callable[[Any], Any]) -> Any:
     """`owner.name` as `object.__getattribute__` finds it, as it is to be given."""
     kind = type(owner)
-    found: Any = _ABSENT
-    for each in kind.__mro__:
-        if name in each.__dict__:
-            found = each.__dict__[name]
+    member: Any = _ABSENT
+    for base in kind.__mro__:
+        if name in base.__dict__:
+            member = base.__dict__[name]
             break
-    what = type(found)
+    what = type(member)
     plain: Any = object.__getattribute__
     if kind.__getattribute__ is not plain:  # a class with a metaclass is one too
         return give(getattr(owner, name))
     if what in _DESCRIPTORS and not (give is seen and what is types.FunctionType):
-        return _described(owner, name, found, what, give)
-    if found is _ABSENT and name not in _inside(owner):
+        return _described(owner, name, member, what, give)
+    if member is _ABSENT and name not in _inside(owner):
         fallback: Any = getattr(kind, "__getattr__", None)
         if is_reached(fallback):
             return give(entered(clone(fallback))(owner, name))
@@ -324,13 +324,13 @@ def _inside(owner: Any) -> dict[str, Any]:
     return getattr(owner, "__dict__", {})
 
 
-def _described(owner: Any, name: str, found: Any, what: type, give: Callable[[Any], Any]) -> Any:
+def _described(owner: Any, name: str, member: Any, what: type, give: Callable[[Any], Any]) -> Any:
     """What a method or a property in a class is for an object."""
     if what is property:
-        if not is_reached(found.fget):
+        if not is_reached(member.fget):
             return give(getattr(owner, name))
         try:
-            return give(entered(clone(found.fget))(owner))
+            return give(entered(clone(member.fget))(owner))
         except AttributeError:
             fallback = getattr(type(owner), "__getattr__", None)
             if not is_reached(fallback):
@@ -338,15 +338,15 @@ def _described(owner: Any, name: str, found: Any, what: type, give: Callable[[An
             return give(entered(clone(fallback))(owner, name))  # type: ignore[arg-type]
     if name not in _inside(owner):
         if what is types.FunctionType:
-            made = clone_of(found)
-            return types.MethodType(reached(found) if made is None else entered(made), owner)
-        if what is functools.cached_property and is_reached(found.func):
-            value = owner.__dict__[name] = entered(clone(found.func))(owner)
+            cloned = clone_of(member)
+            return types.MethodType(reached(member) if cloned is None else entered(cloned), owner)
+        if what is functools.cached_property and is_reached(member.func):
+            value = owner.__dict__[name] = entered(clone(member.func))(owner)
             return give(value)
-        if what is _CACHED and is_reached(found.__wrapped__):
-            return functools.partial(reached(found), owner)
+        if what is _CACHED and is_reached(member.__wrapped__):
+            return functools.partial(reached(member), owner)
         if what is functools.singledispatchmethod:
-            return functools.wraps(found.func)(functools.partial(_dispatched, found, owner))
+            return functools.wraps(member.func)(functools.partial(_dispatched, member, owner))
     return give(getattr(owner, name))
 
 
@@ -361,10 +361,10 @@ def _dispatched(generic: Any, owner: Any, *args: Any, **kwargs: Any) -> Any:
 def _look_up_above(owner: Any, name: str, give: Callable[[Any], Any]) -> Any:
     """`super().name`: what the classes above define."""
     classes = getattr(owner.__self_class__, "__mro__", (owner.__thisclass__,))
-    for each in classes[classes.index(owner.__thisclass__) + 1 :]:
-        found: Any = each.__dict__.get(name, _ABSENT)
-        if found is not _ABSENT:
-            getter: Any = found.fget if type(found) is property else None
+    for base in classes[classes.index(owner.__thisclass__) + 1 :]:
+        member: Any = base.__dict__.get(name, _ABSENT)
+        if member is not _ABSENT:
+            getter: Any = member.fget if type(member) is property else None
             if is_reached(getter):
                 return give(entered(clone(getter))(owner.__self__))
             break
@@ -470,13 +470,15 @@ def _constructor(kind: Any) -> Any:
         return kind
 
     def construct(*args: Any, **kwargs: Any) -> Any:
-        made = (entered(clone(new)) if makes else new)(kind, *args, **kwargs)
-        if kind in type(made).__mro__:
-            begin = type(made).__init__
-            result = (entered(clone(begin)) if is_reached(begin) else begin)(made, *args, **kwargs)
+        instance = (entered(clone(new)) if makes else new)(kind, *args, **kwargs)
+        if kind in type(instance).__mro__:
+            begin = type(instance).__init__
+            result = (entered(clone(begin)) if is_reached(begin) else begin)(
+                instance, *args, **kwargs
+            )
             if result is not None:
-                found = type(result).__name__
-                raise TypeError(f"__init__() should return None, not '{found}'")
-        return made
+                returned = type(result).__name__
+                raise TypeError(f"__init__() should return None, not '{returned}'")
+        return instance
 
     return construct

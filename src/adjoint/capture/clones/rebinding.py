@@ -99,7 +99,7 @@ class Rebound(dict[str, Any]):
         if (
             known is None
             or known.value is not value
-            or (known.made is not None and not known.made.fits(value))
+            or (known.clone is not None and not known.clone.fits(value))
         ):
             known = stand_for(value)
             if type(value) not in _WRAPPING:
@@ -193,9 +193,9 @@ def rebind(value: Any) -> Any:
         if value.__code__ is DISPATCHING:
             return dispatching(value, rebind)
         if value.__closure__ and not is_ours(value) and effect_of(value) is None:
-            made = around_clones(value, _is_no_clone, rebind)
-            if made is not value:
-                return made
+            around = around_clones(value, _is_no_clone, rebind)
+            if around is not value:
+                return around
     elif isinstance(value, types.ModuleType):
         shadow = shadow_of(value)
         if shadow is not None:
@@ -235,7 +235,7 @@ def _is_no_clone(function: types.FunctionType) -> bool:
 
 
 def _rebind_partial(value: functools.partial[Any]) -> Any:
-    keywords = {name: _rebind_argument(each) for name, each in value.keywords.items()}
+    keywords = {name: _rebind_argument(argument) for name, argument in value.keywords.items()}
     return functools.partial(rebind(value.func), *map(_rebind_argument, value.args), **keywords)
 
 
@@ -308,11 +308,11 @@ def clone(function: types.FunctionType) -> Clone:
     waiting = _making.__dict__.get(id(function))
     if waiting is not None:  # functions that close over each other
         return Clone(waiting, code=function.__code__)
-    made = _make_clone(function, facts_of(function.__code__))
+    cloned = _make_clone(function, facts_of(function.__code__))
     if len(_clones) >= _CLONES_LIMIT:
         _clones.clear()
     key = id(function)
-    if made.call.__closure__ and not all(map(_leads_nowhere, made.call.__closure__)):
+    if cloned.call.__closure__ and not all(map(_leads_nowhere, cloned.call.__closure__)):
         _passing.append(key)
 
     def forget(reference: Any, clones: dict[int, Any] = _clones) -> None:
@@ -320,8 +320,8 @@ def clone(function: types.FunctionType) -> Clone:
         if clones.get(key, (None,))[0] is reference:
             clones.pop(key, None)
 
-    _clones[key] = (weakref.ref(function, forget), made)
-    return made
+    _clones[key] = (weakref.ref(function, forget), cloned)
+    return cloned
 
 
 def _leads_nowhere(cell: Any) -> bool:
@@ -386,7 +386,9 @@ def _make_clone(function: types.FunctionType, facts: CodeFacts) -> Clone:
         del _making.__dict__[id(function)]
     defaults, keywords = function.__defaults__, keywords_of(function)
     held = (*(content for _, content in replaced), *(defaults or ()), *(keywords or ()))
-    inner = tuple([(each, made) for each in held if (made := _finished(each)) is not None])
+    inner = tuple(
+        [(value, finished) for value in held if (finished := _finished(value)) is not None]
+    )
     partials = tuple([(x, dict(x.keywords)) for x in held if type(x) is functools.partial])
     return Clone(copy, tuple(replaced), function.__code__, defaults, keywords, inner, partials)
 
@@ -406,7 +408,7 @@ def _add_defaults(copy: types.FunctionType, function: types.FunctionType, asks: 
 
     keywords = function.__kwdefaults__ or {}
     copy.__defaults__ = tuple(map(own, function.__defaults__ or ())) or None
-    copy.__kwdefaults__ = {name: own(each) for name, each in keywords.items()} or None
+    copy.__kwdefaults__ = {name: own(default) for name, default in keywords.items()} or None
 
 
 def rebound(function: Any) -> Clone:
@@ -424,8 +426,8 @@ def rebound(function: Any) -> Clone:
         # An object with __call__: its method, on the same object.
         method = getattr(type(function), "__call__", None)  # noqa: B004  # the method itself
         if isinstance(method, types.FunctionType) and is_users(method):
-            made = clone(method)
-            return Clone(types.MethodType(made.call, function))
+            cloned = clone(method)
+            return Clone(types.MethodType(cloned.call, function))
     return Clone(new)
 
 

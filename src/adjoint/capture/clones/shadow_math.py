@@ -116,7 +116,7 @@ def _shadow(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[
     def general(*args: Any, **kwargs: Any) -> Any:
         if args and isinstance(args[0], types.GeneratorType):
             args = (list(args[0]), *args[1:])
-        args = tuple([as_number(each, *protocols) for each in args])
+        args = tuple([as_number(argument, *protocols) for argument in args])
         if any_traced(args):
             return beside(original, recorded, args, kwargs)
         return original(*map(unwrap_all, args), **kwargs)
@@ -144,7 +144,7 @@ _COMPLEX: dict[str, Any] = {
 
 
 def _complex_function(ours: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *args: ours(*(numpy_values.asarray(each, complex) for each in args))
+    return lambda *args: ours(*(numpy_values.asarray(argument, complex) for argument in args))
 
 
 def _polar(z: Any) -> Any:

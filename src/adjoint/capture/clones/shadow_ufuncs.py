@@ -65,16 +65,16 @@ class ShadowUfunc:
         return wrap(result) if current() is not None else result
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self.__wrapped__, name)
+        attribute = getattr(self.__wrapped__, name)
         if name not in _METHODS:
-            return found
+            return attribute
 
         def method(*args: Any, **kwargs: Any) -> Any:
             first = 2 if name == "at" else 0  # an index is no array
             args = (*args[:first], *_arrays(args[first:]))
             if any_traced(kwargs.values()):  # to which NumPy does not look
                 return hooks.ufunc(self.__wrapped__, name, args, kwargs)
-            return found(*args, **kwargs)
+            return attribute(*args, **kwargs)
 
         return method
 

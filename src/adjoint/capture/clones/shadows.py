@@ -47,7 +47,7 @@ from adjoint.primitives import UFUNCS
 # --- numpy ----------------------------------------------------------------------------------------
 
 
-def made(result: Any, args: Any) -> Any:
+def known_arrays(result: Any, args: Any) -> Any:
     """What NumPy made in a capture, as known arrays; but no views of arrays made elsewhere.
 
     Those stay NumPy's, so that writing a traced value into one is an error: the array that it
@@ -56,14 +56,14 @@ def made(result: Any, args: Any) -> Any:
     if current() is None:
         return result
     if type(result) is np.ndarray and result.dtype.kind in "biufc":
-        if result.base is None and not any(result is each for each in args):
+        if result.base is None and not any(result is argument for argument in args):
             return from_array(result)
-        for each in args:
-            if isinstance(each, np.ndarray) and np.may_share_memory(result, each):
+        for argument in args:
+            if isinstance(argument, np.ndarray) and np.may_share_memory(result, argument):
                 return result
         return from_array(result)
     if type(result) in (list, tuple):
-        return type(result)([made(each, args) for each in result])
+        return type(result)([known_arrays(part, args) for part in result])
     return result
 
 
@@ -77,15 +77,15 @@ def _shadow_function(original: Callable[..., Any]) -> Callable[..., Any]:
     def shadow(*args: Any, **kwargs: Any) -> Any:
         if calls:
             args = tuple(map(handed, args))
-        for each in args:
-            if type(each) is Traced:
-                if each._trace is not None and each._state is None:
+        for argument in args:
+            if type(argument) is Traced:
+                if argument._trace is not None and argument._state is None:
                     return call_traced(original, args, kwargs)
                 return call(original, args, kwargs)
         if (kwargs and any_traced(kwargs.values())) or any_traced(args):
             return call(original, args, kwargs)
         result = original(*map(unwrap_all, args), **kwargs)
-        return made(result, args)
+        return known_arrays(result, args)
 
     shadow.__name__ = getattr(original, "__name__", "function")
     shadow.__wrapped__ = original  # type: ignore[attr-defined]
@@ -116,7 +116,7 @@ def _maker(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[.
         if shared:
             return ours(*args, **kwargs)
         plain = {name: unwrap_all(value) for name, value in kwargs.items()}
-        return made(original(*map(unwrap_all, args), **plain), args)
+        return known_arrays(original(*map(unwrap_all, args), **plain), args)
 
     shadow.__name__ = original.__name__
     shadow.__wrapped__ = original  # type: ignore[attr-defined]
@@ -146,7 +146,7 @@ def _alias(original: Callable[..., Any]) -> Callable[..., Any]:
             return beside(original, ours, (a, dtype), kwargs)
         if type(a) is Traced:
             return ours(a, dtype, order, **kwargs)
-        return made(original(unwrap_all(a), dtype, **_order(order), **kwargs), (a,))
+        return known_arrays(original(unwrap_all(a), dtype, **_order(order), **kwargs), (a,))
 
     shadow.__name__ = original.__name__
     shadow.__wrapped__ = original  # type: ignore[attr-defined]
@@ -161,7 +161,7 @@ def _within(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[
             return original(*args, **kwargs)
         args = tuple(map(handed, args))
         with refusing(AdjointError), recording_for(args, kwargs):
-            return made(ours(*args, **kwargs), args)
+            return known_arrays(ours(*args, **kwargs), args)
 
     shadow.__name__ = original.__name__
     shadow.__wrapped__ = original  # type: ignore[attr-defined]
@@ -195,7 +195,7 @@ class ShadowErrstate(np.errstate):
         super().__init__(**kwargs)
         self._given = kwargs
         self._modes = [mode for name, mode in kwargs.items() if name != "call"]
-        if any(each != "ignore" for each in self._modes):
+        if any(mode != "ignore" for mode in self._modes):
             note_effect("it asks for warnings or errors of floating-point arithmetic")
         self._trace: Any = None
         self._first = 0
@@ -246,14 +246,14 @@ class ShadowModule(types.ModuleType):
         drawn = drawing(value)
         if drawn is not None:
             return drawn
-        found = hooks.rebind(value)
+        shown = hooks.rebind(value)
         effect = None if is_random_module(value) else member_effect(original.__name__, name)
         if effect is not None:
             note_effect(effect)
         elif vars(original).get(name, _ABSENT) is value:
-            self.__dict__[name] = found
+            self.__dict__[name] = shown
             _kept.append((self.__dict__, vars(original), name, value))
-        return found
+        return shown
 
 
 _ABSENT = object()
@@ -269,7 +269,7 @@ def forget_changed() -> None:
         for own, names, name, value in list(_kept):
             if names.get(name, _ABSENT) is not value:
                 own.pop(name, None)
-        _kept[:] = [each for each in _kept if each[2] in each[0]]
+        _kept[:] = [kept for kept in _kept if kept[2] in kept[0]]
         _all_kept.count = -1
 
 
@@ -282,15 +282,15 @@ class _AllKept:
 
     def gather(self) -> None:
         """Look through all that is kept."""
-        found: dict[int, tuple[dict[str, Any], list[str], list[Any]]] = {}
+        modules: dict[int, tuple[dict[str, Any], list[str], list[Any]]] = {}
         for _, names, name, value in _kept:
-            _, every, values = found.setdefault(id(names), (names, ["__name__"], [None]))
+            _, every, values = modules.setdefault(id(names), (names, ["__name__"], [None]))
             every.append(name)
             values.append(value)
         self.count = len(_kept)
         self.modules = [
             (names, operator.itemgetter(*every), [names["__name__"], *values[1:]])
-            for names, every, values in found.values()
+            for names, every, values in modules.values()
         ]
 
     def hold(self) -> bool:
@@ -313,7 +313,7 @@ _shadows[np.vectorize] = numpy_mapping.Vectorize
 _shadows[np.r_] = Joined(np.r_, columns=False)
 _shadows[np.c_] = Joined(np.c_, columns=True)
 _shadows.update(SERIES)
-_shadows.update({each: unpacking(each) for each in (np.frombuffer, struct.unpack)})
+_shadows.update({function: unpacking(function) for function in (np.frombuffer, struct.unpack)})
 _PARTS = (
     "numpy",
     "numpy.linalg",
@@ -334,32 +334,32 @@ def shadow_of(value: Any) -> Any:
     if type(type(value).__hash__) is not types.WrapperDescriptorType:
         return None  # unhashable, or by code of the user's, which is not asked
     try:
-        found = _shadows.get(value)
+        known = _shadows.get(value)
     except (TypeError, ValueError):  # unhashable, as some of memory is: no function or module
         return None
-    if found is not None:
-        return found
+    if known is not None:
+        return known
     if isinstance(value, types.ModuleType):
         entered = value.__name__ in _PARTS or is_scipy_module(value) or is_random_module(value)
-        made: Any = ShadowModule(value) if entered else None
+        shadow: Any = ShadowModule(value) if entered else None
     elif value in _MAKERS:
-        made = _MAKERS[value]
+        shadow = _MAKERS[value]
     elif isinstance(value, type) and is_exact(value):
-        made = refused_class(value)
+        shadow = refused_class(value)
     elif isinstance(value, np.ufunc):
-        made = ShadowUfunc(value) if value in UFUNCS or value in COMPOSED else None
+        shadow = ShadowUfunc(value) if value in UFUNCS or value in COMPOSED else None
     elif _is_numpys_function(value):
-        made = _shadow_function(value)
+        shadow = _shadow_function(value)
         if getattr(value, "__module__", "") == "numpy.linalg":
-            made = _failing(made)
+            shadow = _failing(shadow)
     else:
-        made = scipy_stand_in(value)
-        if made is None:
+        shadow = scipy_stand_in(value)
+        if shadow is None:
             return scipy_object(value)  # not kept: it would keep the object alive
-        _shadows[made] = made
-    if made is not None:
-        _shadows[value] = made
-    return made
+        _shadows[shadow] = shadow
+    if shadow is not None:
+        _shadows[value] = shadow
+    return shadow
 
 
 def _is_numpys_function(value: Any) -> bool:

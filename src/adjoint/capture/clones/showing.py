@@ -35,7 +35,7 @@ def _format(value: Any, spec: Any = "") -> Any:
         return format(value, spec)
     if spec == "" and type(value) is not Traced:
         return text_of(value, str)
-    return text_of(value, lambda found: format(found, spec))
+    return text_of(value, lambda known: format(known, spec))
 
 
 class Formatted:
@@ -56,7 +56,7 @@ class Formatted:
         return _format(text_of(value, self.convert), spec)
 
 
-class _Joined:
+class _JoinedText:
     """`asker @ parts` is the text of an f-string."""
 
     __slots__ = ()
@@ -79,17 +79,17 @@ class _Percent:
         waiting = list(values) if type(values) is tuple else [values]
         pieces: list[Any] = []
         start = 0
-        for found in _PERCENT.finditer(text):
-            pieces.append(text[start : found.start()])
-            start = found.end()
-            if found[1] == "%":
+        for conversion in _PERCENT.finditer(text):
+            pieces.append(text[start : conversion.start()])
+            start = conversion.end()
+            if conversion[1] == "%":
                 pieces.append("%")
             elif not waiting:
                 return text % values  # which raises
             else:
-                pieces.append(_by_percent(found[0], waiting.pop(0)))
+                pieces.append(_by_percent(conversion[0], waiting.pop(0)))
         pieces.append(text[start:])
-        if waiting or any("%" in each for each in pieces[::2] if type(each) is str):
+        if waiting or any("%" in piece for piece in pieces[::2] if type(piece) is str):
             return text % values
         return joined(pieces)
 
@@ -97,7 +97,7 @@ class _Percent:
 def _by_percent(form: str, value: Any) -> Any:
     if form == "%s":
         return text_of(value, str)
-    return text_of(value, lambda found: form % (found,))
+    return text_of(value, lambda known: form % (known,))
 
 
 class _Formatter(string.Formatter):
@@ -147,7 +147,7 @@ def _print(*args: Any, **kwargs: Any) -> None:
         raise UnseenError("it prints into a file")
     sep, end = (kwargs.get(name) for name in ("sep", "end"))
     separator = " " if sep is None else sep
-    parts = [part for each in args for part in (separator, text_of(each, str))][1:]
+    parts = [part for argument in args for part in (separator, text_of(argument, str))][1:]
     whole = joined([*parts, "\n" if end is None else end])
     script.print(whole.pieces if type(whole) is Text else [whole], bool(kwargs.get("flush")))
 
@@ -181,6 +181,6 @@ def logging_method(logger: logging.Logger, name: str) -> Any:
     return log
 
 
-JOINED: Final = _Joined()
+JOINED: Final = _JoinedText()
 PERCENT: Final = _Percent()
 BUILTINS.update(print=_print, repr=_repr, format=_format)

@@ -35,7 +35,7 @@ class Clone(NamedTuple):
                 return False
         if self.cells and not all([content_of(cell) is content for cell, content in self.cells]):
             return False
-        if self.inner and not all([made.fits(function) for function, made in self.inner]):
+        if self.inner and not all([clone.fits(function) for function, clone in self.inner]):
             return False
         return not self.partials or all([_alike(x.keywords, own) for x, own in self.partials])
 
@@ -47,8 +47,8 @@ def _alike(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 def keywords_of(function: types.FunctionType) -> tuple[Any, ...] | None:
     """The names and values of keyword-only defaults, one after another."""
-    found = function.__kwdefaults__
-    return None if found is None else (*found, *found.values())
+    defaults = function.__kwdefaults__
+    return None if defaults is None else (*defaults, *defaults.values())
 
 
 def content_of(cell: Any) -> Any:
@@ -63,7 +63,7 @@ class Stand(NamedTuple):
     """What a clone sees under a global name.
 
     value: what the name is bound to. shown: what a clone sees. called: what it calls, if it calls
-    that. effect: why looking it up may be an effect (see `facts.purity`). made: the `Clone`, where
+    that. effect: why looking it up may be an effect (see `facts.purity`). clone: the `Clone`, where
     the value is a function of the user's.
     """
 
@@ -71,7 +71,7 @@ class Stand(NamedTuple):
     shown: Any
     called: Any = None
     effect: str | None = None
-    made: Any = None
+    clone: Any = None
 
 
 ABSENT: Final = object()

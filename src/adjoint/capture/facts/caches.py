@@ -18,8 +18,8 @@ def cached(survey: Surveying, value: Any, expression: str, where: str, _: bool) 
         survey.visit(value.__wrapped__, f"{name}.__wrapped__", where)
         content = survey.writer.constant(_Content(value))
         survey.writer.demand(f"not {content}.is_the_same()", where, "what the cache holds")
-        for each in _held_by(value):
-            survey.visit(each, survey.writer.constant(each), f"{where}()")
+        for held in _held_by(value):
+            survey.visit(held, survey.writer.constant(held), f"{where}()")
 
 
 def _held_by(cache: Any) -> list[Any]:
@@ -28,13 +28,14 @@ def _held_by(cache: Any) -> list[Any]:
     They are found as the collector of garbage finds them.
     """
     own = (cache.__dict__, cache.__wrapped__)
-    found = [each for each in gc.get_referents(cache) if not any(each is x for x in own)]
-    inside = [value for each in found if type(each) is dict for value in each.values()]
-    found = [each for each in [*found, *inside] if type(each) is not object]  # a mark in keys
+    held = [referent for referent in gc.get_referents(cache) if not any(referent is x for x in own)]
+    inside = [value for referent in held if type(referent) is dict for value in referent.values()]
+    # A plain object is a mark in keys.
+    held = [referent for referent in [*held, *inside] if type(referent) is not object]
     return [
-        each
-        for each in found
-        if not (type(each) in _ATOMS or _of_caches(each) or _of_caches(type(each)))
+        referent
+        for referent in held
+        if not (type(referent) in _ATOMS or _of_caches(referent) or _of_caches(type(referent)))
     ]
 
 

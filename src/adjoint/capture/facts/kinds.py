@@ -88,8 +88,8 @@ def _is_plain_object(kind: type) -> bool:
     """Whether objects of a pure package have all their state in attributes."""
     if not is_pure_module(kind.__module__) or hasattr(kind, "__next__"):
         return False
-    made = all(each.__flags__ & _MADE_IN_PYTHON for each in kind.__mro__ if each is not object)
-    return made and (bool(kind.__dictoffset__) or hasattr(kind, "__slots__"))
+    in_python = all(base.__flags__ & _MADE_IN_PYTHON for base in kind.__mro__ if base is not object)
+    return in_python and (bool(kind.__dictoffset__) or hasattr(kind, "__slots__"))
 
 
 def _member(survey: Surveying, value: enum.Enum, expression: str, where: str) -> None:
@@ -100,9 +100,9 @@ def _member(survey: Surveying, value: enum.Enum, expression: str, where: str) ->
     survey.exactly(value, name, where, "member")
     survey.class_facts(type(value))
     inside = survey.writer.let(f"{name}.__dict__")
-    for each, content in value.__dict__.items():
-        if each not in _OF_MEMBERS:
-            survey.visit(content, f"{inside}[{each!r}]", f"{where}.{each.strip('_')}")
+    for attribute, content in value.__dict__.items():
+        if attribute not in _OF_MEMBERS:
+            survey.visit(content, f"{inside}[{attribute!r}]", f"{where}.{attribute.strip('_')}")
 
 
 # --- values that do not change --------------------------------------------------------------------
@@ -204,14 +204,14 @@ def _entries(survey: Surveying, value: Any, name: str, where: str, traced: bool)
     writer, entries = survey.writer, [*value]
     if not entries:
         return
-    plain = not traced and all(type(each) in _ATOMS for each in entries)
+    plain = not traced and all(type(entry) in _ATOMS for entry in entries)
     if plain and len(entries) > 1:
         _atoms(survey, entries, f"[*{name}]", where)
         return
     if not isinstance(value, (list, tuple)):
         name = writer.let(f"[*{name}]")
-    for number, each in enumerate(entries):
-        survey.visit(each, f"{name}[{number}]", f"{where}[{number}]", traced)
+    for number, entry in enumerate(entries):
+        survey.visit(entry, f"{name}[{number}]", f"{where}[{number}]", traced)
 
 
 def _atoms(survey: Surveying, entries: list[Any], expression: str, where: str) -> None:
@@ -251,11 +251,11 @@ def _items(survey: Surveying, value: Any, name: str, where: str, traced: bool) -
             survey.visit(key, f"{listed}[{number}]", f"a key of {where}")
         places = [f"{listed}[{number}]" for number in range(len(keys))]
     values = [value[key] for key in keys]
-    if not traced and len(values) > 1 and all(type(each) in _ATOMS for each in values):
+    if not traced and len(values) > 1 and all(type(content) in _ATOMS for content in values):
         _atoms(survey, values, f"[*{name}.values()]", where)
         return
-    for key, place, each in zip(keys, places, values, strict=True):
-        survey.visit(each, f"{name}[{place}]", f"{where}[{key!r}]", traced)
+    for key, place, content in zip(keys, places, values, strict=True):
+        survey.visit(content, f"{name}[{place}]", f"{where}[{key!r}]", traced)
 
 
 # --- objects --------------------------------------------------------------------------------------
@@ -277,9 +277,9 @@ def _instance(survey: Surveying, value: Any, expression: str, where: str, traced
     if type(inside) is dict:
         _inside(survey, value, inside, writer.let(f"{name}.__dict__"), where, traced)
     for slot in _slots(kind):
-        found = getattr(value, slot, Absent)
-        if found is not Absent:
-            survey.visit(found, f"{name}.{slot}", f"{where}.{slot}", traced)
+        content = getattr(value, slot, Absent)
+        if content is not Absent:
+            survey.visit(content, f"{name}.{slot}", f"{where}.{slot}", traced)
         else:
             writer.demand(f"hasattr({name}, {slot!r})", where, f"no {slot}")
 
@@ -287,9 +287,9 @@ def _instance(survey: Surveying, value: Any, expression: str, where: str, traced
 def _contents(survey: Surveying, value: Any, name: str, where: str, traced: bool) -> bool:
     """What an object holds besides attributes, as its class inherits from a builtin one."""
     bases = [
-        each
-        for each in type(value).__mro__
-        if each is not object and not each.__flags__ & _MADE_IN_PYTHON
+        base
+        for base in type(value).__mro__
+        if base is not object and not base.__flags__ & _MADE_IN_PYTHON
     ]
     if not bases:
         return True
@@ -301,7 +301,7 @@ def _contents(survey: Surveying, value: Any, name: str, where: str, traced: bool
         survey.writer.demand(f"len({name}) != {len(value)}", where, f"{len(value)} entries")
         _entries(survey, value, name, where, traced)
     elif isinstance(value, (int, float, complex, str)):
-        plain: Any = next(each for each in (int, float, complex, str) if isinstance(value, each))
+        plain: Any = next(kind for kind in (int, float, complex, str) if isinstance(value, kind))
         survey.writer.values[plain.__name__] = plain
         survey.visit(plain(value), f"{plain.__name__}({name})", where)
     else:
@@ -314,21 +314,33 @@ def _inside(
 ) -> None:
     """The attributes of an object: which there are, and what those are that may be asked for."""
     kind, writer = type(value), survey.writer
-    kept = {each for each in inside if type(_of_class(kind, each)) is functools.cached_property}
+    kept = {
+        attribute
+        for attribute in inside
+        if type(_of_class(kind, attribute)) is functools.cached_property
+    }
     ours = _room(kind) is not None
     if not (ours and kept):
         keys = writer.constant(frozenset(inside))
         writer.demand(f"{name}.keys() != {keys}", where, "which attributes there are")
     if kind is types.SimpleNamespace and not traced:  # which shows and compares all that it has
-        for each in inside:
-            survey.place(inside[each], f"{name}[{each!r}]", f"{where}.{each}", inside, each)
+        for attribute in inside:
+            survey.place(
+                inside[attribute],
+                f"{name}[{attribute!r}]",
+                f"{where}.{attribute}",
+                inside,
+                attribute,
+            )
         return
     if is_users_kind(kind) and not traced and not _inherits_code(kind):
         survey.hold(value, inside, name, where)
         return
-    for each in inside:
-        if not (ours and each in kept):
-            survey.visit(inside[each], f"{name}[{each!r}]", f"{where}.{each}", traced)
+    for attribute in inside:
+        if not (ours and attribute in kept):
+            survey.visit(
+                inside[attribute], f"{name}[{attribute!r}]", f"{where}.{attribute}", traced
+            )
 
 
 def registered(survey: Surveying, value: type, where: str) -> None:
@@ -343,21 +355,21 @@ def _inherits_code(kind: type) -> bool:
     """Whether methods that are not the user's may ask an object for any attribute."""
     return any(
         type(member) is types.FunctionType
-        for each in kind.__mro__
-        if not is_users_class(each) and each.__module__ not in _BARE
-        for member in each.__dict__.values()
+        for base in kind.__mro__
+        if not is_users_class(base) and base.__module__ not in _BARE
+        for member in base.__dict__.values()
     )
 
 
 def _of_class(kind: type, name: str) -> Any:
-    return next((each.__dict__[name] for each in kind.__mro__ if name in each.__dict__), None)
+    return next((base.__dict__[name] for base in kind.__mro__ if name in base.__dict__), None)
 
 
 def _slots(kind: type) -> list[str]:
     return [
         name
-        for each in kind.__mro__
-        for name, member in each.__dict__.items()
+        for base in kind.__mro__
+        for name, member in base.__dict__.items()
         if type(member) is types.MemberDescriptorType and name != "__dict__"  # looked at by itself
     ]
 
@@ -373,8 +385,8 @@ def _parts(*names: str) -> Look:
         if name is not None:
             kind = survey.writer.constant(type(value))
             survey.writer.demand(f"type({name}) is not {kind}", where, type(value).__name__)
-            for each in names:
-                survey.visit(getattr(value, each), f"{name}.{each}", where)
+            for attribute in names:
+                survey.visit(getattr(value, attribute), f"{name}.{attribute}", where)
 
     return look
 
@@ -419,7 +431,7 @@ def _generator(survey: Surveying, value: Any, expression: str, where: str, _: bo
     survey.generators.append(value)
 
 
-class _Pair(NamedTuple):
+class _OneField(NamedTuple):
     first: int
 
 
@@ -448,7 +460,7 @@ KINDS_OF_VALUE: Final[dict[type, Look]] = {
     operator.methodcaller: _not_comparable,
     types.GeneratorType: _not_comparable,
     types.SimpleNamespace: _instance,
-    type(_Pair.first): _identical,
+    type(_OneField.first): _identical,
     **dict.fromkeys(GENERATORS, _generator),
     type(np.random.default_rng): _identical,
     logging.Logger: _untouched,

@@ -101,20 +101,20 @@ class _Swap(Search):
             self.changed.append(value)
 
     def mapping(self, value: dict[Any, Any]) -> None:
-        for key, each in list(value.items()):
-            new = self._new(each)
-            if new is not each:
+        for key, content in list(value.items()):
+            new = self._new(content)
+            if new is not content:
                 value[key] = new
 
     def members(self, value: set[Any]) -> None:
         self.waiting += value
 
     def _new(self, value: Any) -> Any:
-        found = self.pairs.get(id(value))
-        if found is None or found[0] is not value:
+        pair = self.pairs.get(id(value))
+        if pair is None or pair[0] is not value:
             return super()._new(value)
         self.count += 1
-        return found[1]
+        return pair[1]
 
     def _value(self, traced: Any) -> Any:
         return traced
@@ -130,7 +130,7 @@ class _Coming(_Swap):
         super().__init__(trace)
         self.active = active
         # What is written in place would be an outer capture's to follow, which looks for itself.
-        self.in_place = not any(any(each.active) for each in captures())
+        self.in_place = not any(any(outer.active) for outer in captures())
 
     def _new(self, value: Any) -> Any:
         if id(value) not in self.pairs:
@@ -160,18 +160,18 @@ def check_stale(trace: Trace, outputs: Sequence[int]) -> None:
     """
     if not trace.stale or not any(trace.active):
         return
-    found = [
+    dependences = [
         (output, slot)
         for output in outputs
         if trace.types[output].inexact
         for slot in origins(trace, output)
         if slot in trace.stale
     ]
-    under_way = captures() if found else []
+    under_way = captures() if dependences else []
     here = []
-    if any(_has_asked(each) for each in under_way):
-        here = [point_of(each) for each in under_way if any(each.active)]
-    for output, slot in found:
+    if any(_has_asked(running) for running in under_way):
+        here = [point_of(running) for running in under_way if any(running.active)]
+    for output, slot in dependences:
         point, line, *_ = trace.stale[slot]
         if point in here and _reaches(trace, slot, output):
             error = DroppedDerivativeError(
@@ -181,8 +181,8 @@ def check_stale(trace: Trace, outputs: Sequence[int]) -> None:
             )
             error.add_note(f"At {line}: {_text(line)}")
             raise error
-    left = [trace.stale[slot] for _, slot in found]
-    for line in dict.fromkeys(each.line for each in left if not each.in_place):
+    left = [trace.stale[slot] for _, slot in dependences]
+    for line in dict.fromkeys(remnant.line for remnant in left if not remnant.in_place):
         note_effect("it uses a value of an earlier call as a constant, which is said each time")
         warnings.warn(
             f"{_WHAT}, and has no derivative ({line}). That is right for a first guess; for the "
@@ -195,8 +195,8 @@ def check_stale(trace: Trace, outputs: Sequence[int]) -> None:
 def _reaches(trace: Trace, slot: int, output: int) -> bool:
     """Whether entries that an earlier call has left are in a result, and not overwritten before."""
 
-    def given(each: int) -> Any:
-        return trace.places_of_stale(slot) if each == slot else None
+    def given(origin: int) -> Any:
+        return trace.places_of_stale(slot) if origin == slot else None
 
     return entries(trace, output, given) is not None
 

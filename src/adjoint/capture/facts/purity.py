@@ -60,7 +60,7 @@ def is_pure_module(name: str) -> bool:
     """Whether the functions of a module are pure, but for some names."""
     if name.partition(".")[0] not in _PURE:
         return False
-    return not any(name == each or name.startswith(f"{each}.") for each in _IMPURE_MODULES)
+    return not any(name == impure or name.startswith(f"{impure}.") for impure in _IMPURE_MODULES)
 
 
 def member_effect(module: str, name: str) -> str | None:

@@ -78,9 +78,9 @@ class Search:
         elif isinstance(value, dict):
             self.mapping(value)
         elif isinstance(value, (list, collections.deque)):
-            for place, each in enumerate(list(value)):
-                new = self._new(each)
-                if new is not each:
+            for place, entry in enumerate(list(value)):
+                new = self._new(entry)
+                if new is not entry:
                     value[place] = new
         elif isinstance(value, set):
             self.members(value)
@@ -111,9 +111,9 @@ class Search:
         reads = reads_of(value.__code__)
         self._names(names, reads.names)
         for chain in reads.chains:
-            found = names.get(chain[0])
-            if isinstance(found, types.ModuleType) and is_users_module(found):
-                self._names(vars(found), chain[1:2])
+            bound = names.get(chain[0])
+            if isinstance(bound, types.ModuleType) and is_users_module(bound):
+                self._names(vars(bound), chain[1:2])
 
     def _names(self, names: dict[str, Any], wanted: Iterable[str]) -> None:
         for name in wanted:
@@ -133,33 +133,33 @@ class Search:
                 value.clear()
                 value.update(items)
                 return
-        for key, each in list(value.items()):
-            new = self._new(each)
-            if new is not each:
+        for key, content in list(value.items()):
+            new = self._new(content)
+            if new is not content:
                 value[key] = new
 
     def members(self, value: set[Any]) -> None:
         """Look through a set."""
-        new = [self._new(each) for each in value]
+        new = [self._new(member) for member in value]
         if any(one is not other for one, other in zip(new, value, strict=True)):
             value.clear()
             value.update(new)
 
     def _class(self, kind: type) -> None:
-        for each in kind.__mro__:
-            if is_users_kind(each):
-                for name, content in list(each.__dict__.items()):
+        for base in kind.__mro__:
+            if is_users_kind(base):
+                for name, content in list(base.__dict__.items()):
                     new = self._new(content)
                     if new is not content:
-                        setattr(each, name, new)
+                        setattr(base, name, new)
 
     def _object(self, value: Any) -> None:
         kind = type(value)
         inside = getattr(value, "__dict__", None)
         if type(inside) is dict:
             self.waiting.append(inside)
-        for each in kind.__mro__:
-            for name, member in each.__dict__.items():
+        for base in kind.__mro__:
+            for name, member in base.__dict__.items():
                 if type(member) is types.MemberDescriptorType and kind.__module__ != "builtins":
                     content = getattr(value, name, None)
                     new = self._new(content)
@@ -176,17 +176,17 @@ class Search:
         if kind in _ATOMS and kind is not np.ndarray:
             return value
         if kind is tuple:
-            new = tuple([self._new(each) for each in value])
+            new = tuple([self._new(part) for part in value])
             return new if any(map(_differ, new, value)) else value
         if isinstance(value, tuple) and hasattr(kind, "_make"):
-            parts = [self._new(each) for each in value]
+            parts = [self._new(part) for part in value]
             return kind._make(parts) if any(map(_differ, parts, value)) else value
         if kind is types.MethodType and type(value.__self__) is Traced:
             names = [name for name, x in vars(Traced).items() if x is value.__func__]
             return getattr(self._value(value.__self__), names[0]) if names else value
         if kind is np.ndarray and value.dtype.hasobject:
-            for place, each in enumerate(value.flat):
-                value.flat[place] = self._new(each)
+            for place, entry in enumerate(value.flat):
+                value.flat[place] = self._new(entry)
         else:
             self.waiting.append(value)
         return value
@@ -318,8 +318,12 @@ def point_of(trace: Trace) -> Point:
     """
     if trace.past is not None:
         return trace.past  # type: ignore[no-any-return]
-    found = [trace.values.get(slot) for slot in range(trace.input_count) if trace.active[slot]]
-    return tuple([_told(value_of(each) if type(each) is Traced else each) for each in found])
+    differentiated = [
+        trace.values.get(slot) for slot in range(trace.input_count) if trace.active[slot]
+    ]
+    return tuple(
+        [_told(value_of(value) if type(value) is Traced else value) for value in differentiated]
+    )
 
 
 def _told(value: Any) -> Any:

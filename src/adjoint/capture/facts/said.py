@@ -30,17 +30,18 @@ def said_facts(
     writer = survey.writer
     for value, name in list(survey.seen.values()):
         if type(value) is types.FunctionType:
-            for each in attributes.intersection(_OF_FUNCTIONS):
-                said: Any = getattr(value, each)
+            for attribute in attributes.intersection(_OF_FUNCTIONS):
+                said: Any = getattr(value, attribute)
                 said = dict(said) if type(said) is dict else said
-                writer.demand(f"{name}.{each} != {writer.constant(said)}", value.__name__, each)
+                writer.demand(
+                    f"{name}.{attribute} != {writer.constant(said)}", value.__name__, attribute
+                )
     for holder in holders:
         if isinstance(holder.value, type):
-            for each in attributes.intersection(_OF_CLASSES):
-                unlike = (
-                    f"{writer.constant(holder.value)}.{each} != {getattr(holder.value, each)!r}"
-                )
-                writer.demand(unlike, holder.where, each)
+            for attribute in attributes.intersection(_OF_CLASSES):
+                said = getattr(holder.value, attribute)
+                unlike = f"{writer.constant(holder.value)}.{attribute} != {said!r}"
+                writer.demand(unlike, holder.where, attribute)
         elif isinstance(holder.value, types.ModuleType) and not builtins.isdisjoint(_ASKING):
             absent_facts(survey, holder.inside, attributes - holder.inside.keys(), holder.where)
 

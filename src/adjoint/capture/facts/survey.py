@@ -30,7 +30,7 @@ from adjoint.capture.facts.places import Getter, Holder, Place, can_hold, is_dat
 from adjoint.capture.facts.purity import is_pure_module
 from adjoint.capture.facts.said import absent_facts, said_facts, settings_facts
 from adjoint.capture.facts.surveying import Surveying, content_of, is_users_module_dict
-from adjoint.capture.facts.writing import Check, TooManyFactsError, Writer
+from adjoint.capture.facts.writing import Check, FactWriter, TooManyFactsError
 from adjoint.capture.recording.script import GLOBAL
 
 _SHOWN_AS_TEXT: Final = frozenset({"__repr__", "__str__", "__format__"})
@@ -75,7 +75,7 @@ class Survey(Surveying):
         cells: frozenset[str] = frozenset(),
         wide: frozenset[str] = frozenset(),
     ) -> None:
-        self.writer = Writer()
+        self.writer = FactWriter()
         self._inputs = cells  # until the function has been looked at, which is first
         self._own_input: Any = None
         self._wide = wide
@@ -114,7 +114,7 @@ class Survey(Surveying):
 
     def getter(self) -> Getter | None:
         """What finds the data that are inputs, at a call whose facts hold; None without any."""
-        return self.writer.getter([each.expression for each in self.inputs])
+        return self.writer.getter([place.expression for place in self.inputs])
 
     @property
     def facts(self) -> list[Any]:
@@ -290,7 +290,7 @@ class Survey(Surveying):
             return
         self._entered.add(key)
         reads = reads_of(code)
-        self.codes.update({id(each): each for each in reads.codes})
+        self.codes.update({id(nested): nested for nested in reads.codes})
         self.attributes |= reads.attributes
         self.whole, self.texts = self.whole or reads.whole, self.texts or reads.texts
         self.identities = self.identities or reads.identities
@@ -385,13 +385,13 @@ class Survey(Surveying):
         name = self.writer.constant(value)
         bases = self.writer.constant(value.__mro__)
         self.writer.demand(f"{name}.__mro__ is not {bases}", value.__name__, "classes above it")
-        for each in value.__mro__:
-            if is_users_class(each) and (id(each), "class") not in self._names:
-                self._names.add((id(each), "class"))
-                inside = self.writer.constant(each.__dict__)
-                unlike = f"len({inside}) != {len(each.__dict__)}"
-                self.writer.demand(unlike, each.__name__, "attributes")
-                self._holders.append(Holder(each, each.__dict__, inside, each.__name__, True))
+        for base in value.__mro__:
+            if is_users_class(base) and (id(base), "class") not in self._names:
+                self._names.add((id(base), "class"))
+                inside = self.writer.constant(base.__dict__)
+                unlike = f"len({inside}) != {len(base.__dict__)}"
+                self.writer.demand(unlike, base.__name__, "attributes")
+                self._holders.append(Holder(base, base.__dict__, inside, base.__name__, True))
         if type(value) is not type:
             self.class_facts(type(value))
 
@@ -423,17 +423,17 @@ class Survey(Surveying):
             return sorted(self.attributes.intersection(inside))
         if not holder.shared:
             return [name for name in inside if self.whole or name in self.attributes]
-        found = []
-        made = id(holder.value) in self._constructed or self._asks_for_classes
+        wanted = []
+        is_constructed = id(holder.value) in self._constructed or self._asks_for_classes
         for name, value in inside.items():
-            if name in _CONSTRUCTS and not made:
+            if name in _CONSTRUCTS and not is_constructed:
                 continue
             special = name.startswith("__") and type(value) in _CODE and name not in _NEVER_ASKED
             special = special and (self.texts or name not in _SHOWN_AS_TEXT)
             plain = self.whole and not name.startswith("__")
             if special or plain or name in self.attributes:
-                found.append(name)
-        return found
+                wanted.append(name)
+        return wanted
 
     @property
     def _asks_for_classes(self) -> bool:
@@ -457,12 +457,12 @@ class Survey(Surveying):
 
     def _finish(self) -> None:
         writer = self.writer
-        for names, found in self._builtins.values():
+        for names, asked in self._builtins.values():
             plain = names.get("__builtins__", builtins)
             plain = plain if isinstance(plain, dict) else vars(plain)
-            keys = writer.constant(tuple(found))
-            values = writer.constant([plain.get(name) for name in found])
-            text = ", ".join(found)
+            keys = writer.constant(tuple(asked))
+            values = writer.constant([plain.get(name) for name in asked])
+            text = ", ".join(asked)
             unlike = f"not {writer.constant(names)}.keys().isdisjoint({keys})"
             writer.demand(unlike, text, "builtins, under no other meaning")
             unlike = f"[*map({writer.constant(plain)}.get, {keys})] != {values}"
@@ -472,7 +472,7 @@ class Survey(Surveying):
             for name, where in self._plain_functions:
                 writer.demand(f"{name}.__dict__", where, "no attributes")
         memory_facts(self, self.attributes)
-        asking = {name for _, found in self._builtins.values() for name in found}
+        asking = {name for _, asked in self._builtins.values() for name in asked}
         said_facts(self, self._holders, self.attributes, asking)
         objects = [name for name, thing in self.changing if thing or self.identities]
         if len(objects) > 1:

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 from adjoint.capture.clones.users import is_users_module
-from adjoint.capture.facts.writing import Absent, Writer
+from adjoint.capture.facts.writing import Absent, FactWriter
 
 
 class Surveying(ABC):
     """What the kinds ask of a survey; see `survey.py` and `kinds.py`."""
 
-    writer: Writer
+    writer: FactWriter
     seen: dict[int, tuple[Any, str]]
     changing: list[tuple[str, bool]]
     arrays: list[tuple[str, Any]]

@@ -29,7 +29,7 @@ class Fact(NamedTuple):
     what: str
 
 
-class Writer:
+class FactWriter:
     """Writes the function `check(function, args, kwargs)`.
 
     It returns None where all facts are as they were, and else the number of one that is not.
@@ -83,8 +83,8 @@ class Writer:
             "    return None\n"
         )
         exec(compile(text, "<adjoint facts>", "exec"), self.values)  # our own text
-        made: Check = self.values.pop("check")
-        return made
+        check: Check = self.values.pop("check")
+        return check
 
     def getter(self, expressions: list[str]) -> Callable[..., tuple[Any, ...]] | None:
         """A function like the check that returns what expressions are; None without any."""
@@ -94,8 +94,8 @@ class Writer:
         body = "\n".join(f"    {line}" for line in [*lines, f"return ({', '.join(expressions)},)"])
         text = f"def getter(function, args, kwargs):\n{body}\n"
         exec(compile(text, "<adjoint data>", "exec"), self.values)  # our own text
-        made: Callable[..., tuple[Any, ...]] = self.values.pop("getter")
-        return made
+        getter: Callable[..., tuple[Any, ...]] = self.values.pop("getter")
+        return getter
 
 
 class Absent:

@@ -56,4 +56,4 @@ def written_at(array: Any, point: Any) -> Places | None:
 
 def points_of_arrays() -> list[Any]:
     """All points at which arrays were written into."""
-    return [point for each in list(_written.values()) for point in each.points]
+    return [point for written in list(_written.values()) for point in written.points]
