@@ -19,7 +19,7 @@ from adjoint.base.arrays import type_of
 from adjoint.base.errors import ProgramError
 from adjoint.optimise import simplify
 from adjoint.primitives import Primitive
-from adjoint.primitives.declaration import Reason
+from adjoint.primitives.declaration import EmptySlot
 from adjoint.primitives.structure.moving import zeros
 from adjoint.primitives.typing_rules import resolve
 from adjoint.program import (
@@ -340,7 +340,7 @@ def derivatives_along(program: Program, path: Sequence[bool], order: int) -> lis
 
 def check_taylor(case: Case) -> None:
     """Along x + u t + v t^2 the coefficients are those of forward mode applied over and over."""
-    if isinstance(case.primitive.taylor, Reason):
+    if isinstance(case.primitive.taylor, EmptySlot):
         raise case.fail("taylor", "there is a derivative, and no Taylor rule")
     order = case.sample.order
     inexact = [type_.inexact for type_ in case.program.output_types]

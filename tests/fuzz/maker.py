@@ -16,7 +16,7 @@ import numpy as np
 from adjoint.base.arrays import array_type, type_of
 from adjoint.loops.declared import CHECKPOINT, SCAN, SWITCH, WHILE
 from adjoint.primitives import Expression
-from adjoint.primitives.declaration import PRIMITIVES, Reason
+from adjoint.primitives.declaration import PRIMITIVES, EmptySlot
 from adjoint.primitives.elementwise.conversion import CAST
 from adjoint.primitives.elementwise.conversion import real as real_part
 from adjoint.primitives.expression import bind
@@ -54,7 +54,8 @@ def table() -> tuple[list[tuple[Any, Sample]], list[tuple[Any, Sample]]]:
     numpys: list[tuple[Any, Sample]] = []
     scipys: list[tuple[Any, Sample]] = []
     for _, primitive in sorted(PRIMITIVES.items()):
-        if isinstance(primitive.samples, Reason) or primitive in (SCAN, WHILE, SWITCH, CHECKPOINT):
+        holds_programs = primitive in (SCAN, WHILE, SWITCH, CHECKPOINT)
+        if holds_programs or isinstance(primitive.samples, EmptySlot):
             continue
         for sample in primitive.samples:
             size = max((int(np.prod(np.shape(d.array(_RNG)))) for d in sample.operands), default=0)

@@ -9,7 +9,7 @@ import pytest
 
 from adjoint.base.arrays import array_type
 from adjoint.base.errors import MissingRuleError, ProgramError
-from adjoint.primitives import PRIMITIVES, UFUNCS, Itself, Primitive, Reason, find_special
+from adjoint.primitives import PRIMITIVES, UFUNCS, EmptySlot, Itself, Primitive, find_special
 from adjoint.primitives.declaration import Each, FromDerivative, Joint
 from adjoint.primitives.special.declaring import SPECIAL
 from adjoint.primitives.structure.moving import FILL
@@ -20,10 +20,10 @@ SLOTS: dict[str, Any] = {
     "infer": lambda x: x,
     "evaluate": lambda x: x,
     "linear": None,
-    "derivative": Reason("a test"),
-    "transpose": Reason("a test"),
-    "batch": Reason("a test"),
-    "taylor": Reason("a test"),
+    "derivative": EmptySlot("a test"),
+    "transpose": EmptySlot("a test"),
+    "batch": EmptySlot("a test"),
+    "taylor": EmptySlot("a test"),
 }
 
 
@@ -42,9 +42,9 @@ def test_a_second_primitive_of_the_same_name_is_refused() -> None:
 def test_every_slot_holds_a_rule_or_a_reason(primitive: Primitive) -> None:
     for slot in ("derivative", "transpose", "batch", "taylor"):
         value = getattr(primitive, slot)
-        assert callable(value) or isinstance(value, Reason | Itself | FromDerivative), slot
-        assert not isinstance(value, Reason) or value.text
-    assert isinstance(primitive.taylor, Reason) == isinstance(primitive.derivative, Reason)
+        assert callable(value) or isinstance(value, EmptySlot | Itself | FromDerivative), slot
+        assert not isinstance(value, EmptySlot) or value.text
+    assert isinstance(primitive.taylor, EmptySlot) == isinstance(primitive.derivative, EmptySlot)
     assert primitive.samples
     assert (primitive.linear is not None) or not isinstance(primitive.derivative, Itself)
     if primitive.linear is not None:
@@ -84,7 +84,7 @@ def test_samples_that_exempt_an_operand_are_right_to() -> None:
     for primitive in PRIMITIVES.values():
         if primitive.name in _DECIDING:
             continue
-        for sample in () if isinstance(primitive.samples, Reason) else primitive.samples:
+        for sample in () if isinstance(primitive.samples, EmptySlot) else primitive.samples:
             for place in sample.constant:
                 builder = Builder()
                 generator = np.random.default_rng(0)
@@ -102,7 +102,7 @@ def test_results_have_memory_of_their_own_unless_they_are_declared_views() -> No
     """What dies is overwritten: nothing else may refer to it, and it must be writeable."""
     generator = np.random.default_rng(0)
     for primitive in PRIMITIVES.values():
-        for sample in () if isinstance(primitive.samples, Reason) else primitive.samples:
+        for sample in () if isinstance(primitive.samples, EmptySlot) else primitive.samples:
             arrays = [operand.array(generator) for operand in sample.operands]
             found = primitive.evaluate(*arrays, **sample.params)
             for result in found if primitive.multiple else (found,):

@@ -26,7 +26,7 @@ import adjoint as ad
 from adjoint.base.arrays import type_of
 from adjoint.executors import NumpyExecutor
 from adjoint.optimise import simplify
-from adjoint.primitives import PRIMITIVES, Primitive, Reason
+from adjoint.primitives import PRIMITIVES, EmptySlot, Primitive
 from adjoint.primitives.declaration import NO_DERIVATIVE
 from adjoint.program import Builder, Program, operation
 from adjoint.transforms import jvp, taylor, vjp
@@ -43,7 +43,7 @@ FINITE_ONLY = SLOW | frozenset({"elliprj", "elliprg", "elliprd", "elliprc", "ell
 
 
 def _by_entry(primitive: Primitive) -> bool:
-    if isinstance(primitive.samples, Reason) or primitive.derivative is NO_DERIVATIVE:
+    if isinstance(primitive.samples, EmptySlot) or primitive.derivative is NO_DERIVATIVE:
         return False
     sample = primitive.samples[0]
     by_entry = primitive.ufunc is not None or type(primitive.evaluate).__name__ == "LateUfunc"

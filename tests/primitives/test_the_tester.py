@@ -12,7 +12,7 @@ import pytest
 from adjoint.base.arrays import array_type
 from adjoint.executors.numpy import templates
 from adjoint.primitives import PRIMITIVES, UFUNCS, Primitive, bind
-from adjoint.primitives.declaration import FROM_DERIVATIVE, ITSELF, NONLINEAR, Joint, Reason
+from adjoint.primitives.declaration import FROM_DERIVATIVE, ITSELF, NONLINEAR, EmptySlot, Joint
 from adjoint.primitives.elementwise.arithmetic import SQUARE, product_taylor
 from adjoint.primitives.elementwise.conversion import STOP_GRADIENT, cast
 from adjoint.primitives.elementwise.declaring import scale
@@ -175,7 +175,7 @@ def test_an_executor_that_computes_something_else(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_taylor_rule_that_is_missing() -> None:
-    assert "no Taylor rule" in fails("taylor", taylor=Reason("nobody wrote it"))
+    assert "no Taylor rule" in fails("taylor", taylor=EmptySlot("nobody wrote it"))
 
 
 def _cubes(factor: float) -> Any:

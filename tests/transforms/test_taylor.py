@@ -15,7 +15,7 @@ from scipy import special
 import adjoint as ad
 from adjoint.base.errors import MissingRuleError
 from adjoint.optimise import simplify
-from adjoint.primitives import Reason, bind, find_special
+from adjoint.primitives import EmptySlot, bind, find_special
 from adjoint.primitives.elementwise.comparison import ARGMAX
 from adjoint.primitives.structure.contraction import contract
 from adjoint.primitives.structure.moving import sum_axes
@@ -338,6 +338,6 @@ def test_a_curve_that_starts_with_its_second_coefficient() -> None:
 def test_a_primitive_without_a_rule_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     erf = find_special(special.erf)
     assert erf is not None
-    monkeypatch.setattr(erf, "taylor", Reason("nobody wrote it"))
+    monkeypatch.setattr(erf, "taylor", EmptySlot("nobody wrote it"))
     with pytest.raises(MissingRuleError, match="'erf' has no taylor rule: nobody wrote it"):
         ad.taylor(special.erf, np.array(0.5), np.array(1.0), 2)

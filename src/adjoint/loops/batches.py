@@ -15,7 +15,7 @@ from adjoint.base.arrays import ArrayType, array_type
 from adjoint.loops.bodies import batch
 from adjoint.loops.rules import INDEX, InputLayout
 from adjoint.primitives.calls.custom import append
-from adjoint.primitives.declaration import PRIMITIVES, Shared
+from adjoint.primitives.declaration import PRIMITIVES, Unbatched
 from adjoint.primitives.elementwise.comparison import ANY
 from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.elementwise.selection import select
@@ -65,7 +65,7 @@ def _begun(
 
 def _shared(results: Sequence[Any], marks: Sequence[bool], stacked: bool) -> list[Any]:
     return [
-        (_swapped(x) if stacked else x) if mark else Shared(x)
+        (_swapped(x) if stacked else x) if mark else Unbatched(x)
         for x, mark in zip(results, marks, strict=True)
     ]
 
@@ -181,7 +181,7 @@ def while_batch(
         length=length,
     )
     rounds, x, r = results[0], *parts(results[1:], carried)
-    return (Shared(rounds), *_shared(x, varying, False), *_shared(r, rows, True))
+    return (Unbatched(rounds), *_shared(x, varying, False), *_shared(r, rows, True))
 
 
 def _masked_body(test: Program, body: Program, layout: InputLayout) -> Program:

@@ -19,7 +19,7 @@ from adjoint.loops import checkpoints
 from adjoint.loops.bodies import batch, cut_body, linear_outputs, pull, push
 from adjoint.loops.rules import row_type
 from adjoint.primitives.calls.custom import append
-from adjoint.primitives.declaration import PRIMITIVES, Shared
+from adjoint.primitives.declaration import PRIMITIVES, Unbatched
 from adjoint.primitives.elementwise.selection import select
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.structure.moving import reshape, zeros
@@ -195,7 +195,7 @@ def switch_batch(operands: Any, batched: Marks, size: int, branches: tuple[Progr
         over = tuple(batch(branch, marks, size, varying).program for branch in branches)
         results = bind(PRIMITIVES["switch"], index, *rest, branches=over)
         pairs = zip(results, varying, strict=True)
-        return tuple(result if mark else Shared(result) for result, mark in pairs)
+        return tuple(result if mark else Unbatched(result) for result, mark in pairs)
     if any(_may_not_end(branch) for branch in branches):
         return _one_by_one(operands, batched, size, branches)
     return _all_branches(operands, batched, size, branches)
@@ -329,5 +329,6 @@ def checkpoint_batch(
     over = batch(body, batched, size, (False,) * len(body.outputs))
     results = bind(PRIMITIVES["checkpoint"], *operands, body=over.program, schedule=schedule)
     return tuple(
-        result if mark else Shared(result) for result, mark in zip(results, over.marks, strict=True)
+        result if mark else Unbatched(result)
+        for result, mark in zip(results, over.marks, strict=True)
     )

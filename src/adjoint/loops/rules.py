@@ -40,7 +40,7 @@ class InputLayout(NamedTuple):
 # --- forwards ------------------------------------------------------------------------------------
 
 
-class _Pushed(NamedTuple):
+class _MovingBody(NamedTuple):
     """A loop's body with tangents; varying, rows: which carried values and rows have one."""
 
     body: Program
@@ -49,7 +49,7 @@ class _Pushed(NamedTuple):
     rows: Marks
 
 
-def _push(body: Program, layout: InputLayout, marks: Sequence[bool]) -> _Pushed:
+def _push(body: Program, layout: InputLayout, marks: Sequence[bool]) -> _MovingBody:
     """The body pushed forward: what it carries varies if anything that it depends on does."""
     fixed, varying, scanned = parts(marks, *layout)
     still = [False] * (len(body.outputs) - layout.carried)
@@ -67,7 +67,7 @@ def _push(body: Program, layout: InputLayout, marks: Sequence[bool]) -> _Pushed:
         Program(flat(c, dc, x, dx, s, ds), forward.program.equations, flat(y, dy, r, dr))
     )
     wider = InputLayout(len(c) + len(dc), len(x) + len(dx))
-    return _Pushed(pushed, wider, tuple(varying), tuple(rows))
+    return _MovingBody(pushed, wider, tuple(varying), tuple(rows))
 
 
 def _moving(
@@ -88,7 +88,7 @@ def _moving(
     return flat(c, chosen(dc, present(dc)), x, begun, s, chosen(ds, present(ds)))
 
 
-def _results(results: Sequence[Any], pushed: _Pushed) -> tuple[list[Any], list[Any]]:
+def _results(results: Sequence[Any], pushed: _MovingBody) -> tuple[list[Any], list[Any]]:
     """The results of a loop that carries tangents: values, and tangents or None."""
     count = len(pushed.varying)
     x, dx, r, dr = parts(results, count, sum(pushed.varying), len(pushed.rows))

@@ -3,7 +3,7 @@
 from adjoint.primitives import identities
 from adjoint.primitives.calls import custom, failing, initial_value, integrals, solving
 from adjoint.primitives.calls import linear as calls
-from adjoint.primitives.declaration import PRIMITIVES, UFUNCS, Itself, Primitive, Reason
+from adjoint.primitives.declaration import PRIMITIVES, UFUNCS, EmptySlot, Itself, Primitive
 from adjoint.primitives.elementwise import comparison, conversion, floating, kinks, smooth
 from adjoint.primitives.elementwise.arithmetic import integer_power
 from adjoint.primitives.expression import Expression, bind
@@ -49,10 +49,10 @@ __all__ = [
     "CONTRACT",
     "PRIMITIVES",
     "UFUNCS",
+    "EmptySlot",
     "Expression",
     "Itself",
     "Primitive",
-    "Reason",
     "bind",
     "calls",
     "cholesky",

@@ -18,9 +18,9 @@ divide by). The slot `taylor` holds one of
         on each coefficient, what is bilinear by the Cauchy product. Almost always right.
     NO_DERIVATIVE: the results do not vary; only coefficient 0 is there.
     a rule, where one is cheaper, or ends a chain of ever new functions (the derivative of a
-        quotient is a quotient). Operands and results are `Series` (see `series.py`): `x[j]` is
-        coefficient j, an `Expression`, or None where it is structurally zero. The rule may ask for
-        operands up to k and results up to k - 1. For a x = b, x_k solves
+        quotient is a quotient). Operands and results are `TruncatedSeries` (see `series.py`):
+        `x[j]` is coefficient j, an `Expression`, or None where it is structurally zero. The rule
+        may ask for operands up to k and results up to k - 1. For a x = b, x_k solves
         a_0 x_k = b_k - sum_{j=1..k} a_j x_{k-j}, which is written
 
             def taylor(operands, results, k):
@@ -52,8 +52,8 @@ from adjoint.program.operation import operation
 
 
 @dataclass(frozen=True)
-class Reason:
-    """Why a slot holds no rule, in words that can end an error message."""
+class EmptySlot:
+    """No rule, with the reason why there is none, in words that can end an error message."""
 
     text: str
 
@@ -101,7 +101,7 @@ class ByBody:
 
 
 @dataclass(frozen=True)
-class Shared:
+class Unbatched:
     """A result of a batching rule that is the same for all examples, and has no axis of them."""
 
     value: Any
@@ -151,8 +151,10 @@ class FromDerivative:
 
 ITSELF: Final = Itself()
 FROM_DERIVATIVE: Final = FromDerivative()
-NO_DERIVATIVE: Final = Reason("its results carry no derivative (integers, booleans, or constants)")
-NONLINEAR: Final = Reason("it is not linear")
+NO_DERIVATIVE: Final = EmptySlot(
+    "its results carry no derivative (integers, booleans, or constants)"
+)
+NONLINEAR: Final = EmptySlot("it is not linear")
 
 PRIMITIVES: Final[dict[str, Primitive]] = {}
 UFUNCS: Final[dict[Any, Primitive]] = {}
@@ -165,9 +167,9 @@ class Primitive:
     infer: `(*types, **params) -> ArrayType` or a tuple of them; raises a typed error.
     evaluate: its meaning in NumPy, `(*values, **params) -> array` (or a tuple when `multiple`).
     linear: where it is linear.
-    derivative, transpose, batch, taylor: a rule or a `Reason`; `ITSELF` for the derivative of a
-        linear primitive. What is not linear needs no transpose, and a Taylor rule follows from the
-        derivative (`FROM_DERIVATIVE`) where none is given.
+    derivative, transpose, batch, taylor: a rule, or an `EmptySlot` with the reason; `ITSELF` for
+        the derivative of a linear primitive. What is not linear needs no transpose, and a Taylor
+        rule follows from the derivative (`FROM_DERIVATIVE`) where none is given.
     samples: the sample inputs of the generic checker.
     ufunc: the NumPy function that is both its meaning and its front-end name, for elementwise
         primitives.
@@ -201,11 +203,11 @@ class Primitive:
         infer: Rule,
         evaluate: Rule,
         linear: Linearity,
-        derivative: Rule | Reason | Itself | Together,
-        transpose: Rule | Reason | None = None,
-        batch: Rule | Reason,
-        taylor: Rule | Reason | FromDerivative | Whole | None = None,
-        samples: tuple[Any, ...] | Reason,
+        derivative: Rule | EmptySlot | Itself | Together,
+        transpose: Rule | EmptySlot | None = None,
+        batch: Rule | EmptySlot,
+        taylor: Rule | EmptySlot | FromDerivative | Whole | None = None,
+        samples: tuple[Any, ...] | EmptySlot,
         ufunc: Any = None,
         view: bool = False,
         multiple: bool = False,
@@ -241,8 +243,8 @@ class Primitive:
 
     def infer(self, *types: ArrayType, **params: Any) -> tuple[ArrayType, ...]:
         """The types of the results."""
-        found = self.infer_rule(*types, **params)
-        return found if isinstance(found, tuple) else (found,)
+        result_types = self.infer_rule(*types, **params)
+        return result_types if isinstance(result_types, tuple) else (result_types,)
 
     def is_linear(self, linear: tuple[bool, ...], params: dict[str, Any]) -> bool:
         """Whether it is linear in the operands marked."""
@@ -252,10 +254,10 @@ class Primitive:
 
     def rule(self, slot: str) -> Rule:
         """The rule in a slot, or MissingRuleError with the reason why there is none."""
-        found = getattr(self, slot)
-        if isinstance(found, Reason):
-            raise MissingRuleError(f"{self.name!r} has no {slot} rule: {found.text}.")
-        return found  # type: ignore[no-any-return]
+        rule = getattr(self, slot)
+        if isinstance(rule, EmptySlot):
+            raise MissingRuleError(f"{self.name!r} has no {slot} rule: {rule.text}.")
+        return rule  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         return f"<primitive {self.name}>"

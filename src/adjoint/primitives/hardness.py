@@ -14,15 +14,15 @@ import numpy as np
 from adjoint.base.arrays import ArrayType
 from adjoint.primitives.declaration import (
     NO_DERIVATIVE,
+    EmptySlot,
     Joint,
     Primitive,
-    Reason,
 )
 from adjoint.primitives.expression import bind
 from adjoint.primitives.structure.contraction import CONTRACT, lowering
 from adjoint.primitives.structure.moving import with_batch
 
-_SAMPLES = Reason("its value is its operand; tests/transforms/test_hardness.py tries it")
+_SAMPLES = EmptySlot("its value is its operand; tests/transforms/test_hardness.py tries it")
 
 
 def _batched(name: str) -> Any:
@@ -66,8 +66,8 @@ TAME: Primitive = Primitive(
 def _strong_type(
     x: ArrayType, y: ArrayType, hard_x: ArrayType, hard_y: ArrayType, spec: str
 ) -> ArrayType:
-    (found,) = CONTRACT.infer(x, y, spec=spec)
-    return found
+    (type_,) = CONTRACT.infer(x, y, spec=spec)
+    return type_
 
 
 def _strong_contract(x: Any, y: Any, hard_x: Any, hard_y: Any, spec: str) -> Any:
@@ -98,8 +98,8 @@ def _strong_sum(x: Any, y: Any, soft_x: Any, soft_y: Any, product: Any) -> Any:
             up = up | any_term(one & (sign * x > 0), other & (sign * y > 0))
             down = down | any_term(one & (sign * x > 0), other & (sign * y < 0))
     lost |= up & down
-    found = np.where(up, np.inf, np.where(down, -np.inf, finite))
-    return np.where(lost, np.nan, found).astype(finite.dtype)
+    total = np.where(up, np.inf, np.where(down, -np.inf, finite))
+    return np.where(lost, np.nan, total).astype(finite.dtype)
 
 
 # The contraction of two arrays with hard zeros, of which the last two operands are the masks. Only
@@ -110,7 +110,7 @@ STRONG_CONTRACT: Primitive = Primitive(
     evaluate=_strong_contract,
     linear=None,
     derivative=NO_DERIVATIVE,
-    batch=Reason("it stands only in programs that are run"),
+    batch=EmptySlot("it stands only in programs that are run"),
     samples=_SAMPLES,
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from adjoint.primitives.declaration import Primitive, Reason
+from adjoint.primitives.declaration import EmptySlot, Primitive
 from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.expression import bind
 from adjoint.primitives.structure.moving import with_batch
@@ -28,7 +28,7 @@ SAME_AS: Primitive = Primitive(
         SAME_AS, *(with_batch(x, mark, size) for x, mark in zip(operands, batched, strict=True))
     ),
     taylor=_taylor,
-    samples=Reason("its operands are equal; tests/transforms/test_recognition.py tries it"),
+    samples=EmptySlot("its operands are equal; tests/transforms/test_recognition.py tries it"),
     view=True,
 )
 

@@ -11,7 +11,7 @@ from adjoint.primitives.expression import Expression
 from adjoint.program import Program
 
 
-class Series(Protocol):
+class TruncatedSeries(Protocol):
     """The coefficients of x(t) = sum_k x_k t^k; `x[k]` is None where it is structurally zero.
 
     `x[0]` is always there. type: that of the value; constant: whether all other coefficients are
@@ -20,7 +20,7 @@ class Series(Protocol):
 
     type: ArrayType
 
-    def apply(self, primitive: Primitive, **params: Any) -> Series:
+    def apply(self, primitive: Primitive, **params: Any) -> TruncatedSeries:
         """The series of a primitive applied to this one."""
 
     def run(self, program: Program, operands: Sequence[Any], k: int) -> Sequence[Any]:
@@ -34,7 +34,12 @@ class Series(Protocol):
 
 
 def convolve(
-    product: Callable[[Any, Any], Expression], x: Series, y: Series, k: int, first: int, last: int
+    product: Callable[[Any, Any], Expression],
+    x: TruncatedSeries,
+    y: TruncatedSeries,
+    k: int,
+    first: int,
+    last: int,
 ) -> Expression | None:
     """The sum of product(x_j, y_{k-j}) over j = first, ..., last, or None if nothing is left.
 
@@ -53,5 +58,5 @@ def difference(x: Expression | None, y: Expression | None) -> Expression | None:
     """x - y, of which either may be structurally zero."""
     if y is None:
         return x
-    found: Expression = -y if x is None else x - y
-    return found
+    remainder: Expression = -y if x is None else x - y
+    return remainder

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from adjoint.base.arrays import array_type
-from adjoint.primitives.declaration import Shared
+from adjoint.primitives.declaration import Unbatched
 from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.expression import Expression
 from adjoint.primitives.structure.moving import broadcast_to
@@ -38,7 +38,7 @@ def over_batch(
                 results = rule(operands, marks, size, **equation.params)
             results = results if isinstance(results, tuple) else (results,)
             marked_results = [
-                (result.value.atom, False) if isinstance(result, Shared) else (result.atom, True)
+                (result.value.atom, False) if isinstance(result, Unbatched) else (result.atom, True)
                 for result in results
             ]
         else:

@@ -13,7 +13,7 @@ pytest.importorskip("llvmlite")
 from adjoint.executors.native.elements.rules import RULES, Rule
 from adjoint.executors.native.lower import lowerable
 from adjoint.optimise import simplify
-from adjoint.primitives import PRIMITIVES, Reason
+from adjoint.primitives import PRIMITIVES, EmptySlot
 from adjoint.primitives.special.declaring import SPECIAL
 from adjoint.program import Program
 from adjoint.transforms import jvp, vjp, vmap
@@ -145,7 +145,7 @@ IN_PART = frozenset(
     ]
 ).union({"erf", "erfc", "ndtr", "xlogy", "xlog1py"})
 TOLERANCE = {8: 4e-15, 4: 2e-6}
-SAMPLED = [p for p in PRIMITIVES.values() if not isinstance(p.samples, Reason)]
+SAMPLED = [p for p in PRIMITIVES.values() if not isinstance(p.samples, EmptySlot)]
 
 
 def agree(case: Case, what: str, program: Program, arguments: list[Any]) -> bool:

@@ -16,9 +16,9 @@ from adjoint.base.arrays import ArrayType, Shape, type_of
 from adjoint.base.errors import NotLinearError
 from adjoint.primitives.declaration import (
     NO_DERIVATIVE,
+    EmptySlot,
     Joint,
     Primitive,
-    Reason,
 )
 from adjoint.primitives.elementwise.conversion import CAST
 from adjoint.primitives.expression import Expression, bind
@@ -54,7 +54,7 @@ CONSTANT = Primitive(
     linear=None,
     derivative=NO_DERIVATIVE,
     transpose=NO_DERIVATIVE,
-    batch=Reason("it has no operands"),
+    batch=EmptySlot("it has no operands"),
     samples=(sample(array=Constant(np.array([1.0, 2.0]))),),
 )
 
@@ -130,9 +130,9 @@ def append(builder: Builder, program: Program, arguments: Iterable[Atom]) -> lis
     return [lookup(names, atom) for atom in program.outputs]
 
 
-def _spread(builder: Builder, found: Sequence[Atom], marks: Marks) -> tuple[Any, ...]:
+def _spread(builder: Builder, atoms: Sequence[Atom], marks: Marks) -> tuple[Any, ...]:
     """Results in their places, None elsewhere."""
-    rest = iter(found)
+    rest = iter(atoms)
     return tuple(Expression(builder, next(rest)) if mark else None for mark in marks)
 
 
@@ -141,10 +141,10 @@ def _moving(tangents: Sequence[Expression | None]) -> tuple[Marks, list[Expressi
     return tuple(tangent is not None for tangent in tangents), present
 
 
-def _filled(found: Sequence[Any], types: Sequence[ArrayType], builder: Builder) -> list[Any]:
+def _filled(vectors: Sequence[Any], types: Sequence[ArrayType], builder: Builder) -> list[Any]:
     return [
-        each if each is not None else zeros(builder, type_)
-        for each, type_ in zip(found, types, strict=True)
+        vector if vector is not None else zeros(builder, type_)
+        for vector, type_ in zip(vectors, types, strict=True)
     ]
 
 
@@ -154,13 +154,15 @@ def _filled(found: Sequence[Any], types: Sequence[ArrayType], builder: Builder) 
 def _call_derivative(tangents: Any, operands: Any, results: Any, call: CustomCall) -> Any:
     marks, moving = _moving(tangents)
     builder = operands[0].builder
-    found = call.derive(marks)
-    if isinstance(found, Pushed):
-        atoms = [each.atom for each in (*operands, *moving)]
-        return _spread(builder, append(builder, found.program, atoms), found.varying)
+    derivative = call.derive(marks)
+    if isinstance(derivative, Pushed):
+        atoms = [operand.atom for operand in (*operands, *moving)]
+        return _spread(builder, append(builder, derivative.program, atoms), derivative.varying)
     # In a batch, the tangent of what all examples share is repeated.
-    over = [broadcast_to(u, type_.shape) for u, type_ in zip(moving, found.inputs, strict=True)]
-    slopes = iter(bind(CUSTOM_LINEAR, *operands, *over, function=found))
+    over = [
+        broadcast_to(u, type_.shape) for u, type_ in zip(moving, derivative.inputs, strict=True)
+    ]
+    slopes = iter(bind(CUSTOM_LINEAR, *operands, *over, function=derivative))
     return tuple(next(slopes) if type_.inexact else None for type_ in call.outputs)
 
 
@@ -175,7 +177,7 @@ def _sine(shape: Shape = (3,)) -> CustomCall:
     def derive(moving: Marks) -> Pushed:
         builder = Builder()
         inputs = [Expression(builder, builder.input(type_)) for _ in range(2)]
-        x, u = (bind(CAST, each, dtype=type_.dtype) for each in inputs)
+        x, u = (bind(CAST, operand, dtype=type_.dtype) for operand in inputs)
         return Pushed(builder.build([(np.cos(x) * u).atom]), (True,))
 
     def evaluate(x: Any) -> tuple[Any, ...]:
@@ -209,9 +211,9 @@ def _linear_derivative(tangents: Any, operands: Any, results: Any, function: Cus
         moved = _filled(tangents[count:], function.inputs, builder)
         return bind(CUSTOM_LINEAR, *operands[:count], *moved, function=function)
     marks, moving = _moving(tangents)
-    found = function.derive(marks)
-    atoms = [each.atom for each in (*operands, *moving)]
-    return _spread(builder, append(builder, found.program, atoms), found.varying)
+    derivative = function.derive(marks)
+    atoms = [operand.atom for operand in (*operands, *moving)]
+    return _spread(builder, append(builder, derivative.program, atoms), derivative.varying)
 
 
 def _linear_transpose(cotangents: Any, operands: Any, function: CustomLinear) -> Any:
@@ -221,11 +223,11 @@ def _linear_transpose(cotangents: Any, operands: Any, function: CustomLinear) ->
             f"The derivative of {function.name} is linear in the tangents only, and was to be "
             "transposed with respect to the point. Differentiate with ad.vjp instead."
         )
-    builder = next(each.builder for each in cotangents if each is not None)
+    builder = next(cotangent.builder for cotangent in cotangents if cotangent is not None)
     whole = _filled(cotangents, function.outputs, builder)
-    found = function.transpose()
-    atoms = append(builder, found.program, [each.atom for each in (*fixed, *whole)])
-    return (*(None for _ in fixed), *_spread(builder, atoms, found.varying))
+    transposed = function.transpose()
+    atoms = append(builder, transposed.program, [operand.atom for operand in (*fixed, *whole)])
+    return (*(None for _ in fixed), *_spread(builder, atoms, transposed.varying))
 
 
 def _linear_batch(operands: Any, batched: Marks, size: int, function: CustomLinear) -> Any:
@@ -246,6 +248,6 @@ CUSTOM_LINEAR = Primitive(
     transpose=_linear_transpose,
     batch=_linear_batch,
     # Not to be tried with the point as a linear operand, as the generic checker would.
-    samples=Reason("it stands in derivatives only; tests/calculus/test_custom.py tries it"),
+    samples=EmptySlot("it stands in derivatives only; tests/calculus/test_custom.py tries it"),
     multiple=True,
 )

@@ -42,11 +42,11 @@ def _fails(
 
 
 def _type(*types: ArrayType, levels: Levels, **_: Any) -> ArrayType:
-    shapes, found = [each.shape for each in types], []
+    shapes, sizes = [type_.shape for type_ in types], []
     for marks in reversed(levels):
-        found.append(next(x[0] for x, mark in zip(shapes, marks, strict=True) if mark))
+        sizes.append(next(x[0] for x, mark in zip(shapes, marks, strict=True) if mark))
         shapes = [x[1:] if mark else x for x, mark in zip(shapes, marks, strict=True)]
-    return array_type(tuple(found), np.dtype(bool))
+    return array_type(tuple(sizes), np.dtype(bool))
 
 
 def _batch(operands: Any, batched: Any, size: int, *, levels: Levels, **params: Any) -> Any:

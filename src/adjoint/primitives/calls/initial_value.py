@@ -8,7 +8,7 @@ from typing import Any
 
 from adjoint.base.arrays import ArrayType
 from adjoint.primitives.calls.custom import Marks
-from adjoint.primitives.declaration import NO_DERIVATIVE, Primitive, Reason
+from adjoint.primitives.declaration import NO_DERIVATIVE, EmptySlot, Primitive
 from adjoint.primitives.expression import bind
 
 
@@ -41,7 +41,7 @@ STEPS = Primitive(
     derivative=NO_DERIVATIVE,
     transpose=NO_DERIVATIVE,
     batch=_batch,
-    samples=Reason("its descriptions are made on a higher floor, and tried by tests/scipy"),
+    samples=EmptySlot("its descriptions are made on a higher floor, and tried by tests/scipy"),
     multiple=True,
     opaque=True,
 )

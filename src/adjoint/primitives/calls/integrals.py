@@ -12,7 +12,7 @@ from typing import Any
 
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.primitives.calls.custom import Marks, append
-from adjoint.primitives.declaration import Joint, Primitive, Reason
+from adjoint.primitives.declaration import EmptySlot, Joint, Primitive
 from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.elementwise.declaring import weigh
 from adjoint.primitives.expression import Expression, bind
@@ -62,31 +62,31 @@ def _derivative(tangents: Any, operands: Any, results: Any, integral: Integral) 
             values = _appended(integral.program, [end, *operands[2:]])
             for number, value in enumerate(values):
                 add(number, weigh(sign * value, tangents[place], results[number].type))
-    moving = [each for each in tangents[2:] if each is not None]
+    moving = [tangent for tangent in tangents[2:] if tangent is not None]
     if moving:
-        slope, varying = integral.derive(tuple(each is not None for each in tangents[2:]))
-        found = iter(bind(INTEGRAL, *operands, *moving, integral=slope))
+        slope, varying = integral.derive(tuple(tangent is not None for tangent in tangents[2:]))
+        terms = iter(bind(INTEGRAL, *operands, *moving, integral=slope))
         for number, varies in enumerate(varying):
             if varies:
-                add(number, next(found))
+                add(number, next(terms))
     return tuple(totals)
 
 
 def _appended(program: Program, operands: list[Any]) -> list[Expression]:
     builder = operands[0].builder
-    atoms = append(builder, program, [each.atom for each in operands])
+    atoms = append(builder, program, [operand.atom for operand in operands])
     return [Expression(builder, atom) for atom in atoms]
 
 
 def _transpose(cotangents: Any, operands: Any, integral: Integral) -> Any:
     count = len(operands) - integral.linear
-    builder = next(each.builder for each in cotangents if each is not None)
+    builder = next(cotangent.builder for cotangent in cotangents if cotangent is not None)
     whole = [
-        each if each is not None else zeros(builder, type_)
-        for each, type_ in zip(cotangents, integral.types, strict=True)
+        cotangent if cotangent is not None else zeros(builder, type_)
+        for cotangent, type_ in zip(cotangents, integral.types, strict=True)
     ]
-    found = bind(INTEGRAL, *operands[:count], *whole, integral=integral.transpose())
-    return (*(None for _ in range(count)), *found)
+    pulled = bind(INTEGRAL, *operands[:count], *whole, integral=integral.transpose())
+    return (*(None for _ in range(count)), *pulled)
 
 
 def _batch(operands: Any, batched: Marks, size: int, integral: Integral) -> Any:
@@ -105,7 +105,7 @@ INTEGRAL = Primitive(
     derivative=_derivative,
     transpose=_transpose,
     batch=_batch,
-    samples=Reason("its descriptions are made on a higher floor, and tried by tests/scipy"),
+    samples=EmptySlot("its descriptions are made on a higher floor, and tried by tests/scipy"),
     multiple=True,
     opaque=True,
 )

@@ -69,11 +69,11 @@ def _linear_types(*types: ArrayType, function: LinearFunction, transposed: bool)
 def _linear_transpose(
     cotangents: Any, operands: Any, function: LinearFunction, transposed: bool
 ) -> Any:
-    builder = next(each.builder for each in cotangents if each is not None)
+    builder = next(cotangent.builder for cotangent in cotangents if cotangent is not None)
     types = function.inputs if transposed else function.outputs
     whole = [
-        each if each is not None else zeros(builder, type_)
-        for each, type_ in zip(cotangents, types, strict=True)
+        cotangent if cotangent is not None else zeros(builder, type_)
+        for cotangent, type_ in zip(cotangents, types, strict=True)
     ]
     return bind(LINEAR_CALL, *whole, function=function, transposed=not transposed)
 
@@ -89,11 +89,11 @@ def _mapped(function: LinearFunction, size: int) -> LinearFunction:
     """The function applied to every example of a batch."""
 
     def over(transposed: bool) -> Callable[..., tuple[Any, ...]]:
-        def each(*arrays: Any) -> tuple[Any, ...]:
+        def by_example(*arrays: Any) -> tuple[Any, ...]:
             rows = [function.call(transposed, row) for row in zip(*arrays, strict=True)]
             return tuple(np.stack(column) for column in zip(*rows, strict=True))
 
-        return each
+        return by_example
 
     def batched(types: Sequence[ArrayType]) -> list[ArrayType]:
         return [array_type((size, *type_.shape), type_.dtype) for type_ in types]

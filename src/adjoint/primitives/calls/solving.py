@@ -81,17 +81,19 @@ def _present(tangents: Sequence[Expression | None]) -> tuple[Marks, list[Express
     return tuple(tangent is not None for tangent in tangents), present
 
 
-def _pushed(found: Pushed, operands: Sequence[Expression]) -> Iterator[Expression | None]:
+def _pushed(derivative: Pushed, operands: Sequence[Expression]) -> Iterator[Expression | None]:
     """The results of a derivative in their places; None where there is none."""
     builder = operands[0].builder
-    atoms = iter(append(builder, found.program, [each.atom for each in operands]))
-    return (Expression(builder, next(atoms)) if mark else None for mark in found.varying)
+    atoms = iter(append(builder, derivative.program, [operand.atom for operand in operands]))
+    return (Expression(builder, next(atoms)) if mark else None for mark in derivative.varying)
 
 
-def _filled(found: Sequence[Any], types: Sequence[ArrayType], builder: Builder) -> list[Expression]:
+def _filled(
+    vectors: Sequence[Any], types: Sequence[ArrayType], builder: Builder
+) -> list[Expression]:
     return [
-        each if each is not None else zeros(builder, type_)
-        for each, type_ in zip(found, types, strict=True)
+        vector if vector is not None else zeros(builder, type_)
+        for vector, type_ in zip(vectors, types, strict=True)
     ]
 
 
@@ -109,7 +111,7 @@ def _solve_derivative(tangents: Any, operands: Any, results: Any, system: System
             db if slope is None else -slope if db is None else db - slope
             for db, slope in zip(right, slopes, strict=True)
         ]
-    if all(each is None for each in right):
+    if all(vector is None for vector in right):
         return (None,) * len(results)
     filled = _filled(right, system.right, operands[0].builder)
     return bind(LINEAR_SOLVE, *operands[:count], *filled, system=system)
@@ -122,10 +124,10 @@ def _solve_transpose(cotangents: Any, operands: Any, system: System) -> Any:
             "The solution of a linear system is linear in its right-hand side, not in what the "
             "operator depends on. Differentiate with ad.vjp instead of ad.linear_transpose."
         )
-    builder = next(each.builder for each in cotangents if each is not None)
+    builder = next(cotangent.builder for cotangent in cotangents if cotangent is not None)
     whole = _filled(cotangents, system.solution, builder)
-    found = bind(LINEAR_SOLVE, *fixed, *whole, system=system.transpose())
-    return (*(None for _ in fixed), *found)
+    pulled = bind(LINEAR_SOLVE, *fixed, *whole, system=system.transpose())
+    return (*(None for _ in fixed), *pulled)
 
 
 def _solve_batch(operands: Any, batched: Marks, size: int, system: System) -> Any:
@@ -140,17 +142,17 @@ def _solve_taylor(operands: Any, results: Any, k: int, system: System) -> Any:
     """From A x = b: A_0 x_k = b_k - sum_{j<k} A_{k-j} x_j, with A_{k-j} x_j that of A(t) x_j."""
     fixed, right = operands[: system.fixed], operands[system.fixed :]
     rest = [b[k] for b in right]
-    moving = not all(each.constant for each in fixed)
+    moving = not all(series.constant for series in fixed)
     for j in range(k if moving else 0):
-        x = [each[j] for each in results]
-        if any(each is not None for each in x):
+        x = [series[j] for series in results]
+        if any(coefficient is not None for coefficient in x):
             whole = _filled(x, system.solution, results[0][0].builder)
             images = results[0].run(system.program, [*fixed, *whole], k - j)
             rest = list(map(difference, rest, images))
-    if all(each is None for each in rest):
+    if all(coefficient is None for coefficient in rest):
         return (None,) * len(results)
     filled = _filled(rest, system.right, results[0][0].builder)
-    return bind(LINEAR_SOLVE, *(each[0] for each in fixed), *filled, system=system)
+    return bind(LINEAR_SOLVE, *(series[0] for series in fixed), *filled, system=system)
 
 
 def _upper(transposed: bool = False, lead: Shape = ()) -> System:
@@ -221,7 +223,7 @@ def _cubic(shape: Shape = (3,)) -> ImplicitFunction:
     def derive(moving: Marks) -> Pushed:
         builder = Builder()
         inputs = [Expression(builder, builder.input(type_)) for _ in range(3)]
-        _, y, u = (bind(CAST, each, dtype=type_.dtype) for each in inputs)
+        _, y, u = (bind(CAST, operand, dtype=type_.dtype) for operand in inputs)
         return Pushed(builder.build([(u / (3 * y * y + 1)).atom]), (True,))
 
     def batch(batched: Marks, size: int) -> ImplicitFunction:

@@ -40,8 +40,8 @@ def chebyshev(name: str, z: Any, low: float, high: float) -> Any:
     twice = 2 * np.minimum(np.maximum((2 * z - (low + high)) / (high - low), -1.0), 1.0)
     first, *others = coefficients(name)
     above, below = 0.0 * twice, 0.0 * twice
-    for each in reversed(others):
-        above, below = each + twice * above - below, above
+    for coefficient in reversed(others):
+        above, below = coefficient + twice * above - below, above
     return first + (0.5 * twice * above - below)
 
 
@@ -110,8 +110,8 @@ def _excess(x: Any) -> Any:
     below = np.minimum(np.maximum(x, -_VAST), 0.0) * -math.sqrt(0.5)
     left = math.sqrt(2) * _erfc_integral(1, below) / _erfc_integral(0, below)
     above = np.maximum(x, 0.0)
-    found = choose(np.less(x, 0), left, above + _hazard(above))
-    return choose(far, -1 / choose(far, x, 1.0), found)
+    near = choose(np.less(x, 0), left, above + _hazard(above))
+    return choose(far, -1 / choose(far, x, 1.0), near)
 
 
 EXCESS = formula("hazard_excess", _excess, lambda x, y: 1 - HAZARD(x) * y, samples=_LINE, wide=True)
@@ -171,8 +171,8 @@ def _i0e_slope(order: int, x: Any) -> Any:
     far = chebyshev(f"i0e {order} far", inverse, 0.0, 1 / 8) * np.sqrt(inverse)
     for _ in range(order):
         near, far = near / (1 + small), far * inverse
-    found = choose(np.greater(size, 8), far, near)
-    return found if order == 2 else found * -np.sign(x)
+    slope = choose(np.greater(size, 8), far, near)
+    return slope if order == 2 else slope * -np.sign(x)
 
 
 def _bessel_over(order: int, square: Any) -> Any:
@@ -215,11 +215,11 @@ def _k0e_slope(order: int, x: Any) -> Any:
     inverse = 1 / np.maximum(x, 0.2)
     near = chebyshev(f"k0e {order} near", inverse, 0.25, 5.0)
     far = chebyshev(f"k0e {order} far", inverse, 0.0, 0.25)
-    found = choose(np.greater(x, 4), far, near) * np.sqrt(inverse)
+    slope = choose(np.greater(x, 4), far, near) * np.sqrt(inverse)
     for _ in range(order):
-        found = found * inverse
-    found = choose(np.less(x, 0.2), direct, found)
-    return found if order == 2 else -found
+        slope = slope * inverse
+    slope = choose(np.less(x, 0.2), direct, slope)
+    return slope if order == 2 else -slope
 
 
 def _k0e_third(x: Any, y: Any) -> Any:

@@ -10,9 +10,9 @@ from adjoint.base.arrays import ArrayType, array_type, real_dtype
 from adjoint.base.errors import ArgumentError
 from adjoint.primitives.declaration import (
     Each,
+    EmptySlot,
     Joint,
     Primitive,
-    Reason,
 )
 from adjoint.primitives.elementwise.conversion import cast, conjugate
 from adjoint.primitives.elementwise.declaring import batch_aligned, elementwise, scale, weigh
@@ -22,7 +22,7 @@ from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.hardness import hard
 from adjoint.primitives.identities import same_as
 from adjoint.primitives.samples import draw, python_float, sample
-from adjoint.primitives.series import Series, convolve, difference
+from adjoint.primitives.series import TruncatedSeries, convolve, difference
 from adjoint.primitives.structure.moving import sum_to
 from adjoint.primitives.typing_rules import broadcast_shape, ufunc_types
 from adjoint.program import Literal
@@ -75,14 +75,14 @@ NEGATIVE = elementwise(
 def _multiply_transpose(cotangents: Any, operands: Any) -> Any:
     """A user's own product, where one factor is held fixed (`linear_transpose`)."""
     (cotangent,) = cotangents
-    found: list[Expression | None] = []
+    pulled: list[Expression | None] = []
     for operand, factor in zip(operands, operands[::-1], strict=True):
         if isinstance(factor, Expression):
             product = weigh(conjugate(factor), cotangent, cotangent.type)
-            found.append(_to_operand(product, operand))
+            pulled.append(_to_operand(product, operand))
         else:
-            found.append(None)
-    return tuple(found)
+            pulled.append(None)
+    return tuple(pulled)
 
 
 def _divide_transpose(cotangents: Any, operands: Any) -> Any:
@@ -90,12 +90,14 @@ def _divide_transpose(cotangents: Any, operands: Any) -> Any:
     return _to_operand(weigh(conjugate(1 / y), cotangent, cotangent.type), x), None
 
 
-def product_taylor(x: Series, y: Series, z: ArrayType, k: int, first: int = 0) -> Any:
+def product_taylor(
+    x: TruncatedSeries, y: TruncatedSeries, z: ArrayType, k: int, first: int = 0
+) -> Any:
     """Coefficient k of the product of two series, a z, without the terms before x_first."""
     return convolve(lambda left, right: weigh(left, right, z), x, y, k, first, k)
 
 
-def quotient_taylor(x: Series, y: Series, result: Series, k: int) -> Any:
+def quotient_taylor(x: TruncatedSeries, y: TruncatedSeries, result: TruncatedSeries, k: int) -> Any:
     """Coefficient k of z = x / y: from y z = x, y_0 z_k = x_k - sum_{j=1..k} y_j z_{k-j}."""
     rest = x[k] if x[k] is None else cast(x[k], result.type.dtype)
     rest = difference(rest, product_taylor(y, result, result.type, k, first=1))
@@ -108,7 +110,7 @@ def _reciprocal_taylor(operands: Any, results: Any, k: int) -> Any:
     return (None if rest is None else weigh(-result[0], rest, result.type),)
 
 
-def square_taylor(x: Series, z: ArrayType, k: int, first: int = 0) -> Any:
+def square_taylor(x: TruncatedSeries, z: ArrayType, k: int, first: int = 0) -> Any:
     """Coefficient k of x^2, a z, without the terms before x_first: by symmetry, half the products.
 
     2 sum_{j<k/2} x_j x_{k-j}, and x_{k/2}^2 for even k.
@@ -201,7 +203,7 @@ def _integer_power_taylor(operands: Any, results: Any, k: int, exponent: int) ->
     return (None if total is None else weigh(1 / x[0], total / k, result.type),)
 
 
-def _power_of(x: Series, exponent: int) -> Series:
+def _power_of(x: TruncatedSeries, exponent: int) -> TruncatedSeries:
     if exponent == 1:
         return x
     if exponent == 2:
@@ -306,7 +308,7 @@ POWER_LOG: Primitive = Primitive(
     linear=None,
     derivative=_power_log_derivative,
     batch=batch_aligned("power_log"),
-    samples=Reason("its last operand is the power of the first two; those of `power` try it"),
+    samples=EmptySlot("its last operand is the power of the first two; those of `power` try it"),
 )
 
 POWER = elementwise(

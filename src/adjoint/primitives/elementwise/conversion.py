@@ -119,8 +119,8 @@ def conjugate(x: Any) -> Any:
         return x.conjugate()
     if x.dtype.kind != "c":
         return x
-    found = bind(CONJUGATE, x)
-    return bind(PYTHON_NUMBER, found) if x.type.weak else found
+    conjugated = bind(CONJUGATE, x)
+    return bind(PYTHON_NUMBER, conjugated) if x.type.weak else conjugated
 
 
 # --- Python's numbers ----------------------------------------------------------------------------

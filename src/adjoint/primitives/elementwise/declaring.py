@@ -19,9 +19,9 @@ from adjoint.primitives.declaration import (
     NONLINEAR,
     PRIMITIVES,
     Each,
+    EmptySlot,
     Linearity,
     Primitive,
-    Reason,
     Rule,
 )
 from adjoint.primitives.elementwise.conversion import cast, conjugate
@@ -38,11 +38,11 @@ from adjoint.primitives.typing_rules import (
 
 def elementwise(
     ufunc: Any,
-    *partials: Callable[..., Any] | Reason | None,
-    samples: tuple[Sample, ...] | Reason,
+    *partials: Callable[..., Any] | EmptySlot | None,
+    samples: tuple[Sample, ...] | EmptySlot,
     name: str | None = None,
     linear: Linearity = None,
-    transpose: Rule | Reason = NONLINEAR,
+    transpose: Rule | EmptySlot = NONLINEAR,
     taylor: Rule | None = None,
 ) -> Primitive:
     """Declare an elementwise primitive.
@@ -68,7 +68,7 @@ def elementwise(
     )
 
 
-def no_partial(name: str, place: int, reason: Reason | None) -> MissingRuleError:
+def no_partial(name: str, place: int, reason: EmptySlot | None) -> MissingRuleError:
     """The error for a derivative in an argument that has none."""
     text = "no closed form is known" if reason is None else reason.text
     return MissingRuleError(
@@ -77,7 +77,7 @@ def no_partial(name: str, place: int, reason: Reason | None) -> MissingRuleError
     )
 
 
-def sum_of_partials(name: str, partials: tuple[Callable[..., Any] | Reason | None, ...]) -> Rule:
+def sum_of_partials(name: str, partials: tuple[Callable[..., Any] | EmptySlot | None, ...]) -> Rule:
     """The derivative rule of a function applied entry by entry, from its partial derivatives."""
 
     def derivative(tangents: Any, operands: Any, results: Any) -> Any:

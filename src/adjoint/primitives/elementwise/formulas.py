@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from adjoint.primitives.declaration import UFUNCS, Primitive, Reason, Rule
+from adjoint.primitives.declaration import UFUNCS, EmptySlot, Primitive, Rule
 from adjoint.primitives.elementwise.declaring import elementwise
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.samples import Sample
@@ -63,11 +63,11 @@ class Formula:
         with np.errstate(all="ignore"):
             if self.in_place is not None and _fits(operands[0], wide, out):
                 return _in_memory(self.in_place, operands[0], out)
-            found = _in_blocks(self.rule, [np.asarray(x, wide) for x in operands], out)
+            values = _in_blocks(self.rule, [np.asarray(x, wide) for x in operands], out)
         if out is None:
-            return found.astype(result, copy=False)[()]
-        if found is not out:
-            out[...] = found
+            return values.astype(result, copy=False)[()]
+        if values is not out:
+            out[...] = values
         return out
 
     def _dtypes(self, given: tuple[Any, ...]) -> tuple[np.dtype[Any], np.dtype[Any]]:
@@ -85,13 +85,13 @@ def _in_blocks(rule: Callable[..., Any], operands: list[Any], out: Any) -> Any:
     alike = all(x.shape == first.shape and x.flags.c_contiguous for x in whole)
     if not alike or first.size <= _BLOCK or any(x.ndim > first.ndim for x in operands):
         return np.asarray(rule(*operands))
-    found = out if out is not None and _fits(first, out.dtype, out) else np.empty_like(first)
+    values = out if out is not None and _fits(first, out.dtype, out) else np.empty_like(first)
     lines = [x.reshape(-1) for x in operands]
-    target = found.reshape(-1)
+    target = values.reshape(-1)
     for start in range(0, first.size, _BLOCK):
         parts = [x if x.size == 1 else x[start : start + _BLOCK] for x in lines]
         target[start : start + _BLOCK] = rule(*parts)
-    return found
+    return values
 
 
 def _fits(x: Any, dtype: np.dtype[Any], out: Any) -> bool:
@@ -102,23 +102,23 @@ def _fits(x: Any, dtype: np.dtype[Any], out: Any) -> bool:
 
 
 def _in_memory(in_place: Callable[[Any, Any, Any], None], x: Any, out: Any) -> Any:
-    found = np.empty_like(x) if out is None else out
+    values = np.empty_like(x) if out is None else out
     if x.size <= _IN_PLACE:
-        in_place(x, found, np.empty_like(x))
-        return found
-    line, target = x.reshape(-1), found.reshape(-1)
+        in_place(x, values, np.empty_like(x))
+        return values
+    line, target = x.reshape(-1), values.reshape(-1)
     spare = np.empty(_IN_PLACE, x.dtype)
     for start in range(0, line.size, _IN_PLACE):
         part = line[start : start + _IN_PLACE]
         in_place(part, target[start : start + _IN_PLACE], spare[: part.size])
-    return found
+    return values
 
 
 def formula(
     name: str,
     rule: Callable[..., Any],
-    *partials: Callable[..., Any] | Reason | None,
-    samples: tuple[Sample, ...] | Reason,
+    *partials: Callable[..., Any] | EmptySlot | None,
+    samples: tuple[Sample, ...] | EmptySlot,
     like: np.ufunc = np.tanh,
     wide: bool = False,
     taylor: Rule | None = None,
@@ -130,9 +130,9 @@ def formula(
     like: a ufunc that has its dtypes. wide: whether single precision is too little. in_place: the
     formula again, for arrays, where it is wanted fast.
     """
-    found = Formula(name, rule, like, wide, in_place)
-    elementwise(found, *partials, samples=samples, taylor=taylor)
-    return found
+    function = Formula(name, rule, like, wide, in_place)
+    elementwise(function, *partials, samples=samples, taylor=taylor)
+    return function
 
 
 def is_formula(primitive: Primitive) -> bool:
@@ -179,6 +179,6 @@ def subtracted(x: Any, y: Any) -> tuple[Any, Any]:
 def polynomial(x: Any, coefficients: tuple[float, ...]) -> Any:
     """c_0 + c_1 x + c_2 x^2 + ... by Horner's rule."""
     total: Any = coefficients[-1]
-    for each in reversed(coefficients[:-1]):
-        total = each + x * total
+    for coefficient in reversed(coefficients[:-1]):
+        total = coefficient + x * total
     return total

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.primitives.declaration import Reason
+from adjoint.primitives.declaration import EmptySlot
 from adjoint.primitives.elementwise.formulas import (
     Formula,
     choose,
@@ -94,16 +94,16 @@ def _shares(base: float, name: str) -> tuple[Formula, Formula]:
     def share(x: Any, y: Any) -> Any:
         gap, lost, small = parts(x, y)
         below = np.less(gap, 0)
-        found = choose(below, small, 1.0) / (1 + small)
-        found = found + found * (log * lost * (choose(below, 1.0, small) / (1 + small)))
-        return choose(np.equal(x, -np.inf), 0.0, found)  # also beside -inf
+        fraction = choose(below, small, 1.0) / (1 + small)
+        fraction = fraction + fraction * (log * lost * (choose(below, 1.0, small) / (1 + small)))
+        return choose(np.equal(x, -np.inf), 0.0, fraction)  # also beside -inf
 
     def density(x: Any, y: Any) -> Any:
         gap, lost, small = parts(x, y)
         total = 1 + small
-        found = log * (small / (total * total))
+        leading = log * (small / (total * total))
         turn = choose(np.less(gap, 0), log * lost, -log * lost) * ((1 - small) / total)
-        return choose(np.equal(x, -np.inf), 0.0, found + found * turn)
+        return choose(np.equal(x, -np.inf), 0.0, leading + leading * turn)
 
     turned = formula(
         f"{name}_density",
@@ -113,7 +113,7 @@ def _shares(base: float, name: str) -> tuple[Formula, Formula]:
         samples=_PAIR,
         like=np.logaddexp,
     )
-    found = formula(
+    share_formula = formula(
         name,
         share,
         lambda x, y, result: turned(x, y),
@@ -121,7 +121,7 @@ def _shares(base: float, name: str) -> tuple[Formula, Formula]:
         samples=_PAIR,
         like=np.logaddexp,
     )
-    return found, turned
+    return share_formula, turned
 
 
 SHARE, _ = _shares(math.e, "share")
@@ -209,9 +209,9 @@ def _exp_of_square(name: str, factor: float) -> Formula:
 
     def rule(x: Any) -> Any:
         square, lost = squared(x)
-        found = np.exp(factor * square)
-        ended = np.equal(found, 0.0) if factor < 0 else np.isinf(found)  # the square may be, too
-        return choose(ended, found, found + factor * lost * found)
+        power = np.exp(factor * square)
+        ended = np.equal(power, 0.0) if factor < 0 else np.isinf(power)  # the square may be, too
+        return choose(ended, power, power + factor * lost * power)
 
     return formula(name, rule, lambda x, y: 2 * factor * x * y, samples=_LINE)
 
@@ -276,7 +276,9 @@ ARCSINH_SLOPE = formula(
 
 def _at_its_value(name: str, rule: Any, in_x: Any, why: str) -> Formula:
     """A slope of y = f(x), by x and y; its own slope in x is the whole one, along f."""
-    samples = Reason(f"its second operand is a function of the first; the samples of {why} try it")
+    samples = EmptySlot(
+        f"its second operand is a function of the first; the samples of {why} try it"
+    )
     return formula(name, rule, in_x, lambda x, y, slope: 0, samples=samples, like=np.hypot)
 
 
@@ -356,8 +358,8 @@ def _sinh_over(h: Any, order: int) -> Any:
     terms = [
         math.perm(2 * k, order) / math.factorial(2 * k + 1) for k in range((order + 1) // 2, 11)
     ]
-    found = polynomial(h * h, tuple(terms))
-    return h * found if order == 1 else found
+    series = polynomial(h * h, tuple(terms))
+    return h * series if order == 1 else series
 
 
 def _exprel_parts(x: Any) -> tuple[Any, Any, Any]:

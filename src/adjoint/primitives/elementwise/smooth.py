@@ -188,7 +188,7 @@ def _hypot_taylor(operands: Any, results: Any, k: int) -> Any:
         first = sum_of_partials("hypot", _HYPOT_PARTIALS)
         return first([x[1] for x in operands], [x[0] for x in operands], results)
     squares = (square_taylor(x, result.type, k) for x in operands)
-    present = [each for each in squares if each is not None]
+    present = [square for square in squares if square is not None]
     total = sum(present[1:], present[0]) if present else None
     rest = difference(total, square_taylor(result, result.type, k, first=1))
     return (None if rest is None else weigh(_half_over(result[0]), rest, result.type),)

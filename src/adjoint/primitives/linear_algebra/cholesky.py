@@ -135,22 +135,22 @@ def _pushforward_evaluate(factor: Any, tangent: Any) -> Any:
     # The columns of L T^H + T L^H = H', one block after the other: what comes from columns that are
     # known goes to the right-hand side.
     lead = np.broadcast_shapes(factor.shape, tangent.shape)
-    found = np.zeros(lead, np.result_type(factor, tangent))
+    pushed = np.zeros(lead, np.result_type(factor, tangent))
     for before, here, onwards, below in _blocks(lead[-1]):
         rest = tangent[..., onwards, here] - factor[..., onwards, before] @ _adjoint_of(
-            found[..., here, before]
+            pushed[..., here, before]
         )
-        rest -= found[..., onwards, before] @ _adjoint_of(factor[..., here, before])
+        rest -= pushed[..., onwards, before] @ _adjoint_of(factor[..., here, before])
         corner = _lower(factor[..., here, here])
         width = corner.shape[-1]
         back = np.linalg.inv(corner)
         middle = np.tril(rest[..., :width, :], -1)
         middle = _with_diagonal(middle + _adjoint_of(middle), _diagonal(rest[..., :width, :]))
         moved = corner @ _phi(back @ middle @ _adjoint_of(back))
-        found[..., here, here] = moved
+        pushed[..., here, here] = moved
         rest = rest[..., width:, :] - factor[..., below, here] @ _adjoint_of(moved)
-        found[..., below, here] = rest @ _adjoint_of(back)
-    return found
+        pushed[..., below, here] = rest @ _adjoint_of(back)
+    return pushed
 
 
 def _pullback_evaluate(factor: Any, cotangent: Any) -> Any:
@@ -184,8 +184,8 @@ def _slope_batch(name: str) -> Any:
 def _slope_transpose(name: str) -> Any:
     def transpose(cotangents: Any, operands: Any) -> Any:
         factor, x = operands
-        found = bind(_SLOPES[name], factor, cotangents[0])
-        return None, cast(sum_to(found, x.shape), x.dtype)
+        pulled = bind(_SLOPES[name], factor, cotangents[0])
+        return None, cast(sum_to(pulled, x.shape), x.dtype)
 
     return transpose
 

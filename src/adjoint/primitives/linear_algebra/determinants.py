@@ -118,21 +118,21 @@ def _adjugate_evaluate(a: Any, *factors: Any) -> Any:
     if not a.size:
         return a.copy()
     try:
-        found = inverse_of_factors(*factors) if factors else np.linalg.inv(a)
+        inverted = inverse_of_factors(*factors) if factors else np.linalg.inv(a)
     except np.linalg.LinAlgError:
         return _adjugate_by_singular_values(a)
-    if np.max(one_norm(a) * one_norm(found)) > 1e3:
+    if np.max(one_norm(a) * one_norm(inverted)) > 1e3:
         return _adjugate_by_singular_values(a)
-    found *= np.asarray(_det_evaluate(a, *factors))[..., None, None]
-    return found
+    determinant = np.asarray(_det_evaluate(a, *factors))[..., None, None]
+    return np.multiply(inverted, determinant, out=inverted)
 
 
 def _adjugate_by_singular_values(a: Any) -> Any:
     # adj(U S V^H) = adj(V^H) adj(S) adj(U), and adj(Q) = det(Q) Q^H for a unitary Q.
     u, s, vh, sign = _singular_values(a)
     inner = _leaving_one_out(s)[..., None] * _conjugate_transpose(u)
-    found = sign * (_conjugate_transpose(vh) @ inner)
-    return found.astype(a.dtype, copy=False)
+    adjugate = sign * (_conjugate_transpose(vh) @ inner)
+    return adjugate.astype(a.dtype, copy=False)
 
 
 ADJUGATE: Primitive = Primitive(
@@ -172,8 +172,8 @@ def _slope_evaluate(a: Any, direction: Any) -> Any:
     diagonal = np.diagonal(inner, axis1=-2, axis2=-1)
     sums = (rest @ diagonal[..., None])[..., 0]
     moved = -inner * rest + sums[..., None] * np.eye(s.shape[-1], dtype=s.dtype)
-    found = sign * (_conjugate_transpose(vh) @ moved @ _conjugate_transpose(u))
-    return found.astype(np.result_type(a, direction), copy=False)
+    slope = sign * (_conjugate_transpose(vh) @ moved @ _conjugate_transpose(u))
+    return slope.astype(np.result_type(a, direction), copy=False)
 
 
 def _slope_derivative(tangents: Any, operands: Any, results: Any) -> Any:
@@ -199,7 +199,7 @@ def _number(x: Expression) -> Expression:
 
 def _traces(x: Expression, y: Expression) -> Expression:
     lead = broadcast_shape("trace", x.shape[:-2], y.shape[:-2])
-    x, y = (broadcast_to(each, (*lead, *each.shape[-2:])) for each in (x, y))
+    x, y = (broadcast_to(matrix, (*lead, *matrix.shape[-2:])) for matrix in (x, y))
     return _number(trace_of_product(x, y))
 
 

@@ -31,16 +31,16 @@ def _completing(x: Any) -> Any:
 def _basis_evaluate(u: Any, vh: Any) -> Any:
     v = np.conjugate(np.swapaxes(vh, -1, -2))
     rows, columns, count = u.shape[-2], v.shape[-2], u.shape[-1]
-    found = np.zeros((*u.shape[:-2], rows + columns, rows + columns), u.dtype)
+    basis = np.zeros((*u.shape[:-2], rows + columns, rows + columns), u.dtype)
     half = u.dtype.type(np.sqrt(0.5))
-    found[..., :rows, :count] = found[..., :rows, count : 2 * count] = half * u
-    found[..., rows:, :count] = half * v
-    found[..., rows:, count : 2 * count] = -half * v
+    basis[..., :rows, :count] = basis[..., :rows, count : 2 * count] = half * u
+    basis[..., rows:, :count] = half * v
+    basis[..., rows:, count : 2 * count] = -half * v
     if rows > count:
-        found[..., :rows, 2 * count :] = _completing(u)
+        basis[..., :rows, 2 * count :] = _completing(u)
     elif columns > count:
-        found[..., rows:, 2 * count :] = _completing(v)
-    return found
+        basis[..., rows:, 2 * count :] = _completing(v)
+    return basis
 
 
 _U = Fixed(np.eye(3)[:, :2])

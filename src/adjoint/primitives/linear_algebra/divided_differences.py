@@ -47,17 +47,17 @@ class Differences:
     def matrix(self) -> Any:
         """g[x_i, x_j] for all pairs: (..., n, n)."""
         g = self.known[0][1:].reshape(*self.lead, -1)
-        found = (g[..., None, :] - g[..., :, None]) / np.where(self.near, 1, self.gaps)
+        differences = (g[..., None, :] - g[..., :, None]) / np.where(self.near, 1, self.gaps)
         rows, columns = np.nonzero(self.near)
-        found[..., rows, columns] = self.at(rows, columns)
-        return found
+        differences[..., rows, columns] = self.at(rows, columns)
+        return differences
 
     def at(self, *places: Any) -> Any:
         """The differences on nodes x_i, x_j, ...: (..., *the shape of each of the places)."""
         ordered = list(np.sort(np.broadcast_arrays(*places), axis=0))
         with np.errstate(all="ignore"):
-            found = self._at(ordered)[0][1:]
-        return found.reshape(self.lead + ordered[0].shape)
+            differences = self._at(ordered)[0][1:]
+        return differences.reshape(self.lead + ordered[0].shape)
 
     def _at(self, places: list[Any]) -> tuple[Any, Any]:
         """The differences, and an estimate of the errors of the reference's."""

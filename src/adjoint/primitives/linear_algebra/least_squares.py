@@ -15,7 +15,7 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.base.errors import LinearAlgebraError, ShapeError
-from adjoint.primitives.declaration import Joint, Primitive, Reason
+from adjoint.primitives.declaration import EmptySlot, Joint, Primitive
 from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.linear_algebra.eigen import spread
@@ -54,7 +54,7 @@ UNCUT: Primitive = Primitive(
     derivative=lambda tangents, operands, results: (tangents[0],),
     transpose=lambda cotangents, operands: (cotangents[0], None),
     batch=lambda operands, batched, size: bind(UNCUT, *align_batch(operands, batched)),
-    samples=Reason("it stands in derivatives of pinv and lstsq, whose samples try it"),
+    samples=EmptySlot("it stands in derivatives of pinv and lstsq, whose samples try it"),
     view=True,
 )
 
@@ -115,16 +115,16 @@ def _lstsq_evaluate(a: Any, b: Any, rcond: float | None) -> Any:
     if a.ndim == 2 and b.ndim == 2:
         return np.linalg.lstsq(a, b, rcond)[0]
     lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    a, b = (np.broadcast_to(each, (*lead, *each.shape[-2:])) for each in (a, b))
-    found = np.zeros((*lead, a.shape[-1], b.shape[-1]), matrix_dtype_of(a, b))
+    a, b = (np.broadcast_to(matrix, (*lead, *matrix.shape[-2:])) for matrix in (a, b))
+    solutions = np.zeros((*lead, a.shape[-1], b.shape[-1]), matrix_dtype_of(a, b))
     for place in np.ndindex(lead):
-        found[place] = np.linalg.lstsq(a[place], b[place], rcond)[0]
-    return found
+        solutions[place] = np.linalg.lstsq(a[place], b[place], rcond)[0]
+    return solutions
 
 
 def matrix_dtype_of(*arrays: Any) -> np.dtype[Any]:
     """The dtype in which NumPy's linear algebra computes with these arrays."""
-    return matrix_dtype("lstsq", *(array_type(each.shape, each.dtype) for each in arrays))
+    return matrix_dtype("lstsq", *(array_type(array.shape, array.dtype) for array in arrays))
 
 
 def _lstsq_derivative(tangents: Any, operands: Any, results: Any, rcond: float | None) -> Any:

@@ -30,8 +30,8 @@ _FUNCTIONS = ("expm", "logm", "sqrtm", "sinm", "cosm", "tanm", "sinhm", "coshm",
 
 
 def _type(*types: ArrayType, function: str) -> ArrayType:
-    lead = broadcast_shape(function, *(square_shape(function, each) for each in types))
-    if len({each.shape[-1] for each in types}) > 1:
+    lead = broadcast_shape(function, *(square_shape(function, type_) for type_ in types))
+    if len({type_.shape[-1] for type_ in types}) > 1:
         raise ShapeError(f"{function}: matrices of several sizes: {[t.shape for t in types]}.")
     return array_type((*lead, *types[0].shape[-2:]), matrix_dtype(function, *types))
 
@@ -51,16 +51,16 @@ def _blocks(matrix: Any, directions: Any) -> Any:
 
 def _evaluate(*operands: Any, function: str) -> Any:
     dtype = _dtype(*operands)
-    arrays = np.broadcast_arrays(*(np.asarray(each, dtype) for each in operands))
+    arrays = np.broadcast_arrays(*(np.asarray(operand, dtype) for operand in operands))
     size = arrays[0].shape[-1]
     compute = getattr(import_module("scipy.linalg"), function)
-    found = np.empty(arrays[0].shape, dtype)
+    values = np.empty(arrays[0].shape, dtype)
     for place in np.ndindex(arrays[0].shape[:-2]):
         matrix, *directions = (array[place] for array in arrays)
         with _regular(function if directions else ""):
             value = compute(_blocks(matrix, directions))[:size, -size:]
-        found[place] = _real_enough(value, function) if dtype.kind != "c" else value
-    return found
+        values[place] = _real_enough(value, function) if dtype.kind != "c" else value
+    return values
 
 
 @contextmanager
@@ -110,12 +110,12 @@ def _derivative(tangents: Any, operands: Any, results: Any, function: str) -> An
 
 def _transpose(cotangents: Any, operands: Any, function: str) -> Any:
     (cotangent,) = cotangents
-    found: list[Any] = [None] * len(operands)
-    (place,) = (n for n, each in enumerate(operands) if not isinstance(each, Expression))
-    others = [cotangent if n == place else adjoint(each) for n, each in enumerate(operands)]
+    pulled: list[Any] = [None] * len(operands)
+    (place,) = (n for n, operand in enumerate(operands) if not isinstance(operand, Expression))
+    others = [cotangent if n == place else adjoint(operand) for n, operand in enumerate(operands)]
     back = matrix_function(function, *others)
-    found[place] = cast(sum_to(back, operands[place].shape), operands[place].dtype)
-    return tuple(found)
+    pulled[place] = cast(sum_to(back, operands[place].shape), operands[place].dtype)
+    return tuple(pulled)
 
 
 def _batch(operands: Any, batched: Any, size: int, function: str) -> Any:
@@ -149,7 +149,7 @@ def matrix_function(function: str, *operands: Any) -> Any:
 
 
 def _sylvester_type(a: ArrayType, b: ArrayType, q: ArrayType) -> ArrayType:
-    leads = [square_shape("solve_sylvester", each) for each in (a, b)]
+    leads = [square_shape("solve_sylvester", type_) for type_ in (a, b)]
     if q.shape[-2:] != (a.shape[-1], b.shape[-1]):
         raise ShapeError(f"solve_sylvester: shapes {a.shape}, {b.shape}, {q.shape} do not fit.")
     lead = broadcast_shape("solve_sylvester", *leads, q.shape[:-2])
@@ -160,17 +160,17 @@ def _sylvester_evaluate(a: Any, b: Any, q: Any) -> Any:
     dtype = _dtype(a, b, q)
     solve: Callable[..., Any] = import_module("scipy.linalg").solve_sylvester
     lead = np.broadcast_shapes(np.shape(a)[:-2], np.shape(b)[:-2], np.shape(q)[:-2])
-    a, b, q = (np.broadcast_to(each, (*lead, *np.shape(each)[-2:])) for each in (a, b, q))
-    found = np.empty(q.shape, dtype)
+    a, b, q = (np.broadcast_to(matrix, (*lead, *np.shape(matrix)[-2:])) for matrix in (a, b, q))
+    solutions = np.empty(q.shape, dtype)
     for place in np.ndindex(lead):
-        found[place] = solve(a[place], b[place], q[place])
-    return found
+        solutions[place] = solve(a[place], b[place], q[place])
+    return solutions
 
 
 def _sylvester_derivative(tangents: Any, operands: Any, results: Any) -> Any:
     """A dX + dX B = dQ - dA X - X dB."""
     (a, b, _), (x,) = operands, results
-    d_a, d_b, d_q = (None if each is None else cast(each, x.dtype) for each in tangents)
+    d_a, d_b, d_q = (None if tangent is None else cast(tangent, x.dtype) for tangent in tangents)
     right = None if d_q is None else broadcast_to(d_q, x.shape)
     for term in (
         None if d_a is None else multiply(d_a, x),
@@ -183,8 +183,8 @@ def _sylvester_derivative(tangents: Any, operands: Any, results: Any) -> Any:
 
 def _sylvester_transpose(cotangents: Any, operands: Any) -> Any:
     a, b, q = operands
-    found = bind(SYLVESTER, adjoint(a), adjoint(b), cotangents[0])
-    return None, None, cast(sum_to(found, q.shape), q.dtype)
+    pulled = bind(SYLVESTER, adjoint(a), adjoint(b), cotangents[0])
+    return None, None, cast(sum_to(pulled, q.shape), q.dtype)
 
 
 SYLVESTER: Primitive = Primitive(

@@ -100,19 +100,19 @@ DIVIDE: Primitive = Primitive(
 
 def _skew_evaluate(c: Any) -> Any:
     lower = np.tril(c, -1)
-    found = lower - np.conjugate(np.swapaxes(lower, -1, -2))
+    skew = lower - np.conjugate(np.swapaxes(lower, -1, -2))
     if c.dtype.kind == "c":
         places = np.arange(c.shape[-1])
-        found[..., places, places] = 1j * np.diagonal(c, axis1=-2, axis2=-1).imag
-    return found
+        skew[..., places, places] = 1j * np.diagonal(c, axis1=-2, axis2=-1).imag
+    return skew
 
 
 def _pulled_skew_evaluate(w: Any) -> Any:
-    found = np.tril(w - np.conjugate(np.swapaxes(w, -1, -2)), -1)
+    pulled = np.tril(w - np.conjugate(np.swapaxes(w, -1, -2)), -1)
     if w.dtype.kind == "c":
         places = np.arange(w.shape[-1])
-        found[..., places, places] = 1j * np.diagonal(w, axis1=-2, axis2=-1).imag
-    return found
+        pulled[..., places, places] = 1j * np.diagonal(w, axis1=-2, axis2=-1).imag
+    return pulled
 
 
 def _skew(name: str, other: str, evaluate: Any) -> Primitive:

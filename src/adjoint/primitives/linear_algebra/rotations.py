@@ -165,7 +165,7 @@ def _turn_transpose(name: str) -> Any:
 def _turn_batch(name: str) -> Any:
     def batch(operands: Any, batched: Any, size: int, **params: Any) -> Any:
         values, x = (
-            with_batch(each, mark, size) for each, mark in zip(operands, batched, strict=True)
+            with_batch(operand, mark, size) for operand, mark in zip(operands, batched, strict=True)
         )
         missing = (x.ndim - 1) - values.ndim
         if missing > 0:

@@ -55,8 +55,8 @@ def _over_evaluate(s: Any, x: Any, pulled: bool) -> Any:
             + " Use what does not depend on the basis, such as a function of the matrix "
             "(U * f(s)) @ Vh with f(0) = 0, or the singular values alone."
         )
-    found = np.where(gone, 0, x / np.where(gone, 1, s[..., None, :]))
-    return found.astype(np.result_type(s, x), copy=False)
+    quotient = np.where(gone, 0, x / np.where(gone, 1, s[..., None, :]))
+    return quotient.astype(np.result_type(s, x), copy=False)
 
 
 def _over_derivative(tangents: Any, operands: Any, results: Any, pulled: bool) -> Any:
@@ -254,8 +254,8 @@ def _moved(u: Expression, s: Expression, turn: Expression, image: Any, inner: An
     rest = columns_of(u, count, size)
     back = -multiply(first, adjoint(multiply(adjoint(rest), moved)))
     whole = concatenate([moved, back], u.ndim - 1)
-    found: Expression = bind(COMPLETED, whole, u, first=count, pulled=False)
-    return found
+    completed: Expression = bind(COMPLETED, whole, u, first=count, pulled=False)
+    return completed
 
 
 _FREE: dict[str, Any] = {"used": None}

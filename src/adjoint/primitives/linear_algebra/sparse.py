@@ -67,18 +67,18 @@ def _batch(operands: Any, batched: Any, size: int, height: int) -> Any:
     if not any(batched[:3]):  # one matrix: all right-hand sides side by side
         _, length, width = x.shape
         flat = reshape(permute(x, (1, 0, 2)), (length, size * width))
-        found = sparse_product(entries, rows, columns, flat, height)
-        return permute(reshape(found, (height, size, width)), (1, 0, 2))
+        product = sparse_product(entries, rows, columns, flat, height)
+        return permute(reshape(product, (height, size, width)), (1, 0, 2))
     # Many matrices: they stand on the diagonal of a large one.
     entries, rows, columns, x = (
-        with_batch(each, mark, size) for each, mark in zip(operands, batched, strict=True)
+        with_batch(operand, mark, size) for operand, mark in zip(operands, batched, strict=True)
     )
     _, length, width = x.shape
     rows, columns = _on_diagonal(rows, height, size), _on_diagonal(columns, length, size)
     flat = reshape(x, (size * length, width))
     entries = reshape(entries, (size * entries.shape[1],))
-    found = sparse_product(entries, rows, columns, flat, size * height)
-    return reshape(found, (size, height, width))
+    product = sparse_product(entries, rows, columns, flat, size * height)
+    return reshape(product, (size, height, width))
 
 
 def _on_diagonal(places: Any, length: int, size: int) -> Any:
@@ -124,10 +124,10 @@ def _solve_evaluate(entries: Any, rows: Any, columns: Any, b: Any) -> Any:
     size = b.shape[0]
     matrix = sparse.csc_array((np.asarray(entries, wide), (rows, columns)), (size, size))
     try:
-        found = solvers.splu(matrix).solve(np.asarray(b, wide))
+        solution = solvers.splu(matrix).solve(np.asarray(b, wide))
     except RuntimeError as error:
         raise SingularError(f"A sparse linear system has no single solution: {error}.") from None
-    return np.asarray(found, dtype)
+    return np.asarray(solution, dtype)
 
 
 def _solve_derivative(tangents: Any, operands: Any, results: Any) -> Any:
@@ -142,8 +142,8 @@ def _solve_derivative(tangents: Any, operands: Any, results: Any) -> Any:
 
 def _solve_transpose(cotangents: Any, operands: Any) -> Any:
     entries, rows, columns, b = operands
-    found = bind(SPARSE_SOLVE, conjugate(entries), columns, rows, cotangents[0])
-    return None, None, None, cast(found, b.dtype)
+    solution = bind(SPARSE_SOLVE, conjugate(entries), columns, rows, cotangents[0])
+    return None, None, None, cast(solution, b.dtype)
 
 
 def _solve_batch(operands: Any, batched: Any, size: int) -> Any:
@@ -151,16 +151,18 @@ def _solve_batch(operands: Any, batched: Any, size: int) -> Any:
     if not any(batched[:3]):
         _, length, width = b.shape
         flat = reshape(permute(b, (1, 0, 2)), (length, size * width))
-        found = bind(SPARSE_SOLVE, entries, rows, columns, flat)
-        return permute(reshape(found, (length, size, width)), (1, 0, 2))
+        solutions = bind(SPARSE_SOLVE, entries, rows, columns, flat)
+        return permute(reshape(solutions, (length, size, width)), (1, 0, 2))
     entries, rows, columns, b = (
-        with_batch(each, mark, size) for each, mark in zip(operands, batched, strict=True)
+        with_batch(operand, mark, size) for operand, mark in zip(operands, batched, strict=True)
     )
     _, length, width = b.shape
-    flat_rows, flat_columns = (_on_diagonal(each, length, size) for each in (rows, columns))
+    flat_rows, flat_columns = (_on_diagonal(indices, length, size) for indices in (rows, columns))
     flat = reshape(entries, (size * entries.shape[1],))
-    found = bind(SPARSE_SOLVE, flat, flat_rows, flat_columns, reshape(b, (size * length, width)))
-    return reshape(found, (size, length, width))
+    solutions = bind(
+        SPARSE_SOLVE, flat, flat_rows, flat_columns, reshape(b, (size * length, width))
+    )
+    return reshape(solutions, (size, length, width))
 
 
 SPARSE_SOLVE = Primitive(

@@ -22,8 +22,8 @@ from adjoint.base.arrays import ArrayType, array_type
 from adjoint.base.errors import MissingRuleError
 from adjoint.primitives.declaration import (
     Each,
+    EmptySlot,
     Primitive,
-    Reason,
 )
 from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.expression import Expression, bind
@@ -97,7 +97,7 @@ def _cluster_means(numbers: Any, x: Any) -> Any:
 def _paths(differences: Differences, inner: list[Any]) -> Any:
     """T of the module's text, (..., n, n) for functions with axes in front."""
     first = differences.matrix()
-    return sum(_ordered(differences, first, list(each)) for each in permutations(inner))
+    return sum(_ordered(differences, first, list(ordering)) for ordering in permutations(inner))
 
 
 def _ordered(differences: Differences, first: Any, inner: list[Any]) -> Any:
@@ -110,10 +110,10 @@ def _ordered(differences: Differences, first: Any, inner: list[Any]) -> Any:
     shorter = inner[0] @ _ordered(differences, first, inner[1:])
     shorter = shorter - _ordered(differences, first, inner[:-1]) @ inner[-1]
     near = differences.near
-    found = shorter / np.where(near, 1, differences.gaps)
+    sums = shorter / np.where(near, 1, differences.gaps)
     starts, ends = np.nonzero(near)
-    found[..., starts, ends] = _between(differences, inner, starts, ends)
-    return found
+    sums[..., starts, ends] = _between(differences, inner, starts, ends)
+    return sums
 
 
 def _between(differences: Differences, inner: list[Any], starts: Any, ends: Any) -> Any:
@@ -123,8 +123,8 @@ def _between(differences: Differences, inner: list[Any], starts: Any, ends: Any)
     column = (-1,) + (1,) * steps
     places = [starts.reshape(column), *grid, ends.reshape(column)]
     product: Any = 1
-    for each, here, there in zip(inner, places[:-1], places[1:], strict=True):
-        product = product * each[here, there]
+    for direction, here, there in zip(inner, places[:-1], places[1:], strict=True):
+        product = product * direction[here, there]
     return np.sum(_times(differences.at(*places), product), axis=tuple(range(-steps, 0)))
 
 
@@ -142,16 +142,18 @@ def _one(
     values: Any, v: Any, numbers: Any, reference: list[Any], g: list[Any], directions: list[Any]
 ) -> Any:
     """The derivative at one matrix along these directions; g may have axes in front."""
-    g = [_cluster_means(numbers, each) for each in g]
+    g = [_cluster_means(numbers, derivative) for derivative in g]
     if not directions:
         return (v * g[0][..., None, :]) @ _adjoint_of(v)
-    reference = [_cluster_means(numbers, each) for each in reference]
+    reference = [_cluster_means(numbers, derivative) for derivative in reference]
     order = np.argsort(values, kind="stable")
     v = v[:, order]
     differences = Differences(
-        values[order], [each[order] for each in reference], [each[..., order] for each in g]
+        values[order],
+        [derivative[order] for derivative in reference],
+        [derivative[..., order] for derivative in g],
     )
-    inner = [_adjoint_of(v) @ each @ v for each in directions]
+    inner = [_adjoint_of(v) @ direction @ v for direction in directions]
     return v @ _paths(differences, inner) @ _adjoint_of(v)
 
 
@@ -165,11 +167,11 @@ def _frechet_evaluate(values: Any, v: Any, a: Any, *rest: Any) -> Any:
         )
     numbers = clusters(values)
     _check_gauge(values, numbers, reference, len(directions))
-    found = np.empty(v.shape, np.result_type(v, *g, *directions))
+    moved = np.empty(v.shape, np.result_type(v, *g, *directions))
     for place in np.ndindex(values.shape[:-1]) if v.size else ():
-        chosen = ([each[place] for each in group] for group in (reference, g, directions))
-        found[place] = _one(values[place], v[place], numbers[place], *chosen)
-    return found
+        chosen = ([stack[place] for stack in group] for group in (reference, g, directions))
+        moved[place] = _one(values[place], v[place], numbers[place], *chosen)
+    return moved
 
 
 def _weights_evaluate(values: Any, v: Any, a: Any, *rest: Any) -> tuple[Any, ...]:
@@ -177,15 +179,16 @@ def _weights_evaluate(values: Any, v: Any, a: Any, *rest: Any) -> tuple[Any, ...
     numbers = clusters(values)
     _check_gauge(values, numbers, reference, len(directions))
     dtype = np.result_type(w, v, *directions, *reference)
-    found = np.zeros((KNOWN, *values.shape), dtype)
+    weights = np.zeros((KNOWN, *values.shape), dtype)
     for place in np.ndindex(values.shape[:-1]) if v.size else ():
-        given, along = ([each[place] for each in group] for group in (reference, directions))
+        given, along = ([stack[place] for stack in group] for group in (reference, directions))
         at = (slice(None), *place)
-        found[at] = _weights_at(values[place], v[place], numbers[place], given, along, w[place])
-    if all(each.dtype.kind != "c" for each in reference):
-        found = np.real(found)
+        weights[at] = _weights_at(values[place], v[place], numbers[place], given, along, w[place])
+    if all(derivative.dtype.kind != "c" for derivative in reference):
+        weights = np.real(weights)
     return tuple(
-        each.astype(kind.dtype, copy=False) for each, kind in zip(found, reference, strict=True)
+        weight.astype(kind.dtype, copy=False)
+        for weight, kind in zip(weights, reference, strict=True)
     )
 
 
@@ -226,7 +229,7 @@ def _frechet_type(*types: ArrayType, lower: bool) -> ArrayType:
 
 
 def _replaced(operands: Any, place: int, value: Any) -> list[Any]:
-    return [value if n == place else each for n, each in enumerate(operands)]
+    return [value if n == place else operand for n, operand in enumerate(operands)]
 
 
 def _frechet_derivative(tangents: Any, operands: Any, results: Any, lower: bool) -> Any:
@@ -251,17 +254,17 @@ def _frechet_derivative(tangents: Any, operands: Any, results: Any, lower: bool)
 
 def _frechet_transpose(cotangents: Any, operands: Any, lower: bool) -> Any:
     (w,) = cotangents
-    known = [isinstance(each, Expression) for each in operands]
+    known = [isinstance(operand, Expression) for operand in operands]
     if all(known[_FIRST:]):
         fixed = operands[: _FUNCTION.start]
         weights = bind(WEIGHTS, *fixed, *operands[_FIRST:], w, lower=lower)
-        found = [
+        pulled = [
             None if mark else cast(weight, operand.dtype)
             for weight, operand, mark in zip(
                 weights, operands[_FUNCTION], known[_FUNCTION], strict=True
             )
         ]
-        return (*(None for _ in fixed), *found, *(None for _ in operands[_FIRST:]))
+        return (*(None for _ in fixed), *pulled, *(None for _ in operands[_FIRST:]))
     place = known.index(False)
     moved = adjoint(bind(FRECHET, *_replaced(operands, place, adjoint(w)), lower=lower))
     return tuple(
@@ -277,7 +280,7 @@ def _stacked(name: str) -> Any:
     return batch
 
 
-_TRIED = Reason("it takes an eigendecomposition; tests/primitives/test_spectral.py tries it")
+_TRIED = EmptySlot("it takes an eigendecomposition; tests/primitives/test_spectral.py tries it")
 
 # The derivative of g(A) along the directions given; g(A) itself if there are none.
 FRECHET: Primitive = Primitive(
@@ -315,7 +318,7 @@ def _weights_derivative(tangents: Any, operands: Any, results: Any, lower: bool)
 
 def _weights_transpose(cotangents: Any, operands: Any, lower: bool) -> Any:
     first = _REFERENCE.stop
-    known = [isinstance(each, Expression) for each in operands]
+    known = [isinstance(operand, Expression) for operand in operands]
     place = known.index(False)
     given = operands[_REFERENCE]
     g = _filled(cotangents, given)
@@ -349,8 +352,7 @@ def _spectral_derivative(tangents: Any, operands: Any, results: Any, lower: bool
     values, vectors, a, *g = operands[1:]
     whole = [values, vectors, a, *g, *g]
     moved = [None, None, tangents[3], *(None,) * KNOWN, *tangents[4:]]
-    (found,) = _frechet_derivative(moved, whole, results, lower)
-    return (found,)
+    return _frechet_derivative(moved, whole, results, lower)
 
 
 # A value g(A) that is there already, with the derivatives of g(A).

@@ -18,9 +18,9 @@ from adjoint.base.arrays import ArrayType, Shape, array_type, real_dtype
 from adjoint.base.errors import DTypeError, LinearAlgebraError, ShapeError
 from adjoint.primitives.declaration import (
     NO_DERIVATIVE,
+    EmptySlot,
     Joint,
     Primitive,
-    Reason,
 )
 from adjoint.primitives.elementwise.conversion import cast, conjugate
 from adjoint.primitives.expression import Expression, bind
@@ -76,7 +76,7 @@ def multiply(x: Expression, y: Expression) -> Expression:
     """The product of stacks of matrices, whose axes in front broadcast."""
     lead = broadcast_shape("matmul", x.shape[:-2], y.shape[:-2])
     labels = ascii_letters[3 : 3 + len(lead)]
-    x, y = (broadcast_to(each, (*lead, *each.shape[-2:])) for each in (x, y))
+    x, y = (broadcast_to(matrix, (*lead, *matrix.shape[-2:])) for matrix in (x, y))
     return contract(x, y, f"{labels}ab,{labels}bc->{labels}ac")
 
 
@@ -123,8 +123,8 @@ def _solve_again(a: Expression, right: Expression) -> Expression:
         return solve(a, right)
     # One matrix is factorised before the tangents are known, and never again.
     a = cast(a, right.dtype if a.dtype.kind == "c" else real_dtype(right.dtype))
-    found: Expression = bind(SOLVE_FACTORED, a, *bind(LU_FACTORS, a), right, adjoint=False)
-    return found
+    solution: Expression = bind(SOLVE_FACTORED, a, *bind(LU_FACTORS, a), right, adjoint=False)
+    return solution
 
 
 def _solve_taylor(operands: Any, results: Any, k: int) -> Any:
@@ -195,8 +195,8 @@ def _lapack(name: str, *dtypes: Any) -> Any:
     """LAPACK's routine for these dtypes."""
     from scipy.linalg import get_lapack_funcs  # late: slow to import
 
-    found: Any = get_lapack_funcs((name,), dtype=np.result_type(*dtypes))
-    return found[0]
+    routines: Any = get_lapack_funcs((name,), dtype=np.result_type(*dtypes))
+    return routines[0]
 
 
 def _factors_evaluate(a: Any) -> tuple[Any, Any]:
@@ -227,8 +227,8 @@ def inverse_of_factors(factors: Any, pivots: Any) -> Any:
     if not factors.size:
         return np.zeros_like(factors)
     work, _ = _lapack("getri_lwork", factors.dtype)(len(factors))
-    found, _ = _lapack("getri", factors.dtype)(factors, pivots, lwork=int(work.real))
-    return found
+    inverted, _ = _lapack("getri", factors.dtype)(factors, pivots, lwork=int(work.real))
+    return inverted
 
 
 def _factors_type(a: ArrayType) -> tuple[ArrayType, ArrayType]:
@@ -258,8 +258,10 @@ def _factored_evaluate(a: Any, factors: Any, pivots: Any, b: Any, adjoint: bool)
         return np.zeros(b.shape, np.result_type(factors, b))
     substitute = _lapack("getrs", factors.dtype, b.dtype)
     wide = np.moveaxis(b, -2, 0)  # (n, ..., k): all are columns
-    found, _ = substitute(factors, pivots, wide.reshape(len(pivots), -1), trans=2 if adjoint else 0)
-    return np.moveaxis(found.reshape(wide.shape), 0, -2)
+    solution, _ = substitute(
+        factors, pivots, wide.reshape(len(pivots), -1), trans=2 if adjoint else 0
+    )
+    return np.moveaxis(solution.reshape(wide.shape), 0, -2)
 
 
 def _factored_derivative(tangents: Any, operands: Any, results: Any, adjoint: bool) -> Any:
@@ -290,8 +292,8 @@ def _adjoint_if(a: Expression, wanted: bool) -> Expression:
 
 def _factored_transpose(cotangents: Any, operands: Any, adjoint: bool) -> Any:
     *known, b = operands
-    found = bind(SOLVE_FACTORED, *known, cotangents[0], adjoint=not adjoint)
-    return None, None, None, cast(found, b.dtype)
+    solution = bind(SOLVE_FACTORED, *known, cotangents[0], adjoint=not adjoint)
+    return None, None, None, cast(solution, b.dtype)
 
 
 def _factored_batch(operands: Any, batched: Any, size: int, adjoint: bool) -> Any:
@@ -314,7 +316,7 @@ SOLVE_FACTORED: Primitive = Primitive(
     batch=_factored_batch,
     taylor=_factored_taylor,
     # Not to be tried with other factors than those of A, as the generic checker would.
-    samples=Reason("it stands in derivatives of solve, whose samples try it"),
+    samples=EmptySlot("it stands in derivatives of solve, whose samples try it"),
 )
 
 
@@ -327,8 +329,8 @@ def _inv_evaluate(a: Any, *factors: Any, limit: float | None) -> Any:
     if limit is None:
         return np.linalg.inv(a)
     try:
-        found = np.linalg.inv(a)
-        condition = float(np.max(one_norm(a) * one_norm(found))) if found.size else 1.0
+        inverted = np.linalg.inv(a)
+        condition = float(np.max(one_norm(a) * one_norm(inverted))) if inverted.size else 1.0
     except np.linalg.LinAlgError:
         condition = np.inf
     if not condition <= limit:
@@ -337,7 +339,7 @@ def _inv_evaluate(a: Any, *factors: Any, limit: float | None) -> Any:
             f"beyond {limit:.1e}, from where on it is lost in rounding errors: a third or higher "
             "derivative of det near a singular matrix. np.linalg.slogdet may do."
         )
-    return found
+    return inverted
 
 
 def one_norm(a: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.errors import MissingRuleError
-from adjoint.primitives.declaration import UFUNCS, Primitive, Reason
+from adjoint.primitives.declaration import UFUNCS, EmptySlot, Primitive
 from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.elementwise.declaring import batch_aligned, elementwise, no_partial, weigh
 from adjoint.primitives.expression import Expression, bind
@@ -26,7 +26,7 @@ SPECIAL: dict[str, Primitive] = {}
 _SINGLE = (np.dtype(np.float32), np.dtype(np.complex64))
 ALIASES = {"psi": "digamma", "jv": "jn"}  # two ufuncs under one name
 
-Partial = Callable[..., Any] | Reason | None
+Partial = Callable[..., Any] | EmptySlot | None
 Operands = tuple[Draw | Fixed, ...]
 
 
@@ -36,7 +36,7 @@ def find_special(ufunc: Any) -> Primitive | None:
     primitive = SPECIAL.get(name)
     modules = [sys.modules.get(module) for module in (MODULE, f"{MODULE}._ufuncs")]
     names = (name, ALIASES.get(name, name))
-    homes = [getattr(module, each, None) for module in modules for each in names]
+    homes = [getattr(module, spelling, None) for module in modules for spelling in names]
     if primitive is None or not any(home is ufunc for home in homes):
         return None
     UFUNCS[ufunc] = primitive
@@ -128,7 +128,7 @@ def _samples(
     double_only: bool = False,
     order: int = 4,
 ) -> tuple[Sample, ...]:
-    constant = tuple(place for place, each in enumerate(partials) if not callable(each))
+    constant = tuple(place for place, partial in enumerate(partials) if not callable(partial))
     return tuple(
         Sample(operands, order=order, constant=constant, single=not double_only)
         for operands in (on, *also)
@@ -141,9 +141,9 @@ REAL = (draw(4),)
 POSITIVE = (draw(4, low=0.5, high=4),)
 UNIT = (draw(4, low=0.1, high=0.9),)
 COMPLEX = (draw(2, low=0.4, high=1.5, dtype=complex),)
-ORDER = Reason("with respect to an order no closed form is known")
-COUNT = Reason("it counts something")
-PARAMETER = Reason("with respect to this parameter no closed form is known")
+ORDER = EmptySlot("with respect to an order no closed form is known")
+COUNT = EmptySlot("it counts something")
+PARAMETER = EmptySlot("with respect to this parameter no closed form is known")
 
 
 def between(low: float, high: float, *shape: int) -> Draw:
@@ -180,14 +180,14 @@ def whole_order(order: Any) -> Any:
 def polynomial(x: Any, coefficients: tuple[float, ...]) -> Any:
     """c_0 + c_1 x + c_2 x^2 + ... by Horner's rule."""
     total: Any = coefficients[-1]
-    for each in reversed(coefficients[:-1]):
-        total = each + x * total
+    for coefficient in reversed(coefficients[:-1]):
+        total = coefficient + x * total
     return total
 
 
 def require_real(name: str, *operands: Expression) -> None:
     """Refuse the derivative of a scaled function that is not analytic."""
-    if any(each.dtype.kind == "c" for each in operands):
+    if any(operand.dtype.kind == "c" for operand in operands):
         raise MissingRuleError(
             f"{name!r} is not analytic in a complex argument (it is scaled by an absolute value), "
             "and has no derivative there. Use the function without the scale, or real arguments."

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.primitives.declaration import Reason
+from adjoint.primitives.declaration import EmptySlot
 from adjoint.primitives.elementwise.declaring import scale
 from adjoint.primitives.elementwise.selection import select
 from adjoint.primitives.hardness import hard
@@ -27,11 +27,11 @@ from adjoint.primitives.special.errors import ROOT_TWO_PI
 from adjoint.primitives.special.gamma import betainc_in, gammainc_in_a
 from adjoint.primitives.special.quadrature import beta_density, gamma_density
 
-_DEGREES = Reason("with respect to degrees of freedom no closed form is known")
-_NONCENTRAL = Reason("no closed form is known for this noncentral distribution")
+_DEGREES = EmptySlot("with respect to degrees of freedom no closed form is known")
+_NONCENTRAL = EmptySlot("no closed form is known for this noncentral distribution")
 # Samples of order 2: the formulas of higher derivatives grow fast.
-_INVERSE = Reason("the function that it inverts has no closed derivative in what is found")
-_STEPS = Reason("no closed form in functions of SciPy is known")
+_INVERSE = EmptySlot("the function that it inverts has no closed derivative in what is found")
+_STEPS = EmptySlot("no closed form in functions of SciPy is known")
 
 _SOLVED = 1e-6  # how far a probability may be from the one whose place was asked for
 
@@ -149,9 +149,9 @@ row(
 row("chndtridf", _INVERSE, _INVERSE, _INVERSE, on=(between(1.0, 5.0), _PART, _SHAPES))
 
 
-def _solved(slope: Any, found: Any, wanted: Any, otherwise: float = 0.0) -> Any:
+def _solved(slope: Any, reached: Any, wanted: Any, otherwise: float = 0.0) -> Any:
     """The slope of a solution; zero where SciPy has none, and gives an end of the range."""
-    return select(np.less(np.absolute(found - wanted), _SOLVED), slope, otherwise)
+    return select(np.less(np.absolute(reached - wanted), _SOLVED), slope, otherwise)
 
 
 def _solved_by_nc(slope: Any, x: Any, df: Any, p: Any, nc: Any) -> Any:

@@ -171,8 +171,8 @@ def _degenerate_slope(place: int) -> Any:
         if y.dtype.kind == "c":
             return factor * carlson_integral((x, y), powers)
         through = np.less(y, 0)
-        found = factor * carlson_integral((x, select(through, 1.0, y)), powers)
-        return select(through, _principal_slopes(place, x, select(through, y, -1.0), value), found)
+        direct = factor * carlson_integral((x, select(through, 1.0, y)), powers)
+        return select(through, _principal_slopes(place, x, select(through, y, -1.0), value), direct)
 
     return slope
 
@@ -202,7 +202,7 @@ def _agm_slope(a: Any, b: Any, mean: Any) -> Any:
     one moves. Where both are 0 it has none.
     """
     flat = np.equal(mean, 0)
-    x, y = (select(flat, 1.0, each) for each in (a, b))
+    x, y = (select(flat, 1.0, operand) for operand in (a, b))
     total = x + y
     p = 4 * (x / total) * (y / total)
     turn = 4 * (y / total) * ((y - x) / total) / total  # the slope of p

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
-from adjoint.primitives.declaration import Primitive, Reason
+from adjoint.primitives.declaration import EmptySlot, Primitive
 from adjoint.primitives.elementwise.declaring import batch_aligned, sum_of_partials
 from adjoint.primitives.elementwise.formulas import choose, formula
 from adjoint.primitives.elementwise.selection import select
@@ -36,7 +36,7 @@ from adjoint.primitives.special.quadrature import (
 from adjoint.primitives.typing_rules import broadcast_shape, promoted, resolve
 from adjoint.program import Literal
 
-_ORDER_OF_ZETA = Reason("with respect to the exponent of zeta no closed form is known")
+_ORDER_OF_ZETA = EmptySlot("with respect to the exponent of zeta no closed form is known")
 
 
 def _psi_slope(x: Any, y: Any) -> Any:
@@ -204,7 +204,7 @@ _AT_ZERO = formula(
     lambda a, x: -resolve(SPECIAL["exp1"].ufunc)(x) + 0 * a,
     lambda a, x, y: np.nan,
     lambda a, x, y: np.exp(-x) / x,
-    samples=Reason("at a = 0 alone; tests/primitives/test_special_points.py goes there"),
+    samples=EmptySlot("at a = 0 alone; tests/primitives/test_special_points.py goes there"),
     like=np.hypot,
     wide=True,
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.primitives.declaration import Reason
+from adjoint.primitives.declaration import EmptySlot
 from adjoint.primitives.elementwise.slopes import OMEGA_SLOPE, is_complex
 from adjoint.primitives.samples import python_float
 from adjoint.primitives.special.declaring import (
@@ -89,8 +89,8 @@ row("wrightomega", lambda z, w: _omega_slope(z, w), on=(between(-1.0, 3.0),), al
 row(
     "_lambertw",  # in SciPy, `lambertw` is a function around it
     lambda z, k, tolerance, w: 1 / (z + np.exp(w)),  # finite at 0 on the main branch
-    Reason("it numbers the branches"),
-    Reason("it is the tolerance"),
+    EmptySlot("it numbers the branches"),
+    EmptySlot("it is the tolerance"),
     on=(COMPLEX[0], constant_number(0), python_float(1e-8, 1e-8)),
     also=((between(0.3, 2.0), constant_number(-1), python_float(1e-8, 1e-8)),),
     program_name="lambertw",
@@ -167,7 +167,7 @@ def _spheroidal(value: str | None, oblate: int, imaginary: bool) -> Any:
     return slopes
 
 
-_INEXACT = Reason("SciPy has too few digits of it, and its slope is not that of its value")
+_INEXACT = EmptySlot("SciPy has too few digits of it, and its slope is not that of its value")
 for _shape, _oblate, _eigenvalue in (("pro", -1, 6.825183428110456), ("obl", 1, 5.144966656242779)):
     for _kind, _range in (
         ("ang1", between(0.2, 0.7)),

@@ -30,15 +30,15 @@ def declare(name: str, evaluate: Any, slopes: Any, samples: tuple[Sample, ...]) 
 
     def infer(*types: ArrayType, **params: Any) -> ArrayType:
         dtype = _inexact(promoted(*types))
-        return array_type(broadcast_shape(name, *(each.shape for each in types)), dtype)
+        return array_type(broadcast_shape(name, *(type_.shape for type_ in types)), dtype)
 
     def computed(*operands: Any, **params: Any) -> Any:
         dtype = _inexact(np.result_type(*operands))
         wide = np.result_type(dtype, float) if dtype.kind != "c" else np.dtype(complex)
         wide = np.dtype(float) if wide == np.longdouble else wide
         with np.errstate(all="ignore"):
-            found = evaluate(*(np.asarray(x, wide) for x in operands), **params)
-        return np.asarray(found, dtype)[()]
+            values = evaluate(*(np.asarray(x, wide) for x in operands), **params)
+        return np.asarray(values, dtype)[()]
 
     def derivative(tangents: Any, operands: Any, results: Any, **params: Any) -> Any:
         total = None
@@ -228,19 +228,19 @@ def legendre_integral(phi: Any, m: Any, powers: tuple[int, int]) -> Any:
 
 
 def _carlson_integral(*z: Any, powers: tuple[float, ...], weight: int) -> Any:
-    for each, power in zip(z, powers, strict=True):
-        if each.dtype.kind == "f" and power == int(power) and np.any(each < 0):
+    for argument, power in zip(z, powers, strict=True):
+        if argument.dtype.kind == "f" and power == int(power) and np.any(argument < 0):
             raise MissingRuleError(
                 "elliprj(x, y, z, p) with p < 0 is a principal value, of which no derivative is "
                 "known here. Use p > 0 (DLMF 19.20.14 says how they are related)."
             )
     points, weights = _algebraic_rule()
-    z = tuple(each[..., None] for each in np.broadcast_arrays(*z))
+    z = tuple(argument[..., None] for argument in np.broadcast_arrays(*z))
     scale = np.max(np.abs(np.concatenate(z, -1)), -1, keepdims=True)
     t = scale * points
     value = weights * scale * t**weight
-    for each, power in zip(z, powers, strict=True):
-        value = value * (t + each) ** -power
+    for argument, power in zip(z, powers, strict=True):
+        value = value * (t + argument) ** -power
     return value.sum(-1)
 
 

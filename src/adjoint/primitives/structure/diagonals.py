@@ -13,10 +13,10 @@ from adjoint.primitives.samples import draw, sample
 
 
 def _matrix_evaluate(x: Any) -> Any:
-    found = np.zeros((*x.shape, x.shape[-1]), x.dtype)
+    matrices = np.zeros((*x.shape, x.shape[-1]), x.dtype)
     places = np.arange(x.shape[-1])
-    found[..., places, places] = x
-    return found
+    matrices[..., places, places] = x
+    return matrices
 
 
 def _part_type(x: ArrayType) -> ArrayType:

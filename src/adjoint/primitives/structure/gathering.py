@@ -16,10 +16,10 @@ from adjoint.base.errors import BoundsError, DTypeError, ShapeError
 from adjoint.primitives.declaration import (
     ITSELF,
     NO_DERIVATIVE,
+    EmptySlot,
     Into,
     Joint,
     Primitive,
-    Reason,
 )
 from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.elementwise.selection import select
@@ -36,7 +36,7 @@ IOTA = Primitive(
     linear=None,
     derivative=NO_DERIVATIVE,
     transpose=NO_DERIVATIVE,
-    batch=Reason("it has no operands"),
+    batch=EmptySlot("it has no operands"),
     samples=(sample(length=4),),
 )
 
@@ -65,9 +65,9 @@ def _batched_indices(
 
 
 def _gather_evaluate(x: Any, *indices: Any) -> Any:
-    found = x[indices]
+    gathered = x[indices]
     # Zero-dimensional indices select as integers do, and NumPy then returns a view.
-    return found if indices[0].ndim else np.array(found)
+    return gathered if indices[0].ndim else np.array(gathered)
 
 
 def _gather_batch(operands: Any, batched: Any, size: int) -> Any:

@@ -11,9 +11,9 @@ from adjoint.base.errors import ShapeError
 from adjoint.primitives.declaration import (
     ITSELF,
     NO_DERIVATIVE,
+    EmptySlot,
     Joint,
     Primitive,
-    Reason,
 )
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.samples import draw, sample
@@ -33,7 +33,7 @@ FILL = Primitive(
     linear=None,
     derivative=NO_DERIVATIVE,
     transpose=NO_DERIVATIVE,
-    batch=Reason("it has no operands"),
+    batch=EmptySlot("it has no operands"),
     samples=(sample(shape=(2, 3), dtype=np.dtype(float), value=1.0),),
 )
 

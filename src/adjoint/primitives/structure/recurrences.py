@@ -58,8 +58,8 @@ def _derivative(tangents: Any, operands: Any, results: Any) -> Any:
 def _transpose(cotangents: Any, operands: Any) -> Any:
     """Backwards in time."""
     a, u = operands
-    found = _reversed(recurrence(conjugate(a), _reversed(cotangents[0])))
-    return None, cast(found, u.dtype)
+    pulled = _reversed(recurrence(conjugate(a), _reversed(cotangents[0])))
+    return None, cast(pulled, u.dtype)
 
 
 def _reversed(x: Any) -> Any:

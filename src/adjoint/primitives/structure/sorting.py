@@ -55,10 +55,10 @@ def _searched(a: Any, v: Any, side: str, lead: int) -> Any:
     search: Any = np.searchsorted
     if not lead:
         return np.asarray(search(a, v, side))
-    found = np.empty(np.shape(v), np.intp)
+    positions = np.empty(np.shape(v), np.intp)
     for place in np.ndindex(*np.shape(a)[:lead]):
-        found[place] = search(a[place], v[place], side)
-    return found
+        positions[place] = search(a[place], v[place], side)
+    return positions
 
 
 def _searched_batch(operands: Any, batched: Any, size: int, side: str, lead: int) -> Any:
