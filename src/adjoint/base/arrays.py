@@ -99,6 +99,26 @@ def real_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.empty(0, dtype).real.dtype if dtype.kind == "c" else dtype
 
 
+def numbers_of(value: Any) -> np.ndarray[Any, Any] | None:
+    """The numbers of another library's array, as a pandas Series or a torch tensor holds them.
+
+    None where that is not what is plainly meant: tables with named columns, arrays that would be
+    computed first, and what refuses to be turned into an array.
+    """
+    kind = type(value)
+    library = kind.__module__.partition(".")[0]
+    if library in _DEFERRED or not hasattr(value, "__array__") or hasattr(value, "columns"):
+        return None
+    try:
+        numbers = np.asarray(value)
+    except Exception:  # of the library's own
+        return None
+    return numbers if type(numbers) is np.ndarray and numbers.dtype.kind in "biufc" else None
+
+
+_DEFERRED = frozenset({"dask", "adjoint"})  # ours would warn that a derivative is lost
+
+
 def is_numeric(value: Any) -> bool:
     """Whether the value is an array or scalar of numbers or booleans that a program can hold."""
     if type(value) in _WEAK_TYPES:

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from adjoint.base import pytrees
-from adjoint.base.arrays import ArrayType, array_type, is_numeric
+from adjoint.base.arrays import ArrayType, array_type, is_numeric, numbers_of
 from adjoint.base.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -17,6 +17,7 @@ from adjoint.base.errors import (
 )
 from adjoint.calculus.leaves import covector_in
 from adjoint.capture import Captured, Traced, capture, traced_type
+from adjoint.capture.recording.valued import value_of
 from adjoint.spaces import Covector
 
 Argnums = int | Sequence[int]
@@ -75,24 +76,35 @@ class Chosen:
     def _type(self, number: int) -> ArrayType:
         leaf = self.leaves[number]
         if type(leaf) is not Traced and not is_numeric(leaf):
-            self._refuse(number)
+            numbers = numbers_of(leaf)
+            if numbers is None:
+                self._refuse(number)
+            leaf = self.leaves[number] = numbers
         type_ = traced_type(leaf)
         if not type_.inexact:
             self._refuse(number)
         return type_
 
-    def _refuse(self, number: int) -> None:
+    def _refuse(self, number: int) -> NoReturn:
         leaf = self.leaves[number]
-        where = self.path(number)
-        kind = type(leaf).__name__
-        type_text = f"dtype {leaf.dtype}" if hasattr(leaf, "dtype") else f"the type {kind}"
-        advice = (
-            "Integers and booleans carry no derivative: make it floating-point, or leave it out "
-            "of argnums."
-            if is_numeric(leaf)
-            else "Only arrays and numbers carry derivatives."
+        value = value_of(leaf) if type(leaf) is Traced else leaf
+        leaf = leaf if value is None else value
+        where, kind = self.path(number), type(leaf)
+        if type(leaf) is not Traced and not is_numeric(leaf):
+            numpys = isinstance(leaf, (np.ndarray, np.generic))  # of text, say
+            home = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
+            name = f"dtype {leaf.dtype}" if numpys else f"the type {home}{kind.__qualname__}"
+            raise NotDifferentiableError(
+                f"{where} has {name}. Only arrays and numbers carry "
+                f"derivatives{'' if numpys else _conversion(leaf)}."
+            )
+        array = hasattr(leaf, "dtype")
+        type_text = f"dtype {leaf.dtype}" if array else f"the type {kind.__name__}"
+        floating = "x.astype(float)" if array else f"{float(leaf)!r} for {leaf!r}"
+        raise NotDifferentiableError(
+            f"{where} has {type_text}. Integers and booleans carry no derivative: write "
+            f"{floating}, or leave it out of argnums."
         )
-        raise NotDifferentiableError(f"{where} has {type_text}. {advice}")
 
     def path(self, number: int) -> str:
         """How a user would name a leaf: `argument 0['w']`."""
@@ -143,6 +155,15 @@ class Chosen:
     def recapture(self, function: Any) -> Captured:
         """The function captured once more, with the user's line of every operation."""
         return self.capture(function, lines=True)
+
+
+def _conversion(value: Any) -> str:
+    """How to make numbers of an object, where its library has a way."""
+    for way in ("compute", "to_numpy", "__array__"):
+        if hasattr(value, way):
+            advice = "np.asarray(x)" if way == "__array__" else f"x.{way}()"
+            return f": pass its numbers, {advice}"
+    return ""
 
 
 def _refuse_covectors(place: int, covector: Covector) -> None:

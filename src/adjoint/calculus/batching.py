@@ -10,6 +10,7 @@ import optree
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, array_type, is_numeric
+from adjoint.base.derived import core, derived
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, ShapeError
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.jit.captures import captured as captured_for
@@ -48,6 +49,8 @@ def vmap(function: Callable[..., Any], in_axes: Axes = 0, out_axes: int = 0) -> 
     if isinstance(out_axes, bool) or not isinstance(out_axes, int):
         raise ArgumentTypeError(f"out_axes must be an integer, got {out_axes!r}.")
 
+    origin, function = function, core(function)
+
     def batched(*args: Any, **kwargs: Any) -> Any:
         every, treedef = pytrees.flatten(args)
         axes = _axes(in_axes, args)
@@ -72,7 +75,8 @@ def vmap(function: Callable[..., Any], in_axes: Axes = 0, out_axes: int = 0) -> 
             results = [_move_out(result, out_axes) for result in results]
         return pytrees.unflatten(captured.treedef, results)
 
-    return batched
+    options = {"in_axes": in_axes, "out_axes": out_axes}
+    return derived(batched, vmap, origin, options)
 
 
 class _Batch:

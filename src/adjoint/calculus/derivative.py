@@ -93,7 +93,7 @@ class Linearisation:
         # After the run, which may have found its tapes too short.
         self.programs: LinearPrograms = compiled.facts
         outputs = len(captured.outputs)
-        self.chosen = chosen
+        self.function, self.chosen = function, chosen
         self.output_types = captured.output_types
         self.residuals = list(results[outputs:])
         self.output_tree, self.output_count, aux_tree = split_outputs(captured, has_aux)
@@ -114,6 +114,19 @@ class Linearisation:
         seeds = [c for c, mark in zip([*cotangents, *zero], marks, strict=True) if mark]
         return list(run(self.programs.compiled(True, batch), [*self.residuals, *seeds]))
 
+    def apply(self, tangent: Any) -> Any:
+        """∂f(x)[u], in the structure of the value."""
+        leaves = matching_leaves(self.chosen.point, tangent, "the tangent")
+        return pytrees.unflatten(self.output_tree, self.fill(self.push(leaves)))
+
+    def transpose(self, cotangent: Any) -> Any:
+        """Components of a covector, pulled back, in the structure of the arguments."""
+        leaves = matching_leaves(self.value, cotangent, "the cotangent")
+        return self.chosen.unflatten(self.pull(leaves))
+
+    def __reduce__(self) -> Any:
+        return _linearised, (self.function, tuple(self.chosen.args))
+
     def fill(self, tangents: Sequence[Any], batch: int | None = None) -> list[Any]:
         """Write out the tangents of outputs that do not vary."""
         types = self.output_types[: self.output_count]
@@ -121,6 +134,11 @@ class Linearisation:
             _zero(type_, batch) if tangent is None else tangent
             for tangent, type_ in zip(tangents, types, strict=True)
         ]
+
+
+def _linearised(function: Any, primals: tuple[Any, ...]) -> Linearisation:
+    """A linearisation that was pickled: the function is linearised again where it arrives."""
+    return Linearisation(function, _all(primals))
 
 
 def _zero(type: ArrayType, batch: int | None) -> Any:
@@ -306,15 +324,7 @@ def _as_map(
     else:
         target = space_of(state.value, codomain, "the function's value")
 
-    def forward(tangent: Any) -> Any:
-        leaves = state.fill(state.push(matching_leaves(state.chosen.point, tangent, "the tangent")))
-        return pytrees.unflatten(state.output_tree, leaves)
-
-    def backward(cotangent: Any) -> Any:
-        leaves = matching_leaves(state.value, cotangent, "the cotangent")
-        return state.chosen.unflatten(state.pull(leaves))
-
-    return LinearMap(domain, target, forward, backward, name=f"∂{name}")
+    return LinearMap(domain, target, state.apply, state.transpose, name=f"∂{name}")
 
 
 def _check_inexact(state: Linearisation) -> None:

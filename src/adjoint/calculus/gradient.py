@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjoint.base import pytrees
+from adjoint.base.derived import Parameters, core, derived
 from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
 from adjoint.calculus.arguments import Argnums, Chosen, check_callable, refuse_gradient
 from adjoint.calculus.jit.captures import captured_at
@@ -92,11 +93,11 @@ def _home(chosen: Chosen, space: Space | TangentBundle | None) -> Space | None:
 
 
 def grad(
-    function: Callable[..., Any],
+    function: Callable[Parameters, Any],
     argnums: Argnums = 0,
     space: Space | TangentBundle | None = None,
     has_aux: bool = False,
-) -> Callable[..., Any]:
+) -> Callable[Parameters, Any]:
     """The gradient of a real-valued function, as a function of the same arguments.
 
     The gradient at x is the vector with ⟨∇f(x), u⟩ = ∂f(x)[u] for all u (E.1.37); it depends on the
@@ -139,18 +140,21 @@ def grad(
         result = represent(home, chosen.unflatten(cotangents))
         return (result, aux) if has_aux else result
 
+    origin, function = function, core(function)
+
     def gradient(*args: Any, **kwargs: Any) -> Any:
         return replay(way, function, compute, args, kwargs, space)
 
-    return gradient
+    options = {"argnums": argnums, "space": space, "has_aux": has_aux}
+    return derived(gradient, grad, origin, options)
 
 
 def value_and_grad(
-    function: Callable[..., Any],
+    function: Callable[Parameters, Any],
     argnums: Argnums = 0,
     space: Space | TangentBundle | None = None,
     has_aux: bool = False,
-) -> Callable[..., Any]:
+) -> Callable[Parameters, Any]:
     """The value and the gradient together; arguments as for `grad`.
 
     Returns:
@@ -178,10 +182,13 @@ def value_and_grad(
         result = represent(home, chosen.unflatten(cotangents))
         return ((value, aux) if has_aux else value, result)
 
+    origin, function = function, core(function)
+
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
         return replay(way, function, compute, args, kwargs, space)
 
-    return value_and_gradient
+    options = {"argnums": argnums, "space": space, "has_aux": has_aux}
+    return derived(value_and_gradient, value_and_grad, origin, options)
 
 
 def differential(

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from adjoint.base import pytrees
+from adjoint.base.derived import Parameters, core, derived
 from adjoint.calculus.arguments import Argnums, Chosen, check_callable
 from adjoint.calculus.derivative import split_outputs
 from adjoint.calculus.jit.replay import replay, way_of
@@ -15,11 +16,11 @@ from adjoint.pipeline import prepare, run
 
 
 def jacobian(
-    function: Callable[..., Any],
+    function: Callable[Parameters, Any],
     argnums: Argnums = 0,
     mode: Mode = Mode.AUTO,
     has_aux: bool = False,
-) -> Callable[..., Any]:
+) -> Callable[Parameters, Any]:
     """The Jacobian of a function, as arrays of shape `result.shape + argument.shape`.
 
     The function runs once, and its linear map in vectorised runs, in the order of products that
@@ -61,7 +62,10 @@ def jacobian(
         result = pytrees.unflatten(output_tree, [chosen.unflatten(row) for row in rows])
         return (result, pytrees.unflatten(aux_tree, results[:aux])) if has_aux else result
 
+    origin, function = function, core(function)
+
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
         return replay(way, function, compute, args, kwargs)
 
-    return jacobian_of
+    options = {"argnums": argnums, "mode": mode, "has_aux": has_aux}
+    return derived(jacobian_of, jacobian, origin, options)

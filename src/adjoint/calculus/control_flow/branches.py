@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import reduce, wraps
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import is_numeric, type_of
+from adjoint.base.derived import core, derived
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.control_flow.bodies import (
@@ -153,7 +154,8 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
     """
     check_callable(function, "checkpoint")
 
-    @wraps(function)
+    origin, function = function, core(function)
+
     def again(*args: Any, **kwargs: Any) -> Any:
         leaves, treedef = pytrees.flatten((args, kwargs))
         marks = [type(leaf) is Traced or is_numeric(leaf) for leaf in leaves]
@@ -177,4 +179,4 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
         )
         return pytrees.unflatten(captured.treedef, results)
 
-    return again
+    return derived(again, checkpoint, origin, {})

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from adjoint.base.derived import Parameters, Result, core, derived
 from adjoint.base.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -28,8 +29,8 @@ _LIMIT: Final = 256
 
 
 def jit(
-    function: Callable[..., Any], *, paths: int = _PATHS, strict: bool = False
-) -> Callable[..., Any]:
+    function: Callable[Parameters, Result], *, paths: int = _PATHS, strict: bool = False
+) -> Callable[Parameters, Result]:
     """A function whose programs are kept and compiled at once.
 
     Without it, functions are replayed as well, and become machine code once they have come by a few
@@ -67,6 +68,7 @@ def jit(
     """
     check_callable(function, "jit")
     _check_paths(paths)
+    origin, function = function, core(function)
     kept = Kept(function, paths, strict)
     latest: Quick | None = None
 
@@ -101,7 +103,7 @@ def jit(
         results, latest = kept.call(args, kwargs, quick, held)
         return results
 
-    return jitted
+    return derived(jitted, jit, origin, {"paths": paths, "strict": strict})
 
 
 class Kept:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjoint.base import pytrees
+from adjoint.base.derived import Parameters, core, derived
 from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
 from adjoint.calculus.arguments import Argnums, Chosen, check_callable, refuse_gradient
 from adjoint.calculus.basis import rows_of
@@ -122,11 +123,11 @@ def _derive_product(program: Program, kind: Any) -> tuple[Program, tuple[int, ..
 
 
 def hessian(
-    function: Callable[..., Any],
+    function: Callable[Parameters, Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
     composition: Composition = Composition.AUTO,
-) -> Callable[..., Any]:
+) -> Callable[Parameters, Any]:
     """The Hessian of a real function, as arrays of shape `x.shape + x.shape`.
 
     All its columns are computed in one vectorised run.
@@ -176,10 +177,13 @@ def hessian(
         result = chosen.unflatten([chosen.unflatten(row) for row in rows])
         return (result, pytrees.unflatten(aux_tree, results[:aux])) if has_aux else result
 
+    origin, function = function, core(function)
+
     def hessian_of(*args: Any, **kwargs: Any) -> Any:
         return replay(way, function, compute, args, kwargs)
 
-    return hessian_of
+    options = {"argnums": argnums, "has_aux": has_aux, "composition": composition}
+    return derived(hessian_of, hessian, origin, options)
 
 
 def _derive_hessian(program: Program, kind: Any) -> tuple[Program, tuple[int, ...], Any]:

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.base.derived import Derived, core
 from adjoint.capture.bytecode.code import CALLED, CodeFacts, facts_of
 from adjoint.capture.clones.adopting import give_back
 from adjoint.capture.clones.classes import BUILTINS, build_class
@@ -203,6 +204,8 @@ def rebind(value: Any) -> Any:
         return UserModule(value) if is_users_module(value) else value
     elif (drawn := drawing(value)) is not None:
         return drawn
+    elif type(value) is Derived:
+        return value  # which captures its function itself
     elif isinstance(value, functools.partial):
         return _rebind_partial(value)
     elif type(value) is np.vectorize:
@@ -413,6 +416,7 @@ def _add_defaults(copy: types.FunctionType, function: types.FunctionType, asks: 
 
 def rebound(function: Any) -> Clone:
     """Any callable with its names rebound as far as they can be reached."""
+    function = core(function)
     if type(function) is types.FunctionType:
         if (function.__module__ or "").startswith("adjoint.capture."):
             return Clone(function)  # a stand-in

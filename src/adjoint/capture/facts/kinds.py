@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from adjoint.base.derived import Derived
 from adjoint.base.errors import AdjointError
 from adjoint.capture.clones.users import is_users_class, is_users_kind
 from adjoint.capture.facts.caches import cached
@@ -450,6 +451,7 @@ KINDS_OF_VALUE: Final[dict[type, Look]] = {
     **dict.fromkeys((types.BuiltinFunctionType, types.MethodWrapperType), _builtin),
     types.MethodType: _parts("__func__", "__self__"),
     functools.partial: _parts("func", "args", "keywords"),
+    Derived: _parts("func"),
     type(functools.lru_cache(lambda: None)): cached,
     property: _parts("fget", "fset", "fdel"),
     **dict.fromkeys((classmethod, staticmethod), _parts("__func__")),
