@@ -24,7 +24,9 @@ def test_continuous_integration_runs_the_commands_of_the_readme() -> None:
     )
     commands = done.stdout.splitlines()
     assert len(commands) == 2
-    for command, end in zip(commands, ["adjoint wine", "pytest -q -n 2"], strict=True):
+    for command, end in zip(
+        commands, ["adjoint wine", "pytest -q -n 2 --dist worksteal"], strict=True
+    ):
         assert command in page("README.md")
         assert command.startswith("python3 -m venv .venv && .venv/bin/pip install")
         assert command.endswith(end)

@@ -15,6 +15,7 @@ hooks.fill(
     alias=views.maybe_alias,
     as_operand=table.as_operand,
     attribute=methods.attribute,
+    clone=lambda function: rebinding.clone(function).call,
     defers=sparse.defers,
     entries=entries.entries,
     escape=escape.escape,

@@ -10,9 +10,10 @@ import numpy as np
 
 from adjoint.base.errors import AdjointError, UnsupportedFunctionError
 from adjoint.capture.clones.users import is_users_file
-from adjoint.capture.numpy.table import full_name
+from adjoint.capture.numpy.methods import METHODS, WRITING
+from adjoint.capture.numpy.table import any_traced, full_name
 from adjoint.capture.recording.hooks import handed
-from adjoint.capture.recording.traced import Traced
+from adjoint.capture.recording.traced import Traced, from_array
 from adjoint.capture.recording.valued import any_slot, refuse, value_of
 
 
@@ -77,6 +78,24 @@ def of_any_value(method: Any) -> Any:
         return result
 
     return unbound
+
+
+def of_plain_array(method: Any) -> Any:
+    """`X.dot`, say, of an array that is not traced, for traced arguments too.
+
+    What writes into the array stays NumPy's own, which refuses traced values.
+    """
+    array, name = method.__self__, method.__name__
+    if name not in METHODS or name in WRITING:
+        return method
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = (*args, *kwargs.values())
+        if any([type(value) is Traced for value in given]) or any_traced(given):
+            return getattr(from_array(array), name)(*args, **kwargs)
+        return method(*args, **kwargs)
+
+    return call
 
 
 def _reflected(name: str) -> str:

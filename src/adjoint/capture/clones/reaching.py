@@ -19,7 +19,7 @@ import numpy as np
 from adjoint.capture.clones.adopting import adopt_attribute, adopt_name
 from adjoint.capture.clones.classes import BUILTINS, called_class, class_of
 from adjoint.capture.clones.drawing import drawing
-from adjoint.capture.clones.foreign import guarded, is_of_values, of_any_value
+from adjoint.capture.clones.foreign import guarded, is_of_values, of_any_value, of_plain_array
 from adjoint.capture.clones.handing import as_calling, calls_functions, handing_method
 from adjoint.capture.clones.rebinding import (
     FOREIGN,
@@ -98,6 +98,8 @@ def reached(value: Any) -> Any:
         return value
     if is_of_values(value):
         return of_any_value(value)
+    if kind is types.BuiltinFunctionType and type(value.__self__) is np.ndarray:
+        return of_plain_array(value)
     if kind is types.FunctionType:
         return entered(clone(value)) if is_reached(value) else rebind(value)
     if kind is types.MethodType:
@@ -282,7 +284,8 @@ class CalledAttribute(Attribute):
     def __matmul__(self, owner: Any) -> Any:
         kind = type(owner)
         if kind is ShadowModule or (kind in _DIRECT and self.name not in _ASKED):
-            return getattr(owner, self.name)
+            member = getattr(owner, self.name)
+            return of_plain_array(member) if kind is np.ndarray and callable(member) else member
         if kind is str and self.name == "format":
             return format_method(owner)
         if kind is list and self.name == "sort":

@@ -110,7 +110,9 @@ def _maker(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[.
     has_recipes(ours)
 
     def shadow(*args: Any, **kwargs: Any) -> Any:
-        shared = args and type(args[0]) is Traced and not kwargs.get("copy", True)
+        shared = (
+            args and type(args[0]) is Traced and not numpy_values.copies(kwargs.get("copy", True))
+        )
         if any_traced(args) or any_traced(kwargs.values()):
             return beside(original, ours, args, kwargs)
         if shared:
@@ -136,7 +138,7 @@ def _alias(original: Callable[..., Any]) -> Callable[..., Any]:
         result = numpy_values.asarray(a, dtype, order, **kwargs)
         if type(result) is not Traced or result is not a:
             return result
-        if kwargs.pop("copy", None):
+        if numpy_values.copies(kwargs.pop("copy", None)):
             return copy_of(a)
         return numpy_values.laid_out(a) if order in ("C", "F") else a
 
@@ -310,12 +312,14 @@ _shadows: dict[Any, Any] = {}
 _shadows[np.errstate] = ShadowErrstate
 _shadows[np.geterr] = as_set
 _shadows[np.vectorize] = numpy_mapping.Vectorize
-_shadows[np.r_] = Joined(np.r_, columns=False)
-_shadows[np.c_] = Joined(np.c_, columns=True)
+_shadows[np.r_], _shadows[np.c_] = Joined(np.r_), Joined(np.c_)
+_shadows[np.lib.stride_tricks.as_strided] = _shadow_function(np.lib.stride_tricks.as_strided)
+_shadows[np.ma.getdata] = lambda a, subok=True: a if type(a) is Traced else np.ma.getdata(a, subok)
 _shadows.update(SERIES)
 _shadows.update({function: unpacking(function) for function in (np.frombuffer, struct.unpack)})
 _PARTS = (
     "numpy",
+    "numpy._core.numeric",  # as the code behind np.r_ calls it
     "numpy.linalg",
     "numpy.fft",
     "numpy.polynomial",

@@ -62,15 +62,15 @@ CONSTANT: Final = _names(
     fromfile fromregex fromstring gcd generic genfromtxt get_include get_printoptions getbufsize
     geterr geterrcall greater greater_equal hamming hanning identity iinfo in1d indices inexact
     info int16 int32 int64 int8 int_ intc integer intp invert iscomplex iscomplexobj isclose
-    isdtype isfinite isin isinf isnan isneginf isposinf isreal isrealobj isscalar issubdtype
-    iterable ix_ lcm left_shift less less_equal lexsort load loadtxt logical_and logical_not
-    logical_or logical_xor long longlong mask_indices min_scalar_type mintypecode nanargmax
-    nanargmin ndarray ndim ndindex nonzero not_equal number ones ones_like packbits printoptions
-    promote_types ravel_multi_index result_type right_shift searchsorted set_printoptions
-    setbufsize seterr seterrcall shape short show_config show_runtime signbit signedinteger size
-    test tri tril_indices tril_indices_from triu_indices triu_indices_from typename ubyte ufunc uint
-    uint16 uint32 uint64 uint8 uintc uintp ulong ulonglong unpackbits unravel_index
-    unsignedinteger ushort zeros zeros_like
+    isdtype isfinite isfortran isin isinf isnan isneginf isposinf isreal isrealobj isscalar
+    issubdtype iterable ix_ lcm left_shift less less_equal lexsort load loadtxt logical_and
+    logical_not logical_or logical_xor long longlong mask_indices may_share_memory min_scalar_type
+    mintypecode nanargmax nanargmin ndarray ndim ndindex nonzero not_equal number ones ones_like
+    packbits printoptions promote_types ravel_multi_index result_type right_shift searchsorted
+    set_printoptions setbufsize seterr seterrcall shape shares_memory short show_config
+    show_runtime signbit signedinteger size test tri tril_indices tril_indices_from triu_indices
+    triu_indices_from typename ubyte ufunc uint uint16 uint32 uint64 uint8 uintc uintp ulong
+    ulonglong unpackbits unravel_index unsignedinteger ushort zeros zeros_like
     fft.test linalg.LinAlgError linalg.matrix_rank linalg.test
     """
 )
@@ -84,9 +84,6 @@ _REASONS: Final = {
     "which multiply by @, and numpy.block": "asmatrix bmat matrix",
     "a file would hold values of one run, and no derivative; return the array and save that": (
         "memmap save savetxt savez savez_compressed"
-    ),
-    "where an array lies in memory is not known while a function is captured": (
-        "isfortran may_share_memory shares_memory"
     ),
     "its steps happen outside of Python's sight; go through numpy.ndindex(x.shape), "
     "numpy.ndenumerate(x) or x.flat": "nditer nested_iters",

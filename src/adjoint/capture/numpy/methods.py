@@ -23,6 +23,7 @@ from adjoint.capture.numpy.operators import python_number
 from adjoint.capture.numpy.reducing import reduce as numpy_reduce
 from adjoint.capture.numpy.reducing import sorting as numpy_sorting
 from adjoint.capture.numpy.shaping import arranging as numpy_arranging
+from adjoint.capture.numpy.shaping import arrays as numpy_arrays
 from adjoint.capture.numpy.shaping import shape as numpy_shape
 from adjoint.capture.numpy.table import place_of_out
 from adjoint.capture.recording.applying import concrete
@@ -30,7 +31,15 @@ from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.recipes import has_recipes
 from adjoint.capture.recording.trace import inside
 from adjoint.capture.recording.traced import Traced, is_known, synchronise
-from adjoint.capture.recording.valued import any_slot, beside, refuse, refusing, value_of, writing
+from adjoint.capture.recording.valued import (
+    any_slot,
+    beside,
+    recording_for,
+    refuse,
+    refusing,
+    value_of,
+    writing,
+)
 from adjoint.capture.recording.views import depends_on_layout, overwrite, permute, reshape
 
 
@@ -135,7 +144,7 @@ def _set_item(self: Traced, *args: Any) -> None:
 
 METHODS: dict[str, Callable[..., Any]] = {}
 # Methods that write into their array.
-_WRITING = frozenset({"fill", "itemset", "partition", "put", "resize", "sort"})
+WRITING = frozenset({"fill", "itemset", "partition", "put", "resize", "sort"})
 # Of Python's and NumPy's numbers and arrays: what they give is no number with a derivative.
 _QUESTIONS = frozenset({"as_integer_ratio", "bit_count", "bit_length", "hex"})
 _LAYOUT = frozenset({"flags", "strides"})
@@ -203,8 +212,11 @@ class _Bound:
         place = place_of_out(getattr(np, name, None))
         out = args[place] if place is not None and place < len(args) else kwargs.get("out")
         targets = [each for each in (out,) if type(each) is Traced]
-        if name in _WRITING:
+        if name in WRITING:
             targets = [owner]
+        if type(out) is np.ndarray:
+            with refusing(), recording_for(args, kwargs):
+                return ours(*args, **kwargs)  # refused, before NumPy has written
         if targets:
             return writing(targets, _called(name), ours, args, kwargs)
         if not any_slot(args) and not any_slot(kwargs):
@@ -264,6 +276,7 @@ METHODS.update(
         "argpartition": numpy_sorting.argpartition,
         "argsort": numpy_sorting.argsort,
         "astype": numpy_values.astype,
+        "choose": numpy_arrays.choose,
         "clip": _clip,
         "conj": _conjugate,
         "conjugate": _conjugate,

@@ -48,6 +48,7 @@ class Hooks:
     set_shape: Callable[..., None]
     reaches_traced: Callable[[Any], bool]
     rebind: Callable[[Any], Any]
+    clone: Callable[[Any], Any]
     rewritten: Callable[..., Any]
     is_users_file: Callable[[str], bool]
 

@@ -1,7 +1,8 @@
-"""Random generators given traced arrays: what is drawn are places.
+"""Random generators given traced arrays: what is drawn does not depend on them.
 
-The entries keep their derivatives. What a generator draws when it shuffles depends on the shape
-alone. So it shuffles the numbers of the places, and these say where each entry goes.
+What a generator draws when it shuffles depends on the shape alone. So it shuffles the numbers of
+the places, and these say where each entry goes. What it draws around a place and in a width, both
+of which may be traced, is place + width * a draw around 0 in the width 1, and so NumPy computes it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.capture.numpy.table import unwrap_all
+from adjoint.capture.numpy.operators import python_number
+from adjoint.capture.numpy.table import any_traced, unwrap_all
+from adjoint.capture.recording.applying import concrete
 from adjoint.capture.recording.traced import Traced, is_known
 
 
@@ -34,6 +37,8 @@ def for_traced(method: Callable[..., Any], name: str) -> Callable[..., Any]:
         named = {name: unwrap_all(each) for name, each in kwargs.items()}
         if special is not None and plain and type(plain[0]) is Traced:
             return special(method, *plain, **named)
+        if name in _PLACED and any_traced((*plain, *named.values())):
+            return _placed(method, name, *plain, **named)
         result = method(*plain, **named)
         return out if out is not None else result
 
@@ -62,6 +67,45 @@ def _permutation(method: Callable[..., Any], x: Traced, axis: int = 0) -> Any:
 def _choice(method: Callable[..., Any], x: Traced, *args: Any, axis: int = 0, **kwargs: Any) -> Any:
     return x.take(method(x.shape[axis], *args, **kwargs), axis=axis)
 
+
+def _placed(method: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -> Any:
+    """A draw around a place, in a width."""
+    first, second = _PLACED[name]
+    names = [argument for argument in (first, second, "size") if argument]
+    given = {**dict(zip(names, args, strict=False)), **kwargs}
+    if len(given) < len(args) + len(kwargs) or not given.keys() <= {*names}:
+        method(*map(concrete, args), **{n: concrete(x) for n, x in kwargs.items()})  # which raises
+    place, width, size = given.get(first, 0.0), given.get(second, 1.0), given.get("size")
+    if name == "uniform":
+        width = width - place
+    shape = np.broadcast_shapes(np.shape(place), np.shape(width))
+    if not np.all(np.isfinite(width) & ~np.signbit(width)):  # NumPy's errors; nothing is drawn
+        method(**{**{n: concrete(x) for n, x in given.items()}, "size": (0, *shape)})
+    if size is not None:
+        wanted = (size,) if np.ndim(size) == 0 else tuple(size)
+        if not _goes_into(shape, wanted):
+            method(**{n: concrete(x) for n, x in given.items()})  # which raises
+        shape = wanted
+    known = {first: 0.0, second: 1.0, "size": shape if shape or size is not None else None}
+    draw = method(**{argument: known[argument] for argument in names})
+    result = place + width * draw if first else width * draw
+    return python_number(result) if size is None and not shape else result
+
+
+def _goes_into(shape: Any, wanted: Any) -> bool:
+    try:
+        np.broadcast_to(np.broadcast_to(0, shape), wanted)
+    except ValueError:
+        return False
+    return True
+
+
+# What a draw calls its place and its width; for `uniform`, its two ends.
+_PLACED: dict[str, tuple[str, str]] = {
+    **dict.fromkeys(("normal", "laplace", "logistic", "gumbel"), ("loc", "scale")),
+    "uniform": ("low", "high"),
+    **dict.fromkeys(("exponential", "rayleigh"), ("", "scale")),
+}
 
 _SPECIAL: dict[str, Callable[..., Any]] = {
     "choice": _choice,

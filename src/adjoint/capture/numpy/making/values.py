@@ -267,12 +267,12 @@ def full_like(
     return full(a.shape if shape is None else shape, fill_value, dtype or a.dtype)
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None, **_: Any) -> Any:
+def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", **_: Any) -> Any:
     """np.full with a traced value."""
     if type(fill_value) is Traced and not is_known(fill_value):
         wide = np.broadcast_to(fill_value, shape)
         return copy(wide if dtype is None else astype(wide, dtype))
-    return from_array(np.full(shape, unwrap(fill_value), dtype))
+    return from_array(np.full(shape, unwrap(fill_value), dtype, order))  # type: ignore[call-overload]
 
 
 @implements(np.copy)
@@ -309,7 +309,7 @@ def asarray(
         return np.asarray(a, dtype)
     if dtype is not None and np.dtype(dtype) != a.dtype:
         return astype(a, dtype)
-    if copy:
+    if copies(copy):
         return copy_of(a)
     scalar = a._value is None and not a.ndim and not is_known(a) and not is_cell(a)
     return cell_of(a) if scalar else a
@@ -350,10 +350,15 @@ def _known_parts(value: Any) -> Any:
     return unwrap(value)
 
 
+def copies(copy: Any) -> bool:
+    """Whether `copy=` asks for a copy, and not for one where it is needed."""
+    return copy is not np._CopyMode.IF_NEEDED and bool(copy)
+
+
 def array(a: Any, dtype: Any = None, *, copy: Any = True, ndmin: int = 0, **_: Any) -> Any:
     """np.array of what may hold traced values."""
     result = asarray(a, dtype)
-    if copy and type(result) is Traced and result is a:
+    if copies(copy) and type(result) is Traced and result is a:
         result = _copy(result)
     if result is not a and type(result) is Traced and not result.ndim:
         result = as_cell(result)  # an array of no axes, which is no scalar

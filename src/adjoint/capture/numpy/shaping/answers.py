@@ -10,9 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.numpy.table import as_array, implements, stored
 from adjoint.capture.recording.applying import concrete
 from adjoint.capture.recording.traced import Traced, is_cell, is_known, unwrap
+from adjoint.capture.recording.valued import value_of
+from adjoint.capture.recording.views import depends_on_layout
 
 _function: Any
 
@@ -75,6 +78,32 @@ for _function in (
     np.triu_indices_from,
 ):
     implements(_function)(of_shapes(_function))
+
+
+def of_memory(function: Any) -> Any:
+    """A function that looks at where arrays lie in memory: the values lie as NumPy's would."""
+
+    def ours(*args: Any, **kwargs: Any) -> Any:
+        return function(*map(_in_memory, args), **{n: _in_memory(x) for n, x in kwargs.items()})
+
+    return ours
+
+
+def _in_memory(value: Any) -> Any:
+    if type(value) is not Traced:
+        return value
+    array = value_of(value)
+    if array is None:
+        raise UnsupportedFunctionError(
+            "Where an array lies in memory was asked for in a function that runs for many arrays "
+            "at once (inside vmap, or in the body of a loop), each of which lies in its own way."
+        )
+    depends_on_layout(value)
+    return array
+
+
+for _function in (np.isfortran, np.may_share_memory, np.shares_memory):
+    implements(_function)(of_memory(_function))
 
 
 # Sizes and shapes: NumPy's own, of the integers that are traced.

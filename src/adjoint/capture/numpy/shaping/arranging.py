@@ -19,7 +19,15 @@ from adjoint.capture.numpy.table import (
     strong,
 )
 from adjoint.capture.recording.traced import Traced, from_array, is_known, unwrap
-from adjoint.capture.recording.views import View, as_view, copy_of, read_only
+from adjoint.capture.recording.valued import refuse, value_of
+from adjoint.capture.recording.views import (
+    View,
+    as_view,
+    copy_of,
+    depends_on_layout,
+    read_only,
+    root_of,
+)
 from adjoint.primitives import PRIMITIVES
 from adjoint.primitives.elementwise.selection import SELECT
 
@@ -156,6 +164,67 @@ def sliding_window_view(
         return from_array(values(unwrap(base))) if is_known(base) else _windows(base, sizes, axes)
 
     return as_view(x, forward(x), View(forward, read_only, values))
+
+
+@implements(np.lib.stride_tricks.as_strided)
+def as_strided(x: Any, shape: Any = None, strides: Any = None, **_: Any) -> Any:
+    """Another way of going through an array's memory, as a view that nobody writes into."""
+    root = root_of(x)
+    array, memory = value_of(x), value_of(root)
+    if array is None or memory is None:
+        raise UnsupportedFunctionError(
+            "as_strided goes through the memory of an array, and here an array stands for many "
+            "(inside vmap, or in the body of a loop); write numpy.lib.stride_tricks."
+            "sliding_window_view(x, shape), or index it."
+        )
+    depends_on_layout(x)
+    shape = array.shape if shape is None else tuple(shape)
+    strides = array.strides if strides is None else tuple(strides)
+    places = _places_in(memory, array, shape, strides)
+
+    def taken(base: Any) -> Any:
+        return base.reshape(-1)[places]
+
+    def forward(base: Any) -> Any:
+        return from_array(taken(unwrap(base))) if is_known(base) else taken(base)
+
+    return as_view(root, forward(root), View(forward, _not_written, taken))
+
+
+def _places_in(memory: Any, array: Any, shape: Any, strides: Any) -> Any:
+    """Which entries of `memory`, counted in C order, lie where strides go from an array's first.
+
+    NumPy is asked: its strides go through numbers that lie as the entries do.
+    """
+    first, last = np.lib.array_utils.byte_bounds(memory)
+    size, number = memory.itemsize, np.dtype(np.intp).itemsize
+    numbers = np.full((last - first) // size, -1, np.intp)
+
+    def through(start: Any, shape: Any, strides: Any) -> Any:
+        offset = (start.__array_interface__["data"][0] - first) // size * number
+        steps = [step // size * number for step in strides]
+        return np.ndarray(shape, np.intp, numbers, offset, steps)  # within its memory, or an error
+
+    through(memory, memory.shape, memory.strides).flat = np.arange(memory.size)
+    try:
+        places = through(array, shape, strides).copy()
+    except ValueError:
+        places = None
+    if places is None or (places < 0).any() or any(step % size for step in strides):
+        raise UnsupportedFunctionError(
+            "as_strided would read what is no entry of the traced array: its steps go beyond the "
+            "memory of the array, or start within an entry."
+        )
+    return places
+
+
+def _not_written(base: Any, value: Any) -> Any:
+    error = UnsupportedFunctionError(
+        "An array that as_strided made of a traced one cannot be written into, since an entry may "
+        "lie in it several times. Write into the array itself."
+    )
+    refuse(error)
+    raise error
 
 
 @implements(np.diag)
