@@ -1,10 +1,10 @@
 """Arrays made outside of the function, into which it writes: `self.buffer[i] = x`.
 
 While a function is captured, such an array is replaced by a traced one, where it is surely looked
-up: in the object's attribute or under the module's name that alone refers to it. At the end of the
-capture the array itself is there again, with the values that it has by then, as in NumPy. Where
-something else refers to the array too (a view, a list), it is left alone, and writing a traced
-value into it is an error.
+up: in the attribute, list, dictionary or closure, or under the module's name, that alone refers to
+it. At the end of the capture the array itself is there again, with the values that it has by then,
+as in NumPy. Where something else refers to the array too (a view, another list), it is left alone,
+and writing a traced value into it is an error.
 
 An array that code which is not entered made in the function (`x0.copy()`, `2 * x0`, `rng.normal(
 size=3)`) is a traced one from when it gets a name under which it is written into.
@@ -18,12 +18,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjoint.capture.clones.standing import Stand
+from adjoint.capture.clones.standing import Stand, content_of
 from adjoint.capture.recording.applying import apply
 from adjoint.capture.recording.constants import same_memory
 from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.places import user_line
-from adjoint.capture.recording.trace import Trace, current, is_guarded, outermost
+from adjoint.capture.recording.trace import Trace, captures, current, is_guarded, outermost
 from adjoint.capture.recording.traced import Traced, from_array, from_slot, is_known, unwrap
 
 
@@ -59,8 +59,51 @@ def adopt_attribute(owner: Any, name: str) -> None:
     trace = current()
     if trace is None or type(names) is not dict or type(names.get(name)) is not np.ndarray:
         return
-    if sys.getrefcount(names[name]) == _ALONE and _may_stand_aside(names[name], trace):
+    alone = sys.getrefcount(names[name]) - _recorded(names[name]) == _ALONE
+    if alone and _may_stand_aside(names[name], trace):
         _stand_aside(trace, names, name)
+
+
+class _WrittenItem:
+    """`WRITTEN_ITEM @ (container, key)` says that `container[key]` is about to be written into."""
+
+    __slots__ = ()
+
+    def __matmul__(self, item: tuple[Any, Any]) -> None:
+        container, key = item
+        trace = current()
+        if trace is None or type(container) not in (list, dict) or type(key) not in (int, str):
+            return
+        if type(container) is list:
+            if type(key) is str or not -len(container) <= key < len(container):
+                return
+            key %= len(container)
+        elif type(container.get(key)) is not np.ndarray:
+            return
+        alone = sys.getrefcount(container[key]) - _recorded(container[key]) == _ALONE
+        if alone and type(container[key]) is np.ndarray and _may_stand_aside(container[key], trace):
+            _stand_aside(trace, container, key)
+
+
+class _WrittenCell:
+    """`WRITTEN_CELL @ cell` says that what a closure holds is about to be written into."""
+
+    __slots__ = ()
+
+    def __matmul__(self, cell: Any) -> None:
+        trace = current()
+        if trace is None or type(content_of(cell)) is not np.ndarray:
+            return
+        alone = sys.getrefcount(cell.cell_contents) - _recorded(cell.cell_contents) == _ALONE
+        if not (alone and _may_stand_aside(cell.cell_contents, trace)):
+            return
+        array = cell.cell_contents
+        traced = cell.cell_contents = from_array(array)
+
+        def put(value: Any) -> None:
+            cell.cell_contents = value
+
+        _keep(trace, array, traced, put, lambda: content_of(cell))
 
 
 def adopt_name(names: dict[str, Any], replaced: dict[str, Stand], name: str) -> None:
@@ -68,7 +111,8 @@ def adopt_name(names: dict[str, Any], replaced: dict[str, Stand], name: str) -> 
     trace = current()
     if trace is None or type(names.get(name)) is not np.ndarray or name in replaced:
         return
-    if sys.getrefcount(names[name]) == _ALONE and _may_stand_aside(names[name], trace):
+    alone = sys.getrefcount(names[name]) - _recorded(names[name]) == _ALONE
+    if alone and _may_stand_aside(names[name], trace):
         array = names[name]
         traced = from_array(array)
 
@@ -86,11 +130,20 @@ def adopt_name(names: dict[str, Any], replaced: dict[str, Stand], name: str) -> 
         _keep(trace, array, traced, put, look)
 
 
-def _stand_aside(trace: Trace, names: dict[str, Any], name: str) -> None:
-    array = names[name]
-    traced = names[name] = from_array(array)
-    put = lambda value: names.__setitem__(name, value)  # noqa: E731  # two of one kind
-    _keep(trace, array, traced, put, lambda: names.get(name))
+def _stand_aside(trace: Trace, container: Any, key: Any) -> None:
+    array = container[key]
+    traced = container[key] = from_array(array)
+
+    def put(value: Any) -> None:
+        container[key] = value
+
+    def look() -> Any:
+        try:
+            return container[key]
+        except LookupError:  # the function has taken it out
+            return None
+
+    _keep(trace, array, traced, put, look)
 
 
 class _Named:
@@ -134,6 +187,11 @@ def _keep(
     before = array.copy() if is_guarded() else None
     adopted = Adopted(array, traced, put, look, before, user_line())
     _adopted.setdefault(id(trace), (trace, []))[1].append(adopted)
+
+
+def _recorded(array: Any) -> int:
+    """How many captures refer to an array, of which they have recorded a copy."""
+    return sum([id(array) in trace.arrays for trace in captures()])
 
 
 def _may_stand_aside(array: np.ndarray[Any, Any], trace: Trace) -> bool:
@@ -208,3 +266,4 @@ def _references_of_base() -> int:
 _ALONE = _references()
 _VIEWED = _references_of_base()
 NAMED = _Named()
+WRITTEN_ITEM, WRITTEN_CELL = _WrittenItem(), _WrittenCell()

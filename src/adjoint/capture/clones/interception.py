@@ -20,7 +20,7 @@ import numpy as np
 from adjoint.capture.bytecode.assembly import Instruction, depths, put_together, taken_apart
 from adjoint.capture.bytecode.code import CALLED
 from adjoint.capture.bytecode.writing import Writing
-from adjoint.capture.clones.adopting import NAMED
+from adjoint.capture.clones.adopting import NAMED, WRITTEN_CELL, WRITTEN_ITEM
 from adjoint.capture.clones.attempts import note_attempts
 from adjoint.capture.clones.classes import PATTERN
 from adjoint.capture.clones.foreign import is_of_values
@@ -158,8 +158,12 @@ class _Rewriting:
             group = self._global_bound(instruction)
         elif name in _TEXTS:
             group = self._text(instruction)
+        elif name == "LOAD_DEREF" and self.writing.into(number):
+            cell = self._added(instruction, "LOAD_FAST", instruction.argument)  # the cell itself
+            end = self._added(instruction, "POP_TOP")
+            group = [cell, *self._asked(instruction, WRITTEN_CELL), end, instruction]
         elif name in OPERATORS:
-            group = self._operator(number)
+            group = [*self._item(number), *self._operator(number)]
         elif name == "MATCH_CLASS":
             group = self._class_pattern(instruction)
         elif name.startswith("STORE_"):
@@ -328,6 +332,16 @@ class _Rewriting:
             argument = {"FORMAT_SIMPLE": 0, "FORMAT_WITH_SPEC": 4}.get(name, argument)
         packing = [self._added(instruction, "BUILD_TUPLE", 2)] if argument & 4 else []
         return [*packing, *self._asked(instruction, Formatted(argument))]
+
+    def _item(self, number: int) -> list[Instruction]:
+        """What comes before `container[key]`, where that is written into."""
+        instruction = self.instructions[number]
+        if instruction.name != "BINARY_SUBSCR" or not self.writing.into(number):
+            return []
+        copies = [self._added(instruction, "COPY", 2)] * 2
+        pair = self._added(instruction, "BUILD_TUPLE", 2)
+        asked = self._asked(instruction, WRITTEN_ITEM)
+        return [*copies, pair, *asked, self._added(instruction, "POP_TOP")]
 
     def _operator(self, number: int) -> list[Instruction]:
         instruction, before = self.instructions[number], self.instructions[number - 1]
