@@ -64,6 +64,7 @@ def test_out() -> None:
 
     same_values(ad.jit(into)(X), np.fft.fft(X))
     outside = np.zeros(4, complex)
+    _also = [outside]
     with pytest.raises(ad.errors.UnsupportedFunctionError, match="outside"):
         ad.jit(lambda x: np.fft.fft(x, out=outside))(X)
     with pytest.raises(ValueError, match="wrong shape"):

@@ -389,8 +389,6 @@ def optimised(t: Any) -> Any:
         lambda t: np.poly1d([t, 1.0])(2.0),
         lambda t: np.array([t, 1.0], dtype=object).sum(),
         lambda t: np.datetime64("2020") and t,
-        lambda t: np.random.default_rng(0).normal(t, 1.0),
-        lambda t: np.random.normal(loc=t),
         lambda t: np.arange(0, t, 0.1).sum(),
         lambda t: eval("t * 2") + t,
         lambda t: np.float64.__mul__(np.float64(2.0), t),

@@ -17,6 +17,7 @@ from adjoint.capture.numpy.table import (
     implements,
     normal_axis,
     perform,
+    promoting,
     stored,
 )
 from adjoint.capture.recording.applying import asked, concrete
@@ -413,7 +414,7 @@ def size(a: Any, axis: Any = None) -> int:
 
 
 def _dtype_of(value: Any) -> Any:
-    return value.dtype if type(value) is Traced else value
+    return promoting(value) if type(value) is Traced else value
 
 
 @implements(np.isclose)
