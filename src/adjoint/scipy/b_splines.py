@@ -100,5 +100,5 @@ def splev(x: Any, tck: Any, der: int = 0, ext: int = 0) -> Any:
         return as_array(tck(x, der))
     t, c, k = tck
     count = np.shape(t)[0] - k - 1
-    found = Spline(t, as_array(c)[:count], k, ext == 0)(x, der)
-    return np.where(np.isnan(found), 0.0, found) if ext else found
+    values = Spline(t, as_array(c)[:count], k, ext == 0)(x, der)
+    return np.where(np.isnan(values), 0.0, values) if ext else values

@@ -55,8 +55,8 @@ def _one_number(value: Any) -> Any:
 def _result(**entries: Any) -> Any:
     from scipy import optimize
 
-    made: Any = optimize.OptimizeResult
-    return made(success=True, status=0, message="solved, and differentiable", **entries)
+    result_class: Any = optimize.OptimizeResult
+    return result_class(success=True, status=0, message="solved, and differentiable", **entries)
 
 
 # --- one equation in one unknown ------------------------------------------------------------------
@@ -73,10 +73,10 @@ class Bracketing(Solver):
         """SciPy's root of the function that the problem stands for."""
         from scipy import optimize
 
-        ends = [float(each) for each in problem.operands[:2]]
+        ends = [float(end) for end in problem.operands[:2]]
         with sealed("The solver of an implicit function"):
-            found = getattr(optimize, self.method)(_number(problem), *ends, **dict(self.options))
-        return np.array([found], problem.layout.dtype)
+            root = getattr(optimize, self.method)(_number(problem), *ends, **dict(self.options))
+        return np.array([root], problem.layout.dtype)
 
 
 @dataclass(frozen=True)
@@ -98,8 +98,8 @@ class Stepping(Solver):
 
         start = float(problem.initial[0])
         with sealed("The solver of an implicit function"):
-            found = optimize.newton(_number(problem), start, derivative, **dict(self.options))
-        return np.array([float(found)], problem.layout.dtype)
+            root = optimize.newton(_number(problem), start, derivative, **dict(self.options))
+        return np.array([float(root)], problem.layout.dtype)
 
 
 def _number(problem: Problem) -> Callable[[Any], float]:
@@ -133,8 +133,8 @@ def _bracketing(name: str) -> None:
         disp: bool = True,
     ) -> Any:
         options = {"xtol": xtol, "rtol": rtol, "maxiter": maxiter}
-        found = _bracketed(name, f, a, b, args, options)
-        return (found, _root_result(found, name)) if full_output else found
+        root = _bracketed(name, f, a, b, args, options)
+        return (root, _root_result(root, name)) if full_output else root
 
     function.__name__ = name
     implements_scipy("optimize", name)(function)
@@ -168,7 +168,7 @@ def newton(
     """A root near x0; in several unknowns by Newton's method."""
     start = _floating(x0)
     if np.ndim(start):
-        found = implicit.root(func, start, *_as_tuple(args), polish=1)
+        root = implicit.root(func, start, *_as_tuple(args), polish=1)
     else:
         options: dict[str, Any] = {"tol": tol, "maxiter": maxiter, "rtol": rtol}
         if x1 is not None:
@@ -178,8 +178,8 @@ def newton(
         def residual(y: Any, *rest: Any) -> Any:
             return _one_number(func(y, *rest))
 
-        found = implicit.root(residual, start, *_as_tuple(args), solver=solver, polish=1)
-    return (found, _root_result(found, "newton")) if full_output else found
+        root = implicit.root(residual, start, *_as_tuple(args), solver=solver, polish=1)
+    return (root, _root_result(root, "newton")) if full_output else root
 
 
 @implements_scipy("optimize")
@@ -206,8 +206,8 @@ def root_scalar(
     function: Callable[..., Any] = (lambda *values: f(*values)[0]) if fprime is True else f
     if "xtol" in given:
         given["tol"] = given.pop("xtol")
-    found = newton(function, x0, fprime or (True if method == "newton" else None), args, **given)
-    return _root_result(found, method or "newton")
+    root = newton(function, x0, fprime or (True if method == "newton" else None), args, **given)
+    return _root_result(root, method or "newton")
 
 
 # --- several equations ----------------------------------------------------------------------------
@@ -344,8 +344,8 @@ class LineMinimum(Solver):
 
         with sealed("The solver of an implicit function"):
             search: Any = optimize.minimize_scalar
-            found = search(value, method=self.method, **dict(self.options))
-        return np.array([float(found.x)], problem.layout.dtype)
+            minimum = search(value, method=self.method, **dict(self.options))
+        return np.array([float(minimum.x)], problem.layout.dtype)
 
 
 @implements_scipy("optimize")
@@ -362,7 +362,7 @@ def minimize_scalar(
     given: dict[str, Any] = {}
     for key, value in (("bracket", bracket), ("bounds", bounds)):
         if value is not None:
-            given[key] = tuple(float(concrete(each)) for each in value)
+            given[key] = tuple(float(concrete(number)) for number in value)
     chosen = method or ("brent" if bounds is None else "bounded")
     solver = LineMinimum(chosen, tuple(sorted(given.items())))
     args = _as_tuple(args)
@@ -432,13 +432,13 @@ def curve_fit(
     def residual(p: Any) -> Any:
         return weight * (f(xdata, *_parts(p)) - ydata)
 
-    found = least_squares(residual, p0)
-    slopes = jacobian(residual)(found.x)
+    fit = least_squares(residual, p0)
+    slopes = jacobian(residual)(fit.x)
     covariance = np.linalg.inv(slopes.T @ slopes)
     if not absolute_sigma:
-        count = np.shape(found.fun)[0] - np.shape(found.x)[0]
-        covariance = covariance * (2 * found.cost / count)
-    return found.x, covariance
+        count = np.shape(fit.fun)[0] - np.shape(fit.x)[0]
+        covariance = covariance * (2 * fit.cost / count)
+    return fit.x, covariance
 
 
 def _parts(p: Any) -> Sequence[Any]:

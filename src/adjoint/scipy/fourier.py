@@ -51,7 +51,9 @@ def _over_several(name: str, default: Any, compute: Callable[..., Any]) -> Calla
         *,
         plan: Any = None,
     ) -> Any:
-        s, axes = (each if each is None or np.iterable(each) else (each,) for each in (s, axes))
+        s, axes = (
+            given if given is None or np.iterable(given) else (given,) for given in (s, axes)
+        )
         return compute(as_array(x), s, axes, norm)
 
     transform.__name__ = name

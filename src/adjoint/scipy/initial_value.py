@@ -66,19 +66,19 @@ class StepFinder:
         from scipy import integrate
 
         def slope(t: Any, y: Any) -> Any:
-            (found,) = self.run([np.float64(t), y, *constants])
-            return found
+            (derivative,) = self.run([np.float64(t), y, *constants])
+            return derivative
 
         ends = (float(nodes[0]), float(nodes[-1]))
         solve: Any = integrate.solve_ivp
-        found = solve(slope, ends, y, self.method, **dict(self.options))
-        if not found.success:
-            raise NotConvergedError(f"scipy.integrate.solve_ivp failed: {found.message}")
-        return found.t
+        solution = solve(slope, ends, y, self.method, **dict(self.options))
+        if not solution.success:
+            raise NotConvergedError(f"scipy.integrate.solve_ivp failed: {solution.message}")
+        return solution.t
 
     def evaluate(self, nodes: Any, y: Any, *constants: Any) -> tuple[Any, ...]:
         """The interval of each step, where in it the step ends, and the last step of each."""
-        times = self.times(nodes, np.asarray(y), [np.asarray(each) for each in constants])
+        times = self.times(nodes, np.asarray(y), [np.asarray(constant) for constant in constants])
         places: list[int] = []
         shares: list[float] = []
         lasts = []
@@ -86,9 +86,9 @@ class StepFinder:
         for number in range(self.nodes - 1):
             low, high = nodes[number], nodes[number + 1]
             within = (times > low) & (times < high) if forward else (times < low) & (times > high)
-            found = [*((times[within] - low) / (high - low)), 1.0] if high != low else [1.0]
-            shares += found
-            places += [number] * len(found)
+            fractions = [*((times[within] - low) / (high - low)), 1.0] if high != low else [1.0]
+            shares += fractions
+            places += [number] * len(fractions)
             lasts.append(len(shares) - 1)
         missing = self.length - len(shares)
         if missing < 0:
@@ -110,13 +110,13 @@ def _batched(key: Any, types: tuple[ArrayType, ...], inner: Any, marks: Marks, s
         ]
         return tuple(np.stack(column) for column in zip(*rows, strict=True))
 
-    wide = tuple(array_type((size, *each.shape), each.dtype) for each in types)
+    wide = tuple(array_type((size, *type_.shape), type_.dtype) for type_ in types)
     whole = ("batched", key, marks, size)
-    made: Steps
-    made = Steps(
-        whole, wide, evaluate, lambda more, count: _batched(whole, wide, made, more, count)
+    steps: Steps
+    steps = Steps(
+        whole, wide, evaluate, lambda more, count: _batched(whole, wide, steps, more, count)
     )
-    return made
+    return steps
 
 
 def _captured(fun: Callable[..., Any], y: Any, args: tuple[Any, ...]) -> tuple[Program, list[Any]]:
@@ -144,7 +144,7 @@ def _captured(fun: Callable[..., Any], y: Any, args: tuple[Any, ...]) -> tuple[P
 def _as_vector(slope: Any) -> Any:
     """A list of numbers as an array, as SciPy takes it."""
     if isinstance(slope, (list, tuple)):
-        return np.stack([as_array(each) for each in slope]) if slope else as_array(slope)
+        return np.stack([as_array(component) for component in slope]) if slope else as_array(slope)
     return slope
 
 
@@ -187,8 +187,8 @@ def _solution(
     pairs = tuple(sorted((name, value) for name, value in options.items() if value is not None))
     operands = [nodes, y0, *constants]
     count = np.shape(nodes)[0]
-    found = _solution_steps(program, method, pairs, count, operands)
-    place, share, lasts = found
+    steps = _solution_steps(program, method, pairs, count, operands)
+    place, share, lasts = steps
     low, width = _rows(nodes, place), _rows(nodes[1:] - nodes[:-1], place)
     ends = low + width * share
     starts = np.concatenate([nodes[:1], ends[:-1]])
@@ -209,7 +209,7 @@ def _solution_steps(
     """The steps, with room for twice as many as there are at the values that are known now."""
     finder = StepFinder(program, method, options, count, 0)
     try:
-        arrays = [np.asarray(peek(each)) for each in operands]
+        arrays = [np.asarray(peek(operand)) for operand in operands]
         taken = len(finder.times(arrays[0], arrays[1], arrays[2:])) + count
         length = 2 ** int(np.ceil(np.log2(2 * taken)))
     except ValueNeededError:
@@ -240,7 +240,7 @@ def solve_ivp(
     """The solution where it is asked for; without t_eval at all steps, the end repeated."""
     from scipy import optimize
 
-    made: Any = optimize.OptimizeResult
+    result_class: Any = optimize.OptimizeResult
     if method not in _METHODS or dense_output or events is not None:
         raise UnsupportedFunctionError(
             "scipy.integrate.solve_ivp of traced values takes the methods 'RK45', 'RK23' and "
@@ -249,7 +249,7 @@ def solve_ivp(
         )
     y0 = np.atleast_1d(as_array(y0))
     y0 = y0 if y0.dtype.kind in "fc" else y0 * 1.0
-    ends = [np.reshape(as_array(each) * 1.0, (1,)) for each in (t_span[0], t_span[1])]
+    ends = [np.reshape(as_array(time) * 1.0, (1,)) for time in (t_span[0], t_span[1])]
     given = None if t_eval is None else as_array(t_eval) * 1.0
     nodes = np.concatenate(ends if given is None else [ends[0], given])
     for name in ("rtol", "atol", "max_step", "first_step"):
@@ -262,7 +262,7 @@ def solve_ivp(
     else:
         t = np.concatenate([nodes[:1], times])
         y = np.concatenate([y0[None], ys], axis=0)
-    return made(
+    return result_class(
         t=t,
         y=y.T,
         sol=None,

@@ -66,12 +66,14 @@ def interp1d(
         if strict and np.all(np.isnan(np.asarray(concrete(fill_value)))):
             low, high = concrete(points[0]), concrete(points[-1])
             _check_inside("interp1d", where, low, high)
-        found = _interpolated(kind, points, values, where)
+        values_there = _interpolated(kind, points, values, where)
         if not further:
             ends = fill_value if isinstance(fill_value, tuple) else (fill_value, fill_value)
-            below, above = (column(each, found) for each in (where < points[0], where > points[-1]))
-            found = np.where(below, ends[0], np.where(above, ends[1], found))
-        return placed(found, np.ndim(where), axis)
+            below, above = (
+                column(outside, values_there) for outside in (where < points[0], where > points[-1])
+            )
+            values_there = np.where(below, ends[0], np.where(above, ends[1], values_there))
+        return placed(values_there, np.ndim(where), axis)
 
     return function
 
@@ -105,7 +107,7 @@ def grid_interpolator(
     **options: Any,
 ) -> Callable[..., Any]:
     """Multilinear interpolation on a grid, or the value at the nearest point."""
-    axes = [as_array(each) * 1.0 for each in points]
+    axes = [as_array(axis) * 1.0 for axis in points]
     table = as_array(values) * 1.0
 
     def function(xi: Any, method: str = method, **more: Any) -> Any:
@@ -135,8 +137,8 @@ def _on_grid(
     axes: Any, table: Any, xi: Any, method: str, bounds_error: bool, fill_value: Any
 ) -> Any:
     if bounds_error:
-        low = np.array([concrete(each[0]) for each in axes])
-        high = np.array([concrete(each[-1]) for each in axes])
+        low = np.array([concrete(axis[0]) for axis in axes])
+        high = np.array([concrete(axis[-1]) for axis in axes])
         _check_inside("RegularGridInterpolator", xi, low, high)
     corners: list[tuple[tuple[Any, ...], Any]] = [((), 1.0)]
     inside: Any = True
@@ -197,7 +199,7 @@ class Interpolant:
         """Its value: SciPy's, or ours at traced points."""
         if is_traced(*args, *kwargs.values()):
             return self._ours(self._original)(*args, **kwargs)
-        plain = {name: unwrap_all(each) for name, each in kwargs.items()}
+        plain = {name: unwrap_all(argument) for name, argument in kwargs.items()}
         return self._original(*map(unwrap_all, args), **plain)
 
     def __getattr__(self, name: str) -> Any:
@@ -208,9 +210,9 @@ class Interpolant:
         def method(*args: Any, **kwargs: Any) -> Any:
             if is_traced(*args, *kwargs.values()):
                 return getattr(self._ours(self._original), name)(*args, **kwargs)
-            found = value(*args, **kwargs)
-            made = [SCIPY_OBJECTS.get(kind.__name__) for kind in type(found).__mro__]
-            return next((each(found) for each in made if each is not None), found)
+            result = value(*args, **kwargs)
+            makers = [SCIPY_OBJECTS.get(kind.__name__) for kind in type(result).__mro__]
+            return next((maker(result) for maker in makers if maker is not None), result)
 
         return method
 
@@ -233,13 +235,24 @@ def _from_interp1d(function: Any) -> Any:
     )
 
 
-_stands_in(lambda each: PiecewisePolynomial(each.c, each.x, each.extrapolate, each.axis), "PPoly")
-_stands_in(lambda each: Spline(each.t, each.c, each.k, each.extrapolate, each.axis), "BSpline")
+_stands_in(
+    lambda polynomial: PiecewisePolynomial(
+        polynomial.c, polynomial.x, polynomial.extrapolate, polynomial.axis
+    ),
+    "PPoly",
+)
+_stands_in(
+    lambda spline: Spline(spline.t, spline.c, spline.k, spline.extrapolate, spline.axis), "BSpline"
+)
 _stands_in(_from_univariate, "UnivariateSpline")
 _stands_in(_from_interp1d, "interp1d")
 _stands_in(
-    lambda each: grid_interpolator(
-        each.grid, each.values, each.method, each.bounds_error, each.fill_value
+    lambda interpolator: grid_interpolator(
+        interpolator.grid,
+        interpolator.values,
+        interpolator.method,
+        interpolator.bounds_error,
+        interpolator.fill_value,
     ),
     "RegularGridInterpolator",
 )

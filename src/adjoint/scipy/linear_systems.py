@@ -278,8 +278,8 @@ def svd(
     lapack_driver: Any = None,
 ) -> Any:
     """The singular value decomposition."""
-    found: Any = np.linalg.svd(a, full_matrices, compute_uv)  # type: ignore[call-overload]
-    return tuple(found) if compute_uv else found
+    factors: Any = np.linalg.svd(a, full_matrices, compute_uv)  # type: ignore[call-overload]
+    return tuple(factors) if compute_uv else factors
 
 
 @implements_scipy("linalg")

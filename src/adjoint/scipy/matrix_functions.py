@@ -13,9 +13,9 @@ from adjoint.scipy.batches import over_batches
 
 
 def _inexact(*arrays: Any) -> list[Any]:
-    found = [as_operand(each) for each in arrays]
-    dtype = np.result_type(*(each.dtype for each in found), np.float32)
-    return [each.astype(dtype) for each in found]
+    operands = [as_operand(array) for array in arrays]
+    dtype = np.result_type(*(operand.dtype for operand in operands), np.float32)
+    return [operand.astype(dtype) for operand in operands]
 
 
 def _apply(function: str, *operands: Any) -> Any:

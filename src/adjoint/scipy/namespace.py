@@ -13,8 +13,8 @@ def member(part: str, name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(f"module 'adjoint.scipy.{part}' has no attribute {name!r}")
     value = getattr(import_module(f"scipy.{part}"), name)
-    found = shadow_of(value)
-    return value if found is None else found
+    stand_in = shadow_of(value)
+    return value if stand_in is None else stand_in
 
 
 def members(part: str) -> list[str]:

@@ -89,8 +89,8 @@ class PiecewisePolynomial:
             areas = areas + higher[m] * column(width ** (order - m), higher[m])
         start = np.concatenate([np.zeros((1, *rest)), np.cumsum(areas, axis=0)[:-1]], axis=0)
         c = np.concatenate([higher, start[None]], axis=0)
-        made = PiecewisePolynomial(c, self.x, self.extrapolate, self.axis)
-        return made.antiderivative(nu - 1)
+        polynomial = PiecewisePolynomial(c, self.x, self.extrapolate, self.axis)
+        return polynomial.antiderivative(nu - 1)
 
     def integrate(self, a: Any, b: Any, extrapolate: Any = None) -> Any:
         """The integral from a to b."""

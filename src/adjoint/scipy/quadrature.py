@@ -73,11 +73,11 @@ class Quadrature:
     def evaluate(self, a: Any, b: Any, *operands: Any) -> tuple[Any, ...]:
         """The integrals of all values, by SciPy."""
         types = self.integral.types
-        arrays = [np.asarray(each) for each in operands]
+        arrays = [np.asarray(operand) for operand in operands]
 
         def flat(t: Any) -> Any:
-            found = self.compiled([np.asarray(t, float)[()], *arrays])
-            return np.concatenate([np.ravel(each) for each in found])
+            outputs = self.compiled([np.asarray(t, float)[()], *arrays])
+            return np.concatenate([np.ravel(output) for output in outputs])
 
         if self.rows:
             total = self._each_row(np.asarray(a, float), np.asarray(b, float), arrays)
@@ -92,7 +92,7 @@ class Quadrature:
     def _each_row(self, a: Any, b: Any, arrays: Sequence[Any]) -> Any:
         """Example by example: each has an interval of its own."""
         types = self.integral.types
-        found = [np.zeros(type_.shape, type_.dtype) for type_ in types]
+        integrals = [np.zeros(type_.shape, type_.dtype) for type_ in types]
         for row in range(self.rows):
 
             def flat(t: Any, row: int = row) -> Any:
@@ -101,10 +101,10 @@ class Quadrature:
                 return np.concatenate([np.ravel(value[row]) for value in values])
 
             total = _adaptive(flat, float(a[row]), float(b[row]), self.options)
-            sizes = np.cumsum([each[row].size for each in found])[:-1]
-            for each, part in zip(found, np.split(total, sizes), strict=True):
-                each[row] = part.reshape(each[row].shape)
-        return np.concatenate([np.ravel(each) for each in found])
+            sizes = np.cumsum([integral[row].size for integral in integrals])[:-1]
+            for integral, part in zip(integrals, np.split(total, sizes), strict=True):
+                integral[row] = part.reshape(integral[row].shape)
+        return np.concatenate([np.ravel(integral) for integral in integrals])
 
     def derive(self, marks: Marks) -> tuple[Integral, Marks]:
         """The integrand's derivative in the operands marked."""
@@ -112,8 +112,8 @@ class Quadrature:
         whole, count = jvp(self.program, marks), len(self.program.outputs)
         program = Program(whole.inputs, whole.equations, whole.outputs[count:])
         varying = tuple(type_.inexact for type_ in self.program.output_types)
-        made = Quadrature(program, self.options, self.program, marks, rows=self.rows)
-        return made.integral, varying
+        quadrature = Quadrature(program, self.options, self.program, marks, rows=self.rows)
+        return quadrature.integral, varying
 
     def transpose(self) -> Integral:
         """Cotangents of what the integrand is linear in."""
@@ -123,10 +123,10 @@ class Quadrature:
         else:
             whole, count = vjp(self.base, self.marks), len(self.base.outputs)
         program = Program(whole.inputs, whole.equations, whole.outputs[count:])
-        made = Quadrature(
+        quadrature = Quadrature(
             program, self.options, self.base, self.marks, not self.pulled, rows=self.rows
         )
-        return made.integral
+        return quadrature.integral
 
     def batch(self, batched: Marks, size: int) -> Integral:
         """The integrand over a batch; one interval for each example where the ends are batched."""
@@ -204,10 +204,12 @@ def _integrate(
             f"returned {len(program.outputs)}."
         )
     pairs = tuple(sorted((key, value) for key, value in options.items() if value is not None))
-    made = Quadrature(program, pairs)
+    quadrature = Quadrature(program, pairs)
     operands = [as_array(a) * 1.0, as_array(b) * 1.0, *constants]
-    (found,) = apply_or_run(INTEGRAL, operands, made.evaluate, integral=made.integral)
-    return found
+    (integral,) = apply_or_run(
+        INTEGRAL, operands, quadrature.evaluate, integral=quadrature.integral
+    )
+    return integral
 
 
 @implements_scipy("integrate")
@@ -235,7 +237,7 @@ def quad(
             "complex_func. Multiply the integrand by its weight, or take "
             "scipy.integrate.quad_vec."
         )
-    places = None if points is None else tuple(float(each) for each in points)
+    places = None if points is None else tuple(float(point) for point in points)
     options = {"epsabs": epsabs, "epsrel": epsrel, "limit": limit, "points": places}
     for end in (a, b):
         float(np.zeros(np.shape(end)))  # NumPy's error where it is not one number
@@ -318,7 +320,7 @@ def quad_vec(
         raise UnsupportedFunctionError(
             "scipy.integrate.quad_vec of traced values does not take quadrature and full_output."
         )
-    places = None if points is None else tuple(float(each) for each in points)
+    places = None if points is None else tuple(float(point) for point in points)
     options = {"epsabs": max(epsabs, 1e-200), "epsrel": epsrel, "limit": limit, "points": places}
     return _integrate(f, a, b, args, options, "quad_vec"), epsrel
 
@@ -354,10 +356,12 @@ def cumulative_trapezoid(
     """The trapezoidal rule up to each sample."""
     y = np.moveaxis(as_operand(y), axis, -1)
     x = _last(x, axis)
-    found = np.cumsum(_steps(y, x, dx) * (y[..., 1:] + y[..., :-1]) / 2.0, axis=-1)
+    integrals = np.cumsum(_steps(y, x, dx) * (y[..., 1:] + y[..., :-1]) / 2.0, axis=-1)
     if initial is not None:
-        found = np.concatenate([np.zeros((*found.shape[:-1], 1)) + initial, found], axis=-1)
-    return np.moveaxis(found, -1, axis)
+        integrals = np.concatenate(
+            [np.zeros((*integrals.shape[:-1], 1)) + initial, integrals], axis=-1
+        )
+    return np.moveaxis(integrals, -1, axis)
 
 
 def _last(x: Any, axis: int) -> Any:

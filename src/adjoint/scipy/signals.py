@@ -174,9 +174,9 @@ def _after(b: Any, a: Any, x: Any, y: Any, state: Any, order: int) -> Any:
 
 
 def _coefficients(*arrays: Any) -> list[Any]:
-    found = [np.atleast_1d(as_array(each)) for each in arrays]
-    dtype = np.result_type(*(each.dtype for each in found), np.float32)
-    return [each if each.dtype == dtype else each.astype(dtype) for each in found]
+    rows = [np.atleast_1d(as_array(array)) for array in arrays]
+    dtype = np.result_type(*(row.dtype for row in rows), np.float32)
+    return [row if row.dtype == dtype else row.astype(dtype) for row in rows]
 
 
 @implements_scipy("signal")
@@ -196,7 +196,10 @@ def lfilter_zi(b: Any, a: Any) -> Any:
     b, a = _coefficients(b, a)
     b, a = b / a[0], a / a[0]
     size = max(b.shape[0], a.shape[0])
-    b, a = (np.concatenate([each, np.zeros(size - each.shape[0])]) for each in (b, a))
+    b, a = (
+        np.concatenate([coefficients, np.zeros(size - coefficients.shape[0])])
+        for coefficients in (b, a)
+    )
     unit = np.eye(size - 1)
     # The transpose of the companion matrix of a, subtracted from the identity.
     matrix = unit - np.eye(size - 1, k=1) + np.outer(a[1:], unit[0])

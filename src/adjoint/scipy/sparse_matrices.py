@@ -21,7 +21,7 @@ def _whole(values: Any) -> Any:
     return np.asarray(concrete(values))
 
 
-def _made(name: str, by_columns: bool) -> None:
+def _like(name: str, by_columns: bool) -> None:
     """A class of SciPy's: from entries with their places, or from a dense matrix."""
 
     def function(arg1: Any, shape: Any = None, dtype: Any = None, copy: bool = False) -> Any:
@@ -56,7 +56,7 @@ def _made(name: str, by_columns: bool) -> None:
 
 for _kind in ("csr", "csc", "coo"):
     for _suffix in ("array", "matrix"):
-        _made(f"{_kind}_{_suffix}", _kind == "csc")
+        _like(f"{_kind}_{_suffix}", _kind == "csc")
 
 
 @implements_scipy("sparse", "diags", "diags_array")
@@ -64,10 +64,10 @@ def diags(
     diagonals: Any, offsets: Any = 0, shape: Any = None, format: Any = None, dtype: Any = None
 ) -> SparseTraced:
     """A matrix given by its diagonals; one number stands for a whole diagonal."""
-    numbers = [int(each) for each in np.atleast_1d(_whole(offsets))]
+    numbers = [int(offset) for offset in np.atleast_1d(_whole(offsets))]
     several = isinstance(diagonals, (list, tuple)) or np.ndim(diagonals) == 2
-    given = [as_array(each) for each in (diagonals if several else [diagonals])]
-    given = [np.reshape(each, (-1,)) for each in given]
+    given = [as_array(diagonal) for diagonal in (diagonals if several else [diagonals])]
+    given = [np.reshape(diagonal, (-1,)) for diagonal in given]
     if shape is None:
         size = given[0].shape[0] + abs(numbers[0])
         shape = (size, size)
@@ -92,8 +92,8 @@ def spsolve(A: Any, b: Any, permc_spec: Any = None, use_umfpack: bool = True) ->
         raise UnsupportedFunctionError("scipy.sparse.linalg.spsolve takes a dense right-hand side.")
     b = as_array(b)
     wide = b if b.ndim == 2 else np.reshape(b, (-1, 1))
-    found = perform(SPARSE_SOLVE, *entries_of(A), wide)
-    return found if b.ndim == 2 else np.reshape(found, (-1,))
+    solution = perform(SPARSE_SOLVE, *entries_of(A), wide)
+    return solution if b.ndim == 2 else np.reshape(solution, (-1,))
 
 
 def _iterative(name: str) -> None:

@@ -99,7 +99,7 @@ def _spline_slopes(x: Any, y: Any, ends: tuple[Any, Any]) -> Any:
         turned = (1, -1.0 * as_array(turned[1]))
     last, last_right = _first_row(turned, h[::-1], -secant[::-1], count)
     last_right = -last_right
-    inner = [np.reshape(each, (1, *np.shape(each))) for each in (first_right, last_right)]
+    inner = [np.reshape(slope, (1, *np.shape(slope))) for slope in (first_right, last_right)]
     wide = column(h, y[1:])
     right = 3 * (wide[1:] * secant[:-1] + wide[:-1] * secant[1:])
     zero = np.zeros(1)

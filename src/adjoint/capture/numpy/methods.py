@@ -80,7 +80,7 @@ def _conjugate(self: Traced) -> Any:
 
 
 def _tolist(self: Traced) -> Any:
-    return [_tolist(each) if np.ndim(each) else each for each in self] if self.ndim else self
+    return [_tolist(part) if np.ndim(part) else part for part in self] if self.ndim else self
 
 
 def _is_integer(self: Traced) -> bool:
@@ -132,10 +132,10 @@ def _resize(self: Traced, *shape: Any, refcheck: bool = True) -> None:
 def _bytes(self: Traced, order: Any = "C") -> bytes:
     """Bytes, of which the trace knows what they were made of: see `escape.unpacking`."""
     with refusing():
-        made: bytes = concrete(self).tobytes(order)
+        content: bytes = concrete(self).tobytes(order)
     if self._trace is not None:
-        self._trace.arrays[id(made)] = (made, self._slot)
-    return made
+        self._trace.arrays[id(content)] = (content, self._slot)
+    return content
 
 
 def _set_item(self: Traced, *args: Any) -> None:
@@ -205,13 +205,13 @@ class _Bound:
         owner, name = self.__self__, self.__name__
         ours = METHODS[name]
         if name == "reshape" and not kwargs:
-            made = _reshaped_at_once(owner, args)
-            if made is not None:
-                return made
+            reshaped = _reshaped_at_once(owner, args)
+            if reshaped is not None:
+                return reshaped
         args = (owner, *args)
         place = place_of_out(getattr(np, name, None))
         out = args[place] if place is not None and place < len(args) else kwargs.get("out")
-        targets = [each for each in (out,) if type(each) is Traced]
+        targets = [target for target in (out,) if type(target) is Traced]
         if name in WRITING:
             targets = [owner]
         if type(out) is np.ndarray:
@@ -242,18 +242,18 @@ def _reshaped_at_once(x: Traced, shape: Any) -> Any:
         value = x._value.reshape(wanted)
     except ValueError:
         return None  # the general way says so
-    made = reshape(x, value.shape)
-    made._value = value
-    return made
+    reshaped = reshape(x, value.shape)
+    reshaped._value = value
+    return reshaped
 
 
 def _transposed_at_once(x: Traced) -> Any:
     """The usual case of `x.T`: a matrix that has a value."""
     if not _is_plain(x) or x._value.ndim != 2:
         return None
-    made = permute(x, (1, 0))
-    made._value = x._value.T
-    return made
+    transposed = permute(x, (1, 0))
+    transposed._value = x._value.T
+    return transposed
 
 
 @lru_cache(maxsize=256)
@@ -328,9 +328,9 @@ def _computed(name: str, ours: Callable[[Traced], Any]) -> property:
     theirs = operator.attrgetter(name)
 
     def read(self: Traced) -> Any:
-        made = _transposed_at_once(self) if name == "T" else None
-        if made is not None:
-            return made
+        transposed = _transposed_at_once(self) if name == "T" else None
+        if transposed is not None:
+            return transposed
         return ours(self) if is_known(self) else beside(theirs, ours, (self,), {})
 
     def write(self: Traced, value: Any) -> None:

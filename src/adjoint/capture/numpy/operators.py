@@ -293,10 +293,10 @@ def _product(
     """`x @ y` and `y @ x`, where y may be a plain array, for so many axes of both operands."""
     op = hooks.products.get(ndims)
     both = _matmul_slowly, _rmatmul_slowly
-    found = both if op is None else two(op, operator.matmul, *both)
+    product = both if op is None else two(op, operator.matmul, *both)
     if max(ndims) <= _FEW_AXES:
-        _PRODUCTS[ndims] = found
-    return found
+        _PRODUCTS[ndims] = product
+    return product
 
 
 _PRODUCTS: dict[tuple[int, int], Any] = {}

@@ -29,8 +29,8 @@ def implements(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., 
     """Declare what a NumPy function does on traced arrays."""
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
-        for each in functions:
-            FUNCTIONS[each] = function
+        for numpy_function in functions:
+            FUNCTIONS[numpy_function] = function
         return function
 
     return declare
@@ -55,10 +55,10 @@ def unwrap_all(value: Any) -> Any:
     if type(value) is Traced:
         return unwrap(value)
     if isinstance(value, list):
-        parts = [unwrap_all(each) for each in value]
+        parts = [unwrap_all(part) for part in value]
         return value if all(map(operator.is_, parts, value)) else parts
     if type(value) is tuple:
-        return tuple(unwrap_all(each) for each in value)
+        return tuple(unwrap_all(part) for part in value)
     return value
 
 
@@ -80,7 +80,7 @@ def call_traced(function: Any, args: Any, kwargs: Any) -> Any:
     recorded, place, writes = _way_of(function)
     if writes or "out" in kwargs or (place is not None and place < len(args)):
         targets = _targets(place, writes, args, kwargs)
-        if any(isinstance(each, np.ndarray) for each in targets):
+        if any(isinstance(target, np.ndarray) for target in targets):
             with refusing(), recording_for(args, kwargs):
                 return recorded(*args, **kwargs)  # refused, before NumPy has written
         if targets:
@@ -121,7 +121,7 @@ def _targets(place: int | None, writes: bool, args: Any, kwargs: Any) -> list[An
         given.append(args[place])
     out = kwargs.get("out")
     given += out if isinstance(out, tuple) else [out]
-    return [each for each in given if isinstance(each, (Traced, np.ndarray))]
+    return [target for target in given if isinstance(target, (Traced, np.ndarray))]
 
 
 @lru_cache(maxsize=1024)
@@ -192,7 +192,7 @@ def _known_arrays(values: Any) -> Iterator[Traced]:
 
 def wrap_list(value: Any) -> Any:
     """Results made known arrays, in lists too."""
-    return [wrap(each) for each in value] if isinstance(value, list) else wrap(value)
+    return [wrap(part) for part in value] if isinstance(value, list) else wrap(value)
 
 
 def full_name(function: Any) -> str:
@@ -214,15 +214,15 @@ def as_operand(value: Any) -> Any:
         or isinstance(value, (np.ndarray, np.generic, float, int, complex))
     ):
         return value
-    found = hooks.function(np.asarray, (value,), {})
-    if found.dtype.kind not in "biufc":
+    array = hooks.function(np.asarray, (value,), {})
+    if array.dtype.kind not in "biufc":
         kind = type(value)
         raise DTypeError(
             f"A {kind.__module__}.{kind.__name__} was combined with a traced array; only arrays "
             "and numbers can be. Make it an array first. For a sparse matrix m there is "
             "ad.linear(lambda x: m @ x, lambda w: m.T @ w), too."
         )
-    return found
+    return array
 
 
 def as_array(value: Any) -> Any:
@@ -288,7 +288,7 @@ def normal_axes(axis: Any, ndim: int) -> tuple[int, ...]:
         return tuple(range(ndim))
     if not isinstance(axis, (tuple, list)):
         return (normal_axis(axis, ndim),)
-    axes = tuple(sorted(normal_axis(each, ndim) for each in axis))
+    axes = tuple(sorted(normal_axis(number, ndim) for number in axis))
     if len(set(axes)) != len(axes):
         raise ValueError("duplicate value in 'axis'")
     return axes

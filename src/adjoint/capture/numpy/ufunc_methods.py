@@ -163,14 +163,14 @@ def _folded(function: Any, a: Any, axes: tuple[int, ...], mask: Any, initial: An
 
 def _from_left(function: Any, rows: Any, masks: Any, first: Any) -> list[Any]:
     """The values of a fold over rows, one after the other."""
-    found: list[Any] = []
+    partial_results: list[Any] = []
     value = first if first is None else spread(as_array(first), rows.shape[1:])
     for number in range(rows.shape[0]):
         row = rows[number]
         new = row if value is None else function(value, row)
         value = new if masks is None else perform(SELECT, masks[number], new, value)
-        found.append(value)
-    return found or [value]
+        partial_results.append(value)
+    return partial_results or [value]
 
 
 # --- accumulate and reduceat ----------------------------------------------------------------------
@@ -181,10 +181,10 @@ def _one_axis(axis: Any, ndim: int, method: str) -> int:
     if not ndim and (axis is None or axis in (0, -1)):
         raise TypeError(f"cannot {method} on a scalar")
     axes = range(ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    found = [normal_axis(each, ndim) for each in axes]
-    if len(found) != 1:
+    numbers = [normal_axis(axis, ndim) for axis in axes]
+    if len(numbers) != 1:
         raise ValueError(f"{method} does not allow multiple axes")
-    return found[0]
+    return numbers[0]
 
 
 def accumulate(function: Any, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:

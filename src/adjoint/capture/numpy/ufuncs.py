@@ -77,7 +77,7 @@ def _positive(x: Any) -> Any:
 def _float_power(x: Any, y: Any) -> Any:
     """The power in double precision at least."""
     wide = np.float_power.resolve_dtypes((_promoted(x), _promoted(y), None))[0]
-    return power(*(as_array(each).astype(wide) for each in (x, y)))
+    return power(*(as_array(operand).astype(wide) for operand in (x, y)))
 
 
 def _modf(x: Any) -> Any:
@@ -117,7 +117,7 @@ def ufunc(function: Any, method: str, inputs: Any, kwargs: dict[str, Any]) -> An
     if method == "__call__" and outputs is None and not kwargs:
         return beside(function, _ours_of(function), inputs, {})
     targets = outputs if isinstance(outputs, tuple) else (outputs,)
-    written = [each for each in targets if type(each) is Traced]
+    written = [target for target in targets if type(target) is Traced]
     if method == "at" and type(inputs[0]) is Traced:
         written = [inputs[0]]
 
@@ -129,7 +129,7 @@ def ufunc(function: Any, method: str, inputs: Any, kwargs: dict[str, Any]) -> An
     if outputs is not None:
         kwargs["out"] = outputs
     theirs = _theirs(function, method, kwargs)
-    if any(isinstance(each, np.ndarray) for each in targets):
+    if any(isinstance(target, np.ndarray) for target in targets):
         with refusing(), recording_for(inputs, kwargs):
             return ours(*inputs, **kwargs)  # refused, before NumPy has written
     if written:
@@ -158,9 +158,9 @@ def _theirs(function: Any, method: str, kwargs: dict[str, Any]) -> Callable[...,
     def defined(*inputs: Any, where: Any, out: Any = None, **kwargs: Any) -> Any:
         result = theirs(*inputs, where=where, out=out, **kwargs)
         if out is None or out is Ellipsis:
-            for each in result if isinstance(result, tuple) else (result,):
-                if isinstance(each, np.ndarray):
-                    np.copyto(each, 0, where=np.logical_not(where))
+            for part in result if isinstance(result, tuple) else (result,):
+                if isinstance(part, np.ndarray):
+                    np.copyto(part, 0, where=np.logical_not(where))
         return result
 
     return defined
@@ -180,8 +180,10 @@ def _of_known(function: Any, method: str, inputs: Any, kwargs: dict[str, Any], o
     if outputs is None or outputs is Ellipsis:
         return wrap_list(result)
     results = result if isinstance(result, tuple) else (result,)
-    found = tuple(wrap_list(r) if t is None else t for r, t in zip(results, targets, strict=True))
-    return found if isinstance(result, tuple) else found[0]
+    results_there = tuple(
+        wrap_list(r) if t is None else t for r, t in zip(results, targets, strict=True)
+    )
+    return results_there if isinstance(result, tuple) else results_there[0]
 
 
 def called(
@@ -202,27 +204,27 @@ def called(
     Entries that `where` leaves out and that have no `out` are not defined in NumPy; here they
     are zeros.
     """
-    inputs = [as_operand(each) for each in inputs]
+    inputs = [as_operand(operand) for operand in inputs]
     targets = outputs if isinstance(outputs, tuple) else (outputs,) * function.nout
     if (
         dtype is not None
         or signature is not None
         or casting != "same_kind"
-        or any(each is not None and each is not Ellipsis for each in targets)
+        or any(target is not None and target is not Ellipsis for target in targets)
     ):
         loop = _loop(function, inputs, targets, dtype, signature, casting)
-        inputs = [_cast(each, to) for each, to in zip(inputs, loop, strict=False)]
+        inputs = [_cast(operand, to) for operand, to in zip(inputs, loop, strict=False)]
         results = _tuple(_over_axes(function, inputs, axes))
         results = [_cast(r, to) for r, to in zip(results, loop[function.nin :], strict=True)]
     else:
         results = list(_tuple(_over_axes(function, inputs, axes)))
     if function.signature is not None and where is not True:
         raise TypeError(f"{full_name(function)} takes no 'where'")
-    found = [
+    stored_results = [
         _put(function, result, target, where)
         for result, target in zip(results, targets, strict=True)
     ]
-    return found[0] if function.nout == 1 else tuple(found)
+    return stored_results[0] if function.nout == 1 else tuple(stored_results)
 
 
 def _tuple(value: Any) -> Any:
@@ -248,10 +250,12 @@ def _loop(
         signature = (*[None] * function.nin, *[np.dtype(dtype)] * function.nout)
     if signature is None:
         signature = (None,) * function.nargs
-    wanted = [each.dtype if isinstance(each, (Traced, np.ndarray)) else None for each in targets]
-    given = [_promoted(each) for each in inputs]
-    found = function.resolve_dtypes((*given, *wanted), signature=signature, casting=casting)
-    return found  # type: ignore[no-any-return]
+    wanted = [
+        target.dtype if isinstance(target, (Traced, np.ndarray)) else None for target in targets
+    ]
+    given = [_promoted(operand) for operand in inputs]
+    dtypes = function.resolve_dtypes((*given, *wanted), signature=signature, casting=casting)
+    return dtypes  # type: ignore[no-any-return]
 
 
 def _cast(value: Any, dtype: Any) -> Any:
@@ -330,7 +334,7 @@ def _over_axes(function: Any, inputs: Any, options: dict[str, Any]) -> Any:
                 f"{function.__name__}: axis can only be used with a single shared core dimension"
             )
         axes = [(axis,), (axis,), (axis,) if keepdims else ()]
-    return _moved(function, [as_array(each) for each in inputs], axes, cores, keepdims)
+    return _moved(function, [as_array(operand) for operand in inputs], axes, cores, keepdims)
 
 
 def _cores(signature: str) -> list[str]:
@@ -344,7 +348,7 @@ def _moved(function: Any, inputs: Any, axes: Any, cores: list[int], keepdims: bo
         axes = [(-1,), (-1,), (-1,) if keepdims else ()]
     if not isinstance(axes, list):
         raise TypeError("axes should be a list")
-    named = [each if isinstance(each, tuple) else (each,) for each in axes]
+    named = [axis if isinstance(axis, tuple) else (axis,) for axis in axes]
     core = 1 if keepdims else cores[-1]
     if function is np.matmul:
         core -= sum(np.ndim(x) == 1 for x in inputs)
@@ -364,6 +368,6 @@ def _moved(function: Any, inputs: Any, axes: Any, cores: list[int], keepdims: bo
     result = call(function, operands)
     result = result[..., None] if keepdims else result
     place = named[-1]
-    for each in place:
-        normal_axis(each, np.ndim(result))
+    for axis in place:
+        normal_axis(axis, np.ndim(result))
     return moveaxis(result, tuple(range(-len(place), 0)), place) if place else result

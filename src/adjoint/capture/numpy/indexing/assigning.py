@@ -93,9 +93,9 @@ def _put_at_once(x: Traced, index: Any, value: Any) -> bool:
     base = x._slot if own is trace else trace.lift(array)
     op, types = view.put_operation, trace.types
     pair = (type_, given)
-    found = op._inferred.get(pair) or op.infer(pair)
+    result_types = op._inferred.get(pair) or op.infer(pair)
     array[index] = number
-    types.append(found[0])
+    types.append(result_types[0])
     trace.records.append((op, base, slot))
     x._trace = trace
     carry(x, trace, len(types) - 1)

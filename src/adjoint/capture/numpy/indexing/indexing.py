@@ -105,15 +105,15 @@ def _entries(index: Any, shape: Shape) -> list[Any]:
 
     Slices, integers, None, Ellipsis and integer arrays (masks become the places where they hold).
     """
-    found: list[Any] = []
+    entries: list[Any] = []
     given = index if isinstance(index, tuple) else (index,)
     for number, entry in enumerate(given):
         if entry is None or entry is Ellipsis or isinstance(entry, slice):
-            found.append(entry)
+            entries.append(entry)
         elif isinstance(entry, (int, np.integer)):
-            found.append(int(entry))
+            entries.append(int(entry))
         elif not isinstance(entry, (np.ndarray, Traced)) and hasattr(entry, "__index__"):
-            found.append(operator.index(entry))
+            entries.append(operator.index(entry))
         else:
             array = unwrap(entry)
             if type(array) is Traced:
@@ -124,16 +124,16 @@ def _entries(index: Any, shape: Shape) -> list[Any]:
                 if array.size == 0 and array.dtype.kind == "f":
                     array = array.astype(np.intp)
             if array.dtype.kind == "b":
-                found.extend(_mask_places(concrete(array), _axis_of(number, given, shape), shape))
+                entries.extend(_mask_places(concrete(array), _axis_of(number, given, shape), shape))
             elif array.dtype.kind in "iu":
-                found.append(array)
+                entries.append(array)
             else:
                 raise BoundsError(
                     "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and "
                     "integer or boolean "
                     f"arrays are valid indices; got an array of dtype {array.dtype}."
                 )
-    return found
+    return entries
 
 
 def _axes_named(entries: Any) -> int:
@@ -274,18 +274,18 @@ def slice_of(index: Any, type: ArrayType) -> Slice | None:
     """The view that a basic index takes of arrays of a type; None if the index is advanced."""
     key = _plain_key(index)
     if key is not None:
-        found = _SLICES.get((type, key))
-        if found is not None:
-            return found
+        known_slice = _SLICES.get((type, key))
+        if known_slice is not None:
+            return known_slice
     parsed = parse(index, type.shape)
     if parsed.arrays:
         return None
-    made = Slice(type, parsed.basic, parsed.new_axes, numpy_index(index))
+    new_slice = Slice(type, parsed.basic, parsed.new_axes, numpy_index(index))
     if key is not None:
         if len(_SLICES) >= _SLICES_LIMIT:
             _SLICES.clear()
-        _SLICES[type, key] = made
-    return made
+        _SLICES[type, key] = new_slice
+    return new_slice
 
 
 def get(x: Traced, index: Any) -> Any:
@@ -303,8 +303,8 @@ def get(x: Traced, index: Any) -> Any:
     type_ = trace.types[x._slot]
     key = index if kind is int else _plain_key(index)
     if key is None:
-        found = _gathered(x, trace, index)
-        return _generally(x, index) if found is None else found
+        gathered = _gathered(x, trace, index)
+        return _generally(x, index) if gathered is None else gathered
     part = value[index]
     view = _SLICES.get((type_, key)) or slice_of(index, type_)
     assert view is not None
@@ -339,8 +339,8 @@ def _gathered(x: Traced, trace: Trace, index: Any) -> Any:
     else:
         return None
     slots = [x._slot, *map(trace.lift, places)]
-    made = from_slot(trace, trace.record(_GATHER, tuple(slots)))
-    return agreed(value, made, (x, index))
+    gathered = from_slot(trace, trace.record(_GATHER, tuple(slots)))
+    return agreed(value, gathered, (x, index))
 
 
 _GATHER = operation(GATHER)
@@ -372,7 +372,7 @@ def is_plain(index: Any) -> bool:
         return True
     if kind is slice:
         return {type(index.start), type(index.stop), type(index.step)} <= _BOUNDS
-    return kind is tuple and all([is_plain(each) for each in index])
+    return kind is tuple and all([is_plain(entry) for entry in index])
 
 
 _BOUNDS = frozenset({int, type(None)})

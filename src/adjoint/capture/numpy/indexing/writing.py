@@ -51,19 +51,19 @@ def add_at(ufunc: Any, a: Any, indices: Any, b: Any = None) -> None:
     check_storable(a, b, f"numpy.{name}")
     b = -b if ufunc is np.subtract else b
     given = indices if isinstance(indices, tuple) else (indices,)
-    arrays = [each if type(each) is Traced else np.asarray(each) for each in given]
+    arrays = [place if type(place) is Traced else np.asarray(place) for place in given]
     if len(arrays) == 1 and arrays[0].dtype.kind == "b":
         arrays = list(np.nonzero(concrete(arrays[0])))
-    if any(each.dtype.kind not in "iu" for each in arrays):
+    if any(place.dtype.kind not in "iu" for place in arrays):
         _add_at_places(a, np.arange(a.size).reshape(a.shape)[concrete_index(indices)], b)
         return
     try:
         arrays = list(np.broadcast_arrays(*arrays))
     except ValueError as error:
         raise BoundsError(f"numpy.{name}: {error}") from None
-    for axis, each in enumerate(arrays):
-        if type(each) is not Traced and each.size:
-            for extreme in (int(each.min()), int(each.max())):
+    for axis, place in enumerate(arrays):
+        if type(place) is not Traced and place.size:
+            for extreme in (int(place.min()), int(place.max())):
                 if not -a.shape[axis] <= extreme < a.shape[axis]:
                     raise IndexError(
                         f"index {extreme} is out of bounds for axis {axis} with size "
@@ -220,8 +220,8 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     """For each entry, the choice of the first condition that holds."""
     if len(condlist) != len(choicelist) or not condlist:
         raise ValueError("list of cases must be same length as list of conditions")
-    choices = [as_operand(each) for each in choicelist]
-    dtype = np.result_type(*(_type_for_promotion(each) for each in (*choices, default)))
+    choices = [as_operand(choice) for choice in choicelist]
+    dtype = np.result_type(*(_type_for_promotion(value) for value in (*choices, default)))
     shape = np.broadcast_shapes(*map(np.shape, (*condlist, *choices, default)))
     result = spread(_as_dtype(as_operand(default), dtype), shape)
     for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
@@ -282,7 +282,7 @@ def block(arrays: Any) -> Any:
             a = as_operand(part)
             missing = rank - np.ndim(a)
             return np.reshape(a, (*(1,) * missing, *np.shape(a))) if missing else a
-        return concatenate([build(each, level + 1) for each in part], level - _depth(arrays))
+        return concatenate([build(block, level + 1) for block in part], level - _depth(arrays))
 
     return build(arrays, 0)
 

@@ -57,8 +57,10 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     if mode not in ("reduced", "complete", "r"):
         raise ValueError(f"Unrecognized mode '{mode}'")
     a = _matrices("qr", a)
-    found = perform(PRIMITIVES["qr"], a, complete=mode == "complete" and a.shape[-2] > a.shape[-1])
-    return found[1] if mode == "r" else _QRResult(*found)
+    factors = perform(
+        PRIMITIVES["qr"], a, complete=mode == "complete" and a.shape[-2] > a.shape[-1]
+    )
+    return factors[1] if mode == "r" else _QRResult(*factors)
 
 
 # --- svd ------------------------------------------------------------------------------------------
@@ -183,13 +185,13 @@ def cond(x: Any, p: Any = None) -> Any:
     if p is None or p in (2, -2):
         sizes = svd(x, compute_uv=False)
         large, small = sizes[..., 0], sizes[..., -1]
-        found = small / large if p == -2 else large / small
+        condition = small / large if p == -2 else large / small
     else:
         square_shape("cond", x.type if type(x) is Traced else x)
         sizes = norm(x, p, axis=(-2, -1))
-        found = sizes * norm(inv(x), p, axis=(-2, -1))
-    unknown = np.isnan(found) & ~np.any(np.isnan(x), axis=(-2, -1))
-    return np.where(unknown, found.dtype.type(np.inf), found)
+        condition = sizes * norm(inv(x), p, axis=(-2, -1))
+    unknown = np.isnan(condition) & ~np.any(np.isnan(x), axis=(-2, -1))
+    return np.where(unknown, condition.dtype.type(np.inf), condition)
 
 
 @implements(np.linalg.pinv)
@@ -217,7 +219,9 @@ def _pinv_each(a: Any, cutoffs: Any, hermitian: bool) -> Any:
     lead = a.shape[:-2]
     distinct, which = np.unique(np.broadcast_to(cutoffs, lead).ravel(), return_inverse=True)
     flat = reshape_plain(a, (which.size, *a.shape[-2:]))
-    parts = [pinv(flat[which == number], each, hermitian) for number, each in enumerate(distinct)]
+    parts = [
+        pinv(flat[which == number], cutoff, hermitian) for number, cutoff in enumerate(distinct)
+    ]
     order = np.argsort(np.argsort(which, kind="stable"))
     return reshape_plain(np.concatenate(parts)[order], (*lead, a.shape[-1], a.shape[-2]))
 

@@ -117,8 +117,8 @@ def _lengths(a: Any, s: Any, axes: Any, real_result: bool = False) -> tuple[list
         raise ValueError("Shape and axes have different lengths.")
     if real_result and whole:
         s[-1] = (a.shape[axes[-1]] - 1) * 2
-    found = [a.shape[axis] if n in (-1, None) else n for n, axis in zip(s, axes, strict=True)]
-    return found, axes
+    lengths = [a.shape[axis] if n in (-1, None) else n for n, axis in zip(s, axes, strict=True)]
+    return lengths, axes
 
 
 def _over_axes(name: str, transform: Callable[..., Any], default: Any) -> Callable[..., Any]:

@@ -100,7 +100,7 @@ def multi_dot(arrays: Any, *, out: Any = None) -> Any:
     """Compute the dot product of two or more arrays, in the order that costs least."""
     if out is not None:
         raise TypeError("multi_dot on traced arrays takes no out=; assign its result.")
-    chain = [as_array(each) for each in arrays]
+    chain = [as_array(array) for array in arrays]
     if len(chain) < 2:
         raise ValueError("Expecting at least two arrays.")
     if len(chain) == 2:
@@ -108,20 +108,20 @@ def multi_dot(arrays: Any, *, out: Any = None) -> Any:
     first, last = chain[0], chain[-1]
     chain[0] = first[None, :] if first.ndim == 1 else first
     chain[-1] = last[:, None] if last.ndim == 1 else last
-    for each in chain:
-        if each.ndim != 2:
+    for factor in chain:
+        if factor.ndim != 2:
             raise LinearAlgebraError(
-                f"{each.ndim}-dimensional array given. Array must be two-dimensional"
+                f"{factor.ndim}-dimensional array given. Array must be two-dimensional"
             )
-    split = _splits((*(each.shape[0] for each in chain), chain[-1].shape[1]))
+    split = _splits((*(factor.shape[0] for factor in chain), chain[-1].shape[1]))
 
     def product(i: int, j: int) -> Any:
         return chain[i] if i == j else dot(product(i, split[i, j]), product(split[i, j] + 1, j))
 
-    found = product(0, len(chain) - 1)
+    whole = product(0, len(chain) - 1)
     if first.ndim == 1 and last.ndim == 1:
-        return found[0, 0]
-    return ravelled(found) if 1 in (first.ndim, last.ndim) else found
+        return whole[0, 0]
+    return ravelled(whole) if 1 in (first.ndim, last.ndim) else whole
 
 
 # --- tensors --------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
             axis = (int(axis),)
         except Exception as error:
             raise TypeError("'axis' must be None, an integer or a tuple of integers") from error
-    axes = tuple(normal_axis(each, x.ndim) for each in axis)
+    axes = tuple(normal_axis(number, x.ndim) for number in axis)
     if len(axes) == 1:
         return _of_vectors(x, ord, axes[0], keepdims)
     if len(axes) == 2:
@@ -45,9 +45,9 @@ def _euclidean(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     return np.sqrt(sum_(squares, axes, keepdims=keepdims))
 
 
-def _kept(found: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
+def _kept(norms: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
     whole = tuple(1 if axis in axes else length for axis, length in enumerate(shape))
-    return reshape_plain(found, whole)
+    return reshape_plain(norms, whole)
 
 
 def _of_vectors(x: Any, ord: Any, axis: int, keepdims: bool) -> Any:
@@ -75,18 +75,18 @@ def _of_matrices(x: Any, ord: Any, axes: tuple[int, int], keepdims: bool) -> Any
     if ord is None or (isinstance(ord, str) and ord in ("f", "fro")):
         return _euclidean(x, axes, keepdims)
     if isinstance(ord, str) and ord == "nuc":
-        found = sum_(_sizes(x, rows, columns), -1)
+        norms = sum_(_sizes(x, rows, columns), -1)
     elif isinstance(ord, str) or ord not in (1, -1, 2, -2, np.inf, -np.inf):
         raise ValueError("Invalid norm order for matrices.")
     elif abs(ord) == 2:
         sizes = _sizes(x, rows, columns)
-        found = maximum_over(sizes, -1, initial=0) if ord > 0 else minimum_over(sizes, -1)
+        norms = maximum_over(sizes, -1, initial=0) if ord > 0 else minimum_over(sizes, -1)
     else:
         summed, chosen = (rows, columns) if abs(ord) == 1 else (columns, rows)
         sums = sum_(np.abs(x), summed)
         chosen -= chosen > summed
-        found = maximum_over(sums, chosen, initial=0) if ord > 0 else minimum_over(sums, chosen)
-    return _kept(found, x.shape, axes) if keepdims else found
+        norms = maximum_over(sums, chosen, initial=0) if ord > 0 else minimum_over(sums, chosen)
+    return _kept(norms, x.shape, axes) if keepdims else norms
 
 
 def _sizes(x: Any, rows: int, columns: int) -> Any:
@@ -108,11 +108,11 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
     if axis is None:
         axes = tuple(range(x.ndim))
     elif isinstance(axis, tuple):
-        axes = tuple(normal_axis(each, x.ndim) for each in axis)
+        axes = tuple(normal_axis(number, x.ndim) for number in axis)
     else:
         axes = (normal_axis(axis, x.ndim),)
-    rest = tuple(each for each in range(x.ndim) if each not in axes)
+    rest = tuple(kept for kept in range(x.ndim) if kept not in axes)
     moved = permute_plain(x, (*rest, *axes)) if x.ndim else x
-    count = int(np.prod([x.shape[each] for each in axes], dtype=int))
-    found = norm(reshape_plain(moved, (*(x.shape[each] for each in rest), count)), ord, -1)
-    return _kept(found, x.shape, axes) if keepdims else found
+    count = int(np.prod([x.shape[chosen] for chosen in axes], dtype=int))
+    norms = norm(reshape_plain(moved, (*(x.shape[kept] for kept in rest), count)), ord, -1)
+    return _kept(norms, x.shape, axes) if keepdims else norms

@@ -145,7 +145,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     """Compute tensor dot product along specified axes."""
     a, b = as_operand(a), as_operand(b)
     if np.iterable(axes):
-        first, second = ([int(n) for n in np.atleast_1d(each)] for each in axes)
+        first, second = ([int(n) for n in np.atleast_1d(pair)] for pair in axes)
         axes_a = [normal_axis(n, np.ndim(a)) for n in first]
         axes_b = [normal_axis(n, np.ndim(b)) for n in second]
     else:

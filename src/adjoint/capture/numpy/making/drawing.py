@@ -33,8 +33,8 @@ def for_traced(method: Callable[..., Any], name: str) -> Callable[..., Any]:
             args = (kwargs.pop(first),)
         if name == "shuffle" and args and type(args[0]) is not Traced:
             return method(*args, **kwargs)  # which moves objects about, whatever they are
-        plain = [unwrap_all(each) for each in args]
-        named = {name: unwrap_all(each) for name, each in kwargs.items()}
+        plain = [unwrap_all(argument) for argument in args]
+        named = {name: unwrap_all(argument) for name, argument in kwargs.items()}
         if special is not None and plain and type(plain[0]) is Traced:
             return special(method, *plain, **named)
         if name in _PLACED and any_traced((*plain, *named.values())):

@@ -81,11 +81,10 @@ def logspace(
 ) -> Any:
     """Powers of the base with evenly spaced exponents."""
     if np.ndim(base):
-        start, stop, base = (as_array(each) for each in (start, stop, base))
+        start, stop, base = (as_array(end) for end in (start, stop, base))
         rank = max(start.ndim, stop.ndim, base.ndim)
         start, stop, base = (
-            reshape_plain(each, (1,) * (rank - each.ndim) + each.shape)
-            for each in (start, stop, base)
+            reshape_plain(end, (1,) * (rank - end.ndim) + end.shape) for end in (start, stop, base)
         )
         base = expand_dims(base, axis)
     result = np.power(base, linspace(start, stop, num, endpoint, axis=axis))
@@ -103,10 +102,10 @@ def geomspace(
 ) -> Any:
     """Numbers evenly spaced in their logarithms; on a circle or a spiral where they are complex."""
     start, stop = as_array(start), as_array(stop)
-    if any(is_known(each) and np.any(unwrap(each) == 0) for each in (start, stop)):
+    if any(is_known(end) and np.any(unwrap(end) == 0) for end in (start, stop)):
         raise ValueError("Geometric sequence cannot include zero")
-    for each in (start, stop):
-        suppose(each != 0)
+    for end in (start, stop):
+        suppose(end != 0)
     inner = np.result_type(start.dtype, stop.dtype, 1.0, np.zeros((), dtype))
     start, stop = astype(start, inner), astype(stop, inner)
     # The result is the same whatever the sign is; it only keeps clear of the cut of the logarithm.
@@ -136,16 +135,16 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     shape = [0] * len(axes)
     for place, x in zip(order, axes, strict=True):
         shape[place] = x.shape[0]
-    found = []
+    grids = []
     for place, x in zip(order, axes, strict=True):
         own = tuple(x.shape[0] if n == place else 1 for n in range(len(axes)))
         if copy:
             wide = reshape_plain(x, own)
-            found.append((wide if sparse else spread(wide, tuple(shape))).astype(x.dtype))
+            grids.append((wide if sparse else spread(wide, tuple(shape))).astype(x.dtype))
         else:
             wide = reshaped(x, own)
-            found.append(wide if sparse else broadcast_to(wide, tuple(shape)))
-    return tuple(found)
+            grids.append(wide if sparse else broadcast_to(wide, tuple(shape)))
+    return tuple(grids)
 
 
 # --- interpolation --------------------------------------------------------------------------------
@@ -157,9 +156,9 @@ def interp(
 ) -> Any:
     """One-dimensional linear interpolation for monotonically increasing sample points."""
     x, xp, fp = as_array(x), as_array(xp), as_array(fp)
-    for name, each in (("x", x), ("xp", xp)):
-        if each.dtype.kind == "c":
-            raise TypeError(f"Cannot cast {name} from {each.dtype!r} to dtype('float64')")
+    for name, operand in (("x", x), ("xp", xp)):
+        if operand.dtype.kind == "c":
+            raise TypeError(f"Cannot cast {name} from {operand.dtype!r} to dtype('float64')")
     fp = astype(fp, np.complex128 if fp.dtype.kind == "c" else float)
     x, xp = astype(x, float), astype(xp, float)
     if xp.ndim != 1 or fp.ndim != 1:

@@ -26,7 +26,7 @@ def arange(
 ) -> Any:
     """Evenly spaced numbers: values decide how many, which move with the start and the step."""
     parts = (start, stop, step)
-    if not any(type(each) is Traced and each.type.inexact for each in parts):
+    if not any(type(part) is Traced and part.type.inexact for part in parts):
         return np.arange(*_plain(parts), dtype=dtype, **arguments)
     known = np.arange(*_plain(parts))
     first = 0 if stop is None else as_operand(start)
@@ -35,7 +35,7 @@ def arange(
 
 
 def _plain(parts: Any) -> list[Any]:
-    values = [concrete(each) for each in parts]
+    values = [concrete(part) for part in parts]
     while values[-1] is None:
         values.pop()
     return values

@@ -80,14 +80,16 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
     single = np.isscalar(condlist) or (
         x.ndim != 0 and not (isinstance(condlist[0], list) or np.ndim(condlist[0]))
     )
-    conditions = [as_array(each) for each in ([condlist] if single else condlist)]
-    conditions = [each if each.dtype.kind == "b" else each != 0 for each in conditions]
-    for each in conditions:
-        np.empty(x.shape, bool)[np.zeros(each.shape, bool)]  # NumPy's error where they do not fit
+    conditions = [as_array(condition) for condition in ([condlist] if single else condlist)]
+    conditions = [
+        condition if condition.dtype.kind == "b" else condition != 0 for condition in conditions
+    ]
+    for mask in conditions:
+        np.empty(x.shape, bool)[np.zeros(mask.shape, bool)]  # NumPy's error where they do not fit
     if len(conditions) == len(funclist) - 1:
         some: Any = conditions[0]
-        for each in conditions[1:]:
-            some = some | each
+        for mask in conditions[1:]:
+            some = some | mask
         conditions.append(~some)
     if len(conditions) != len(funclist):
         n = len(conditions)
@@ -204,7 +206,7 @@ class Vectorize(np.vectorize):
             return one()
         if self.signature is not None:
             return self._over_parts(one, varying)
-        shape = np.broadcast_shapes(*(each.shape for each in varying))
+        shape = np.broadcast_shapes(*(operand.shape for operand in varying))
         return self._collected(one, varying, shape, [() for _ in varying])
 
     def _over_parts(self, function: Any, arrays: list[Any]) -> Any:
@@ -238,28 +240,28 @@ class Vectorize(np.vectorize):
         ]
         # NumPy calls with its own scalars first, to learn the dtypes, and then with Python's.
         own = [
-            each.astype(object) if type(each) is np.ndarray and not self.signature else each
-            for each in wide
+            array.astype(object) if type(array) is np.ndarray and not self.signature else array
+            for array in wide
         ]
         calls: list[Any] = []
         for place in np.ndindex(*shape):
             source = own if calls or self.otypes is not None else wide
-            calls.append(function(*(each[place] for each in source)))
+            calls.append(function(*(operand[place] for operand in source)))
         if not calls:
             return self._of_nothing(shape)
         several = isinstance(calls[0], tuple)
         columns = list(zip(*calls, strict=True)) if several else [calls]
         dtypes = self.otypes or [None] * len(columns)
-        found = tuple(
+        outputs = tuple(
             _gathered(values, dtype, shape) for values, dtype in zip(columns, dtypes, strict=True)
         )
-        return found if several else found[0]
+        return outputs if several else outputs[0]
 
     def _of_nothing(self, shape: Any) -> Any:
         if self.otypes is None:
             raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
-        found = tuple(np.zeros(shape, dtype) for dtype in self.otypes)
-        return found if len(found) > 1 else found[0]
+        outputs = tuple(np.zeros(shape, dtype) for dtype in self.otypes)
+        return outputs if len(outputs) > 1 else outputs[0]
 
 
 def _as_given(value: Any) -> Any:
@@ -268,15 +270,15 @@ def _as_given(value: Any) -> Any:
 
 
 def _gathered(values: Any, dtype: Any, shape: Any) -> Any:
-    if not any(type(each) is Traced or any_traced((each,)) for each in values):
-        plain = [np.asarray(each) for each in values]
+    if not any(type(value) is Traced or any_traced((value,)) for value in values):
+        plain = [np.asarray(value) for value in values]
         kind = plain[0].dtype.char if plain[0].dtype.kind in "SU" else plain[0].dtype
         whole = np.stack(plain).astype(kind if dtype is None else dtype)
         whole = whole.reshape(*shape, *plain[0].shape)
         return from_array(whole) if whole.dtype.kind in "biufc" else whole
-    arrays = [as_array(each) for each in values]
+    arrays = [as_array(value) for value in values]
     dtype = arrays[0].dtype if dtype is None else np.dtype(dtype)
-    stacked = stack([astype(each, dtype) for each in arrays])
+    stacked = stack([astype(array, dtype) for array in arrays])
     return reshaped(stacked, (*shape, *arrays[0].shape))
 
 

@@ -75,10 +75,10 @@ def _widths(pad_width: Any, ndim: int) -> list[tuple[int, int]]:
     given = np.asarray(pad_width)
     if given.dtype.kind != "i":
         raise TypeError("`pad_width` must be of integral type.")
-    found = np.broadcast_to(given, (ndim, 2))
+    widths = np.broadcast_to(given, (ndim, 2))
     if (given < 0).any():
         raise ValueError("index can't contain negative values")
-    return [(int(before), int(after)) for before, after in found]
+    return [(int(before), int(after)) for before, after in widths]
 
 
 def _check_axes_to_extend(array: Any, widths: Any, mode: str) -> None:
@@ -129,17 +129,17 @@ def _statistics(
     n = rows.shape[0]
     lengths = [n, n]
     if option is not None:
-        lengths = [min(int(each), n) for each in _pair(np.asarray(option), axis, ndim)]
+        lengths = [min(int(length), n) for length in _pair(np.asarray(option), axis, ndim)]
         if min(lengths) < 0:
             raise ValueError("index can't contain negative values")
     if 0 in lengths and mode in ("maximum", "minimum"):
         raise ValueError("stat_length of 0 yields no value for padding")
-    found = []
+    paddings = []
     for part, count in ((rows[: lengths[0]], width[0]), (rows[n - lengths[1] :], width[1])):
         value = _STATISTICS[mode](part, 0, keepdims=True)
         value = np.rint(value) if rows.dtype.kind in "iu" else value
-        found.append(spread(astype(value, rows.dtype), (count, *rows.shape[1:])))
-    return found
+        paddings.append(spread(astype(value, rows.dtype), (count, *rows.shape[1:])))
+    return paddings
 
 
 def _reflected_oddly(rows: Any, before: int, after: int, include_edge: bool) -> Any:

@@ -120,7 +120,7 @@ def clip(
 ) -> Any:
     """Clip (limit) the values in an array."""
     if a_min is np._NoValue and a_max is np._NoValue:
-        a_min, a_max = (None if each is np._NoValue else each for each in (min, max))
+        a_min, a_max = (None if bound is np._NoValue else bound for bound in (min, max))
     elif a_min is np._NoValue or a_max is np._NoValue:
         missing = "a_min" if a_min is np._NoValue else "a_max"
         raise TypeError(f"clip() missing 1 required positional argument: {missing!r}")
@@ -146,7 +146,7 @@ def clipped(a: Any, low: Any = None, high: Any = None, out: Any = None, **kwargs
     if low is None or high is None:
         one, bound = (np.minimum, high) if low is None else (np.maximum, low)
         return one(a, as_operand(bound), **kwargs)
-    bounds = [each if type(each) is Traced else as_operand(each) for each in (low, high)]
+    bounds = [bound if type(bound) is Traced else as_operand(bound) for bound in (low, high)]
     dtype = promoted(*(x.type if type(x) is Traced else type_of(x) for x in (a, *bounds)))
     a = a if a.dtype == dtype else a.astype(dtype)
     inner = {name: value for name, value in kwargs.items() if name not in ("out", "where")}
@@ -321,8 +321,8 @@ _ENTRIES = frozenset({Traced, float, int, complex, bool, np.float64})  # taken a
 
 def _stacked(values: Any) -> Any:
     """The array whose rows or entries these are: one record, however many they are."""
-    parts = [each if type(each) in _ENTRIES else asarray(each) for each in values]
-    shapes = {each.shape if type(each) in (Traced, np.ndarray) else () for each in parts}
+    parts = [value if type(value) in _ENTRIES else asarray(value) for value in values]
+    shapes = {part.shape if type(part) in (Traced, np.ndarray) else () for part in parts}
     if len(shapes) > 1:
         raise ShapeError("all input arrays must have the same shape")
     return perform(STACK, *parts, axis=0)
@@ -347,7 +347,7 @@ def laid_out(a: Traced) -> Traced:
 
 def _known_parts(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
-        return [_known_parts(each) for each in value]
+        return [_known_parts(part) for part in value]
     return unwrap(value)
 
 

@@ -168,8 +168,8 @@ def roots(p: Any) -> Any:
     if len(p) < 2:
         return np.zeros(at_zero)
     below: Any = diag(np.ones(len(p) - 2, p.dtype), -1)
-    found = np.linalg.eigvals(concatenate([(-p[1:] / p[0])[None], below[1:]]))
-    return concatenate([found, np.zeros(at_zero, found.dtype)]) if at_zero else found
+    others = np.linalg.eigvals(concatenate([(-p[1:] / p[0])[None], below[1:]]))
+    return concatenate([others, np.zeros(at_zero, others.dtype)]) if at_zero else others
 
 
 @implements(np.polyfit)
@@ -198,14 +198,14 @@ def polyfit(
         targets = targets * (weights[:, None] if y.ndim == 2 else weights)
     scale = np.sqrt(sum_(powers * powers, 0))
     powers = powers / scale
-    found, residuals, rank, singular = np.linalg.lstsq(powers, targets, rcond)
-    found = (found.T / scale).T
+    fit, residuals, rank, singular = np.linalg.lstsq(powers, targets, rcond)
+    fit = (fit.T / scale).T
     if (value_of(rank) if type(rank) is Traced else rank) != order:
         note_effect("NumPy warns of a fit that may be poorly conditioned")
     if full:
-        return found, residuals, rank, singular, rcond
+        return fit, residuals, rank, singular, rcond
     if not cov:
-        return found
+        return fit
     base = np.linalg.inv(dot(powers.T, powers)) / outer(scale, scale)
     factor: Any = 1
     if cov != "unscaled":
@@ -214,7 +214,7 @@ def polyfit(
                 "the number of data points must exceed order to scale the covariance matrix"
             )
         factor = residuals / (len(x) - order)
-    return found, (base if y.ndim == 1 else base[:, :, None]) * factor
+    return fit, (base if y.ndim == 1 else base[:, :, None]) * factor
 
 
 def _check_fit(x: Any, y: Any, order: int) -> None:

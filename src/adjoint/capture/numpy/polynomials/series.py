@@ -84,9 +84,9 @@ class Series:
         return rebuilt, (self._kind, self.coef, self.domain, self.window, self._symbol)
 
     def _with(self, coef: Any) -> Any:
-        made = object.__new__(type(self))
-        made.__dict__.update(self.__dict__, coef=coef)
-        return made
+        series = object.__new__(type(self))
+        series.__dict__.update(self.__dict__, coef=coef)
+        return series
 
     @property
     def _coefficients(self) -> Any:
@@ -143,18 +143,18 @@ class Series:
         return self._with(-self._coefficients)
 
     def __add__(self, other: Any) -> Any:
-        found = self._operand(other)
-        if found is None:
+        operand = self._operand(other)
+        if operand is None:
             return NotImplemented
-        return self._with(_sum(self._coefficients, found))
+        return self._with(_sum(self._coefficients, operand))
 
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> Any:
-        found = self._operand(other)
-        if found is None:
+        operand = self._operand(other)
+        if operand is None:
             return NotImplemented
-        return self._with(_sum(self._coefficients, -found))
+        return self._with(_sum(self._coefficients, -operand))
 
     def __rsub__(self, other: Any) -> Any:
         return -self + other
@@ -183,10 +183,10 @@ class Series:
             )
         if power == 0:
             return self._with(np.ones(1, self._coefficients.dtype))
-        found = self
+        product = self
         for _ in range(power - 1):
-            found = found * self
-        return found
+            product = product * self
+        return product
 
     # --- calculus --------------------------------------------------------------------------------
 
@@ -205,15 +205,17 @@ class Series:
                 "integ takes a non-negative order and at most as many constants. "
                 f"Got order {m} and {len(constants)} constants. k=[] gives zeros."
             )
-        found = self
+        integral = self
         for number in range(m):
-            antiderivatives = self._kind._int(np.eye(len(found._coefficients)), 1, [], 0, 1 / scale)
-            found = found._mapped(antiderivatives)
+            antiderivatives = self._kind._int(
+                np.eye(len(integral._coefficients)), 1, [], 0, 1 / scale
+            )
+            integral = integral._mapped(antiderivatives)
             if lbnd is not None:
-                found = found - recurrence(self._kind, found.coef, offset + scale * lbnd)
+                integral = integral - recurrence(self._kind, integral.coef, offset + scale * lbnd)
             if number < len(constants):
-                found = found + constants[number]
-        return found._with(found.coef.astype(self._coefficients.dtype))
+                integral = integral + constants[number]
+        return integral._with(integral.coef.astype(self._coefficients.dtype))
 
     def _mapped(self, matrix: Any) -> Any:
         """The polynomial whose coefficients are a matrix times these."""
@@ -225,8 +227,10 @@ class Series:
     def _by_numpy(self, name: str, *arguments: Any) -> Any:
         """NumPy's method, where all coefficients are plain rows."""
         operands = [self, *arguments]
-        if all(not isinstance(each, Series) or _is_row(each.coef) for each in operands):
-            plain = [each._settled if isinstance(each, Series) else each for each in operands]
+        if all(not isinstance(operand, Series) or _is_row(operand.coef) for operand in operands):
+            plain = [
+                operand._settled if isinstance(operand, Series) else operand for operand in operands
+            ]
             return getattr(plain[0], name)(*plain[1:])
         raise UnsupportedFunctionError(
             f"{name.strip('_')} is not supported on a polynomial whose coefficients are being "
@@ -261,30 +265,30 @@ class Series:
         return self._by_numpy("__rmod__", other)
 
 
-def lifted(found: Any) -> Any:
+def lifted(plain: Any) -> Any:
     """A polynomial as a `Series`."""
-    if isinstance(found, Series):
-        return found
-    made: Any = object.__new__(SERIES[_kind_of(type(found))])
-    made.__dict__ = found.__dict__  # shared, so that later changes of the original are seen
-    return made
+    if isinstance(plain, Series):
+        return plain
+    series: Any = object.__new__(SERIES[_kind_of(type(plain))])
+    series.__dict__ = plain.__dict__  # shared, so that later changes of the original are seen
+    return series
 
 
 def rebuilt(kind: Any, coef: Any, domain: Any, window: Any, symbol: str = "x") -> Any:
     """NumPy's polynomial with these coefficients; a `Series` where they are no plain row."""
     plain = _is_row(coef)
     # Without __init__: it copies, and the leaf may be anything while a tree is being mapped.
-    made: Any = object.__new__(kind if plain else SERIES[kind])
-    made.coef, made.domain, made.window, made._symbol = coef, domain, window, symbol
-    return made
+    series: Any = object.__new__(kind if plain else SERIES[kind])
+    series.coef, series.domain, series.window, series._symbol = coef, domain, window, symbol
+    return series
 
 
 def recurrence(kind: Any, coef: Any, x: Any) -> Any:
     """sum_k coef_k P_k(x) by P_(k+1) = a_k x P_k - b_k P_(k-1), for arrays and polynomials x."""
-    found = coef[0] + 0 * x
+    total = coef[0] + 0 * x
     if len(coef) == 1:
-        return found
-    found, previous, current = found + coef[1] * x, 1.0, x
+        return total
+    total, previous, current = total + coef[1] * x, 1.0, x
     for k in range(1, len(coef) - 1):
         if kind is Polynomial:
             following = x * current
@@ -292,8 +296,8 @@ def recurrence(kind: Any, coef: Any, x: Any) -> Any:
             following = 2 * x * current - previous
         else:
             following = ((2 * k + 1) * x * current - k * previous) / (k + 1)
-        found, previous, current = found + coef[k + 1] * following, current, following
-    return found
+        total, previous, current = total + coef[k + 1] * following, current, following
+    return total
 
 
 @lru_cache(maxsize=64)
@@ -363,20 +367,20 @@ def _kind_of(kind: Any) -> Any:
     )
 
 
-def _frame(found: Any) -> tuple[Any, ...]:
+def _frame(series: Any) -> tuple[Any, ...]:
     """What two polynomials must share to be added: domain, window and symbol."""
-    return tuple(found.domain.tolist()), tuple(found.window.tolist()), found.symbol
+    return tuple(series.domain.tolist()), tuple(series.window.tolist()), series.symbol
 
 
-def _summary(found: Any) -> str:
-    domain, window, symbol = _frame(found)
-    kind = found._kind if isinstance(found, Series) else type(found)
+def _summary(series: Any) -> str:
+    domain, window, symbol = _frame(series)
+    kind = series._kind if isinstance(series, Series) else type(series)
     return f"a {kind.__name__} with domain {domain}, window {window}, symbol {symbol}"
 
 
-def _split(found: Any) -> tuple[tuple[Any], Any, tuple[str]]:
-    kind = found._kind if isinstance(found, Series) else type(found)
-    return (found.coef,), (kind, *_frame(found)), ("coef",)
+def _split(series: Any) -> tuple[tuple[Any], Any, tuple[str]]:
+    kind = series._kind if isinstance(series, Series) else type(series)
+    return (series.coef,), (kind, *_frame(series)), ("coef",)
 
 
 def _join(parts: Any, children: Iterable[Any]) -> Any:

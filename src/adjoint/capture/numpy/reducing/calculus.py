@@ -71,8 +71,8 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
             "Shape of array too small to calculate a numerical gradient, at least "
             "(edge_order + 1) elements are required."
         )
-    found = [_slopes(f, h, n, edge_order) for h, n in zip(steps, axes, strict=True)]
-    return found[0] if len(found) == 1 else tuple(found)
+    slopes = [_slopes(f, h, n, edge_order) for h, n in zip(steps, axes, strict=True)]
+    return slopes[0] if len(slopes) == 1 else tuple(slopes)
 
 
 def _spacings(f: Any, given: tuple[Any, ...], axes: tuple[int, ...]) -> list[Any]:
@@ -83,11 +83,11 @@ def _spacings(f: Any, given: tuple[Any, ...], axes: tuple[int, ...]) -> list[Any
         return [given[0]] * len(axes)
     if len(given) != len(axes):
         raise TypeError("invalid number of arguments")
-    found = []
+    spacings = []
     for value, axis in zip(given, axes, strict=True):
         value = as_operand(value)
         if np.ndim(value) == 0:
-            found.append(value)
+            spacings.append(value)
             continue
         if np.ndim(value) != 1:
             raise ValueError("distances must be either scalars or 1d")
@@ -96,8 +96,8 @@ def _spacings(f: Any, given: tuple[Any, ...], axes: tuple[int, ...]) -> list[Any
                 "when 1d, distances must match the length of the corresponding dimension"
             )
         value = astype(value, float) if value.dtype.kind in "iu" else value
-        found.append(value[1:] - value[:-1])
-    return found
+        spacings.append(value[1:] - value[:-1])
+    return spacings
 
 
 def _slopes(f: Any, step: Any, axis: int, edge_order: int) -> Any:
@@ -151,7 +151,7 @@ def _mode(mode: Any) -> int:
 def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
     """The discrete convolution of two sequences."""
     a, v = as_array(a), as_array(v)
-    a, v = (reshape_plain(each, (1,)) if each.ndim == 0 else each for each in (a, v))
+    a, v = (reshape_plain(row, (1,)) if row.ndim == 0 else row for row in (a, v))
     if a.ndim != 1 or v.ndim != 1:
         raise ValueError("object too deep for desired array")
     if v.shape[0] > a.shape[0]:

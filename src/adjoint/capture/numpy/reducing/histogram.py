@@ -71,7 +71,7 @@ def _edges(a: Any, bins: Any, range: Any, weights: Any) -> Any:
             raise TypeError(
                 "Automated estimation of the number of bins is not supported for weighted data"
             )
-        plain = None if range is None else tuple(concrete(each) for each in range)
+        plain = None if range is None else tuple(concrete(end) for end in range)
         bins = len(np.histogram_bin_edges(np.asarray(concrete(a)), bins, plain)) - 1
     elif np.ndim(bins):
         return _rising(bins)
@@ -138,8 +138,8 @@ def histogramdd(
 ) -> Any:
     """How many points, or how much weight, lies in each box; and the edges of each axis."""
     if isinstance(sample, (list, tuple)):
-        columns = [as_array(each) for each in sample]
-        columns = [reshaped(each, (each.size,)) for each in columns]
+        columns = [as_array(column) for column in sample]
+        columns = [reshaped(column, (column.size,)) for column in columns]
     else:
         sample = as_array(sample)
         sample = sample if sample.ndim == 2 else np.atleast_2d(sample).T
@@ -151,7 +151,7 @@ def histogramdd(
     spans = [None] * depth if range is None else list(range)
     if len(spans) != depth:
         raise ValueError("range argument must have one entry per dimension")
-    edges = [_axis_edges(*each) for each in zip(columns, chosen, spans, strict=True)]
+    edges = [_axis_edges(*arguments) for arguments in zip(columns, chosen, spans, strict=True)]
     lengths = [edge.shape[0] + 1 for edge in edges]  # with one bin outside at each end
     flat: Any = 0
     for column, edge, length in zip(columns, edges, lengths, strict=True):

@@ -376,7 +376,7 @@ def diff(
     if not a.ndim:
         raise ValueError("diff requires input that is at least one dimensional")
     axis = normal_axis(index(axis), a.ndim)
-    ends = [_end(each, a.shape, axis) for each in (prepend, append)]
+    ends = [_end(end, a.shape, axis) for end in (prepend, append)]
     parts = [part for part in (ends[0], a, ends[1]) if part is not None]
     a = concatenate(parts, axis) if len(parts) > 1 else a
     lead = (slice(None),) * axis

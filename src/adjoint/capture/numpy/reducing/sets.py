@@ -40,7 +40,7 @@ def unique(
     """The different values, or slices along an axis, in order."""
     ar = as_array(ar)
     find: Any = np.unique
-    found = find(
+    answers = find(
         np.asarray(concrete(ar)),
         return_index=True,
         return_inverse=return_inverse,
@@ -48,9 +48,9 @@ def unique(
         axis=axis,
         equal_nan=equal_nan,
     )
-    places = found[1]
+    places = answers[1]
     values = _row(ar)[places] if axis is None else np.take(ar, places, axis)
-    rest = found[1:] if return_index else found[2:]
+    rest = answers[1:] if return_index else answers[2:]
     return (values, *rest) if rest else values
 
 
@@ -148,8 +148,8 @@ def isin(
         return np.full(element.shape, invert)
     others = sort(others)
     place = np.minimum(searchsorted(others, element), others.size - 1)
-    found = others[place] == element
-    return ~found if invert else found
+    isin = others[place] == element
+    return ~isin if invert else isin
 
 
 if hasattr(np, "in1d"):  # before NumPy 2.4

@@ -67,7 +67,7 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
 
 def _partition_places(a: Any, kth: Any, axis: int) -> Any:
     given = kth if isinstance(kth, (list, tuple)) else np.asarray(unwrap(kth)).tolist()
-    places = (given,) if isinstance(given, int) else tuple(int(each) for each in given)
+    places = (given,) if isinstance(given, int) else tuple(int(place) for place in given)
     places = tuple(place + a.shape[axis] if place < 0 else place for place in places)
     for place in places:
         if a.size and not 0 <= place < a.shape[axis]:
@@ -174,25 +174,25 @@ def _sorted(a: Any, axis: Any, keepdims: Any, without_nan: bool) -> Sorted:
     return Sorted(take_along_axis(rows, order, 0), count, kept, shape, order)
 
 
-def _entry(found: Sorted, place: Any, own: bool | None = None) -> Any:
+def _entry(ordered: Sorted, place: Any, own: bool | None = None) -> Any:
     """The entries at places; own: whether each column has its own, (..., *kept)."""
-    rows, last = found.rows, found.rows.shape[0] - 1
+    rows, last = ordered.rows, ordered.rows.shape[0] - 1
     place = astype(np.clip(as_array(place), 0, last), np.intp)
-    if not (type(found.count) is not int if own is None else own):
+    if not (type(ordered.count) is not int if own is None else own):
         return rows[place]
-    lead = place.shape[: place.ndim - len(found.kept)]
-    places = reshaped(place, (prod(lead), *found.kept))
-    return reshaped(take_along_axis(rows, places, 0), (*lead, *found.kept))
+    lead = place.shape[: place.ndim - len(ordered.kept)]
+    places = reshaped(place, (prod(lead), *ordered.kept))
+    return reshaped(take_along_axis(rows, places, 0), (*lead, *ordered.kept))
 
 
-def _spoilt(found: Sorted, result: Any) -> Any:
+def _spoilt(ordered: Sorted, result: Any) -> Any:
     """NaN, which sorts last, where there is one; or where there is nothing else."""
-    if found.rows.dtype.kind not in "fc":
+    if ordered.rows.dtype.kind not in "fc":
         return result
-    if type(found.count) is int:
-        last = found.rows[-1]
+    if type(ordered.count) is int:
+        last = ordered.rows[-1]
         return np.where(np.isnan(last), last, result)
-    return np.where(found.count == 0, result.dtype.type(np.nan), result)
+    return np.where(ordered.count == 0, result.dtype.type(np.nan), result)
 
 
 def median_of(a: Any, axis: Any, out: Any, keepdims: Any, without_nan: bool) -> Any:
@@ -205,13 +205,13 @@ def median_of(a: Any, axis: Any, out: Any, keepdims: Any, without_nan: bool) -> 
         sums = np.sum(np.empty(a.shape, a.dtype), axis, keepdims=bool(keepdims is True))
         nothing = sums * np.nan  # without the warning, which is NumPy's to give
         return stored(f"numpy.{name}", nothing, out)
-    found = _sorted(a, axis, keepdims, without_nan)
-    low, high = _entry(found, (found.count - 1) // 2), _entry(found, found.count // 2)
-    single = found.count % 2 == 1
+    ordered = _sorted(a, axis, keepdims, without_nan)
+    low, high = _entry(ordered, (ordered.count - 1) // 2), _entry(ordered, ordered.count // 2)
+    single = ordered.count % 2 == 1
     middle = low if single is True else (low + high) * 0.5
     if type(single) is not bool:
         middle = np.where(single, low, middle)
-    return stored(f"numpy.{name}", reshaped(_spoilt(found, middle), found.shape), out)
+    return stored(f"numpy.{name}", reshaped(_spoilt(ordered, middle), ordered.shape), out)
 
 
 def _sorted_shape(a: Any, axis: Any, keepdims: Any) -> tuple[int, ...]:
@@ -301,16 +301,16 @@ def quantiles_of(
         if prod(shape):
             raise BoundsError(f"numpy.{name} of no values is not defined.")
         return stored(f"numpy.{name}", np.zeros((*q.shape, *shape), a.dtype), out)
-    found = _sorted(a, axis, keepdims, name.startswith("nan"))
+    ordered = _sorted(a, axis, keepdims, name.startswith("nan"))
     if weights is None:
-        result = _interpolated(found, q, method, weak or (type(q) is Traced and q.type.weak))
+        result = _interpolated(ordered, q, method, weak or (type(q) is Traced and q.type.weak))
     else:
-        result = _weighted(a, found, q, axis, weights)
-    result = _spoilt(found, result)
+        result = _weighted(a, ordered, q, axis, weights)
+    result = _spoilt(ordered, result)
     if not is_known(q):  # where NumPy would refuse q
-        inside = _beside((q >= 0) & (q <= 1), found)
+        inside = _beside((q >= 0) & (q <= 1), ordered)
         result = np.where(inside, result, result.dtype.type(np.nan))
-    return stored(f"numpy.{name}", reshaped(result, (*q.shape, *found.shape)), out)
+    return stored(f"numpy.{name}", reshaped(result, (*q.shape, *ordered.shape)), out)
 
 
 def _fractions(q: Any, a: Any, top: int, weak: bool) -> Any:
@@ -326,37 +326,37 @@ def _fractions(q: Any, a: Any, top: int, weak: bool) -> Any:
     return q
 
 
-def _beside(q: Any, found: Sorted) -> Any:
+def _beside(q: Any, ordered: Sorted) -> Any:
     """What belongs to each quantile, with axes for the columns."""
-    return reshaped(q, (*q.shape, *(1,) * len(found.kept)))
+    return reshaped(q, (*q.shape, *(1,) * len(ordered.kept)))
 
 
-def _interpolated(found: Sorted, q: Any, method: str, weak: bool) -> Any:
+def _interpolated(ordered: Sorted, q: Any, method: str, weak: bool) -> Any:
     where, share = METHODS[method]
-    count = found.count
+    count = ordered.count
     if type(count) is not int:
-        q, count = _beside(q, found), astype(count, q.dtype)
+        q, count = _beside(q, ordered), astype(count, q.dtype)
     place = where(count, q)
     if method == "linear" and place.dtype.kind in "iu":
-        return _entry(found, place)
+        return _entry(ordered, place)
     if type(count) is not int:
-        place = spread(place, np.broadcast_shapes(place.shape, found.kept))
+        place = spread(place, np.broadcast_shapes(place.shape, ordered.kept))
     if share is None:
-        return _entry(found, place)
+        return _entry(ordered, place)
     below = np.floor(place)
     part = astype(as_array(share(place, place - below)), place.dtype)
-    low = _entry(found, np.minimum(below, count - 1))
-    high = _entry(found, np.minimum(np.where(place < 0, 0, below + 1), count - 1))
+    low = _entry(ordered, np.minimum(below, count - 1))
+    high = _entry(ordered, np.minimum(np.where(place < 0, 0, below + 1), count - 1))
     if type(count) is int:
-        part = _beside(part, found)
+        part = _beside(part, ordered)
     if weak:
-        dtype = found.rows.dtype
+        dtype = ordered.rows.dtype
         part = astype(as_array(part), dtype if dtype.kind == "f" else float)
     width = high - low
     return np.where(part >= 0.5, high - width * (1 - part), low + width * part)
 
 
-def _weighted(a: Any, found: Sorted, q: Any, axis: Any, weights: Any) -> Any:
+def _weighted(a: Any, ordered: Sorted, q: Any, axis: Any, weights: Any) -> Any:
     w = as_array(weights)
     axes = normal_axes(axis, a.ndim)
     if w.shape != a.shape:
@@ -371,16 +371,16 @@ def _weighted(a: Any, found: Sorted, q: Any, axis: Any, weights: Any) -> Any:
     if is_known(w) and np.any(unwrap(w) < 0):
         raise ValueError("Weights must be non-negative.")
     rest = tuple(n for n in range(a.ndim) if n not in axes)
-    columns = reshape_plain(permute_plain(w, (*axes, *rest)), found.rows.shape)
-    columns = astype(take_along_axis(columns, found.order, 0), float)
-    if type(found.count) is not int:
-        columns = np.where(np.isnan(found.rows), 0.0, columns)
+    columns = reshape_plain(permute_plain(w, (*axes, *rest)), ordered.rows.shape)
+    columns = astype(take_along_axis(columns, ordered.order, 0), float)
+    if type(ordered.count) is not int:
+        columns = np.where(np.isnan(ordered.rows), 0.0, columns)
     share = np.cumsum(columns, 0)
     share = share / share[-1]
     share = np.where(share == 0, -1.0, astype(share, q.dtype))  # weights that are 0 take no part
-    wanted = reshaped(q, (*q.shape, *(1,) * (1 + len(found.kept))))
-    place = np.minimum(sum_(share < wanted, q.ndim), found.rows.shape[0] - 1)
-    return _entry(found, place, own=True)
+    wanted = reshaped(q, (*q.shape, *(1,) * (1 + len(ordered.kept))))
+    place = np.minimum(sum_(share < wanted, q.ndim), ordered.rows.shape[0] - 1)
+    return _entry(ordered, place, own=True)
 
 
 @implements(np.quantile)

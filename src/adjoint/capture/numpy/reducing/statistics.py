@@ -33,8 +33,8 @@ def average(
         if len(set(axis)) < len(axis):
             raise ValueError("repeated axis in `axis` argument")
     if weights is None:
-        found = mean(a, axis, keepdims=keepdims)
-        total: Any = found.dtype.type(a.size / np.size(found))
+        averages = mean(a, axis, keepdims=keepdims)
+        total: Any = averages.dtype.type(a.size / np.size(averages))
     else:
         w = _weights(as_array(weights), a, axis)
         dtype = np.result_type(a.dtype, w.dtype, *([] if a.dtype.kind not in "biu" else ["f8"]))
@@ -42,10 +42,10 @@ def average(
         if is_known(total) and np.any(unwrap(total) == 0):
             raise ZeroDivisionError("Weights sum to zero, can't be normalized")
         suppose(total != 0)
-        found = sum_(astype(a, dtype) * astype(w, dtype), axis, keepdims=keepdims) / total
+        averages = sum_(astype(a, dtype) * astype(w, dtype), axis, keepdims=keepdims) / total
     if not returned:
-        return found
-    return found, spread(as_array(total), np.shape(found)).copy()[()]
+        return averages
+    return averages, spread(as_array(total), np.shape(averages)).copy()[()]
 
 
 def _weights(w: Any, a: Any, axis: Any) -> Any:
@@ -79,10 +79,10 @@ def cov(
         raise ValueError("ddof must be integer")
     m = as_array(m)
     given = [m] if y is None else [m, as_array(y)]
-    if any(each.ndim > 2 for each in given):
+    if any(array.ndim > 2 for array in given):
         raise ValueError("m has more than 2 dimensions")
     if dtype is None:
-        dtype = np.result_type(*(each.dtype for each in given), float)
+        dtype = np.result_type(*(array.dtype for array in given), float)
     rows = _rows(m, dtype, not rowvar and m.ndim != 1)
     if rows.shape[0] == 0:
         return np.zeros((0, 0))
@@ -119,14 +119,14 @@ def _weighting(count: int, fweights: Any, aweights: Any, ddof: Any) -> tuple[Any
     """The weights of observations, and what their weighted squares are divided by."""
     frequencies = None if fweights is None else np.asarray(fweights, dtype=float)
     importance = None if aweights is None else astype(as_array(aweights), float)
-    for name, each in (("fweights", frequencies), ("aweights", importance)):
-        if each is None:
+    for name, weights in (("fweights", frequencies), ("aweights", importance)):
+        if weights is None:
             continue
-        if each.ndim > 1:
+        if weights.ndim > 1:
             raise WeightsError(f"cannot handle multidimensional {name}")
-        if each.shape[0] != count:
+        if weights.shape[0] != count:
             raise WeightsError(f"incompatible numbers of samples and {name}")
-        if is_known(each) and np.any(unwrap(each) < 0):
+        if is_known(weights) and np.any(unwrap(weights) < 0):
             raise ValueError(f"{name} cannot be negative")
     if frequencies is not None and not np.all(frequencies == np.around(frequencies)):
         raise TypeError("fweights must be integer")

@@ -152,7 +152,7 @@ def sliding_window_view(
     x = as_array(x)
     sizes = tuple(window_shape) if np.iterable(window_shape) else (window_shape,)
     axes = range(x.ndim) if axis is None else axis if np.iterable(axis) else (axis,)
-    axes = tuple(normal_axis(each, x.ndim) for each in axes)
+    axes = tuple(normal_axis(number, x.ndim) for number in axes)
 
     def values(base: Any) -> Any:
         return np.lib.stride_tricks.sliding_window_view(base, sizes, axes)

@@ -58,7 +58,7 @@ def asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Any:
 def require(a: Any, dtype: Any = None, requirements: Any = None, **_: Any) -> Any:
     """The array; a copy where it must own its memory."""
     a = asarray(a, dtype)
-    wanted = {str(each).upper() for each in requirements or ()}
+    wanted = {str(requirement).upper() for requirement in requirements or ()}
     if type(a) is not Traced or not wanted & {"O", "OWNDATA"}:
         return a
     if is_known(a):
@@ -188,10 +188,10 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     a = as_array(a)
     if a.dtype.kind not in "biu":
         raise TypeError("Cannot cast array data to an integer type according to the rule 'safe'")
-    rows = [as_array(each) for each in choices]
-    shape = np.broadcast_shapes(a.shape, *(each.shape for each in rows))
+    rows = [as_array(choice) for choice in choices]
+    shape = np.broadcast_shapes(a.shape, *(row.shape for row in rows))
     dtype = np.result_type(*map(promoting, choices))
-    table = stack([astype(np.broadcast_to(each, shape), dtype) for each in rows])
+    table = stack([astype(np.broadcast_to(row, shape), dtype) for row in rows])
     count = len(rows)
     places = astype(np.broadcast_to(a, shape), np.intp)
     if mode == "wrap":
@@ -234,15 +234,15 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
 @implements(np.ix_)
 def ix_(*args: Any) -> Any:
     """Index arrays, each along an axis of its own."""
-    found = []
-    for n, each in enumerate(map(as_array, args)):
-        if each.ndim != 1:
+    grids = []
+    for n, axis in enumerate(map(as_array, args)):
+        if axis.ndim != 1:
             raise ValueError("Cross index must be 1 dimensional")
-        if each.dtype.kind == "b":
-            (each,) = np.nonzero(np.asarray(concrete(each)))
-        each = astype(each, np.intp) if not each.size else each
-        found.append(reshape_plain(each, (1,) * n + (each.size,) + (1,) * (len(args) - n - 1)))
-    return tuple(found)
+        if axis.dtype.kind == "b":
+            (axis,) = np.nonzero(np.asarray(concrete(axis)))
+        axis = astype(axis, np.intp) if not axis.size else axis
+        grids.append(reshape_plain(axis, (1,) * n + (axis.size,) + (1,) * (len(args) - n - 1)))
+    return tuple(grids)
 
 
 @implements(np.unravel_index)
@@ -252,32 +252,32 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
     if indices.dtype.kind not in "biu":
         raise TypeError("only int indices permitted")
     lengths = tuple(map(operator.index, shape if np.iterable(shape) else (shape,)))
-    found, rest = [], astype(indices, np.intp)
+    places, rest = [], astype(indices, np.intp)
     for length in reversed(lengths) if order == "C" else lengths:
-        found.append(rest % length)
+        places.append(rest % length)
         rest = rest // length
     if is_known(rest) and np.any(unwrap(rest) != 0):
         raise ValueError(f"index is out of bounds for array with size {prod(lengths)}")
     suppose(rest == 0)
-    outermost = found.pop()
+    outermost = places.pop()
     # What lies beyond the array stays beyond its outermost axis, where indexing finds it.
-    found.append(outermost + rest * (lengths[0] if order == "C" else lengths[-1]))
-    return tuple(reversed(found)) if order == "C" else tuple(found)
+    places.append(outermost + rest * (lengths[0] if order == "C" else lengths[-1]))
+    return tuple(reversed(places)) if order == "C" else tuple(places)
 
 
 @implements(np.ravel_multi_index)
 def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Any:
     """The numbers of entries, one after the other, from their places in an array."""
-    if mode != "raise" or all(is_known(each) for each in multi_index):
-        plain = tuple(np.asarray(concrete(each)) for each in multi_index)
+    if mode != "raise" or all(is_known(row) for row in multi_index):
+        plain = tuple(np.asarray(concrete(row)) for row in multi_index)
         number: Any = np.ravel_multi_index
         return number(plain, dims, mode, order)
     lengths = tuple(map(operator.index, dims if np.iterable(dims) else (dims,)))
     pairs = list(zip(map(as_array, multi_index), lengths, strict=True))
     flat: Any = 0
     wrong: Any = False
-    for each, length in pairs if order == "C" else reversed(pairs):
-        flat = flat * length + each
-        wrong = wrong | (each < 0) | (each >= length)
+    for row, length in pairs if order == "C" else reversed(pairs):
+        flat = flat * length + row
+        wrong = wrong | (row < 0) | (row >= length)
     suppose(~as_array(wrong))
     return np.where(wrong, prod(lengths), flat)  # no entry has that number

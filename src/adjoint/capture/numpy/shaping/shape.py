@@ -45,15 +45,15 @@ from adjoint.program import operation
 
 def shape_of(shape: Any, size: int | None = None) -> tuple[int, ...]:
     """A shape argument as a tuple of integers, its -1 filled in."""
-    found = tuple(map(operator.index, shape)) if np.iterable(shape) else (operator.index(shape),)
-    if size is None or -1 not in found:
-        return found
-    rest = prod(length for length in found if length != -1)
-    if found.count(-1) > 1:
+    lengths = tuple(map(operator.index, shape)) if np.iterable(shape) else (operator.index(shape),)
+    if size is None or -1 not in lengths:
+        return lengths
+    rest = prod(length for length in lengths if length != -1)
+    if lengths.count(-1) > 1:
         raise ShapeError("can only specify one unknown dimension")
     if rest == 0 or size % rest:
-        raise ShapeError(f"cannot reshape array of size {size} into shape {found}")
-    return tuple(size // rest if length == -1 else length for length in found)
+        raise ShapeError(f"cannot reshape array of size {size} into shape {lengths}")
+    return tuple(size // rest if length == -1 else length for length in lengths)
 
 
 @implements(np.reshape)
@@ -310,11 +310,11 @@ def concatenate(
         raise ShapeError("zero-dimensional arrays cannot be concatenated")
     result = perform(CONCATENATE, *operands, axis=normal_axis(axis, np.ndim(operands[0])))
     target = result.dtype if dtype is None else np.dtype(dtype)
-    for each in operands:
-        if not np.can_cast(each.dtype, target, casting):
+    for operand in operands:
+        if not np.can_cast(operand.dtype, target, casting):
             raise DTypeError(
-                f"Cannot cast array data from {each.dtype!r} to {target!r} according to the rule "
-                f"{casting!r}"
+                f"Cannot cast array data from {operand.dtype!r} to {target!r} according to the "
+                f"rule {casting!r}"
             )
     return stored("numpy.concatenate", result if dtype is None else result.astype(target), out)
 
@@ -376,10 +376,10 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
         parts = operator.index(indices_or_sections)
         if parts <= 0:
             raise ValueError("number sections must be larger than 0.")
-        each, extra = divmod(length, parts)
+        part, extra = divmod(length, parts)
         bounds = [0]
         for number in range(parts):
-            bounds.append(bounds[-1] + each + (number < extra))
+            bounds.append(bounds[-1] + part + (number < extra))
     lead = (slice(None),) * axis
     return [ary[(*lead, slice(start, stop))] for start, stop in pairwise(bounds)]
 
