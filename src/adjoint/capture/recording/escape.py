@@ -68,7 +68,7 @@ def escape(value: Traced, what: str) -> Any:
     return concrete(value)
 
 
-def _made(self: Traced, *values: Any, **others: Any) -> None:
+def _refuse_to_construct(self: Traced, *values: Any, **others: Any) -> None:
     """type(x)(number), in code that is not entered: as if a traced array were a kind of number."""
     refusal = DroppedDerivativeError(
         "A number was to be made of the class of a traced array, by code that capture does not "
@@ -79,7 +79,8 @@ def _made(self: Traced, *values: Any, **others: Any) -> None:
     raise refusal
 
 
-setattr(Traced, "__init__", _made)  # noqa: B010 - what captures make never comes by here
+# What captures make never comes by here.
+setattr(Traced, "__init__", _refuse_to_construct)  # noqa: B010
 
 
 def unpacking(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -89,8 +90,8 @@ def unpacking(function: Callable[..., Any]) -> Callable[..., Any]:
     def read(*args: Any, **kwargs: Any) -> Any:
         for value in (*args, *kwargs.values()):
             for trace in captures() if type(value) is bytes else ():
-                made, slot = trace.arrays.get(id(value), (None, -1))
-                if made is value:
+                known, slot = trace.arrays.get(id(value), (None, -1))
+                if known is value:
                     escape(from_slot(trace, slot), "tobytes")
         return function(*args, **kwargs)
 

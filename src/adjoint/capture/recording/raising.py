@@ -36,7 +36,7 @@ def ask_for_errors(trace: Trace, outputs: Sequence[int]) -> None:
         for number, (head, *_) in enumerate(trace.records)
         if isinstance(head, Operation) and head.primitive.name in RAISING
     ]
-    if not raising or any(each.witness for each in captures()):
+    if not raising or any(capture.witness for capture in captures()):
         return
     tells = outer.script is None or outer.script.is_empty  # else something is done before the end
     needed = trace.needed((*outputs, *(slot for slot, _ in trace.guards or ()))) if tells else ()
