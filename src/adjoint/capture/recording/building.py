@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from adjoint.base.arrays import ArrayType
-from adjoint.capture.recording.trace import Trace, RecordedLiteral
+from adjoint.capture.recording.trace import RecordedLiteral, Trace
 from adjoint.program import Builder, Literal, Operation, Program
 
 # Records from which equal ones are merged before anything is derived: what a recursion computes

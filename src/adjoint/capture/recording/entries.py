@@ -41,7 +41,7 @@ def entries(trace: Trace, slot: int, given: Callable[[int], Places | None]) -> P
         places = [known[operand] for operand in operands]
         count = len(head.infer(tuple([trace.types[operand] for operand in operands])))
         result_places: list[Places | None] = [None] * count
-        if passes_on(head) and any(mask is not None for mask in places):
+        if passes_on(trace, head, operands) and any(mask is not None for mask in places):
             result_places = _through(trace, head, operands, places, range(first, first + count))
         known.update(zip(range(first, first + count), result_places, strict=True))
     return known[slot] if slot in known else given(slot)

@@ -9,9 +9,11 @@ import dis
 import functools
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+
+import numpy as np
 
 from adjoint.base.errors import DroppedDerivativeError, ValueNeededError
 from adjoint.capture.recording.applying import concrete, settle
@@ -21,10 +23,13 @@ from adjoint.capture.recording.script import script_under_way
 from adjoint.capture.recording.trace import Trace, captures, depth
 from adjoint.capture.recording.traced import Traced, from_slot, is_known, unwrap
 from adjoint.capture.recording.valued import attempting, refuse
+from adjoint.primitives import UFUNCS
 from adjoint.primitives.declaration import NO_DERIVATIVE
 from adjoint.program import Operation
 
-_STEPS = frozenset({"sign", "floor", "ceil", "trunc", "rint", "floor_divide"})
+_STEPS = frozenset(
+    UFUNCS[ufunc] for ufunc in (np.sign, np.floor, np.ceil, np.trunc, np.rint, np.floor_divide)
+)
 _REMAINDER = 6  # the argument of BINARY_OP for %
 
 _ADVICE = {
@@ -144,13 +149,15 @@ def origins(trace: Trace, slot: int) -> Iterator[int]:
         head, *operands = trace.records[owner] if owner >= 0 else (None,)
         if not isinstance(head, Operation):
             yield place
-        elif passes_on(head):
+        elif passes_on(trace, head, operands):
             stack.extend(operands)
 
 
-def passes_on(op: Operation) -> bool:
-    """Whether results of an operation depend differentiably on its operands."""
-    return op.primitive.derivative is not NO_DERIVATIVE and op.primitive.name not in _STEPS
+def passes_on(trace: Trace, op: Operation, operands: Sequence[int]) -> bool:
+    """Whether results of a recorded operation depend differentiably on its operands."""
+    if op.primitive in _STEPS:  # the sign of a complex number is its direction, which turns
+        return any(trace.types[slot].dtype.kind == "c" for slot in operands)
+    return op.primitive.derivative is not NO_DERIVATIVE
 
 
 def show(value: Traced, form: Callable[[Any], str]) -> str:

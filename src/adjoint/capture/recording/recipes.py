@@ -102,7 +102,9 @@ def followed(
             return None
         types = [trace.types[x] if type(x) is int else type_of(x) for x in slots]
         recipe = kept[key] = _written(ours, types, args, kwargs, plain)
-    return None if recipe is None else _copied(recipe, trace, slots, plain)  # type: ignore[arg-type]
+    if recipe is None:
+        return None
+    return _copied(recipe, trace, slots, plain)  # type: ignore[arg-type]
 
 
 _ABSENT: Final = object()

@@ -204,7 +204,6 @@ def writing(
         for target in targets
         for array in _chain(target)
     ]
-
     starts = [(trace, len(trace.records)) for trace in captures()]
     refusals = [(trace, trace.refusal) for trace in captures()]
 

@@ -11,9 +11,14 @@ from adjoint.base.errors import ProgramError
 from adjoint.capture.recording.applying import apply, peek
 from adjoint.capture.recording.trace import Trace
 from adjoint.capture.recording.traced import Traced
+from adjoint.primitives import UFUNCS
+from adjoint.primitives.calls.custom import is_users_code
+from adjoint.primitives.elementwise.declaring import SCALE
+from adjoint.primitives.elementwise.slopes import KNOWN
+from adjoint.primitives.structure.contraction import CONTRACT
 from adjoint.program import Operation
 
-_MASKED: Final = frozenset({"scale", "contract", "known"})
+_MASKED: Final = frozenset({SCALE, CONTRACT, UFUNCS[KNOWN]})
 _LONGEST: Final = 1500  # records that are computed again
 # Relative to the largest entry: sums are ordered otherwise, and factors may cancel.
 _TOLERANCE: Final = {"f": 1e-5, "c": 1e-5}
@@ -40,8 +45,7 @@ def check_values(trace: Trace, leaves: Sequence[Any], outputs: Sequence[int]) ->
 
 def _is_apart(op: Operation) -> bool:
     """Code of the user's, which may count its calls; what hard zeros or infinite data decide."""
-    name = op.primitive.name
-    return bool(op.primitive.opaque) or name.startswith("custom") or name in _MASKED
+    return is_users_code(op.primitive) or op.primitive in _MASKED
 
 
 def _alike(recomputed: Any, expected: Any) -> bool:
