@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import json
 import math
 import pickle
@@ -199,6 +200,19 @@ def test_questions_alone_are_said() -> None:
         warnings.simplefilter("error")
         assert ad.grad(lambda a: bisection(a) + a if a > 0 else a)(2.0) == 1.0
         assert ad.grad(lambda a: ad.stop_gradient(a) * 1.0 if a > 0 else a)(2.0) == 0.0
+
+
+def test_the_direction_of_a_complex_number_is_not_a_step() -> None:
+    def directed(x: Any) -> Any:
+        direction = np.sign(x + 2j * x * x)
+        return array.array("d", [np.real(direction)])[0] * x
+
+    def stepped(x: Any) -> Any:
+        return array.array("d", [np.sign(x)])[0] * x
+
+    with pytest.raises(ad.errors.DroppedDerivativeError):
+        ad.grad(directed)(1.5)
+    assert ad.grad(stepped)(1.5) == 1.0
 
 
 def test_memoisation_by_hand_is_said() -> None:

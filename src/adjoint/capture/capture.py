@@ -107,10 +107,10 @@ class WithCells(NamedTuple):
 
 def with_cells(values: Iterable[Any], cells: tuple[int, ...]) -> list[Any]:
     """Values of which some, by number, are made arrays of no axes, as NumPy has them."""
-    made = list(values)
+    converted = list(values)
     for place in cells:
-        made[place] = cell_of(made[place])
-    return made
+        converted[place] = cell_of(converted[place])
+    return converted
 
 
 def traced_type(value: Any) -> ArrayType:
@@ -235,17 +235,17 @@ def _run(
     trace: Trace, function: Any, call: Any, witness: dict[int, Any]
 ) -> tuple[tuple[int, ...], Any, tuple[int, ...]]:
     """The slots of a function's results, their structure, and which are arrays of no axes."""
-    made = rebound(function)
+    clone = rebound(function)
     inputs = [
         from_slot(trace, slot, own_copy(_value(trace.values.get(slot, witness.get(slot)))))
         for slot in range(trace.input_count)
     ]
-    trace.valued = all([each._value is not None for each in inputs])
-    around = [each._trace for each in trace.values.values() if type(each) is Traced]
+    trace.valued = all([traced._value is not None for traced in inputs])
+    around = [value._trace for value in trace.values.values() if type(value) is Traced]
     trace.nested = bool(around)
-    trace.witness |= any([each is not None and each.witness for each in around])
+    trace.witness |= any([enclosing is not None and enclosing.witness for enclosing in around])
     with spoken(trace.said):
-        result = call(made.call, inputs)
+        result = call(clone.call, inputs)
     for outer in captures():
         outer.said |= trace.said
     if trace.refusal is not None:  # the user's code caught it, and went on

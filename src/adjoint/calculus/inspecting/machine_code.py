@@ -9,9 +9,9 @@ from typing import Any, Final, NamedTuple
 
 from adjoint.base.arrays import ArrayType
 from adjoint.base.settings import settings
-from adjoint.calculus.jit.stages import is_users
 from adjoint.executors import NativeExecutor
 from adjoint.executors.native.executor import crossing_bytes, lowering
+from adjoint.primitives.calls.custom import is_users_code
 from adjoint.program import Equation, Program
 from adjoint.program.operation import parameter_text
 
@@ -165,7 +165,7 @@ class NativeView:
         )
 
     def _reason(self, equation: Equation) -> str:
-        if is_users(equation.primitive):
+        if is_users_code(equation.primitive):
             return "it calls a function that is not looked into"
         if lowering().lowerable(equation, self._options[0]):
             return "it is too little for machine code by itself"

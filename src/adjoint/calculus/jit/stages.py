@@ -17,7 +17,7 @@ from adjoint.capture.recording.guards import DONE, FAILS, WHOLE, Guard
 from adjoint.loops import SCAN, WHILE
 from adjoint.pipeline import watch_all
 from adjoint.primitives import UFUNCS, Primitive
-from adjoint.primitives.calls.custom import CUSTOM_CALL, CUSTOM_LINEAR
+from adjoint.primitives.calls.custom import is_users_code
 from adjoint.primitives.elementwise.comparison import ALL
 from adjoint.primitives.elementwise.conversion import CAST
 from adjoint.primitives.elementwise.declaring import SCALE
@@ -135,14 +135,9 @@ def must_wait(equation: Equation) -> bool:
     return any(map(must_wait, _within(equation)))
 
 
-def is_users(primitive: Primitive) -> bool:
-    """Whether a primitive stands for code of the user's, which is not looked into."""
-    return primitive.opaque or primitive in (CUSTOM_CALL, CUSTOM_LINEAR)
-
-
 def calls_users(equation: Equation) -> bool:
     """Whether an equation calls code of the user's, which may do more than to compute."""
-    if is_users(equation.primitive):
+    if is_users_code(equation.primitive):
         return True
     return any(map(calls_users, _within(equation)))
 

@@ -70,7 +70,7 @@ class _Constants:
         return self.added[id(value)]
 
 
-class _Rewriting:
+class _InterceptedCode:
     """One code object being rewritten.
 
     plain: names whose attributes, and which when called, need no asking, with what they are bound
@@ -102,7 +102,7 @@ class _Rewriting:
             return None
         for number, constant in enumerate(self.constants.values):
             if isinstance(constant, types.CodeType):
-                inner = _Rewriting(constant, self.plain, self.families).build()
+                inner = _InterceptedCode(constant, self.plain, self.families).build()
                 if inner is None:
                     return None
                 self.constants.values[number] = inner
@@ -402,7 +402,7 @@ def rewritten(code: types.CodeType, names: dict[str, Any]) -> types.CodeType:
         name: names[name] if name in names else _BUILTINS.get(name) for name in _names_of(code)
     }
     plain = {name: bound[name] for name in bound if _is_plain(name, names)}
-    clone_code = _Rewriting(code, plain, families_of(names)).build()
+    clone_code = _InterceptedCode(code, plain, families_of(names)).build()
     return code if clone_code is None else clone_code
 
 

@@ -49,12 +49,12 @@ def apply(op: Operation, operands: Any) -> Any:
     # What Trace.record does, without the calls: these are the hottest lines of capture.
     types = trace.types
     key = tuple([types[slot] for slot in slots])
-    found = op._inferred.get(key) or op.infer(key)
+    result_types = op._inferred.get(key) or op.infer(key)
     if op.multiple:
         return _recorded(op, trace, tuple(slots))
     traced = new_traced(Traced)
     traced._trace, traced._slot, traced._state, traced._value = trace, len(types), None, None
-    types.append(found[0])
+    types.append(result_types[0])
     trace.records.append((op, *slots))
     return traced
 
@@ -84,10 +84,10 @@ def apply_one(op: Operation, operand: Traced) -> Any:
         return _apply_mixed(op, (operand,))
     types = trace.types
     key = (types[operand._slot],)
-    found = op._inferred.get(key) or op.infer(key)
+    result_types = op._inferred.get(key) or op.infer(key)
     traced = new_traced(Traced)
     traced._trace, traced._slot, traced._state, traced._value = trace, len(types), None, None
-    types.append(found[0])
+    types.append(result_types[0])
     trace.records.append((op, operand._slot))
     return traced
 
@@ -157,11 +157,11 @@ def _slot_of_past(trace: Trace, operand: Traced) -> int:
     slot = trace.constant(frozen(peek(operand)), operand.type)
     past: Any = operand._trace
     stale = past.stale
-    left = [stale[each] for each in hooks.origins(past, operand._slot) if each in stale]
+    left = [stale[origin] for origin in hooks.origins(past, operand._slot) if origin in stale]
     if left:
         places = hooks.entries(past, operand._slot, past.places_of_stale)
         if places is not None:
-            in_place = all(each.in_place for each in left)
+            in_place = all(earlier.in_place for earlier in left)
             trace.stale[slot] = Stale(past.past, user_line(), in_place, places)
     if operand._state is None:
         trace.arrays[id(operand)] = (operand, slot)
@@ -187,9 +187,9 @@ def computed(trace: Trace, slot: int) -> Any:
     """
     before = len(trace.values)
     for args in () if trace.witness else trace.calls:
-        for each in _traced_in(args):
-            if each._trace is trace and each._value is not None:
-                trace.values.setdefault(each._slot, each._value)
+        for traced in _traced_in(args):
+            if traced._trace is trace and traced._value is not None:
+                trace.values.setdefault(traced._slot, traced._value)
     seeded = len(trace.values) > before
     with np.errstate(all="ignore"):  # the program will warn when it runs
         value = peek(trace.value(slot, apply))
@@ -203,8 +203,8 @@ def _traced_in(argument: Any) -> Iterator[Traced]:
     if type(argument) is Traced:
         yield argument
     elif isinstance(argument, (list, tuple)):
-        for each in argument:
-            yield from _traced_in(each)
+        for part in argument:
+            yield from _traced_in(part)
     elif isinstance(argument, dict):
         yield from _traced_in(list(argument.values()))
 
@@ -259,9 +259,9 @@ def concrete(value: Any, kind: str = WHOLE) -> Any:
         else:
             trace.guard(len(trace.records), value._slot, kind, answer)
         return answer
-    if value._value is not None and all(each.guards is None for each in captures()):
-        for each in captures():
-            each.asked = True
+    if value._value is not None and all(capture.guards is None for capture in captures()):
+        for capture in captures():
+            capture.asked = True
         return value._value
     return ask_in_all(value, kind)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from adjoint.base.arrays import ArrayType
-from adjoint.capture.recording.trace import Trace, Written
+from adjoint.capture.recording.trace import RecordedLiteral, Trace
 from adjoint.program import Builder, Literal, Operation, Program
 
 # Records from which equal ones are merged before anything is derived: what a recursion computes
@@ -43,7 +43,7 @@ def program_of(trace: Trace, outputs: Sequence[int]) -> Program:
                     known[key] = results
             names.extend(results)
         else:
-            literal = head.literal if isinstance(head, Written) else None
+            literal = head.literal if isinstance(head, RecordedLiteral) else None
             names.append(literals.setdefault(head, literal) if literal else next(waiting))
     return builder.build([names[slot] for slot in outputs])
 

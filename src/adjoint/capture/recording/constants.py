@@ -40,9 +40,9 @@ def same_memory(one: Any, other: np.ndarray[Any, Any]) -> bool:
         return False
     if one.nbytes <= _SMALL or not (one.flags.c_contiguous and other.flags.c_contiguous):
         return bool(one.tobytes() == other.tobytes())
-    words = [each.reshape(-1).view(np.uint8) for each in (one, other)]
+    words = [array.reshape(-1).view(np.uint8) for array in (one, other)]
     even = len(words[0]) & ~7
-    first, second = (each[:even].view(np.uint64) for each in words)
+    first, second = (octets[:even].view(np.uint64) for octets in words)
     return np.array_equal(first, second) and np.array_equal(words[0][even:], words[1][even:])
 
 

@@ -35,15 +35,15 @@ def entries(trace: Trace, slot: int, given: Callable[[int], Places | None]) -> P
         if not isinstance(head, Operation):
             known[first] = given(first)
             continue
-        for each in operands:
-            if each not in known:  # an input
-                known[each] = given(each)
-        places = [known[each] for each in operands]
-        count = len(head.infer(tuple([trace.types[each] for each in operands])))
-        found: list[Places | None] = [None] * count
-        if passes_on(head) and any(each is not None for each in places):
-            found = _through(trace, head, operands, places, range(first, first + count))
-        known.update(zip(range(first, first + count), found, strict=True))
+        for operand in operands:
+            if operand not in known:  # an input
+                known[operand] = given(operand)
+        places = [known[operand] for operand in operands]
+        count = len(head.infer(tuple([trace.types[operand] for operand in operands])))
+        result_places: list[Places | None] = [None] * count
+        if passes_on(trace, head, operands) and any(mask is not None for mask in places):
+            result_places = _through(trace, head, operands, places, range(first, first + count))
+        known.update(zip(range(first, first + count), result_places, strict=True))
     return known[slot] if slot in known else given(slot)
 
 
@@ -51,22 +51,22 @@ def _through(
     trace: Trace, op: Operation, operands: list[int], places: list[Any], results: range
 ) -> list[Places | None]:
     """What an operation makes of places in its operands."""
-    shapes = [trace.types[each].shape for each in results]
+    shapes = [trace.types[result].shape for result in results]
     linear = op.primitive.linear
-    if isinstance(linear, Joint) and linear.allows(tuple(each is not None for each in places)):
+    if isinstance(linear, Joint) and linear.allows(tuple(mask is not None for mask in places)):
         values = []
-        for number, (slot, each) in enumerate(zip(operands, places, strict=True)):
+        for number, (slot, mask) in enumerate(zip(operands, places, strict=True)):
             if linear.places is not None and number not in linear.places:
                 values.append(peek(trace.value(slot, apply)))
             else:
-                values.append(_drawn(trace.types[slot], each))
-        made = op.primitive.evaluate(*values, **op.params)
-        return [_nonzero(each) for each in (made if op.primitive.multiple else (made,))]
+                values.append(_drawn(trace.types[slot], mask))
+        evaluated = op.primitive.evaluate(*values, **op.params)
+        return list(map(_nonzero, evaluated if op.primitive.multiple else (evaluated,)))
     if op.primitive.ufunc is not None:
         whole = np.zeros(shapes[0], bool)
-        for each in places:
-            if each is not None:
-                whole |= each
+        for mask in places:
+            if mask is not None:
+                whole |= mask
         return [whole]
     return [np.ones(shape, bool) for shape in shapes]
 

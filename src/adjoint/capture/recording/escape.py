@@ -9,9 +9,11 @@ import dis
 import functools
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+
+import numpy as np
 
 from adjoint.base.errors import DroppedDerivativeError, ValueNeededError
 from adjoint.capture.recording.applying import concrete, settle
@@ -21,10 +23,13 @@ from adjoint.capture.recording.script import script_under_way
 from adjoint.capture.recording.trace import Trace, captures, depth
 from adjoint.capture.recording.traced import Traced, from_slot, is_known, unwrap
 from adjoint.capture.recording.valued import attempting, refuse
+from adjoint.primitives import UFUNCS
 from adjoint.primitives.declaration import NO_DERIVATIVE
 from adjoint.program import Operation
 
-_STEPS = frozenset({"sign", "floor", "ceil", "trunc", "rint", "floor_divide"})
+_STEPS = frozenset(
+    UFUNCS[ufunc] for ufunc in (np.sign, np.floor, np.ceil, np.trunc, np.rint, np.floor_divide)
+)
 _REMAINDER = 6  # the argument of BINARY_OP for %
 
 _ADVICE = {
@@ -68,7 +73,7 @@ def escape(value: Traced, what: str) -> Any:
     return concrete(value)
 
 
-def _made(self: Traced, *values: Any, **others: Any) -> None:
+def _refuse_to_construct(self: Traced, *values: Any, **others: Any) -> None:
     """type(x)(number), in code that is not entered: as if a traced array were a kind of number."""
     refusal = DroppedDerivativeError(
         "A number was to be made of the class of a traced array, by code that capture does not "
@@ -79,7 +84,8 @@ def _made(self: Traced, *values: Any, **others: Any) -> None:
     raise refusal
 
 
-setattr(Traced, "__init__", _made)  # noqa: B010 - what captures make never comes by here
+# What captures make never comes by here.
+setattr(Traced, "__init__", _refuse_to_construct)  # noqa: B010
 
 
 def unpacking(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -89,8 +95,8 @@ def unpacking(function: Callable[..., Any]) -> Callable[..., Any]:
     def read(*args: Any, **kwargs: Any) -> Any:
         for value in (*args, *kwargs.values()):
             for trace in captures() if type(value) is bytes else ():
-                made, slot = trace.arrays.get(id(value), (None, -1))
-                if made is value:
+                known, slot = trace.arrays.get(id(value), (None, -1))
+                if known is value:
                     escape(from_slot(trace, slot), "tobytes")
         return function(*args, **kwargs)
 
@@ -143,13 +149,15 @@ def origins(trace: Trace, slot: int) -> Iterator[int]:
         head, *operands = trace.records[owner] if owner >= 0 else (None,)
         if not isinstance(head, Operation):
             yield place
-        elif passes_on(head):
+        elif passes_on(trace, head, operands):
             stack.extend(operands)
 
 
-def passes_on(op: Operation) -> bool:
-    """Whether results of an operation depend differentiably on its operands."""
-    return op.primitive.derivative is not NO_DERIVATIVE and op.primitive.name not in _STEPS
+def passes_on(trace: Trace, op: Operation, operands: Sequence[int]) -> bool:
+    """Whether results of a recorded operation depend differentiably on its operands."""
+    if op.primitive in _STEPS:  # the sign of a complex number is its direction, which turns
+        return any(trace.types[slot].dtype.kind == "c" for slot in operands)
+    return op.primitive.derivative is not NO_DERIVATIVE
 
 
 def show(value: Traced, form: Callable[[Any], str]) -> str:

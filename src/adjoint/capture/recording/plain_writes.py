@@ -42,9 +42,9 @@ def carry(x: Traced, trace: Any, slot: int) -> None:
         if base is None:
             return
         op, pair = state.view.put_operation, (types[base._slot], types[slot])
-        found = op._inferred.get(pair) or op.infer(pair)
+        result_types = op._inferred.get(pair) or op.infer(pair)
         trace.records.append((op, base._slot, slot))
         slot = len(types)
-        types.append(found[0])
+        types.append(result_types[0])
         state.seen = base._state.version + 1  # type: ignore[union-attr]
         x = base

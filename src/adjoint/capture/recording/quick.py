@@ -89,19 +89,19 @@ def _ordered(
         place = _lifted(trace, known, kind) if place < 0 else place
         slot, place = (place, slot) if swapped else (slot, place)
         pair = (types[slot], types[place])
-        found = inferred.get(pair) or _inferred(op, pair, value)
-        made = len(types)
-        types.append(found[0])
+        result_types = inferred.get(pair) or _inferred(op, pair, value)
+        result_slot = len(types)
+        types.append(result_types[0])
         trace.records.append((op, slot, place))
         if pythonic and pair[0].weak and pair[1].weak:
             if divisor is not None and kind is Traced:
                 divisor(other)
-            made = _number(trace, made)
+            result_slot = _number(trace, result_slot)
         traced = new_traced(Traced)
-        traced._trace, traced._slot, traced._state, traced._value = trace, made, None, value
+        traced._trace, traced._slot, traced._state, traced._value = trace, result_slot, None, value
         if whole is not None and type(value) is int:
             whole(traced, other if swapped else x, x if swapped else other)
-        if pythonic or value is None or is_of(value, found[0]):
+        if pythonic or value is None or is_of(value, result_types[0]):
             return traced
         traced._value = None
         return agreed(value, traced, (x, other))
@@ -139,8 +139,8 @@ def into(
         place = _lifted(trace, known, kind) if place < 0 else place
         types = trace.types
         type_ = types[x._slot]
-        found = inferred.get((type_, types[place]))
-        if found is None or found[0] is not type_:
+        result_types = inferred.get((type_, types[place]))
+        if result_types is None or result_types[0] is not type_:
             return slowly(x, other)
         try:
             theirs(value, known)
@@ -188,15 +188,15 @@ def one(
             raise
         types = trace.types
         key = (types[x._slot],)
-        found = inferred.get(key) or _inferred(op, key, value)
-        made = len(types)
-        types.append(found[0])
+        result_types = inferred.get(key) or _inferred(op, key, value)
+        result_slot = len(types)
+        types.append(result_types[0])
         trace.records.append((op, x._slot))
-        usual = is_of(value, found[0])
-        if type(value) is float and found[0].dtype.kind == "f" and not found[0].shape:
-            made, usual = _number(trace, made), True
+        usual = is_of(value, result_types[0])
+        if type(value) is float and result_types[0].dtype.kind == "f" and not result_types[0].shape:
+            result_slot, usual = _number(trace, result_slot), True
         traced = new_traced(Traced)
-        traced._trace, traced._slot, traced._state = trace, made, None
+        traced._trace, traced._slot, traced._state = trace, result_slot, None
         traced._value = value if usual else None
         return traced if usual else agreed(value, traced, (x,))
 
@@ -228,15 +228,15 @@ def _lifted(trace: Trace, value: Any, kind: Any) -> int:
     return trace.lift(value)
 
 
-def _number(trace: Trace, made: int) -> int:
+def _number(trace: Trace, slot: int) -> int:
     """The slot of what was just recorded, as the number that Python would have in its place."""
     types = trace.types
-    type_ = types[made]
+    type_ = types[slot]
     if type_.weak or type_.dtype.kind not in "fic":
-        return made
-    found = _numbers.get((type_,)) or _NUMBER.infer((type_,))
-    trace.records.append((_NUMBER, made))
-    types.append(found[0])
+        return slot
+    result_types = _numbers.get((type_,)) or _NUMBER.infer((type_,))
+    trace.records.append((_NUMBER, slot))
+    types.append(result_types[0])
     return len(types) - 1
 
 

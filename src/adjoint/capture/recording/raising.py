@@ -15,13 +15,21 @@ from adjoint.capture.recording.applying import ask_in_all
 from adjoint.capture.recording.guards import DONE
 from adjoint.capture.recording.trace import Trace, captures, outermost
 from adjoint.capture.recording.traced import from_slot
+from adjoint.primitives.linear_algebra.cholesky import CHOLESKY
+from adjoint.primitives.linear_algebra.eigen import EIGH, EIGVALSH
+from adjoint.primitives.linear_algebra.eigen_general import EIG, EIGVALS
+from adjoint.primitives.linear_algebra.least_squares import LSTSQ, PINV
+from adjoint.primitives.linear_algebra.matrix_functions import MATRIX_FUNCTION, SYLVESTER
+from adjoint.primitives.linear_algebra.singular_values import SVD, SVDVALS
+from adjoint.primitives.linear_algebra.systems import INV, SOLVE
+from adjoint.primitives.structure.gathering import GATHER, GATHER_ADD, GATHER_SET
 from adjoint.program import Operation
 
 RAISING: Final = frozenset(
     {
-        *("inv", "solve", "cholesky", "eigh", "eigvalsh", "eig", "eigvals", "svd", "svdvals"),
-        *("pinv", "lstsq", "matrix_function", "sylvester"),
-        *("gather", "gather_add", "gather_set"),  # of an index out of bounds
+        *(INV, SOLVE, CHOLESKY, EIGH, EIGVALSH, EIG, EIGVALS, SVD, SVDVALS),
+        *(PINV, LSTSQ, MATRIX_FUNCTION, SYLVESTER),
+        *(GATHER, GATHER_ADD, GATHER_SET),  # of an index out of bounds
     }
 )
 
@@ -34,9 +42,9 @@ def ask_for_errors(trace: Trace, outputs: Sequence[int]) -> None:
     raising = [
         number
         for number, (head, *_) in enumerate(trace.records)
-        if isinstance(head, Operation) and head.primitive.name in RAISING
+        if isinstance(head, Operation) and head.primitive in RAISING
     ]
-    if not raising or any(each.witness for each in captures()):
+    if not raising or any(capture.witness for capture in captures()):
         return
     tells = outer.script is None or outer.script.is_empty  # else something is done before the end
     needed = trace.needed((*outputs, *(slot for slot, _ in trace.guards or ()))) if tells else ()

@@ -96,13 +96,15 @@ def followed(
     """What a function of ours gives, without its value; None where there is no recipe for that."""
     key, slots, plain, _, _ = asked
     kept = RECIPES[ours]
-    found = kept.get(key, _ABSENT)
-    if found is _ABSENT:
+    recipe = kept.get(key, _ABSENT)
+    if recipe is _ABSENT:
         if len(kept) >= _MOST:
             return None
         types = [trace.types[x] if type(x) is int else type_of(x) for x in slots]
-        found = kept[key] = _written(ours, types, args, kwargs, plain)
-    return None if found is None else _copied(found, trace, slots, plain)  # type: ignore[arg-type]
+        recipe = kept[key] = _written(ours, types, args, kwargs, plain)
+    if recipe is None:
+        return None
+    return _copied(recipe, trace, slots, plain)  # type: ignore[arg-type]
 
 
 _ABSENT: Final = object()
@@ -112,68 +114,69 @@ def _key(
     given: Any, trace: Trace, slots: list[Any], plain: list[Any], values: list[Any]
 ) -> tuple[Any, ...] | None:
     """What a recipe is found by; None where there is none. The rest is as in `Asked`, so far."""
-    found: list[Any] = []
-    for each in given:
-        kind = type(each)
+    key: list[Any] = []
+    for argument in given:
+        kind = type(argument)
         if kind is Traced:
-            state = each._state
+            state = argument._state
             if state is not None and state.base is not None:
-                synchronise(each)
-            value = each._value
-            if each._trace is trace:
-                type_ = trace.types[each._slot]
+                synchronise(argument)
+            value = argument._value
+            if argument._trace is trace:
+                type_ = trace.types[argument._slot]
                 if value is None or (not type_.shape and type(value) is np.ndarray):
                     return None
-                slots.append(each._slot)
+                slots.append(argument._slot)
             else:
-                known = each._trace is None and type(value) is np.ndarray
+                known = argument._trace is None and type(value) is np.ndarray
                 if not known or value.dtype.kind != "f":
                     return None
                 type_ = type_of(value)
                 slots.append(value)
             values.append(value)
-            found.append(type_)
+            key.append(type_)
             continue
-        if kind is np.ndarray and each.dtype.kind == "f":
-            slots.append(each)
-            found.append(type_of(each))
-        elif kind in _NAMES or (kind is float and each * 0 == 0):
-            plain.append(each)
-            found += (kind, each if each or kind is not float else str(each))  # 0.0 is not -0.0
-        elif (kind is list or kind is tuple) and len(each) <= _LONGEST:
+        if kind is np.ndarray and argument.dtype.kind == "f":
+            slots.append(argument)
+            key.append(type_of(argument))
+        elif kind in _NAMES or (kind is float and argument * 0 == 0):
+            plain.append(argument)
+            is_zero = kind is float and not argument
+            key += (kind, str(argument) if is_zero else argument)  # 0.0 is not -0.0
+        elif (kind is list or kind is tuple) and len(argument) <= _LONGEST:
             parts: list[Any] = []
-            inner = _key(each, trace, slots, plain, parts)
+            inner = _key(argument, trace, slots, plain, parts)
             if inner is None:
                 return None
-            found += (kind, inner)
-            each = parts if kind is list else tuple(parts)
+            key += (kind, inner)
+            argument = parts if kind is list else tuple(parts)
         else:
             return None
-        values.append(each)
-    return tuple(found)
+        values.append(argument)
+    return tuple(key)
 
 
 def _copied(recipe: Recipe, trace: Trace, slots: list[Any], plain: list[Any]) -> Any:
     """Write the records of a recipe into a trace."""
-    constants, copies, made, result, make, said, alone = recipe
+    constants, copies, new_types, result, make, said, alone = recipe
     numbers = [x if type(x) is int else trace.lift(x) for x in slots]
     if alone is not None and trace.lines is None:
-        trace.types.append(made[0])
+        trace.types.append(new_types[0])
         trace.records.append((alone, *numbers))
         return from_slot(trace, len(trace.types) - 1)
-    for each in constants:
-        known = trace.arrays.get(id(each))  # of ours: one input for all calls in a trace
+    for constant in constants:
+        known = trace.arrays.get(id(constant))  # of ours: one input for all calls in a trace
         if known is None:
-            place, value = each
-            known = (each, trace.lift(plain[place] if place >= 0 else value))
+            place, value = constant
+            known = (constant, trace.lift(plain[place] if place >= 0 else value))
             if place < 0:
-                trace.arrays[id(each)] = known
+                trace.arrays[id(constant)] = known
         numbers.append(known[1])
     if said:
         trace.said |= said
     types, records = trace.types, trace.records
     start = len(types)
-    types += made
+    types += new_types
     numbers += range(start, len(types))
     for op, operands in copies:
         records.append((op, *operands(numbers)))
@@ -181,7 +184,7 @@ def _copied(recipe: Recipe, trace: Trace, slots: list[Any], plain: list[Any]) ->
         trace.lines.extend([user_line()] * len(copies))
     if make is None:
         return from_slot(trace, numbers[result[0]])
-    return make([from_slot(trace, numbers[each]) for each in result])
+    return make([from_slot(trace, numbers[number]) for number in result])
 
 
 def _picking(places: tuple[int, ...]) -> Callable[[list[int]], Sequence[int]]:
@@ -219,21 +222,22 @@ def _written(
     make = None if kind is Traced else getattr(kind, "_make", kind)
     if kind is not Traced and not isinstance(result, (list, tuple)):
         return None
-    if not all(_is_new(each, trace) for each in parts):
+    if not all(_is_new(part, trace) for part in parts):
         return None
-    return _recipe(trace, tuple([each._slot for each in parts]), make, plain)
+    return _recipe(trace, tuple([part._slot for part in parts]), make, plain)
 
 
 def _twins(values: Any, waiting: Any) -> list[Any]:
     """Arguments with arrays of the recipe's trace for those that the records are about."""
-    found: list[Any] = []
-    for each in values:
-        kind = type(each)
+    twins: list[Any] = []
+    for argument in values:
+        kind = type(argument)
         if kind is Traced or kind is np.ndarray:
-            found.append(next(waiting))
+            twins.append(next(waiting))
         else:
-            found.append(kind(_twins(each, waiting)) if kind is list or kind is tuple else each)
-    return found
+            holds = kind is list or kind is tuple
+            twins.append(kind(_twins(argument, waiting)) if holds else argument)
+    return twins
 
 
 def _is_untouched(twin: Traced, slot: int) -> bool:
@@ -256,13 +260,13 @@ def _recipe(trace: Trace, result: tuple[int, ...], kind: Any, plain: list[Any]) 
     for head, *operands in trace.records:
         count = 1
         if isinstance(head, Operation):
-            count = len(head.infer(tuple([trace.types[each] for each in operands])))
+            count = len(head.infer(tuple([trace.types[operand] for operand in operands])))
             operations.append((head, tuple(operands)))
         elif isinstance(head, ArrayType):
             value = trace.values[slot]
             if getattr(value, "nbytes", 0) > _LARGEST:
                 return None
-            place = next((n for n, each in enumerate(plain) if each is value), -1)
+            place = next((n for n, argument in enumerate(plain) if argument is value), -1)
             places[slot] = trace.input_count + len(constants)
             constants.append((place, value))
         else:
@@ -275,9 +279,9 @@ def _recipe(trace: Trace, result: tuple[int, ...], kind: Any, plain: list[Any]) 
             places[place] = number + len(types)
             types.append(trace.types[place])
     records = [(op, _picking(tuple([places[n] for n in slots]))) for op, slots in operations]
-    found = tuple([places[n] for n in result])
+    result_places = tuple([places[n] for n in result])
     said = frozenset(trace.said)
     straight = len(types) == len(operations) == 1 and not (constants or said or kind)
     straight = straight and operations[0][1] == (*range(trace.input_count),)
     alone = operations[0][0] if straight else None
-    return Recipe(tuple(constants), tuple(records), tuple(types), found, kind, said, alone)
+    return Recipe(tuple(constants), tuple(records), tuple(types), result_places, kind, said, alone)

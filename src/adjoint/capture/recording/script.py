@@ -46,7 +46,7 @@ MAKERS: Final[tuple[Any, ...]] = (
 )
 # Those that the functions of the modules draw from.
 _functions: Any = (np.random.normal, random.random)
-GLOBAL: Final[tuple[Any, ...]] = tuple(each.__self__ for each in _functions)
+GLOBAL: Final[tuple[Any, ...]] = tuple(function.__self__ for function in _functions)
 _IN_PLACE: Final = frozenset({"shuffle"})
 
 
@@ -58,7 +58,7 @@ class _Unfit(Exception):
     """Something that a script cannot hold."""
 
 
-class _Made(NamedTuple):
+class _StepResult(NamedTuple):
     """Stands for what an earlier step made."""
 
     step: int
@@ -72,7 +72,7 @@ class _Number(NamedTuple):
     shape: tuple[int, ...]
 
 
-class Step(NamedTuple):
+class GeneratorCall(NamedTuple):
     """A draw: `function(*args, **kwargs)`, or a method of that name, of `owner`.
 
     gives: the form of its result; None for what makes a generator. line: the user's.
@@ -111,13 +111,13 @@ class Script:
     def __init__(self, rehearses: bool) -> None:
         self.rehearses = rehearses
         self.file = sys.stdout
-        self.steps: list[Step] = []
+        self.steps: list[GeneratorCall] = []
         self.places: list[int] = []
         self.prints = False
         self.printed: list[Printed] = []
         self.unlogged: list[tuple[logging.Logger, int]] = []
         self.before: dict[int, tuple[Any, State]] = {}
-        self._made: dict[int, tuple[Any, int]] = {}
+        self._generators: dict[int, tuple[Any, int]] = {}
 
     @property
     def is_empty(self) -> bool:
@@ -128,17 +128,17 @@ class Script:
     def slots(self) -> tuple[int, ...]:
         """What a program gives for it to be printed."""
         return tuple(
-            [each.slot for line in self.printed for each in line.pieces if _is_shown(each)]
+            [piece.slot for line in self.printed for piece in line.pieces if _is_shown(piece)]
         )
 
     def lines(self) -> list[tuple[str, str]]:
         """What it does, and the lines of the user's that say so."""
-        names = [getattr(each.function, "__name__", each.function) for each in self.steps]
+        names = [getattr(step.function, "__name__", step.function) for step in self.steps]
         drawn = [
-            (f"draws with {name}" if each.gives is not None else f"makes a {name}", each.line)
-            for name, each in zip(names, self.steps, strict=True)
+            (f"draws with {name}" if step.gives is not None else f"makes a {name}", step.line)
+            for name, step in zip(names, self.steps, strict=True)
         ]
-        return drawn + [("prints", each.line) for each in self.printed]
+        return drawn + [("prints", line.line) for line in self.printed]
 
     # --- writing
 
@@ -149,8 +149,8 @@ class Script:
         """
         name = getattr(called, "__name__", "")
         source: Any = owner
-        if id(owner) in self._made:
-            source = _Made(self._made[id(owner)][1])
+        if id(owner) in self._generators:
+            source = _StepResult(self._generators[id(owner)][1])
         elif owner is not None and id(owner) not in self.before:
             self.before[id(owner)] = (owner, GENERATORS[type(owner)][0](owner))
         try:
@@ -171,22 +171,22 @@ class Script:
             note_effect(f"it draws random numbers in a way that is not replayed ({name})")
             return result
         function = name if owner is not None and type(called) not in _FUNCTIONS else called
-        self.steps.append(Step(source, function, *held, gives, user_line()))
+        self.steps.append(GeneratorCall(source, function, *held, gives, user_line()))
         if making:
-            self._made.setdefault(id(result), (result, len(self.steps) - 1))
+            self._generators.setdefault(id(result), (result, len(self.steps) - 1))
             return result
         return self._lifted(result) if self.rehearses else result
 
     def _all_held(self, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        return self._held(args), {name: self._held(each) for name, each in kwargs.items()}
+        return self._held(args), {name: self._held(argument) for name, argument in kwargs.items()}
 
     def _held(self, argument: Any) -> Any:
         """An argument as the script keeps it."""
         kind = type(argument)
         if kind in _ATOMS or isinstance(argument, (type, np.generic, np.dtype)):
             return argument
-        if id(argument) in self._made:
-            return _Made(self._made[id(argument)][1])
+        if id(argument) in self._generators:
+            return _StepResult(self._generators[id(argument)][1])
         if kind in (list, tuple):
             return kind(map(self._held, argument))
         if type(argument) is np.ndarray and argument.dtype.kind in "biufc":
@@ -214,7 +214,7 @@ class Script:
         """Print, with what the program gives for `slots`."""
         waiting = iter(values)
         for pieces, flush, _ in self.printed:
-            parts = [each.text(next(waiting)) if _is_shown(each) else each for each in pieces]
+            parts = [piece.text(next(waiting)) if _is_shown(piece) else piece for piece in pieces]
             print("".join(parts), end="", flush=flush)
 
     def states(self) -> list[tuple[Any, State]]:
@@ -225,20 +225,21 @@ class Script:
         """What is drawn anew, in the order of `places`; Unplayable if it is of another kind."""
         if any([logger.isEnabledFor(level) for logger, level in self.unlogged]):
             raise Unplayable
-        made: list[Any] = []
-        found: list[Any] = []
+        results: list[Any] = []
+        numbers: list[Any] = []
         for owner, function, args, kwargs, gives, _ in self.steps:
             called = function
             if type(function) is str:
-                called = getattr(made[owner.step] if type(owner) is _Made else owner, function)
-            if made:
-                args = _filled(args, made)
-                kwargs = {name: _filled(each, made) for name, each in kwargs.items()}
+                generator = results[owner.step] if type(owner) is _StepResult else owner
+                called = getattr(generator, function)
+            if results:
+                args = _filled(args, results)
+                kwargs = {name: _filled(argument, results) for name, argument in kwargs.items()}
             result = called(*args, **kwargs)
-            made.append(result)
+            results.append(result)
             if gives is not None:
-                _collect(result, gives, found)
-        return found
+                _collect(result, gives, numbers)
+        return numbers
 
 
 _FUNCTIONS: Final = frozenset({type(np.random.default_rng), type})
@@ -284,8 +285,8 @@ def _is_part(result: Any, given: Any) -> bool:
     """Whether something that may be written into was drawn from what was given, and not a copy."""
     kind = type(result)
     if kind is list or kind is tuple:
-        within = kind is list and any(each is result for each in _lists(given))
-        return within or any(_is_part(each, given) for each in result)
+        within = kind is list and any(container is result for container in _lists(given))
+        return within or any(_is_part(part, given) for part in result)
     if kind is not np.ndarray:
         return False
     return any(type(x) is np.ndarray and np.may_share_memory(x, result) for x in _lists(given))
@@ -296,12 +297,12 @@ def _lists(given: Any) -> Iterator[Any]:
     if type(given) is not tuple:
         yield given
     if type(given) in (list, tuple):
-        for each in given:
-            yield from _lists(each)
+        for part in given:
+            yield from _lists(part)
 
 
-def _collect(result: Any, form: Any, found: list[Any]) -> None:
-    """Add the numbers of a result to those found, if they are of that form."""
+def _collect(result: Any, form: Any, numbers: list[Any]) -> None:
+    """Add the numbers of a result to those drawn, if they are of that form."""
     kind = type(form)
     if kind is _Number:
         alike = type(result) is form.kind
@@ -309,20 +310,20 @@ def _collect(result: Any, form: Any, found: list[Any]) -> None:
             alike = result.dtype == form.dtype and result.shape == form.shape
         if not alike:
             raise Unplayable
-        found.append(result)
+        numbers.append(result)
     elif form != () or result is not None:
         if type(result) is not kind or len(result) != len(form):
             raise Unplayable
-        for each, part in zip(result, form, strict=True):
-            _collect(each, part, found)
+        for part, part_form in zip(result, form, strict=True):
+            _collect(part, part_form, numbers)
 
 
-def _filled(argument: Any, made: list[Any]) -> Any:
+def _filled(argument: Any, results: list[Any]) -> Any:
     """An argument with what was made in its places."""
-    if type(argument) is _Made:
-        return made[argument.step]
+    if type(argument) is _StepResult:
+        return results[argument.step]
     if type(argument) in (list, tuple):
-        return type(argument)([_filled(each, made) for each in argument])
+        return type(argument)([_filled(part, results) for part in argument])
     return argument
 
 

@@ -23,8 +23,8 @@ def suppose(condition: Any) -> None:
         return
     if not is_guarded():
         note_effect("it supposes something of values")  # which is no part of a recipe, say
-    elif not any(each.witness for each in captures()):
-        before = [(each, set(each.guards or ()), each.asked) for each in captures()]
+    elif not any(capture.witness for capture in captures()):
+        before = [(capture, set(capture.guards or ()), capture.asked) for capture in captures()]
         ask_in_all(np.all(condition), "bool")
         for trace, known, asked in before:
             if trace.guards is None:

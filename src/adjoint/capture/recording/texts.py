@@ -54,11 +54,11 @@ class Text:
 
     def __init__(self, *pieces: Any) -> None:
         self.pieces: list[str | Shown] = []
-        for each in pieces:
-            if type(each) is Text:
-                self.pieces += each.pieces
-            elif isinstance(each, (str, Shown)):
-                self.pieces.append(str(each) if isinstance(each, str) else each)
+        for piece in pieces:
+            if type(piece) is Text:
+                self.pieces += piece.pieces
+            elif isinstance(piece, (str, Shown)):
+                self.pieces.append(str(piece) if isinstance(piece, str) else piece)
             else:
                 unseen()
 
@@ -103,7 +103,7 @@ def shown(value: Traced, form: Callable[[Any], str]) -> Any:
 
 def joined(parts: Any) -> Any:
     """Parts of a text one after another."""
-    return Text(*parts) if any(type(each) is Text for each in parts) else "".join(parts)
+    return Text(*parts) if any(type(part) is Text for part in parts) else "".join(parts)
 
 
 def text_of(value: Any, form: Callable[[Any], str]) -> Any:
@@ -115,11 +115,11 @@ def text_of(value: Any, form: Callable[[Any], str]) -> Any:
         return shown(value, form)
     if kind in (list, tuple) and form in (str, repr):
         start, end = "[]" if kind is list else ("(", ",)" if len(value) == 1 else ")")
-        parts = [part for each in value for part in (", ", text_of(each, repr))]
+        parts = [part for member in value for part in (", ", text_of(member, repr))]
         return joined([start, *parts[1:], end])
     if kind is dict and form in (str, repr):
         parts = []
-        for key, each in value.items():
-            parts += [", ", text_of(key, repr), ": ", text_of(each, repr)]
+        for key, member in value.items():
+            parts += [", ", text_of(key, repr), ": ", text_of(member, repr)]
         return joined(["{", *parts[1:], "}"])
     return form(unwrap(value))

@@ -49,7 +49,7 @@ _OF_A_BATCH: Final = (
 )
 
 
-class Written:
+class RecordedLiteral:
     """A literal of a program that is recorded in a trace; equal to others of the same number."""
 
     __slots__ = ("literal",)
@@ -58,7 +58,7 @@ class Written:
         self.literal = literal
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Written) and self.literal.key == other.literal.key
+        return isinstance(other, RecordedLiteral) and self.literal.key == other.literal.key
 
     def __hash__(self) -> int:
         return hash(self.literal.key)
@@ -181,9 +181,9 @@ class Trace:
         """Append an operation; returns the slot of its (first) result."""
         types = self.types
         key = tuple([types[slot] for slot in slots])
-        found = op._inferred.get(key) or op.infer(key)
+        result_types = op._inferred.get(key) or op.infer(key)
         slot = len(types)
-        types.extend(found)
+        types.extend(result_types)
         self.records.append((op, *slots))
         if self.lines is not None:
             self.lines.append(user_line())
@@ -304,7 +304,7 @@ class Trace:
         """The slot of a number that a rule wrote into a program that is recorded here."""
         slot = len(self.types)
         self.types.append(value.type)
-        self.records.append((Written(value),))
+        self.records.append((RecordedLiteral(value),))
         self.values[slot] = value.value
         if self.lines is not None:
             self.lines.append("")
@@ -372,15 +372,15 @@ class Trace:
     def needed(self, slots: Iterable[int]) -> set[int]:
         """The records, by number, that slots depend on."""
         self._find_owners()
-        found: set[int] = set()
+        needed: set[int] = set()
         stack = [self.owners[slot] for slot in slots]
         while stack:
             number = stack.pop()
-            if number >= 0 and number not in found:
-                found.add(number)
+            if number >= 0 and number not in needed:
+                needed.add(number)
                 if isinstance(self.records[number][0], Operation):
                     stack += [self.owners[slot] for slot in self.records[number][1:]]
-        return found
+        return needed
 
     def _missing(self, slot: int) -> list[int]:
         """The records to run, in order, for a slot to have a value."""

@@ -77,11 +77,11 @@ def plain(argument: Any) -> Any:
     if kind is np.poly1d:
         return np.poly1d(plain(argument.coeffs))
     if isinstance(argument, list):
-        return [plain(each) for each in argument]
+        return [plain(part) for part in argument]
     if isinstance(argument, tuple):
-        return tuple([plain(each) for each in argument])
+        return tuple([plain(part) for part in argument])
     if kind is dict:
-        return {name: plain(each) for name, each in argument.items()}
+        return {name: plain(part) for name, part in argument.items()}
     if kind is slice:
         return slice(plain(argument.start), plain(argument.stop), plain(argument.step))
     return argument
@@ -101,8 +101,8 @@ def beside(theirs: Function, ours: Function, args: Sequence[Any], kwargs: dict[s
         values, named = asked.values, asked.named
     else:
         try:
-            values = [each if type(each) in _ATOMS else plain(each) for each in args]
-            named = {name: plain(each) for name, each in kwargs.items()} if kwargs else kwargs
+            values = [x if type(x) in _ATOMS else plain(x) for x in args]
+            named = {name: plain(value) for name, value in kwargs.items()} if kwargs else kwargs
         except Unvalued:
             with refusing(), recording_for(args, kwargs):
                 return ours(*args, **kwargs)
@@ -192,29 +192,29 @@ def writing(
     if inside():
         return ours(*args, **kwargs)
     try:
-        values = [plain(each) for each in args]
-        named = {name: plain(each) for name, each in kwargs.items()} if kwargs else kwargs
+        values = [plain(argument) for argument in args]
+        named = {name: plain(value) for name, value in kwargs.items()} if kwargs else kwargs
     except Unvalued:
         with refusing(), recording_for(args, kwargs):
             return ours(*args, **kwargs)
     if not any_slot(args) and not any_slot(kwargs):
         return ours(*args, **kwargs)  # all is known: NumPy's own writing
     before = [
-        (each, each._trace, each._slot, each._value)
+        (array, array._trace, array._slot, array._value)
         for target in targets
-        for each in _chain(target)
+        for array in _chain(target)
     ]
-
     starts = [(trace, len(trace.records)) for trace in captures()]
     refusals = [(trace, trace.refusal) for trace in captures()]
 
     def undo() -> None:
-        for each, trace, slot, value in before:
-            each._trace, each._slot, each._value = trace, slot, value
-            state_of(each).version += 1
+        for array, trace, slot, value in before:
+            array._trace, array._slot, array._value = trace, slot, value
+            state_of(array).version += 1
         for capture, start in starts:
-            made = range(start, len(capture.records))
-            capture.failed.update(n for n in made if isinstance(capture.records[n][0], Operation))
+            for number in range(start, len(capture.records)):
+                if isinstance(capture.records[number][0], Operation):
+                    capture.failed.add(number)
 
     numpys = None
     try:
@@ -233,8 +233,8 @@ def writing(
         raise numpys
     if all(map(is_known, targets)) and all(trace is None for _, trace, _, _ in before):
         return result  # a question was asked, and NumPy has written
-    for each, _, _, value in before:
-        each._value = value
+    for array, _, _, value in before:
+        array._value = value
     try:
         expected = theirs(*values, **named)
     except Exception:  # NumPy's, which goes on
@@ -249,7 +249,7 @@ def _error_of(theirs: Function, values: Any, named: dict[str, Any]) -> Exception
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            theirs(*map(apart, values), **{name: apart(each) for name, each in named.items()})
+            theirs(*map(apart, values), **{name: apart(value) for name, value in named.items()})
     except Exception as error:
         error.__context__ = None  # it does not follow from an error of ours
         return error
@@ -363,8 +363,8 @@ def agreed(expected: Any, result: Any, args: Sequence[Any]) -> Any:
         if trace is not None and (
             type_ is np.float64 or (type_ is np.ndarray and not _looks(expected))
         ):
-            found = trace.types[result._slot]  # the usual case of what follows
-            if found.dtype is expected.dtype and found.shape == expected.shape and not found.weak:
+            ours = trace.types[result._slot]  # the usual case of what follows
+            if ours.dtype is expected.dtype and ours.shape == expected.shape and not ours.weak:
                 result._value = expected
                 return result
     if kind is Traced:
@@ -393,7 +393,7 @@ def _agreed_array(expected: Any, result: Traced, args: Sequence[Any]) -> Any:
     result = _of_type(expected, result)
     if result._value is expected:
         return result
-    if any(result is each for each in args):
+    if any(result is argument for argument in args):
         result = from_slot(result._trace, result._slot)  # type: ignore[arg-type]
     if type(expected) is np.ndarray:
         result = _sharing(expected, result, args)
@@ -409,7 +409,7 @@ def _lying(expected: Any, result: Traced, args: Sequence[Any]) -> Traced:
         return from_array(expected)
     new = arrays and expected.base is value.base is None
     differs = new and value.strides != expected.strides
-    if differs and not any(result is each for each in args):
+    if differs and not any(result is argument for argument in args):
         result._value = np.empty_like(expected, value.dtype)
         np.copyto(result._value, value)
     return result
@@ -442,11 +442,11 @@ def _of_type(expected: Any, result: Traced) -> Traced:
     return result
 
 
-def _holds(found: Any, wanted: Any) -> bool:
+def _holds(dtype: Any, wanted: Any) -> bool:
     """Whether numbers of one dtype have all digits of another, in whichever order of bytes."""
-    if found.newbyteorder("=") == wanted.newbyteorder("="):
+    if dtype.newbyteorder("=") == wanted.newbyteorder("="):
         return True
-    return found.kind == wanted.kind and found.kind in "fc" and found.itemsize > wanted.itemsize
+    return dtype.kind == wanted.kind and dtype.kind in "fc" and dtype.itemsize > wanted.itemsize
 
 
 def _sharing(expected: Any, result: Traced, args: Sequence[Any]) -> Traced:
@@ -460,9 +460,9 @@ def _sharing(expected: Any, result: Traced, args: Sequence[Any]) -> Traced:
         if memory is not None and not _shares(expected, memory):
             return from_slot(result._trace, result._slot)  # type: ignore[arg-type]
     elif expected.base is not None:
-        for each in args:
-            if type(each) is Traced and _shares(expected, each._value):
-                hooks.alias(each, result)
+        for argument in args:
+            if type(argument) is Traced and _shares(expected, argument._value):
+                hooks.alias(argument, result)
     return result
 
 
@@ -471,11 +471,10 @@ def _shares(one: Any, other: Any) -> bool:
 
 
 def _differs(expected: Any, result: Any) -> AdjointError:
-    found = f"traced {result.type}" if type(result) is Traced else type(result).__name__
+    recorded = f"traced {result.type}" if type(result) is Traced else type(result).__name__
     dtype, shape = getattr(expected, "dtype", type(expected).__name__), np.shape(expected)
     return UnsupportedFunctionError(
         f"NumPy gives a {type(expected).__name__} of dtype {dtype} and shape {shape} here, and its "
-        "record would be a "
-        f"{found}. Write this operation in another way, or give it as a function of its own with "
-        "ad.primitive."
+        f"record would be a {recorded}. Write this operation in another way, or give it as a "
+        "function of its own with ad.primitive."
     )

@@ -11,9 +11,14 @@ from adjoint.base.errors import ProgramError
 from adjoint.capture.recording.applying import apply, peek
 from adjoint.capture.recording.trace import Trace
 from adjoint.capture.recording.traced import Traced
+from adjoint.primitives import UFUNCS
+from adjoint.primitives.calls.custom import is_users_code
+from adjoint.primitives.elementwise.declaring import SCALE
+from adjoint.primitives.elementwise.slopes import KNOWN
+from adjoint.primitives.structure.contraction import CONTRACT
 from adjoint.program import Operation
 
-_MASKED: Final = frozenset({"scale", "contract", "known"})
+_MASKED: Final = frozenset({SCALE, CONTRACT, UFUNCS[KNOWN]})
 _LONGEST: Final = 1500  # records that are computed again
 # Relative to the largest entry: sums are ordered otherwise, and factors may cancel.
 _TOLERANCE: Final = {"f": 1e-5, "c": 1e-5}
@@ -29,27 +34,28 @@ def check_values(trace: Trace, leaves: Sequence[Any], outputs: Sequence[int]) ->
         if type(leaf) is not Traced or leaf._value is None or leaf._trace is not trace:
             continue
         with np.errstate(all="ignore"):
-            found = np.asarray(peek(trace.value(slot, apply)))
+            recomputed = np.asarray(peek(trace.value(slot, apply)))
         expected = np.asarray(leaf._value)
-        if not _alike(found, expected):
+        if not _alike(recomputed, expected):
             raise ProgramError(
-                f"NumPy computed {expected!r}, and what was recorded gives {found!r}: a defect of "
-                "adjoint."
+                f"NumPy computed {expected!r}, and what was recorded gives {recomputed!r}: a "
+                "defect of adjoint."
             )
 
 
 def _is_apart(op: Operation) -> bool:
     """Code of the user's, which may count its calls; what hard zeros or infinite data decide."""
-    name = op.primitive.name
-    return bool(op.primitive.opaque) or name.startswith("custom") or name in _MASKED
+    return is_users_code(op.primitive) or op.primitive in _MASKED
 
 
-def _alike(found: Any, expected: Any) -> bool:
-    if found.shape != expected.shape or found.dtype != expected.dtype:
+def _alike(recomputed: Any, expected: Any) -> bool:
+    if recomputed.shape != expected.shape or recomputed.dtype != expected.dtype:
         return False
     tolerance = _TOLERANCE.get(expected.dtype.kind, 0.0)
     if expected.dtype.itemsize < 8 * (1 + (expected.dtype.kind == "c")):
         tolerance = max(tolerance, 1e-2)
     finite = np.isfinite(expected) if tolerance else np.zeros(expected.shape, bool)
     scale = max(1.0, float(np.max(np.abs(expected), where=finite, initial=0.0)))
-    return bool(np.allclose(found, expected, tolerance, tolerance * scale, equal_nan=tolerance > 0))
+    return bool(
+        np.allclose(recomputed, expected, tolerance, tolerance * scale, equal_nan=tolerance > 0)
+    )

@@ -104,9 +104,9 @@ def cell_of(value: Any) -> Any:
         return None if value is None else np.asarray(value)
     if is_known(value):
         return from_array(np.asarray(value._value))
-    made = twin(value)
-    made._value = None if value._value is None else np.asarray(value._value)
-    return as_cell(made)
+    cell = twin(value)
+    cell._value = None if value._value is None else np.asarray(value._value)
+    return as_cell(cell)
 
 
 def read_only(base: Traced, value: Traced) -> Traced:
@@ -392,8 +392,8 @@ def maybe_alias(x: Traced, result: Any) -> Any:
     """Remember that two arrays may share memory. All that may share one memory keep one list."""
     root = root_of(x)
     state = state_of(root)
-    state.aliases[:] = [each for each in state.aliases if each() is not None]
-    if not any(each() is root for each in state.aliases):
+    state.aliases[:] = [alias for alias in state.aliases if alias() is not None]
+    if not any(alias() is root for alias in state.aliases):
         state.aliases.append(weakref.ref(root))
     state.aliases.append(weakref.ref(result))
     if type(result) is Traced:
@@ -405,7 +405,7 @@ def _check_aliases(x: Traced) -> None:
     x = root_of(x)
     if x._state is None or not x._state.aliases:
         return
-    if any(each() is not None and each() is not x for each in x._state.aliases):
+    if any(alias() is not None and alias() is not x for alias in x._state.aliases):
         raise AliasingError(
             "An array is written to that may share memory with a reshaped or flattened one: "
             "whether NumPy makes a "

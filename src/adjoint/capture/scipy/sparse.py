@@ -148,8 +148,8 @@ def entries_of(matrix: Any) -> tuple[Any, Any, Any]:
         return matrix.data, matrix.rows, matrix.columns
     if matrix.ndim != 2:
         raise ShapeError(f"A sparse array of {matrix.ndim} axes; products take two.")
-    found = matrix.tocoo()
-    return found.data, found.coords[0], found.coords[1]
+    coordinates = matrix.tocoo()
+    return coordinates.data, coordinates.coords[0], coordinates.coords[1]
 
 
 def times(matrix: Any, x: Any) -> Any:
@@ -166,8 +166,8 @@ def times(matrix: Any, x: Any) -> Any:
             f"{np.shape(x)}."
         )
     wide = x if x.ndim == 2 else np.reshape(x, (-1, 1))
-    found = perform(SPARSE_PRODUCT, *entries_of(matrix), wide, height=int(matrix.shape[0]))
-    return found if x.ndim == 2 else np.reshape(found, (-1,))
+    product = perform(SPARSE_PRODUCT, *entries_of(matrix), wide, height=int(matrix.shape[0]))
+    return product if x.ndim == 2 else np.reshape(product, (-1,))
 
 
 def matmul(left: Any, right: Any) -> Any:

@@ -45,9 +45,9 @@ def scipy_object(value: Any) -> Any:
     """The stand-in of an object that SciPy made, such as a spline; None for others."""
     for kind in type(value).__mro__[:-1]:
         home = kind.__module__
-        made = SCIPY_OBJECTS.get(kind.__name__) if home.startswith("scipy.") else None
-        if made is not None:
-            return made(value)
+        stand_in_class = SCIPY_OBJECTS.get(kind.__name__) if home.startswith("scipy.") else None
+        if stand_in_class is not None:
+            return stand_in_class(value)
     return None
 
 
@@ -102,18 +102,19 @@ def _stand_in(
         watch = _Watch()
         try:
             result = original(
-                *map(watch.over, args), **{name: watch.over(each) for name, each in kwargs.items()}
+                *map(watch.over, args),
+                **{name: watch.over(argument) for name, argument in kwargs.items()},
             )
         except (Exception, _TracedFound) as error:
             traced = is_traced(*args, *kwargs.values())
-            if not watch.found and not traced and not isinstance(error, DroppedDerivativeError):
+            if not (watch.saw_traced or traced or isinstance(error, DroppedDerivativeError)):
                 raise
             if ours is None:
                 refusal = _refusal(place, error)
                 refuse(refusal)
                 raise refusal from error
-            watch.found = True
-        if watch.found and ours is not None:
+            watch.saw_traced = True
+        if watch.saw_traced and ours is not None:
             return _called(ours, place, args, kwargs)
         return result if current() is None else wrap_list(result)
 
@@ -131,7 +132,7 @@ class _Watch:
     """Whether functions that SciPy is given return traced values, from their closures."""
 
     def __init__(self) -> None:
-        self.found = False
+        self.saw_traced = False
 
     def over(self, value: Any) -> Any:
         """An argument as SciPy takes it: known arrays are NumPy's, and functions are watched."""
@@ -141,7 +142,7 @@ class _Watch:
         def watched(*args: Any, **kwargs: Any) -> Any:
             result = value(*args, **kwargs)
             if any_traced((result,)):
-                self.found = True
+                self.saw_traced = True
                 raise _TracedFound
             return unwrap_all(result)
 
@@ -166,11 +167,11 @@ def _called(
 def _refusal(place: tuple[str, str], error: BaseException) -> UnsupportedFunctionError:
     name = ".".join(("scipy", *place))
     reason = REFUSED.get(place, "it is not among the functions of adjoint.scipy")
-    found = f" ({error})" if str(error) else ""
+    detail = f" ({error})" if str(error) else ""
     return UnsupportedFunctionError(
         f"{name} was given traced values, and has no derivative here: {reason}. Write it with "
         f"functions that have one, give its derivative with ad.primitive, or cut it off with "
-        f"ad.stop_gradient.{found}"
+        f"ad.stop_gradient.{detail}"
     )
 
 
