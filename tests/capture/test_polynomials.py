@@ -17,7 +17,7 @@ from adjoint.base.errors import (
     DroppedDerivativeError,
     UnsupportedFunctionError,
 )
-from adjoint.capture.numpy.polynomials.series import Series, lifted
+from adjoint.capture.numpy.polynomials.series import PolynomialSeries, lifted
 
 KINDS = [Polynomial, Legendre, Chebyshev]
 DOMAIN = (0.5, 2.0)
@@ -87,7 +87,7 @@ def test_operations_give_what_numpy_gives(kind, name):
 
     found = ad.jit(traced)(p)
     assert type(found) is type(expected)
-    assert issubclass(kinds_seen[0], Series)
+    assert issubclass(kinds_seen[0], PolynomialSeries)
     np.testing.assert_array_equal(found.domain, expected.domain)
     np.testing.assert_array_equal(found.window, expected.window)
     assert found.symbol == expected.symbol
@@ -328,7 +328,7 @@ def test_polynomials_are_trees_of_one_leaf(kind):
     assert back == p
     assert str(back) == str(p)
     other = pytrees.unflatten(treedef, ["placeholder"])["p"]
-    assert isinstance(other, Series)
+    assert isinstance(other, PolynomialSeries)
     other_treedef = pytrees.flatten({"p": other})[1]
     assert pytrees.alike(treedef, other_treedef)
     assert not pytrees.alike(treedef, pytrees.flatten({"p": kind([1.0])})[1])

@@ -21,7 +21,7 @@ def _whole(values: Any) -> Any:
     return np.asarray(concrete(values))
 
 
-def _like(name: str, by_columns: bool) -> None:
+def _declare(name: str, by_columns: bool) -> None:
     """A class of SciPy's: from entries with their places, or from a dense matrix."""
 
     def function(arg1: Any, shape: Any = None, dtype: Any = None, copy: bool = False) -> Any:
@@ -56,7 +56,7 @@ def _like(name: str, by_columns: bool) -> None:
 
 for _kind in ("csr", "csc", "coo"):
     for _suffix in ("array", "matrix"):
-        _like(f"{_kind}_{_suffix}", _kind == "csc")
+        _declare(f"{_kind}_{_suffix}", _kind == "csc")
 
 
 @implements_scipy("sparse", "diags", "diags_array")

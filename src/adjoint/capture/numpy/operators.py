@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.errors import ArgumentTypeError
-from adjoint.capture.numpy.polynomials.series import Series, lifted
+from adjoint.capture.numpy.polynomials.series import PolynomialSeries, lifted
 from adjoint.capture.recording.applying import apply, apply_one
 from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.quick import into, one, two
@@ -150,7 +150,7 @@ def _overrides(kind: type, mirror: str) -> bool:
 
 def _is_numpys(other: Any) -> bool:
     """Whether it is one of NumPy's polynomials, which take no traced numbers."""
-    return isinstance(other, KINDS) and not isinstance(other, Series)
+    return isinstance(other, KINDS) and not isinstance(other, PolynomialSeries)
 
 
 def _in_place(name: str) -> Callable[..., Any]:

@@ -25,7 +25,7 @@ from adjoint.spaces.values import describe
 _CONCRETE: Final = (np.ndarray, np.generic, int, float, complex, list, tuple)
 
 
-class Series:
+class PolynomialSeries:
     """What the subclasses of NumPy's polynomials do otherwise than NumPy. See the module.
 
     A mixin: `coef`, `domain`, `window`, `symbol`, `mapparms`, `degree`, `linspace`, `truncate`
@@ -227,9 +227,13 @@ class Series:
     def _by_numpy(self, name: str, *arguments: Any) -> Any:
         """NumPy's method, where all coefficients are plain rows."""
         operands = [self, *arguments]
-        if all(not isinstance(operand, Series) or _is_row(operand.coef) for operand in operands):
+        if all(
+            not isinstance(operand, PolynomialSeries) or _is_row(operand.coef)
+            for operand in operands
+        ):
             plain = [
-                operand._settled if isinstance(operand, Series) else operand for operand in operands
+                operand._settled if isinstance(operand, PolynomialSeries) else operand
+                for operand in operands
             ]
             return getattr(plain[0], name)(*plain[1:])
         raise UnsupportedFunctionError(
@@ -266,8 +270,8 @@ class Series:
 
 
 def lifted(plain: Any) -> Any:
-    """A polynomial as a `Series`."""
-    if isinstance(plain, Series):
+    """A polynomial as a `PolynomialSeries`."""
+    if isinstance(plain, PolynomialSeries):
         return plain
     series: Any = object.__new__(SERIES[_kind_of(type(plain))])
     series.__dict__ = plain.__dict__  # shared, so that later changes of the original are seen
@@ -275,7 +279,7 @@ def lifted(plain: Any) -> Any:
 
 
 def rebuilt(kind: Any, coef: Any, domain: Any, window: Any, symbol: str = "x") -> Any:
-    """NumPy's polynomial with these coefficients; a `Series` where they are no plain row."""
+    """NumPy's polynomial with these coefficients; ours where they are no plain row."""
     plain = _is_row(coef)
     # Without __init__: it copies, and the leaf may be anything while a tree is being mapped.
     series: Any = object.__new__(kind if plain else SERIES[kind])
@@ -374,12 +378,12 @@ def _frame(series: Any) -> tuple[Any, ...]:
 
 def _summary(series: Any) -> str:
     domain, window, symbol = _frame(series)
-    kind = series._kind if isinstance(series, Series) else type(series)
+    kind = series._kind if isinstance(series, PolynomialSeries) else type(series)
     return f"a {kind.__name__} with domain {domain}, window {window}, symbol {symbol}"
 
 
 def _split(series: Any) -> tuple[tuple[Any], Any, tuple[str]]:
-    kind = series._kind if isinstance(series, Series) else type(series)
+    kind = series._kind if isinstance(series, PolynomialSeries) else type(series)
     return (series.coef,), (kind, *_frame(series)), ("coef",)
 
 
@@ -397,7 +401,7 @@ def _covers(cls: Any, other: type) -> Any:
 SERIES: Final[dict[Any, Any]] = {
     kind: type(
         kind.__name__,
-        (Series, kind),
+        (PolynomialSeries, kind),
         {"_kind": kind, "__module__": __name__, "__subclasshook__": classmethod(_covers)},
     )
     for kind in KINDS
