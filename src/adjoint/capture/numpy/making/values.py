@@ -273,7 +273,8 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", **_: 
     if type(fill_value) is Traced and not is_known(fill_value):
         wide = np.broadcast_to(fill_value, shape)
         return copy(wide if dtype is None else astype(wide, dtype))
-    return from_array(np.full(shape, unwrap(fill_value), dtype, order))  # type: ignore[call-overload]
+    filled: Any = np.full(shape, unwrap(fill_value), dtype, order)  # type: ignore[call-overload]
+    return from_array(filled)
 
 
 @implements(np.copy)
