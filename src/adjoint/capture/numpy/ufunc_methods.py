@@ -10,18 +10,14 @@ import numpy as np
 from adjoint.base.errors import DTypeError, UnsupportedFunctionError
 from adjoint.capture.numpy.indexing.indexing import reshape_plain
 from adjoint.capture.numpy.indexing.writing import add_at, cumprod
+from adjoint.capture.numpy.reducing.binding import Reduction, is_given, suited
 from adjoint.capture.numpy.reducing.reduce import (
     all_,
     any_,
-    checked_mask,
     cumsum,
-    is_given,
-    kept,
     maximum_over,
     minimum_over,
     prod,
-    reduced_axes,
-    suited,
     sum_,
     tree,
 )
@@ -112,17 +108,15 @@ def reduce(
         if ours not in (all_, any_):
             options["initial"] = initial
         return ours(array, axis, out=out, keepdims=keepdims, where=where, **options)
-    whole = as_array(array)
-    axes = reduced_axes(axis, whole.ndim)
-    if len(axes) > 1 and not _reorders(function):
+    name = f"{full_name(function)}.reduce"
+    bound = Reduction(name, as_array(array), axis, out, keepdims, where, initial)
+    if len(bound.axes) > 1 and not _reorders(function):
         raise ValueError(
             f"reduction operation '{function.__name__}' is not reorderable, so at most one axis "
             "may be specified"
         )
-    a = _operand(function, whole, dtype, out)
-    result = _folded(function, a, axes, checked_mask(a, where), initial)
-    name = f"{full_name(function)}.reduce"
-    return stored(name, kept(result, whole, axes, keepdims), out)
+    a = _operand(function, bound.operand, dtype, out)
+    return bound.stored(_folded(function, a, bound.axes, bound.mask, initial))
 
 
 @lru_cache

@@ -10,7 +10,7 @@ import numpy as np
 from adjoint.base.errors import BoundsError, DTypeError, UnsupportedFunctionError
 from adjoint.capture.numpy.indexing.assigning import concrete_index
 from adjoint.capture.numpy.indexing.indexing import reshape_plain
-from adjoint.capture.numpy.reducing.reduce import computed_in
+from adjoint.capture.numpy.reducing.binding import computed_in
 from adjoint.capture.numpy.shaping.shape import along, concatenate, moveaxis, ravelled, spread
 from adjoint.capture.numpy.table import (
     as_array,

@@ -9,17 +9,21 @@ import numpy as np
 
 from adjoint.capture.numpy.indexing.writing import cumprod
 from adjoint.capture.numpy.making.values import astype
-from adjoint.capture.numpy.reducing.reduce import cumsum, maximum_over, minimum_over, prod, sum_
+from adjoint.capture.numpy.reducing.binding import checked_mask, is_given
+from adjoint.capture.numpy.reducing.reduce import (
+    cumsum,
+    maximum_over,
+    mean,
+    minimum_over,
+    prod,
+    sum_,
+)
 from adjoint.capture.numpy.reducing.sorting import counted, median_of, quantiles_of
 from adjoint.capture.numpy.table import as_array, implements, stored
 
 
 def _may_hold_nan(a: Any) -> bool:
     return bool(a.dtype.kind in "fc")
-
-
-def _given(value: Any) -> bool:
-    return value is not None and value is not np._NoValue and value is not True
 
 
 def _filled(a: Any, neutral: Any) -> Any:
@@ -29,8 +33,8 @@ def _filled(a: Any, neutral: Any) -> Any:
 
 def _numbers(a: Any, where: Any) -> Any:
     """Where the entries are numbers that are to be counted."""
-    is_number = ~np.isnan(a)
-    return is_number & where if _given(where) else is_number
+    mask, is_number = checked_mask(a, where), ~np.isnan(a)
+    return is_number if mask is None else is_number & mask
 
 
 def _counted(a: Any, axis: Any, keepdims: Any, where: Any, text: str) -> Any:
@@ -84,7 +88,7 @@ def _extreme(reduce: Callable[..., Any], worst: float, name: str) -> Callable[..
         if not _may_hold_nan(a):
             return reduce(a, axis, out, keepdims, initial, where)
         result = reduce(_filled(a, worst), axis, None, keepdims, initial, where)
-        if not _given(initial):
+        if not is_given(initial):
             count = _counted(a, axis, keepdims, None, "All-NaN slice encountered")
             result = np.where(count == 0, a.dtype.type(np.nan), result)
         return stored(f"numpy.{name}", result, out)
@@ -126,16 +130,12 @@ def nanmean(
     """The mean of the entries that are numbers."""
     a = as_array(a)
     if not _may_hold_nan(a):
-        return np.mean(a, axis, dtype, out, bool(keepdims is True), where=_mask(where))
+        return mean(a, axis, dtype, out, keepdims, where=where)
     if dtype is not None and np.dtype(dtype).kind not in "fc":
         raise TypeError("If a is inexact, then dtype must be inexact")
     total = nansum(a, axis, dtype, None, keepdims, where=where)
     count = _counted(a, axis, keepdims, where, "Mean of empty slice")
     return stored("numpy.nanmean", _quotient(total, count), out)
-
-
-def _mask(where: Any) -> Any:
-    return where if _given(where) else True
 
 
 def _quotient(total: Any, count: Any, after: Callable[[Any], Any] = lambda share: share) -> Any:
@@ -159,7 +159,7 @@ def nanvar(
     correction: Any = None,
 ) -> Any:
     """The variance of the entries that are numbers."""
-    ddof = correction if _given(correction) else ddof
+    ddof = correction if is_given(correction) else ddof
     total, left = _squares_off(a, axis, dtype, ddof, keepdims, where, mean)
     return stored("numpy.nanvar", _quotient(total, left), out)
 
@@ -174,7 +174,7 @@ def _squares_off(
     a = a if dtype is None else astype(a, np.dtype(dtype))
     kept = sum_(_numbers(a, where), axis, keepdims=True)
     total = nansum(a, axis, None, None, True, where=where)
-    center = mean if _given(mean) else _quotient(total, kept)
+    center = mean if is_given(mean) else _quotient(total, kept)
     off = np.where(_numbers(a, where), a - center, a.dtype.type(0))
     squares = np.square(off) if off.dtype.kind != "c" else np.square(off.real) + np.square(off.imag)
     total = sum_(squares, axis, None, None, keepdims)
@@ -196,7 +196,7 @@ def nanstd(
     correction: Any = None,
 ) -> Any:
     """The standard deviation of the entries that are numbers."""
-    ddof = correction if _given(correction) else ddof
+    ddof = correction if is_given(correction) else ddof
     total, left = _squares_off(a, axis, dtype, ddof, keepdims, where, mean)
     return stored("numpy.nanstd", _quotient(total, left, np.sqrt), out)
 

@@ -17,6 +17,7 @@ from adjoint.capture.numpy.making.values import (
     sorted_places,
     take_along_axis,
 )
+from adjoint.capture.numpy.reducing.binding import Reduction
 from adjoint.capture.numpy.reducing.reduce import sum_
 from adjoint.capture.numpy.shaping.shape import along, reshaped, spread
 from adjoint.capture.numpy.table import (
@@ -150,28 +151,26 @@ def counted(count: Any, text: str, fatal: bool = False) -> Any:
 
 
 class Sorted(NamedTuple):
-    """Sorted rows (count, *kept), how many of a column count, and the shape of a result."""
+    """Sorted rows (count, *kept), how many of a column count, and their order."""
 
     rows: Any
     count: Any
     kept: tuple[int, ...]
-    shape: tuple[int, ...]
     order: Any
 
 
-def _sorted(a: Any, axis: Any, keepdims: Any, without_nan: bool) -> Sorted:
-    axes = normal_axes(axis, a.ndim)
-    rest = tuple(n for n in range(a.ndim) if n not in axes)
-    kept = tuple(a.shape[n] for n in rest)
-    whole = prod(a.shape[n] for n in axes)
-    rows = reshape_plain(permute_plain(a, (*axes, *rest)), (whole, *kept))
+def _sorted(bound: Reduction, without_nan: bool) -> Sorted:
+    rows, count = _columns(bound.operand, bound), bound.count()
     order = sorted_places(rows, 0)
-    count: Any = whole
-    if without_nan and a.dtype.kind in "fc":
+    if without_nan and rows.dtype.kind in "fc":
         count = counted(sum_(~np.isnan(rows), 0), "All-NaN slice encountered")
-    keep = bool(keepdims) and keepdims is not np._NoValue
-    shape = tuple(1 if n in axes else length for n, length in enumerate(a.shape)) if keep else kept
-    return Sorted(take_along_axis(rows, order, 0), count, kept, shape, order)
+    return Sorted(take_along_axis(rows, order, 0), count, bound.lengths, order)
+
+
+def _columns(a: Any, bound: Reduction) -> Any:
+    """What is reduced together as columns: (count, *lengths)."""
+    rest = tuple(n for n in range(a.ndim) if n not in bound.axes)
+    return reshape_plain(permute_plain(a, (*bound.axes, *rest)), (bound.count(), *bound.lengths))
 
 
 def _entry(ordered: Sorted, place: Any, own: bool | None = None) -> Any:
@@ -200,25 +199,18 @@ def median_of(a: Any, axis: Any, out: Any, keepdims: Any, without_nan: bool) -> 
     a = as_array(a)
     if a.dtype.kind in "biu":
         a = astype(a, float)
-    name = "nanmedian" if without_nan else "median"
+    name = "numpy.nanmedian" if without_nan else "numpy.median"
+    bound = Reduction(name, a, normal_axes(axis, a.ndim), out, keepdims)
     if not a.size:
-        sums = np.sum(np.empty(a.shape, a.dtype), axis, keepdims=bool(keepdims is True))
-        nothing = sums * np.nan  # without the warning, which is NumPy's to give
-        return stored(f"numpy.{name}", nothing, out)
-    ordered = _sorted(a, axis, keepdims, without_nan)
+        nothing = np.full(bound.lengths, np.nan, a.dtype)[()]
+        return bound.stored(nothing)  # without the warning, which is NumPy's to give
+    ordered = _sorted(bound, without_nan)
     low, high = _entry(ordered, (ordered.count - 1) // 2), _entry(ordered, ordered.count // 2)
     single = ordered.count % 2 == 1
     middle = low if single is True else (low + high) * 0.5
     if type(single) is not bool:
         middle = np.where(single, low, middle)
-    return stored(f"numpy.{name}", reshaped(_spoilt(ordered, middle), ordered.shape), out)
-
-
-def _sorted_shape(a: Any, axis: Any, keepdims: Any) -> tuple[int, ...]:
-    axes = normal_axes(axis, a.ndim)
-    if keepdims and keepdims is not np._NoValue:
-        return tuple(1 if n in axes else length for n, length in enumerate(a.shape))
-    return tuple(length for n, length in enumerate(a.shape) if n not in axes)
+    return bound.stored(_spoilt(ordered, middle))
 
 
 @implements(np.median)
@@ -296,21 +288,21 @@ def quantiles_of(
     if weights is not None and method != "inverted_cdf":
         raise ValueError(f"Only method 'inverted_cdf' supports weights. Got: {method}.")
     q = _fractions(q, a, top, weak)
+    bound = Reduction(f"numpy.{name}", a, normal_axes(axis, a.ndim), out, keepdims)
     if not a.size:
-        shape = _sorted_shape(a, axis, keepdims)
-        if prod(shape):
+        if prod(bound.lengths):
             raise BoundsError(f"numpy.{name} of no values is not defined.")
-        return stored(f"numpy.{name}", np.zeros((*q.shape, *shape), a.dtype), out)
-    ordered = _sorted(a, axis, keepdims, name.startswith("nan"))
+        return stored(bound.name, np.zeros((*q.shape, *bound.shape), a.dtype), out)
+    ordered = _sorted(bound, name.startswith("nan"))
     if weights is None:
         result = _interpolated(ordered, q, method, weak or (type(q) is Traced and q.type.weak))
     else:
-        result = _weighted(a, ordered, q, axis, weights)
+        result = _weighted(bound, ordered, q, axis, weights)
     result = _spoilt(ordered, result)
     if not is_known(q):  # where NumPy would refuse q
         inside = _beside((q >= 0) & (q <= 1), ordered)
         result = np.where(inside, result, result.dtype.type(np.nan))
-    return stored(f"numpy.{name}", reshaped(result, (*q.shape, *ordered.shape)), out)
+    return stored(bound.name, reshaped(result, (*q.shape, *bound.shape)), out)
 
 
 def _fractions(q: Any, a: Any, top: int, weak: bool) -> Any:
@@ -356,9 +348,8 @@ def _interpolated(ordered: Sorted, q: Any, method: str, weak: bool) -> Any:
     return np.where(part >= 0.5, high - width * (1 - part), low + width * part)
 
 
-def _weighted(a: Any, ordered: Sorted, q: Any, axis: Any, weights: Any) -> Any:
-    w = as_array(weights)
-    axes = normal_axes(axis, a.ndim)
+def _weighted(bound: Reduction, ordered: Sorted, q: Any, axis: Any, weights: Any) -> Any:
+    a, axes, w = bound.operand, bound.axes, as_array(weights)
     if w.shape != a.shape:
         if axis is None:
             raise TypeError("Axis must be specified when shapes of a and weights differ.")
@@ -370,9 +361,7 @@ def _weighted(a: Any, ordered: Sorted, q: Any, axis: Any, weights: Any) -> Any:
         w = spread(w, a.shape)
     if is_known(w) and np.any(unwrap(w) < 0):
         raise ValueError("Weights must be non-negative.")
-    rest = tuple(n for n in range(a.ndim) if n not in axes)
-    columns = reshape_plain(permute_plain(w, (*axes, *rest)), ordered.rows.shape)
-    columns = astype(take_along_axis(columns, ordered.order, 0), float)
+    columns = astype(take_along_axis(_columns(w, bound), ordered.order, 0), float)
     if type(ordered.count) is not int:
         columns = np.where(np.isnan(ordered.rows), 0.0, columns)
     share = np.cumsum(columns, 0)
