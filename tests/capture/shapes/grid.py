@@ -126,7 +126,7 @@ ALONE += _each(
     "atleast_2d atleast_3d diag diagflat diagonal trace tril triu flipud fliplr rot90 transpose "
     "permute_dims squeeze flip ediff1d trim_zeros unique unique_all unique_counts unique_inverse "
     "unique_values argwhere nonzero flatnonzero shape ndim size iscomplex isreal iscomplexobj "
-    "isrealobj isneginf isposinf isscalar iterable zeros_like ones_like cov corrcoef poly "
+    "isrealobj isfortran isneginf isposinf isscalar iterable zeros_like ones_like cov corrcoef poly "
     "roots poly1d polyder polyint vander column_stack vstack hstack dstack stack concatenate block "
     "broadcast_arrays meshgrid gradient histogram histogram_bin_edges bincount diff "
     "array_repr array_str array2string diag_indices_from tril_indices_from triu_indices_from "
@@ -187,7 +187,8 @@ np.correlate([1, 2.0, 3], a, 'same'); np.convolve(a, []); np.kron(a, [1, 2])
 np.tensordot(a, a, 0); np.tensordot(a, a, 1); np.tensordot(a, [1, 2, 3.0], 1); np.outer(a, [1, 2])
 np.cov(a, bias=True); np.cov(a, rowvar=False); np.cov(a, aweights=[1, 2, 3.0])
 np.corrcoef(a, rowvar=False); np.isin(a, [1]); np.isclose(a, 0.5); np.allclose(a, a)
-np.array_equiv(a, a); np.unravel_index(a, (9, 9)); np.ravel_multi_index((a, a), (9, 9))
+np.array_equiv(a, a); np.shares_memory(a, a.T); np.unravel_index(a, (9, 9))
+np.ravel_multi_index((a, a), (9, 9)); np.may_share_memory(a, 2 * a)
 np.bitwise_count(a); np.unpackbits(a); np.can_cast(a, complex); np.finfo(a.dtype).eps
 np.isdtype(a.dtype, 'numeric'); np.issubdtype(a.dtype, float); np.ediff1d(a, 1, 2)
 np.gradient(a, 2.0); np.gradient(a, edge_order=2); np.trapezoid(a, dx=0.5)
