@@ -46,11 +46,11 @@ EXPECTED: tuple[tuple[str, str, str], ...] = (
     (
         r"^s[oi]\.",
         r"^NumPy raises .*, we raise",
-        "both refuse: ours says it of the equation or the integrand, SciPy from inside its iterations",
+        "both refuse: ours names the equation or the integrand, SciPy raises inside its iterations",
     ),
     (
         r"^so\.(fsolve|root|newton)",
-        r"(complex|not a proper array|mismatch between|boolean|Improper input).*we give|at least one",
+        r"(complex|not a proper array|mismatch between|boolean|Improper).*we give|at least one",
         "equations in complex numbers, in matrices and in no unknowns are solved here",
     ),
     (
