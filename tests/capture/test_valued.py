@@ -19,6 +19,7 @@ import scipy.linalg
 import scipy.stats
 
 import adjoint as ad
+from adjoint.capture.recording.traced import from_array
 
 X = np.array([0.7, 1.3, 0.7])
 
@@ -250,3 +251,15 @@ def test_errors_of_a_primitive_come_whether_it_was_seen_or_not() -> None:
 
     for x in (np.array([0.5]), np.array([1.5]), np.array([0.5]), np.array([1.5])):
         np.testing.assert_array_equal(ad.grad(function)(x), [2.0 if x[0] < 1 else 3.0])
+
+
+def test_what_outlives_a_capture_is_numpys_though_other_arrays_die_meanwhile():
+    others, kept = [from_array(np.zeros(2)) for _ in range(3)], []
+
+    def keeps(x):
+        others.clear()
+        kept.append(np.indices((2, 2)))
+        return 2 * x
+
+    ad.jit(keeps)(1.0)
+    assert type(kept[0]) is np.ndarray

@@ -28,7 +28,7 @@ from adjoint.capture.recording.raising import ask_for_errors
 from adjoint.capture.recording.ran import ready
 from adjoint.capture.recording.script import Script
 from adjoint.capture.recording.trace import Trace, captures, current, enter, leave
-from adjoint.capture.recording.traced import Traced, count_known, from_slot, is_cell
+from adjoint.capture.recording.traced import Traced, begin_births, end_births, from_slot, is_cell
 from adjoint.capture.recording.valued import value_of
 from adjoint.capture.recording.verified import check_values
 from adjoint.capture.recording.views import cell_of
@@ -156,9 +156,9 @@ def capture(
     outer = current()
     if outer is None:
         forget_changed()
-    living = count_known()
     roots = (function, *_arguments(call))
     past = Past.of(roots, trace)
+    births = begin_births()
     enter(trace)
     try:
         kept = frozen or (outer is not None and outer.numbers is not None)
@@ -183,22 +183,22 @@ def capture(
         _point_at_user(hidden, error)
         raise hidden from None
     finally:
-        _leave(trace, outer, living, roots, past)
+        _leave(trace, outer, births, roots, past)
     return Captured(trace, outputs, treedef, cells)
 
 
 def _leave(
-    trace: Trace, outer: Trace | None, living: int, roots: tuple[Any, ...], past: Past | None
+    trace: Trace, outer: Trace | None, births: object, roots: tuple[Any, ...], past: Past | None
 ) -> None:
     """End a capture: what it has changed in what was there before is NumPy's.
 
-    living: how many known arrays there were. roots: from where that is reached.
+    births: how known arrays that were made before are told. roots: from where that is reached.
     """
     leave(trace)
     store_globals()
     if past is not None:
         past.leave(trace)
-    survivors = sys.getrefcount(trace) > _ALONE or count_known() > living or trace.survivors
+    survivors = end_births(births) or sys.getrefcount(trace) > _ALONE or trace.survivors
     if survivors and outer is not None:
         outer.survivors = True
     elif survivors and give_values(roots, trace):

@@ -14,6 +14,7 @@ mutable as NumPy's are; the slots of views follow their base (see `views.py`).
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,12 +24,33 @@ from adjoint.base.arrays import ArrayType, Shape, type_of
 from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.trace import Trace, note_effect
 
-_LIVING = object()  # all known arrays refer to it, so that it tells how many there are
+
+class _Birth(threading.local):
+    """What known arrays that are made from now on refer to, so that it tells whether any lives."""
+
+    mark: object = object()
 
 
-def count_known() -> int:
-    """A number that grows with the known arrays, views and arrays with views that there are."""
-    return sys.getrefcount(_LIVING)
+_birth = _Birth()
+
+
+def begin_births() -> object:
+    """From now on, known arrays are told from those before; what is to be given back at the end."""
+    before, _birth.mark = _birth.mark, object()
+    return before
+
+
+def end_births(before: object) -> bool:
+    """Whether a known array lives, a view or an array with views, that was made since."""
+    return _births(before) > _NO_BIRTHS
+
+
+def _births(before: object) -> int:
+    mark, _birth.mark = _birth.mark, before
+    return sys.getrefcount(mark)
+
+
+_NO_BIRTHS = _births(begin_births())
 
 
 class Known:
@@ -37,11 +59,11 @@ class Known:
     base, view, seen: what it is a view of, how, and the version of the base that it was taken from.
     version: counts changes. aliases: arrays that may or may not share its memory. cell: whether a
     0-d array without a value can be written into (NumPy's scalars cannot). viewed: whether it has
-    views. flat: whether it is an x.flat, whose parts are copies. living: see `count_known`.
+    views. flat: whether it is an x.flat, whose parts are copies. birth: see `begin_births`.
     """
 
     __slots__ = (
-        *("aliases", "base", "cell", "flat", "living", "seen", "version", "view", "viewed"),
+        *("aliases", "base", "birth", "cell", "flat", "seen", "version", "view", "viewed"),
     )
 
     def __init__(self) -> None:
@@ -53,7 +75,7 @@ class Known:
         self.cell = False
         self.viewed = False
         self.flat = False
-        self.living = _LIVING
+        self.birth = _birth.mark
 
 
 class Traced:
