@@ -77,7 +77,7 @@ def native(host: Machine, name: str, dtype: np.dtype[Any], lanes: int) -> Native
         module.declare(function, f"declare i32 @{function}(i32)")
     block.do("br label %loop")
     block.place("loop")
-    block.do("%i = phi i64 [0, %entry], [%next, %loop]")
+    block.do("%i = phi i64 [0, %entry], [%next, %last]")
     at = block.op(f"mul i64 %i, {max(lanes, 1)}")
     block.do(f"call i32 @feclearexcept(i32 {WATCHED})")
     operands = []  # volatile, so that nothing is computed before the flags are cleared
@@ -97,6 +97,8 @@ def native(host: Machine, name: str, dtype: np.dtype[Any], lanes: int) -> Native
     flags = block.op(f"call i32 @fetestexcept(i32 {WATCHED})")
     place = block.op("getelementptr i32, ptr %flags, i64 %i")
     block.do(f"store i32 {flags}, ptr {place}")
+    block.do("br label %last")
+    block.place("last")
     block.do("%next = add i64 %i, 1")
     block.do("%more = icmp slt i64 %next, %n")
     block.do("br i1 %more, label %loop, label %done")

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from adjoint.base.errors import NativeUnavailableError
-from adjoint.executors.native import vector_exp
+from adjoint.executors.native import vector_exp, vector_sine
 from adjoint.executors.native.machine import Machine, machine
 from adjoint.executors.native.module import (
     FUNCTION_ATTRIBUTES,
@@ -94,15 +94,29 @@ def call(
     written = vector_exp.width(on, name, dtype, bool(variants)) if lanes > 1 else None
     if written is not None:
         return Value((_written(block, name, operands[0], written, on),), dtype, lanes), None
+    if name in _TURNS and lanes > 1 and vector_sine.is_written(on, dtype, bool(variants), False):
+        return _written_turns(block, operands[0], on)[_TURNS.index(name)], None
     if not variants:
         return Value((_lane_by_lane(block, name, texts, dtype, lanes),), dtype, lanes), None
-    fitting = [variant for variant in variants if variant.lanes <= lanes]
-    variant = fitting[0] if fitting else variants[-1]
+    variant = _fitting(variants, lanes)
     detour = _detour(block, name, variant.letter, operands)
     if detour is None:
         return Value((_in_pieces(block, variant, texts, dtype, lanes),), dtype, lanes), None
     result = _in_pieces(block, variant, detour.texts, dtype, lanes)
     return Value((_rejoined(block, detour, result, operands[0]),), dtype, lanes), None
+
+
+def sine_and_cosine(
+    block: Block, operand: Value, on: Machine | None = None
+) -> tuple[Value, Value] | None:
+    """Write both for less than two calls; None where that is not to be had."""
+    dtype, lanes, on = operand.dtype, operand.lanes, on or machine()
+    if not lanes:
+        return _sincos(block, operand, on)
+    called = bool(vector_functions(on, "sin", dtype))
+    if lanes > 1 and vector_sine.is_written(on, dtype, called, True):
+        return _written_turns(block, operand, on)
+    return None
 
 
 def written(block: Block, name: str, operand: Value, on: Machine | None = None) -> Value | None:
@@ -112,6 +126,62 @@ def written(block: Block, name: str, operand: Value, on: Machine | None = None) 
     if width is None:
         return None
     return Value((_written(block, name, operand, width, on),), dtype, lanes)
+
+
+_TURNS = ("sin", "cos")
+
+
+def _sincos(block: Block, operand: Value, on: Machine) -> tuple[Value, Value] | None:
+    """By the function that many C libraries have for this, whose results are those of the two."""
+    symbol, kind = "sincos" + ("f" if operand.dtype.itemsize == 4 else ""), register_type(operand)
+    if on.find(symbol) is None:
+        return None
+    attributes = FUNCTION_ATTRIBUTES.replace("memory(none)", "memory(argmem: write)")
+    block.module.declare(symbol, f"declare void @{symbol}({kind}, ptr, ptr) {attributes}")
+    places = [block.stack(kind, operand.dtype.itemsize) for _ in _TURNS]
+    listing = ", ".join(f"ptr {place}" for place in places)
+    block.do(f"call void @{symbol}({kind} {operand.text}, {listing})")
+    sine, cosine = (block.op(f"load {kind}, ptr {place}") for place in places)
+    return Value((sine,), operand.dtype), Value((cosine,), operand.dtype)
+
+
+def _written_turns(block: Block, operand: Value, on: Machine) -> tuple[Value, Value]:
+    """Both as instructions; by the library in the lanes that those do not reach."""
+    dtype, lanes, kind = operand.dtype, operand.lanes, register_type(operand)
+    written = vector_sine.write(block, operand.text, dtype, lanes, on)
+    near, mask = (written.sine, written.cosine), vector_type("i1", lanes)
+    name = f"llvm.vector.reduce.or.v{lanes}i1"
+    block.module.declare(name, f"declare i1 @{name}({mask})")
+    some = block.op(f"call i1 @{name}({mask} {written.beyond})")
+    before, away, after = block.label, block.new_label("far"), block.new_label("near")
+    seldom = '!prof !{!"branch_weights", i32 1, i32 4096}'
+    block.do(f"br i1 {some}, label %{away}, label %{after}, {seldom}")
+    block.place(away)
+    far = []
+    for name, text in zip(_TURNS, near, strict=True):
+        other = _of_library(block, name, operand, on)
+        far.append(block.op(f"select {mask} {written.beyond}, {kind} {other}, {kind} {text}"))
+    block.do(f"br label %{after}")
+    block.place(after)
+    sine, cosine = (
+        block.op(f"phi {kind} [{one}, %{before}], [{other}, %{away}]")
+        for one, other in zip(near, far, strict=True)
+    )
+    return Value((sine,), dtype, lanes), Value((cosine,), dtype, lanes)
+
+
+def _of_library(block: Block, name: str, operand: Value, on: Machine) -> str:
+    dtype, lanes = operand.dtype, operand.lanes
+    variants = vector_functions(on, name, dtype)
+    if not variants:
+        return _lane_by_lane(block, name, [operand.text], dtype, lanes)
+    return _in_pieces(block, _fitting(variants, lanes), [operand.text], dtype, lanes)
+
+
+def _fitting(variants: list[VectorFunction], lanes: int) -> VectorFunction:
+    """The widest that the lanes fill, or the narrowest there is."""
+    fitting = [variant for variant in variants if variant.lanes <= lanes]
+    return fitting[0] if fitting else variants[-1]
 
 
 def _c_name(name: str, dtype: np.dtype[np.generic]) -> str:
