@@ -286,11 +286,11 @@ def _shuffled(
 
 @dataclass(frozen=True, slots=True)
 class _Detour:
-    """Harmless operands in the lanes of a condition, and the result there: zero, or the call's."""
+    """Harmless operands in the lanes of a condition, and the result there; None for the call's."""
 
     texts: list[str]
     condition: str
-    zero: bool
+    instead: str | None = "zeroinitializer"
 
 
 # Below these the exponential is zero, whatever the rounding.
@@ -308,7 +308,7 @@ def _detour(block: Block, name: str, letter: str, operands: list[Value]) -> _Det
         # Overflow, of exponents far below; such are the masks of softmax.
         vanishes = _EXP_VANISHES[first.dtype.itemsize]
         below = _bits_between(block, first, vanishes, -np.inf)
-        return _Detour([_replaced(block, below, first, 0.0)], below, zero=True)
+        return _Detour([_replaced(block, below, first, 0.0)], below)
     if name == "power":
         # Invalid or overflow, at times, of zero to any power.
         zero = _same_bits(block, first, 0.0)
@@ -317,29 +317,33 @@ def _detour(block: Block, name: str, letter: str, operands: list[Value]) -> _Det
         least = float(np.finfo(first.dtype).smallest_subnormal)
         positive = _bits_between(block, operands[1], least, np.inf)
         both = _and(block, zero, positive, first.lanes)
-        return _Detour([_replaced(block, both, first, 1.0), texts[1]], both, zero=True)
+        return _Detour([_replaced(block, both, first, 1.0), texts[1]], both)
     if letter == "e":
         return None
-    if name == "arccosh":
-        one = _same_bits(block, first, 1.0)
-        return _Detour([_replaced(block, one, first, 2.0)], one, zero=True)
     if name in ("hypot", "arctan2"):
         zero, also = (_equals(block, operand, 0.0) for operand in operands)
         both = _and(block, zero, also, first.lanes)
         if name == "hypot":
-            return _Detour([_replaced(block, both, first, 1.0), texts[1]], both, zero=True)
+            return _Detour([_replaced(block, both, first, 1.0), texts[1]], both)
         one = _with_sign_of(block, 1.0, operands[1])
-        return _Detour([texts[0], _selected(block, both, one, operands[1])], both, zero=False)
-    return None
+        return _Detour([texts[0], _selected(block, both, one, operands[1])], both, None)
+    # Invalid, of NaN, in which functions of one number end; of 1 too, where that is at the edge.
+    unusual = block.op(f"fcmp uno {register_type(first)} {first.text}, {first.text}")
+    if name != "arccosh":
+        return _Detour([_replaced(block, unusual, first, 0.5)], unusual, first.text)
+    one = _same_bits(block, first, 1.0)
+    instead = _selected(block, one, "zeroinitializer", first)
+    either = block.op(f"or {vector_type('i1', first.lanes)} {unusual}, {one}")
+    return _Detour([_replaced(block, either, first, 2.0)], either, instead)
 
 
 def _rejoined(block: Block, detour: _Detour, result: str, like: Value) -> str:
-    if not detour.zero:
+    if detour.instead is None:
         return result
     type_text = register_type(like)
     mask = vector_type("i1", like.lanes)
     return block.op(
-        f"select {mask} {detour.condition}, {type_text} zeroinitializer, {type_text} {result}"
+        f"select {mask} {detour.condition}, {type_text} {detour.instead}, {type_text} {result}"
     )
 
 
