@@ -68,7 +68,13 @@ class Native:
         return Evaluated(found.results[::width], found.flags)
 
 
-def native(host: Machine, name: str, dtype: np.dtype[Any], lanes: int) -> Native:
+Write = Callable[[Block, list[Value], Machine], Value]
+
+
+def native(
+    host: Machine, name: str, dtype: np.dtype[Any], lanes: int, write: Write | None = None
+) -> Native:
+    """A function compiled; as `write` writes it, if that is given."""
     module = Module()
     block = Block(module)
     scalar = scalar_type(dtype)
@@ -85,7 +91,9 @@ def native(host: Machine, name: str, dtype: np.dtype[Any], lanes: int) -> Native
         place = block.op(f"getelementptr {scalar}, ptr {pointer}, i64 {at}")
         loaded = block.op(f"load volatile {wide}, ptr {place}, align {dtype.itemsize}")
         operands.append(Value((loaded,), dtype, lanes))
-    if name in FUNCTIONS:
+    if write is not None:
+        result = write(block, operands, host)
+    elif name in FUNCTIONS:
         result, fault = call(block, name, operands, host)
         assert fault is None
     else:

@@ -143,6 +143,8 @@ def test_special_values_and_warnings(host: Machine, name: str, dtype: np.dtype[A
         ("log", [np.inf, 1.0]),
         ("sin", [1e6, 0.0]),
         ("log1p", [0.0, -0.5]),
+        *((name, [np.nan, 0.5]) for name in ("log1p", "arctan", "arcsinh", "arcsin", "sin", "log")),
+        ("arccosh", [np.nan, 1.5]),
     ],
 )
 def test_no_flags_for_ordinary_arguments(

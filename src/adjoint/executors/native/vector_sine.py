@@ -27,8 +27,8 @@ from adjoint.executors.native.module import Block, vector_type
 
 LARGEST: Final = 2.0**20  # of arguments; those beyond, infinities and NaN are left to a library
 
-# pi / 2 is the sum of these, each the double next to what the others leave.
-HALF_PI: Final = ("0x1.921fb54442d18p+0", "0x1.1a62633145c07p-54", "-0x1.f1976b7ed8fbcp-110")
+# pi / 2 is the sum of these, each rounded down: so they are positive, and -0 stays what it is.
+HALF_PI: Final = ("0x1.921fb54442d18p+0", "0x1.1a62633145c06p-54", "0x1.c1cd129024e08p-107")
 
 # sin(r) is r + r^3 s(r^2), and cos(r) is 1 - r^2 / 2 + r^4 c(r^2). These are the coefficients of s
 # and c, lowest first: both are equal to what they stand for at the Chebyshev points of the interval
