@@ -17,6 +17,7 @@ from adjoint.executors.numpy import NumpyExecutable
 from adjoint.optimise import simplify
 from adjoint.primitives.elementwise.arithmetic import MULTIPLY
 from adjoint.primitives.elementwise.declaring import scale
+from adjoint.primitives.elementwise.slopes import SECH_SQUARED
 from adjoint.primitives.expression import bind
 from adjoint.primitives.structure.contraction import contract
 from adjoint.primitives.structure.gathering import GATHER, GATHER_ADD
@@ -431,3 +432,13 @@ def test_stacks_of_arrays(axis: int) -> None:
     x, y = np.arange(3.0), np.arange(3, dtype=np.float32)
     found = run(program_at(lambda x, y: stack([x, y, x], axis), x, y), x, y)
     np.testing.assert_array_equal(found, np.stack([x, y, x], axis), strict=True)
+
+
+def test_formulas_of_derivatives_turn_no_warnings_off_again() -> None:
+    executable = compiled(wine_gradient())
+    assert executable.function.__globals__["sech_squared"] is SECH_SQUARED.quiet
+    x = np.array([1e308, 0.0])
+    with np.errstate(all="raise"):
+        np.testing.assert_array_equal(SECH_SQUARED(x), [0, 1])
+        with pytest.raises(FloatingPointError):
+            SECH_SQUARED.quiet(x)

@@ -126,3 +126,9 @@ def test_special_functions_are_found_by_the_ufunc() -> None:
     assert UFUNCS[special.expit] is SPECIAL["expit"]
     assert find_special(np.sin) is None
     assert find_special(np.frompyfunc(special.jv, 2, 1)) is None
+
+
+def test_companions_name_each_other() -> None:
+    named = {name: p.companion for name, p in PRIMITIVES.items() if p.companion is not None}
+    assert named.keys() >= {"sin", "cos"}
+    assert all(named[companion] == name for name, companion in named.items())

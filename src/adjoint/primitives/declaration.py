@@ -176,11 +176,14 @@ class Primitive:
     view: whether its result may share memory with its first operand.
     opaque: whether it calls code that is not ours, which may keep the arrays that it is given.
     split: how an equation is cut in two, for what holds programs.
+    companion: the name of another function of the same operand, as a rule its slope up to a sign,
+        which comes of the same evaluation: an executor may compute the two at once.
     """
 
     __slots__ = (
         "bare",
         "batch",
+        "companion",
         "derivative",
         "evaluate",
         "infer_rule",
@@ -213,6 +216,7 @@ class Primitive:
         multiple: bool = False,
         opaque: bool = False,
         split: Rule | None = None,
+        companion: str | None = None,
     ) -> None:
         if name in PRIMITIVES:
             raise ProgramError(f"A primitive called {name!r} exists already.")
@@ -236,6 +240,7 @@ class Primitive:
         self.multiple = multiple
         self.opaque = opaque
         self.split = split
+        self.companion = companion
         self.bare = operation(self)
         PRIMITIVES[name] = self
         if ufunc is not None:

@@ -68,7 +68,13 @@ class Native:
         return Evaluated(found.results[::width], found.flags)
 
 
-def native(host: Machine, name: str, dtype: np.dtype[Any], lanes: int) -> Native:
+Write = Callable[[Block, list[Value], Machine], Value]
+
+
+def native(
+    host: Machine, name: str, dtype: np.dtype[Any], lanes: int, write: Write | None = None
+) -> Native:
+    """A function compiled; as `write` writes it, if that is given."""
     module = Module()
     block = Block(module)
     scalar = scalar_type(dtype)
@@ -77,7 +83,7 @@ def native(host: Machine, name: str, dtype: np.dtype[Any], lanes: int) -> Native
         module.declare(function, f"declare i32 @{function}(i32)")
     block.do("br label %loop")
     block.place("loop")
-    block.do("%i = phi i64 [0, %entry], [%next, %loop]")
+    block.do("%i = phi i64 [0, %entry], [%next, %last]")
     at = block.op(f"mul i64 %i, {max(lanes, 1)}")
     block.do(f"call i32 @feclearexcept(i32 {WATCHED})")
     operands = []  # volatile, so that nothing is computed before the flags are cleared
@@ -85,7 +91,9 @@ def native(host: Machine, name: str, dtype: np.dtype[Any], lanes: int) -> Native
         place = block.op(f"getelementptr {scalar}, ptr {pointer}, i64 {at}")
         loaded = block.op(f"load volatile {wide}, ptr {place}, align {dtype.itemsize}")
         operands.append(Value((loaded,), dtype, lanes))
-    if name in FUNCTIONS:
+    if write is not None:
+        result = write(block, operands, host)
+    elif name in FUNCTIONS:
         result, fault = call(block, name, operands, host)
         assert fault is None
     else:
@@ -97,6 +105,8 @@ def native(host: Machine, name: str, dtype: np.dtype[Any], lanes: int) -> Native
     flags = block.op(f"call i32 @fetestexcept(i32 {WATCHED})")
     place = block.op("getelementptr i32, ptr %flags, i64 %i")
     block.do(f"store i32 {flags}, ptr {place}")
+    block.do("br label %last")
+    block.place("last")
     block.do("%next = add i64 %i, 1")
     block.do("%more = icmp slt i64 %next, %n")
     block.do("br i1 %more, label %loop, label %done")

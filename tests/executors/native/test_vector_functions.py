@@ -7,6 +7,7 @@ import mpmath
 import numpy as np
 import pytest
 
+import adjoint as ad
 from adjoint.base.errors import NativeUnavailableError
 from adjoint.executors.native.machine import Machine, machine
 from adjoint.executors.native.module import Block, Module, Value
@@ -143,6 +144,8 @@ def test_special_values_and_warnings(host: Machine, name: str, dtype: np.dtype[A
         ("log", [np.inf, 1.0]),
         ("sin", [1e6, 0.0]),
         ("log1p", [0.0, -0.5]),
+        *((name, [np.nan, 0.5]) for name in ("log1p", "arctan", "arcsinh", "arcsin", "sin", "log")),
+        ("arccosh", [np.nan, 1.5]),
     ],
 )
 def test_no_flags_for_ordinary_arguments(
@@ -200,3 +203,10 @@ def test_what_is_no_elementary_function_is_refused() -> None:
     for name, dtype in (("floor", "f8"), ("sin", "c16"), ("sin", "i4"), ("sin", "f2")):
         with pytest.raises(NativeUnavailableError, match=name):
             call(Block(Module()), name, [Value(("%x",), np.dtype(dtype))])
+
+
+def test_few_numbers_are_vectors_too() -> None:
+    """A small program is written out, but for functions of numbers that fill vectors."""
+    x = np.linspace(0.1, 1.0, 100)
+    code = ad.program(ad.grad(lambda x: np.sum(np.log(x) * x)), x).native()
+    assert code.ir().count("call double @log(") < 40

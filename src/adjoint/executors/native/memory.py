@@ -28,7 +28,8 @@ class Frame:
 
     position: the value of the label, or that of its first lane. fresh: where there are lanes, which
     of them have not been computed by the round before; None for all. registers: the values known in
-    it, by variable and unrolled indices.
+    it, by variable and unrolled indices. along: results that were computed along with others, by
+    primitive and operand.
     """
 
     label: Label | None = None
@@ -40,6 +41,7 @@ class Frame:
     loads: dict[Any, Value] = field(default_factory=dict)
     splats: dict[Value, Value] = field(default_factory=dict)
     reciprocals: dict[Value, Value] = field(default_factory=dict)
+    along: dict[tuple[str, Value], Value] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ LONGEST_UNROLLED: Final = 16
 LONGEST_SUMMED: Final = 8  # of labels that are written out only because they are reduced
 LARGEST_CROSSED: Final = 8192  # numbers of an array that a reduction may walk across its rows
 MOST_LANES: Final = 64
+ELEMENTARY: Final = 20.0  # what functions cost that are no mere arithmetic
 
 
 @dataclass(eq=False)
@@ -68,7 +69,7 @@ def choose_unrolled(graph: Graph, lanes: int, is_body: bool) -> None:
     for node in nodes:  # what is put together of pieces is known piece by piece when written out
         pieced |= {x for a in node.accesses for guard in a.guards for x in guard.term.labels()}
     count = sum(prod(label.extent for label in node.iteration()) for node in nodes)
-    if count <= SMALL and not is_body:
+    if count <= SMALL and not is_body and not any(_fills_vectors(node, lanes) for node in nodes):
         for label in labels:
             label.unrolled = True
         return
@@ -88,6 +89,16 @@ def choose_unrolled(graph: Graph, lanes: int, is_body: bool) -> None:
             break
         label.unrolled = True
         count += more
+
+
+def _fills_vectors(node: ArrayNode, lanes: int) -> bool:
+    """Whether a function is computed of so many numbers that loops are better, however few.
+
+    A vector of its values takes as long as one of them, and sums are over before they matter: of
+    64 numbers, sin(x) x and its gradient take 0.36 us in a loop and 1.32 us written out (Zen 5).
+    """
+    longest = max((label.extent for label in node.iteration()), default=1)
+    return longest >= max(lanes, 2) and cost(node.operation) >= ELEMENTARY
 
 
 def rolled(node: ArrayNode) -> list[Label]:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
-from adjoint.executors.native.elements import Fault, convert, emit
+from adjoint.executors.native.elements import Fault, convert, emit, emit_both
 from adjoint.executors.native.indices import Access, Dynamic, Label
 from adjoint.executors.native.memory import INDEX, Memory
 from adjoint.executors.native.module import Block, Value, constant, vector_type
@@ -54,6 +54,7 @@ class Values:
         self._readers: dict[int, list[Reader]] = {}
         self._homes: dict[int, Path] = {}
         self._divisors: Counter[Access] | None = None
+        self._companions: frozenset[Any] | None = None
 
     def home(self, node: ArrayNode) -> Path:
         """The loops within which the result of a node is known."""
@@ -168,6 +169,10 @@ class Values:
         params = equation.params
         if self._by_reciprocal(node):
             return self._quotient(wide, types, dtype)
+        if primitive.companion is not None:
+            known = self._along(node, wide[0], dtype)
+            if known is not None:
+                return known
         alone = not lanes and not any(type_.ndim for type_ in types)
         if primitive is CONTRACT:
             primitive, params = MULTIPLY, {}
@@ -198,6 +203,31 @@ class Values:
             known[y] = emit(self.block, self.faults, _RECIPROCAL, {}, [y], [types[1]], dtype)
         both = [types[0], array_type((), dtype)]
         return emit(self.block, self.faults, MULTIPLY, {}, [x, known[y]], both, dtype, True)
+
+    def _along(self, node: ArrayNode, x: Value, dtype: np.dtype[Any]) -> Value | None:
+        """The result by an evaluation that gives its companion's too, if both are wanted here."""
+        assert node.equation is not None
+        primitive, known = node.equation.primitive, self.memory.frame.along
+        if (primitive.name, x) not in known:
+            if x.dtype != dtype or not self._is_accompanied(node):
+                return None
+            both = emit_both(self.block, primitive, x)
+            if both is None:
+                return None
+            known.update({(name, x): value for name, value in both.items()})
+        return known[primitive.name, x]
+
+    def _is_accompanied(self, node: ArrayNode) -> bool:
+        """Whether the companion of a function is computed of the same numbers in the same loop."""
+        if self._companions is None:
+            self._companions = frozenset(
+                (other.equation.primitive.companion, other.accesses, self.ways[other.number])
+                for other in self.graph.nodes
+                if other.equation is not None and other.number in self.ways
+            )
+        assert node.equation is not None
+        way = self.ways.get(node.number)
+        return (node.equation.primitive.name, node.accesses, way) in self._companions
 
     def _guarded(
         self, node: ArrayNode, home: ArrayNode, parts: Sequence[tuple[Access, Reader]]

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from adjoint.base.errors import NativeUnavailableError
-from adjoint.executors.native import vector_exp
+from adjoint.executors.native import vector_exp, vector_sine
 from adjoint.executors.native.machine import Machine, machine
 from adjoint.executors.native.module import (
     FUNCTION_ATTRIBUTES,
@@ -94,15 +94,31 @@ def call(
     written = vector_exp.width(on, name, dtype, bool(variants)) if lanes > 1 else None
     if written is not None:
         return Value((_written(block, name, operands[0], written, on),), dtype, lanes), None
+    if name in _TURNS and lanes > 1 and vector_sine.is_written(on, dtype, bool(variants), False):
+        return _written_turns(block, operands[0], on)[_TURNS.index(name)], None
     if not variants:
         return Value((_lane_by_lane(block, name, texts, dtype, lanes),), dtype, lanes), None
-    fitting = [variant for variant in variants if variant.lanes <= lanes]
-    variant = fitting[0] if fitting else variants[-1]
+    variant = _fitting(variants, lanes)
     detour = _detour(block, name, variant.letter, operands)
     if detour is None:
         return Value((_in_pieces(block, variant, texts, dtype, lanes),), dtype, lanes), None
     result = _in_pieces(block, variant, detour.texts, dtype, lanes)
     return Value((_rejoined(block, detour, result, operands[0]),), dtype, lanes), None
+
+
+def sine_and_cosine(
+    block: Block, operand: Value, on: Machine | None = None
+) -> tuple[Value, Value] | None:
+    """Write both for less than two calls; None where that is not to be had.
+
+    Of single numbers it is not: `sincos` of the C library took 0.88 to 1.13 times as long as the
+    two functions, which wait for nothing of each other (loops of such numbers, Zen 5).
+    """
+    dtype, lanes, on = operand.dtype, operand.lanes, on or machine()
+    called = bool(vector_functions(on, "sin", dtype))
+    if lanes > 1 and vector_sine.is_written(on, dtype, called, True):
+        return _written_turns(block, operand, on)
+    return None
 
 
 def written(block: Block, name: str, operand: Value, on: Machine | None = None) -> Value | None:
@@ -112,6 +128,48 @@ def written(block: Block, name: str, operand: Value, on: Machine | None = None) 
     if width is None:
         return None
     return Value((_written(block, name, operand, width, on),), dtype, lanes)
+
+
+_TURNS = ("sin", "cos")
+
+
+def _written_turns(block: Block, operand: Value, on: Machine) -> tuple[Value, Value]:
+    """Both as instructions; by the library in the lanes that those do not reach."""
+    dtype, lanes, kind = operand.dtype, operand.lanes, register_type(operand)
+    written = vector_sine.write(block, operand.text, dtype, lanes, on)
+    near, mask = (written.sine, written.cosine), vector_type("i1", lanes)
+    name = f"llvm.vector.reduce.or.v{lanes}i1"
+    block.module.declare(name, f"declare i1 @{name}({mask})")
+    some = block.op(f"call i1 @{name}({mask} {written.beyond})")
+    before, away, after = block.label, block.new_label("far"), block.new_label("near")
+    seldom = '!prof !{!"branch_weights", i32 1, i32 4096}'
+    block.do(f"br i1 {some}, label %{away}, label %{after}, {seldom}")
+    block.place(away)
+    far = []
+    for name, text in zip(_TURNS, near, strict=True):
+        other = _of_library(block, name, operand, on)
+        far.append(block.op(f"select {mask} {written.beyond}, {kind} {other}, {kind} {text}"))
+    block.do(f"br label %{after}")
+    block.place(after)
+    sine, cosine = (
+        block.op(f"phi {kind} [{one}, %{before}], [{other}, %{away}]")
+        for one, other in zip(near, far, strict=True)
+    )
+    return Value((sine,), dtype, lanes), Value((cosine,), dtype, lanes)
+
+
+def _of_library(block: Block, name: str, operand: Value, on: Machine) -> str:
+    dtype, lanes = operand.dtype, operand.lanes
+    variants = vector_functions(on, name, dtype)
+    if not variants:
+        return _lane_by_lane(block, name, [operand.text], dtype, lanes)
+    return _in_pieces(block, _fitting(variants, lanes), [operand.text], dtype, lanes)
+
+
+def _fitting(variants: list[VectorFunction], lanes: int) -> VectorFunction:
+    """The widest that the lanes fill, or the narrowest there is."""
+    fitting = [variant for variant in variants if variant.lanes <= lanes]
+    return fitting[0] if fitting else variants[-1]
 
 
 def _c_name(name: str, dtype: np.dtype[np.generic]) -> str:
@@ -228,11 +286,11 @@ def _shuffled(
 
 @dataclass(frozen=True, slots=True)
 class _Detour:
-    """Harmless operands in the lanes of a condition, and the result there: zero, or the call's."""
+    """Harmless operands in the lanes of a condition, and the result there; None for the call's."""
 
     texts: list[str]
     condition: str
-    zero: bool
+    instead: str | None = "zeroinitializer"
 
 
 # Below these the exponential is zero, whatever the rounding.
@@ -250,7 +308,7 @@ def _detour(block: Block, name: str, letter: str, operands: list[Value]) -> _Det
         # Overflow, of exponents far below; such are the masks of softmax.
         vanishes = _EXP_VANISHES[first.dtype.itemsize]
         below = _bits_between(block, first, vanishes, -np.inf)
-        return _Detour([_replaced(block, below, first, 0.0)], below, zero=True)
+        return _Detour([_replaced(block, below, first, 0.0)], below)
     if name == "power":
         # Invalid or overflow, at times, of zero to any power.
         zero = _same_bits(block, first, 0.0)
@@ -259,29 +317,33 @@ def _detour(block: Block, name: str, letter: str, operands: list[Value]) -> _Det
         least = float(np.finfo(first.dtype).smallest_subnormal)
         positive = _bits_between(block, operands[1], least, np.inf)
         both = _and(block, zero, positive, first.lanes)
-        return _Detour([_replaced(block, both, first, 1.0), texts[1]], both, zero=True)
+        return _Detour([_replaced(block, both, first, 1.0), texts[1]], both)
     if letter == "e":
         return None
-    if name == "arccosh":
-        one = _same_bits(block, first, 1.0)
-        return _Detour([_replaced(block, one, first, 2.0)], one, zero=True)
     if name in ("hypot", "arctan2"):
         zero, also = (_equals(block, operand, 0.0) for operand in operands)
         both = _and(block, zero, also, first.lanes)
         if name == "hypot":
-            return _Detour([_replaced(block, both, first, 1.0), texts[1]], both, zero=True)
+            return _Detour([_replaced(block, both, first, 1.0), texts[1]], both)
         one = _with_sign_of(block, 1.0, operands[1])
-        return _Detour([texts[0], _selected(block, both, one, operands[1])], both, zero=False)
-    return None
+        return _Detour([texts[0], _selected(block, both, one, operands[1])], both, None)
+    # Invalid, of NaN, in which functions of one number end; of 1 too, where that is at the edge.
+    unusual = block.op(f"fcmp uno {register_type(first)} {first.text}, {first.text}")
+    if name != "arccosh":
+        return _Detour([_replaced(block, unusual, first, 0.5)], unusual, first.text)
+    one = _same_bits(block, first, 1.0)
+    instead = _selected(block, one, "zeroinitializer", first)
+    either = block.op(f"or {vector_type('i1', first.lanes)} {unusual}, {one}")
+    return _Detour([_replaced(block, either, first, 2.0)], either, instead)
 
 
 def _rejoined(block: Block, detour: _Detour, result: str, like: Value) -> str:
-    if not detour.zero:
+    if detour.instead is None:
         return result
     type_text = register_type(like)
     mask = vector_type("i1", like.lanes)
     return block.op(
-        f"select {mask} {detour.condition}, {type_text} zeroinitializer, {type_text} {result}"
+        f"select {mask} {detour.condition}, {type_text} {detour.instead}, {type_text} {result}"
     )
 
 

@@ -21,6 +21,7 @@ from adjoint.primitives.elementwise.conversion import (
     STOP_GRADIENT,
 )
 from adjoint.primitives.elementwise.declaring import SCALE
+from adjoint.primitives.elementwise.formulas import Formula
 from adjoint.primitives.elementwise.selection import SELECT
 from adjoint.primitives.structure.contraction import CONTRACT, lowering, split_spec
 from adjoint.primitives.structure.gathering import GATHER, GATHER_ADD
@@ -131,7 +132,9 @@ def _elementwise(
         if ufunc is np.negative and not _may_be_python(inputs[0]):
             return f"-{operands[0]}"
     arguments = [*operands, f"out={out}"] if out else operands
-    return f"{space.name(ufunc.__name__, ufunc)}({', '.join(arguments)})"
+    # What the derivative added stands where warnings are off.
+    function = ufunc.quiet if equation.derived and isinstance(ufunc, Formula) else ufunc
+    return f"{space.name(ufunc.__name__, function)}({', '.join(arguments)})"
 
 
 def _meets_python_complex(inputs: Sequence[Atom]) -> bool:

@@ -44,6 +44,7 @@ def elementwise(
     linear: Linearity = None,
     transpose: Rule | EmptySlot = NONLINEAR,
     taylor: Rule | None = None,
+    companion: str | None = None,
 ) -> Primitive:
     """Declare an elementwise primitive.
 
@@ -52,6 +53,7 @@ def elementwise(
         `(x, ..., result)`, written with NumPy's functions; it may return a number. A reason, or
         None, where none is known: asking for it is an error. No partials: no derivative at all.
     taylor: its Taylor rule, where it is not to follow from the partial derivatives.
+    companion: the name of a function that comes of the same evaluation, as of any primitive.
     """
     name = name or ufunc.__name__
     return Primitive(
@@ -65,6 +67,7 @@ def elementwise(
         taylor=taylor or (FROM_DERIVATIVE if partials else NO_DERIVATIVE),
         samples=samples,
         ufunc=ufunc,
+        companion=companion,
     )
 
 

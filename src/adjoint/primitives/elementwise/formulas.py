@@ -29,10 +29,12 @@ class Formula:
 
     rule: takes the operands, in one dtype. like: the ufunc. wide: whether numbers in single
         precision are computed in double, as SciPy does. in_place: the rule again, on one array,
-        memory for the result, which may be that array, and memory to spare.
+        memory for the result, which may be that array, and memory to spare. quiet: the formula of
+        arrays and numbers, where warnings are off already: to turn them off takes as long as some
+        hundred numbers.
     """
 
-    __slots__ = ("__name__", "_known", "in_place", "like", "nin", "nout", "rule", "wide")
+    __slots__ = ("__name__", "_known", "in_place", "like", "nin", "nout", "quiet", "rule", "wide")
 
     def __init__(
         self,
@@ -48,6 +50,7 @@ class Formula:
         self.wide = wide
         self.in_place = in_place
         self.nin, self.nout = like.nin, 1
+        self.quiet = self._evaluate  # one object, which generated code has one name for
         self._known: dict[tuple[Any, ...], tuple[np.dtype[Any], np.dtype[Any]]] = {}
 
     def resolve_dtypes(self, dtypes: tuple[Any, ...]) -> tuple[np.dtype[Any], ...]:
@@ -58,12 +61,15 @@ class Formula:
         """The formula, of expressions or of arrays and numbers."""
         if any(isinstance(x, Expression) for x in operands):
             return bind(UFUNCS[self], *operands)
+        with np.errstate(all="ignore"):
+            return self._evaluate(*operands, out=out)
+
+    def _evaluate(self, *operands: Any, out: Any = None) -> Any:
         given = tuple(type(x) if type(x) in _PYTHON else x.dtype for x in operands)
         result, wide = self._known.get(given) or self._dtypes(given)
-        with np.errstate(all="ignore"):
-            if self.in_place is not None and _fits(operands[0], wide, out):
-                return _in_memory(self.in_place, operands[0], out)
-            values = _in_blocks(self.rule, [np.asarray(x, wide) for x in operands], out)
+        if self.in_place is not None and _fits(operands[0], wide, out):
+            return _in_memory(self.in_place, operands[0], out)
+        values = _in_blocks(self.rule, [np.asarray(x, wide) for x in operands], out)
         if out is None:
             return values.astype(result, copy=False)[()]
         if values is not out:

@@ -111,8 +111,8 @@ ROOT_OF_POWERS = Primitive(
 )
 elementwise(np.cbrt, lambda x, result: CBRT_SLOPE(x, result), samples=(sample(draw(3, low=0.5)),))
 
-elementwise(np.sin, lambda x, result: np.cos(x), samples=(*_LINE, _COMPLEX))
-elementwise(np.cos, lambda x, result: -np.sin(x), samples=(*_LINE, _COMPLEX))
+elementwise(np.sin, lambda x, result: np.cos(x), samples=(*_LINE, _COMPLEX), companion="cos")
+elementwise(np.cos, lambda x, result: -np.sin(x), samples=(*_LINE, _COMPLEX), companion="sin")
 elementwise(np.tan, lambda x, result: 1 + np.square(result), samples=_INSIDE)
 
 

@@ -12,7 +12,13 @@ from adjoint.executors.native.elements import (
     rounding,
 )
 from adjoint.executors.native.elements.conversions import convert
-from adjoint.executors.native.elements.emission import cost, emit, held_in_registers, supports
+from adjoint.executors.native.elements.emission import (
+    cost,
+    emit,
+    emit_both,
+    held_in_registers,
+    supports,
+)
 from adjoint.executors.native.elements.reductions import combine, identity
 from adjoint.executors.native.elements.rules import RULES
 from adjoint.executors.native.elements.writer import ElementWriter, Fault
@@ -28,6 +34,7 @@ __all__ = [
     "convert",
     "cost",
     "emit",
+    "emit_both",
     "functions",
     "held_in_registers",
     "identity",

@@ -26,7 +26,7 @@ from adjoint.executors.native.elements.conversions import convert, truth
 from adjoint.executors.native.elements.formulas import written
 from adjoint.executors.native.elements.functions import call, power_log
 from adjoint.executors.native.elements.integers import WRAPPING, fault_of_overflow
-from adjoint.executors.native.elements.rules import RULES, Rule
+from adjoint.executors.native.elements.rules import COMPANIONS, RULES, Rule
 from adjoint.executors.native.elements.writer import BOOLEAN, ElementWriter, Fault
 from adjoint.executors.native.module import Block, Value
 from adjoint.primitives.declaration import Primitive
@@ -126,6 +126,17 @@ def emit(
     if alone and loop[0].kind in "iu" and primitive in WRAPPING:
         fault_of_overflow(writer, WRAPPING[primitive], converted)
     return convert(block, faults, result, result_dtype)
+
+
+def emit_both(block: Block, primitive: Primitive, operand: Value) -> dict[str, Value] | None:
+    """Write the results of a primitive and of its companion for a real number, by their names.
+
+    None where one evaluation of both is not to be had for less than two.
+    """
+    write = COMPANIONS.get(primitive.name)
+    if write is None or operand.dtype.kind != "f":
+        return None
+    return write(ElementWriter(block, []), operand)
 
 
 def _emit_without_loop(

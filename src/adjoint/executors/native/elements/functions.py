@@ -7,7 +7,7 @@ from typing import Final
 
 from adjoint.executors.native import vector_functions
 from adjoint.executors.native.elements.formulas import FormulaNumber
-from adjoint.executors.native.elements.rules import rule
+from adjoint.executors.native.elements.rules import companions, rule
 from adjoint.executors.native.elements.writer import DOUBLE, SINGLE, ElementWriter
 from adjoint.executors.native.module import FUNCTION_ATTRIBUTES, Value, scalar_type
 from adjoint.primitives.elementwise.slopes import SECH_SQUARED
@@ -50,6 +50,12 @@ _ELEMENTARY: Final = (
 )
 for _name in (name for family in _ELEMENTARY for name in family):
     _enter(_name)
+
+
+@companions("sin", "cos")
+def _sine_and_cosine(writer: ElementWriter, x: Value) -> dict[str, Value] | None:
+    both = vector_functions.sine_and_cosine(writer.block, x)
+    return None if both is None else dict(zip(("sin", "cos"), both, strict=True))
 
 
 @rule("sech_squared", "f", exact=False)

@@ -44,3 +44,21 @@ def rule(
         return emit
 
     return enter
+
+
+# Of real numbers of one operand: writes the results of a primitive and of its companion, by name;
+# None where that is not cheaper than writing each.
+WriteBoth = Callable[[ElementWriter, Value], dict[str, Value] | None]
+
+COMPANIONS: Final[dict[str, WriteBoth]] = {}
+
+
+def companions(*names: str) -> Callable[[WriteBoth], WriteBoth]:
+    """Enter what writes these two at once."""
+
+    def enter(write: WriteBoth) -> WriteBoth:
+        for name in names:
+            COMPANIONS[name] = write
+        return write
+
+    return enter
