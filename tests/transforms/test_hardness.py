@@ -193,6 +193,9 @@ def test_a_zero_that_arithmetic_made_is_a_number(name: str, way: str, native: bo
         (lambda v: np.sum(np.abs(v) ** 1.5), NAN),
         (lambda v: np.linalg.norm(v), NAN),
         (lambda v: np.linalg.norm(v) ** 4, 0),
+        (lambda v: np.sum(np.abs(v + 2j * v)), NAN),
+        (lambda v: np.sum(np.abs(v + 2j * v) ** 3), NAN),
+        (lambda v: np.sum(np.abs(v + 2j * v) ** 2), 10),
     ],
 )
 def test_second_derivatives_at_zero(function: Any, hessian: float) -> None:
@@ -390,13 +393,26 @@ _ROOTS: dict[str, Any] = {
     "half": lambda x: np.sum((x * x) ** 0.5),
     "nine tenths": lambda x: np.sum((x * x) ** 0.9),
     "traced exponent": lambda x: np.sum((x * x) ** np.exp(-1 / x)),
+    "log": lambda x: np.sum(np.log(x * x)),
+    "log2": lambda x: np.sum(np.log2(x * x)),
+    "log10": lambda x: np.sum(np.log10(x * x)),
+    "log1p": lambda x: np.sum(np.log1p(x * x)),
+    "log of a sum": lambda x: np.log(np.sum(x * x)),
+    "arcsinh": lambda x: np.sum(np.arcsinh(x * x)),
+    "arccosh": lambda x: np.sum(np.arccosh(x * x)),
+    "psi": lambda x: np.sum(special.psi(x * x)),
+    "xlogy": lambda x: np.sum(special.xlogy(2.0, x * x)),
+    "xlog1py": lambda x: np.sum(special.xlog1py(2.0, x * x)),
+    "boxcox": lambda x: np.sum(special.boxcox(x * x, 0.3)),
+    "boxcox1p": lambda x: np.sum(special.boxcox1p(x * x, 0.0)),
+    "rel_entr": lambda x: np.sum(special.rel_entr(1.0, x * x)),
 }
 
 
 @pytest.mark.parametrize("name", _ROOTS)
 @pytest.mark.filterwarnings("ignore")
-def test_the_slope_of_a_root_of_what_overflowed_is_not_known(name: str) -> None:
-    """The root of infinity is flat, but sqrt(x * x) is not."""
+def test_the_slope_of_a_root_or_logarithm_of_what_overflowed_is_not_known(name: str) -> None:
+    """A root and a logarithm are flat at infinity, but sqrt(x * x) and log(x * x) are not."""
     function, x, u = _ROOTS[name], np.array([1e200, 2e200]), np.array([1.0, 1.0])
     for slope in (
         ad.grad(function)(x),
@@ -410,12 +426,16 @@ def test_the_slope_of_a_root_of_what_overflowed_is_not_known(name: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_the_root_of_an_infinity_of_the_data_is_flat() -> None:
+def test_a_root_or_logarithm_of_an_infinity_of_the_data_is_flat() -> None:
     x = np.array([np.inf, 4.0])
     for function, expected in (
         (lambda x: np.sum(np.sqrt(x)), [0, 0.25]),
         (lambda x: np.sum(np.sqrt(x + 5.0)), [0, 1 / 6]),
         (lambda x: np.sum((x + 0.0) ** 0.5), [0, 0.25]),
+        (lambda x: np.sum(np.log(x)), [0, 0.25]),
+        (lambda x: np.sum(np.log(x + 1.0)), [0, 0.2]),
+        (lambda x: np.sum(special.xlogy(3.0, 2 * x)), [0, 0.75]),
+        (lambda x: np.sum(np.log(np.exp(-x) + 4.0 - np.exp(-4.0))), [0, -0.25 * np.exp(-4.0)]),
     ):
         for slope in (ad.grad(function)(x), ad.jit(ad.grad(function))(x)):
             np.testing.assert_allclose(slope, expected, rtol=1e-15)
