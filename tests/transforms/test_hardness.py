@@ -425,6 +425,51 @@ def test_the_slope_of_a_root_or_logarithm_of_what_overflowed_is_not_known(name: 
         assert np.isnan(slope).all()
 
 
+_TINY: dict[str, Any] = {
+    "sqrt": lambda x: np.sum(np.sqrt(x * x)),
+    "norms": lambda x: np.sum(np.linalg.norm(x[:, None] * [1.0, 2.0], axis=1)),
+    "cubes": lambda x: np.sum(np.linalg.norm(x[:, None] * [1.0, 2.0], 3, axis=1)),
+    "moved": lambda x: np.sum(np.sqrt(np.square(x[::-1, None]).mean(axis=1))),
+    "complex": lambda x: np.sum([np.sqrt((z * np.conj(z)).real) for z in x + 1j * x]),
+    "deviations": lambda x: np.sum(np.std(np.stack([x, -x]), axis=0)),
+}
+
+
+@pytest.mark.parametrize("name", _TINY)
+def test_a_norm_whose_squares_underflow_is_not_at_zero(name: str) -> None:
+    """Beside an exact zero, of which the slope is 0, also where hard zeros are looked for."""
+    function, x, u = _TINY[name], np.array([0.0, 1e-200, 1.0]), np.array([0.0, 1.0, 1.0])
+    for slope in (
+        ad.grad(function)(x),
+        ad.jit(ad.grad(function))(x),
+        ad.vmap(ad.grad(function))(np.stack([x, x]))[1],
+        ad.vjp(function, x)[1](1.0)[0],
+        ad.jacobian(function, mode=ad.Mode.FORWARD)(x),
+    ):
+        assert slope[0] == 0
+        assert not np.isfinite(slope[1])
+        np.testing.assert_allclose(slope[2], function(x))
+    for forward in (ad.jvp(function, (x,), (u,))[1], ad.linearize(function, x)[1](u)):
+        assert not np.isfinite(forward)
+
+
+def test_a_loop_in_which_hard_zeros_win_is_no_defect() -> None:
+    """Debug mode computes records again without masks."""
+    function = lambda x: np.sum(ad.fori_loop(0, 3, lambda k, c: np.sqrt(c * c), x))  # noqa: E731
+    with ad.config(debug=True):
+        np.testing.assert_array_equal(ad.jit(ad.grad(function))(np.array([0.0, 1.0])), [0, 1])
+
+
+def test_a_sum_with_itself_is_looked_at_once() -> None:
+    def function(x: Any) -> Any:
+        total = x * x
+        for _ in range(60):
+            total = total + total
+        return np.sqrt(np.sum(total))
+
+    np.testing.assert_allclose(ad.grad(function)(np.array([0.0, 2.0])), [0, 2.0**30])
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_a_root_or_logarithm_of_an_infinity_of_the_data_is_flat() -> None:
     x = np.array([np.inf, 4.0])

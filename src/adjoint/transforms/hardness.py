@@ -48,6 +48,7 @@ from adjoint.transforms.masks import (
     is_real,
     whole_mask,
 )
+from adjoint.transforms.norms import of_nothing
 from adjoint.transforms.shares import with_shares
 from adjoint.transforms.unmoved import known, unmoved, unmoved_sum
 
@@ -361,7 +362,13 @@ class _Work:
         """An infinity of which only a share of nothing is taken is a zero, and a number."""
         x = self.express(operands[0])
         if self.wins:
-            x = select(np.equal(np.absolute(x), np.inf), 0.0, x)
+            infinite = infinite_entries(x)
+            for under in operands[1:]:
+                makers: dict[Atom, Equation] = {
+                    result: maker for maker in self.builder.equations for result in maker.outputs
+                }
+                infinite = both(infinite, of_nothing(under, makers, self.builder))
+            x = select(infinite, 0.0, x)
         return self.done(equation, operands, [x.atom]), [None]
 
     def same(

@@ -76,7 +76,7 @@ def _half_over(norm: Any) -> Any:
 def _root_taylor(operands: Any, results: Any, k: int) -> Any:
     (x,), (result,) = operands, results
     if k == 1:
-        slope = tame(_sqrt_slope(x[0], result[0]))
+        slope = tame(_sqrt_slope(x[0], result[0]), x[0])
         return (None if x[1] is None else weigh(slope, x[1], result.type),)
     rest = difference(x[k], square_taylor(result, result.type, k, first=1))
     return (None if rest is None else weigh(_half_over(result[0]), rest, result.type),)
@@ -90,7 +90,7 @@ ROOT_OF_SQUARES = Primitive(
     evaluate=np.sqrt,
     linear=None,
     derivative=sum_of_partials(
-        "root_of_squares", (lambda x, result: tame(_sqrt_slope(x, result)),)
+        "root_of_squares", (lambda x, result: tame(_sqrt_slope(x, result), x),)
     ),
     batch=batch_aligned("root_of_squares"),
     taylor=_root_taylor,
@@ -104,7 +104,7 @@ ROOT_OF_POWERS = Primitive(
     linear=None,
     derivative=sum_of_partials(
         "root_of_powers",
-        (lambda x, y, result: tame(power_by_base(x, y, result)), power_by_exponent),
+        (lambda x, y, result: tame(power_by_base(x, y, result), x), power_by_exponent),
     ),
     batch=batch_aligned("root_of_powers"),
     samples=(sample(draw(3, low=0.5), draw(3)),),
