@@ -526,8 +526,10 @@ def test_the_slope_of_a_quotient_is_0_where_the_exponential_overflows(name, dtyp
         ad.vjp(f, x)[1](np.array(1, dtype))[0],
         ad.linearize(f, x)[1](np.array(1, dtype)),
     ]
-    if name != "weights":  # the sum of products is one contraction in forward mode
-        gradients.append(ad.jvp(f, (x,), (np.array(1, dtype),))[1])
+    gradients.append(ad.jvp(f, (x,), (np.array(1, dtype),))[1])
+    pair, ones = np.stack([x, x]), np.ones(2, dtype)
+    if name != "weights":
+        gradients.append(ad.jvp(lambda x: np.sum(f(x)), (pair,), (ones,))[1])
     if "sigmoid" in name:
         gradients += [ad.grad(ad.grad(f))(x), ad.hvp(f, x, np.array(1, dtype))]
     assert all(abs(each) < 1e-40 for each in gradients), gradients
