@@ -422,7 +422,7 @@ def test_the_slope_of_a_root_or_logarithm_of_what_overflowed_is_not_known(name: 
         ad.jacobian(function, mode=ad.Mode.FORWARD)(x),
         ad.taylor(function, x, (u,), 1)[1],
     ):
-        assert np.isnan(slope).all()
+        assert not np.isfinite(slope).any()
 
 
 _TINY: dict[str, Any] = {

@@ -26,7 +26,7 @@ from adjoint.primitives.elementwise.slopes import OFFSET_SHARE
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.structure.contraction import CONTRACT, split_spec
 from adjoint.primitives.structure.moving import sum_axes
-from adjoint.program import Atom, Builder, Equation, Program, Variable
+from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable
 from adjoint.program.builder import lookup
 
 _PRODUCTS = frozenset({SCALE, MULTIPLY, NEGATIVE})
@@ -158,8 +158,9 @@ class _ShareRewriting:
         operands = [Expression(self.builder, factor) for factor in maker.inputs]
         if len(operands) == 1:
             rest = self._without(maker.inputs[0], power)
-            # -1 times what is left
-            return self._known(bind(maker.primitive, 1.0 if rest is None else rest))
+            if rest is None:
+                return Expression(self.builder, Literal(-1.0))
+            return self._known(bind(maker.primitive, rest))
         place = 0 if power in self.factors.get(maker.inputs[0], _NONE) else 1
         rest = self._without(maker.inputs[place], power)
         if rest is None:
@@ -186,8 +187,9 @@ class _ShareRewriting:
         primitive, inputs = maker.primitive, maker.inputs
         if primitive is DIVIDE:
             offset = self._offset(inputs[1], power)
-            if offset is not _OTHER:
-                return Expression(self.builder, inputs[0]), offset
+            if offset is not _OTHER:  # a number of Python's would be widened
+                top = Expression(self.builder, inputs[0])
+                return cast(top, maker.outputs[0].type.dtype), offset
         elif primitive is INTEGER_POWER:
             offset = self._offset(inputs[0], power)
             if offset is _OTHER:
