@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -199,3 +201,43 @@ def test_wrong_out_axes():
         ad.vmap(lambda x: x, out_axes=2)(BATCH)
     with pytest.raises(ad.errors.ArgumentTypeError, match="out_axes must be an integer"):
         ad.vmap(lambda x: x, out_axes=(0,))
+
+
+@pytest.mark.parametrize("name", ["exp", "sqrt", "log", "lgamma"])
+def test_pythons_functions_that_may_fail_are_batched_at_every_call(name: str) -> None:
+    """They ask nothing of the examples, however often the function comes by."""
+    ours = getattr(math, name)
+    x = np.array([0.5, 1.5])
+    value, slope = ad.vmap(lambda v: ours(v)), ad.vmap(ad.grad(lambda v: 2.0 * ours(v)))
+    expected = 2 * np.array([ad.grad(lambda v: ours(v))(entry) for entry in x])
+    for function in (value, ad.jit(value)):
+        for _ in range(5):
+            np.testing.assert_allclose(function(x), [ours(entry) for entry in x])
+    for function in (slope, ad.jit(slope)):
+        for _ in range(5):
+            np.testing.assert_allclose(function(x), expected)
+
+
+FAILING: dict[str, tuple[Callable[[Any], Any], type[Exception], float]] = {
+    "exp": (lambda x: math.exp(x), OverflowError, 1000.0),
+    "sqrt": (lambda x: math.sqrt(x), ValueError, -1.0),
+    "quotient": (lambda x: 1 / float(x), ZeroDivisionError, 0.0),
+    "floor of a quotient": (lambda x: x + 1 // float(x), ZeroDivisionError, 0.0),
+    "power": (lambda x: float(x) ** -1, ZeroDivisionError, 0.0),
+    "logarithm": (lambda x: math.log(x, 2), ValueError, 0.0),
+}
+
+
+@pytest.mark.parametrize("name", FAILING)
+def test_an_error_of_one_example_says_nothing_of_the_others(name: str) -> None:
+    attempt, kind, bad = FAILING[name]
+
+    def function(x: Any) -> Any:
+        try:
+            return attempt(x)
+        except kind:
+            return -x
+
+    for way in (ad.vmap(function), ad.jit(ad.vmap(function)), ad.vmap(ad.grad(function))):
+        with pytest.raises(ad.errors.ValueNeededError):
+            way(np.array([bad, 1.0]))

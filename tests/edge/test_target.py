@@ -160,3 +160,27 @@ def test_what_cannot_be_drawn_is_told(tmp_path: Path, parameter: str) -> None:
 def test_keyword_only_parameters_are_told(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="needs 'k' by keyword"):
         inputs_of(tmp_path, "def f(*, k: float): ...\n")
+
+
+@pytest.mark.parametrize(
+    ("at", "expected"),
+    [
+        ("[1, 2]", (np.array([1.0, 2.0]),)),
+        ("(1, [[2.0], [3.0]])", (1.0, np.array([[2.0], [3.0]]))),
+        ("-2.5", (-2.5,)),
+        ("1+2j", (1 + 2j,)),
+        ("{'w': [1.0]}", ({"w": np.array([1.0])},)),
+    ],
+)
+def test_a_point_that_is_written_out(tmp_path: Path, at: str, expected: tuple[object, ...]) -> None:
+    path = written(tmp_path, "inputs = (7.0,)\ndef f(x): ...\n")
+    with loaded(path, "f") as target:
+        arguments = find_inputs(target, None, 0, at)
+    np.testing.assert_equal(arguments, expected)
+
+
+@pytest.mark.parametrize("at", ["[1.0, 'a']", "np.ones(3)", "[[1.0], [1.0, 2.0]]", "(", "None"])
+def test_what_is_no_point_is_told(tmp_path: Path, at: str) -> None:
+    path = written(tmp_path, "def f(x): ...\n")
+    with loaded(path, "f") as target, pytest.raises(CommandError, match="--at"):
+        find_inputs(target, None, 0, at)

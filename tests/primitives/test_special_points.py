@@ -196,6 +196,47 @@ def test_logarithms_of_sums_with_exponentials(function: Any, meaning: Any) -> No
             np.testing.assert_allclose(second(function, x), exact, 5e-14)
 
 
+@pytest.mark.parametrize(
+    ("function", "x", "expected"),
+    [
+        (lambda x: np.log(np.exp2(x)), 710.0, 0.0),
+        (lambda x: np.log(np.sinh(x)), 700.0, 0.0),
+        (lambda x: np.log(x * x), 1e100, -2e-200),
+    ],
+)
+def test_second_derivatives_where_the_square_of_a_divisor_is_out_of_range(
+    function: Any, x: float, expected: float
+) -> None:
+    np.testing.assert_allclose(
+        second(function, x), expected, rtol=1e-13, atol=1e-13 * (not expected)
+    )
+
+
+@pytest.mark.parametrize("x", [[400.0, 401.0], [-400.0, -399.0], [0.0, 1.0]])
+@pytest.mark.parametrize("composition", list(ad.Composition))
+def test_the_hessian_of_logsumexp_by_hand(x: list[float], composition: ad.Composition) -> None:
+    """1 / s^2 is 0, or infinite, long before the sum s of the exponentials is."""
+    product = 0.19661193324148185
+    for function in (
+        lambda v: np.log(np.sum(np.exp(v))),
+        lambda v: np.log(np.exp(v[0]) + np.exp(v[1])),
+    ):
+        row = ad.hvp(function, np.array(x), np.array([1.0, 0.0]), composition=composition)
+        np.testing.assert_allclose(row, [product, -product], rtol=1e-12)
+    single = ad.hessian(lambda v: np.log(np.sum(np.exp(v))))(np.array([50.0, 51.0], np.float32))
+    np.testing.assert_allclose(single[0], [product, -product], rtol=1e-5)
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_the_hessian_of_a_softmax_by_hand(native: bool) -> None:
+    def share(v: Any) -> Any:
+        return np.exp(v[0]) / np.sum(np.exp(v))
+
+    near, far = np.array([0.0, 1.0]), np.array([400.0, 401.0])
+    with ad.config(native=native):
+        np.testing.assert_allclose(ad.hessian(share)(far), ad.hessian(share)(near), rtol=1e-10)
+
+
 def test_hypot_has_no_second_derivative_at_the_origin_as_a_norm_has_none() -> None:
     def radius(x: Any, y: Any) -> Any:
         return np.hypot(x, y)

@@ -193,6 +193,9 @@ def test_a_zero_that_arithmetic_made_is_a_number(name: str, way: str, native: bo
         (lambda v: np.sum(np.abs(v) ** 1.5), NAN),
         (lambda v: np.linalg.norm(v), NAN),
         (lambda v: np.linalg.norm(v) ** 4, 0),
+        (lambda v: np.sum(np.abs(v + 2j * v)), NAN),
+        (lambda v: np.sum(np.abs(v + 2j * v) ** 3), NAN),
+        (lambda v: np.sum(np.abs(v + 2j * v) ** 2), 10),
     ],
 )
 def test_second_derivatives_at_zero(function: Any, hessian: float) -> None:
@@ -390,13 +393,26 @@ _ROOTS: dict[str, Any] = {
     "half": lambda x: np.sum((x * x) ** 0.5),
     "nine tenths": lambda x: np.sum((x * x) ** 0.9),
     "traced exponent": lambda x: np.sum((x * x) ** np.exp(-1 / x)),
+    "log": lambda x: np.sum(np.log(x * x)),
+    "log2": lambda x: np.sum(np.log2(x * x)),
+    "log10": lambda x: np.sum(np.log10(x * x)),
+    "log1p": lambda x: np.sum(np.log1p(x * x)),
+    "log of a sum": lambda x: np.log(np.sum(x * x)),
+    "arcsinh": lambda x: np.sum(np.arcsinh(x * x)),
+    "arccosh": lambda x: np.sum(np.arccosh(x * x)),
+    "psi": lambda x: np.sum(special.psi(x * x)),
+    "xlogy": lambda x: np.sum(special.xlogy(2.0, x * x)),
+    "xlog1py": lambda x: np.sum(special.xlog1py(2.0, x * x)),
+    "boxcox": lambda x: np.sum(special.boxcox(x * x, 0.3)),
+    "boxcox1p": lambda x: np.sum(special.boxcox1p(x * x, 0.0)),
+    "rel_entr": lambda x: np.sum(special.rel_entr(1.0, x * x)),
 }
 
 
 @pytest.mark.parametrize("name", _ROOTS)
 @pytest.mark.filterwarnings("ignore")
-def test_the_slope_of_a_root_of_what_overflowed_is_not_known(name: str) -> None:
-    """The root of infinity is flat, but sqrt(x * x) is not."""
+def test_the_slope_of_a_root_or_logarithm_of_what_overflowed_is_not_known(name: str) -> None:
+    """A root and a logarithm are flat at infinity, but sqrt(x * x) and log(x * x) are not."""
     function, x, u = _ROOTS[name], np.array([1e200, 2e200]), np.array([1.0, 1.0])
     for slope in (
         ad.grad(function)(x),
@@ -406,16 +422,75 @@ def test_the_slope_of_a_root_of_what_overflowed_is_not_known(name: str) -> None:
         ad.jacobian(function, mode=ad.Mode.FORWARD)(x),
         ad.taylor(function, x, (u,), 1)[1],
     ):
-        assert np.isnan(slope).all()
+        assert not np.isfinite(slope).any()
+
+
+_TINY: dict[str, Any] = {
+    "sqrt": lambda x: np.sum(np.sqrt(x * x)),
+    "norms": lambda x: np.sum(np.linalg.norm(x[:, None] * [1.0, 2.0], axis=1)),
+    "cubes": lambda x: np.sum(np.linalg.norm(x[:, None] * [1.0, 2.0], 3, axis=1)),
+    "moved": lambda x: np.sum(np.sqrt(np.square(x[::-1, None]).mean(axis=1))),
+    "complex": lambda x: np.sum([np.sqrt((z * np.conj(z)).real) for z in x + 1j * x]),
+    "deviations": lambda x: np.sum(np.std(np.stack([x, -x]), axis=0)),
+    "a round": lambda x: np.sum(ad.fori_loop(0, 1, lambda k, c: np.sqrt(c * c), x)),
+    "a branch": lambda x: ad.cond(x[2] > 0, lambda c: np.sum(np.sqrt(c * c)), np.sum, x),
+    "again": lambda x: ad.checkpoint(lambda c: np.sum(np.sqrt(c * c)))(x),
+}
+
+
+@pytest.mark.parametrize("name", _TINY)
+def test_a_norm_whose_squares_underflow_is_not_at_zero(name: str) -> None:
+    """Beside an exact zero, of which the slope is 0, also where hard zeros are looked for."""
+    function, x, u = _TINY[name], np.array([0.0, 1e-200, 1.0]), np.array([0.0, 1.0, 1.0])
+    for slope in (
+        ad.grad(function)(x),
+        ad.jit(ad.grad(function))(x),
+        ad.vmap(ad.grad(function))(np.stack([x, x]))[1],
+        ad.vjp(function, x)[1](1.0)[0],
+        ad.jacobian(function, mode=ad.Mode.FORWARD)(x),
+    ):
+        assert slope[0] == 0
+        assert not np.isfinite(slope[1])
+        np.testing.assert_allclose(slope[2], function(x))
+    for forward in (ad.jvp(function, (x,), (u,))[1], ad.linearize(function, x)[1](u)):
+        assert not np.isfinite(forward)
+
+
+def test_a_loop_in_which_hard_zeros_win_is_no_defect() -> None:
+    """Debug mode computes records again without masks."""
+    function = lambda x: np.sum(ad.fori_loop(0, 3, lambda k, c: np.sqrt(c * c), x))  # noqa: E731
+    with ad.config(debug=True):
+        np.testing.assert_array_equal(ad.jit(ad.grad(function))(np.array([0.0, 1.0])), [0, 1])
+
+
+def test_norms_in_loops_have_slopes_at_zero_in_linear_maps_too() -> None:
+    function = lambda x: np.sum(ad.fori_loop(0, 3, lambda k, c: np.sqrt(c * c), x))  # noqa: E731
+    x = np.array([0.0, 2.0])
+    np.testing.assert_array_equal(ad.vjp(function, x)[1](1.0)[0], [0, 1])
+    np.testing.assert_array_equal(ad.linearize(function, x)[1](np.ones(2)), 1)
+
+
+def test_a_sum_with_itself_is_looked_at_once() -> None:
+    def function(x: Any) -> Any:
+        total = x * x
+        for _ in range(60):
+            total = total + total
+        return np.sqrt(np.sum(total))
+
+    np.testing.assert_allclose(ad.grad(function)(np.array([0.0, 2.0])), [0, 2.0**30])
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_the_root_of_an_infinity_of_the_data_is_flat() -> None:
+def test_a_root_or_logarithm_of_an_infinity_of_the_data_is_flat() -> None:
     x = np.array([np.inf, 4.0])
     for function, expected in (
         (lambda x: np.sum(np.sqrt(x)), [0, 0.25]),
         (lambda x: np.sum(np.sqrt(x + 5.0)), [0, 1 / 6]),
         (lambda x: np.sum((x + 0.0) ** 0.5), [0, 0.25]),
+        (lambda x: np.sum(np.log(x)), [0, 0.25]),
+        (lambda x: np.sum(np.log(x + 1.0)), [0, 0.2]),
+        (lambda x: np.sum(special.xlogy(3.0, 2 * x)), [0, 0.75]),
+        (lambda x: np.sum(np.log(np.exp(-x) + 4.0 - np.exp(-4.0))), [0, -0.25 * np.exp(-4.0)]),
     ):
         for slope in (ad.grad(function)(x), ad.jit(ad.grad(function))(x)):
             np.testing.assert_allclose(slope, expected, rtol=1e-15)
@@ -461,8 +536,10 @@ def test_the_slope_of_a_quotient_is_0_where_the_exponential_overflows(name, dtyp
         ad.vjp(f, x)[1](np.array(1, dtype))[0],
         ad.linearize(f, x)[1](np.array(1, dtype)),
     ]
-    if name != "weights":  # the sum of products is one contraction in forward mode
-        gradients.append(ad.jvp(f, (x,), (np.array(1, dtype),))[1])
+    gradients.append(ad.jvp(f, (x,), (np.array(1, dtype),))[1])
+    pair, ones = np.stack([x, x]), np.ones(2, dtype)
+    if name != "weights":
+        gradients.append(ad.jvp(lambda x: np.sum(f(x)), (pair,), (ones,))[1])
     if "sigmoid" in name:
         gradients += [ad.grad(ad.grad(f))(x), ad.hvp(f, x, np.array(1, dtype))]
     assert all(abs(each) < 1e-40 for each in gradients), gradients

@@ -156,6 +156,12 @@ InputsOption = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="Variable or function of the file that holds the inputs."),
 ]
+AtOption = Annotated[
+    str | None,
+    typer.Option(
+        "--at", metavar="POINT", help="The arguments themselves: '[1.0, 2.0]', '(1.0, [2.0, 3.0])'."
+    ),
+]
 SeedOption = Annotated[int, typer.Option(min=0, help="Seed of whatever is drawn at random.")]
 DetailsOption = Annotated[
     bool, typer.Option("--traceback", help="Show the whole traceback of an error.")
@@ -165,6 +171,7 @@ DetailsOption = Annotated[
 @app.command(short_help="Test the derivatives of your own function.")
 def check(
     target: TargetArgument,
+    at: AtOption = None,
     inputs: InputsOption = None,
     seed: SeedOption = 0,
     details: DetailsOption = False,
@@ -173,22 +180,23 @@ def check(
 
     \b
     The inputs are the first of these that is there:
-      1. --inputs NAME: a variable of the file, or a function without arguments;
-      2. FUNCTION_inputs, then inputs, in the file;
-      3. random values after the annotations of the parameters without default:
+      1. --at POINT: numbers, and lists of them, which are arrays;
+      2. --inputs NAME: a variable of the file, or a function without arguments;
+      3. FUNCTION_inputs, then inputs, in the file;
+      4. random values after the annotations of the parameters without default:
          float, complex, a space such as ad.spaces.Euclidean(3), or
          Annotated[np.ndarray, (3, 4)] and Annotated[np.ndarray, (3, 4), "float32"].
     A tuple holds the arguments; anything else is the only argument.
 
     \b
     Examples:
-      adjoint check model.py:loss
+      adjoint check model.py:loss --at '[1.0, 2.0]'
       adjoint check model.py:loss --inputs small_case --seed 7
     """
     path, name = _split(target, "check")
     with told_in_one_line("check", path, details), loaded(path, name) as loaded_target:
         report = ad.testing.check(
-            loaded_target.function, *find_inputs(loaded_target, inputs, seed), seed=seed
+            loaded_target.function, *find_inputs(loaded_target, inputs, seed, at), seed=seed
         )
         typer.echo(str(report))
         if not report.passed:
@@ -198,6 +206,7 @@ def check(
 @app.command(short_help="Print the program of your function and of its derivative.")
 def show(
     target: TargetArgument,
+    at: AtOption = None,
     inputs: InputsOption = None,
     jvp: Annotated[bool, typer.Option("--jvp", help="Print the program of its JVP.")] = False,
     vjp: Annotated[bool, typer.Option("--vjp", help="Print the program of its pullback.")] = False,
@@ -219,7 +228,8 @@ def show(
     """
     path, name = _split(target, "show")
     with told_in_one_line("show", path, details), loaded(path, name) as loaded_target:
-        program = ad.program(loaded_target.function, *find_inputs(loaded_target, inputs, seed))
+        arguments = find_inputs(loaded_target, inputs, seed, at)
+        program = ad.program(loaded_target.function, *arguments)
         some = jvp or vjp or source
         parts: list[tuple[str, bool, Callable[[], object]]] = [
             ("program", not some, lambda: program),

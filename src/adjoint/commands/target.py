@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 import importlib.util
 import inspect
@@ -99,17 +100,22 @@ def _suggestion(module: ModuleType, name: str) -> str:
 # --- arguments ------------------------------------------------------------------------------------
 
 
-def find_inputs(target: Target, inputs: str | None, seed: int) -> tuple[Any, ...]:
+def find_inputs(
+    target: Target, inputs: str | None, seed: int, at: str | None = None
+) -> tuple[Any, ...]:
     """The arguments to call a function with.
 
     The first of these that is there:
 
+    0. the point that is written out in `at`: numbers, and lists of them, which are arrays;
     1. the variable or function without arguments whose name is `inputs`, when that is given;
     2. `FUNCTION_inputs`, then `inputs`, in the file;
     3. random values drawn from the annotations of the parameters without default.
 
     A tuple holds the arguments; anything else is the only argument.
     """
+    if at is not None:
+        return _written_out(at)
     names = [inputs] if inputs is not None else [f"{target.name}_inputs", "inputs"]
     for name in names:
         if hasattr(target.module, name):
@@ -119,6 +125,32 @@ def find_inputs(target: Target, inputs: str | None, seed: int) -> tuple[Any, ...
     if inputs is not None:
         raise CommandError(f"the file has no variable or function {inputs!r} to take inputs from.")
     return tuple(_draw_all(target, seed))
+
+
+def _written_out(text: str) -> tuple[Any, ...]:
+    """`1.0`, `[1.0, 2.0]` or `([1.0, 2.0], 3.0)`: one argument, or several in brackets."""
+    try:
+        written = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        raise CommandError(
+            f"--at {text!r} is no number, no list of numbers, and no tuple of these. Write "
+            "--at '[1.0, 2.0]', or --at '([1.0, 2.0], 3.0)' for two arguments."
+        ) from None
+    arguments = written if isinstance(written, tuple) else (written,)
+    return tuple(_number_or_array(argument, text) for argument in arguments)
+
+
+def _number_or_array(value: Any, text: str) -> Any:
+    if isinstance(value, dict):
+        return {name: _number_or_array(part, text) for name, part in value.items()}
+    try:
+        array = np.asarray(value)
+    except ValueError:  # rows of different lengths
+        array = np.asarray(None)
+    if array.dtype.kind not in "iufc":
+        raise CommandError(f"--at {text!r} holds {value!r}, which is no number and no array.")
+    array = array if array.dtype.kind == "c" else array.astype(float)
+    return array if array.ndim else array[()].item()
 
 
 def _draw_all(target: Target, seed: int) -> Iterator[Any]:

@@ -49,11 +49,12 @@ HARD: Primitive = Primitive(
 )
 
 # A slope that is bounded wherever it is used, times what is used there: an infinity of it is a
-# share of nothing, and counts as 0. Its own derivative is as infinite as it is.
+# share of nothing, and counts as 0. Its own derivative is as infinite as it is. The second operand
+# is what is under the root of which it is the slope.
 TAME: Primitive = Primitive(
     "tame",
-    infer=lambda x: x,
-    evaluate=lambda x: x,
+    infer=lambda x, under: x,
+    evaluate=lambda x, under: x,
     linear=None,
     derivative=lambda tangents, operands, results: (tangents[0],),
     batch=_batched("tame"),
@@ -120,6 +121,6 @@ def hard(x: Any) -> Any:
     return bind(HARD, x)
 
 
-def tame(x: Any) -> Any:
-    """x, whose infinities stand beside zeros alone."""
-    return bind(TAME, x)
+def tame(x: Any, under: Any) -> Any:
+    """x, the slope of a root, whose infinities stand beside zeros alone."""
+    return bind(TAME, x, under)

@@ -48,6 +48,7 @@ from adjoint.transforms.masks import (
     is_real,
     whole_mask,
 )
+from adjoint.transforms.norms import of_nothing
 from adjoint.transforms.shares import with_shares
 from adjoint.transforms.unmoved import known, unmoved, unmoved_sum
 
@@ -358,11 +359,19 @@ class _Work:
     def tamed(
         self, equation: Equation, operands: list[Atom], masks: list[Mask]
     ) -> tuple[Sequence[Atom], list[Mask]]:
-        """An infinity of which only a share of nothing is taken is a zero, and a number."""
-        x = self.express(operands[0])
+        """An infinity of which only a share of nothing is taken is a zero, and a number.
+
+        Where zeros do not win but are known, it is a hard one: a residual that is used once.
+        """
+        slope, under = operands
+        makers: dict[Atom, Equation] = {
+            result: maker for maker in self.builder.equations for result in maker.outputs
+        }
+        x = self.express(slope)
+        at_zero = both(infinite_entries(x), of_nothing(under, makers, self.builder))
         if self.wins:
-            x = select(np.equal(np.absolute(x), np.inf), 0.0, x)
-        return self.done(equation, operands, [x.atom]), [None]
+            return [select(at_zero, 0.0, x).atom], [None]
+        return self.plain(equation, operands), [at_zero]
 
     def same(
         self, equation: Equation, operands: list[Atom], masks: list[Mask]

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from adjoint.primitives.hardness import HARD, TAME
-from adjoint.program import Atom, Builder, Equation, Program, Variable, operation
+from adjoint.primitives.hardness import HARD
+from adjoint.program import Atom, Builder, Program, Variable, operation
 from adjoint.transforms.hardness import masks_of
 from adjoint.transforms.jvp import push_forward, seeded, tangent_type
 from adjoint.transforms.shares import with_shares
@@ -58,32 +57,8 @@ def linearize(
     whole = Program([*primals, *moving], builder.equations, results)
     if not still:  # cut in two, an exponential and the quotient by a sum with it would not meet
         whole = with_shares(whole)
-    staged = with_masks(_with_tame_late(stage(whole, len(primals), len(outputs))), still)
+    staged = with_masks(stage(whole, len(primals), len(outputs)), still)
     return Linearised(staged.early, staged.late, staged.residuals, varying)
-
-
-def _with_tame_late(staged: Staged) -> Staged:
-    """Slopes that are tame are handed on as they are, and tamed where they are used."""
-    makers: dict[Any, Equation] = {
-        equation.outputs[0]: equation for equation in staged.early.equations if equation.outputs
-    }
-    outputs, tamed = list(staged.early.outputs), []
-    for place in range(len(outputs) - staged.residuals, len(outputs)):
-        equation = makers.get(outputs[place])
-        if equation is not None and equation.primitive is TAME:
-            outputs[place] = equation.inputs[0]
-            tamed.append(place - len(outputs) + staged.residuals)
-    if not tamed:
-        return staged
-    builder = Builder()
-    inputs: list[Atom] = [builder.input(x.type) for x in staged.late.inputs]
-    builder.derived = True
-    for place in tamed:
-        (inputs[place],) = builder.emit(operation(TAME), [inputs[place]])
-    late = builder.build(builder.inline(staged.late, inputs))
-    return Staged(
-        Program(staged.early.inputs, staged.early.equations, outputs), late, staged.residuals
-    )
 
 
 def with_masks(staged: Staged, still: bool) -> Staged:

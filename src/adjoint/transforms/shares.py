@@ -24,7 +24,9 @@ from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.elementwise.declaring import SCALE
 from adjoint.primitives.elementwise.slopes import OFFSET_SHARE
 from adjoint.primitives.expression import Expression, bind
-from adjoint.program import Atom, Builder, Equation, Program, Variable
+from adjoint.primitives.structure.contraction import CONTRACT, split_spec
+from adjoint.primitives.structure.moving import sum_axes
+from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable
 from adjoint.program.builder import lookup
 
 _PRODUCTS = frozenset({SCALE, MULTIPLY, NEGATIVE})
@@ -45,6 +47,18 @@ def _is_exponential(equation: Equation) -> bool:
     type_ = equation.outputs[0].type
     real = type_.dtype.kind == "f" and type_.dtype.itemsize >= _NARROWEST
     return equation.primitive.ufunc is np.exp and real
+
+
+def _summed(equation: Equation) -> tuple[int, ...] | None:
+    """The axes over which a contraction sums products of entries at the same places; else None."""
+    if equation.primitive is not CONTRACT or not equation.derived:
+        return None
+    left, right, out = split_spec(equation.params["spec"])
+    left_type, right_type = (x.type for x in equation.inputs)
+    if left != right or left_type != right_type or len(set(left)) < len(left):
+        return None
+    in_order = "".join(label for label in left if label in out) == out
+    return tuple(n for n, label in enumerate(left) if label not in out) if in_order else None
 
 
 class _ShareRewriting:
@@ -70,11 +84,14 @@ class _ShareRewriting:
         self.program = self.builder.build([lookup(names, atom) for atom in program.outputs])
 
     def _results(self, equation: Equation, operands: list[Atom]) -> list[Atom]:
-        if equation.primitive is SCALE:
+        axes = _summed(equation)
+        if equation.primitive is SCALE or axes is not None:
+            type_ = (equation.inputs if axes is not None else equation.outputs)[0].type
             for one, other in (operands, operands[::-1]):
                 product = self._product(one, other)
-                if product is not None and product.type == equation.outputs[0].type:
-                    return [product]
+                if product is not None and product.type == type_:
+                    whole = Expression(self.builder, product)
+                    return [product if axes is None else sum_axes(whole, axes).atom]
         return list(self._noted(self.builder.emit(equation.operation, operands)))
 
     def _noted(self, results: tuple[Variable, ...]) -> tuple[Variable, ...]:
@@ -141,8 +158,9 @@ class _ShareRewriting:
         operands = [Expression(self.builder, factor) for factor in maker.inputs]
         if len(operands) == 1:
             rest = self._without(maker.inputs[0], power)
-            # -1 times what is left
-            return self._known(bind(maker.primitive, 1.0 if rest is None else rest))
+            if rest is None:
+                return Expression(self.builder, Literal(-1.0))
+            return self._known(bind(maker.primitive, rest))
         place = 0 if power in self.factors.get(maker.inputs[0], _NONE) else 1
         rest = self._without(maker.inputs[place], power)
         if rest is None:
@@ -169,8 +187,9 @@ class _ShareRewriting:
         primitive, inputs = maker.primitive, maker.inputs
         if primitive is DIVIDE:
             offset = self._offset(inputs[1], power)
-            if offset is not _OTHER:
-                return Expression(self.builder, inputs[0]), offset
+            if offset is not _OTHER:  # a number of Python's would be widened
+                top = Expression(self.builder, inputs[0])
+                return cast(top, maker.outputs[0].type.dtype), offset
         elif primitive is INTEGER_POWER:
             offset = self._offset(inputs[0], power)
             if offset is _OTHER:

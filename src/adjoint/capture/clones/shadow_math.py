@@ -17,6 +17,7 @@ from adjoint.capture.numpy.table import any_traced, unwrap_all
 from adjoint.capture.recording.applying import concrete
 from adjoint.capture.recording.quick import one
 from adjoint.capture.recording.recipes import has_recipes
+from adjoint.capture.recording.supposing import suppose
 from adjoint.capture.recording.trace import is_guarded
 from adjoint.capture.recording.traced import Traced
 from adjoint.capture.recording.valued import beside
@@ -128,7 +129,7 @@ def _shadow(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[
         single = len(args) == 1 and not kwargs
         result = quick(args[0]) if single else general(*args, **kwargs)
         if failing and type(result) is Traced and type(result._value) is float and is_guarded():
-            bool(np.isfinite(result))  # where it is not, Python raises an error
+            suppose(np.isfinite(result))  # where it is not, Python raises an error
         return result
 
     shadow.__name__ = original.__name__

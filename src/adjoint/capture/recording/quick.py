@@ -14,9 +14,9 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.capture.recording.plain_writes import carry, is_plainly_written
-from adjoint.capture.recording.trace import Trace, note_effect
+from adjoint.capture.recording.trace import Trace
 from adjoint.capture.recording.traced import Traced, new_traced, synchronise
-from adjoint.capture.recording.valued import AFTER_ERROR, agreed, refuse
+from adjoint.capture.recording.valued import agreed, note_failure, refuse
 from adjoint.primitives.elementwise.conversion import PYTHON_NUMBER
 from adjoint.program import Operation
 
@@ -83,8 +83,8 @@ def _ordered(
         else:  # NumPy's errors come before anything is recorded
             try:
                 value = theirs(known, value) if swapped else theirs(value, known)
-            except Exception:  # NumPy's, which goes on
-                note_effect(AFTER_ERROR)
+            except Exception as error:  # NumPy's, which goes on
+                note_failure(theirs, error)
                 raise
         place = _lifted(trace, known, kind) if place < 0 else place
         slot, place = (place, slot) if swapped else (slot, place)
@@ -144,8 +144,8 @@ def into(
             return slowly(x, other)
         try:
             theirs(value, known)
-        except Exception:  # NumPy's, which goes on
-            note_effect(AFTER_ERROR)
+        except Exception as error:  # NumPy's, which goes on
+            note_failure(theirs, error)
             raise
         trace.records.append((op, x._slot, place))
         types.append(type_)
@@ -183,8 +183,8 @@ def one(
         assert trace is not None
         try:
             value = theirs(value)
-        except Exception:  # NumPy's, which goes on
-            note_effect(AFTER_ERROR)
+        except Exception as error:  # NumPy's, which goes on
+            note_failure(theirs, error)
             raise
         types = trace.types
         key = (types[x._slot],)

@@ -109,9 +109,7 @@ def beside(theirs: Function, ours: Function, args: Sequence[Any], kwargs: dict[s
     try:
         expected = theirs(*values, **named)
     except Exception as error:  # NumPy's, which goes on
-        note_effect(AFTER_ERROR)
-        if stack and stack[-1].witness and _decided_by_values(theirs, error):
-            refuse(ValueNeededError(f"{type(error).__name__} was {_IN_ONE}"))
+        note_failure(theirs, error)
         raise
     if len(stack) != 1:
         with refusing():
@@ -166,6 +164,14 @@ _IN_ONE: Final = (
     "raised, and caught, in a function that runs for a whole batch (inside vmap), where each "
     "example may fail or not. Choose with np.where, or with ad.cond."
 )
+
+
+def note_failure(theirs: Function, error: Exception) -> None:
+    """Note an error of NumPy's or Python's: in one of a batch it says nothing of the others."""
+    note_effect(AFTER_ERROR)
+    stack = captures()
+    if stack and stack[-1].witness and _decided_by_values(theirs, error):
+        refuse(ValueNeededError(f"{type(error).__name__} was {_IN_ONE}"))
 
 
 def _decided_by_values(theirs: Function, error: Exception) -> bool:

@@ -17,6 +17,7 @@ from adjoint.primitives.elementwise.declaring import SCALE
 from adjoint.primitives.elementwise.slopes import KNOWN
 from adjoint.primitives.structure.contraction import CONTRACT
 from adjoint.program import Operation
+from adjoint.program.nested import held_programs
 
 _MASKED: Final = frozenset({SCALE, CONTRACT, UFUNCS[KNOWN]})
 _LONGEST: Final = 1500  # records that are computed again
@@ -45,7 +46,10 @@ def check_values(trace: Trace, leaves: Sequence[Any], outputs: Sequence[int]) ->
 
 def _is_apart(op: Operation) -> bool:
     """Code of the user's, which may count its calls; what hard zeros or infinite data decide."""
-    return is_users_code(op.primitive) or op.primitive in _MASKED
+    if is_users_code(op.primitive) or op.primitive in _MASKED:
+        return True
+    bodies = held_programs(op)
+    return any(_is_apart(equation.operation) for body in bodies for equation in body.equations)
 
 
 def _alike(recomputed: Any, expected: Any) -> bool:

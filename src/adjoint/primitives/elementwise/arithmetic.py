@@ -138,7 +138,7 @@ MULTIPLY = elementwise(
 DIVIDE = elementwise(
     np.true_divide,
     lambda x, y, result: 1 / y,
-    lambda x, y, result: -result / y,
+    lambda x, y, result: (-result, 1 / y),  # 1 / y^2 underflows long before 1 / y
     linear=Each(frozenset({0})),
     transpose=_divide_transpose,
     taylor=lambda operands, results, k: (quotient_taylor(operands[0], operands[1], results[0], k),),
@@ -152,7 +152,7 @@ DIVIDE = elementwise(
 )
 elementwise(
     np.reciprocal,
-    lambda x, result: -result * result,
+    lambda x, result: (-result, result),
     taylor=_reciprocal_taylor,
     samples=(sample(draw(3, low=0.5)),),
 )

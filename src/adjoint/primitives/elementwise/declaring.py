@@ -50,8 +50,9 @@ def elementwise(
 
     ufunc: its NumPy function, both its meaning and its front-end name; or a `LateUfunc`.
     partials: for each operand, the partial derivative as a function of the operands and the result,
-        `(x, ..., result)`, written with NumPy's functions; it may return a number. A reason, or
-        None, where none is known: asking for it is an error. No partials: no derivative at all.
+        `(x, ..., result)`, written with NumPy's functions; it may return a number, or a tuple of
+        factors whose product may be out of range where it weighs a tangent that is not. A reason,
+        or None, where none is known: asking for it is an error. No partials: no derivative at all.
     taylor: its Taylor rule, where it is not to follow from the partial derivatives.
     companion: the name of a function that comes of the same evaluation, as of any primitive.
     """
@@ -92,7 +93,9 @@ def sum_of_partials(name: str, partials: tuple[Callable[..., Any] | EmptySlot | 
                 raise no_partial(name, place, partial)
             slope = partial(*operands, results[0])
             if not _is_number(slope, 0):
-                term = weigh(slope, tangent, results[0].type)
+                term = tangent
+                for factor in slope if isinstance(slope, tuple) else (slope,):
+                    term = weigh(factor, term, results[0].type)
                 total = term if total is None else total + term
         return (total,)
 

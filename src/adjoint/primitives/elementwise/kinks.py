@@ -18,6 +18,7 @@ from adjoint.primitives.elementwise.conversion import cast, conjugate, real
 from adjoint.primitives.elementwise.declaring import elementwise, scale, weigh
 from adjoint.primitives.elementwise.selection import select
 from adjoint.primitives.expression import bind
+from adjoint.primitives.identities import same_as
 from adjoint.primitives.samples import Fixed, draw, sample
 from adjoint.primitives.typing_rules import ufunc_types
 
@@ -32,8 +33,11 @@ def _absolute_derivative(tangents: Any, operands: Any, results: Any) -> Any:
     (x,), (tangent,), (result,) = operands, tangents, results
     if x.dtype.kind != "c":
         return (weigh(_absolute_partial(x), tangent, result.type),)
-    # d|z|[u] = Re(conj(z) u) / |z|, and 0 at 0, where np.sign(z) = z / |z| is 0.
-    return (real(scale(conjugate(np.sign(x)), tangent)),)
+    # d|z|[u] = Re(conj(z) u) / |z|, and 0 at 0, where np.sign(z) = z / |z| is 0. There it has no
+    # second derivative, as no norm has.
+    size = np.absolute(x)
+    direction = same_as(np.sign(x), x / (size + select(np.equal(size, 0), np.nan, 0.0)))
+    return (real(scale(conjugate(direction), tangent)),)
 
 
 ABSOLUTE: Primitive = Primitive(

@@ -282,9 +282,9 @@ def _at_its_value(name: str, rule: Any, in_x: Any, why: str) -> Formula:
     return formula(name, rule, in_x, lambda x, y, slope: 0, samples=samples, like=np.hypot)
 
 
-# A slope, and NaN where the second operand is infinite: x - x is 0 elsewhere. A root is flat at
-# infinity, which is right for an infinity of the data, and for what has overflowed not known:
-# sqrt(x * x) has the slope 1 where x * x overflows, too.
+# A slope, and NaN where the second operand is infinite: x - x is 0 elsewhere. Roots and logarithms
+# are flat at infinity, which is right for an infinity of the data, and for what has overflowed not
+# known: sqrt(x * x) has the slope 1 where x * x overflows, too, and log(x * x) the slope 2 / x.
 KNOWN = formula(
     "known",
     lambda slope, x: slope + (x - x),
@@ -293,6 +293,11 @@ KNOWN = formula(
     samples=_PAIR,
     like=np.hypot,
 )
+
+
+def fading(slope: Any, x: Any) -> Any:
+    """A slope that is 0 at infinite x, where the function itself is infinite: see `KNOWN`."""
+    return slope if is_complex(x) else KNOWN(slope, x)
 
 
 def _cbrt_slope(x: Any, y: Any) -> Any:

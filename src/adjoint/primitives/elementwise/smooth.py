@@ -30,10 +30,10 @@ from adjoint.primitives.elementwise.slopes import (
     BINARY_SHARE,
     CBRT_SLOPE,
     COSINE,
-    KNOWN,
     OVER_SQUARE,
     SECH_SQUARED,
     SHARE,
+    fading,
     is_complex,
 )
 from adjoint.primitives.hardness import tame
@@ -48,14 +48,14 @@ _INSIDE = (sample(draw(3, low=-0.8, high=0.8)), _COMPLEX)
 elementwise(np.exp, lambda x, result: result, samples=(*_LINE, _COMPLEX))
 elementwise(np.exp2, lambda x, result: result * math.log(2), samples=_LINE)
 elementwise(np.expm1, lambda x, result: np.exp(x), samples=_LINE)
-elementwise(np.log, lambda x, result: 1 / x, samples=_POSITIVE)
-elementwise(np.log2, lambda x, result: 1 / x / math.log(2), samples=_POSITIVE)
-elementwise(np.log10, lambda x, result: 0.25 / x * (4 / math.log(10)), samples=_POSITIVE)
-elementwise(np.log1p, lambda x, result: 1 / (1 + x), samples=_INSIDE)
+elementwise(np.log, lambda x, result: fading(1 / x, x), samples=_POSITIVE)
+elementwise(np.log2, lambda x, result: fading(1 / x / math.log(2), x), samples=_POSITIVE)
+elementwise(np.log10, lambda x, result: fading(0.25 / x * (4 / math.log(10)), x), samples=_POSITIVE)
+elementwise(np.log1p, lambda x, result: fading(1 / (1 + x), x), samples=_INSIDE)
 
 
 def _sqrt_slope(x: Any, result: Any) -> Any:
-    return 0.5 / result if is_complex(x) else KNOWN(0.5 / result, result)
+    return fading(0.5 / result, result)
 
 
 def _sqrt_taylor(operands: Any, results: Any, k: int) -> Any:
@@ -76,7 +76,7 @@ def _half_over(norm: Any) -> Any:
 def _root_taylor(operands: Any, results: Any, k: int) -> Any:
     (x,), (result,) = operands, results
     if k == 1:
-        slope = tame(_sqrt_slope(x[0], result[0]))
+        slope = tame(_sqrt_slope(x[0], result[0]), x[0])
         return (None if x[1] is None else weigh(slope, x[1], result.type),)
     rest = difference(x[k], square_taylor(result, result.type, k, first=1))
     return (None if rest is None else weigh(_half_over(result[0]), rest, result.type),)
@@ -90,7 +90,7 @@ ROOT_OF_SQUARES = Primitive(
     evaluate=np.sqrt,
     linear=None,
     derivative=sum_of_partials(
-        "root_of_squares", (lambda x, result: tame(_sqrt_slope(x, result)),)
+        "root_of_squares", (lambda x, result: tame(_sqrt_slope(x, result), x),)
     ),
     batch=batch_aligned("root_of_squares"),
     taylor=_root_taylor,
@@ -104,7 +104,7 @@ ROOT_OF_POWERS = Primitive(
     linear=None,
     derivative=sum_of_partials(
         "root_of_powers",
-        (lambda x, y, result: tame(power_by_base(x, y, result)), power_by_exponent),
+        (lambda x, y, result: tame(power_by_base(x, y, result), x), power_by_exponent),
     ),
     batch=batch_aligned("root_of_powers"),
     samples=(sample(draw(3, low=0.5), draw(3)),),
@@ -131,11 +131,11 @@ def _arctan_slope(x: Any) -> Any:
 
 
 def _arcsinh_slope(x: Any) -> Any:
-    return 1 / np.sqrt(1 + np.square(x)) if is_complex(x) else ARCSINH_SLOPE(x)
+    return 1 / np.sqrt(1 + np.square(x)) if is_complex(x) else fading(ARCSINH_SLOPE(x), x)
 
 
 def _arccosh_slope(x: Any) -> Any:
-    return 1 / (np.sqrt(x - 1) * np.sqrt(x + 1)) if is_complex(x) else ARCCOSH_SLOPE(x)
+    return 1 / (np.sqrt(x - 1) * np.sqrt(x + 1)) if is_complex(x) else fading(ARCCOSH_SLOPE(x), x)
 
 
 def _arctanh_slope(x: Any) -> Any:

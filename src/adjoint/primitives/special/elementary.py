@@ -18,6 +18,7 @@ from adjoint.primitives.elementwise.slopes import (
     LOGISTIC,
     LOGISTIC_DENSITY,
     LOGIT_SLOPE,
+    fading,
 )
 from adjoint.primitives.hardness import hard
 from adjoint.primitives.identities import same_as
@@ -43,7 +44,13 @@ row("exprel", lambda x, y: EXPREL_SLOPE(x, y), on=REAL)
 row("exp2", lambda x, y: math.log(2) * y, on=REAL, program_name="special_exp2")
 row("exp10", lambda x, y: math.log(10) * y, on=REAL)
 row("expm1", lambda x, y: np.exp(x), on=REAL, also=(COMPLEX,), program_name="special_expm1")
-row("log1p", lambda x, y: 1 / (1 + x), on=UNIT, also=(COMPLEX,), program_name="special_log1p")
+row(
+    "log1p",
+    lambda x, y: fading(1 / (1 + x), x),
+    on=UNIT,
+    also=(COMPLEX,),
+    program_name="special_log1p",
+)
 row("cbrt", lambda x, y: CBRT_SLOPE(x, y), on=POSITIVE, program_name="special_cbrt")
 row("cosm1", lambda x, y: -np.sin(x), on=REAL)
 row("round", lambda x, y: 0, on=REAL)
@@ -78,6 +85,13 @@ def boxcox_slope(log_x: Any, p: Any) -> Any:
     return 0.5 * np.square(log_x) * call("hyp1f1", 2.0, 3.0, exponent)
 
 
+def _boxcox_in_x(x: Any, p: Any, y: Any) -> Any:
+    """x^(p - 1). For p < 0 the function is bounded, and for p < 1 else its slope fades."""
+    slope = steep_power(x, p - 1, y.dtype)
+    fades = np.less(p, 1) & np.greater_equal(p, 0)
+    return select(fades, fading(slope, cast(x, slope.dtype)), slope)
+
+
 def _boxcox_in_power(x: Any, p: Any) -> Any:
     """At x = 0, where the logarithm is infinite, as (p x^p log(x) - x^p + 1) / p^2."""
     zero = np.equal(x, 0) & np.greater(p, 0)
@@ -90,14 +104,14 @@ def _boxcox_in_power(x: Any, p: Any) -> Any:
 
 row(
     "boxcox",
-    lambda x, p, y: steep_power(x, p - 1, y.dtype),
+    lambda x, p, y: _boxcox_in_x(x, p, y),
     lambda x, p, y: _boxcox_in_power(x, p),
     on=_PAIR,
     also=((between(0.5, 2.0), between(-0.1, 0.1)),),
 )
 row(
     "boxcox1p",
-    lambda x, p, y: steep_power(1 + x, p - 1, y.dtype),
+    lambda x, p, y: _boxcox_in_x(1 + x, p, y),
     lambda x, p, y: boxcox_slope(np.log1p(x), p),
     on=_PAIR,
 )
@@ -117,18 +131,23 @@ row(
 # --- entropies and losses -------------------------------------------------------------------------
 
 
+def _inverse(divisor: Any, y: Any, result: Any) -> Any:
+    """The slope of a logarithm in y."""
+    return fading(cast(1 / divisor, result.dtype), cast(y, result.dtype))
+
+
 _COMPLEX_PAIR = (COMPLEX[0], COMPLEX[0])
 row(
     "xlogy",
     lambda x, y, result: np.log(y),
-    lambda x, y, result: scale(hard(x), cast(1 / y, result.dtype)),
+    lambda x, y, result: scale(hard(x), _inverse(y, y, result)),
     on=_PAIR,
     also=(_COMPLEX_PAIR,),
 )
 row(
     "xlog1py",
     lambda x, y, result: np.log1p(y),
-    lambda x, y, result: scale(hard(x), cast(1 / (1 + y), result.dtype)),
+    lambda x, y, result: scale(hard(x), _inverse(1 + y, y, result)),
     on=_PAIR,
     also=(_COMPLEX_PAIR,),
 )
@@ -143,7 +162,7 @@ row("entr", lambda x, y: ENTROPY_SLOPE(x), on=POSITIVE)
 row(
     "rel_entr",
     lambda x, y, result: _log_ratio(x, y) + 1,
-    lambda x, y, result: -x / y,
+    lambda x, y, result: fading(-x / y, cast(y, result.dtype)),
     on=_PAIR,
 )
 row(

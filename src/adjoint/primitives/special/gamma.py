@@ -13,6 +13,7 @@ from adjoint.primitives.declaration import EmptySlot, Primitive
 from adjoint.primitives.elementwise.declaring import batch_aligned, sum_of_partials
 from adjoint.primitives.elementwise.formulas import choose, formula
 from adjoint.primitives.elementwise.selection import select
+from adjoint.primitives.elementwise.slopes import fading
 from adjoint.primitives.expression import bind
 from adjoint.primitives.hardness import hard
 from adjoint.primitives.samples import draw, sample
@@ -41,7 +42,9 @@ _ORDER_OF_ZETA = EmptySlot("with respect to the exponent of zeta no closed form 
 
 def _psi_slope(x: Any, y: Any) -> Any:
     # psi' is the trigamma function, zeta(2, x).
-    return bind(_COMPLEX_ZETA, x, s=2) if x.dtype.kind == "c" else call("zeta", 2.0, x)
+    if x.dtype.kind == "c":
+        return bind(_COMPLEX_ZETA, x, s=2)
+    return fading(call("zeta", 2.0, x), x)
 
 
 def _complex_zeta(x: Any, s: int) -> Any:
