@@ -25,6 +25,7 @@ from adjoint.base.errors import (
 )
 from adjoint.capture.recording.applying import apply, apply_one
 from adjoint.capture.recording.hooks import hooks
+from adjoint.capture.recording.layout import is_c_ordered
 from adjoint.capture.recording.trace import note_effect
 from adjoint.capture.recording.traced import (
     Known,
@@ -42,10 +43,6 @@ from adjoint.primitives.elementwise.conversion import CAST, IMAG, PYTHON_NUMBER,
 from adjoint.primitives.structure.moving import RESHAPE, TRANSPOSE, inverse_permutation
 from adjoint.primitives.structure.slicing import SLICE, UPDATE, Index
 from adjoint.program import operation
-
-_DEPTH = 64  # how far back the layout of an array is followed
-_KEEPS_LAYOUT = frozenset({"reshape", "update", "increment", "gather_set", "gather_add", "cast"})
-_MAKES_C_ORDER = frozenset({"fill", "iota", "cumulative_sum"})
 
 
 class View:
@@ -341,51 +338,6 @@ def real_part(x: Any, imaginary: bool) -> Any:
 
 
 # --- layout and uncertain aliases -----------------------------------------------------------------
-
-
-def is_c_ordered(x: Traced, depth: int = _DEPTH) -> bool:
-    """Whether NumPy's array would surely be contiguous in C order.
-
-    False where that is not known.
-    """
-    if type(x._value) is np.ndarray:
-        return x._value.flags.c_contiguous
-    state = x._state
-    if state is not None and state.base is not None:
-        return False
-    if x._trace is None:
-        return True
-    return _slot_is_c_ordered(x._trace, x._slot, depth)
-
-
-def _slot_is_c_ordered(trace: Any, slot: int, depth: int) -> bool:
-    trace._find_owners()
-    owner = trace.owners[slot]
-    value = trace.values.get(slot)
-    if isinstance(value, np.ndarray):
-        return bool(value.flags.c_contiguous)
-    type_ = trace.types[slot]
-    if owner < 0:
-        return bool(type_.ndim == 0)
-    head, *operands = trace.records[owner]
-    if not hasattr(head, "primitive") or head.primitive.view:
-        return False
-    name = head.primitive.name
-    if type_.ndim <= 1 or name in _MAKES_C_ORDER:
-        return True
-    if depth == 0:
-        return False
-    if name in _KEEPS_LAYOUT:
-        return _slot_is_c_ordered(trace, operands[0], depth - 1)
-    if head.primitive.ufunc is None:
-        return False
-    # Elementwise results are laid out as their operands are; those that are broadcast do not
-    # decide.
-    return all(
-        _slot_is_c_ordered(trace, operand, depth - 1)
-        for operand in operands
-        if trace.types[operand].ndim > 1
-    )
 
 
 def maybe_alias(x: Traced, result: Any) -> Any:

@@ -24,6 +24,7 @@ from adjoint.capture.numpy.table import (
     stored,
 )
 from adjoint.capture.recording.applying import apply
+from adjoint.capture.recording.layout import is_c_ordered
 from adjoint.capture.recording.traced import Traced, from_array, is_known, unwrap
 from adjoint.capture.recording.views import (
     View,
@@ -31,7 +32,6 @@ from adjoint.capture.recording.views import (
     copy_of,
     depends_on_layout,
     flat_of,
-    is_c_ordered,
     maybe_alias,
     permute,
     read_only,
