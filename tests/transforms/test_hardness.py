@@ -432,9 +432,6 @@ _TINY: dict[str, Any] = {
     "moved": lambda x: np.sum(np.sqrt(np.square(x[::-1, None]).mean(axis=1))),
     "complex": lambda x: np.sum([np.sqrt((z * np.conj(z)).real) for z in x + 1j * x]),
     "deviations": lambda x: np.sum(np.std(np.stack([x, -x]), axis=0)),
-    "a round": lambda x: np.sum(ad.fori_loop(0, 1, lambda k, c: np.sqrt(c * c), x)),
-    "a branch": lambda x: ad.cond(x[2] > 0, lambda c: np.sum(np.sqrt(c * c)), np.sum, x),
-    "again": lambda x: ad.checkpoint(lambda c: np.sum(np.sqrt(c * c)))(x),
 }
 
 
@@ -461,13 +458,6 @@ def test_a_loop_in_which_hard_zeros_win_is_no_defect() -> None:
     function = lambda x: np.sum(ad.fori_loop(0, 3, lambda k, c: np.sqrt(c * c), x))  # noqa: E731
     with ad.config(debug=True):
         np.testing.assert_array_equal(ad.jit(ad.grad(function))(np.array([0.0, 1.0])), [0, 1])
-
-
-def test_norms_in_loops_have_slopes_at_zero_in_linear_maps_too() -> None:
-    function = lambda x: np.sum(ad.fori_loop(0, 3, lambda k, c: np.sqrt(c * c), x))  # noqa: E731
-    x = np.array([0.0, 2.0])
-    np.testing.assert_array_equal(ad.vjp(function, x)[1](1.0)[0], [0, 1])
-    np.testing.assert_array_equal(ad.linearize(function, x)[1](np.ones(2)), 1)
 
 
 def test_a_sum_with_itself_is_looked_at_once() -> None:

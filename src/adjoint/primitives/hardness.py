@@ -53,8 +53,8 @@ HARD: Primitive = Primitive(
 # is what is under the root of which it is the slope.
 TAME: Primitive = Primitive(
     "tame",
-    infer=lambda x, under: x,
-    evaluate=lambda x, under: x,
+    infer=lambda x, *under: x,
+    evaluate=lambda x, *under: x,
     linear=None,
     derivative=lambda tangents, operands, results: (tangents[0],),
     batch=_batched("tame"),

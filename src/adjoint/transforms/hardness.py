@@ -359,19 +359,17 @@ class _Work:
     def tamed(
         self, equation: Equation, operands: list[Atom], masks: list[Mask]
     ) -> tuple[Sequence[Atom], list[Mask]]:
-        """An infinity of which only a share of nothing is taken is a zero, and a number.
-
-        Where zeros do not win but are known, it is a hard one: a residual that is used once.
-        """
-        slope, under = operands
-        makers: dict[Atom, Equation] = {
-            result: maker for maker in self.builder.equations for result in maker.outputs
-        }
-        x = self.express(slope)
-        at_zero = both(infinite_entries(x), of_nothing(under, makers, self.builder))
+        """An infinity of which only a share of nothing is taken is a zero, and a number."""
+        x = self.express(operands[0])
         if self.wins:
-            return [select(at_zero, 0.0, x).atom], [None]
-        return self.plain(equation, operands), [at_zero]
+            infinite = infinite_entries(x)
+            for under in operands[1:]:
+                makers: dict[Atom, Equation] = {
+                    result: maker for maker in self.builder.equations for result in maker.outputs
+                }
+                infinite = both(infinite, of_nothing(under, makers, self.builder))
+            x = select(infinite, 0.0, x)
+        return self.done(equation, operands, [x.atom]), [None]
 
     def same(
         self, equation: Equation, operands: list[Atom], masks: list[Mask]

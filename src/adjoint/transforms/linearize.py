@@ -10,10 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from adjoint.primitives.hardness import HARD
-from adjoint.program import Atom, Builder, Program, Variable, operation
+import numpy as np
+
+from adjoint.primitives.elementwise.selection import select
+from adjoint.primitives.expression import Expression
+from adjoint.primitives.hardness import HARD, TAME
+from adjoint.program import Atom, Builder, Equation, Program, Variable, operation
 from adjoint.transforms.hardness import masks_of
 from adjoint.transforms.jvp import push_forward, seeded, tangent_type
+from adjoint.transforms.masks import infinite_entries
+from adjoint.transforms.norms import of_nothing
 from adjoint.transforms.shares import with_shares
 from adjoint.transforms.staging import Staged, stage
 
@@ -57,8 +63,41 @@ def linearize(
     whole = Program([*primals, *moving], builder.equations, results)
     if not still:  # cut in two, an exponential and the quotient by a sum with it would not meet
         whole = with_shares(whole)
-    staged = with_masks(stage(whole, len(primals), len(outputs)), still)
+    staged = with_masks(_with_tame_late(stage(whole, len(primals), len(outputs))), still)
     return Linearised(staged.early, staged.late, staged.residuals, varying)
+
+
+def _with_tame_late(staged: Staged) -> Staged:
+    """Slopes that are tame are handed on as they are, and tamed where they are used.
+
+    Those that are infinite by underflow alone, and not at zero, are handed on as NaN.
+    """
+    makers: dict[Atom, Equation] = {
+        result: equation for equation in staged.early.equations for result in equation.outputs
+    }
+    outputs, tamed = list(staged.early.outputs), []
+    early = Builder()
+    early.inputs.extend(staged.early.inputs)
+    early.equations.extend(staged.early.equations)
+    early.derived = True
+    for place in range(len(outputs) - staged.residuals, len(outputs)):
+        equation = makers.get(outputs[place])
+        if equation is not None and equation.primitive is TAME:
+            outputs[place], *under = equation.inputs  # none, where this was done before
+            slope = Expression(early, outputs[place])
+            for atom in under:
+                tiny = infinite_entries(slope) & np.logical_not(of_nothing(atom, makers, early))
+                outputs[place] = select(tiny, np.nan, slope).atom
+            tamed.append(place - len(outputs) + staged.residuals)
+    if not tamed:
+        return staged
+    builder = Builder()
+    inputs: list[Atom] = [builder.input(x.type) for x in staged.late.inputs]
+    builder.derived = True
+    for place in tamed:
+        (inputs[place],) = builder.emit(operation(TAME), [inputs[place]])
+    late = builder.build(builder.inline(staged.late, inputs))
+    return Staged(early.build(outputs), late, staged.residuals)
 
 
 def with_masks(staged: Staged, still: bool) -> Staged:

@@ -166,12 +166,19 @@ SQUARE = elementwise(
 # --- powers --------------------------------------------------------------------------------------
 
 
-def _integer_power_partial(x: Any, exponent: int) -> Any:
-    if exponent == 0:
-        return 0
-    if exponent == 1:
-        return 1
-    return exponent * integer_power(x, exponent - 1)
+def _integer_power_derivative(
+    tangents: Any, operands: Any, results: Any, exponent: int
+) -> tuple[Any]:
+    """n x^(n-1) dx; by n x^n and 1 / x for n < 0, of which the product underflows long before."""
+    (x,), (tangent,), (result,) = operands, tangents, results
+    slopes: tuple[Any, ...] = (exponent,)
+    if exponent < 0:
+        slopes = (exponent * result, 1 / x)
+    elif exponent > 1:
+        slopes = (exponent * integer_power(x, exponent - 1),)
+    for slope in slopes:
+        tangent = weigh(slope, tangent, result.type)
+    return (tangent,)
 
 
 def _integer_power_type(x: ArrayType, exponent: int) -> ArrayType:
@@ -216,9 +223,7 @@ INTEGER_POWER = Primitive(
     infer=_integer_power_type,
     evaluate=lambda x, exponent: np.power(x, exponent),
     linear=None,
-    derivative=lambda tangents, operands, results, exponent: (
-        weigh(_integer_power_partial(operands[0], exponent), tangents[0], results[0].type),
-    ),
+    derivative=_integer_power_derivative,
     batch=lambda operands, batched, size, exponent: integer_power(operands[0], exponent),
     taylor=_integer_power_taylor,
     samples=(
