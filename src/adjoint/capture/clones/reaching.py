@@ -18,6 +18,7 @@ import numpy as np
 
 from adjoint.capture.clones.adopting import adopt_attribute, adopt_name
 from adjoint.capture.clones.classes import BUILTINS, called_class, class_of
+from adjoint.capture.clones.compiled import source_of
 from adjoint.capture.clones.drawing import drawing
 from adjoint.capture.clones.foreign import guarded, is_of_values, of_any_value
 from adjoint.capture.clones.handing import as_calling, calls_functions, handing_method
@@ -441,6 +442,8 @@ class _Callee:
             return reached(called)
         if isinstance(called, type):
             return _constructor(called)
+        if source_of(called) is not None:
+            return rebind(called)
         if is_users_kind(kind):
             method = getattr(kind, "__call__", None)  # noqa: B004  # the method itself
             if is_reached(method):

@@ -25,6 +25,7 @@ from adjoint.base.settings import settings
 from adjoint.capture.bytecode.code import CALLED, CodeFacts, facts_of
 from adjoint.capture.clones.adopting import give_back
 from adjoint.capture.clones.classes import BUILTINS, build_class
+from adjoint.capture.clones.compiled import Sourced, source_of
 from adjoint.capture.clones.drawing import drawing, is_random_module
 from adjoint.capture.clones.handing import calls_functions, handing
 from adjoint.capture.clones.library import DISPATCHING, around_clones, dispatching
@@ -153,7 +154,7 @@ def is_itself(value: Any) -> bool:
     kind = type(value)
     if kind is types.MethodType or kind is types.BuiltinFunctionType:
         return drawing(value) is None
-    return kind in FOREIGN or calls_functions(value)
+    return kind in FOREIGN or calls_functions(value) or source_of(value) is not None
 
 
 def judged(value: Any) -> str | None:
@@ -230,6 +231,8 @@ def rebind(value: Any) -> Any:
         if name in BUILTINS and value is _BUILTINS.get(name):
             return BUILTINS[name]
     shadow = shadow_of(value)
+    if shadow is None and (source := source_of(value)) is not None:
+        return Sourced(value, source)
     return value if shadow is None else shadow
 
 

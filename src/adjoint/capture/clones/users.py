@@ -160,7 +160,7 @@ def is_users_class(kind: type) -> bool:
     file = file_of(sys.modules.get(name))
     # Without a file: an interactive session, or code that was compiled from a string.
     if file is None or name == "__main__":
-        if name in sys.builtin_module_names:
+        if name in sys.builtin_module_names or not kind.__flags__ & _MADE_IN_PYTHON:
             return False
         return settings().choice.entered(name, True)
     return is_users_file(file)
