@@ -91,12 +91,15 @@ def is_users_file(path: str) -> bool:
     return entered
 
 
+def is_installed(path: str) -> bool:
+    """Whether a file is of an installed package, which is not the user's to change."""
+    return any(name in path for name in _SITE_NAMES)
+
+
 def _is_entered(path: str, choice: PackageChoice) -> bool:
     if path.startswith((_PACKAGE, "<frozen ")):  # stand-ins bear the names of what they stand for
         return False
-    if path.startswith(_STANDARD) and not (
-        path.startswith(_SITES) or any(name in path for name in _SITE_NAMES)
-    ):
+    if path.startswith(_STANDARD) and not (path.startswith(_SITES) or is_installed(path)):
         return False
     return max(_decisions(path, choice))[-1]
 
