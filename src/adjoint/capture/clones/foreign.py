@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import types
 from typing import Any, Final
 
@@ -55,10 +56,15 @@ def is_compiled(kind: type) -> bool:
     return kind.__name__ in _CYTHON and kind.__module__.startswith("_cython_")
 
 
-def reads_memory(function: Any) -> bool:
-    """Whether it is a builtin function that takes numbers as they lie in memory."""
+def is_foreign(function: Any, effect: str | None) -> bool:
+    """Whether a builtin function takes numbers as they lie in memory: a package's, or struct's.
+
+    effect: what is known of its effects, of which libraries that are understood have none.
+    """
     module = getattr(function, "__module__", None) or type(function.__self__).__module__
-    return module in _OF_MEMORY
+    if module in _OF_MEMORY:
+        return True
+    return effect is not None and module.partition(".")[0] not in sys.stdlib_module_names
 
 
 def _name(function: Any) -> str:

@@ -23,7 +23,7 @@ from adjoint.capture.bytecode.writing import Writing
 from adjoint.capture.clones.adopting import NAMED
 from adjoint.capture.clones.attempts import note_attempts
 from adjoint.capture.clones.classes import PATTERN
-from adjoint.capture.clones.foreign import is_of_values, reads_memory
+from adjoint.capture.clones.foreign import is_foreign, is_of_values
 from adjoint.capture.clones.handing import calls_functions
 from adjoint.capture.clones.overloads import OPERATORS, families_of
 from adjoint.capture.clones.reaching import (
@@ -419,7 +419,7 @@ def _is_plain_member(value: Any) -> bool:
     if calls_functions(value) or is_of_values(value):
         return False
     if isinstance(value, types.BuiltinFunctionType):
-        if reads_memory(value) or effect_of(value) is not None:
+        if is_foreign(value, effect_of(value)):
             return False
         owner = value.__self__
         return owner is None or isinstance(owner, (types.ModuleType, type))

@@ -23,9 +23,9 @@ from adjoint.capture.clones.drawing import drawing
 from adjoint.capture.clones.foreign import (
     guarded,
     is_compiled,
+    is_foreign,
     is_of_values,
     of_any_value,
-    reads_memory,
 )
 from adjoint.capture.clones.handing import as_calling, calls_functions, handing_method
 from adjoint.capture.clones.rebinding import (
@@ -445,7 +445,7 @@ class _Callee:
                 note_effect(effect)
                 if kind is types.FunctionType:
                     return guarded(reached(called))
-            if kind is types.BuiltinFunctionType and (effect is not None or reads_memory(called)):
+            if kind is types.BuiltinFunctionType and is_foreign(called, effect):
                 return guarded(reached(called))
             return reached(called)
         if isinstance(called, type):
