@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-
 import pytest
 
 from tests.packages.collecting import COLLECTIONS
@@ -17,7 +15,6 @@ SHARE = 0.95
 @pytest.mark.parametrize("package", COLLECTIONS)
 @pytest.mark.filterwarnings("ignore")
 def test_functions_of_a_package(package: str) -> None:
-    importlib.import_module("tests.packages.judging")
     pytest.importorskip(package, reason=f"{package} is not installed")
     result = sweep(package, MOST)
     bad = [v for v in result.verdicts if v.outcome in ("wrong", "crash")]
