@@ -40,6 +40,10 @@ RANGES: dict[str, tuple[float, float]] = {
     **dict.fromkeys(("lon", "lon0", "lon1", "lon2"), (10, 100)),
     **dict.fromkeys(("wavelength", "wavelengths", "wl"), (450, 650)),
 }
+# What else is meant by a name in one package: places on the Earth, in metres from its middle.
+OWN_RANGES: dict[str, dict[str, tuple[float, float]]] = {
+    "pymap3d": dict.fromkeys(("x", "y", "z", "x0", "y0", "z0"), (3e6, 5e6)),
+}
 Style = Callable[[str, np.random.Generator], Any]
 
 
@@ -48,8 +52,13 @@ def arguments(function: Any, seed: int) -> Iterator[tuple[Any, ...]]:
     names = required(function)
     if not names:
         return
+    own = OWN_RANGES.get(function.__module__.partition(".")[0], {})
+
+    def usual(name: str, generator: np.random.Generator) -> Any:
+        return float(generator.uniform(*own.get(name, RANGES.get(name, (0.3, 1.7)))))
+
     for attempt in range(2):
-        for style in (_usual, _number, _geometric, _triple, _quadruple, _square):
+        for style in (usual, _number, _geometric, _triple, _quadruple, _square):
             generator = np.random.default_rng((seed, attempt))
             yield tuple([style(name, generator) for name in names])
 
@@ -62,10 +71,6 @@ def required(function: Any) -> list[str]:
         return []
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return [p.name for p in parameters if p.default is p.empty and p.kind in positional]
-
-
-def _usual(name: str, generator: np.random.Generator) -> Any:
-    return float(generator.uniform(*RANGES.get(name, (0.3, 1.7))))
 
 
 def _number(_: str, generator: np.random.Generator) -> Any:
