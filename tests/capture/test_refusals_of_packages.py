@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import importlib
+import operator
+import struct
 import sys
+import types
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import adjoint as ad
+from adjoint.capture.clones.foreign import is_foreign
 
 SOURCE = """
 import array, ctypes, ctypes.util, decimal, fractions, statistics, struct
@@ -164,3 +169,13 @@ def test_an_error_without_traced_values_is_its_own(module: Any) -> None:
             return x * len(type(error).__name__)
 
     assert ad.grad(called)(1.25) == len("error")
+
+
+def test_builtin_functions_of_packages_are_foreign() -> None:
+    """Also those that are methods of a class, as torch's are."""
+    functions = type("Functions", (), {"__module__": "torch._C"})
+    assert is_foreign(types.SimpleNamespace(__module__=None, __self__=functions))
+    assert is_foreign(types.SimpleNamespace(__module__="package.part", __self__=None))
+    assert is_foreign(struct.pack)
+    for function in (len, sys._getframe, dict.fromkeys, [].append, operator.add, np.dot):
+        assert type(function) is not types.BuiltinFunctionType or not is_foreign(function)

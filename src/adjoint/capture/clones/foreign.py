@@ -56,15 +56,15 @@ def is_compiled(kind: type) -> bool:
     return kind.__name__ in _CYTHON and kind.__module__.startswith("_cython_")
 
 
-def is_foreign(function: Any, effect: str | None) -> bool:
-    """Whether a builtin function takes numbers as they lie in memory: a package's, or struct's.
-
-    effect: what is known of its effects, of which libraries that are understood have none.
-    """
-    module = getattr(function, "__module__", None) or type(function.__self__).__module__
+def is_foreign(function: Any) -> bool:
+    """Whether a builtin function takes numbers as they lie in memory: a package's, or struct's."""
+    owner = function.__self__
+    home = owner if isinstance(owner, type) else type(owner)
+    module = getattr(function, "__module__", None) or home.__module__
     if module in _OF_MEMORY:
         return True
-    return effect is not None and module.partition(".")[0] not in sys.stdlib_module_names
+    first = module.partition(".")[0]
+    return first not in sys.stdlib_module_names and first not in _UNDERSTOOD
 
 
 def _name(function: Any) -> str:
@@ -77,6 +77,7 @@ def _name(function: Any) -> str:
 
 _CYTHON: Final = frozenset({"cython_function_or_method", "fused_cython_function"})
 _OF_MEMORY: Final = frozenset({"_struct", "struct", "marshal"})
+_UNDERSTOOD: Final = frozenset({"numpy", "scipy", "adjoint", "optree"})
 # Modules that look at the functions that they are given, and at the frames around them.
 _LOOKING: Final = frozenset({"inspect", "dis"})
 

@@ -419,7 +419,7 @@ def _is_plain_member(value: Any) -> bool:
     if calls_functions(value) or is_of_values(value):
         return False
     if isinstance(value, types.BuiltinFunctionType):
-        if is_foreign(value, effect_of(value)):
+        if is_foreign(value):
             return False
         owner = value.__self__
         return owner is None or isinstance(owner, (types.ModuleType, type))

@@ -445,7 +445,7 @@ class _Callee:
                 note_effect(effect)
                 if kind is types.FunctionType:
                     return guarded(reached(called))
-            if kind is types.BuiltinFunctionType and is_foreign(called, effect):
+            if kind is types.BuiltinFunctionType and is_foreign(called):
                 return guarded(reached(called))
             return reached(called)
         if isinstance(called, type):
