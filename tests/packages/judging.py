@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -76,7 +77,10 @@ def suited(function: Callable[..., Any], points: Iterator[Point]) -> Any:
 
     Smooth is where central differences with two steps agree.
     """
+    start = time.monotonic()
     for point in points:
+        if time.monotonic() > start + SECONDS:
+            break
         try:
             with limited(5.0), np.errstate(all="ignore"):
                 value = total(function(*_copies(point)))
