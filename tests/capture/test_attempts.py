@@ -119,3 +119,21 @@ def test_what_is_logged_in_vain_is_no_hindrance(caplog: pytest.LogCaptureFixture
     for _ in range(4):
         gradient(x)
     assert len(caplog.records) == 8
+
+
+@pytest.mark.parametrize("derivative", [ad.grad, lambda function: ad.jit(ad.grad(function))])
+def test_what_is_asked_for_first_by_a_write_that_fails(derivative: Any) -> None:
+    """The value that it is asked with is computed around, and serves what follows as well."""
+
+    def function(x: Any) -> Any:
+        y = np.sin(x) * 3.0
+        try:
+            y[abs(y) < 1e-3] = 0.0
+        except TypeError:
+            if abs(y) < 1e-3:
+                y = 0.0
+        return y * x
+
+    for _ in range(3):
+        slope = derivative(function)(2.0)
+        np.testing.assert_allclose(slope, 3 * (2 * np.cos(2.0) + np.sin(2.0)))

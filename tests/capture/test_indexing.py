@@ -367,3 +367,35 @@ def test_an_object_that_is_a_whole_number_and_a_sequence() -> None:
 
     place: Any = Place()
     np.testing.assert_array_equal(ad.grad(lambda x: x[place] ** 2)(np.arange(3.0)), [0, 2, 0])
+
+
+PLACES: dict[str, Any] = {
+    "behind": lambda x: x[..., (0, 2)],
+    "in front": lambda x: x[(0, 1), ...],
+    "alone": lambda x: x[(0, 1),],
+    "both": lambda x: x[(0, 1), (2, 2)],
+    "slice": lambda x: x[:, (2, 0)],
+    "new axis": lambda x: x[None, :, (1, 1)],
+    "nested": lambda x: x[((0, 1), (1, 0)), 2],
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_a_tuple_within_an_index_is_an_array_of_places(name: str) -> None:
+    function, x = PLACES[name], np.arange(6.0).reshape(2, 3) + 1
+    weights = np.cos(np.arange(function(x).size)).reshape(function(x).shape)
+    for derivative in (ad.grad, lambda f: ad.jit(ad.grad(f))):
+        expected = np.zeros((2, 3))
+        np.add.at(expected.reshape(-1), function(np.arange(6).reshape(2, 3)), weights)
+        gradient = derivative(lambda x: np.sum(weights * function(x)))(x)
+        np.testing.assert_allclose(gradient, expected)
+
+
+def test_writing_at_a_tuple_of_places() -> None:
+    def function(x: Any) -> Any:
+        y = x * 1.0
+        y[..., (0, 2)] *= x[:2]
+        y[(0, 1),] = 0.0
+        return y.sum()
+
+    np.testing.assert_array_equal(ad.grad(function)(np.array([2.0, 3.0, 4.0])), [0, 4, 3])

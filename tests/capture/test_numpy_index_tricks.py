@@ -58,3 +58,17 @@ def test_words_that_numpy_does_not_know() -> None:
         ad.grad(lambda x: np.r_["left", x, x].sum())(X)
     with pytest.raises(ad.errors.UnsupportedFunctionError, match="matri"):
         ad.grad(lambda x: np.r_["c", x, x].sum())(X)
+
+
+def test_grids_with_counts() -> None:
+    def function(x: Any, n: int) -> Any:
+        rows, columns = np.mgrid[0.0 : 2.0 : n * 1j, 0.0:1.0:3j]
+        return x * (rows + columns).sum() + np.ogrid[0.0 : 1.0 : n * 1j].sum()
+
+    for derivative in (ad.value_and_grad(function), ad.jit(ad.value_and_grad(function))):
+        for n in (4, 4, 3):
+            value, slope = derivative(2.0, n)
+            assert value == function(2.0, n)
+            assert slope == pytest.approx(function(3.0, n) - function(2.0, n))
+    with pytest.raises(ad.errors.DroppedDerivativeError):
+        ad.grad(lambda n: np.mgrid[0.0 : 2.0 : n * 1j].sum())(3.2)

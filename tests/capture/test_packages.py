@@ -15,6 +15,7 @@ import pytest
 import scipy.optimize
 
 import adjoint as ad
+from adjoint.base.settings import settings
 from adjoint.capture.clones import users
 
 SOURCE = '''
@@ -118,14 +119,14 @@ def idioms(request: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any
         exec(compile(SOURCE, "<string>", "exec"), vars(module))
         yield module
         return
-    users.is_users_file.cache_clear()
+    settings().choice.files.clear()
     if request.param == "installed":
         monkeypatch.setattr(users, "_STANDARD", (*users._STANDARD, str(tmp_path)))
     folder = _folder(request.param, name, tmp_path / "site-packages")
     monkeypatch.syspath_prepend(str(folder))
     yield importlib.import_module(name)
     sys.modules.pop(name)
-    users.is_users_file.cache_clear()
+    settings().choice.files.clear()
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -155,8 +156,8 @@ def test_a_package_goes_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     package = types.ModuleType("dask")
     package.__file__ = str(tmp_path / "dask" / "__init__.py")
     monkeypatch.setitem(sys.modules, "dask", package)
-    users.is_users_file.cache_clear()
+    settings().choice.files.clear()
     assert not users.is_users_file(str(tmp_path / "dask" / "array" / "core.py"))
     assert users.is_users_file(str(tmp_path / "daskless" / "core.py"))
     assert users.is_users_file(str(tmp_path / "model.py"))
-    users.is_users_file.cache_clear()
+    settings().choice.files.clear()

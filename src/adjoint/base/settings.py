@@ -7,12 +7,14 @@ machine code alone tell apart what a program holds of it (see `adjoint.pipeline`
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
+from adjoint.base.packages import PackageChoice, check_apart, choice_of, names_of, without
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,9 @@ class Settings:
     threads: the cores that long loops of machine code run on; None for all that there are.
     replay: whether a call that is proven to give the same program as an earlier one runs that
         program, and not the function.
+    enter: names of packages or modules whose code is entered, although it is not by itself.
+    leave: names of packages or modules whose code is not entered, although it is by itself. Of a
+        package and a module in it, the longer name decides.
     """
 
     kink: float = 0.5
@@ -40,6 +45,9 @@ class Settings:
     precise: bool = False
     threads: int | None = None
     replay: bool = True
+    enter: tuple[str, ...] = ()
+    leave: tuple[str, ...] = ()
+    choice: PackageChoice = field(init=False, repr=False, compare=False)  # of these names
 
     def __post_init__(self) -> None:
         if isinstance(self.kink, bool) or not isinstance(self.kink, (int, float)):
@@ -57,6 +65,13 @@ class Settings:
                 choice = getattr(self, name)
                 raise ArgumentTypeError(f"{name} must be True or False, got {choice!r}.")
         self._check_threads()
+        self._choose()
+
+    def _choose(self) -> None:
+        for name in ("enter", "leave"):
+            object.__setattr__(self, name, names_of(name, getattr(self, name)))
+        check_apart(self.enter, self.leave)
+        object.__setattr__(self, "choice", choice_of(self.enter, self.leave))
 
     def _check_threads(self) -> None:
         if self.threads is None:
@@ -76,9 +91,15 @@ settings = (
 )  # the settings in force here; read so often that a call of our own would show
 
 
+# Whether a function is being captured here: who captures says so.
+UNDER_WAY: list[Callable[[], Any]] = []
+
+
 @contextmanager
-def config(**changes: float | bool | None) -> Iterator[Settings]:
+def config(**changes: Any) -> Iterator[Settings]:
     """Change settings within a `with` block.
+
+    Which packages are entered (`enter`, `leave`) is chosen outside of functions that are captured.
 
     Example:
         >>> import adjoint as ad
@@ -86,13 +107,30 @@ def config(**changes: float | bool | None) -> Iterator[Settings]:
         ...     float(ad.grad(abs)(0.0))
         1.0
     """
-    unknown = sorted(set(changes) - set(Settings.__dataclass_fields__))
+    unknown = sorted(set(changes) - _NAMES.keys())
     if unknown:
-        known = ", ".join(Settings.__dataclass_fields__)
-        raise ArgumentError(f"config has no setting {unknown[0]!r}; it has {known}.")
-    # Settings checks the types itself.
-    token = _current.set(replace(_current.get(), **changes))  # type: ignore[arg-type]
+        raise ArgumentError(f"config has no setting {unknown[0]!r}; it has {', '.join(_NAMES)}.")
+    token = _current.set(_changed(_current.get(), changes))
     try:
         yield _current.get()
     finally:
         _current.reset(token)
+
+
+_NAMES = {name: None for name, of in Settings.__dataclass_fields__.items() if of.init}
+
+
+def _changed(before: Settings, changes: dict[str, Any]) -> Settings:
+    """Settings with changes, whose types they check themselves."""
+    chosen = [name for name in ("enter", "leave") if name in changes]
+    for name in chosen:
+        changes[name] = names_of(name, changes[name])
+        if any(asks() is not None for asks in UNDER_WAY):
+            raise ArgumentError(
+                f"{name} says which code is entered by a capture, and cannot change within one. "
+                "Write `with ad.config(...)` around the call that differentiates."
+            )
+    if len(chosen) == 1:  # what is named now counts, and not what was said of it around
+        other = "leave" if chosen == ["enter"] else "enter"
+        changes[other] = without(getattr(before, other), changes[chosen[0]])
+    return replace(before, **changes)

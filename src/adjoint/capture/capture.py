@@ -16,7 +16,7 @@ from adjoint.base.errors import AdjointError, ArgumentTypeError, DroppedDerivati
 from adjoint.base.settings import settings
 from adjoint.capture.clones.rebinding import rebound, store_globals
 from adjoint.capture.clones.shadows import forget_changed
-from adjoint.capture.clones.users import is_users_file
+from adjoint.capture.clones.users import is_installed, is_users_file
 from adjoint.capture.facts.past import Past, check_stale
 from adjoint.capture.facts.remains import give_values
 from adjoint.capture.recording.applying import settle, slot_in
@@ -296,11 +296,24 @@ def _point_at_user(error: BaseException, raised: BaseException) -> None:
     """Add the user's own line to an error, unless it has one."""
     if getattr(error, "__notes__", None):
         return
-    for frame in reversed(traceback.extract_tb(raised.__traceback__)):
-        if is_users_file(frame.filename) and not frame.filename.startswith(_PACKAGE):
-            line = frame.line or linecache.getline(frame.filename, frame.lineno or 0).strip()
-            error.add_note(f"At {frame.filename}:{frame.lineno}: {line}")
-            return
+    frames = [
+        frame
+        for frame in reversed(traceback.extract_tb(raised.__traceback__))
+        if is_users_file(frame.filename) and not frame.filename.startswith(_PACKAGE)
+    ]
+    own = [frame for frame in frames if not is_installed(frame.filename)]
+    if isinstance(error, AdjointError) and own and own[0] is not frames[0]:
+        error.add_note(
+            f"At {_written(frames[0])}\nThat is code of an installed package, which was called at "
+            f"{_written(own[0])}\nGive the derivative of what you call there with ad.primitive."
+        )
+    elif frames:
+        error.add_note(f"At {_written(frames[0])}")
+
+
+def _written(frame: traceback.FrameSummary) -> str:
+    line = frame.line or linecache.getline(frame.filename, frame.lineno or 0).strip()
+    return f"{frame.filename}:{frame.lineno}: {line}"
 
 
 _PACKAGE = __file__.rpartition("/capture/")[0]

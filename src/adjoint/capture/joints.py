@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from adjoint.base.settings import UNDER_WAY
 from adjoint.capture.clones import interception, rebinding, users
 from adjoint.capture.facts import remains
 from adjoint.capture.numpy import methods, table, ufuncs
@@ -9,6 +10,7 @@ from adjoint.capture.numpy.indexing import assigning, indexing
 from adjoint.capture.numpy.linalg import products
 from adjoint.capture.recording import applying, entries, escape, texts, views
 from adjoint.capture.recording.hooks import hooks
+from adjoint.capture.recording.trace import current
 from adjoint.capture.scipy import sparse
 
 hooks.fill(
@@ -42,3 +44,4 @@ hooks.fill(
     unseen=texts.unseen,
 )
 hooks.products.update(products.PRODUCTS)
+UNDER_WAY.append(current)

@@ -73,7 +73,8 @@ REFUSED = _by_way(
         (
             "grad jvp jit_grad nested",
             """
-            numbers.frexp_and_ldexp refusals.a_buffer_of_bytes refusals.a_list_of_implementations
+            numbers.as_integer_ratio numbers.frexp_and_ldexp refusals.a_buffer_of_bytes
+            refusals.a_list_of_implementations
             refusals.a_structured_array refusals.an_array_pickled refusals.density_suppressed
             refusals.density_with_a_bare_except refusals.density_with_a_fallback
             refusals.packing_bytes refusals.refused_in_a_generator refusals.refused_in_a_loop

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import types
 from typing import Any, Final
 
@@ -23,7 +24,7 @@ def guarded(function: Any) -> Any:
     With NumPy's values in their place it might not have failed, so the user's code must not go on
     as if it had.
     """
-    if function.__module__ in _LOOKING:
+    if getattr(function, "__module__", None) in _LOOKING:
         return function
 
     @functools.wraps(function)
@@ -40,8 +41,9 @@ def guarded(function: Any) -> Any:
             if users or not (any_slot(args) or any_slot(kwargs)):
                 raise
             refusal = UnsupportedFunctionError(
-                f"{full_name(function)} was given traced values, which it does not take: it raised "
-                f"{type(error).__name__}: {error}. Write that part in NumPy, or pass "
+                f"{_name(function)} is not entered, and was given traced values, which it does not "
+                f"take: it raised {type(error).__name__}: {str(error).rstrip('. ')}. Give its "
+                "derivative with ad.primitive, write that part in NumPy, or pass "
                 "ad.stop_gradient(x) if the derivative is not wanted."
             )
             refuse(refusal)
@@ -50,6 +52,33 @@ def guarded(function: Any) -> Any:
     return call
 
 
+def is_compiled(kind: type) -> bool:
+    """Whether it is a class of functions that Cython has compiled."""
+    return kind.__name__ in _CYTHON and kind.__module__.startswith("_cython_")
+
+
+def is_foreign(function: Any) -> bool:
+    """Whether a builtin function takes numbers as they lie in memory: a package's, or struct's."""
+    owner = function.__self__
+    home = owner if isinstance(owner, type) else type(owner)
+    module = getattr(function, "__module__", None) or home.__module__
+    if module in _OF_MEMORY:
+        return True
+    first = module.partition(".")[0]
+    return first not in sys.stdlib_module_names and first not in _UNDERSTOOD
+
+
+def _name(function: Any) -> str:
+    """A function as a user would write it; what has no name goes by its class."""
+    if hasattr(function, "__name__"):
+        home = getattr(function, "__module__", None) or type(function).__module__
+        return f"{home.lstrip('_')}.{function.__name__}"
+    return f"A {full_name(type(function))}"
+
+
+_CYTHON: Final = frozenset({"cython_function_or_method", "fused_cython_function"})
+_OF_MEMORY: Final = frozenset({"_struct", "struct", "marshal"})
+_UNDERSTOOD: Final = frozenset({"numpy", "scipy", "adjoint", "optree"})
 # Modules that look at the functions that they are given, and at the frames around them.
 _LOOKING: Final = frozenset({"inspect", "dis"})
 

@@ -23,7 +23,7 @@ from adjoint.capture.bytecode.writing import Writing
 from adjoint.capture.clones.adopting import NAMED, WRITTEN_CELL, WRITTEN_ITEM
 from adjoint.capture.clones.attempts import note_attempts
 from adjoint.capture.clones.classes import PATTERN
-from adjoint.capture.clones.foreign import is_of_values
+from adjoint.capture.clones.foreign import is_foreign, is_of_values
 from adjoint.capture.clones.handing import calls_functions
 from adjoint.capture.clones.overloads import OPERATORS, families_of
 from adjoint.capture.clones.reaching import (
@@ -433,6 +433,8 @@ def _is_plain_member(value: Any) -> bool:
     if calls_functions(value) or is_of_values(value):
         return False
     if isinstance(value, types.BuiltinFunctionType):
+        if is_foreign(value):
+            return False
         owner = value.__self__
         return owner is None or isinstance(owner, (types.ModuleType, type))
     if isinstance(value, types.FunctionType):

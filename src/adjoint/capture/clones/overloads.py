@@ -21,6 +21,7 @@ from adjoint.capture.clones.classes import BUILTINS, Same, class_of
 from adjoint.capture.clones.reaching import entered, is_reached
 from adjoint.capture.clones.rebinding import clone
 from adjoint.capture.clones.users import is_users_class, is_users_kind
+from adjoint.capture.numpy.indexing.index_tricks import GRIDS, with_counts
 from adjoint.capture.recording.hooks import handed, hooks
 from adjoint.capture.recording.script import script_under_way
 from adjoint.capture.recording.trace import is_guarded
@@ -246,6 +247,8 @@ class _Item:
             entries = _at_traced_places(owner, key)
             if entries is not None:
                 return entries
+        if type(owner) in GRIDS:
+            key = with_counts(key)
         try:
             return owner[key]
         except ValueNeededError:

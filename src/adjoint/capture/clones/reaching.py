@@ -18,8 +18,16 @@ import numpy as np
 
 from adjoint.capture.clones.adopting import adopt_attribute, adopt_name
 from adjoint.capture.clones.classes import BUILTINS, called_class, class_of
+from adjoint.capture.clones.compiled import source_of
 from adjoint.capture.clones.drawing import drawing
-from adjoint.capture.clones.foreign import guarded, is_of_values, of_any_value, of_plain_array
+from adjoint.capture.clones.foreign import (
+    guarded,
+    is_compiled,
+    is_foreign,
+    is_of_values,
+    of_any_value,
+    of_plain_array,
+)
 from adjoint.capture.clones.handing import as_calling, calls_functions, handing_method
 from adjoint.capture.clones.rebinding import (
     FOREIGN,
@@ -441,9 +449,16 @@ class _Callee:
                 note_effect(effect)
                 if kind is types.FunctionType:
                     return guarded(reached(called))
+            if kind is types.BuiltinFunctionType and is_foreign(called):
+                return guarded(reached(called))
             return reached(called)
         if isinstance(called, type):
             return _constructor(called)
+        if source_of(called) is not None:
+            return rebind(called)
+        if is_compiled(kind):
+            note_effect(f"it calls {called!r}, which is compiled")
+            return guarded(called)
         if is_users_kind(kind):
             method = getattr(kind, "__call__", None)  # noqa: B004  # the method itself
             if is_reached(method):
@@ -452,6 +467,7 @@ class _Callee:
         effect = kind_effect(kind)
         if effect is not None:
             note_effect(effect)
+            return guarded(reached(called))
         return reached(called)
 
 

@@ -22,9 +22,11 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.derived import Derived, core
+from adjoint.base.settings import settings
 from adjoint.capture.bytecode.code import CALLED, CodeFacts, facts_of
 from adjoint.capture.clones.adopting import give_back
 from adjoint.capture.clones.classes import BUILTINS, build_class
+from adjoint.capture.clones.compiled import Sourced, source_of
 from adjoint.capture.clones.drawing import drawing, is_random_module
 from adjoint.capture.clones.handing import calls_functions, handing
 from adjoint.capture.clones.library import DISPATCHING, around_clones, dispatching
@@ -54,13 +56,14 @@ class Rebound(dict[str, Any]):
     it does not, functions must be clones under their bare names.
     """
 
-    __slots__ = ("__weakref__", "asks", "builtins", "original", "replaced")
+    __slots__ = ("__weakref__", "asks", "builtins", "choice", "original", "replaced")
     __hash__ = object.__hash__  # type: ignore[assignment]  # one for each module, by identity
     __eq__ = object.__eq__
 
     def __init__(self, original: dict[str, Any], asks: bool = True) -> None:
         super().__init__()
         self.asks = asks
+        self.choice = settings().choice  # of the packages that are entered
         self.original = original
         self.builtins: dict[str, Any]
         self.replaced: dict[str, Stand] = {}
@@ -96,6 +99,8 @@ class Rebound(dict[str, Any]):
         return value if type(value) in _PLAIN else self._stand(name, value).called
 
     def _stand(self, name: str, value: Any) -> Stand:
+        if settings().choice is not self.choice:  # of a function that has outlived its capture
+            return _globals_of(self.original, self.asks)._stand(name, value)
         known = self.replaced.get(name)
         if (
             known is None
@@ -150,7 +155,7 @@ def is_itself(value: Any) -> bool:
     kind = type(value)
     if kind is types.MethodType or kind is types.BuiltinFunctionType:
         return drawing(value) is None
-    return kind in FOREIGN or calls_functions(value)
+    return kind in FOREIGN or calls_functions(value) or source_of(value) is not None
 
 
 def judged(value: Any) -> str | None:
@@ -168,13 +173,12 @@ def judged(value: Any) -> str | None:
 
 
 _OWN = frozenset({"__builtins__", "__name__"})
-_rebound: weakref.WeakValueDictionary[tuple[int, bool], Rebound] = weakref.WeakValueDictionary()
+# Kept under each choice of the packages that are entered: in `rebound`, weakly, the globals of
+# modules; in `clones` the clones by the identity of functions; in `codes` their code.
 _storing: weakref.WeakSet[Rebound] = weakref.WeakSet()
-_clones: dict[int, tuple[Any, Clone]] = {}
-_codes: dict[int, tuple[types.CodeType, types.CodeType]] = {}
 # Clones of this capture alone: what they share with their functions may lead to these, as in a
 # closure that calls itself. Kept, they would keep the functions alive, and all that they hold.
-_passing: list[int] = []
+_passing: list[tuple[dict[int, Any], int]] = []
 _LEADS_NOWHERE = frozenset(
     {
         *(np.ndarray, float, int, str, bool, complex, type(None), np.float64, np.ufunc),
@@ -230,6 +234,8 @@ def rebind(value: Any) -> Any:
         if name in BUILTINS and value is _BUILTINS.get(name):
             return BUILTINS[name]
     shadow = shadow_of(value)
+    if shadow is None and (source := source_of(value)) is not None:
+        return Sourced(value, source)
     return value if shadow is None else shadow
 
 
@@ -285,16 +291,19 @@ class UserModule(types.ModuleType):
 def _globals_of(original: dict[str, Any], asks: bool = True) -> Rebound:
     if type(original) is Rebound:  # of a clone, which a transform inside of the capture clones
         return original
+    choice = settings().choice
+    if choice.rebound is None:
+        choice.rebound = weakref.WeakValueDictionary()
     key = (id(original), asks)
-    rebound = _rebound.get(key)
+    rebound: Rebound | None = choice.rebound.get(key)
     if rebound is None or rebound.original is not original:
-        rebound = _rebound[key] = Rebound(original, asks)
+        rebound = choice.rebound[key] = Rebound(original, asks)
     return rebound
 
 
 def known_clone(function: types.FunctionType) -> Clone | None:
     """The clone that was made before, if what it closes over is still bound to the same."""
-    known = _clones.get(id(function))
+    known: tuple[Any, Clone] | None = settings().choice.clones.get(id(function))
     if known is not None and known[0]() is function and known[1].fits(function):
         return known[1]
     return None
@@ -312,18 +321,18 @@ def clone(function: types.FunctionType) -> Clone:
     if waiting is not None:  # functions that close over each other
         return Clone(waiting, code=function.__code__)
     cloned = _make_clone(function, facts_of(function.__code__))
-    if len(_clones) >= _CLONES_LIMIT:
-        _clones.clear()
-    key = id(function)
+    kept, key = settings().choice.clones, id(function)
+    if len(kept) >= _CLONES_LIMIT:
+        kept.clear()
     if cloned.call.__closure__ and not all(map(_leads_nowhere, cloned.call.__closure__)):
-        _passing.append(key)
+        _passing.append((kept, key))
 
-    def forget(reference: Any, clones: dict[int, Any] = _clones) -> None:
+    def forget(reference: Any, clones: dict[int, Any] = kept) -> None:
         # A clone shares its function's closure, and must not keep the arrays in it alive.
         if clones.get(key, (None,))[0] is reference:
             clones.pop(key, None)
 
-    _clones[key] = (weakref.ref(function, forget), cloned)
+    kept[key] = (weakref.ref(function, forget), cloned)
     return cloned
 
 
@@ -340,11 +349,12 @@ def _code_of(function: types.FunctionType) -> types.CodeType:
     code = function.__code__
     if type(function.__globals__) is Rebound:
         return code
-    known = _codes.get(id(code))
+    codes: dict[int, tuple[Any, types.CodeType]] = settings().choice.codes
+    known = codes.get(id(code))
     if known is None:
-        if len(_codes) >= _CLONES_LIMIT:
-            _codes.clear()
-        known = _codes[id(code)] = (code, hooks.rewritten(code, function.__globals__))
+        if len(codes) >= _CLONES_LIMIT:
+            codes.clear()
+        known = codes[id(code)] = (code, hooks.rewritten(code, function.__globals__))
     return known[1]
 
 
@@ -452,8 +462,8 @@ def store_globals() -> None:
     forget_values()
     give_back()
     if _passing:
-        for key in tuple(_passing):  # another thread may add to them meanwhile
-            _clones.pop(key, None)
+        for clones, key in tuple(_passing):  # another thread may add to them meanwhile
+            clones.pop(key, None)
         _passing.clear()
     if not _storing:
         return

@@ -3,11 +3,11 @@
 All that is written in Python is, the user's own and that of installed packages alike, wherever it
 lies. Not entered are Python's library, this package, and the few packages named here, each for its
 reason; a package goes by its name, and where it was imported from does not matter.
+`ad.config(enter=..., leave=...)` chooses otherwise, so that all that is decided is kept by choice.
 """
 
 from __future__ import annotations
 
-import functools
 import os
 import sys
 import sysconfig
@@ -17,6 +17,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
+
+from adjoint.base.packages import PackageChoice
+from adjoint.base.settings import settings
 
 _PACKAGE: Final = __file__.rpartition("capture")[0]
 _STANDARD: Final = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")})
@@ -41,15 +44,22 @@ LEFT: Final = frozenset(
 )
 _LIMIT: Final = 4096
 _MADE_IN_PYTHON: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE
-_foreign: set[type] = {float, int, bool, str, bytes, list, dict, tuple, type(None), np.ndarray}
-_users: dict[int, weakref.ref[type]] = {}  # by identity: no class is kept alive
+# Whatever is chosen; other classes are in `foreign` and, by identity, `users` of a choice, which
+# keeps no class alive that is the user's.
+_FOREIGN: Final[frozenset[type]] = frozenset(
+    {float, int, bool, complex, str, bytes, list, dict, tuple, set, type(None), np.ndarray}
+    | {np.float64, np.int64, np.bool_, type, types.ModuleType, types.FunctionType}
+)
 
 
 def is_users(function: types.FunctionType) -> bool:
     """Whether a function is entered, as the user's own are."""
     if is_ours(function) or (function.__module__ or "").partition(".")[0] == "adjoint":
         return False
-    return is_users_file(function.__code__.co_filename)
+    file = function.__code__.co_filename
+    if file[:1] == "<" and not settings().choice.entered(function.__module__ or "", True):
+        return False
+    return is_users_file(file)
 
 
 def is_users_module(module: types.ModuleType) -> bool:
@@ -70,40 +80,75 @@ def is_ours(function: types.FunctionType) -> bool:
     return function.__code__.co_filename.startswith(_PACKAGE)
 
 
-@functools.lru_cache(maxsize=4096)
 def is_users_file(path: str) -> bool:
     """Whether a file is of code that is entered."""
+    choice = settings().choice
+    entered = choice.files.get(path)
+    if entered is None:
+        if len(choice.files) >= _LIMIT:
+            choice.files.clear()
+        entered = choice.files[path] = _is_entered(path, choice)
+    return entered
+
+
+def is_installed(path: str) -> bool:
+    """Whether a file is of an installed package, which is not the user's to change."""
+    return any(name in path for name in _SITE_NAMES)
+
+
+def _is_entered(path: str, choice: PackageChoice) -> bool:
     if path.startswith((_PACKAGE, "<frozen ")):  # stand-ins bear the names of what they stand for
         return False
-    if path.startswith(_STANDARD) and not (
-        path.startswith(_SITES) or any(name in path for name in _SITE_NAMES)
-    ):
+    if path.startswith(_STANDARD) and not (path.startswith(_SITES) or is_installed(path)):
         return False
-    return not path.startswith(tuple(_folders_left()))
+    return max(_decisions(path, choice))[-1]
 
 
-def _folders_left() -> Iterator[str]:
-    """Where the packages that are not entered were imported from."""
-    for name in LEFT:
-        module = sys.modules.get(name)
-        file = file_of(module) if module is not None else None
-        if file is not None:
-            folder, _, leaf = file.rpartition(os.sep)
-            yield folder + os.sep if leaf.startswith("__init__.") else file
+def _decisions(path: str, choice: PackageChoice) -> Iterator[tuple[int, bool, bool]]:
+    """What is said of the places that a file lies in.
+
+    The length of the place, whether the user has chosen, and whether it is entered: the greatest
+    decides.
+    """
+    yield 0, False, True
+    for names, chosen, entered in (
+        (LEFT, False, False),
+        (choice.enter, True, True),
+        (choice.leave, True, False),
+    ):
+        for name in names:
+            for place in _places(name):
+                if path.startswith(place):
+                    yield len(place), chosen, entered
+
+
+def _places(name: str) -> Iterator[str]:
+    """Where a package or module was imported from: folders, or its file."""
+    module = sys.modules.get(name)
+    file = file_of(module)
+    if file is not None and not file.rpartition(os.sep)[2].startswith("__init__."):
+        yield file
+    elif file is not None:
+        yield file.rpartition(os.sep)[0] + os.sep
+    elif isinstance(module, types.ModuleType):  # of a package without a file of its own
+        yield from [folder + os.sep for folder in getattr(module, "__path__", ())]
 
 
 def is_users_kind(kind: type) -> bool:
     """Whether a class, or one that it inherits from, is written by the user."""
-    if kind in _foreign:
+    if kind in _FOREIGN:
         return False
-    place = id(kind)
-    if place in _users:
+    choice = settings().choice
+    if kind in choice.foreign:
+        return False
+    place, users = id(kind), choice.users
+    if place in users:
         return True
     if any(map(is_users_class, kind.__mro__)):
-        _users[place] = weakref.ref(kind, lambda _: _users.pop(place, None))
+        users[place] = weakref.ref(kind, lambda _: users.pop(place, None))
         return True
-    if len(_foreign) < _LIMIT:
-        _foreign.add(kind)
+    if len(choice.foreign) < _LIMIT:
+        choice.foreign.add(kind)
     return False
 
 
@@ -115,10 +160,10 @@ def is_users_class(kind: type) -> bool:
         return bool(kind.__flags__ & _MADE_IN_PYTHON)
     if name.partition(".")[0] in ("adjoint", "numpy"):
         return False
-    if name == "__main__":
-        return True
     file = file_of(sys.modules.get(name))
     # Without a file: an interactive session, or code that was compiled from a string.
-    if file is None:
-        return name not in sys.builtin_module_names
+    if file is None or name == "__main__":
+        if name in sys.builtin_module_names or not kind.__flags__ & _MADE_IN_PYTHON:
+            return False
+        return settings().choice.entered(name, True)
     return is_users_file(file)

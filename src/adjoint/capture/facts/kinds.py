@@ -21,6 +21,7 @@ import numpy as np
 
 from adjoint.base.derived import Derived
 from adjoint.base.errors import AdjointError
+from adjoint.capture.clones.compiled import source_of
 from adjoint.capture.clones.users import is_users_class, is_users_kind
 from adjoint.capture.facts.caches import cached
 from adjoint.capture.facts.purity import is_pure_module
@@ -63,6 +64,9 @@ def other(survey: Surveying, value: Any, expression: str, where: str, traced: bo
     if kind in PARTS:
         for name in PARTS[kind]:
             survey.visit(getattr(value, name), f"{expression}.{name}", where)
+    elif source_of(value) is not None:
+        survey.exactly(value, expression, where)
+        survey.visit(value.py_func, f"{expression}.py_func", where)
     elif isinstance(value, enum.Enum):
         _member(survey, value, expression, where)
     elif room is not None and room not in _ROOMS:

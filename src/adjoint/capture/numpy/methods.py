@@ -138,6 +138,11 @@ def _bytes(self: Traced, order: Any = "C") -> bytes:
     return content
 
 
+def _ratio(self: Traced) -> Any:
+    """Two whole numbers, which are all of the number, and have no derivative."""
+    return hooks.escape(self, "as_integer_ratio").as_integer_ratio()
+
+
 def _set_item(self: Traced, *args: Any) -> None:
     raise BoundsError("itemset was removed from NumPy; write x[i] = value.")
 
@@ -146,7 +151,7 @@ METHODS: dict[str, Callable[..., Any]] = {}
 # Methods that write into their array.
 WRITING = frozenset({"fill", "itemset", "partition", "put", "resize", "sort"})
 # Of Python's and NumPy's numbers and arrays: what they give is no number with a derivative.
-_QUESTIONS = frozenset({"as_integer_ratio", "bit_count", "bit_length", "hex"})
+_QUESTIONS = frozenset({"bit_count", "bit_length", "hex"})
 _LAYOUT = frozenset({"flags", "strides"})
 
 
@@ -177,6 +182,8 @@ def attribute(self: Traced, name: str) -> Any:
         return getattr(concrete(self), name)
     if name == "tobytes":
         return partial(_bytes, self)
+    if name == "as_integer_ratio":
+        return partial(_ratio, self)
     refusal = UnsupportedFunctionError(
         f"The array method .{name} is not supported on a traced array yet."
     )

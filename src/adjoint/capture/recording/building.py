@@ -25,9 +25,10 @@ def program_of(trace: Trace, outputs: Sequence[int]) -> Program:
     repeats = len(trace.records) > _LONG
     known: dict[Any, Any] = {}
     literals: dict[Any, Literal] = {}
+    failed = _without_use(trace, outputs)
     for number, record in enumerate(trace.records):
         head = record[0]
-        if number in trace.failed:
+        if number in failed:
             types = [trace.types[slot] for slot in record[1:]]
             names.extend([None] * len(head.infer(tuple(types))))
         elif isinstance(head, Operation):
@@ -46,6 +47,28 @@ def program_of(trace: Trace, outputs: Sequence[int]) -> Program:
             literal = head.literal if isinstance(head, RecordedLiteral) else None
             names.append(literals.setdefault(head, literal) if literal else next(waiting))
     return builder.build([names[slot] for slot in outputs])
+
+
+def _without_use(trace: Trace, outputs: Sequence[int]) -> set[int]:
+    """The records of what has failed, but for those that others follow from.
+
+    What an outer capture computes for a function within it when a value is asked for first, is kept
+    for it whatever becomes of what has asked.
+    """
+    failed = set(trace.failed)
+    if not failed:
+        return failed
+    trace._find_owners()
+    stack = list(outputs)
+    for number, (head, *operands) in enumerate(trace.records):
+        if number not in failed and isinstance(head, Operation):
+            stack.extend(operands)
+    while stack:
+        owner = trace.owners[stack.pop()]
+        if owner in failed:
+            failed.discard(owner)
+            stack.extend(trace.records[owner][1:])
+    return failed
 
 
 def _is_pythons(trace: Trace, number: int, slot: int) -> bool:

@@ -33,11 +33,13 @@ _STEPS = frozenset(
 _REMAINDER = 6  # the argument of BINARY_OP for %
 
 _ADVICE = {
-    "float": "Leave float() away, since NumPy scalars are numbers already; or write "
-    "ad.stop_gradient(x) if the derivative is not "
-    "wanted. (float() in your own functions and methods is understood; this one was called by "
-    "code that capture does not enter, such as SciPy's or compiled code, or by an assignment into "
-    "an array made elsewhere. There, `import adjoint.numpy as np` makes arrays of traced numbers.)",
+    "float": "To keep it, make the array that is written into inside of the function "
+    "(out = np.zeros(n)), write that part in NumPy, or give its derivative with ad.primitive; "
+    "where it is not wanted, pass ad.stop_gradient(x). (float() in code that is entered is "
+    "understood. In other code `import adjoint.numpy as np` makes arrays of traced numbers.)",
+    "as_integer_ratio": "The whole numbers that it gives have no derivative. Write that part with "
+    "the number itself, give its derivative with ad.primitive, or pass ad.stop_gradient(x) if the "
+    "derivative is not wanted.",
     "complex": "Write x.astype(complex) instead.",
     "tobytes": "Bytes tell values apart, as the key of a dictionary does; numbers that are read "
     "from them have no derivative. Keep the array itself, or write ad.stop_gradient(x).tobytes() "
@@ -66,7 +68,7 @@ def escape(value: Traced, what: str) -> Any:
     if carries_derivative(value) and not _formats():
         refusal = DroppedDerivativeError(
             f"{what}() was called on a traced {value.type}, which would silently drop its "
-            f"derivative. {_caller()}{_ADVICE[what]}"
+            f"derivative. {_caller(what)}{_ADVICE[what]}"
         )
         refuse(refusal)
         raise refusal
@@ -103,17 +105,25 @@ def unpacking(function: Callable[..., Any]) -> Callable[..., Any]:
     return read
 
 
-def _caller() -> str:
-    """A sentence that names the function that asked, if it is of code that is not entered."""
+def _caller(what: str = "") -> str:
+    """A sentence that says who asked, if it is code that is not entered."""
     frame: Any = sys._getframe(2)
     while frame is not None:
         home = frame.f_globals.get("__name__") or ""
         if home.partition(".")[0] != "adjoint":
-            if hooks.is_users_file(frame.f_code.co_filename):
-                return ""
-            return f"The caller is {home}.{frame.f_code.co_qualname}. "
+            if not hooks.is_users_file(frame.f_code.co_filename):
+                return f"The caller is {home}.{frame.f_code.co_qualname}. "
+            doing = what == "float" and dis.opname[frame.f_code.co_code[frame.f_lasti]]
+            if doing == "STORE_SUBSCR":
+                return "It was written into an array that was made elsewhere. "
+            if doing in _CALLS:
+                return "The caller is compiled code, which is called at the line below. "
+            return ""
         frame = frame.f_back
     return ""
+
+
+_CALLS = frozenset({"CALL", "CALL_FUNCTION_EX", "CALL_KW", "PRECALL"})
 
 
 def _formats() -> bool:

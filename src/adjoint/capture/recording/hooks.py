@@ -72,7 +72,7 @@ hooks = Hooks()
 def handed(value: Any) -> Any:
     """An argument as a function of a library takes it, which will call it: functions are clones."""
     kind = type(value)
-    if kind in _FUNCTIONS:
+    if kind in _FUNCTIONS or kind.__module__.startswith("numba."):
         return hooks.rebind(value)
     if (kind is list or kind is tuple) and not _FUNCTIONS.isdisjoint(map(type, value)):
         return kind(map(handed, value))

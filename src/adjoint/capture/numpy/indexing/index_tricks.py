@@ -1,12 +1,15 @@
-"""`np.r_[a, 1.0, b]` and `np.c_[a, b]`, with traced arrays and numbers between the brackets."""
+"""`np.r_[a, 1.0, b]`, `np.c_[a, b]` and `np.mgrid[a:b]`, with what is traced in the brackets."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
+
+import numpy as np
 
 from adjoint.capture.numpy.making.values import array
 from adjoint.capture.numpy.table import any_traced
 from adjoint.capture.recording.hooks import hooks
+from adjoint.capture.recording.traced import Traced
 
 
 class Joined:
@@ -28,3 +31,16 @@ class Joined:
 
     def __len__(self) -> int:
         return 0
+
+
+GRIDS: Final = frozenset({type(np.mgrid), type(np.ogrid)})
+
+
+def with_counts(key: Any) -> Any:
+    """What is between the brackets of `np.mgrid`, where traced counts (`n * 1j`) are known."""
+    if isinstance(key, tuple):
+        return tuple(map(with_counts, key))
+    step = key.step if isinstance(key, slice) else None
+    if type(step) is Traced and step.dtype.kind == "c":
+        return slice(key.start, key.stop, hooks.escape(step, "complex"))
+    return key

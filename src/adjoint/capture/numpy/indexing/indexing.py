@@ -366,13 +366,16 @@ def _generally(x: Traced, index: Any) -> Any:
 
 
 def is_plain(index: Any) -> bool:
-    """Whether an index is a number of Python's, or a slice or tuple of such."""
+    """Whether an index is a number of Python's, a slice of such, or a tuple of those.
+
+    A tuple within a tuple is an array of places.
+    """
     kind = type(index)
     if kind is int or index is None or index is Ellipsis:
         return True
     if kind is slice:
         return {type(index.start), type(index.stop), type(index.step)} <= _BOUNDS
-    return kind is tuple and all([is_plain(entry) for entry in index])
+    return kind is tuple and all([type(entry) is not tuple and is_plain(entry) for entry in index])
 
 
 _BOUNDS = frozenset({int, type(None)})
