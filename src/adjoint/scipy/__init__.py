@@ -7,6 +7,7 @@ stands; code that capture does not enter imports them from here. On plain arrays
 
 from adjoint.scipy import (
     b_splines,
+    distributions,
     equations,
     fft,
     fourier,
@@ -32,6 +33,7 @@ from adjoint.scipy import (
 
 __all__ = [
     "b_splines",
+    "distributions",
     "equations",
     "fft",
     "fourier",

@@ -38,6 +38,7 @@ from adjoint.capture.numpy.polynomials.series import lifted
 from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.trace import note_effect
 from adjoint.capture.recording.traced import Traced
+from adjoint.capture.scipy.table import replacement
 from adjoint.spaces.polynomials.bases import KINDS
 
 _PLAIN = frozenset(
@@ -311,7 +312,7 @@ def clone(function: types.FunctionType) -> Clone:
     waiting = _making.__dict__.get(id(function))
     if waiting is not None:  # functions that close over each other
         return Clone(waiting, code=function.__code__)
-    cloned = _make_clone(function, facts_of(function.__code__))
+    cloned = _replaced(function) or _make_clone(function, facts_of(function.__code__))
     if len(_clones) >= _CLONES_LIMIT:
         _clones.clear()
     key = id(function)
@@ -325,6 +326,15 @@ def clone(function: types.FunctionType) -> Clone:
 
     _clones[key] = (weakref.ref(function, forget), cloned)
     return cloned
+
+
+def _replaced(function: types.FunctionType) -> Clone | None:
+    """What runs in the place of a function of SciPy's that has a rule, though it is entered."""
+    rule = replacement(function)
+    if rule is None:
+        return None
+    keywords = keywords_of(function)
+    return Clone(rule, (), function.__code__, function.__defaults__, keywords)
 
 
 def _leads_nowhere(cell: Any) -> bool:

@@ -39,6 +39,18 @@ LEFT: Final = frozenset(
         *("setuptools", "pkg_resources", "pip", "loguru", "cloudpickle", "dill", "joblib"),
     }
 )
+# Modules of packages that are left which are entered all the same: all that they do to their
+# arguments is Python that is written with NumPy and `scipy.special`, and there are too many
+# functions in them for a rule each.
+ENTERED: Final = frozenset(
+    {
+        "scipy.stats._distn_infrastructure",  # distributions: standardising, supports, defaults
+        "scipy.stats._continuous_distns",  # the densities and their integrals
+        "scipy.stats._discrete_distns",
+        "scipy.stats._ksstats",
+        "scipy.stats._levy_stable",
+    }
+)
 _LIMIT: Final = 4096
 _MADE_IN_PYTHON: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 _foreign: set[type] = {float, int, bool, str, bytes, list, dict, tuple, type(None), np.ndarray}
@@ -79,7 +91,19 @@ def is_users_file(path: str) -> bool:
         path.startswith(_SITES) or any(name in path for name in _SITE_NAMES)
     ):
         return False
-    return not path.startswith(tuple(_folders_left()))
+    return path in _files_entered() or not path.startswith(tuple(_folders_left()))
+
+
+@functools.cache
+def _files_entered() -> frozenset[str]:
+    """The files of `ENTERED`."""
+    files = set()
+    for name in ENTERED:
+        package, _, rest = name.partition(".")
+        file = file_of(sys.modules.get(package))
+        if file is not None:
+            files.add(os.path.join(os.path.dirname(file), *rest.split(".")) + ".py")
+    return frozenset(files)
 
 
 def _folders_left() -> Iterator[str]:

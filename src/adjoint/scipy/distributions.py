@@ -1,0 +1,192 @@
+"""`scipy.stats`: the methods of distributions, and what SciPy's code for them is made of.
+
+The formulas of a distribution (`_logpdf`, `_cdf`, ...) are SciPy's own, which run as clones: their
+modules are entered. Around them SciPy leaves out what lies outside of the support, by asking for
+values. Here the formulas are given all entries, NaN where they do not hold, and `np.where` chooses:
+nothing is asked, so that a batch and a compiled function take one path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from adjoint.capture.clones.reaching import reached
+from adjoint.capture.numpy.table import as_array, strong
+from adjoint.capture.recording.traced import Traced
+from adjoint.capture.recording.valued import any_slot
+from adjoint.capture.scipy.table import implements_scipy, replaces
+
+_HOME = "scipy.stats._distn_infrastructure"
+
+
+class Method(NamedTuple):
+    """A method of a distribution.
+
+    closed: whether its formula holds at the ends of the support. below, above: its values beyond.
+    scaled: what becomes of its value where x is divided by a scale.
+    """
+
+    name: str
+    closed: bool
+    below: float
+    above: float
+    scaled: Callable[[Any, Any], Any] | None = None
+
+
+CONTINUOUS = (
+    Method("pdf", True, 0.0, 0.0, lambda value, scale: value / scale),
+    Method("logpdf", True, -np.inf, -np.inf, lambda value, scale: value - np.log(scale)),
+    Method("cdf", False, 0.0, 1.0),
+    Method("logcdf", False, -np.inf, 0.0),
+    Method("sf", False, 1.0, 0.0),
+    Method("logsf", False, 0.0, -np.inf),
+)
+
+
+def formula(distribution: Any, name: str) -> Callable[..., Any]:
+    """A method of SciPy's own, as a clone."""
+    method: Callable[..., Any] = reached(getattr(distribution, name))
+    return method
+
+
+def array_of(value: Any) -> Any:
+    """`np.asarray` of an argument, whose dtype counts in promotions."""
+    value = strong(value)
+    return value if type(value) is Traced else np.asarray(value)
+
+
+def as_type(array: Any, dtype: Any) -> Any:
+    """An array in a type."""
+    return array if array.dtype == dtype else array.astype(dtype)
+
+
+def all_hold(mask: Any) -> bool:
+    """Whether a mask is known without a question, and leaves nothing out."""
+    return not any_slot(mask) and bool(np.all(mask))
+
+
+def only(mask: Any, value: Any) -> Any:
+    """An array where a mask holds, and NaN elsewhere, about which no formula warns."""
+    if all_hold(mask) or as_array(value).dtype.kind not in "fc":
+        return value
+    return np.where(mask, value, np.nan)
+
+
+def chosen(mask: Any, value: Any, other: Any) -> Any:
+    """`np.where`, but for a mask that is known to hold."""
+    return value if all_hold(mask) else np.where(mask, value, other)
+
+
+def applied(function: Callable[..., Any], mask: Any, *arrays: Any) -> Any:
+    """A formula of entries, which SciPy gives those where a mask holds, as vectors."""
+    shape = np.broadcast_shapes(np.shape(mask), *map(np.shape, arrays))
+    vectors = [np.ravel(np.broadcast_to(only(mask, a), shape)) for a in arrays]
+    return np.reshape(function(*vectors), shape)
+
+
+def _parsed(distribution: Any, args: Any, kwargs: Any) -> tuple[list[Any], Any, Any, Any]:
+    """The shapes, the location, the scale, and whether they are such as the distribution has."""
+    shapes, loc, scale = distribution._parse_args(*args, **kwargs)
+    shapes = [array_of(shape) for shape in shapes]
+    loc, scale = array_of(loc), array_of(scale)
+    return shapes, loc, scale, formula(distribution, "_argcheck")(*shapes) & (scale > 0)
+
+
+def _continuous(method: Method) -> Callable[..., Any]:
+    def evaluate(self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+        shapes, loc, scale, good = _parsed(self, args, kwargs)
+        x = array_of(x)
+        dtype = np.promote_types(x.dtype, np.float64)
+        x = as_type((x - loc) / scale, dtype)
+        shapes = [only(good, shape) for shape in shapes]
+        low, high = formula(self, "_get_support")(*shapes)
+        if method.closed:
+            inside, beyond = good & (low <= x) & (x <= high), x > high
+        else:
+            inside, beyond = good & (low < x) & (x < high), x >= high
+        value = applied(formula(self, f"_{method.name}"), inside, x, *shapes)
+        if method.scaled is not None:
+            value = method.scaled(value, only(good, scale))
+        outside = method.below
+        if method.below != method.above:
+            outside = np.where(beyond, method.above, method.below)
+        value = chosen(inside, value, outside)
+        return chosen(good & ~np.isnan(x), value, self.badvalue)[()]
+
+    evaluate.__name__ = method.name
+    return evaluate
+
+
+for _method in CONTINUOUS:
+    replaces(_HOME, f"rv_continuous.{_method.name}")(_continuous(_method))
+
+
+def _quantile(name: str) -> Callable[..., Any]:
+    def evaluate(self: Any, q: Any, *args: Any, **kwargs: Any) -> Any:
+        shapes, loc, scale, good = _parsed(self, args, kwargs)
+        q, good = array_of(q), good & (loc == loc)
+        shapes = [only(good, shape) for shape in shapes]
+        low, high = formula(self, "_get_support")(*shapes)
+        first, last = (low, high) if name == "ppf" else (high, low)
+        inside = good & (q > 0) & (q < 1)
+        value = applied(formula(self, f"_{name}"), inside, q * 1.0, *shapes) * scale + loc
+        value = chosen(~(good & (q == 1)), value, last * scale + loc)
+        value = chosen(~(good & (q == 0)), value, first * scale + loc)
+        return chosen(good & (q >= 0) & (q <= 1), value, self.badvalue)[()]
+
+    evaluate.__name__ = name
+    return evaluate
+
+
+for _name in ("ppf", "isf"):
+    replaces(_HOME, f"rv_continuous.{_name}")(_quantile(_name))
+
+
+# --- what the formulas are made of ----------------------------------------------------------------
+
+
+@implements_scipy("_lib.array_api_extra._lib._funcs")
+def apply_where(
+    cond: Any,
+    args: Any,
+    f1: Callable[..., Any],
+    f2: Callable[..., Any] | None = None,
+    /,
+    *,
+    fill_value: Any = None,
+    xp: Any = None,
+    **_: Any,
+) -> Any:
+    """One function where a condition holds, and another or a number elsewhere."""
+    cond, *arrays = np.broadcast_arrays(cond, *(args if type(args) in (tuple, list) else (args,)))
+    one = f1(*[only(cond, a) for a in arrays])
+    other = fill_value if f2 is None else f2(*[only(~cond, a) for a in arrays])
+    return np.where(cond, one, other)
+
+
+@implements_scipy("_lib._util", "_lazyselect")
+def lazy_select(condlist: Any, choicelist: Any, arrays: Any, default: Any = 0) -> Any:
+    """The function whose condition holds, the last one of these."""
+    arrays = np.broadcast_arrays(*arrays)
+    result: Any = default
+    for condition, function in zip(condlist, choicelist, strict=False):
+        value = function(*[only(condition, array) for array in arrays])
+        result = np.where(condition, value, result)
+    return result
+
+
+@implements_scipy("_lib._array_api")
+def xp_promote(*args: Any, broadcast: bool = False, force_floating: bool = False, xp: Any) -> Any:
+    """The arguments in their common type, and shape if that is asked for."""
+    given = [None if arg is None else array_of(arg) for arg in args]
+    arrays = [arg for arg in given if arg is not None]
+    dtype = np.result_type(*arrays, *([np.float64] if force_floating else ()))
+    shape = np.broadcast_shapes(*map(np.shape, arrays))
+    for place, array in enumerate(given):
+        if array is not None:
+            array = as_type(array, dtype)
+            given[place] = np.broadcast_to(array, shape) if broadcast else array
+    return given[0] if len(given) == 1 and not broadcast else tuple(given)
