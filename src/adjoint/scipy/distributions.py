@@ -8,15 +8,17 @@ nothing is asked, so that a batch and a compiled function take one path.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from adjoint.base.errors import AdjointError, UnsupportedFunctionError
 from adjoint.capture.clones.reaching import reached
-from adjoint.capture.numpy.table import as_array, strong
+from adjoint.capture.numpy.table import as_array, strong, unwrap_all, wrap_list
 from adjoint.capture.recording.traced import Traced
-from adjoint.capture.recording.valued import any_slot
+from adjoint.capture.recording.valued import any_slot, refuse, value_of
 from adjoint.capture.scipy.table import implements_scipy, replaces
 
 _HOME = "scipy.stats._distn_infrastructure"
@@ -83,8 +85,58 @@ def chosen(mask: Any, value: Any, other: Any) -> Any:
 def applied(function: Callable[..., Any], mask: Any, *arrays: Any) -> Any:
     """A formula of entries, which SciPy gives those where a mask holds, as vectors."""
     shape = np.broadcast_shapes(np.shape(mask), *map(np.shape, arrays))
-    vectors = [np.ravel(np.broadcast_to(only(mask, a), shape)) for a in arrays]
-    return np.reshape(function(*vectors), shape)
+    vectors = [np.ravel(np.broadcast_to(only(mask, array), shape)) for array in arrays]
+    result = function(*vectors)
+    return np.reshape(result, shape) if np.size(result) == math.prod(shape) else result
+
+
+Original = Callable[..., Any]
+
+
+def _method(name: str, evaluate: Callable[..., Any], kind: str = "rv_continuous") -> None:
+    """What runs in the place of a method of all distributions.
+
+    SciPy's own runs where nothing is traced. What is refused in a formula of SciPy's names the
+    method, and so does what fails there for the sake of entries that it would not be given.
+    """
+
+    def run(original: Original, self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+        own = type(self).__module__.startswith("scipy.")
+        if own and not (any_slot(x) or any_slot(args) or any_slot(kwargs)):
+            plain = {key: unwrap_all(value) for key, value in kwargs.items()}
+            return wrap_list(original(self, unwrap_all(x), *map(unwrap_all, args), **plain))
+        place = f"scipy.stats.{self.name}.{name}"
+        try:
+            return evaluate(self, x, *args, **kwargs)
+        except AdjointError as error:
+            if own and not str(error).startswith("scipy.stats."):
+                error.args = (f"{place}: {error}", *error.args[1:])
+            raise
+        except Exception as error:
+            if not own or _fails_plainly(original, self, x, args, kwargs):
+                raise
+            refusal = UnsupportedFunctionError(
+                f"{place} has no derivative at these arguments: SciPy's formula asks for values "
+                f"({type(error).__name__}: {error}). Cut it off with ad.stop_gradient, or give "
+                "its derivative with ad.primitive."
+            )
+            refuse(refusal)
+            raise refusal from error
+
+    replaces(_HOME, f"{kind}.{name}")(run)
+
+
+def _fails_plainly(original: Original, self: Any, x: Any, args: Any, kwargs: Any) -> bool:
+    """Whether SciPy fails on the values as well; no, where these are not known."""
+    try:
+        values = [value_of(a) if type(a) is Traced else a for a in (x, *args, *kwargs.values())]
+        if any(value is None for value in values):
+            return False
+        given = dict(zip(kwargs, values[1 + len(args) :], strict=True))
+        original(self, *values[: 1 + len(args)], **given)
+    except Exception:
+        return True
+    return False
 
 
 def _parsed(distribution: Any, args: Any, kwargs: Any) -> tuple[list[Any], Any, Any, Any]:
@@ -116,12 +168,11 @@ def _continuous(method: Method) -> Callable[..., Any]:
         value = chosen(inside, value, outside)
         return chosen(good & ~np.isnan(x), value, self.badvalue)[()]
 
-    evaluate.__name__ = method.name
     return evaluate
 
 
-for _method in CONTINUOUS:
-    replaces(_HOME, f"rv_continuous.{_method.name}")(_continuous(_method))
+for _each in CONTINUOUS:
+    _method(_each.name, _continuous(_each))
 
 
 def _quantile(name: str) -> Callable[..., Any]:
@@ -137,12 +188,11 @@ def _quantile(name: str) -> Callable[..., Any]:
         value = chosen(~(good & (q == 0)), value, first * scale + loc)
         return chosen(good & (q >= 0) & (q <= 1), value, self.badvalue)[()]
 
-    evaluate.__name__ = name
     return evaluate
 
 
 for _name in ("ppf", "isf"):
-    replaces(_HOME, f"rv_continuous.{_name}")(_quantile(_name))
+    _method(_name, _quantile(_name))
 
 
 # --- what the formulas are made of ----------------------------------------------------------------
@@ -161,20 +211,18 @@ def apply_where(
     **_: Any,
 ) -> Any:
     """One function where a condition holds, and another or a number elsewhere."""
-    cond, *arrays = np.broadcast_arrays(cond, *(args if type(args) in (tuple, list) else (args,)))
-    one = f1(*[only(cond, a) for a in arrays])
-    other = fill_value if f2 is None else f2(*[only(~cond, a) for a in arrays])
+    arrays = args if type(args) in (tuple, list) else (args,)
+    one = applied(f1, cond, *arrays)
+    other = fill_value if f2 is None else applied(f2, ~array_of(cond), *arrays)
     return np.where(cond, one, other)
 
 
 @implements_scipy("_lib._util", "_lazyselect")
 def lazy_select(condlist: Any, choicelist: Any, arrays: Any, default: Any = 0) -> Any:
     """The function whose condition holds, the last one of these."""
-    arrays = np.broadcast_arrays(*arrays)
     result: Any = default
     for condition, function in zip(condlist, choicelist, strict=False):
-        value = function(*[only(condition, array) for array in arrays])
-        result = np.where(condition, value, result)
+        result = np.where(condition, applied(function, condition, *arrays), result)
     return result
 
 

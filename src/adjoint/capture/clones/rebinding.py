@@ -312,7 +312,10 @@ def clone(function: types.FunctionType) -> Clone:
     waiting = _making.__dict__.get(id(function))
     if waiting is not None:  # functions that close over each other
         return Clone(waiting, code=function.__code__)
-    cloned = _replaced(function) or _make_clone(function, facts_of(function.__code__))
+    replaced = _replaced(function)
+    if replaced is not None:
+        return replaced
+    cloned = _make_clone(function, facts_of(function.__code__))
     if len(_clones) >= _CLONES_LIMIT:
         _clones.clear()
     key = id(function)
@@ -333,8 +336,12 @@ def _replaced(function: types.FunctionType) -> Clone | None:
     rule = replacement(function)
     if rule is None:
         return None
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return rule(function, *args, **kwargs)
+
     keywords = keywords_of(function)
-    return Clone(rule, (), function.__code__, function.__defaults__, keywords)
+    return Clone(call, (), function.__code__, function.__defaults__, keywords)
 
 
 def _leads_nowhere(cell: Any) -> bool:

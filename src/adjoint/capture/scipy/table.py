@@ -39,7 +39,10 @@ def implements_scipy(part: str, *names: str) -> Callable[[Callable[..., Any]], C
 
 
 def replaces(module: str, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declare what runs where code that is entered calls a function of such a module's."""
+    """Declare what runs where a function of such a module's would be entered.
+
+    It is given that function, and its arguments.
+    """
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
         REPLACED[module, name] = function
@@ -139,6 +142,9 @@ def _stand_in(
     stand_in.__name__ = place[1]
     stand_in.__doc__ = original.__doc__
     stand_in.__wrapped__ = original  # type: ignore[attr-defined]
+    if isinstance(original, type):  # what is asked of the class: BSpline.basis_element
+        public = [name for name in dir(original) if not name.startswith("_")]
+        stand_in.__dict__.update({name: getattr(original, name) for name in public})
     return stand_in
 
 
