@@ -16,10 +16,12 @@ import numpy as np
 
 from adjoint.base.errors import AdjointError, UnsupportedFunctionError
 from adjoint.capture.clones.reaching import reached
-from adjoint.capture.numpy.table import as_array, strong, unwrap_all, wrap_list
+from adjoint.capture.numpy.table import as_array, perform, strong, unwrap_all, wrap_list
 from adjoint.capture.recording.traced import Traced
 from adjoint.capture.recording.valued import any_slot, refuse, value_of
 from adjoint.capture.scipy.table import implements_scipy, replaces
+from adjoint.primitives.elementwise.conversion import STOP_GRADIENT
+from adjoint.primitives.special.declaring import SPECIAL
 
 _HOME = "scipy.stats._distn_infrastructure"
 
@@ -144,7 +146,45 @@ def _parsed(distribution: Any, args: Any, kwargs: Any) -> tuple[list[Any], Any, 
     shapes, loc, scale = distribution._parse_args(*args, **kwargs)
     shapes = [array_of(shape) for shape in shapes]
     loc, scale = array_of(loc), array_of(scale)
-    return shapes, loc, scale, formula(distribution, "_argcheck")(*shapes) & (scale > 0)
+    good = formula(distribution, "_argcheck")(*shapes) & (scale > 0)
+    if distribution.name not in REAL_COUNTS:
+        infos = distribution._shape_info() if any_slot(shapes) else ()
+        for place, info in enumerate(infos):
+            if info.integrality:
+                shapes[place] = counted(shapes[place])
+    for place, mask in LIMITS.get(distribution.name, lambda *_: ())(*shapes):
+        shapes[place] = without_slope(shapes[place], mask)
+    return [only(good, shape) for shape in shapes], loc, scale, good
+
+
+def counted(value: Any) -> Any:
+    """A number that counts, in which no derivative is taken."""
+    return perform(SPECIAL["positive"], value) if any_slot(value) else value
+
+
+def without_slope(value: Any, mask: Any) -> Any:
+    """The same value, whose derivative is NaN where a mask holds."""
+    if not any_slot(value):
+        return value
+    nothing = np.where(mask, value - perform(STOP_GRADIENT, value), 1.0)
+    return value + np.where(mask, np.cbrt(nothing) - np.cbrt(2.0 * nothing), 0.0)
+
+
+# Distributions with parameters that SciPy describes as counts, and takes real numbers for.
+REAL_COUNTS = frozenset({"erlang", "nbinom", "betanbinom"})
+
+# Where SciPy has the limit of a formula for one value of a shape, the limit's formula does not
+# depend on that shape, and says nothing of the derivative: places of shapes, and where that is.
+LIMITS: dict[str, Callable[..., Any]] = {
+    "genpareto": lambda c: [(0, c == 0)],
+    "genextreme": lambda c: [(0, c == 0)],
+    "kappa4": lambda h, k: [(0, h == 0), (1, k == 0)],
+    "tukeylambda": lambda lam: [(0, lam == 0)],
+    "pearson3": lambda skew: [(0, np.abs(skew) < 0.000016)],
+    "skewnorm": lambda a: [(0, a == 0)],
+    "ncx2": lambda df, nc: [(1, nc == 0)],
+    "jf_skew_t": lambda a, b: [(0, a == b), (1, a == b)],
+}
 
 
 def _continuous(method: Method) -> Callable[..., Any]:
@@ -153,7 +193,6 @@ def _continuous(method: Method) -> Callable[..., Any]:
         x = array_of(x)
         dtype = np.promote_types(x.dtype, np.float64)
         x = as_type((x - loc) / scale, dtype)
-        shapes = [only(good, shape) for shape in shapes]
         low, high = formula(self, "_get_support")(*shapes)
         if method.closed:
             inside, beyond = good & (low <= x) & (x <= high), x > high
@@ -179,7 +218,6 @@ def _quantile(name: str) -> Callable[..., Any]:
     def evaluate(self: Any, q: Any, *args: Any, **kwargs: Any) -> Any:
         shapes, loc, scale, good = _parsed(self, args, kwargs)
         q, good = array_of(q), good & (loc == loc)
-        shapes = [only(good, shape) for shape in shapes]
         low, high = formula(self, "_get_support")(*shapes)
         first, last = (low, high) if name == "ppf" else (high, low)
         inside = good & (q > 0) & (q < 1)
@@ -193,6 +231,40 @@ def _quantile(name: str) -> Callable[..., Any]:
 
 for _name in ("ppf", "isf"):
     _method(_name, _quantile(_name))
+
+
+# --- discrete distributions -----------------------------------------------------------------------
+
+
+def _discrete(method: Method) -> Callable[..., Any]:
+    cumulative = method.below != method.above
+
+    def evaluate(self: Any, k: Any, *args: Any, **kwargs: Any) -> Any:
+        shapes, loc, _, good = _parsed(self, args, kwargs)
+        k = counted(as_type(array_of(k) - loc, np.dtype(np.float64)))
+        low, high = formula(self, "_get_support")(*shapes)
+        if cumulative:
+            inside = good & (k >= low) & (k < high) & np.isfinite(k)
+        else:
+            inside = good & (k >= low) & (k <= high)
+            if not hasattr(self, "xk"):  # of a table, whose places need not be integers
+                inside = inside & formula(self, "_nonzero")(k, *shapes)
+        value = applied(formula(self, f"_{method.name}"), inside, k, *shapes)
+        if not method.name.startswith("log"):
+            value = np.clip(value, 0, 1)
+        outside = method.below
+        if cumulative:
+            outside = np.where(k >= high, method.above, method.below)
+        return chosen(good & ~np.isnan(k), chosen(inside, value, outside), self.badvalue)[()]
+
+    return evaluate
+
+
+for _name in ("pmf", "logpmf"):
+    _empty = -np.inf if _name == "logpmf" else 0.0
+    _method(_name, _discrete(Method(_name, True, _empty, _empty)), "rv_discrete")
+for _each in CONTINUOUS[2:]:
+    _method(_each.name, _discrete(_each), "rv_discrete")
 
 
 # --- what the formulas are made of ----------------------------------------------------------------

@@ -252,3 +252,6 @@ for _name, _sign in (("_nbinom_cdf", 1), ("_nbinom_sf", -1)):
         lambda k, n, p, y, sign=_sign: sign * beta_density(n, k + 1, p),
         on=(_K, _SHAPE, _PART),
     )
+
+# What counts: a derivative that is asked for in it is an error, not 0.
+public_row("positive", COUNT, on=(_LINE,), program_name="count", module="numpy")
