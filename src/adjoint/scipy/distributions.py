@@ -152,8 +152,6 @@ def _parsed(distribution: Any, args: Any, kwargs: Any) -> tuple[list[Any], Any, 
         for place, info in enumerate(infos):
             if info.integrality:
                 shapes[place] = counted(shapes[place])
-    for place, mask in LIMITS.get(distribution.name, lambda *_: ())(*shapes):
-        shapes[place] = without_slope(shapes[place], mask)
     return [only(good, shape) for shape in shapes], loc, scale, good
 
 
@@ -162,12 +160,14 @@ def counted(value: Any) -> Any:
     return perform(SPECIAL["positive"], value) if any_slot(value) else value
 
 
-def without_slope(value: Any, mask: Any) -> Any:
-    """The same value, whose derivative is NaN where a mask holds."""
-    if not any_slot(value):
-        return value
-    nothing = np.where(mask, value - perform(STOP_GRADIENT, value), 1.0)
-    return value + np.where(mask, np.cbrt(nothing) - np.cbrt(2.0 * nothing), 0.0)
+def without_slope(distribution: Any, value: Any, shapes: list[Any]) -> Any:
+    """The same value, whose derivative in a shape is NaN where that has one of the `LIMITS`."""
+    for place, mask in LIMITS.get(distribution.name, lambda *_: ())(*shapes):
+        shape = shapes[place]
+        if any_slot(shape):
+            nothing = np.where(mask, shape - perform(STOP_GRADIENT, shape), 1.0)
+            value = value + np.where(mask, np.cbrt(nothing) - np.cbrt(2.0 * nothing), 0.0)
+    return value
 
 
 # Distributions with parameters that SciPy describes as counts, and takes real numbers for.
@@ -204,7 +204,7 @@ def _continuous(method: Method) -> Callable[..., Any]:
         outside = method.below
         if method.below != method.above:
             outside = np.where(beyond, method.above, method.below)
-        value = chosen(inside, value, outside)
+        value = chosen(inside, without_slope(self, value, shapes), outside)
         return chosen(good & ~np.isnan(x), value, self.badvalue)[()]
 
     return evaluate
@@ -222,6 +222,7 @@ def _quantile(name: str) -> Callable[..., Any]:
         first, last = (low, high) if name == "ppf" else (high, low)
         inside = good & (q > 0) & (q < 1)
         value = applied(formula(self, f"_{name}"), inside, q * 1.0, *shapes) * scale + loc
+        value = without_slope(self, value, shapes)
         value = chosen(~(good & (q == 1)), value, last * scale + loc)
         value = chosen(~(good & (q == 0)), value, first * scale + loc)
         return chosen(good & (q >= 0) & (q <= 1), value, self.badvalue)[()]

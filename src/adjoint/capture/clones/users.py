@@ -94,16 +94,13 @@ def is_users_file(path: str) -> bool:
     return path in _files_entered() or not path.startswith(tuple(_folders_left()))
 
 
-@functools.cache
-def _files_entered() -> frozenset[str]:
+def _files_entered() -> Iterator[str]:
     """The files of `ENTERED`."""
-    files = set()
     for name in ENTERED:
         package, _, rest = name.partition(".")
         file = file_of(sys.modules.get(package))
         if file is not None:
-            files.add(os.path.join(os.path.dirname(file), *rest.split(".")) + ".py")
-    return frozenset(files)
+            yield os.path.join(os.path.dirname(file), *rest.split(".")) + ".py"
 
 
 def _folders_left() -> Iterator[str]:
