@@ -48,6 +48,9 @@ ENTERED: Final = frozenset(
         "scipy.stats._continuous_distns",  # the densities and their integrals
         "scipy.stats._discrete_distns",
         "scipy.stats._ksstats",
+        "scipy.stats._multivariate",
+        "scipy.stats._covariance",
+        "scipy.stats._kde",
         "scipy.stats._levy_stable",
     }
 )
