@@ -7,6 +7,7 @@ stands; code that capture does not enter imports them from here. On plain arrays
 
 from adjoint.scipy import (
     b_splines,
+    distances,
     distributions,
     equations,
     fft,
@@ -22,6 +23,7 @@ from adjoint.scipy import (
     optimize,
     piecewise,
     quadrature,
+    rosenbrock,
     signal,
     signals,
     sparse,
@@ -34,6 +36,7 @@ from adjoint.scipy import (
 
 __all__ = [
     "b_splines",
+    "distances",
     "distributions",
     "equations",
     "fft",
@@ -49,6 +52,7 @@ __all__ = [
     "optimize",
     "piecewise",
     "quadrature",
+    "rosenbrock",
     "signal",
     "signals",
     "sparse",
