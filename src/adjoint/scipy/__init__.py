@@ -32,6 +32,7 @@ from adjoint.scipy import (
     special_functions,
     splines,
     structured_matrices,
+    truncated_normal,
 )
 
 __all__ = [
@@ -61,4 +62,5 @@ __all__ = [
     "special_functions",
     "splines",
     "structured_matrices",
+    "truncated_normal",
 ]
