@@ -68,7 +68,9 @@ def call(name: str, method: str, place: float) -> tuple[Callable[..., Any], tupl
     return (lambda *given: evaluate(*given)), (place, *shapes, LOC, SCALE)
 
 
-def difference(function: Callable[..., Any], args: tuple[float, ...], place: int) -> list[float]:
+def differences_of(
+    function: Callable[..., Any], args: tuple[float, ...], place: int
+) -> list[float]:
     """The derivative by differences, with three steps."""
 
     def at(step: float) -> float:
@@ -85,11 +87,11 @@ def is_right(slope: float, differences: list[float]) -> bool:
     """Whether one of the differences says the same, as far as they agree with each other."""
     first, second, third = differences
     unsure = min(abs(first - second), abs(second - third))
-    close = min(abs(slope - each) for each in differences)
+    close = min(abs(slope - other) for other in differences)
     return bool(close <= 1e-6 * max(1e-3, abs(second)) + 3 * unsure)
 
 
-def refused_arguments(name: str, method: str) -> list[str] | None:
+def refused_arguments(name: str, method: str) -> list[str]:
     """The arguments in which there is no derivative; an assertion where one is wrong."""
     names = argument_names(name)
     refused: list[str] = []
@@ -104,7 +106,7 @@ def refused_arguments(name: str, method: str) -> list[str] | None:
                 refused.append(argument)
                 continue
             np.testing.assert_allclose(value, function(*args), rtol=1e-12)
-            expected = difference(function, args, number)
+            expected = differences_of(function, args, number)
             if np.isfinite(expected).all():
                 assert is_right(float(slope), expected), (name, method, argument, slope, expected)
     return refused
@@ -138,14 +140,13 @@ def row(name: str) -> str:
     names = argument_names(name)
     for method in methods(name):
         refused = refused_arguments(name, method)
-        assert refused is not None
         if refused:
             what = "all" if refused == names else ", ".join(refused)
             parts.setdefault(what, []).append(method)
         if refused != names and not agrees_with_itself(name, method, refused):
             alone.append(method)
     every = list(methods(name))
-    texts = [f"{what} of {_listed(found, every)}" for what, found in parts.items()]
+    texts = [f"{what} of {_listed(some, every)}" for what, some in parts.items()]
     if alone:
         texts.append(f"in a batch: {_listed(alone, every)}")
     return "; ".join(texts)

@@ -147,9 +147,9 @@ def _parsed(distribution: Any, args: Any, kwargs: Any) -> tuple[list[Any], Any, 
     shapes = [array_of(shape) for shape in shapes]
     loc, scale = array_of(loc), array_of(scale)
     good = formula(distribution, "_argcheck")(*shapes) & (scale > 0)
-    if distribution.name not in REAL_COUNTS:
-        infos = distribution._shape_info() if any_slot(shapes) else ()
-        for place, info in enumerate(infos):
+    if any_slot(shapes) and distribution.name not in REAL_COUNTS:
+        described = getattr(distribution, "_shape_info", tuple)  # SciPy's own have it
+        for place, info in enumerate(described()):
             if info.integrality:
                 shapes[place] = counted(shapes[place])
     return [only(good, shape) for shape in shapes], loc, scale, good
@@ -210,8 +210,8 @@ def _continuous(method: Method) -> Callable[..., Any]:
     return evaluate
 
 
-for _each in CONTINUOUS:
-    _method(_each.name, _continuous(_each))
+for _entry in CONTINUOUS:
+    _method(_entry.name, _continuous(_entry))
 
 
 def _quantile(name: str) -> Callable[..., Any]:
@@ -264,8 +264,8 @@ def _discrete(method: Method) -> Callable[..., Any]:
 for _name in ("pmf", "logpmf"):
     _empty = -np.inf if _name == "logpmf" else 0.0
     _method(_name, _discrete(Method(_name, True, _empty, _empty)), "rv_discrete")
-for _each in CONTINUOUS[2:]:
-    _method(_each.name, _discrete(_each), "rv_discrete")
+for _entry in CONTINUOUS[2:]:
+    _method(_entry.name, _discrete(_entry), "rv_discrete")
 
 
 # --- what the formulas are made of ----------------------------------------------------------------

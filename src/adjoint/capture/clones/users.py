@@ -51,7 +51,7 @@ ENTERED: Final = frozenset(
         "scipy.stats._multivariate",
         "scipy.stats._covariance",
         "scipy.stats._kde",
-        "scipy.stats._levy_stable",
+        "scipy.stats._levy_stable.__init__",
     }
 )
 _LIMIT: Final = 4096
