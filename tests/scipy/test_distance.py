@@ -36,7 +36,9 @@ def test_distances(metric: str, options: dict[str, Any]) -> None:
 
     agrees(of_two, ONE, OTHER)
     agrees(of_pairs, OTHER)
-    np.testing.assert_allclose(ad.jit(of_two)(ONE, OTHER), of_two(ONE, OTHER), rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(
+        ad.jit(of_two)(ONE, OTHER), of_two(ONE, OTHER), rtol=1e-12, atol=1e-15
+    )
     np.testing.assert_allclose(ad.jit(of_pairs)(OTHER), of_pairs(OTHER), rtol=1e-12)
     batched = ad.vmap(of_pairs)(np.stack([OTHER, OTHER]))
     np.testing.assert_allclose(batched[1], of_pairs(OTHER), rtol=1e-12)

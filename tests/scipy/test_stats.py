@@ -18,7 +18,7 @@ from tests.scipy.comparing import agrees
 PAGE = Path(__file__).parents[2] / "docs" / "scipy.md"
 METHODS = [
     *(("norm", "logpdf"), ("gamma", "logpdf"), ("t", "cdf"), ("beta", "ppf"), ("beta", "pdf")),
-    *(("genextreme", "logsf"), ("truncnorm", "logcdf"), ("triang", "pdf"), ("skewnorm", "cdf")),
+    *(("genextreme", "logsf"), ("truncnorm", "logcdf"), ("triang", "pdf"), ("skewnorm", "pdf")),
     *(("invgauss", "logpdf"), ("laplace", "ppf"), ("poisson", "logpmf"), ("nbinom", "cdf")),
 ]
 RNG = np.random.default_rng(3)
@@ -59,8 +59,8 @@ def test_outside_of_the_support_and_bad_shapes() -> None:
     for method in ("cdf", "sf", "logcdf", "logsf", "ppf", "isf", "pdf"):
         evaluate = getattr(stats.beta, method)
         places = np.array([-1.0, 0.0, 0.25, 1.0, 2.0, np.nan])
-        plain = evaluate(places, 2.0, 3.0, scale=[[1.0], [0.0]])
-        ours = ad.jit(lambda q, run=evaluate: run(q, 2.0, 3.0, scale=[[1.0], [0.0]]))(places)
+        plain = evaluate(places, 2.0, 3.0, scale=[[1.0], [-2.0]])
+        ours = ad.jit(lambda q, run=evaluate: run(q, 2.0, 3.0, scale=[[1.0], [-2.0]]))(places)
         np.testing.assert_allclose(ours, plain, rtol=1e-12)
 
 

@@ -26,7 +26,7 @@ from adjoint.primitives.special.declaring import SPECIAL
 _HOME = "scipy.stats._distn_infrastructure"
 
 
-class Method(NamedTuple):
+class DistributionMethod(NamedTuple):
     """A method of a distribution.
 
     closed: whether its formula holds at the ends of the support. below, above: its values beyond.
@@ -41,12 +41,14 @@ class Method(NamedTuple):
 
 
 CONTINUOUS = (
-    Method("pdf", True, 0.0, 0.0, lambda value, scale: value / scale),
-    Method("logpdf", True, -np.inf, -np.inf, lambda value, scale: value - np.log(scale)),
-    Method("cdf", False, 0.0, 1.0),
-    Method("logcdf", False, -np.inf, 0.0),
-    Method("sf", False, 1.0, 0.0),
-    Method("logsf", False, 0.0, -np.inf),
+    DistributionMethod("pdf", True, 0.0, 0.0, lambda value, scale: value / scale),
+    DistributionMethod(
+        "logpdf", True, -np.inf, -np.inf, lambda value, scale: value - np.log(scale)
+    ),
+    DistributionMethod("cdf", False, 0.0, 1.0),
+    DistributionMethod("logcdf", False, -np.inf, 0.0),
+    DistributionMethod("sf", False, 1.0, 0.0),
+    DistributionMethod("logsf", False, 0.0, -np.inf),
 )
 
 
@@ -148,7 +150,7 @@ def _parsed(distribution: Any, args: Any, kwargs: Any) -> tuple[list[Any], Any, 
     loc, scale = array_of(loc), array_of(scale)
     good = formula(distribution, "_argcheck")(*shapes) & (scale > 0)
     if any_slot(shapes) and distribution.name not in REAL_COUNTS:
-        described = getattr(distribution, "_shape_info", tuple)  # SciPy's own have it
+        described: Any = getattr(distribution, "_shape_info", tuple)  # SciPy's own have it
         for place, info in enumerate(described()):
             if info.integrality:
                 shapes[place] = counted(shapes[place])
@@ -162,7 +164,8 @@ def counted(value: Any) -> Any:
 
 def without_slope(distribution: Any, value: Any, shapes: list[Any]) -> Any:
     """The same value, whose derivative in a shape is NaN where that has one of the `LIMITS`."""
-    for place, mask in LIMITS.get(distribution.name, lambda *_: ())(*shapes):
+    limits = LIMITS.get(distribution.name)
+    for place, mask in () if limits is None else limits(*shapes):
         shape = shapes[place]
         if any_slot(shape):
             nothing = np.where(mask, shape - perform(STOP_GRADIENT, shape), 1.0)
@@ -175,7 +178,7 @@ REAL_COUNTS = frozenset({"erlang", "nbinom", "betanbinom"})
 
 # Where SciPy has the limit of a formula for one value of a shape, the limit's formula does not
 # depend on that shape, and says nothing of the derivative: places of shapes, and where that is.
-LIMITS: dict[str, Callable[..., Any]] = {
+LIMITS: dict[str, Callable[..., list[tuple[int, Any]]]] = {
     "genpareto": lambda c: [(0, c == 0)],
     "genextreme": lambda c: [(0, c == 0)],
     "kappa4": lambda h, k: [(0, h == 0), (1, k == 0)],
@@ -187,7 +190,7 @@ LIMITS: dict[str, Callable[..., Any]] = {
 }
 
 
-def _continuous(method: Method) -> Callable[..., Any]:
+def _continuous(method: DistributionMethod) -> Callable[..., Any]:
     def evaluate(self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
         shapes, loc, scale, good = _parsed(self, args, kwargs)
         x = array_of(x)
@@ -201,7 +204,7 @@ def _continuous(method: Method) -> Callable[..., Any]:
         value = applied(formula(self, f"_{method.name}"), inside, x, *shapes)
         if method.scaled is not None:
             value = method.scaled(value, only(good, scale))
-        outside = method.below
+        outside: Any = method.below
         if method.below != method.above:
             outside = np.where(beyond, method.above, method.below)
         value = chosen(inside, without_slope(self, value, shapes), outside)
@@ -237,7 +240,7 @@ for _name in ("ppf", "isf"):
 # --- discrete distributions -----------------------------------------------------------------------
 
 
-def _discrete(method: Method) -> Callable[..., Any]:
+def _discrete(method: DistributionMethod) -> Callable[..., Any]:
     cumulative = method.below != method.above
 
     def evaluate(self: Any, k: Any, *args: Any, **kwargs: Any) -> Any:
@@ -253,7 +256,7 @@ def _discrete(method: Method) -> Callable[..., Any]:
         value = applied(formula(self, f"_{method.name}"), inside, k, *shapes)
         if not method.name.startswith("log"):
             value = np.clip(value, 0, 1)
-        outside = method.below
+        outside: Any = method.below
         if cumulative:
             outside = np.where(k >= high, method.above, method.below)
         return chosen(good & ~np.isnan(k), chosen(inside, value, outside), self.badvalue)[()]
@@ -263,7 +266,7 @@ def _discrete(method: Method) -> Callable[..., Any]:
 
 for _name in ("pmf", "logpmf"):
     _empty = -np.inf if _name == "logpmf" else 0.0
-    _method(_name, _discrete(Method(_name, True, _empty, _empty)), "rv_discrete")
+    _method(_name, _discrete(DistributionMethod(_name, True, _empty, _empty)), "rv_discrete")
 for _entry in CONTINUOUS[2:]:
     _method(_entry.name, _discrete(_entry), "rv_discrete")
 

@@ -1,4 +1,4 @@
-"""Formulas of `scipy.stats` that ask for values in SciPy, and here take one path for all entries."""
+"""Formulas of `scipy.stats` that ask for values in SciPy, and here take one path."""
 
 from __future__ import annotations
 

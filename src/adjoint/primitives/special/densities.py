@@ -181,9 +181,7 @@ def _noncentral(x: Any, df: Any, nc: Any) -> Any:
 
 row(
     "_ncx2_pdf",
-    lambda x, df, nc, y: (
-        y * ((0.5 * df - 1) / x - 0.5) + 0.5 * nc / x * _noncentral(x, df + 2, nc)
-    ),
+    lambda x, df, nc, y: y * ((0.5 * df - 1) / x - 0.5) + 0.5 * nc / x * _noncentral(x, df + 2, nc),
     _DEGREES,
     lambda x, df, nc, y: 0.5 * (_noncentral(x, df + 2, nc) - y),
     on=(_LINE, _SHAPE, _LINE),
