@@ -28,7 +28,9 @@ _PLACE = between(-0.3, 0.3)
 
 def row(name: str, *partials: Partial, on: Any, order: int = 2) -> None:
     """Declare one of them."""
-    public_row(name, *partials, on=on, order=order, module="scipy.special._ufuncs")
+    public_row(
+        name, *partials, on=on, order=order, module="scipy.special._ufuncs", double_only=True
+    )
 
 
 # --- beta, Cauchy, cosine ---------------------------------------------------------------------
@@ -142,35 +144,18 @@ for _name, _sign in (("_invgauss_ppf", 1), ("_invgauss_isf", -1)):
         on=(_PART, _LINE, _SHAPE),
     )
 
-# --- densities whose own slopes are not known -------------------------------------------------
+# --- distributions whose density has no slope that is known: no order has, then ---------------
 
 _landau = (_LINE, _PLACE, _SHAPE)
-row("_landau_pdf", _UNKNOWN, _UNKNOWN, _UNKNOWN, on=_landau)
-for _name, _sign in (("_landau_cdf", 1), ("_landau_sf", -1)):
-    row(
-        _name,
-        lambda x, loc, s, y, sign=_sign: sign * call("_landau_pdf", x, loc, s),
-        lambda x, loc, s, y, sign=_sign: -sign * call("_landau_pdf", x, loc, s),
-        lambda x, loc, s, y, sign=_sign: -sign * (x - loc) / s * call("_landau_pdf", x, loc, s),
-        on=_landau,
-        order=1,
-    )
-for _name, _sign in (("_landau_ppf", 1), ("_landau_isf", -1)):
-    row(
-        _name,
-        lambda p, loc, s, x, sign=_sign: sign / call("_landau_pdf", x, loc, s),
-        lambda p, loc, s, x: 1,
-        lambda p, loc, s, x: (x - loc) / s,
-        on=(_PART, *_landau[1:]),
-        order=1,
-    )
+for _name in ("_landau_pdf", "_landau_cdf", "_landau_sf"):
+    row(_name, _UNKNOWN, _UNKNOWN, _UNKNOWN, on=_landau)
+for _name in ("_landau_ppf", "_landau_isf"):
+    row(_name, _UNKNOWN, _UNKNOWN, _UNKNOWN, on=(_PART, *_landau[1:]))
 row("_kolmogp", _UNKNOWN, on=(_LINE,))
-row("_kolmogc", lambda x, y: -call("_kolmogp", x), on=(_PART,), order=1)
-row("_kolmogci", lambda p, x: -1 / call("_kolmogp", x), on=(_PART,), order=1)
-_STEPS = constant_number(5)
-row("_smirnovp", COUNT, _UNKNOWN, on=(_STEPS, _PART))
-row("_smirnovc", COUNT, lambda n, x, y: -call("_smirnovp", n, x), on=(_STEPS, _PART), order=1)
-row("_smirnovci", COUNT, lambda n, p, x: -1 / call("_smirnovp", n, x), on=(_STEPS, _PART), order=1)
+for _name in ("_kolmogc", "_kolmogci"):
+    row(_name, _UNKNOWN, on=(_PART,))
+for _name in ("_smirnovp", "_smirnovc", "_smirnovci"):
+    row(_name, COUNT, _UNKNOWN, on=(constant_number(5), _PART))
 
 # --- noncentral distributions -----------------------------------------------------------------
 
@@ -202,23 +187,10 @@ row(
 )
 _nct = (_LINE, _SHAPE, _LINE)
 row("_nct_pdf", _UNKNOWN, _DEGREES, _UNKNOWN, on=_nct)
-row(
-    "_nct_sf",
-    lambda x, df, nc, y: -call("_nct_pdf", x, df, nc),
-    _DEGREES,
-    _UNKNOWN,
-    on=_nct,
-    order=1,
-)
+row("_nct_sf", _UNKNOWN, _DEGREES, _UNKNOWN, on=_nct)
 _ncf = (_LINE, _SHAPE, _SHAPE, _LINE)
 row("_ncf_pdf", _UNKNOWN, _DEGREES, _DEGREES, _UNKNOWN, on=_ncf)
-row(
-    "_ncf_sf",
-    lambda x, dfn, dfd, nc, y: -call("_ncf_pdf", x, dfn, dfd, nc),
-    *(_DEGREES, _DEGREES, _UNKNOWN),
-    on=_ncf,
-    order=1,
-)
+row("_ncf_sf", _UNKNOWN, _DEGREES, _DEGREES, _UNKNOWN, on=_ncf)
 
 # --- counts -----------------------------------------------------------------------------------
 
