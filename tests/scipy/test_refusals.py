@@ -13,17 +13,19 @@ X = np.array([0.4, 0.2, 0.7])
 
 
 def test_functions_of_deeper_parts() -> None:
-    message = r"scipy\.spatial\.distance\.cdist was given traced values"
+    message = r"scipy\.spatial\.distance\.squareform was given traced values"
     with pytest.raises(ad.errors.UnsupportedFunctionError, match=message):
-        ad.grad(lambda x: distance.cdist(x[None], np.ones((1, 3)))[0, 0])(X)
+        ad.grad(lambda x: distance.squareform(x)[0, 1])(X)
     with pytest.raises(ad.errors.UnsupportedFunctionError, match=r"scipy\.ndimage\.gauss"):
         ad.grad(lambda x: ndimage.gaussian_filter(x, 1.0).sum())(X)
     assert ad.grad(lambda x: x @ distance.cdist(np.eye(3), np.eye(3))[0])(X)[0] == 0.0
 
 
 def test_methods_of_objects_are_named() -> None:
-    with pytest.raises(ad.errors.DroppedDerivativeError, match=r"caller is scipy\.stats.*logpdf"):
-        ad.grad(lambda x: stats.norm.logpdf(x[0]))(X)
+    with pytest.raises(
+        ad.errors.DroppedDerivativeError, match=r"caller is scipy\.stats\._distribution_infra"
+    ):
+        ad.grad(lambda x: stats.Normal().logpdf(x[0]))(X)
 
 
 def test_functions_that_are_called_back() -> None:

@@ -24,6 +24,7 @@ from adjoint.primitives.linear_algebra import (
 )
 from adjoint.primitives.linear_algebra import systems as linear_algebra
 from adjoint.primitives.special import bessel as special_bessel
+from adjoint.primitives.special import densities as special_densities
 from adjoint.primitives.special import distributions as special_distributions
 from adjoint.primitives.special import elementary as special_elementary
 from adjoint.primitives.special import elliptic as special_elliptic
@@ -90,6 +91,7 @@ __all__ = [
     "sorting",
     "sparse",
     "special_bessel",
+    "special_densities",
     "special_distributions",
     "special_elementary",
     "special_elliptic",

@@ -7,6 +7,8 @@ stands; code that capture does not enter imports them from here. On plain arrays
 
 from adjoint.scipy import (
     b_splines,
+    distances,
+    distributions,
     equations,
     fft,
     fourier,
@@ -17,9 +19,11 @@ from adjoint.scipy import (
     linalg,
     linear_systems,
     matrix_functions,
+    multivariate,
     optimize,
     piecewise,
     quadrature,
+    rosenbrock,
     signal,
     signals,
     sparse,
@@ -28,10 +32,13 @@ from adjoint.scipy import (
     special_functions,
     splines,
     structured_matrices,
+    truncated_normal,
 )
 
 __all__ = [
     "b_splines",
+    "distances",
+    "distributions",
     "equations",
     "fft",
     "fourier",
@@ -42,9 +49,11 @@ __all__ = [
     "linalg",
     "linear_systems",
     "matrix_functions",
+    "multivariate",
     "optimize",
     "piecewise",
     "quadrature",
+    "rosenbrock",
     "signal",
     "signals",
     "sparse",
@@ -53,4 +62,5 @@ __all__ = [
     "special_functions",
     "splines",
     "structured_matrices",
+    "truncated_normal",
 ]

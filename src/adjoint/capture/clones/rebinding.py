@@ -40,6 +40,7 @@ from adjoint.capture.numpy.polynomials.series import lifted
 from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.trace import note_effect
 from adjoint.capture.recording.traced import Traced
+from adjoint.capture.scipy.table import replacement
 from adjoint.spaces.polynomials.bases import KINDS
 
 _PLAIN = frozenset(
@@ -320,6 +321,9 @@ def clone(function: types.FunctionType) -> Clone:
     waiting = _making.__dict__.get(id(function))
     if waiting is not None:  # functions that close over each other
         return Clone(waiting, code=function.__code__)
+    replaced = _replaced(function)
+    if replaced is not None:
+        return replaced
     cloned = _make_clone(function, facts_of(function.__code__))
     kept, key = settings().choice.clones, id(function)
     if len(kept) >= _CLONES_LIMIT:
@@ -334,6 +338,19 @@ def clone(function: types.FunctionType) -> Clone:
 
     kept[key] = (weakref.ref(function, forget), cloned)
     return cloned
+
+
+def _replaced(function: types.FunctionType) -> Clone | None:
+    """What runs in the place of a function of SciPy's that has a rule, though it is entered."""
+    rule = replacement(function)
+    if rule is None:
+        return None
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return rule(function, *args, **kwargs)
+
+    keywords = keywords_of(function)
+    return Clone(call, (), function.__code__, function.__defaults__, keywords)
 
 
 def _leads_nowhere(cell: Any) -> bool:

@@ -42,6 +42,21 @@ LEFT: Final = frozenset(
         *("setuptools", "pkg_resources", "pip", "loguru", "cloudpickle", "dill", "joblib"),
     }
 )
+# Modules of packages that are left which are entered all the same: all that they do to their
+# arguments is Python that is written with NumPy and `scipy.special`, and there are too many
+# functions in them for a rule each.
+ENTERED: Final = frozenset(
+    {
+        "scipy.stats._distn_infrastructure",  # distributions: standardising, supports, defaults
+        "scipy.stats._continuous_distns",  # the densities and their integrals
+        "scipy.stats._discrete_distns",
+        "scipy.stats._ksstats",
+        "scipy.stats._multivariate",
+        "scipy.stats._covariance",
+        "scipy.stats._kde",
+        "scipy.stats._levy_stable",
+    }
+)
 _LIMIT: Final = 4096
 _MADE_IN_PYTHON: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 # Whatever is chosen; other classes are in `foreign` and, by identity, `users` of a choice, which
@@ -113,6 +128,7 @@ def _decisions(path: str, choice: PackageChoice) -> Iterator[tuple[int, bool, bo
     yield 0, False, True
     for names, chosen, entered in (
         (LEFT, False, False),
+        (ENTERED, False, True),
         (choice.enter, True, True),
         (choice.leave, True, False),
     ):

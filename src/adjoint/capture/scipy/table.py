@@ -23,6 +23,8 @@ _INNER = "scipy.sparse.linalg"
 SCIPY_FUNCTIONS: dict[tuple[str, str], Callable[..., Any]] = {}
 SCIPY_OBJECTS: dict[str, Callable[[Any], Any]] = {}
 REFUSED: dict[tuple[str, str], str] = {}
+# What runs in the place of functions in modules of SciPy that are entered, by module and name.
+REPLACED: dict[tuple[str, str], Callable[..., Any]] = {}
 
 
 def implements_scipy(part: str, *names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -34,6 +36,25 @@ def implements_scipy(part: str, *names: str) -> Callable[[Callable[..., Any]], C
         return function
 
     return declare
+
+
+def replaces(module: str, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare what runs where a function of such a module's would be entered.
+
+    It is given that function, and its arguments.
+    """
+
+    def declare(function: Callable[..., Any]) -> Callable[..., Any]:
+        REPLACED[module, name] = function
+        return function
+
+    return declare
+
+
+def replacement(function: types.FunctionType) -> Callable[..., Any] | None:
+    """What runs in the place of a function that would be entered; None for most."""
+    place = (function.__module__ or "", function.__qualname__)
+    return REPLACED.get(place) if place[0].startswith("scipy.") else None
 
 
 def refuses_scipy(part: str, reason: str, *names: str) -> None:
@@ -121,6 +142,9 @@ def _stand_in(
     stand_in.__name__ = place[1]
     stand_in.__doc__ = original.__doc__
     stand_in.__wrapped__ = original  # type: ignore[attr-defined]
+    if isinstance(original, type):  # what is asked of the class: BSpline.basis_element
+        public = [name for name in dir(original) if not name.startswith("_")]
+        stand_in.__dict__.update({name: getattr(original, name) for name in public})
     return stand_in
 
 

@@ -265,7 +265,7 @@ def spread(array: Any, shape: Any) -> Any:
 @implements(np.broadcast_arrays)
 def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
     """Broadcast any number of arrays against each other."""
-    arrays = [as_operand(a) for a in args]
+    arrays = [as_array(a) for a in args]  # numbers too: an array comes out for each
     shape = np.broadcast_shapes(*map(np.shape, arrays))
     if all(np.shape(a) == shape for a in arrays):
         return tuple(arrays)
