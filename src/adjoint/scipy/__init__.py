@@ -7,6 +7,7 @@ stands; code that capture does not enter imports them from here. On plain arrays
 
 from adjoint.scipy import (
     b_splines,
+    cosine_transforms,
     distances,
     distributions,
     equations,
@@ -37,6 +38,7 @@ from adjoint.scipy import (
 
 __all__ = [
     "b_splines",
+    "cosine_transforms",
     "distances",
     "distributions",
     "equations",

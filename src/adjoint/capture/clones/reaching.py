@@ -16,18 +16,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from adjoint.capture.clones import foreign
 from adjoint.capture.clones.adopting import adopt_attribute, adopt_name
 from adjoint.capture.clones.classes import BUILTINS, called_class, class_of
 from adjoint.capture.clones.compiled import source_of
 from adjoint.capture.clones.drawing import drawing
-from adjoint.capture.clones.foreign import (
-    guarded,
-    is_compiled,
-    is_foreign,
-    is_of_values,
-    of_any_value,
-    of_plain_array,
-)
 from adjoint.capture.clones.handing import as_calling, calls_functions, handing_method
 from adjoint.capture.clones.rebinding import (
     FOREIGN,
@@ -104,10 +97,10 @@ def reached(value: Any) -> Any:
     kind = type(value)
     if kind in _INERT:
         return value
-    if is_of_values(value):
-        return of_any_value(value)
+    if foreign.is_of_values(value):
+        return foreign.of_any_value(value)
     if kind is types.BuiltinFunctionType and type(value.__self__) is np.ndarray:
-        return of_plain_array(value)
+        return foreign.of_plain_array(value)
     if kind is types.FunctionType:
         return entered(clone(value)) if is_reached(value) else rebind(value)
     if kind is types.MethodType:
@@ -293,7 +286,11 @@ class CalledAttribute(Attribute):
         kind = type(owner)
         if kind is ShadowModule or (kind in _DIRECT and self.name not in _ASKED):
             member = getattr(owner, self.name)
-            return of_plain_array(member) if kind is np.ndarray and callable(member) else member
+            return (
+                foreign.of_plain_array(member)
+                if kind is np.ndarray and callable(member)
+                else member
+            )
         if kind is str and self.name == "format":
             return format_method(owner)
         if kind is list and self.name == "sort":
@@ -447,18 +444,17 @@ class _Callee:
             effect = judged(called)
             if effect is not None:
                 note_effect(effect)
-                if kind is types.FunctionType:
-                    return guarded(reached(called))
-            if kind is types.BuiltinFunctionType and is_foreign(called):
-                return guarded(reached(called))
+            apart = effect is not None and kind is types.FunctionType
+            if apart or (kind is types.BuiltinFunctionType and foreign.is_foreign(called)):
+                return foreign.guarded(reached(called))
             return reached(called)
         if isinstance(called, type):
             return _constructor(called)
         if source_of(called) is not None:
             return rebind(called)
-        if is_compiled(kind):
+        if foreign.is_compiled(kind):
             note_effect(f"it calls {called!r}, which is compiled")
-            return guarded(called)
+            return foreign.guarded(called)
         if is_users_kind(kind):
             method = getattr(kind, "__call__", None)  # noqa: B004  # the method itself
             if is_reached(method):
@@ -467,7 +463,7 @@ class _Callee:
         effect = kind_effect(kind)
         if effect is not None:
             note_effect(effect)
-            return guarded(reached(called))
+            return foreign.guarded(reached(called))
         return reached(called)
 
 
