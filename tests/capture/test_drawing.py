@@ -126,7 +126,7 @@ def test_what_code_that_is_not_entered_fails_at_is_a_refusal():
         except Exception:
             return 0 * x[0]
 
-    with pytest.raises(UnsupportedFunctionError, match=r"json\.dumps was given traced values"):
+    with pytest.raises(UnsupportedFunctionError, match=r"json\.dumps .*was given traced values"):
         ad.grad(swallowing)(POINT)
 
 

@@ -23,7 +23,7 @@ from adjoint.capture.recording.applying import apply
 from adjoint.capture.recording.constants import same_memory
 from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.places import user_line
-from adjoint.capture.recording.trace import Trace, captures, current, is_guarded, outermost
+from adjoint.capture.recording.trace import Trace, current, is_guarded, outermost
 from adjoint.capture.recording.traced import Traced, from_array, from_slot, is_known, unwrap
 
 
@@ -59,7 +59,7 @@ def adopt_attribute(owner: Any, name: str) -> None:
     trace = current()
     if trace is None or type(names) is not dict or type(names.get(name)) is not np.ndarray:
         return
-    alone = sys.getrefcount(names[name]) - _recorded(names[name]) == _ALONE
+    alone = sys.getrefcount(names[name]) == _ALONE
     if alone and _may_stand_aside(names[name], trace):
         _stand_aside(trace, names, name)
 
@@ -80,7 +80,7 @@ class _WrittenItem:
             key %= len(container)
         elif type(container.get(key)) is not np.ndarray:
             return
-        alone = sys.getrefcount(container[key]) - _recorded(container[key]) == _ALONE
+        alone = sys.getrefcount(container[key]) == _ALONE
         if alone and type(container[key]) is np.ndarray and _may_stand_aside(container[key], trace):
             _stand_aside(trace, container, key)
 
@@ -94,7 +94,7 @@ class _WrittenCell:
         trace = current()
         if trace is None or type(content_of(cell)) is not np.ndarray:
             return
-        alone = sys.getrefcount(cell.cell_contents) - _recorded(cell.cell_contents) == _ALONE
+        alone = sys.getrefcount(cell.cell_contents) == _ALONE
         if not (alone and _may_stand_aside(cell.cell_contents, trace)):
             return
         array = cell.cell_contents
@@ -111,7 +111,7 @@ def adopt_name(names: dict[str, Any], replaced: dict[str, Stand], name: str) -> 
     trace = current()
     if trace is None or type(names.get(name)) is not np.ndarray or name in replaced:
         return
-    alone = sys.getrefcount(names[name]) - _recorded(names[name]) == _ALONE
+    alone = sys.getrefcount(names[name]) == _ALONE
     if alone and _may_stand_aside(names[name], trace):
         array = names[name]
         traced = from_array(array)
@@ -187,11 +187,6 @@ def _keep(
     before = array.copy() if is_guarded() else None
     adopted = Adopted(array, traced, put, look, before, user_line())
     _adopted.setdefault(id(trace), (trace, []))[1].append(adopted)
-
-
-def _recorded(array: Any) -> int:
-    """How many captures refer to an array, of which they have recorded a copy."""
-    return sum([id(array) in trace.arrays for trace in captures()])
 
 
 def _may_stand_aside(array: np.ndarray[Any, Any], trace: Trace) -> bool:

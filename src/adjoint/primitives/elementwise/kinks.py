@@ -36,7 +36,9 @@ def _absolute_derivative(tangents: Any, operands: Any, results: Any) -> Any:
     # d|z|[u] = Re(conj(z) u) / |z|, and 0 at 0, where np.sign(z) = z / |z| is 0. There it has no
     # second derivative, as no norm has.
     size = np.absolute(x)
-    direction = same_as(np.sign(x), x / (size + select(np.equal(size, 0), np.nan, 0.0)))
+    kind = size.dtype.type
+    nowhere = select(np.equal(size, 0), kind(np.nan), kind(0))
+    direction = same_as(np.sign(x), x / (size + nowhere))
     return (real(scale(conjugate(direction), tangent)),)
 
 
