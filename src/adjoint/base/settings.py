@@ -19,24 +19,7 @@ from adjoint.base.packages import PackageChoice, check_apart, choice_of, names_o
 
 @dataclass(frozen=True)
 class Settings:
-    """What can be set.
-
-    kink: the weight of the right-hand derivative at a kink (|x| at 0, a tie of max), between 0 and
-        1; the left-hand one has the rest.
-    strong_zeros: where no path leads (a branch not taken, an entry not indexed, a zero of a seed) a
-        derivative is zero, also against an infinite or undefined factor; else it is NaN there.
-    debug: check every program after every pass, and every replay against a capture.
-    native: whether programs become machine code: None for those that come by often, and at once
-        under `ad.jit`; True for all at once; False for none.
-    precise: elementary functions (exp, sin, ...) of machine code are NumPy's own, to the last bit;
-        else they are within 4 units in the last place.
-    threads: the cores that long loops of machine code run on; None for all that there are.
-    replay: whether a call that is proven to give the same program as an earlier one runs that
-        program, and not the function.
-    enter: names of packages or modules whose code is entered, although it is not by itself.
-    leave: names of packages or modules whose code is not entered, although it is by itself. Of a
-        package and a module in it, the longer name decides.
-    """
+    """What can be set: see `config`."""
 
     kink: float = 0.5
     strong_zeros: bool = True
@@ -99,7 +82,29 @@ UNDER_WAY: list[Callable[[], Any]] = []
 def config(**changes: Any) -> Iterator[Settings]:
     """Change settings within a `with` block.
 
-    Which packages are entered (`enter`, `leave`) is chosen outside of functions that are captured.
+    kink: the weight of the right-hand derivative at a kink (|x| at 0, a tie of max), between 0 and
+        1; the left-hand one has the rest.
+    strong_zeros: where no path leads (a branch not taken, an entry not indexed, a zero of a seed) a
+        derivative is zero, also against an infinite or undefined factor; else it is NaN there.
+    debug: check every program after every pass, and every replay against a capture.
+    native: whether programs become machine code: None for those that come by often, and at once
+        under `ad.jit`; True for all at once; False for none.
+    precise: elementary functions (exp, sin, ...) of machine code are NumPy's own, to the last bit;
+        else they are within 4 units in the last place.
+    threads: the cores that long loops of machine code run on; None for all that there are.
+    replay: whether a call that is proven to give the same program as an earlier one runs that
+        program, and not the function.
+    enter: names of packages or modules whose code is entered, although it is not by itself.
+    leave: names of packages or modules whose code is not entered, although it is by itself. Of a
+        package and a module in it, the longer name decides.
+
+    Args:
+        **changes: settings by these names.
+
+    Raises:
+        ArgumentError: a setting that there is not, a value out of range, a package that is not
+            there or cannot be entered, or `enter` and `leave` inside of a captured function.
+        ArgumentTypeError: a value of another type.
 
     Example:
         >>> import adjoint as ad
