@@ -17,7 +17,7 @@ from adjoint.primitives.declaration import (
 from adjoint.primitives.elementwise.conversion import cast, conjugate
 from adjoint.primitives.elementwise.declaring import batch_aligned, elementwise, scale, weigh
 from adjoint.primitives.elementwise.selection import select
-from adjoint.primitives.elementwise.slopes import KNOWN
+from adjoint.primitives.elementwise.slopes import KNOWN, RECIPROCAL_IF
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.hardness import hard
 from adjoint.primitives.identities import same_as
@@ -246,11 +246,35 @@ def integer_power(x: Expression, exponent: int) -> Expression:
 
 
 def power_by_base(x: Any, y: Any, result: Any) -> Any:
-    """y x^(y-1), and exactly 0 where y = 0, also at x = 0; its derivative in y is there too."""
-    dtype = result.dtype if y.dtype.kind == "c" else real_dtype(result.dtype)
+    """y x^(y-1), and exactly 0 where y = 0, also at x = 0; its derivative in y is there too.
+
+    In two factors, y x^y and 1 / x for y < 0: their product underflows long before either.
+    """
+    y, lower, rest = _lowered(x, y, result)
+    return _slope_of_power(x, y, lower, result), rest
+
+
+def _lowered(x: Any, y: Any, result: Any) -> tuple[Any, Any, Any]:
+    """Of x^y, with the slope y x^lower rest: y, as wide as the result, `lower` and `rest`."""
+    if y.dtype.kind == "c":
+        y = cast(y, result.dtype)
+        return y, y - 1, 1
+    y, x = cast(y, real_dtype(result.dtype)), cast(x, result.dtype)  # `y - 1` might widen x
+    negative = np.less(y, 0)
+    rest = select(negative, 1 / x, 1.0) if x.dtype.kind == "c" else RECIPROCAL_IF(x, y)
+    return y, select(negative, y, y - 1), rest
+
+
+def slope_of_root(x: Any, y: Any, result: Any) -> Any:
+    """y x^(y-1) in one factor, of exponents that are known to be positive."""
+    y = cast(y, real_dtype(result.dtype))
+    return _slope_of_power(x, y, y - 1, result)
+
+
+def _slope_of_power(x: Any, y: Any, lower: Any, result: Any) -> Any:
+    """y x^lower; of roots that of the data, and not known of what has overflowed."""
     exponent: Any = y.atom.value if isinstance(y.atom, Literal) else None
-    y = cast(y, dtype)  # `y - 1` of another type would widen x
-    slope = scale(hard(y), steep_power(x, y - 1, result.dtype))
+    slope = scale(hard(y), steep_power(x, lower, result.dtype))
     if not x.dtype.kind == slope.dtype.kind == "f" or not (exponent is None or 0 < exponent < 1):
         return slope
     known = KNOWN(slope, cast(x, slope.dtype))
@@ -290,14 +314,14 @@ def _power_log_derivative(
         further = bind(POWER_LOG, x, y, power, degree=degree + 1, flat=False)
         total = weigh(further, dy, result.type)
     if dx is not None:
-        real_type = result.dtype if y.dtype.kind == "c" else real_dtype(result.dtype)
-        y = cast(y, real_type)
-        below = np.power(x, y - 1)
-        slope: Any = scale(hard(y), bind(POWER_LOG, x, y - 1, below, degree=degree, flat=False))
+        y, lower, rest = _lowered(x, y, result)
+        below = np.power(x, lower)
+        slope: Any = scale(hard(y), bind(POWER_LOG, x, lower, below, degree=degree, flat=False))
         if degree:
-            lower = bind(POWER_LOG, x, y - 1, below, degree=degree - 1, flat=False)
-            slope = slope + degree * lower
-        term = weigh(slope, dx, result.type)
+            slope = slope + degree * bind(
+                POWER_LOG, x, lower, below, degree=degree - 1, flat=False
+            )
+        term = weigh(rest, weigh(slope, dx, result.type), result.type)
         total = term if total is None else total + term
     return (total,)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.primitives.declaration import EmptySlot
+from adjoint.primitives.elementwise.conversion import IMAG, REAL
 from adjoint.primitives.elementwise.formulas import (
     Formula,
     choose,
@@ -17,6 +18,7 @@ from adjoint.primitives.elementwise.formulas import (
     subtracted,
 )
 from adjoint.primitives.elementwise.selection import select
+from adjoint.primitives.expression import bind
 from adjoint.primitives.samples import draw, sample
 
 _LINE = (sample(draw(3)), sample(draw(2, 2, dtype=np.float32)))
@@ -295,9 +297,22 @@ KNOWN = formula(
 )
 
 
+# The second factor of the slope of x^y: 1 / x for y < 0, else 1.
+RECIPROCAL_IF = formula(
+    "reciprocal_if",
+    lambda x, y: choose(np.less(y, 0.0), 1 / x, 1.0),
+    lambda x, y, result: (select(np.less(y, 0.0), -result, 0.0), result),
+    lambda x, y, result: 0,
+    samples=_PAIR,
+    like=np.hypot,
+)
+
+
 def fading(slope: Any, x: Any) -> Any:
     """A slope that is 0 at infinite x, where the function itself is infinite: see `KNOWN`."""
-    return slope if is_complex(x) else KNOWN(slope, x)
+    if is_complex(x):
+        return KNOWN(1.0, bind(REAL, x) + bind(IMAG, x)) * slope
+    return KNOWN(slope, x)
 
 
 def _cbrt_slope(x: Any, y: Any) -> Any:

@@ -10,8 +10,8 @@ import numpy as np
 from adjoint.primitives.declaration import Primitive
 from adjoint.primitives.elementwise.arithmetic import (
     POWER,
-    power_by_base,
     power_by_exponent,
+    slope_of_root,
     square_taylor,
 )
 from adjoint.primitives.elementwise.declaring import (
@@ -104,7 +104,7 @@ ROOT_OF_POWERS = Primitive(
     linear=None,
     derivative=sum_of_partials(
         "root_of_powers",
-        (lambda x, y, result: tame(power_by_base(x, y, result), x), power_by_exponent),
+        (lambda x, y, result: tame(slope_of_root(x, y, result), x), power_by_exponent),
     ),
     batch=batch_aligned("root_of_powers"),
     samples=(sample(draw(3, low=0.5), draw(3)),),

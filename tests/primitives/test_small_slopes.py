@@ -1,0 +1,61 @@
+"""Slopes that underflow where their product with a tangent does not: powers, quotients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import adjoint as ad
+
+# Shares of a sum: with weights w = softmax(2 v), each of these is c * exp(v_0 - ...) of moderate
+# size at v = 300, while the sum is 1e261 and its power's slope below all numbers.
+SHARES: dict[str, Callable[[Any], Any]] = {
+    "float": lambda v: np.exp(v[0]) * np.sum(np.exp(2 * v)) ** -0.5,
+    "array": lambda v: np.exp(v[0]) * np.power(np.sum(np.exp(2 * v)), np.array(-0.5)),
+    "traced": lambda v: np.exp(v[0]) * np.sum(np.exp(2 * v)) ** (-0.5 + 0 * v[1]),
+    "whole": lambda v: np.exp(v[0] + v[1]) * np.sum(np.exp(2 * v)) ** -1.0,
+    "int": lambda v: np.exp(v[0] + v[1]) * np.sum(np.exp(2 * v)) ** -1,
+    "quotient": lambda v: np.exp(v[0]) / np.sqrt(np.sum(np.exp(2 * v))),
+}
+WAYS: dict[str, Callable[..., Any]] = {
+    "reverse": ad.grad,
+    "forward": lambda f: lambda v: np.array([ad.jvp(f, (v,), (u,))[1] for u in np.eye(v.size)]),
+    "jit": lambda f: ad.jit(ad.grad(f)),
+    "second": ad.hessian,
+    "reverse twice": lambda f: ad.jacobian(ad.grad(f), mode=ad.Mode.REVERSE),
+    "third": lambda f: ad.jacobian(ad.hessian(f)),
+}
+
+
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", SHARES)
+def test_shares_do_not_depend_on_the_size_of_their_terms(name: str, way: str, native: bool) -> None:
+    v = np.array([0.5, 0.75])
+    with ad.config(native=native):
+        derivative = WAYS[way](SHARES[name])
+        np.testing.assert_allclose(derivative(v + 300), derivative(v), rtol=1e-11, atol=1e-13)
+
+
+def test_single_precision() -> None:
+    v = np.array([0.5, 0.75], np.float32)
+    gradient = ad.grad(SHARES["array"])
+    np.testing.assert_allclose(gradient(v + 40), gradient(v), rtol=1e-4)
+
+
+@pytest.mark.parametrize("exponent", [-0.5, -1.0, -2.5, -3.0])
+@pytest.mark.parametrize("x", [1e-60, 0.3, 1.0, 7.0, 1e60])
+def test_powers(exponent: float, x: float) -> None:
+    first = ad.grad(lambda x: x**exponent)
+    np.testing.assert_allclose(first(x), exponent * x ** (exponent - 1), rtol=1e-15)
+    second = exponent * (exponent - 1) * x ** (exponent - 2)
+    np.testing.assert_allclose(ad.grad(first)(x), second, rtol=1e-15)
+
+
+def test_a_complex_base() -> None:
+    z, u = 1e150 + 2e150j, 1e150j
+    _, slope = ad.jvp(lambda z: z**-1.5, (z,), (u,))
+    np.testing.assert_allclose(slope, -1.5 * z**-1.5 * (u / z), rtol=1e-13)
