@@ -183,22 +183,28 @@ def capture(
         _point_at_user(hidden, error)
         raise hidden from None
     finally:
-        _leave(trace, outer, births, roots, past)
+        _leave([trace], outer, births, roots, past)
     return Captured(trace, outputs, treedef, cells)
 
 
 def _leave(
-    trace: Trace, outer: Trace | None, births: object, roots: tuple[Any, ...], past: Past | None
+    held: list[Trace],
+    outer: Trace | None,
+    births: object,
+    roots: tuple[Any, ...],
+    past: Past | None,
 ) -> None:
     """End a capture: what it has changed in what was there before is NumPy's.
 
+    held: its trace, in a list, since how often a local name counts depends on the interpreter.
     births: how known arrays that were made before are told. roots: from where that is reached.
     """
-    leave(trace)
+    leave(held[0])
     store_globals()
     if past is not None:
-        past.leave(trace)
-    survivors = end_births(births) or sys.getrefcount(trace) > _ALONE or trace.survivors
+        past.leave(held[0])
+    survivors = end_births(births) or _references(held) > _ALONE or held[0].survivors
+    trace = held[0]
     if survivors and outer is not None:
         outer.survivors = True
     elif survivors and give_values(roots, trace):
@@ -318,4 +324,16 @@ def _written(frame: traceback.FrameSummary) -> str:
 
 _PACKAGE = __file__.rpartition("/capture/")[0]
 _BITS = 63  # of an int64, without its sign
-_ALONE = 3  # what `_leave` sees of a trace that no traced value refers to
+
+
+def _references(held: list[Any]) -> int:
+    return sys.getrefcount(held[0])
+
+
+def _alone() -> int:
+    """What `_leave` sees of a trace that its caller alone refers to."""
+    value = object()
+    return _references([value])
+
+
+_ALONE = _alone()

@@ -11,6 +11,7 @@ SHAPES: dict[str, dict[str, str]] = {
         "kind": "'stable';'quicksort';'mergesort';'heapsort';'none'",
         "order": "None;'f'",
         "stable": TRUTH + ";None",
+        "descending": TRUTH,  # from NumPy 2.5 on
     },
     "np.argsort": {
         "a": ANY,
@@ -18,6 +19,7 @@ SHAPES: dict[str, dict[str, str]] = {
         "kind": "'stable';'quicksort'",
         "order": "None;'f'",
         "stable": TRUTH + ";None",
+        "descending": TRUTH,  # from NumPy 2.5 on
     },
     "np.argpartition": {
         "a": "v;f[0];x",

@@ -3,7 +3,7 @@
 Jumps, the table of exception handlers and the table of source positions are computed anew, so that
 tracebacks, debuggers and coverage see the lines and columns of the original. Written after the
 formats in CPython's `Objects/locations.md` and `Objects/exception_handling_notes.txt` (3.11 to
-3.13).
+3.15).
 """
 
 from __future__ import annotations
@@ -17,7 +17,13 @@ from typing import Any
 _EXTENDED = dis.EXTENDED_ARG
 _JUMPS = frozenset(dis.hasjrel)
 _CACHES: Any = getattr(opcode, "_inline_cache_entries", {})
-_COUNTED_BY_NAME = isinstance(_CACHES, dict)  # since 3.13, else by number
+_COUNTED_BY_NAME = hasattr(_CACHES, "get")  # since 3.13, else by number
+# Names of operations that do what an older one does. What is borrowed lives as long as the local.
+_OLDER = {
+    "LOAD_FAST_BORROW": "LOAD_FAST",
+    "LOAD_FAST_BORROW_LOAD_FAST_BORROW": "LOAD_FAST_LOAD_FAST",
+}
+_SUBSCRIPT = 26  # the argument of BINARY_OP for `x[key]`, from 3.14 on
 
 
 class Instruction:
@@ -39,8 +45,11 @@ class Instruction:
 
     @property
     def name(self) -> str:
-        """The name of its operation."""
-        return dis.opname[self.operation]
+        """The name of its operation, in the words of 3.13."""
+        name = dis.opname[self.operation]
+        if name == "BINARY_OP" and self.argument == _SUBSCRIPT:
+            return "BINARY_SUBSCR"
+        return _OLDER.get(name, name)
 
 
 def caches(operation: int) -> int:
@@ -215,9 +224,10 @@ def depths(instructions: list[Instruction], code: CodeType) -> list[int] | None:
                 waiting.append((numbers[instruction.target], after))
             if instruction.name in _ENDS:
                 break
-            depth += dis.stack_effect(instruction.operation, argument, jump=False)
             if instruction.name == "RETURN_GENERATOR":
-                depth = 1  # what is sent to it first
+                depth += 1  # what is sent to it first
+            else:
+                depth += dis.stack_effect(instruction.operation, argument, jump=False)
             if depth < 0:
                 return None
             number += 1

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 CALLED: Final = "()"
 """What a clone's code adds to a name that it looks up to call it."""
+CONSTANTS: Final = frozenset({"LOAD_CONST", "LOAD_COMMON_CONSTANT", "LOAD_SMALL_INT"})
 _LOOKS_UP: Final = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"})
 _ATTRIBUTE: Final = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
 _REMAINDER: Final = 6  # the argument of BINARY_OP for %, which may be one of text
@@ -106,7 +107,7 @@ def reads_of(code: types.CodeType) -> CodeReads:
             if name == "IMPORT_NAME":
                 imports.add(instruction.argval)
             whole = whole or name == "MATCH_CLASS"
-            identities = identities or (name == "IS_OP" and before != "LOAD_CONST")
+            identities = identities or (name == "IS_OP" and before not in CONSTANTS)
             texts = texts or name.startswith("FORMAT_")
             texts = texts or (name == "BINARY_OP" and instruction.arg == _REMAINDER)
         before = name

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.capture.bytecode.assembly import Instruction, depths, put_together, taken_apart
-from adjoint.capture.bytecode.code import CALLED
+from adjoint.capture.bytecode.code import CALLED, CONSTANTS
 from adjoint.capture.bytecode.writing import Writing
 from adjoint.capture.clones.adopting import NAMED, WRITTEN_CELL, WRITTEN_ITEM
 from adjoint.capture.clones.attempts import note_attempts
@@ -42,7 +42,7 @@ from adjoint.capture.clones.showing import JOINED, PERCENT, Formatted
 from adjoint.capture.clones.users import file_of, is_users_file
 from adjoint.capture.facts.purity import effect_of
 
-_KNOWN = (3, 11) <= sys.version_info[:2] <= (3, 13)
+_KNOWN = (3, 11) <= sys.version_info[:2] <= (3, 15)
 _NULL_LAST = sys.version_info >= (3, 13)  # PUSH_NULL comes after what is called
 _METHOD_FLAG = sys.version_info >= (3, 12)  # of LOAD_ATTR, where 3.11 has LOAD_METHOD
 _OPCODES: Any = dis.opmap
@@ -142,7 +142,7 @@ class _InterceptedCode:
             group = self._super(instruction)
         elif name == "LOAD_GLOBAL":
             group = self._global(number)
-        elif name == "PUSH_NULL" and _NULL_LAST:
+        elif name == "PUSH_NULL" and _NULL_LAST and self._marks_callee(number):
             before = self.instructions[number - 1]
             group = [*self._callee(instruction, before, number), instruction]
         elif name in ("PRECALL", "CALL") and self._is_decorator(number, depth):
@@ -298,12 +298,16 @@ class _InterceptedCode:
             self.groups[self.places[called]][:] = [load]
         return []
 
+    def _marks_callee(self, number: int) -> bool:
+        """Whether what comes next on the stack is called, and no argument or place is left out."""
+        return self.instructions[number + 1].name not in ("CALL_FUNCTION_EX", "FOR_ITER")
+
     def _is_decorator(self, number: int, depth: int) -> bool:
         """Whether a call is that of a decorator: without a mark, and of what was just made."""
         mark, maker = self.last.get(depth - 2), self.instructions[number - 1]
         if self.instructions[number].argument or mark is None or maker.name not in _MADE:
             return False
-        return not _is_mark(mark)
+        return not _is_mark(mark) and mark.name not in _FUNCTIONS  # nor a generator expression
 
     def _store(self, instruction: Instruction) -> list[Instruction]:
         """What is bound to a name under which it is written into."""
@@ -352,12 +356,14 @@ class _InterceptedCode:
                 both = self._added(instruction, "BUILD_TUPLE", 2)
                 return [both, *self._asked(instruction, PERCENT)]
         family, count, asker = OPERATORS[instruction.name]
-        if family not in self.families or (family == "identity" and before.name == "LOAD_CONST"):
+        if family not in self.families or (family == "identity" and before.name in CONSTANTS):
             return [instruction]
         pack = [self._added(instruction, "BUILD_TUPLE", count)] if count > 1 else []
         group = [*pack, *self._asked(instruction, asker(instruction.argument))]
         if instruction.name == "COMPARE_OP" and _NULL_LAST and instruction.argument & _AS_TRUTH:
             group.append(self._added(instruction, "TO_BOOL"))
+        if instruction.name == "GET_ITER":
+            group.append(instruction)  # from 3.15 on it puts a place beside the iterator
         return group
 
     def _class_pattern(self, instruction: Instruction) -> list[Instruction]:
@@ -385,7 +391,8 @@ def _is_mark(instruction: Instruction) -> bool:
     return name == "PUSH_NULL" or (name == "LOAD_GLOBAL" and bool(instruction.argument & 1))
 
 
-_MADE = frozenset({"MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE", "CALL"})
+_FUNCTIONS = frozenset({"MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE"})
+_MADE = _FUNCTIONS | {"CALL"}
 _CALLS = frozenset({"CALL", "PRECALL", "KW_NAMES", "CALL_FUNCTION_EX"})
 # What needs no asking: its attributes are not the user's, and by name it is rebound already.
 _PLAIN = (

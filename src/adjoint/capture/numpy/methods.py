@@ -268,7 +268,8 @@ def _called(name: str) -> Callable[..., Any]:
     """NumPy's own method of a name."""
 
     def theirs(value: Any, *args: Any, **kwargs: Any) -> Any:
-        return getattr(value, name)(*args, **kwargs)
+        # Not `getattr(value, name)`, which refers to the array: `resize` counts who does.
+        return operator.methodcaller(name, *args, **kwargs)(value)
 
     return theirs
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 import operator
+import warnings
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -275,6 +276,23 @@ def stored(name: str, result: Any, out: Any, *, alike: bool = False, wide: bool 
     if out.shape != np.shape(result) and not wide:
         raise ShapeError(f"{name}: output array has wrong shape {out.shape}, not {result.shape}.")
     return overwrite(out, result, f"out= of {name}")
+
+
+def _takes_alike() -> bool:
+    """Whether NumPy's `take` and `compress` want an output that can be cast to the result.
+
+    They do until 2.5.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # NumPy warns that it casts the other way, too
+            np.take(np.zeros(1), [0], out=np.zeros(1, complex))
+    except TypeError:
+        return True
+    return False
+
+
+TAKES_ALIKE: Final = _takes_alike()
 
 
 def normal_axis(axis: Any, ndim: int) -> int:

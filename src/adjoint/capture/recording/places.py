@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from types import CodeType
 from typing import Any, Final
 
+from adjoint.capture.bytecode.code import CONSTANTS
+
 PACKAGE: Final = __file__.rpartition("capture")[0]
 
 
@@ -39,8 +41,9 @@ def literal_places(code: CodeType) -> frozenset[int]:
 
 _literals: dict[int, tuple[CodeType, frozenset[int]]] = {}
 _MOST: Final = 4096
-_LITERAL: Final = dis.opmap["LOAD_CONST"]
-_NAMED: Final = frozenset({_LITERAL, *(dis.opmap[f"LOAD_{kind}"] for kind in ("FAST", "DEREF"))})
+_LITERALS: Final = frozenset(dis.opmap[name] for name in CONSTANTS if name in dis.opmap)
+_LOCALS: Final = ("LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_DEREF")
+_NAMED: Final = _LITERALS | {dis.opmap[name] for name in _LOCALS if name in dis.opmap}
 _BINARY: Final = frozenset({dis.opmap["BINARY_OP"], dis.opmap["COMPARE_OP"]})
 _NOTHING: Final = frozenset({dis.opmap.get("CACHE", 0), dis.EXTENDED_ARG})
 
@@ -55,7 +58,7 @@ def _find_literals(code: bytes) -> Iterator[int]:
         if operation in _NOTHING:
             continue
         if operation in _BINARY and (
-            last == _LITERAL or (last in _NAMED and before == _LITERAL)  # `x * 2`, and `2 * x`
+            last in _LITERALS or (last in _NAMED and before in _LITERALS)  # `x * 2`, and `2 * x`
         ):
             yield place
         before, last = last, operation

@@ -24,7 +24,7 @@ from adjoint.base.errors import NativeUnavailableError
 OBJECT_TYPE: Final = 8
 NUMBER_VALUE: Final = 16  # of Python's float and complex, and of NumPy's scalars
 TUPLE_SIZE: Final = 16
-TUPLE_ITEMS: Final = 24
+TUPLE_ITEMS: Final = tuple.__basicsize__  # after the size, and from 3.14 on after the hash
 ARRAY_DATA: Final = 16
 ARRAY_NDIM: Final = 24
 ARRAY_SHAPE: Final = 32

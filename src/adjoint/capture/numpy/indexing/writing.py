@@ -13,6 +13,7 @@ from adjoint.capture.numpy.indexing.indexing import reshape_plain
 from adjoint.capture.numpy.reducing.binding import computed_in
 from adjoint.capture.numpy.shaping.shape import along, concatenate, moveaxis, ravelled, spread
 from adjoint.capture.numpy.table import (
+    TAKES_ALIKE,
     as_array,
     as_operand,
     implements,
@@ -249,7 +250,7 @@ def compress(condition: Any, a: Any, axis: int | None = None, out: Any = None) -
     if held.ndim != 1:
         raise ValueError("condition must be a 1-d array")
     result = a[(*(slice(None),) * axis, np.flatnonzero(held))]
-    return stored("numpy.compress", result, out, alike=True)
+    return stored("numpy.compress", result, out, alike=TAKES_ALIKE)
 
 
 @implements(np.extract)

@@ -29,9 +29,10 @@ def linalg_trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
 
 
 @implements(np.linalg.cross)
-def linalg_cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+def linalg_cross(x1: Any, x2: Any, /, *, axis: Any = -1) -> Any:
     """Return the cross product of vectors of length three."""
     x, y = as_array(x1), as_array(x2)
+    axis = -1 if axis is None else axis  # which NumPy takes from 2.5 on
     if x.shape[axis] != 3 or y.shape[axis] != 3:
         raise ValueError(
             "Both input arrays must be (arrays of) 3-dimensional vectors, "

@@ -221,7 +221,7 @@ def kron(a: Any, b: Any) -> Any:
 
 @implements(np.cross)
 def cross(
-    a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None
+    a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axis: Any = None
 ) -> Any:
     """Return the cross product of two (arrays of) vectors."""
     if axis is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from math import factorial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -60,31 +60,32 @@ for _function in (np.nonzero, np.flatnonzero, np.argwhere):
     implements(_function)(_integer_result(_function))
 
 
-def sorted_places(a: Any, axis: int, kind: Any = None) -> Any:
-    """The places of the entries along an axis, in the order of their values."""
-    return perform(ARGSORT, a, axis=axis, kind=kind)
+def sorted_places(a: Any, axis: int, **order: Any) -> Any:
+    """The places of the entries along an axis, in the order of their values.
+
+    order: the arguments of NumPy's sorting functions that say which; it refuses those that it does
+    not know, or not together.
+    """
+    given = {
+        name: value
+        for name, value in order.items()
+        if value is not None and value is not np._NoValue
+    }
+    np.argsort(_FEW, **given)
+    return perform(ARGSORT, a, axis=axis, order=tuple(sorted(given.items())))
 
 
-def check_order(kind: Any, order: Any, stable: Any) -> None:
-    """Refuse what NumPy's sorting functions refuse of their arguments."""
-    if order is not None:
-        raise ValueError("Cannot specify order when the array has no fields.")
-    if kind is not None and stable is not None:
-        raise ValueError(
-            "`kind` and keyword parameters can't be provided at the same time. Use only one of "
-            "them."
-        )
+_FEW: Final = np.zeros(2)
 
 
 @implements(np.sort)
-def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, **others: Any) -> Any:
     """Return a sorted copy of an array."""
-    check_order(kind, order, stable)
     a = as_array(a)
     if axis is None:
         a, axis = np.reshape(a, (a.size,)), 0
     axis = normal_axis(axis, a.ndim)
-    return take_along_axis(a, sorted_places(a, axis, "stable" if stable else kind), axis)
+    return take_along_axis(a, sorted_places(a, axis, kind=kind, order=order, **others), axis)
 
 
 @implements(np.take_along_axis)

@@ -12,7 +12,6 @@ from adjoint.base.errors import BoundsError
 from adjoint.capture.numpy.indexing.indexing import permute_plain, reshape_plain
 from adjoint.capture.numpy.making.values import (
     astype,
-    check_order,
     sort,
     sorted_places,
     take_along_axis,
@@ -41,13 +40,10 @@ def _flat_for(a: Any, axis: Any) -> tuple[Any, int]:
 
 
 @implements(np.argsort)
-def argsort(
-    a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
-) -> Any:
+def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, **others: Any) -> Any:
     """The places of the entries in sorted order."""
-    check_order(kind, order, stable)
     a, axis = _flat_for(a, axis)
-    return sorted_places(a, axis, "stable" if stable else kind)
+    return sorted_places(a, axis, kind=kind, order=order, **others)
 
 
 @implements(np.lexsort)
@@ -59,9 +55,9 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
     if not keys[0].ndim:
         return np.zeros((), np.intp)
     axis = normal_axis(axis, keys[0].ndim)
-    order = sorted_places(keys[0], axis, "stable")
+    order = sorted_places(keys[0], axis, kind="stable")
     for key in keys[1:]:
-        later = sorted_places(take_along_axis(key, order, axis), axis, "stable")
+        later = sorted_places(take_along_axis(key, order, axis), axis, kind="stable")
         order = take_along_axis(order, later, axis)
     return order
 

@@ -10,6 +10,7 @@ from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.numpy.indexing.indexing import permute_plain, reshape_plain
 from adjoint.capture.numpy.shaping.shape import along, concatenate, diagonal, shape_of, spread
 from adjoint.capture.numpy.table import (
+    TAKES_ALIKE,
     as_array,
     implements,
     normal_axes,
@@ -124,7 +125,7 @@ def take(
         if type(index) is not Traced:
             index = np.asarray(index, None if np.size(index) else int)
         index = index % max(n, 1) if mode == "wrap" else np.clip(index, 0, max(n - 1, 0))
-    return stored("numpy.take", a[(*(slice(None),) * axis, index)], out, alike=True)
+    return stored("numpy.take", a[(*(slice(None),) * axis, index)], out, alike=TAKES_ALIKE)
 
 
 # --- windows --------------------------------------------------------------------------------------
