@@ -422,11 +422,13 @@ def test_equal_eigenvalues_of_a_general_matrix_share_what_they_do() -> None:
 
 def test_eig_of_a_real_matrix_is_real_or_complex_as_its_eigenvalues_are() -> None:
     f = ad.jit(linalg.eigvals)
-    assert f(np.diag([1.0, 2.0])).dtype == np.float64
+    real = np.linalg.eigvals(np.eye(2)).dtype  # complex from NumPy 2.5 on
+    assert f(np.diag([1.0, 2.0])).dtype == real
     assert f(np.array([[0.0, 1.0], [-1.0, 0.0]])).dtype == np.complex128
-    assert f(np.diag([1.0, 3.0])).dtype == np.float64
-    with pytest.raises(ad.errors.ValueNeededError, match="astype"):
-        ad.vmap(linalg.eigvals)(np.stack([np.eye(2)] * 2))
+    assert f(np.diag([1.0, 3.0])).dtype == real
+    if real == np.float64:
+        with pytest.raises(ad.errors.ValueNeededError, match="astype"):
+            ad.vmap(linalg.eigvals)(np.stack([np.eye(2)] * 2))
     found = ad.vmap(lambda a: linalg.eigvals(a.astype(complex)))(np.stack([np.eye(2)] * 2))
     np.testing.assert_array_equal(found, np.ones((2, 2)))
 

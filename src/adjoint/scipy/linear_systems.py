@@ -162,10 +162,16 @@ def cholesky(
 def cho_factor(
     a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Any:
-    """The factor, with the numbers of a in its other triangle as SciPy leaves them, and which."""
+    """The factor, with what SciPy leaves in its other triangle, and which that is."""
+    from scipy import linalg  # slow to import, and here already
+
     a = np.atleast_2d(as_operand(a))
-    rest = np.triu(a, 1) if lower else np.tril(a, -1)
-    return cholesky(a, lower) + rest, lower
+    factor = cholesky(a, lower)
+    few = np.broadcast_to(np.array([[1, 0.5], [0.5, 1]], factor.dtype), (*a.shape[:-2], 2, 2))
+    left, which = linalg.cho_factor(few, lower)
+    if left.all():  # the numbers of a, which from 1.18 on it does not always keep
+        factor = factor + (np.triu(a, 1) if lower else np.tril(a, -1))
+    return factor, which
 
 
 @implements_scipy("linalg")
@@ -174,7 +180,7 @@ def cho_solve(
 ) -> Any:
     """Solve with a factor of `cho_factor`."""
     c, lower = c_and_lower
-    return _cho_solve(c, b, lower)
+    return _cho_solve(c, b, np.ravel(lower)[:1].any())  # one for each matrix, from 1.18 on
 
 
 @over_batches(c=2, b="1|2")

@@ -17,6 +17,7 @@ import functools
 import threading
 import types
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -88,6 +89,14 @@ class Rebound(dict[str, Any]):
             return known.shown if known is not None and known.value is value else value
         known = self._stand(name, value)
         return known.shown if self.asks else known.called
+
+    def __iter__(self) -> Iterator[str]:
+        """All names, as `{**globals}` asks for them: annotations are evaluated so from 3.14 on."""
+        return iter({**self.original, "__builtins__": None})
+
+    def keys(self) -> Any:
+        """The same."""
+        return [*self]
 
     def _called(self, name: str) -> Any:
         try:
