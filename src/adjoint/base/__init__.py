@@ -1,1 +1,5 @@
 """Floor 0: errors, array types, pytrees and settings. Imports nothing else of the package."""
+
+from adjoint.base.interpreter import check_interpreter
+
+check_interpreter()

@@ -193,6 +193,10 @@ class NativeExecutorWarning(UserWarning):
     """Machine code could not be made; programs run on NumPy, which is slower and as right."""
 
 
+class UnknownPythonWarning(UserWarning):
+    """The bytecode of this version of Python is not known, and less code is reached by capture."""
+
+
 class ManyPathsWarning(UserWarning):
     """`jit` has met more paths through a function than it keeps, and captures it at every call."""
 

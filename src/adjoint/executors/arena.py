@@ -21,7 +21,6 @@ LIMIT: Final = 1 << 28  # bytes kept at most while no program runs
 MOST_LENT: Final = 4  # arrays of one type that may be out at once; further ones are plain
 _ALIGNMENT: Final = 64  # of scratch memory: a cache line, and the widest vector
 _PAGE: Final = 1 << 12
-_COUNTED: Final = getattr(sys, "_is_gil_enabled", lambda: True)()  # else counts are not to be had
 
 
 def _references(arrays: list[np.ndarray[Any, Any]]) -> list[int]:
@@ -113,7 +112,7 @@ class Arena:
                 self.lent -= known.pop(place).nbytes
                 break
         memory = np.empty(type_.shape, type_.dtype)
-        if not _COUNTED or len(known) >= MOST_LENT or memory.nbytes > self.limit:
+        if len(known) >= MOST_LENT or memory.nbytes > self.limit:
             return memory
         if self.lent + memory.nbytes > self.limit:
             self._lent.clear()  # what is out lives on, and is let go when it comes back

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.base.interpreter import knows_bytecode
 from adjoint.capture.bytecode.assembly import Instruction, depths, put_together, taken_apart
 from adjoint.capture.bytecode.code import CALLED, CONSTANTS
 from adjoint.capture.bytecode.writing import Writing
@@ -42,7 +43,6 @@ from adjoint.capture.clones.showing import JOINED, PERCENT, Formatted
 from adjoint.capture.clones.users import file_of, is_users_file
 from adjoint.capture.facts.purity import effect_of
 
-_KNOWN = (3, 11) <= sys.version_info[:2] <= (3, 15)
 _NULL_LAST = sys.version_info >= (3, 13)  # PUSH_NULL comes after what is called
 _METHOD_FLAG = sys.version_info >= (3, 12)  # of LOAD_ATTR, where 3.11 has LOAD_METHOD
 _OPCODES: Any = dis.opmap
@@ -403,7 +403,7 @@ _PLAIN = (
 
 def rewritten(code: types.CodeType, names: dict[str, Any]) -> types.CodeType:
     """The code of a clone. names: the globals of the original."""
-    if not _KNOWN:
+    if not knows_bytecode():
         return code
     bound = {
         name: names[name] if name in names else _BUILTINS.get(name) for name in _names_of(code)

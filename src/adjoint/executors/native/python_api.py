@@ -1,16 +1,14 @@
 """What machine code must know of CPython and NumPy: addresses of functions and where fields lie.
 
 Nothing of it is taken on trust: every offset and every entry of NumPy's tables that is used is
-tried on objects whose contents are known, once a process. Where something differs, as in
-free-threaded Python, there is no native code.
+tried on objects whose contents are known, once a process. Where something differs, there is no
+native code.
 """
 
 from __future__ import annotations
 
 import ctypes
 import platform
-import sys
-import sysconfig
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -90,7 +88,7 @@ class PythonApi:
 @cache
 def python_api() -> PythonApi:
     """The addresses, after all that is assumed has been checked."""
-    _check_interpreter()
+    _check_platform()
     _check_objects()
     _check_arrays()
     functions = {name: _address(getattr(ctypes.pythonapi, name)) for name in _PYTHON_FUNCTIONS}
@@ -117,11 +115,7 @@ def _require(holds: bool, what: str) -> None:
         )
 
 
-def _check_interpreter() -> None:
-    free_threaded = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
-    has_gil = getattr(sys, "_is_gil_enabled", lambda: True)()
-    _require(sys.implementation.name == "cpython", f"it is {sys.implementation.name}")
-    _require(has_gil and not free_threaded, "it is free-threaded")
+def _check_platform() -> None:
     _require(ctypes.sizeof(ctypes.c_void_p) == 8, "its pointers do not have 64 bits")
     _require(np.lib.NumpyVersion(np.__version__) >= "2.0.0", f"NumPy is {np.__version__}")
 
