@@ -109,7 +109,7 @@ def on_aarch64(tests: Sequence[str]) -> int:
     env["PYTHONPATH"] = os.pathsep.join(map(str, (site, HERE / "src", HERE)))
     env["PYTHONPYCACHEPREFIX"] = str(root / "bytecode")
     emulator = ["qemu-aarch64-static", "-L", str(root), str(root / "usr/bin/python3.13")]
-    options = ["-q", "-p", "no:cacheprovider", "-p", "no:faulthandler"]
+    options = ["-q", "-p", "no:cacheprovider"]
     return call(*emulator, "-m", "pytest", *options, *tests, env=env)
 
 
