@@ -39,7 +39,7 @@ def _order(name: str, function: Any, **params: Any) -> Primitive:
     return primitive
 
 
-ARGSORT = _order("argsort", lambda x, axis, order: np.argsort(x, axis, **dict(order)), order=())
+ARGSORT = _order("argsort", lambda x, axis, given: np.argsort(x, axis, **dict(given)), given=())
 ARGPARTITION = _order(
     "argpartition", lambda x, axis, kth: np.argpartition(x, kth, axis), kth=(1, 2)
 )

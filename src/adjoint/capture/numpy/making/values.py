@@ -72,7 +72,7 @@ def sorted_places(a: Any, axis: int, **order: Any) -> Any:
         if value is not None and value is not np._NoValue
     }
     np.argsort(_FEW, **given)
-    return perform(ARGSORT, a, axis=axis, order=tuple(sorted(given.items())))
+    return perform(ARGSORT, a, axis=axis, given=tuple(sorted(given.items())))
 
 
 _FEW: Final = np.zeros(2)
