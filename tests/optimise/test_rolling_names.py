@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -213,7 +215,7 @@ def random_names(seed: int) -> Callable[[Any], Any]:
                     kept.append(value[one] * value[other])
                 else:
                     value[one] = value[one] - np.cos(last[0]) * entries[k % 4]
-        return (*value, *last, sum(kept, 0.0), kept[-3:])
+        return (*value, *last, functools.reduce(operator.add, kept, 0.0), kept[-3:])
 
     return function
 

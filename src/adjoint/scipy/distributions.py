@@ -275,6 +275,7 @@ for _entry in CONTINUOUS[2:]:
 
 
 @implements_scipy("_lib.array_api_extra._lib._funcs")
+@implements_scipy("_external.array_api_extra._lib._funcs")  # where it is from SciPy 1.18 on
 def apply_where(
     cond: Any,
     args: Any,

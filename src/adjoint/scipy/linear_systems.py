@@ -307,7 +307,11 @@ def qr(
     factors = np.linalg.qr(a, modes[mode])
     if mode != "r":
         return tuple(factors)
-    return (factors,) if np.ndim(a) == 2 else factors  # as SciPy gives it for one and for a stack
+    from scipy import linalg  # slow to import, and here already
+
+    # As SciPy gives it: of one matrix a tuple, and of a stack from 1.18 on.
+    few = np.ones((1,) * np.ndim(a))
+    return (factors,) if isinstance(linalg.qr(few, mode="r"), tuple) else factors
 
 
 @implements_scipy("linalg")

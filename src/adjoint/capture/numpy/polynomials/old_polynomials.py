@@ -168,7 +168,10 @@ def roots(p: Any) -> Any:
     if len(p) < 2:
         return np.zeros(at_zero)
     below: Any = diag(np.ones(len(p) - 2, p.dtype), -1)
-    others = np.linalg.eigvals(concatenate([(-p[1:] / p[0])[None], below[1:]]))
+    companion = concatenate([(-p[1:] / p[0])[None], below[1:]])
+    others = np.linalg.eigvals(companion)
+    if others.dtype.kind == "c" and p.dtype.kind != "c" and bool(np.all(others.imag == 0)):
+        others = others.real.copy()  # as of NumPy 2.5, which gives complex eigenvalues
     return concatenate([others, np.zeros(at_zero, others.dtype)]) if at_zero else others
 
 
