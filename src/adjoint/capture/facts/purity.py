@@ -26,7 +26,8 @@ _PURE: Final = frozenset(
 _IMPURE_MODULES: Final = (
     *("numpy.random", "numpy.lib._npyio_impl", "numpy.lib.npyio", "numpy.testing"),
     *("numpy.ctypeslib", "numpy.lib._datasource"),
-    *("numpy.f2py", "numpy.ma", "scipy.io", "scipy.datasets", "scipy._lib", "adjoint.testing"),
+    *("numpy.f2py", "numpy.ma", "scipy.io", "scipy.datasets", "scipy._lib"),
+    *("scipy._external", "adjoint.testing"),
 )
 _IMPURE_NAMES: Final = frozenset(
     {
