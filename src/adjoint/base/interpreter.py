@@ -47,3 +47,6 @@ def check_interpreter() -> None:
             UnknownPythonWarning,
             stacklevel=2,
         )
+
+
+check_interpreter()  # as the first thing that is done when the package is imported
