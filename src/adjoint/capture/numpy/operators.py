@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.errors import ArgumentTypeError
+from adjoint.capture.numpy.indexing.selected import Selected
 from adjoint.capture.numpy.polynomials.series import PolynomialSeries, lifted
 from adjoint.capture.recording.applying import apply, apply_one
 from adjoint.capture.recording.hooks import hooks
@@ -133,6 +134,8 @@ def _refuses(other: Any) -> bool:
     if type(other) is Traced or isinstance(other, (np.ndarray, np.generic, float, int)):
         return False
     kind = type(other)
+    if kind is Selected:
+        return True
     if hasattr(kind, "__array_ufunc__"):
         return kind.__array_ufunc__ is None
     return getattr(kind, "__array_priority__", 0) > 0 and not hooks.is_sparse(other)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.errors import DTypeError, ShapeError, UnsupportedFunctionError
+from adjoint.capture.numpy.indexing.selected import Selected
 from adjoint.capture.numpy.linalg.products import matmul, vecdot
 from adjoint.capture.numpy.making.values import clipped
 from adjoint.capture.numpy.shaping.shape import moveaxis
@@ -111,6 +112,8 @@ COMPOSED: dict[Any, Callable[..., Any]] = {
 
 def ufunc(function: Any, method: str, inputs: Any, kwargs: dict[str, Any]) -> Any:
     """A ufunc, or a method of one, of traced arrays."""
+    if Selected in map(type, inputs):
+        return NotImplemented  # it is asked next
     outputs = kwargs.pop("out", None)
     if not any_traced((*inputs, *kwargs.values(), outputs)):
         return _of_known(function, method, inputs, kwargs, outputs)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.base.errors import ValueNeededError
 from adjoint.capture.recording.guards import WHOLE
 from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.places import PACKAGE, user_line
@@ -237,6 +238,21 @@ def peek(value: Any) -> Any:
             return value._value
         value = computed(trace, value._slot)
     return unwrap(value)
+
+
+def has_value(value: Any) -> bool:
+    """Whether `concrete` would have an answer: none for what differs within a batch."""
+    while type(value) is Traced and not is_known(value):
+        trace = value._trace
+        assert trace is not None
+        if value._value is not None and not trace.nested and not trace.witness:
+            return True
+        try:
+            with np.errstate(all="ignore"):  # the program will warn when it runs
+                value = trace.value(value._slot, apply)
+        except ValueNeededError:
+            return False
+    return True
 
 
 def concrete(value: Any, kind: str = WHOLE) -> Any:

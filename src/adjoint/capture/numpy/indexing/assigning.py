@@ -24,6 +24,7 @@ from adjoint.capture.numpy.indexing.indexing import (
     result_order,
     slice_of,
 )
+from adjoint.capture.numpy.indexing.selected import Selected, written
 from adjoint.capture.numpy.indexing.truths import without_truths
 from adjoint.capture.recording.applying import apply, concrete
 from adjoint.capture.recording.hooks import hooks
@@ -39,6 +40,9 @@ from adjoint.program import Operation, operation
 
 def put(x: Traced, index: Any, value: Any) -> None:
     """x[index] = value."""
+    if type(value) is Selected:
+        assign(x, written(x, value, index))
+        return
     if _put_at_once(x, index, value) or _is_there(x, index, value):
         return
     writing((x,), operator.setitem, _put, (x, index, value), {})

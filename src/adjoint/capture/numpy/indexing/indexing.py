@@ -13,6 +13,7 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType, Shape
 from adjoint.base.errors import BoundsError
+from adjoint.capture.numpy.indexing.selected import Selected, is_of_batch
 from adjoint.capture.numpy.indexing.truths import without_truths
 from adjoint.capture.recording.applying import apply, concrete
 from adjoint.capture.recording.trace import Trace, inside
@@ -348,6 +349,8 @@ _TRUTH, _PLACE = np.dtype(bool), np.dtype(np.intp)
 
 
 def _generally(x: Traced, index: Any) -> Any:
+    if is_of_batch(x, index):
+        return Selected.of(x, index)
     if inside():
         return _get(x, index)
     state = x._state
