@@ -123,6 +123,6 @@ def _compensated_power(writer: ElementWriter, x: Value, exponent: int) -> Value:
             error = writer.intrinsic("fma", error, x, lost)
             power = product
     # Of a product that is not finite the error is NaN, and there is nothing to add.
-    whole = writer.compare("one", writer.absolute(power), writer.constant(float("inf"), x))
+    whole = writer.is_finite(power)
     total = writer.add(power, writer.select(whole, error, writer.constant(0, x)))
     return writer.intrinsic("copysign", total, power)  # also of zero

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from adjoint.executors.native.elements.conversions import truth
@@ -118,10 +119,7 @@ def _logical_not(writer: ElementWriter, x: Value) -> Value:
 # --- which kind of number it is ------------------------------------------------------------------
 
 
-def _enter_question(name: str, predicate: str, join: str) -> None:
-    def of_part(writer: ElementWriter, x: Value) -> Value:
-        return writer.compare(predicate, writer.absolute(x), writer.constant(float("inf"), x))
-
+def _enter_question(name: str, of_part: Callable[[ElementWriter, Value], Value], join: str) -> None:
     @rule(name, "f c")
     def emit(writer: ElementWriter, x: Value) -> Value:
         first = of_part(writer, real_part(x))
@@ -134,9 +132,13 @@ def _enter_question(name: str, predicate: str, join: str) -> None:
         return writer.constant_of(name == "isfinite", BOOLEAN, x.lanes)
 
 
-_enter_question("isnan", "uno", "or")
-_enter_question("isinf", "oeq", "or")
-_enter_question("isfinite", "one", "and")  # less than infinity would raise a flag for NaN
+def _is_infinite(writer: ElementWriter, x: Value) -> Value:
+    return writer.equal_number(writer.absolute(x), float("inf"))
+
+
+_enter_question("isnan", ElementWriter.is_nan, "or")
+_enter_question("isinf", _is_infinite, "or")
+_enter_question("isfinite", ElementWriter.is_finite, "and")
 
 
 @rule("signbit", "f")

@@ -32,7 +32,8 @@ def _sign(writer: ElementWriter, x: Value) -> Value:
     zero = writer.constant(0, x)
     unit = writer.intrinsic("copysign", writer.constant(1, x), x)
     # NaN stays NaN, and -0 + 0 is 0.
-    return writer.select(writer.compare("one", x, zero), unit, writer.add(x, zero))
+    rest = writer.either(writer.is_nan(x), writer.equal_number(x, 0))
+    return writer.select(rest, writer.add(x, zero), unit)
 
 
 @rule("heaviside", "f")
@@ -50,7 +51,7 @@ def _fmod(writer: ElementWriter, x: Value, y: Value) -> Value:
 
 def _leaves_the_wrong_sign(writer: ElementWriter, rest: Value, y: Value) -> Value:
     opposite = writer.binary("xor", writer.sign_bit(y), writer.sign_bit(rest))
-    return writer.both(opposite, writer.compare("one", rest, writer.constant(0, rest)))
+    return writer.both(opposite, writer.compare("une", rest, writer.constant(0, rest)))
 
 
 @rule("remainder", "f")

@@ -192,6 +192,12 @@ class ElementWriter:
         whole = self.bits(x)
         return self.compare("slt", whole, self.constant(0, whole))
 
+    def is_finite(self, x: Value) -> Value:
+        """Whether a float is a number; by its bits, for on Arm an order with NaN raises a flag."""
+        whole = self.bits(self.absolute(x))
+        infinity = np.array(np.inf, x.dtype).view(whole.dtype).item()
+        return self.compare("slt", whole, self.constant(infinity, whole))
+
     def fault(self, mask: Value) -> None:
         """Where the mask holds, the run must be made again by NumPy."""
         self.faults.append((mask.text, mask.lanes))
