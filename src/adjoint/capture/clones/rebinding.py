@@ -40,7 +40,7 @@ from adjoint.capture.numpy.polynomials.series import lifted
 from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.trace import note_effect
 from adjoint.capture.recording.traced import Traced
-from adjoint.capture.scipy.table import replacement
+from adjoint.capture.scipy.table import is_ruled, replacement
 from adjoint.spaces.polynomials.bases import KINDS
 
 _PLAIN = frozenset(
@@ -198,7 +198,8 @@ def rebind(value: Any) -> Any:
             return clone(value).call
         if value.__code__ is DISPATCHING:
             return dispatching(value, rebind)
-        if value.__closure__ and not is_ours(value) and effect_of(value) is None:
+        wraps = value.__closure__ and not is_ours(value) and not is_ruled(value)
+        if wraps and effect_of(value) is None:
             around = around_clones(value, _is_no_clone, rebind)
             if around is not value:
                 return around

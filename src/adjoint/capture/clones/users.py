@@ -55,6 +55,12 @@ ENTERED: Final = frozenset(
         "scipy.stats._covariance",
         "scipy.stats._kde",
         "scipy.stats._levy_stable",
+        "scipy.ndimage._filters",  # kernels, axes and modes; the loops below them are compiled
+        "scipy.ndimage._fourier",
+        "scipy.ndimage._interpolation",
+        "scipy.ndimage._measurements",
+        "scipy.ndimage._morphology",
+        "scipy.ndimage._ni_support",
     }
 )
 _LIMIT: Final = 4096

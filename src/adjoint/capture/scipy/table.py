@@ -23,6 +23,9 @@ _INNER = "scipy.sparse.linalg"
 SCIPY_FUNCTIONS: dict[tuple[str, str], Callable[..., Any]] = {}
 SCIPY_OBJECTS: dict[str, Callable[[Any], Any]] = {}
 REFUSED: dict[tuple[str, str], str] = {}
+# Functions that write into an array that they are given: ours do both, value and record.
+WRITERS: set[tuple[str, str]] = set()
+_WRITING: set[str] = set()  # the modules that these are in
 # What runs in the place of functions in modules of SciPy that are entered, by module and name.
 REPLACED: dict[tuple[str, str], Callable[..., Any]] = {}
 
@@ -36,6 +39,13 @@ def implements_scipy(part: str, *names: str) -> Callable[[Callable[..., Any]], C
         return function
 
     return declare
+
+
+def writes_scipy(part: str, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare what a function that writes into one of its arguments does on traced arrays."""
+    WRITERS.add((part, name))
+    _WRITING.add(part)
+    return implements_scipy(part, name)
 
 
 def replaces(module: str, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -53,8 +63,20 @@ def replaces(module: str, name: str) -> Callable[[Callable[..., Any]], Callable[
 
 def replacement(function: types.FunctionType) -> Callable[..., Any] | None:
     """What runs in the place of a function that would be entered; None for most."""
-    place = (function.__module__ or "", function.__qualname__)
-    return REPLACED.get(place) if place[0].startswith("scipy.") else None
+    module = function.__module__ or ""
+    if not module.startswith("scipy."):
+        return None
+    known = REPLACED.get((module, function.__qualname__))
+    if known is not None or not is_ruled(function):
+        return known
+    stand_in = scipy_stand_in(function)
+    return lambda _, *args, **kwargs: stand_in(*args, **kwargs)  # type: ignore[misc]
+
+
+def is_ruled(function: Any) -> bool:
+    """Whether a function has a rule or a refusal of its own, and is not entered therefore."""
+    place = scipy_place(function)
+    return place in SCIPY_FUNCTIONS or place in REFUSED
 
 
 def refuses_scipy(part: str, reason: str, *names: str) -> None:
@@ -73,9 +95,11 @@ def scipy_object(value: Any) -> Any:
 
 
 def is_scipy_module(module: types.ModuleType) -> bool:
-    """Whether functions of it may have stand-ins: scipy itself, and its public parts."""
-    names = module.__name__.split(".")
-    return names[0] == "scipy" and not any(name.startswith("_") for name in names)
+    """Whether functions of it may have stand-ins: scipy itself, its public parts, and writers'."""
+    first, _, part = module.__name__.partition(".")
+    if first != "scipy":
+        return False
+    return not any(name.startswith("_") for name in part.split(".")) or part in _WRITING
 
 
 def scipy_place(value: Any) -> tuple[str, str] | None:
@@ -112,7 +136,8 @@ def _stand_in(
             args, kwargs = tuple(map(handed, args)), {n: handed(x) for n, x in kwargs.items()}
         if ours is not None and is_traced(*args, *kwargs.values()):
             every = (*args, *kwargs.values())
-            if inside() or any(callable(x) or isinstance(x, SparseTraced) for x in every):
+            called = any(callable(x) or isinstance(x, SparseTraced) for x in every)
+            if inside() or called or place in WRITERS:
                 # What calls the user's code does so once, and our sparse matrices are not SciPy's.
                 return _called(ours, place, args, kwargs)
 
