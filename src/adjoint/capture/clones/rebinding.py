@@ -40,7 +40,7 @@ from adjoint.capture.numpy.polynomials.series import lifted
 from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.trace import note_effect
 from adjoint.capture.recording.traced import Traced
-from adjoint.capture.scipy.table import is_ruled, replacement
+from adjoint.capture.scipy.table import below_backends, rebind_scipys, replacement
 from adjoint.spaces.polynomials.bases import KINDS
 
 _PLAIN = frozenset(
@@ -194,12 +194,13 @@ def rebind(value: Any) -> Any:
     if isinstance(value, types.FunctionType):
         if type(value.__globals__) is Rebound:
             return value  # made by a clone
+        if (value.__module__ or "").startswith("scipy.") and is_users(below_backends(value)):
+            return rebind_scipys(value, clone)
         if is_users(value):
             return clone(value).call
         if value.__code__ is DISPATCHING:
             return dispatching(value, rebind)
-        wraps = value.__closure__ and not is_ours(value) and not is_ruled(value)
-        if wraps and effect_of(value) is None:
+        if value.__closure__ and not is_ours(value) and effect_of(value) is None:
             around = around_clones(value, _is_no_clone, rebind)
             if around is not value:
                 return around
@@ -463,12 +464,13 @@ def rebound(function: Any) -> Clone:
     return Clone(new)
 
 
-def _import(name: str, *args: Any, **kwargs: Any) -> Any:
+def _import(name: str, names: Any = None, *args: Any, **kwargs: Any) -> Any:
     """`import numpy` inside a cloned function.
 
-    What is imported by name from it is rebound as well.
+    What is imported by name from it is rebound as well. names: the globals, which say the package.
     """
-    module = builtins.__import__(name, *args, **kwargs)
+    names = names.original if type(names) is Rebound else names
+    module = builtins.__import__(name, names, *args, **kwargs)
     stand = stand_for(module)
     if stand.effect is not None:
         note_effect(stand.effect)

@@ -11,11 +11,11 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from adjoint.base.errors import DroppedDerivativeError, UnsupportedFunctionError
+from adjoint.base.errors import AdjointError, DroppedDerivativeError, UnsupportedFunctionError
 from adjoint.capture.numpy.table import any_traced, unwrap_all, wrap_list
 from adjoint.capture.recording.hooks import handed
 from adjoint.capture.recording.trace import current, inside
-from adjoint.capture.recording.valued import beside, refuse
+from adjoint.capture.recording.valued import beside, raises, refuse
 from adjoint.capture.scipy.sparse import SparseTraced
 
 _INNER = "scipy.sparse.linalg"
@@ -112,7 +112,10 @@ def scipy_place(value: Any) -> tuple[str, str] | None:
         return None
     part = "sparse.linalg" if value.__module__.startswith(_INNER) else names[1]
     for public in (part, ".".join(names[1:])):
-        if getattr(sys.modules.get(f"scipy.{public}"), name, None) is value:
+        member = getattr(sys.modules.get(f"scipy.{public}"), name, None)
+        if member is value or (
+            type(member) is types.FunctionType and below_backends(member) is value
+        ):
             return public, name
     return None
 
@@ -125,19 +128,76 @@ def scipy_stand_in(value: Any) -> Callable[..., Any] | None:
     ours = SCIPY_FUNCTIONS.get(place)
     if ours is None and not isinstance(value, types.FunctionType):
         return None
-    return _stand_in(value, ours, place)
+    return _stand_in(value, ours, place, place in WRITERS)
+
+
+def below_backends(function: types.FunctionType) -> types.FunctionType:
+    """The function that SciPy calls for NumPy's arrays; itself for most."""
+    inner = getattr(function, "__wrapped__", None)
+    choosing = function.__code__.co_filename.endswith("_support_alternative_backends.py")
+    return inner if choosing and isinstance(inner, types.FunctionType) else function
+
+
+def rebind_scipys(function: types.FunctionType, clone: Callable[[Any], Any]) -> Any:
+    """What is called in the place of a function of SciPy's that is entered, or wraps one.
+
+    Where nothing that it is given is traced, a public one runs as it is. clone: of a function.
+    """
+    known = _ENTERED.get(function)
+    if known is not None:
+        return known
+    inner, place = below_backends(function), scipy_place(function)
+    if place is None or any(part.startswith("_") for part in place[0].split(".")):
+        return clone(inner).call
+    if is_ruled(function):
+        stand_in: Any = scipy_stand_in(function)
+    else:
+        stand_in = _stand_in(
+            function, _entering(function, place, lambda: clone(inner)), place, True
+        )
+    _ENTERED[function] = stand_in
+    return stand_in
+
+
+# The stand-ins of functions that are entered, which stay as SciPy does.
+_ENTERED: dict[types.FunctionType, Any] = {}
+
+
+def _entering(
+    function: Any, place: tuple[str, str], clone: Callable[[], Any]
+) -> Callable[..., Any]:
+    """A function's clone; what only the clone fails at is refused."""
+
+    def enter(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return clone().call(*args, **kwargs)
+        except AdjointError:
+            raise
+        except Exception as error:
+            if raises(function, args, kwargs):
+                raise
+            refusal = _refusal(place, error)
+            refuse(refusal)
+            raise refusal from error
+
+    return enter
 
 
 def _stand_in(
-    original: Callable[..., Any], ours: Callable[..., Any] | None, place: tuple[str, str]
+    original: Callable[..., Any],
+    ours: Callable[..., Any] | None,
+    place: tuple[str, str],
+    as_users: bool,
 ) -> Callable[..., Any]:
+    """as_users: whether ours is run as code of the user's is, and computes values itself."""
+
     def stand_in(*args: Any, **kwargs: Any) -> Any:
         if current() is not None:
             args, kwargs = tuple(map(handed, args)), {n: handed(x) for n, x in kwargs.items()}
         if ours is not None and is_traced(*args, *kwargs.values()):
             every = (*args, *kwargs.values())
             called = any(callable(x) or isinstance(x, SparseTraced) for x in every)
-            if inside() or called or place in WRITERS:
+            if inside() or called or as_users:
                 # What calls the user's code does so once, and our sparse matrices are not SciPy's.
                 return _called(ours, place, args, kwargs)
 
