@@ -277,6 +277,6 @@ refuses_scipy(
     "signal",
     "the places and widths of peaks are looked for in compiled code; use ad.stop_gradient(x) to "
     "find them, and take the values there, x[peaks]",
-    *("find_peaks", "peak_prominences", "peak_widths"),
+    *("find_peaks_cwt", "peak_prominences", "peak_widths"),
 )
 refuses_scipy("signal", "it is compiled; scipy.signal.medfilt gives the same", "medfilt2d")

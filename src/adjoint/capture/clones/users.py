@@ -61,12 +61,11 @@ ENTERED: Final = frozenset(
         *("scipy.stats._axis_nan_policy", "scipy.stats._variation", "scipy.stats._entropy"),
         "scipy.stats._quantile",
         "scipy.integrate._quadrature",  # sums over samples
-        *("scipy.interpolate._polyint", "scipy.interpolate._interpolate"),
         "scipy.interpolate._pade",
         *("scipy.linalg._special_matrices", "scipy.linalg._procrustes"),
         *("scipy.spatial._kdtree", "scipy.spatial._procrustes", "scipy.spatial.distance"),
         *("scipy.special._basic", "scipy.special._orthogonal"),
-        "scipy.fft._helper",
+        *("scipy.fft._helper", "scipy.fft._fftlog_backend"),
         # how these treat their arguments
         *("scipy._lib._array_api", "scipy._lib._util", "scipy._lib.deprecation"),
         *("scipy._lib.array_api_compat", "scipy._lib.array_api_extra"),

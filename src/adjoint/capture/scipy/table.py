@@ -11,10 +11,14 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from adjoint.base.errors import AdjointError, DroppedDerivativeError, UnsupportedFunctionError
 from adjoint.capture.numpy.table import any_traced, unwrap_all, wrap_list
+from adjoint.capture.recording.applying import concrete
 from adjoint.capture.recording.hooks import handed
 from adjoint.capture.recording.trace import current, inside
+from adjoint.capture.recording.traced import Traced
 from adjoint.capture.recording.valued import beside, raises, refuse
 from adjoint.capture.scipy.sparse import SparseTraced
 
@@ -23,6 +27,8 @@ _INNER = "scipy.sparse.linalg"
 SCIPY_FUNCTIONS: dict[tuple[str, str], Callable[..., Any]] = {}
 SCIPY_OBJECTS: dict[str, Callable[[Any], Any]] = {}
 REFUSED: dict[tuple[str, str], str] = {}
+# Functions whose results are whole numbers or made of sizes, names and values alone.
+CONSTANT: set[tuple[str, str]] = set()
 # Functions that write into an array that they are given: ours do both, value and record.
 WRITERS: set[tuple[str, str]] = set()
 _WRITING: set[str] = set()  # the modules that these are in
@@ -76,12 +82,20 @@ def replacement(function: types.FunctionType) -> Callable[..., Any] | None:
 def is_ruled(function: Any) -> bool:
     """Whether a function has a rule or a refusal of its own, and is not entered therefore."""
     place = scipy_place(function)
-    return place in SCIPY_FUNCTIONS or place in REFUSED
+    return place in SCIPY_FUNCTIONS or place in REFUSED or place in CONSTANT
 
 
 def refuses_scipy(part: str, reason: str, *names: str) -> None:
     """Say why functions of `scipy.part` have no derivative here."""
     REFUSED.update({(part, name): reason for name in names})
+
+
+def constant_scipy(part: str, *names: str) -> None:
+    """Declare functions of `scipy.part` whose results have no derivative.
+
+    They are asked with the values at hand, unless they give real numbers for these.
+    """
+    CONSTANT.update((part, name) for name in names)
 
 
 def scipy_object(value: Any) -> Any:
@@ -126,6 +140,8 @@ def scipy_stand_in(value: Any) -> Callable[..., Any] | None:
     if place is None:
         return None
     ours = SCIPY_FUNCTIONS.get(place)
+    if ours is None and place in CONSTANT:
+        return _stand_in(value, _counting(value, place), place, True)
     if ours is None and not isinstance(value, types.FunctionType):
         return None
     return _stand_in(value, ours, place, place in WRITERS)
@@ -171,10 +187,11 @@ def _entering(
     def enter(*args: Any, **kwargs: Any) -> Any:
         try:
             return clone().call(*args, **kwargs)
-        except AdjointError:
-            raise
         except Exception as error:
-            if raises(function, args, kwargs):
+            own = isinstance(error, AdjointError)
+            if not isinstance(error, DroppedDerivativeError) and (
+                own or raises(function, args, kwargs)
+            ):
                 raise
             refusal = _refusal(place, error)
             refuse(refusal)
@@ -231,6 +248,21 @@ def _stand_in(
         public = [name for name in dir(original) if not name.startswith("_")]
         stand_in.__dict__.update({name: getattr(original, name) for name in public})
     return stand_in
+
+
+def _counting(original: Any, place: tuple[str, str]) -> Callable[..., Any]:
+    """A function whose results are whole numbers, which are those for the values at hand."""
+
+    def count(*args: Any, **kwargs: Any) -> Any:
+        values = [concrete(x) if type(x) is Traced else x for x in args]
+        named = {name: concrete(x) if type(x) is Traced else x for name, x in kwargs.items()}
+        result = original(*values, **named)
+        for part in result if isinstance(result, (tuple, list)) else (result,):
+            if part != {} if isinstance(part, dict) else np.asarray(part).dtype.kind in "fc":
+                raise _refusal(place, DroppedDerivativeError("Some results are real numbers."))
+        return result
+
+    return count
 
 
 class _TracedFound(BaseException):
