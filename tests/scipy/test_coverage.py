@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import scipy
 from scipy import linalg, ndimage, signal
-from scipy.spatial.transform import Rotation
 
 import adjoint as ad
 from adjoint.scipy.coverage import PARTS, State, as_markdown, public, state_of
@@ -135,10 +134,3 @@ def test_what_is_whole_is_asked_with_values() -> None:
     slope = ad.grad(lambda y: np.sum(y * (ndimage.label(y > 0.1)[0] == 1)))(image)
     assert count > 1
     assert np.array_equal(slope, labels == 1)
-
-
-def test_rotations_say_what_to_write() -> None:
-    with pytest.raises(ad.errors.AdjointError, match="Rotation"):
-        ad.grad(lambda v: np.sum(Rotation.from_rotvec(v).as_matrix()[0]))(ROW[:3])
-    with pytest.raises(ad.errors.AdjointError, match="Rotation"):
-        ad.grad(lambda v: np.sum(Rotation.from_rotvec([0.1, 0.2, 0.3]).apply(v)))(ROW[:3])

@@ -9,7 +9,7 @@ import numpy as np
 
 from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.numpy.table import as_array
-from adjoint.capture.scipy.table import implements_scipy, refuses_scipy
+from adjoint.capture.scipy.table import implements_scipy, refuses_scipy, replaces
 
 _PART = "spatial.distance"
 
@@ -181,3 +181,10 @@ refuses_scipy(
     "cdist(u, v).min(axis=1)",
     "directed_hausdorff",
 )
+
+
+@replaces("scipy.spatial.transform._rotation", "select_backend")
+@replaces("scipy.spatial.transform._rigid_transform", "select_backend")
+def _any_arrays(function: Any, *_: Any, **__: Any) -> Any:
+    """Rotations by the code that SciPy has for any arrays, in the place of what is compiled."""
+    return function.__globals__["xp_backend"]
