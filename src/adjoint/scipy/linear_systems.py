@@ -337,7 +337,7 @@ def _pivoted(a: Any, mode: Any) -> Any:
 
 def _factors(a: Any, mode: Any) -> Any:
     """Q and R, or R alone: with all its rows, as SciPy gives it."""
-    factors = np.linalg.qr(a, mode)
+    factors: Any = np.linalg.qr(a, mode)
     if mode != "r":
         return tuple(factors)
     height, rows = np.shape(a)[-2], factors.shape[-2]

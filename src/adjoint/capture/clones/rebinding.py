@@ -194,7 +194,7 @@ def rebind(value: Any) -> Any:
     if isinstance(value, types.FunctionType):
         if type(value.__globals__) is Rebound:
             return value  # made by a clone
-        if (value.__module__ or "").startswith("scipy.") and is_users(below_backends(value)):
+        if str(value.__module__).startswith("scipy.") and is_users(below_backends(value)):
             return rebind_scipys(value, clone)
         if is_users(value):
             return clone(value).call
