@@ -104,7 +104,6 @@ SAMPLES: Cases = {
         (X[:9], np.sort(P)),
     ),
     "simpson": (lambda y, t: integrate.simpson(y, x=t), (X[:9], np.sort(P))),
-    "distance_matrix": (spatial.distance_matrix, (ROWS, 0.4 * ROWS[:2])),
     "procrustes": (lambda a, b: spatial.procrustes(a, b)[2], (ROWS.T[:8], ROWS.T[3:11] ** 2)),
     "jensenshannon": (distance.jensenshannon, (P, P[::-1] ** 2)),
     "squareform": (distance.squareform, (P[:6],)),

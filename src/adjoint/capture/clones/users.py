@@ -64,7 +64,7 @@ ENTERED: Final = frozenset(
         "scipy.interpolate._pade",
         *("scipy.linalg._special_matrices", "scipy.linalg._procrustes"),
         "scipy.spatial.transform",  # with the code that SciPy has for any arrays
-        *("scipy.spatial._kdtree", "scipy.spatial._procrustes", "scipy.spatial.distance"),
+        *("scipy.spatial._procrustes", "scipy.spatial.distance"),
         *("scipy.special._basic", "scipy.special._orthogonal"),
         *("scipy.fft._helper", "scipy.fft._fftlog_backend"),
         # how these treat their arguments

@@ -24,7 +24,9 @@ from adjoint.primitives.typing_rules import promoted
 
 
 def _type(x: ArrayType, w: ArrayType) -> ArrayType:
-    if x.ndim != w.ndim or any(not 0 < k <= n for n, k in zip(x.shape, w.shape, strict=True)):
+    if x.ndim != w.ndim or any(
+        not 0 < k <= max(n, 1) for n, k in zip(x.shape, w.shape, strict=True)
+    ):
         raise ShapeError(f"a window of shape {w.shape} does not fit into an array of {x.shape}.")
     shape = tuple(n - k + 1 for n, k in zip(x.shape, w.shape, strict=True))
     return array_type(shape, promoted(x, w))
