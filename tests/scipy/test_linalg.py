@@ -141,8 +141,8 @@ def test_what_is_refused_says_why() -> None:
         ad.grad(lambda a: linalg.schur(a)[0].sum())(A)
     with pytest.raises(ad.errors.UnsupportedFunctionError, match="assume_a"):
         ad.grad(lambda a: linalg.solve(a, b, assume_a="banded").sum())(A)
-    with pytest.raises(ad.errors.UnsupportedFunctionError, match="does not pivot"):
-        ad.grad(lambda a: linalg.qr(a, pivoting=True)[0].sum())(A)
+    with pytest.raises(ad.errors.UnsupportedFunctionError, match="takes mode"):
+        ad.grad(lambda a: linalg.qr(a, mode="raw")[1].sum())(A)
     with pytest.raises(ad.errors.UnsupportedFunctionError, match="type=1"):
         ad.grad(lambda a: linalg.eigh(a, S, type=2)[0].sum())(A)
 
@@ -174,3 +174,60 @@ def test_a_root_of_a_singular_matrix_has_no_derivative(matrix: Any) -> None:
     refused = pytest.raises(ad.errors.DegenerateError, match="no derivative at a singular matrix")
     with pytest.warns(linalg.LinAlgWarning, match="singular"), refused:
         ad.jvp(linalg.sqrtm, (matrix,), (np.ones((2, 2)),))
+
+
+def symmetric(x: Any) -> Any:
+    return (x + np.swapaxes(x, -1, -2)) / 2
+
+
+GENERATOR = np.random.default_rng(7)
+SQUARE, STACK = GENERATOR.standard_normal((4, 4)), GENERATOR.standard_normal((3, 4, 4))
+INPUTS, MIXED = GENERATOR.standard_normal((4, 2)), 0.1 * GENERATOR.standard_normal((4, 2))
+WEIGHT, COST = np.eye(4) + 0.1, np.array([[1.0, 0.2], [0.2, 2.0]])
+EQUATIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "signm": (linalg.signm, (SQUARE + 0.3 * np.eye(4),)),
+    "pinvh": (linalg.pinvh, (symmetric(STACK),)),
+    "pinvh above": (lambda a: linalg.pinvh(a, lower=False), (WEIGHT,)),
+    "pivoted qr": (lambda a: linalg.qr(a, pivoting=True)[:2], (SQUARE,)),
+    "R of a tall matrix": (lambda a: linalg.qr(a, mode="r")[0], (INPUTS,)),
+    "pivoted R": (lambda a: linalg.qr(a, pivoting=True, mode="r")[0], (INPUTS,)),
+    **{
+        name: (
+            lambda a, b, q, r, name=name: getattr(linalg, name)(a, b, symmetric(q), symmetric(r)),
+            (SQUARE, INPUTS, WEIGHT, COST),
+        )
+        for name in ("solve_continuous_are", "solve_discrete_are")
+    },
+    **{
+        f"{name} with a mixed term": (
+            lambda a, b, s, name=name: getattr(linalg, name)(a, b, WEIGHT, COST, s=s),
+            (SQUARE, INPUTS, MIXED),
+        )
+        for name in ("solve_continuous_are", "solve_discrete_are")
+    },
+}
+
+
+@pytest.mark.parametrize("name", EQUATIONS)
+def test_equations_and_functions_of_matrices(name: str) -> None:
+    function, args = EQUATIONS[name]
+    agrees(function, *args)
+    compiled = ad.jit(function)
+    for point in (args, tuple(1.1 * x for x in args)):
+        expected = function(*point)
+        for one, other in zip(
+            compiled(*point) if isinstance(expected, tuple) else (compiled(*point),),
+            expected if isinstance(expected, tuple) else (expected,),
+            strict=True,
+        ):
+            np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-9)
+
+
+def test_riccati_in_a_batch_and_refused() -> None:
+    solved = lambda a: linalg.solve_continuous_are(a, INPUTS, WEIGHT, COST)  # noqa: E731
+    batch = ad.vmap(solved)(STACK)
+    np.testing.assert_allclose(batch, np.stack([solved(a) for a in STACK]), rtol=1e-7)
+    with pytest.raises(ad.errors.UnsupportedFunctionError, match=r"do not take e\..*solve\(e, a\)"):
+        ad.grad(lambda a: linalg.solve_continuous_are(a, INPUTS, WEIGHT, COST, e=WEIGHT).sum())(
+            SQUARE
+        )

@@ -35,6 +35,7 @@ from adjoint.primitives.special import polynomials as special_polynomials
 from adjoint.primitives.special import quadrature as special_quadrature
 from adjoint.primitives.special.declaring import find_special
 from adjoint.primitives.structure import (
+    correlation,
     diagonals,
     fourier,
     gathering,
@@ -60,6 +61,7 @@ __all__ = [
     "comparison",
     "control_flow",
     "conversion",
+    "correlation",
     "custom",
     "determinants",
     "diagonals",

@@ -9,7 +9,7 @@ import numpy as np
 
 from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.numpy.table import as_array
-from adjoint.capture.scipy.table import implements_scipy
+from adjoint.capture.scipy.table import implements_scipy, refuses_scipy, replaces
 
 _PART = "spatial.distance"
 
@@ -160,3 +160,31 @@ def pdist(X: Any, metric: Any = "euclidean", *, out: Any = None, **options: Any)
     chosen = _chosen("pdist", metric, lambda: rows, options)
     first, second = np.triu_indices(rows.shape[0], 1)
     return chosen(rows[first], rows[second])
+
+
+@implements_scipy(_PART)
+def squareform(X: Any, force: str = "no", checks: bool = True) -> Any:
+    """The distances of pairs as a symmetric matrix, or such a matrix as distances of pairs."""
+    X = as_array(X)
+    if X.ndim == 2:
+        return X[np.triu_indices(X.shape[0], 1)]
+    count = int(np.ceil(np.sqrt(2 * X.shape[0]))) or 1
+    rows, columns = np.triu_indices(count, 1)
+    places = np.zeros((count, count), np.intp)
+    places[rows, columns] = places[columns, rows] = np.arange(1, X.shape[0] + 1)
+    return np.concatenate([np.zeros(1, X.dtype), X])[places]
+
+
+refuses_scipy(
+    _PART,
+    "the points that decide are looked for in compiled code; it is the largest of "
+    "cdist(u, v).min(axis=1)",
+    "directed_hausdorff",
+)
+
+
+@replaces("scipy.spatial.transform._rotation", "select_backend")
+@replaces("scipy.spatial.transform._rigid_transform", "select_backend")
+def _any_arrays(function: Any, *_: Any, **__: Any) -> Any:
+    """Rotations by the code that SciPy has for any arrays, in the place of what is compiled."""
+    return function.__globals__["xp_backend"]

@@ -309,7 +309,7 @@ def xp_promote(*args: Any, broadcast: bool = False, force_floating: bool = False
     given = [None if arg is None else array_of(arg) for arg in args]
     arrays = [arg for arg in given if arg is not None]
     dtype = np.result_type(*arrays, *([np.float64] if force_floating else ()))
-    shape = np.broadcast_shapes(*map(np.shape, arrays))
+    shape = np.broadcast_shapes(*map(np.shape, arrays)) if broadcast else ()
     for place, array in enumerate(given):
         if array is not None:
             array = as_type(array, dtype)

@@ -118,6 +118,26 @@ def pinv(a: Any, *, atol: Any = None, rtol: Any = None, check_finite: bool = Tru
 
 
 @implements_scipy("linalg")
+def pinvh(
+    a: Any,
+    atol: Any = None,
+    rtol: Any = None,
+    lower: bool = True,
+    return_rank: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """The pseudo-inverse of a Hermitian matrix, of which one triangle is read."""
+    if return_rank or atol is not None:
+        raise UnsupportedFunctionError(
+            "scipy.linalg.pinvh of traced arrays takes rtol, not atol, and returns no rank; "
+            "np.linalg.matrix_rank gives that."
+        )
+    a = as_operand(a)
+    bound = a.shape[-1] * float(np.finfo(a.dtype).eps) if rtol is None else rtol
+    return np.linalg.pinv(_symmetric(a, lower, hermitian=True), rcond=bound, hermitian=True)
+
+
+@implements_scipy("linalg")
 def norm(
     a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: bool = True
 ) -> Any:
@@ -297,21 +317,42 @@ def qr(
     pivoting: bool = False,
     check_finite: bool = True,
 ) -> Any:
-    """The QR factorisation without pivoting."""
+    """The QR factorisation; the columns are ordered as SciPy does at this value."""
     modes: dict[str, Any] = {"full": "complete", "economic": "reduced", "r": "r"}
-    if pivoting or mode not in modes:
+    if mode not in modes:
         raise UnsupportedFunctionError(
-            "scipy.linalg.qr of traced arrays takes mode 'full', 'economic' or 'r', and does not "
-            "pivot."
+            "scipy.linalg.qr of traced arrays takes mode 'full', 'economic' or 'r'."
         )
-    factors = np.linalg.qr(a, modes[mode])
+    if pivoting:
+        return _pivoted(a, modes[mode])
+    factors = _factors(a, modes[mode])
     if mode != "r":
-        return tuple(factors)
+        return factors
     from scipy import linalg  # slow to import, and here already
 
     # As SciPy gives it: of one matrix a tuple, and of a stack from 1.18 on.
     few = np.ones((1,) * np.ndim(a))
     return (factors,) if isinstance(linalg.qr(few, mode="r"), tuple) else factors
+
+
+@over_batches(a=2)
+def _pivoted(a: Any, mode: Any) -> Any:
+    from scipy import linalg  # slow to import, and here already
+
+    a = as_operand(a)
+    _, order = linalg.qr(np.asarray(concrete(a)), mode="r", pivoting=True)
+    factors = _factors(a[:, order], mode)
+    return (*factors, order) if type(factors) is tuple else (factors, order)
+
+
+def _factors(a: Any, mode: Any) -> Any:
+    """Q and R, or R alone: with all its rows, as SciPy gives it."""
+    factors: Any = np.linalg.qr(a, mode)
+    if mode != "r":
+        return tuple(factors)
+    height, rows = np.shape(a)[-2], factors.shape[-2]
+    width = [(0, 0)] * (factors.ndim - 2) + [(0, height - rows), (0, 0)]
+    return np.pad(factors, width) if height > rows else factors
 
 
 @implements_scipy("linalg")

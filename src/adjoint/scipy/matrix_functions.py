@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.numpy.table import as_operand, perform
 from adjoint.capture.scipy.table import implements_scipy, refuses_scipy
 from adjoint.primitives.linear_algebra.matrix_functions import MATRIX_FUNCTION, SYLVESTER
@@ -44,6 +45,13 @@ def logm(A: Any, disp: Any = True) -> Any:
 def sqrtm(A: Any, disp: Any = True, blocksize: Any = 64) -> Any:
     """The principal square root; of real matrices where it is real."""
     return _apply("sqrtm", A)
+
+
+@implements_scipy("linalg")
+@over_batches(A=2)
+def signm(A: Any, disp: Any = True) -> Any:
+    """The sign: 1 on the eigenspaces in the right half of the plane, -1 on those in the left."""
+    return _apply("signm", A)
 
 
 @implements_scipy("linalg")
@@ -112,9 +120,74 @@ def solve_discrete_lyapunov(a: Any, q: Any, method: Any = None) -> Any:
     return _sylvester(_adjoint(b), b, -c)
 
 
+# --- Riccati's equations --------------------------------------------------------------------------
+
+
+def _stable(matrix: Any) -> Any:
+    """The X for which (I, X) spans the stable subspace, which the sign of the matrix shows.
+
+    (W + I) (I, X) = 0 where W is the sign (J. Roberts 1980; Higham 2008, section 2.5).
+    """
+    sign = _apply("signm", matrix)
+    size = sign.shape[0] // 2
+    rest = sign + np.eye(2 * size)
+    left, right = rest[:, size:], -rest[:, :size]
+    square = _adjoint(left)
+    x = np.linalg.solve(square @ left, square @ right)
+    return (x + _adjoint(x)) / 2
+
+
+def _reduced(a: Any, b: Any, q: Any, r: Any, e: Any, s: Any) -> tuple[Any, Any, Any]:
+    """a, b r^-1 b^H and q of the equation without its mixed term s."""
+    if e is not None:
+        raise UnsupportedFunctionError(
+            "Riccati's equations of traced values do not take e. Solve the one for "
+            "a = np.linalg.solve(e, a) and b = np.linalg.solve(e, b): e^H X e is its solution."
+        )
+    a, b, q, r = _inexact(a, b, q, r)
+    if s is not None:
+        weighted = np.linalg.solve(r, _adjoint(_inexact(s)[0]))
+        a, q = a - b @ weighted, q - _inexact(s)[0] @ weighted
+    return a, b @ np.linalg.solve(r, _adjoint(b)), q
+
+
+@implements_scipy("linalg")
+@over_batches(a=2, b=2, q=2, r=2, s=2)
+def solve_continuous_are(
+    a: Any, b: Any, q: Any, r: Any, e: Any = None, s: Any = None, balanced: bool = True
+) -> Any:
+    """The X with a^H X + X a - (X b + s) r^-1 (b^H X + s^H) + q = 0 that stabilises."""
+    a, g, q = _reduced(a, b, q, r, e, s)
+    return _stable(np.block([[a, -g], [-q, -_adjoint(a)]]))
+
+
+@implements_scipy("linalg")
+@over_batches(a=2, b=2, q=2, r=2, s=2)
+def solve_discrete_are(
+    a: Any, b: Any, q: Any, r: Any, e: Any = None, s: Any = None, balanced: bool = True
+) -> Any:
+    """The equation of a discrete system, whose pencil Cayley's transform makes continuous."""
+    a, g, q = _reduced(a, b, q, r, e, s)
+    unit = np.eye(a.shape[0])
+    one = np.block([[a, np.zeros(a.shape)], [-q, unit]])
+    other = np.block([[unit, g], [np.zeros(a.shape), _adjoint(a)]])
+    return _stable(np.linalg.solve(one + other, one - other))
+
+
 refuses_scipy(
     "linalg",
     "it is discontinuous, or its derivative follows from no rule here",
-    *("signm", "funm", "hessenberg", "schur", "rsf2csf", "qz", "ordqz", "solve_discrete_are"),
-    *("solve_continuous_are", "matrix_balance", "cdf2rdf", "null_space", "orth", "interpolative"),
+    *(
+        "funm",
+        "hessenberg",
+        "schur",
+        "rsf2csf",
+        "qz",
+        "ordqz",
+        "matrix_balance",
+        "cdf2rdf",
+        "null_space",
+        "orth",
+        "interpolative",
+    ),
 )

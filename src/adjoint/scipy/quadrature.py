@@ -422,8 +422,7 @@ def _quotient(one: Any, other: Any) -> Any:
 refuses_scipy(
     "integrate",
     "general and special rules are not supported; nest quad, or sum with fixed_quad or trapezoid",
-    *("nquad", "qmc_quad", "cubature", "nsum", "tanhsinh", "romb"),
-    *("newton_cotes", "cumulative_simpson"),
+    *("nquad", "qmc_quad", "cubature", "nsum", "tanhsinh"),
 )
 refuses_scipy(
     "integrate",

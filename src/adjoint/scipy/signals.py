@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.numpy.table import as_array, as_operand, perform
 from adjoint.capture.scipy.table import implements_scipy, refuses_scipy
 from adjoint.primitives.structure.recurrences import RECURRENCE
@@ -207,143 +206,60 @@ def lfilter_zi(b: Any, a: Any) -> Any:
 
 
 @implements_scipy("signal")
-def filtfilt(
-    b: Any,
-    a: Any,
-    x: Any,
-    axis: int = -1,
-    padtype: Any = "odd",
-    padlen: Any = None,
-    method: str = "pad",
-    irlen: Any = None,
-) -> Any:
-    """A filter run forwards and backwards over a signal that is extended at its ends."""
-    if method != "pad" or padtype not in ("odd", None):
-        raise UnsupportedFunctionError(
-            "scipy.signal.filtfilt of traced values takes method='pad' and padtype 'odd' or None."
-        )
-    b, a, x = _coefficients(b, a, x)
-    x = np.moveaxis(x, axis, -1)
-    edge = 3 * max(b.shape[0], a.shape[0]) if padlen is None else int(padlen)
-    edge = 0 if padtype is None else edge
-    if x.shape[-1] <= edge:
-        raise ValueError(
-            f"The length of the input vector x must be greater than padlen, which is {edge}."
-        )
-    if edge:
-        first = 2 * x[..., :1] - x[..., edge:0:-1]
-        last = 2 * x[..., -1:] - x[..., -2 : -edge - 2 : -1]
-        x = np.concatenate([first, x, last], axis=-1)
-    state = lfilter_zi(b, a)
-    for _ in range(2):
-        x = _filtered(b, a, x, state * x[..., :1])[0][..., ::-1]
-    x = x[..., edge : x.shape[-1] - edge] if edge else x
-    return np.moveaxis(x, -1, axis)
+def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
+    """A cascade of filters of second order, from states if they are given."""
+    sos, states = as_array(sos), []
+    for row in range(sos.shape[0]):
+        b, a = sos[row, :3], sos[row, 3:]
+        if zi is None:
+            x = lfilter(b, a, x, axis)
+        else:
+            x, state = lfilter(b, a, x, axis, as_array(zi)[row])
+            states.append(state)
+    return x if zi is None else (x, np.stack(states))
 
 
 @implements_scipy("signal")
-def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
-    """A cascade of filters of second order."""
-    if zi is not None:
-        raise UnsupportedFunctionError(
-            "scipy.signal.sosfilt of traced values does not take zi; filter with lfilter."
-        )
-    sos = as_array(sos)
-    for row in range(sos.shape[0]):
-        x = lfilter(sos[row, :3], sos[row, 3:], x, axis)
-    return x
+def upfirdn(
+    h: Any,
+    x: Any,
+    up: int = 1,
+    down: int = 1,
+    axis: int = -1,
+    mode: str = "constant",
+    cval: float = 0,
+) -> Any:
+    """A filter between putting samples in and taking some out: y_m is a sum of h_k x_j."""
+    h, x, up, down = as_array(h), np.moveaxis(as_array(x), axis, 0), int(up), int(down)
+    dtype = np.result_type(h.dtype, x.dtype, np.float32)
+    count, taps = x.shape[0], -(-h.shape[0] // up)
+    places = down * np.arange(((count - 1) * up + h.shape[0] - 1) // down + 1)
+    samples = (places // up)[:, None] - np.arange(taps)
+    weights = np.concatenate([h, np.zeros(taps * up - h.shape[0], dtype)]).astype(dtype)
+    weights = weights[(places % up)[:, None] + up * np.arange(taps)]
+    wide = _beyond(x.astype(dtype), max(taps, samples.max() - count + 2), mode, cval)
+    before = (wide.shape[0] - count) // 2
+    y = np.einsum("mt,mt...->m...", weights, wide[samples + before])
+    return np.moveaxis(y, 0, axis)
+
+
+def _beyond(x: Any, reach: int, mode: str, cval: Any) -> Any:
+    """A signal with what SciPy takes to be before and behind it, which is affine in the signal."""
+    from scipy import signal  # slow to import, and here already
+
+    count, flat = x.shape[0], np.reshape(x, (x.shape[0], -1))
+    one = np.zeros(reach)
+    ends = []
+    for place, part in ((reach - 1, slice(0, reach - 1)), (0, slice(count, count + reach - 1))):
+        one[:] = np.arange(reach) == place
+        ask = partial(signal.upfirdn, one, axis=0, mode=mode, cval=cval)
+        rest = ask(np.zeros(count))[part]
+        matrix = ask(np.eye(count))[part] - rest[:, None]
+        ends.append((matrix @ flat + rest[:, None]).astype(x.dtype))
+    return np.reshape(np.concatenate([ends[0], flat, ends[1]]), (-1, *x.shape[1:]))
 
 
 # --- linear in the signal -------------------------------------------------------------------------
-
-
-@implements_scipy("signal")
-def hilbert(x: Any, N: Any = None, axis: int = -1) -> Any:
-    """The analytic signal."""
-    x = np.moveaxis(as_array(x), axis, -1)
-    if x.dtype.kind == "c":
-        raise ValueError("x must be real.")
-    count = x.shape[-1] if N is None else int(N)
-    weight = np.zeros(count)
-    weight[0] = 1
-    weight[1 : (count + 1) // 2] = 2
-    if count % 2 == 0:
-        weight[count // 2] = 1
-    return np.moveaxis(np.fft.ifft(np.fft.fft(x, count) * weight), -1, axis)
-
-
-@implements_scipy("signal")
-def detrend(
-    data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwrite_data: bool = False
-) -> Any:
-    """The signal without its mean, or without the line that fits it."""
-    if np.any(np.asarray(bp)):
-        raise UnsupportedFunctionError(
-            "scipy.signal.detrend of traced values takes no break points; detrend the parts."
-        )
-    data = as_array(data)
-    if type in ("constant", "c"):
-        return data - np.mean(data, axis=axis, keepdims=True)
-    if type not in ("linear", "l"):
-        raise ValueError("Trend type must be 'linear' or 'constant'.")
-    x = np.moveaxis(data, axis, -1)
-    count = x.shape[-1]
-    basis = np.linalg.qr(np.stack([np.ones(count), np.arange(count) / count], axis=1))[0]
-    return np.moveaxis(x - (x @ basis) @ basis.T, -1, axis)
-
-
-@implements_scipy("signal")
-def savgol_filter(
-    x: Any,
-    window_length: int,
-    polyorder: int,
-    deriv: int = 0,
-    delta: float = 1.0,
-    axis: int = -1,
-    mode: str = "interp",
-    cval: float = 0.0,
-) -> Any:
-    """A polynomial fitted in a window that moves; at the ends of the signal in one that stays."""
-    from scipy import signal  # slow to import, and here already
-
-    half = window_length // 2
-    x = np.moveaxis(as_array(x), axis, -1)
-    count = x.shape[-1]
-    if window_length % 2 == 0:
-        # An even window has no middle, and SciPy places it by rules of its own: its matrix.
-        apply: Any = partial(signal.savgol_filter, deriv=deriv, delta=delta, axis=0, mode=mode)
-        matrix = apply(np.eye(count), window_length, polyorder)
-        rest = apply(np.zeros(count), window_length, polyorder, cval=cval)
-        return np.moveaxis(x @ matrix.T + rest, -1, axis)
-    pads: dict[str, Any] = {
-        "mirror": "reflect",
-        "nearest": "edge",
-        "wrap": "wrap",
-        "constant": "constant",
-    }
-    if mode != "interp":
-        if mode not in pads:
-            raise ValueError("mode must be 'mirror', 'constant', 'nearest' 'wrap' or 'interp'.")
-        options: dict[str, Any] = {"constant_values": cval} if mode == "constant" else {}
-        width = [(0, 0)] * (x.ndim - 1) + [(half, half)]
-        x = np.pad(x, width, mode=pads[mode], **options)
-    elif count < window_length:
-        raise ValueError(
-            "If mode is 'interp', window_length must be less than or equal to the size of x."
-        )
-    weights = signal.savgol_coeffs(window_length, polyorder, deriv, delta, use="dot")
-    inner: Any = 0.0
-    for k in range(window_length):
-        inner = inner + weights[k] * x[..., k : x.shape[-1] - window_length + 1 + k]
-    if mode == "interp":
-        # On one window alone SciPy's filter is the fit there: its matrix.
-        whole = signal.savgol_filter(
-            np.eye(window_length), window_length, polyorder, deriv, delta, axis=0
-        )
-        first = x[..., :window_length] @ whole[:half].T
-        last = x[..., count - window_length :] @ whole[window_length - half :].T
-        inner = np.concatenate([first, inner, last], axis=-1)
-    return np.moveaxis(inner, -1, axis)
 
 
 @implements_scipy("signal")
@@ -359,7 +275,8 @@ def sawtooth(t: Any, width: Any = 1) -> Any:
 
 refuses_scipy(
     "signal",
-    "its result jumps (indices of peaks, medians), or it is not among adjoint.scipy.signal; "
-    "np.fft has derivatives",
-    *("find_peaks", "medfilt", "medfilt2d", "argrelmax", "argrelmin", "peak_prominences", "wiener"),
+    "the places and widths of peaks are looked for in compiled code; use ad.stop_gradient(x) to "
+    "find them, and take the values there, x[peaks]",
+    *("find_peaks_cwt", "peak_prominences", "peak_widths"),
 )
+refuses_scipy("signal", "it is compiled; scipy.signal.medfilt gives the same", "medfilt2d")

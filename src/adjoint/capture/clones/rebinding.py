@@ -41,7 +41,7 @@ from adjoint.capture.numpy.polynomials.series import lifted
 from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.trace import note_effect
 from adjoint.capture.recording.traced import Traced
-from adjoint.capture.scipy.table import replacement
+from adjoint.capture.scipy.table import below_backends, rebind_scipys, replacement
 from adjoint.spaces.polynomials.bases import KINDS
 
 _PLAIN = frozenset(
@@ -203,6 +203,8 @@ def rebind(value: Any) -> Any:
     if isinstance(value, types.FunctionType):
         if type(value.__globals__) is Rebound:
             return value  # made by a clone
+        if str(value.__module__).startswith("scipy.") and is_users(below_backends(value)):
+            return rebind_scipys(value, clone)
         if is_users(value):
             return clone(value).call
         if value.__code__ is DISPATCHING:
@@ -471,12 +473,13 @@ def rebound(function: Any) -> Clone:
     return Clone(new)
 
 
-def _import(name: str, *args: Any, **kwargs: Any) -> Any:
+def _import(name: str, names: Any = None, *args: Any, **kwargs: Any) -> Any:
     """`import numpy` inside a cloned function.
 
-    What is imported by name from it is rebound as well.
+    What is imported by name from it is rebound as well. names: the globals, which say the package.
     """
-    module = builtins.__import__(name, *args, **kwargs)
+    names = names.original if type(names) is Rebound else names
+    module = builtins.__import__(name, names, *args, **kwargs)
     stand = stand_for(module)
     if stand.effect is not None:
         note_effect(stand.effect)

@@ -55,6 +55,21 @@ ENTERED: Final = frozenset(
         "scipy.stats._covariance",
         "scipy.stats._kde",
         "scipy.stats._levy_stable",
+        "scipy.ndimage",  # kernels, axes and modes; the loops below them are compiled
+        "scipy.signal",  # filters, spectra, systems; those that are compiled have rules
+        *("scipy.stats._stats_py", "scipy.stats._morestats", "scipy.stats._correlation"),
+        *("scipy.stats._axis_nan_policy", "scipy.stats._variation", "scipy.stats._entropy"),
+        "scipy.stats._quantile",
+        "scipy.integrate._quadrature",  # sums over samples
+        "scipy.interpolate._pade",
+        *("scipy.linalg._special_matrices", "scipy.linalg._procrustes"),
+        "scipy.spatial.transform",  # with the code that SciPy has for any arrays
+        *("scipy.spatial._procrustes", "scipy.spatial.distance"),
+        *("scipy.special._basic", "scipy.special._orthogonal"),
+        *("scipy.fft._helper", "scipy.fft._fftlog_backend"),
+        # how these treat their arguments
+        *("scipy._lib._array_api", "scipy._lib._util", "scipy._lib.deprecation"),
+        *("scipy._lib.array_api_compat", "scipy._lib.array_api_extra"),
     }
 )
 _LIMIT: Final = 4096

@@ -30,7 +30,7 @@ from adjoint.capture.recording.applying import concrete
 from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.recipes import has_recipes
 from adjoint.capture.recording.trace import inside
-from adjoint.capture.recording.traced import Traced, is_known, synchronise
+from adjoint.capture.recording.traced import Traced, is_known, synchronise, unwrap
 from adjoint.capture.recording.valued import (
     any_slot,
     beside,
@@ -143,6 +143,10 @@ def _ratio(self: Traced) -> Any:
     return hooks.escape(self, "as_integer_ratio").as_integer_ratio()
 
 
+def _set_flags(write: Any = None, align: Any = None, uic: Any = None) -> None:
+    """Flags say what may be done with memory, of which a traced array has none."""
+
+
 def _set_item(self: Traced, *args: Any) -> None:
     raise BoundsError("itemset was removed from NumPy; write x[i] = value.")
 
@@ -184,6 +188,8 @@ def attribute(self: Traced, name: str) -> Any:
         return partial(_bytes, self)
     if name == "as_integer_ratio":
         return partial(_ratio, self)
+    if name == "setflags":
+        return unwrap(self).setflags if is_known(self) else _set_flags
     refusal = UnsupportedFunctionError(
         f"The array method .{name} is not supported on a traced array yet."
     )

@@ -250,6 +250,15 @@ def writing(
     return agreed(expected, result, args)
 
 
+def raises(theirs: Function, args: Any, kwargs: Any) -> bool:
+    """Whether a function raises an error for values as they are; true where they are not known."""
+    try:
+        values, named = plain(list(args)), plain(kwargs)
+    except Unvalued:
+        return True
+    return _error_of(theirs, values, named) is not None
+
+
 def _error_of(theirs: Function, values: Any, named: dict[str, Any]) -> Exception | None:
     """What NumPy raises for these arguments, or would for copies of them; None if it does not."""
     try:

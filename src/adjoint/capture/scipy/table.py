@@ -11,11 +11,15 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from adjoint.base.errors import DroppedDerivativeError, UnsupportedFunctionError
+import numpy as np
+
+from adjoint.base.errors import AdjointError, DroppedDerivativeError, UnsupportedFunctionError
 from adjoint.capture.numpy.table import any_traced, unwrap_all, wrap_list
+from adjoint.capture.recording.applying import concrete
 from adjoint.capture.recording.hooks import handed
 from adjoint.capture.recording.trace import current, inside
-from adjoint.capture.recording.valued import beside, refuse
+from adjoint.capture.recording.traced import Traced
+from adjoint.capture.recording.valued import beside, raises, refuse
 from adjoint.capture.scipy.sparse import SparseTraced
 
 _INNER = "scipy.sparse.linalg"
@@ -23,6 +27,11 @@ _INNER = "scipy.sparse.linalg"
 SCIPY_FUNCTIONS: dict[tuple[str, str], Callable[..., Any]] = {}
 SCIPY_OBJECTS: dict[str, Callable[[Any], Any]] = {}
 REFUSED: dict[tuple[str, str], str] = {}
+# Functions whose results are whole numbers or made of sizes, names and values alone.
+CONSTANT: set[tuple[str, str]] = set()
+# Functions that write into an array that they are given: ours do both, value and record.
+WRITERS: set[tuple[str, str]] = set()
+_WRITING: set[str] = set()  # the modules that these are in
 # What runs in the place of functions in modules of SciPy that are entered, by module and name.
 REPLACED: dict[tuple[str, str], Callable[..., Any]] = {}
 
@@ -36,6 +45,13 @@ def implements_scipy(part: str, *names: str) -> Callable[[Callable[..., Any]], C
         return function
 
     return declare
+
+
+def writes_scipy(part: str, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare what a function that writes into one of its arguments does on traced arrays."""
+    WRITERS.add((part, name))
+    _WRITING.add(part)
+    return implements_scipy(part, name)
 
 
 def replaces(module: str, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -53,13 +69,33 @@ def replaces(module: str, name: str) -> Callable[[Callable[..., Any]], Callable[
 
 def replacement(function: types.FunctionType) -> Callable[..., Any] | None:
     """What runs in the place of a function that would be entered; None for most."""
-    place = (function.__module__ or "", function.__qualname__)
-    return REPLACED.get(place) if place[0].startswith("scipy.") else None
+    module = function.__module__ or ""
+    if not module.startswith("scipy."):
+        return None
+    known = REPLACED.get((module, function.__qualname__))
+    if known is not None or not is_ruled(function):
+        return known
+    stand_in = scipy_stand_in(function)
+    return lambda _, *args, **kwargs: stand_in(*args, **kwargs)  # type: ignore[misc]
+
+
+def is_ruled(function: Any) -> bool:
+    """Whether a function has a rule or a refusal of its own, and is not entered therefore."""
+    place = scipy_place(function)
+    return place in SCIPY_FUNCTIONS or place in REFUSED or place in CONSTANT
 
 
 def refuses_scipy(part: str, reason: str, *names: str) -> None:
     """Say why functions of `scipy.part` have no derivative here."""
     REFUSED.update({(part, name): reason for name in names})
+
+
+def constant_scipy(part: str, *names: str) -> None:
+    """Declare functions of `scipy.part` whose results have no derivative.
+
+    They are asked with the values at hand, unless they give real numbers for these.
+    """
+    CONSTANT.update((part, name) for name in names)
 
 
 def scipy_object(value: Any) -> Any:
@@ -73,9 +109,11 @@ def scipy_object(value: Any) -> Any:
 
 
 def is_scipy_module(module: types.ModuleType) -> bool:
-    """Whether functions of it may have stand-ins: scipy itself, and its public parts."""
-    names = module.__name__.split(".")
-    return names[0] == "scipy" and not any(name.startswith("_") for name in names)
+    """Whether functions of it may have stand-ins: scipy itself, its public parts, and writers'."""
+    first, _, part = module.__name__.partition(".")
+    if first != "scipy":
+        return False
+    return not any(name.startswith("_") for name in part.split(".")) or part in _WRITING
 
 
 def scipy_place(value: Any) -> tuple[str, str] | None:
@@ -88,7 +126,10 @@ def scipy_place(value: Any) -> tuple[str, str] | None:
         return None
     part = "sparse.linalg" if value.__module__.startswith(_INNER) else names[1]
     for public in (part, ".".join(names[1:])):
-        if getattr(sys.modules.get(f"scipy.{public}"), name, None) is value:
+        member = getattr(sys.modules.get(f"scipy.{public}"), name, None)
+        if member is value or (
+            type(member) is types.FunctionType and below_backends(member) is value
+        ):
             return public, name
     return None
 
@@ -99,20 +140,81 @@ def scipy_stand_in(value: Any) -> Callable[..., Any] | None:
     if place is None:
         return None
     ours = SCIPY_FUNCTIONS.get(place)
+    if ours is None and place in CONSTANT:
+        return _stand_in(value, _counting(value, place), place, True)
     if ours is None and not isinstance(value, types.FunctionType):
         return None
-    return _stand_in(value, ours, place)
+    return _stand_in(value, ours, place, place in WRITERS)
+
+
+def below_backends(function: types.FunctionType) -> types.FunctionType:
+    """The function that SciPy calls for NumPy's arrays; itself for most."""
+    inner = getattr(function, "__wrapped__", None)
+    choosing = function.__code__.co_filename.endswith("_support_alternative_backends.py")
+    return inner if choosing and isinstance(inner, types.FunctionType) else function
+
+
+def rebind_scipys(function: types.FunctionType, clone: Callable[[Any], Any]) -> Any:
+    """What is called in the place of a function of SciPy's that is entered, or wraps one.
+
+    Where nothing that it is given is traced, a public one runs as it is. clone: of a function.
+    """
+    known = _ENTERED.get(function)
+    if known is not None:
+        return known
+    inner, place = below_backends(function), scipy_place(function)
+    if place is None or any(part.startswith("_") for part in place[0].split(".")):
+        return clone(inner).call
+    if is_ruled(function):
+        stand_in: Any = scipy_stand_in(function)
+    else:
+        stand_in = _stand_in(
+            function, _entering(function, place, lambda: clone(inner)), place, True
+        )
+    _ENTERED[function] = stand_in
+    return stand_in
+
+
+# The stand-ins of functions that are entered, which stay as SciPy does.
+_ENTERED: dict[types.FunctionType, Any] = {}
+
+
+def _entering(
+    function: Any, place: tuple[str, str], clone: Callable[[], Any]
+) -> Callable[..., Any]:
+    """A function's clone; what only the clone fails at is refused."""
+
+    def enter(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return clone().call(*args, **kwargs)
+        except Exception as error:
+            own = isinstance(error, AdjointError)
+            if not isinstance(error, DroppedDerivativeError) and (
+                own or raises(function, args, kwargs)
+            ):
+                raise
+            refusal = _refusal(place, error)
+            refuse(refusal)
+            raise refusal from error
+
+    return enter
 
 
 def _stand_in(
-    original: Callable[..., Any], ours: Callable[..., Any] | None, place: tuple[str, str]
+    original: Callable[..., Any],
+    ours: Callable[..., Any] | None,
+    place: tuple[str, str],
+    as_users: bool,
 ) -> Callable[..., Any]:
+    """as_users: whether ours is run as code of the user's is, and computes values itself."""
+
     def stand_in(*args: Any, **kwargs: Any) -> Any:
         if current() is not None:
             args, kwargs = tuple(map(handed, args)), {n: handed(x) for n, x in kwargs.items()}
         if ours is not None and is_traced(*args, *kwargs.values()):
             every = (*args, *kwargs.values())
-            if inside() or any(callable(x) or isinstance(x, SparseTraced) for x in every):
+            called = any(callable(x) or isinstance(x, SparseTraced) for x in every)
+            if inside() or called or as_users:
                 # What calls the user's code does so once, and our sparse matrices are not SciPy's.
                 return _called(ours, place, args, kwargs)
 
@@ -146,6 +248,21 @@ def _stand_in(
         public = [name for name in dir(original) if not name.startswith("_")]
         stand_in.__dict__.update({name: getattr(original, name) for name in public})
     return stand_in
+
+
+def _counting(original: Any, place: tuple[str, str]) -> Callable[..., Any]:
+    """A function whose results are whole numbers, which are those for the values at hand."""
+
+    def count(*args: Any, **kwargs: Any) -> Any:
+        values = [concrete(x) if type(x) is Traced else x for x in args]
+        named = {name: concrete(x) if type(x) is Traced else x for name, x in kwargs.items()}
+        result = original(*values, **named)
+        for part in result if isinstance(result, (tuple, list)) else (result,):
+            if part != {} if isinstance(part, dict) else np.asarray(part).dtype.kind in "fc":
+                raise _refusal(place, DroppedDerivativeError("Some results are real numbers."))
+        return result
+
+    return count
 
 
 class _TracedFound(BaseException):

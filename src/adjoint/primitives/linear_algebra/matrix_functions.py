@@ -22,11 +22,9 @@ from adjoint.primitives.declaration import Each, Primitive
 from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.linear_algebra.systems import adjoint, matrix_dtype, multiply, square_shape
-from adjoint.primitives.samples import draw, sample, square
+from adjoint.primitives.samples import Fixed, draw, sample, square
 from adjoint.primitives.structure.moving import align_batch, broadcast_to, sum_to
 from adjoint.primitives.typing_rules import broadcast_shape
-
-_FUNCTIONS = ("expm", "logm", "sqrtm", "sinm", "cosm", "tanm", "sinhm", "coshm", "tanhm")
 
 
 def _type(*types: ArrayType, function: str) -> ArrayType:
@@ -136,6 +134,7 @@ MATRIX_FUNCTION = Primitive(
         sample(square(2, 2), draw(2, 2), function="logm", order=2),
         sample(draw(2, 2, low=-0.6, high=0.6, dtype=complex), function="expm", order=2),
         sample(draw(2, 2, 2, low=-0.6, high=0.6), draw(2, 2), function="sinm", order=2),
+        sample(Fixed([[2.0, 0.5], [0.3, -1.0]]), draw(2, 2), function="signm", order=2),
     ),
 )
 

@@ -145,11 +145,6 @@ def sliding_window_view(
     x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
 ) -> Any:
     """The windows that slide over an array: a view that nobody writes into."""
-    if writeable:
-        raise UnsupportedFunctionError(
-            "sliding_window_view(writeable=True) is not supported on traced arrays: an entry lies "
-            "in several windows. Write into the array itself."
-        )
     x = as_array(x)
     sizes = tuple(window_shape) if np.iterable(window_shape) else (window_shape,)
     axes = range(x.ndim) if axis is None else axis if np.iterable(axis) else (axis,)
@@ -164,7 +159,14 @@ def sliding_window_view(
     def forward(base: Any) -> Any:
         return from_array(values(unwrap(base))) if is_known(base) else _windows(base, sizes, axes)
 
-    return as_view(x, forward(x), View(forward, read_only, values))
+    return as_view(x, forward(x), View(forward, _shared if writeable else read_only, values))
+
+
+def _shared(*_: Any) -> Any:
+    raise UnsupportedFunctionError(
+        "Writing into what sliding_window_view(writeable=True) gives is not supported on traced "
+        "arrays: an entry lies in several windows. Write into the array itself."
+    )
 
 
 @implements(np.lib.stride_tricks.as_strided)
