@@ -318,9 +318,7 @@ def _power_log_derivative(
         below = np.power(x, lower)
         slope: Any = scale(hard(y), bind(POWER_LOG, x, lower, below, degree=degree, flat=False))
         if degree:
-            slope = slope + degree * bind(
-                POWER_LOG, x, lower, below, degree=degree - 1, flat=False
-            )
+            slope = slope + degree * bind(POWER_LOG, x, lower, below, degree=degree - 1, flat=False)
         term = weigh(rest, weigh(slope, dx, result.type), result.type)
         total = term if total is None else total + term
     return (total,)
