@@ -104,6 +104,21 @@ def test_the_limit_of_a_formula_has_no_slope_in_its_shape() -> None:
     assert np.isclose(batched[1], ad.grad(lambda c: density(0.5, c))(0.1))
 
 
+def test_the_ends_of_the_range_of_a_shape() -> None:
+    for x in (0.0, 0.5, 2.0):  # rice has slope x^2/2 - 1 in b^2/2; von Mises the slope cos x
+        assert ad.grad(stats.rice.pdf, argnums=1)(x, 0.0) == 0
+        second = ad.hessian(lambda b, x=x: stats.rice.logpdf(x or 1.0, b))(0.0)
+        assert np.isclose(second, (x or 1.0) ** 2 / 2 - 1)
+        for line in (stats.vonmises, stats.vonmises_line):
+            slopes = ad.vmap(ad.grad(line.logpdf, argnums=1))(np.array([x]), np.zeros(1))
+            assert np.isclose(slopes[0], np.cos(x))
+            assert np.isclose(ad.grad(line.pdf, argnums=1)(x, 0.0), np.cos(x) / (2 * np.pi))
+    for c in (0.0, 1.0):
+        for method in (stats.triang.pdf, stats.triang.logcdf, stats.triang.sf):
+            assert np.isnan(ad.grad(method, argnums=1)(0.5, c))
+            assert np.isfinite(ad.grad(method)(0.5, c))
+
+
 @pytest.mark.parametrize(
     ("function", "at"),
     [

@@ -1,4 +1,8 @@
-"""Formulas of `scipy.stats` that ask for values in SciPy, and here take one path."""
+"""Formulas of `scipy.stats` that are not SciPy's here.
+
+They ask for values there, and take one path here; or their slopes would be those of a kink, at a
+point that is the end of a shape's range.
+"""
 
 from __future__ import annotations
 
@@ -116,3 +120,28 @@ def erlang_shape(original: Callable[..., Any], self: Any, a: Any) -> Any:
     if known is not None:
         original(self, unwrap_all(known))
     return a > 0
+
+
+def _bessel(z: Any) -> Any:
+    """exp(-z) I_0(z) of z >= 0, whose slope at 0 is that to the right: `i0e` has a kink there."""
+    smooth = np.exp(-z) * perform(SPECIAL["i0"], z)
+    return np.where(z == 0, smooth, perform(SPECIAL["i0e"], z))
+
+
+@_where_traced("rice_gen._pdf")
+def rice_density(self: Any, x: Any, b: Any) -> Any:
+    """The density of Rice's distribution."""
+    return x * np.exp(-(x - b) * (x - b) / 2.0) * _bessel(x * b)
+
+
+@_where_traced("vonmises_gen._pdf")
+def von_mises_density(self: Any, x: Any, kappa: Any) -> Any:
+    """The density of von Mises' distribution."""
+    return np.exp(kappa * perform(SPECIAL["cosm1"], x)) / (2 * np.pi * _bessel(kappa))
+
+
+@_where_traced("vonmises_gen._logpdf")
+def von_mises_log_density(self: Any, x: Any, kappa: Any) -> Any:
+    """Its logarithm."""
+    cosine = perform(SPECIAL["cosm1"], x)
+    return kappa * cosine - np.log(2 * np.pi) - np.log(_bessel(kappa))
