@@ -104,6 +104,34 @@ def test_the_limit_of_a_formula_has_no_slope_in_its_shape() -> None:
     assert np.isclose(batched[1], ad.grad(lambda c: density(0.5, c))(0.1))
 
 
+def test_formulas_in_the_absolute_value_of_what_is_smooth() -> None:
+    smooth: tuple[tuple[Any, float, float], ...] = (
+        (stats.logistic.logpdf, 0.0, -1 / 2),
+        (stats.logistic.pdf, 0.0, -1 / 8),
+        (lambda x: stats.genlogistic.logpdf(x, 2.0), 1 / 2, -3 / 4),
+        (lambda x: stats.genlogistic.pdf(x, 2.0), 1 / 8, -1 / 8),
+        (stats.cauchy.logpdf, 0.0, -2.0),
+        (stats.cauchy.pdf, 0.0, -2 / np.pi),
+        (lambda x: stats.gennorm.logpdf(x, 2.0), 0.0, -2.0),
+        (lambda x: stats.gennorm.logpdf(x, 3.0), 0.0, 0.0),
+    )
+    for density, slope, second in smooth:
+        assert np.isclose(ad.grad(density)(0.0), slope)
+        assert np.isclose(ad.hessian(density)(0.0), second)
+        assert np.isclose(ad.vmap(ad.grad(density))(np.zeros(1))[0], slope)
+    for kinked in (stats.gennorm, stats.dweibull):  # of both, 1 gives Laplace's
+        assert np.isclose(ad.grad(kinked.cdf)(0.0, 1.0), 0.5)
+        assert np.isclose(ad.grad(kinked.sf)(0.0, 1.0), -0.5)
+    assert ad.grad(stats.gennorm.logpdf)(0.0, 1.0) == 0
+    for distribution, shape in ((stats.gennorm, 1.5), (stats.dweibull, 1.5), (stats.cauchy, None)):
+        shapes = () if shape is None else (shape,)
+        x = np.array([-2.5, -0.3, 0.0, 0.3, 2.5])
+        for name in ("pdf", "logpdf", "cdf", "sf", "logsf"):
+            method = getattr(distribution, name)
+            value, _ = ad.jvp(lambda x, method=method: method(x, *shapes), (x,), (np.ones(5),))
+            np.testing.assert_allclose(value, method(x, *shapes), rtol=1e-15)
+
+
 def test_the_ends_of_the_range_of_a_shape() -> None:
     for x in (0.0, 0.5, 2.0):  # rice has slope x^2/2 - 1 in b^2/2; von Mises the slope cos x
         assert ad.grad(stats.rice.pdf, argnums=1)(x, 0.0) == 0

@@ -8,6 +8,7 @@ stands; code that capture does not enter imports them from here. On plain arrays
 from adjoint.scipy import (
     b_splines,
     cosine_transforms,
+    densities,
     distances,
     distributions,
     equations,
@@ -39,6 +40,7 @@ from adjoint.scipy import (
 __all__ = [
     "b_splines",
     "cosine_transforms",
+    "densities",
     "distances",
     "distributions",
     "equations",

@@ -1,8 +1,4 @@
-"""Formulas of `scipy.stats` that are not SciPy's here.
-
-They ask for values there, and take one path here; or their slopes would be those of a kink, at a
-point that is the end of a shape's range.
-"""
+"""Formulas of `scipy.stats` that ask for values in SciPy, and here take one path."""
 
 from __future__ import annotations
 
@@ -34,7 +30,7 @@ def _log_difference(larger: Any, smaller: Any) -> Any:
     return larger + np.log1p(-np.exp(smaller - larger))
 
 
-def _where_traced(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def where_traced(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare a formula; where nothing is traced, SciPy's own runs."""
 
     def declare(formula: Callable[..., Any]) -> Callable[..., Any]:
@@ -49,7 +45,7 @@ def _where_traced(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any
     return declare
 
 
-@_where_traced("_log_gauss_mass")
+@where_traced("_log_gauss_mass")
 def log_mass(a: Any, b: Any) -> Any:
     """The logarithm of the probability between a and b, in the tail that has the digits."""
     left, right = b <= 0, a > 0
@@ -71,14 +67,14 @@ def _near_one(value: Any, other: Any) -> Any:
     return np.where(near, np.log1p(-np.exp(only(near, other))), value)
 
 
-@_where_traced("truncnorm_gen._logcdf")
+@where_traced("truncnorm_gen._logcdf")
 def log_cdf(self: Any, x: Any, a: Any, b: Any) -> Any:
     """The logarithm of the distribution function."""
     whole = log_mass(a, b)
     return _near_one(log_mass(a, x) - whole, log_mass(x, b) - whole)
 
 
-@_where_traced("truncnorm_gen._logsf")
+@where_traced("truncnorm_gen._logsf")
 def log_sf(self: Any, x: Any, a: Any, b: Any) -> Any:
     """The logarithm of the rest."""
     whole = log_mass(a, b)
@@ -100,7 +96,7 @@ def _quantile(name: str, is_left: Callable[[Any, Any], Any], upwards: bool) -> N
             return np.logaddexp(_log_cdf(end), part)
         return _log_difference(_log_cdf(end), part)
 
-    @_where_traced(f"truncnorm_gen.{name}")
+    @where_traced(f"truncnorm_gen.{name}")
     def evaluate(self: Any, q: Any, a: Any, b: Any) -> Any:
         return apply_where(is_left(a, b), (q, a, b), of_left, of_right)
 
@@ -120,28 +116,3 @@ def erlang_shape(original: Callable[..., Any], self: Any, a: Any) -> Any:
     if known is not None:
         original(self, unwrap_all(known))
     return a > 0
-
-
-def _bessel(z: Any) -> Any:
-    """exp(-z) I_0(z) of z >= 0, whose slope at 0 is that to the right: `i0e` has a kink there."""
-    smooth = np.exp(-z) * perform(SPECIAL["i0"], z)
-    return np.where(z == 0, smooth, perform(SPECIAL["i0e"], z))
-
-
-@_where_traced("rice_gen._pdf")
-def rice_density(self: Any, x: Any, b: Any) -> Any:
-    """The density of Rice's distribution."""
-    return x * np.exp(-(x - b) * (x - b) / 2.0) * _bessel(x * b)
-
-
-@_where_traced("vonmises_gen._pdf")
-def von_mises_density(self: Any, x: Any, kappa: Any) -> Any:
-    """The density of von Mises' distribution."""
-    return np.exp(kappa * perform(SPECIAL["cosm1"], x)) / (2 * np.pi * _bessel(kappa))
-
-
-@_where_traced("vonmises_gen._logpdf")
-def von_mises_log_density(self: Any, x: Any, kappa: Any) -> Any:
-    """Its logarithm."""
-    cosine = perform(SPECIAL["cosm1"], x)
-    return kappa * cosine - np.log(2 * np.pi) - np.log(_bessel(kappa))
