@@ -125,8 +125,8 @@ def _one_minus_square(x: Any) -> Any:
 
 
 def _arcsin_slope(x: Any) -> Any:
-    # Two roots, since the square overflows; 1 - x as -(x - 1), for the sake of the sign of zero.
-    return 1 / (np.sqrt(-(x - 1)) * np.sqrt(x + 1)) if is_complex(x) else ARCSIN_SLOPE(x)
+    # Two roots, since the square overflows; 1 - x as -(x - 1) for the sake of the sign of zero.
+    return 1 / (np.sqrt(-(x - 1)) * np.sqrt(-(-x - 1))) if is_complex(x) else ARCSIN_SLOPE(x)
 
 
 def _arctan_slope(x: Any) -> Any:
