@@ -59,3 +59,23 @@ def test_a_complex_base() -> None:
     z, u = 1e150 + 2e150j, 1e150j
     _, slope = ad.jvp(lambda z: z**-1.5, (z,), (u,))
     np.testing.assert_allclose(slope, -1.5 * z**-1.5 * (u / z), rtol=1e-13)
+
+
+@pytest.mark.parametrize("function", [np.arcsinh, np.arcsin])
+def test_complex_inverses_of_large_numbers_and_on_both_sides_of_a_cut(function: Any) -> None:
+    turn = 1j if function is np.arcsinh else 1.0
+    for z in (1e200 + 3e200j, -1e300 + 1e200j):
+        _, slope = ad.jvp(function, (np.complex128(z),), (np.complex128(z),))
+        np.testing.assert_allclose(abs(slope), 1.0, rtol=1e-14)
+    for zero in (0.0, -0.0):
+        for size in (2.0, -2.0):
+            z, step = np.complex128(complex(size, zero)), 1e-6
+            if function is np.arcsinh:
+                z = np.complex128(complex(zero, size))
+            points = [
+                complex(zero, size + s) if turn == 1j else complex(size + s, zero)
+                for s in (step, -step)
+            ]
+            difference = function(points[0]) - function(points[1])
+            _, slope = ad.jvp(function, (z,), (np.complex128(turn),))
+            np.testing.assert_allclose(slope, difference / (2 * step), atol=1e-8)

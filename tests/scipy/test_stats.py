@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -102,6 +103,54 @@ def test_the_limit_of_a_formula_has_no_slope_in_its_shape() -> None:
     batched = ad.vmap(ad.grad(lambda c: density(0.5, c)))(np.array([0.0, 0.1]))
     assert np.isnan(batched[0])
     assert np.isclose(batched[1], ad.grad(lambda c: density(0.5, c))(0.1))
+
+
+def _of_shapes(method: Any, shapes: tuple[float, ...], x: Any) -> Any:
+    return method(x, *shapes)
+
+
+def test_formulas_in_the_absolute_value_of_what_is_smooth() -> None:
+    smooth: tuple[tuple[Any, float, float], ...] = (
+        (stats.logistic.logpdf, 0.0, -1 / 2),
+        (stats.logistic.pdf, 0.0, -1 / 8),
+        (lambda x: stats.genlogistic.logpdf(x, 2.0), 1 / 2, -3 / 4),
+        (lambda x: stats.genlogistic.pdf(x, 2.0), 1 / 8, -1 / 8),
+        (stats.cauchy.logpdf, 0.0, -2.0),
+        (stats.cauchy.pdf, 0.0, -2 / np.pi),
+        (lambda x: stats.gennorm.logpdf(x, 2.0), 0.0, -2.0),
+        (lambda x: stats.gennorm.logpdf(x, 3.0), 0.0, 0.0),
+    )
+    for density, slope, second in smooth:
+        assert np.isclose(ad.grad(density)(0.0), slope)
+        assert np.isclose(ad.hessian(density)(0.0), second)
+        assert np.isclose(ad.vmap(ad.grad(density))(np.zeros(1))[0], slope)
+    for kinked in (stats.gennorm, stats.dweibull):  # of both, 1 gives Laplace's
+        assert np.isclose(ad.grad(kinked.cdf)(0.0, 1.0), 0.5)
+        assert np.isclose(ad.grad(kinked.sf)(0.0, 1.0), -0.5)
+    assert ad.grad(stats.gennorm.logpdf)(0.0, 1.0) == 0
+    for distribution, shape in ((stats.gennorm, 1.5), (stats.dweibull, 1.5), (stats.cauchy, None)):
+        shapes = () if shape is None else (shape,)
+        x = np.array([-2.5, -0.3, 0.0, 0.3, 2.5])
+        for name in ("pdf", "logpdf", "cdf", "sf", "logsf"):
+            method = getattr(distribution, name)
+            function = functools.partial(_of_shapes, method, shapes)
+            value, _ = ad.jvp(function, (x,), (np.ones(5),))
+            np.testing.assert_allclose(value, method(x, *shapes), rtol=1e-15)
+
+
+def test_the_ends_of_the_range_of_a_shape() -> None:
+    for x in (0.0, 0.5, 2.0):  # rice has slope x^2/2 - 1 in b^2/2; von Mises the slope cos x
+        assert ad.grad(stats.rice.pdf, argnums=1)(x, 0.0) == 0
+        second = ad.hessian(lambda b, x=x: stats.rice.logpdf(x or 1.0, b))(0.0)
+        assert np.isclose(second, (x or 1.0) ** 2 / 2 - 1)
+        for line in (stats.vonmises, stats.vonmises_line):
+            slopes = ad.vmap(ad.grad(line.logpdf, argnums=1))(np.array([x]), np.zeros(1))
+            assert np.isclose(slopes[0], np.cos(x))
+            assert np.isclose(ad.grad(line.pdf, argnums=1)(x, 0.0), np.cos(x) / (2 * np.pi))
+    for c in (0.0, 1.0):
+        for method in (stats.triang.pdf, stats.triang.logcdf, stats.triang.sf):
+            assert np.isnan(ad.grad(method, argnums=1)(0.5, c))
+            assert np.isfinite(ad.grad(method)(0.5, c))
 
 
 @pytest.mark.parametrize(

@@ -187,6 +187,7 @@ LIMITS: dict[str, Callable[..., list[tuple[int, Any]]]] = {
     "skewnorm": lambda a: [(0, a == 0)],
     "ncx2": lambda df, nc: [(1, nc == 0)],
     "jf_skew_t": lambda a, b: [(0, a == b), (1, a == b)],
+    "triang": lambda c: [(0, (c == 0) | (c == 1))],
 }
 
 

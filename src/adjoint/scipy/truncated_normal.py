@@ -30,7 +30,7 @@ def _log_difference(larger: Any, smaller: Any) -> Any:
     return larger + np.log1p(-np.exp(smaller - larger))
 
 
-def _where_traced(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def where_traced(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare a formula; where nothing is traced, SciPy's own runs."""
 
     def declare(formula: Callable[..., Any]) -> Callable[..., Any]:
@@ -45,7 +45,7 @@ def _where_traced(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any
     return declare
 
 
-@_where_traced("_log_gauss_mass")
+@where_traced("_log_gauss_mass")
 def log_mass(a: Any, b: Any) -> Any:
     """The logarithm of the probability between a and b, in the tail that has the digits."""
     left, right = b <= 0, a > 0
@@ -67,14 +67,14 @@ def _near_one(value: Any, other: Any) -> Any:
     return np.where(near, np.log1p(-np.exp(only(near, other))), value)
 
 
-@_where_traced("truncnorm_gen._logcdf")
+@where_traced("truncnorm_gen._logcdf")
 def log_cdf(self: Any, x: Any, a: Any, b: Any) -> Any:
     """The logarithm of the distribution function."""
     whole = log_mass(a, b)
     return _near_one(log_mass(a, x) - whole, log_mass(x, b) - whole)
 
 
-@_where_traced("truncnorm_gen._logsf")
+@where_traced("truncnorm_gen._logsf")
 def log_sf(self: Any, x: Any, a: Any, b: Any) -> Any:
     """The logarithm of the rest."""
     whole = log_mass(a, b)
@@ -96,7 +96,7 @@ def _quantile(name: str, is_left: Callable[[Any, Any], Any], upwards: bool) -> N
             return np.logaddexp(_log_cdf(end), part)
         return _log_difference(_log_cdf(end), part)
 
-    @_where_traced(f"truncnorm_gen.{name}")
+    @where_traced(f"truncnorm_gen.{name}")
     def evaluate(self: Any, q: Any, a: Any, b: Any) -> Any:
         return apply_where(is_left(a, b), (q, a, b), of_left, of_right)
 

@@ -19,9 +19,9 @@ from adjoint.capture.recording.applying import apply, apply_one
 from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.quick import into, one, two
 from adjoint.capture.recording.recipes import has_recipes
-from adjoint.capture.recording.supposing import suppose
-from adjoint.capture.recording.trace import is_guarded
-from adjoint.capture.recording.traced import Traced, is_cell
+from adjoint.capture.recording.supposing import suppose, suppose_answered
+from adjoint.capture.recording.trace import is_guarded, outermost
+from adjoint.capture.recording.traced import Traced, from_slot, is_cell
 from adjoint.capture.recording.valued import beside, refuse, writing
 from adjoint.capture.recording.views import copy_of
 from adjoint.primitives import UFUNCS
@@ -53,6 +53,8 @@ def _binary(
         result = beside(python, ours, (self, other), {})
         if whole is not None and type(result) is Traced and type(result._value) is int:
             whole(result, self, other)
+        if divisor is not None and _is_python(other) and _is_python(self):
+            divisor(other)
         return result
 
     def reflected(self: Traced, other: Any) -> Any:
@@ -74,10 +76,19 @@ def _binary(
     return forward, swapped if divisor is None else dividing
 
 
-def asked_not_zero(divisor: Traced) -> None:
+def asked_not_zero(divisor: Any) -> None:
     """Python's own numbers refuse to be divided by zero: a question, for a program that is kept."""
-    if divisor._value is not None and is_guarded():
-        suppose(np.not_equal(divisor, 0))
+    if not is_guarded():
+        return
+    if type(divisor) is Traced:
+        if divisor._value is not None:
+            suppose(np.not_equal(divisor, 0))
+        return
+    trace = outermost()
+    assert trace is not None
+    _, slot = trace.arrays.get(id(divisor), (None, None))
+    if slot is not None:  # a number that the kept program is given anew
+        suppose(np.not_equal(from_slot(trace, slot, divisor), 0))
 
 
 def _asked_in_range(ufunc: Any, result: Traced, one: Any, other: Any) -> None:
@@ -241,10 +252,8 @@ def _power_of(base: Any, exponent: Any) -> Any:
     result = beside(pow, _our_power, (base, exponent), {})
     if type(result) is Traced and type(result._value) is int:
         _asked_in_range(_raised, result, base, exponent)
-    elif type(result) is Traced and type(result._value) is float and is_guarded():
-        suppose(
-            np.isfinite(result)
-        )  # where it is not, Python raises an error, or goes on in complex
+    elif type(result) is Traced and type(result._value) in (float, complex):
+        suppose_answered(result, base, exponent)
     return result
 
 

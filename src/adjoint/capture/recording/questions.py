@@ -7,6 +7,7 @@ refused (`escape.py`).
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
 
@@ -34,8 +35,8 @@ for _name, _method in {
     "__complex__": lambda self: complex(hooks.escape(self, "complex")),
     "__round__": _round,
     "__trunc__": lambda self: int(concrete(self, "int")),
-    "__floor__": lambda self: int(concrete(self, "floor") // 1),
-    "__ceil__": lambda self: -int(-concrete(self, "ceil") // 1),
+    "__floor__": lambda self: math.floor(concrete(self, "floor")),
+    "__ceil__": lambda self: math.ceil(concrete(self, "ceil")),
     "__hash__": lambda self: hash(concrete(self)),
     "__repr__": lambda self: hooks.show(self, repr),
     "__str__": lambda self: hooks.show(self, str),

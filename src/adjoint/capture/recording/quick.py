@@ -94,7 +94,7 @@ def _ordered(
         types.append(result_types[0])
         trace.records.append((op, slot, place))
         if pythonic and pair[0].weak and pair[1].weak:
-            if divisor is not None and kind is Traced:
+            if divisor is not None and not swapped:
                 divisor(other)
             result_slot = _number(trace, result_slot)
         traced = new_traced(Traced)

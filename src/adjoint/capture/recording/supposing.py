@@ -31,3 +31,21 @@ def suppose(condition: Any) -> None:
                 trace.asked = asked  # the guard is with the outermost one
             else:
                 trace.supposed.update(trace.guards.keys() - known)
+
+
+def suppose_answered(result: Any, *operands: Any) -> None:
+    """Let what is recorded count where Python's own numbers have a result, and raise no error.
+
+    Of finite numbers they have a finite one, or raise an error, or go on in the complex numbers.
+    What is infinite or NaN must come of such an operand, and a program that was kept for it knows
+    nothing of an operand that is finite, nor of an infinity that would become NaN.
+    """
+    if not is_guarded():
+        return
+    suppose(np.isfinite(result))
+    if not np.isfinite(result._value):
+        suppose(np.isnan(result))
+        for operand in operands:
+            if type(operand) is Traced and operand.type.dtype.kind in "fc":
+                suppose(np.isfinite(operand))
+                suppose(np.isnan(operand))

@@ -14,6 +14,7 @@ from adjoint.primitives.elementwise.arithmetic import (
     slope_of_root,
     square_taylor,
 )
+from adjoint.primitives.elementwise.conversion import REAL
 from adjoint.primitives.elementwise.declaring import (
     batch_aligned,
     elementwise,
@@ -36,6 +37,7 @@ from adjoint.primitives.elementwise.slopes import (
     fading,
     is_complex,
 )
+from adjoint.primitives.expression import bind
 from adjoint.primitives.hardness import tame
 from adjoint.primitives.samples import draw, sample
 from adjoint.primitives.series import difference
@@ -123,7 +125,8 @@ def _one_minus_square(x: Any) -> Any:
 
 
 def _arcsin_slope(x: Any) -> Any:
-    return 1 / np.sqrt(_one_minus_square(x)) if is_complex(x) else ARCSIN_SLOPE(x)
+    # Two roots, since the square overflows; 1 - x as -(x - 1) for the sake of the sign of zero.
+    return 1 / (np.sqrt(-(x - 1)) * np.sqrt(-(-x - 1))) if is_complex(x) else ARCSIN_SLOPE(x)
 
 
 def _arctan_slope(x: Any) -> Any:
@@ -131,7 +134,10 @@ def _arctan_slope(x: Any) -> Any:
 
 
 def _arcsinh_slope(x: Any) -> Any:
-    return 1 / np.sqrt(1 + np.square(x)) if is_complex(x) else fading(ARCSINH_SLOPE(x), x)
+    if not is_complex(x):
+        return fading(ARCSINH_SLOPE(x), x)
+    right = np.copysign(1.0, bind(REAL, x)) * x  # where the root of the product is that of both
+    return 1 / (np.sqrt(right - 1j) * np.sqrt(right + 1j))
 
 
 def _arccosh_slope(x: Any) -> Any:
