@@ -6,8 +6,7 @@ not dispatch keeps its meaning under capture: `np.zeros(n)` that is filled in a 
 1.0])`, `math.sin(t)`, `float(t)`, `isinstance(t, float)`. What is found through objects and
 containers is asked for by the clone's code, see `interception.py`. So is what is called, so that
 a function is itself wherever it is a value: a key, what is compared or kept, and the clone of it
-is what is called. Other packages' functions are
-not reached: there NumPy's own dispatch does what it can, and errors say the rest.
+is what is called.
 """
 
 from __future__ import annotations
@@ -90,13 +89,12 @@ class Rebound(dict[str, Any]):
         known = self._stand(name, value)
         return known.shown if self.asks else known.called
 
-    def __iter__(self) -> Iterator[str]:
-        """All names, as `{**globals}` asks for them: annotations are evaluated so from 3.14 on."""
-        return iter({**self.original, "__builtins__": None})
-
     def keys(self) -> Any:
-        """The same."""
-        return [*self]
+        """All names, as `{**globals}` asks for them: annotations are evaluated so from 3.14 on."""
+        return [*{**self.original, "__builtins__": None}]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
 
     def _called(self, name: str) -> Any:
         try:
