@@ -79,3 +79,14 @@ def test_complex_inverses_of_large_numbers_and_on_both_sides_of_a_cut(function: 
             difference = function(points[0]) - function(points[1])
             _, slope = ad.jvp(function, (z,), (np.complex128(turn),))
             np.testing.assert_allclose(slope, difference / (2 * step), atol=1e-8)
+
+
+def test_functions_of_a_size_take_the_choice_of_its_kink() -> None:
+    """Docs, semantics: the second derivative of cos(|x|) at 0 is the choice for |x|, not -1."""
+    for function in (np.abs, lambda x: np.cos(np.abs(x))):
+        assert ad.grad(function)(0.0) == ad.hessian(function)(0.0) == 0
+
+
+def test_interpolation_at_a_knot_has_the_slope_to_the_right() -> None:
+    knots, values = np.array([0.0, 1.0, 2.0]), np.array([0.0, 1.0, 4.0])
+    assert ad.grad(lambda x: np.interp(x, knots, values))(1.0) == 3.0
