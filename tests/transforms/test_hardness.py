@@ -453,6 +453,36 @@ def test_a_norm_whose_squares_underflow_is_not_at_zero(name: str) -> None:
         assert not np.isfinite(forward)
 
 
+_NORMS_WITHIN: dict[str, Any] = {
+    "round": lambda x: ad.fori_loop(0, 3, lambda k, c: np.sqrt(c * c), x),
+    "row": lambda x: ad.scan(lambda c, row: (c + np.sqrt(row * row), row), 0.0, x * np.ones(3))[0],
+    "branch": lambda x: ad.cond(x >= 0, lambda c: np.sqrt(c * c), lambda c: -c, x),
+    "checkpoint": ad.checkpoint(lambda x: np.sqrt(x * x)),
+    "branch in a round": lambda x: ad.fori_loop(
+        0, 2, lambda k, c: ad.cond(c >= 0, lambda c: np.sqrt(c * c), lambda c: -c, c), x
+    ),
+}
+
+
+@pytest.mark.parametrize("name", _NORMS_WITHIN)
+def test_the_slope_at_zero_of_a_norm_in_a_body_is_handed_on(name: str) -> None:
+    """The first half keeps the slope; the second takes its infinity at zero for 0."""
+    function = _NORMS_WITHIN[name]
+    for x, expected in ((0.0, 0.0), (2.0, ad.grad(function)(2.0)), (1e-200, np.nan)):
+        linear = ad.linearize(function, x)[1]
+        slopes = [ad.grad(function)(x), ad.vjp(function, x)[1](1.0)[0], linear(1.0), linear.H(1.0)]
+        if np.isnan(expected):
+            assert not np.isfinite(slopes).any()
+        else:
+            np.testing.assert_allclose(slopes, expected)
+
+
+def test_an_infinite_slope_beside_a_norm_in_another_branch_is_no_zero() -> None:
+    """What is handed on of both is tamed as the norm's is."""
+    function = lambda x: ad.cond(x > -1, np.sqrt, lambda c: np.sqrt(c * c), x)  # noqa: E731
+    assert not np.isfinite(ad.vjp(function, 0.0)[1](1.0)[0])
+
+
 def test_a_loop_in_which_hard_zeros_win_is_no_defect() -> None:
     """Debug mode computes records again without masks."""
     function = lambda x: np.sum(ad.fori_loop(0, 3, lambda k, c: np.sqrt(c * c), x))  # noqa: E731

@@ -23,6 +23,8 @@ from adjoint.transforms.norms import of_nothing
 from adjoint.transforms.shares import with_shares
 from adjoint.transforms.staging import Staged, stage
 
+_HOLDERS = frozenset({"scan", "switch", "checkpoint"})
+
 
 @dataclass(frozen=True)
 class Linearised:
@@ -68,36 +70,89 @@ def linearize(
 
 
 def _with_tame_late(staged: Staged) -> Staged:
-    """Slopes that are tame are handed on as they are, and tamed where they are used.
-
-    Those that are infinite by underflow alone, and not at zero, are handed on as NaN.
-    """
-    makers: dict[Atom, Equation] = {
-        result: equation for equation in staged.early.equations for result in equation.outputs
-    }
-    outputs, tamed = list(staged.early.outputs), []
-    early = Builder()
-    early.inputs.extend(staged.early.inputs)
-    early.equations.extend(staged.early.equations)
-    early.derived = True
-    for place in range(len(outputs) - staged.residuals, len(outputs)):
-        equation = makers.get(outputs[place])
-        if equation is not None and equation.primitive is TAME:
-            outputs[place], *under = equation.inputs  # none, where this was done before
-            slope = Expression(early, outputs[place])
-            for atom in under:
-                tiny = infinite_entries(slope) & np.logical_not(of_nothing(atom, makers, early))
-                outputs[place] = select(tiny, np.nan, slope).atom
-            tamed.append(place - len(outputs) + staged.residuals)
+    """Slopes that are tame are handed on as they are, and tamed where they are used."""
+    first = len(staged.early.outputs) - staged.residuals
+    early, tamed = _untamed(staged.early, first)
     if not tamed:
         return staged
     builder = Builder()
     inputs: list[Atom] = [builder.input(x.type) for x in staged.late.inputs]
     builder.derived = True
     for place in tamed:
-        (inputs[place],) = builder.emit(operation(TAME), [inputs[place]])
+        (inputs[place - first],) = builder.emit(operation(TAME), [inputs[place - first]])
     late = builder.build(builder.inline(staged.late, inputs))
-    return Staged(early.build(outputs), late, staged.residuals)
+    return Staged(early, late, staged.residuals)
+
+
+def _untamed(program: Program, first: int) -> tuple[Program, set[int]]:
+    """The program, whose outputs from a place on are not tamed, and which of them were.
+
+    Outputs that are infinite by underflow alone, and not at zero, are NaN. Loops and branches hand
+    on what their rounds and branches do.
+    """
+    holders = {id(x): _untamed_holder(x) for x in program.equations if x.primitive.name in _HOLDERS}
+    makers: dict[Atom, Equation] = {
+        result: equation for equation in program.equations for result in equation.outputs
+    }
+    outputs, tamed = list(program.outputs), set()
+    builder = Builder()
+    builder.inputs.extend(program.inputs)
+    builder.equations.extend(
+        holders[id(equation)][0] if id(equation) in holders else equation
+        for equation in program.equations
+    )
+    builder.derived = True
+    for place in range(first, len(outputs)):
+        atom = outputs[place]
+        equation = makers.get(atom)
+        if equation is None:
+            continue
+        if equation.primitive is TAME:
+            outputs[place], *under = equation.inputs  # none, where this was done before
+            slope = Expression(builder, outputs[place])
+            for size in under:
+                tiny = infinite_entries(slope) & np.logical_not(of_nothing(size, makers, builder))
+                outputs[place] = select(tiny, np.nan, slope).atom
+            tamed.add(place)
+        elif id(equation) in holders and equation.outputs.index(atom) in holders[id(equation)][1]:
+            tamed.add(place)
+    return (builder.build(outputs), tamed) if tamed else (program, tamed)
+
+
+def _untamed_holder(equation: Equation) -> tuple[Equation, set[int]]:
+    """A loop or branches that hand on results as they are, and the places that were tamed in any.
+
+    What a loop carries stays tamed: the next round reads it.
+    """
+    params = equation.params
+    several = "branches" in params
+    programs = params["branches"] if several else (params["body"],)
+    first = params.get("carried", 0)
+    pairs = [_untamed(program, first) for program in programs]
+    tamed = set[int]().union(*(places for _, places in pairs))
+    if not tamed:
+        return equation, tamed
+    bodies = tuple(_infinite_as_nan(body, tamed - places) for body, places in pairs)
+    changed = {**params, "branches": bodies} if several else {**params, "body": bodies[0]}
+    op = operation(equation.primitive, **changed)
+    held = Equation(op, equation.inputs, equation.outputs, equation.origin, equation.derived)
+    head = len(equation.outputs) - len(programs[0].outputs)
+    return held, {head + place for place in tamed}
+
+
+def _infinite_as_nan(program: Program, places: set[int]) -> Program:
+    """A branch whose outputs will be tamed as another one's are: what is infinite here is NaN."""
+    if not places:
+        return program
+    builder = Builder()
+    builder.inputs.extend(program.inputs)
+    builder.equations.extend(program.equations)
+    builder.derived = True
+    outputs = list(program.outputs)
+    for place in places:
+        slope = Expression(builder, outputs[place])
+        outputs[place] = select(infinite_entries(slope), np.nan, slope).atom
+    return builder.build(outputs)
 
 
 def with_masks(staged: Staged, still: bool) -> Staged:
