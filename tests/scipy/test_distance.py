@@ -10,7 +10,7 @@ from scipy import optimize
 from scipy.spatial import distance
 
 import adjoint as ad
-from adjoint.scipy.distances import METRICS
+from adjoint.scipy.spatial.distances import METRICS
 from tests.scipy.comparing import agrees
 
 RNG = np.random.default_rng(4)

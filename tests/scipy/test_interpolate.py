@@ -150,6 +150,69 @@ def test_all_modes() -> None:
     )
 
 
+SCATTERED = np.array([[0.0, 0.0], [1.0, 0.2], [0.3, 1.1], [1.2, 1.4], [0.6, 0.5]])
+HEIGHTS = np.array([1.0, 2.0, 0.5, 3.0, -1.0])
+PLACES = np.array([[0.4, 0.6], [1.0, 0.4]])
+KERNELS: dict[str, dict[str, Any]] = {
+    "linear": {},
+    "thin_plate_spline": {},
+    "cubic": {"smoothing": 0.1},
+    "quintic": {"degree": 0},
+    "multiquadric": {"epsilon": 1.3},
+    "inverse_multiquadric": {"epsilon": 1.3, "degree": 1},
+    "inverse_quadratic": {"epsilon": 0.7},
+    "gaussian": {"epsilon": 1.1, "degree": -1},
+}
+
+
+@pytest.mark.filterwarnings("ignore:`degree` should")
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_scattered_data(kernel: str) -> None:
+    options = {"kernel": kernel, **KERNELS[kernel]}
+    agrees(
+        lambda y, d, x: interpolate.RBFInterpolator(y, d, **options)(x), SCATTERED, HEIGHTS, PLACES
+    )
+    fixed = interpolate.RBFInterpolator(SCATTERED, HEIGHTS, **options)
+    agrees(fixed, PLACES)
+    agrees_in_all_modes(lambda x: np.sum(fixed(x) ** 2), PLACES)
+
+
+def test_scattered_data_by_neighbours_and_at_a_data_point() -> None:
+    agrees(lambda d: interpolate.RBFInterpolator(SCATTERED, d, neighbors=4)(PLACES), HEIGHTS)
+    spline = interpolate.RBFInterpolator(SCATTERED, HEIGHTS)
+    agrees(lambda x: spline(x[None]), SCATTERED[1])  # r^2 log r has a slope there, 0,
+    assert not np.isfinite(ad.hessian(lambda x: spline(x[None])[0])(SCATTERED[1])).any()
+    cubic = interpolate.RBFInterpolator(SCATTERED, HEIGHTS, kernel="cubic")
+    assert np.isfinite(ad.hessian(lambda x: cubic(x[None])[0])(SCATTERED[1])).all()
+
+
+POLYNOMIALS: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "barycentric": (
+        lambda x, y, t: interpolate.BarycentricInterpolator(x, y)(t),
+        (X[:4], Y[:4], T),
+    ),
+    "Krogh": (lambda x, y, t: interpolate.KroghInterpolator(x, y)(t), (X[:4], Y[:4], T)),
+    "Krogh's derivative": (
+        lambda y, t: interpolate.KroghInterpolator(X[:4], y).derivative(t),
+        (Y[:4], T),
+    ),
+    "functions": (
+        lambda y, t: (
+            interpolate.krogh_interpolate(X[:4], y, t)
+            * interpolate.barycentric_interpolate(X[:4], y, t)
+        ),
+        (Y[:4], T),
+    ),
+    "Rbf": (lambda x, y, t: interpolate.Rbf(x, y)(t), (X, Y, T)),
+}
+
+
+@pytest.mark.parametrize("name", POLYNOMIALS)
+def test_interpolants_that_are_entered(name: str) -> None:
+    function, args = POLYNOMIALS[name]
+    agrees(function, *args)
+
+
 def test_what_is_outside_and_what_is_refused() -> None:
     with pytest.raises(ValueError, match="outside the interpolation range"):
         ad.grad(lambda t: interpolate.interp1d(X, Y)(t))(X[-1] + 1.0)

@@ -78,6 +78,10 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "eigh vectors": (lambda a, b: np.abs(linalg.eigh(sym(a), sym(b))[1]), (A, S)),
     "eigvals": (lambda a: linalg.eigvals(a).real, (S,)),
     "qr": (lambda a: linalg.qr(a, mode="economic"), (A,)),
+    "rq": (linalg.rq, (A,)),
+    "rq wide": (lambda a: linalg.rq(a[:2]), (A,)),
+    "rq tall": (lambda a: linalg.rq(a[:, :2], mode="economic"), (A,)),
+    "R of rq": (lambda a: linalg.rq(a, mode="r"), (A,)),
     "block_diag": (linalg.block_diag, (A, B)),
     "toeplitz": (linalg.toeplitz, (c,)),
     "toeplitz two": (linalg.toeplitz, (c, r)),
@@ -131,9 +135,36 @@ def test_in_single_precision_and_complex() -> None:
     np.testing.assert_allclose(slope, (ahead - behind) / (2 * step), rtol=1e-6)
 
 
-def test_a_real_matrix_without_a_real_root_is_refused() -> None:
-    with pytest.raises(ad.errors.UnsupportedFunctionError, match="dtype complex128"):
-        ad.jvp(linalg.sqrtm, (np.diag([-1.0, 2.0]),), (np.eye(2),))
+def parts(z: Any) -> tuple[Any, Any]:
+    return z.real, z.imag
+
+
+@pytest.mark.parametrize("name", ["sqrtm", "logm"])
+def test_a_function_on_its_cut_takes_one_side(name: str) -> None:
+    """Of real matrices with negative eigenvalues, and of complex ones that have them."""
+    function = getattr(linalg, name)
+    below = W - 3.0 * np.eye(2)
+    agrees(lambda a: parts(function(a)), below)
+    agrees(lambda a: parts(function(a.astype(complex))), below)
+    agrees(lambda a: parts(function(np.stack([a, 4 * np.eye(2) + a]))), W - 1.9 * np.eye(2))
+    agrees_in_all_modes(lambda a: np.sum(np.abs(function(a.astype(complex))) ** 2), below)
+    compiled = ad.jit(ad.grad(lambda a: np.sum(np.abs(function(a)) ** 2)))
+    for matrix in (W, below, W):  # another type on either side
+        u = np.array([[0.3, -1.0], [0.2, 0.5]])
+        ahead, behind = (np.sum(np.abs(function(matrix + h * u)) ** 2) for h in (1e-6, -1e-6))
+        np.testing.assert_allclose(np.sum(compiled(matrix) * u), (ahead - behind) / 2e-6, 1e-6)
+
+
+def test_a_function_with_eigenvalues_on_both_sides_of_its_cut_has_no_derivative() -> None:
+    near = np.diag([-1 + 1e-9j, -2 - 1e-9j])
+    with pytest.raises(ad.errors.DegenerateError, match="both sides of the negative axis"):
+        ad.jvp(linalg.logm, (near,), (np.ones((2, 2), complex),))
+
+
+def test_a_batch_of_real_matrices_has_real_roots() -> None:
+    np.testing.assert_allclose(ad.vmap(linalg.sqrtm)(np.stack([W, V])), linalg.sqrtm([W, V]))
+    with pytest.raises(ad.errors.LinearAlgebraError, match=r"A\.astype\(complex\)"):
+        ad.vmap(linalg.sqrtm)(np.stack([W, -W]))
 
 
 def test_what_is_refused_says_why() -> None:

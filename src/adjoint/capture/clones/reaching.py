@@ -42,6 +42,7 @@ from adjoint.capture.recording.script import GENERATORS
 from adjoint.capture.recording.trace import note_effect, note_entered
 from adjoint.capture.recording.traced import Traced
 from adjoint.capture.recording.valued import value_of
+from adjoint.capture.scipy.table import scipy_object
 from adjoint.spaces.polynomials.bases import KINDS
 
 # Whose attributes are never the user's functions, so that they are looked up at once.
@@ -455,11 +456,11 @@ class _Callee:
         if foreign.is_compiled(kind):
             note_effect(f"it calls {called!r}, which is compiled")
             return foreign.guarded(called)
-        if is_users_kind(kind):
-            method = getattr(kind, "__call__", None)  # noqa: B004  # the method itself
-            if is_reached(method):
-                return types.MethodType(entered(clone(method)), called)  # type: ignore[arg-type]
-            return called
+        if is_users_kind(kind):  # or one of SciPy's, which may inherit what is entered
+            if (stand_in := scipy_object(called)) is not None:
+                return stand_in
+            call: Any = getattr(kind, "__call__", None)  # noqa: B004  # the method itself
+            return types.MethodType(entered(clone(call)), called) if is_reached(call) else called
         effect = kind_effect(kind)
         if effect is not None:
             note_effect(effect)

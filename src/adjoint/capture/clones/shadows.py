@@ -322,6 +322,8 @@ _PARTS = (
     "numpy._core.numeric",  # as the code behind np.r_ calls it
     "numpy.linalg",
     "numpy.fft",
+    "numpy.lib",
+    "numpy.lib.stride_tricks",
     "numpy.polynomial",
     "numpy.polynomial.polynomial",
     "numpy.polynomial.legendre",

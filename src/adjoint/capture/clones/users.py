@@ -61,7 +61,9 @@ ENTERED: Final = frozenset(
         *("scipy.stats._axis_nan_policy", "scipy.stats._variation", "scipy.stats._entropy"),
         "scipy.stats._quantile",
         "scipy.integrate._quadrature",  # sums over samples
-        "scipy.interpolate._pade",
+        *("scipy.interpolate._pade", "scipy.interpolate._polyint", "scipy.interpolate._rbf"),
+        *("scipy.interpolate._rbfinterp", "scipy.interpolate._rbfinterp_np"),
+        "scipy.spatial._kdtree",  # matrices of distances; trees are compiled
         *("scipy.linalg._special_matrices", "scipy.linalg._procrustes"),
         "scipy.spatial.transform",  # with the code that SciPy has for any arrays
         *("scipy.spatial._procrustes", "scipy.spatial.distance"),

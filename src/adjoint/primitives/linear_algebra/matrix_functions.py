@@ -47,6 +47,10 @@ def _blocks(matrix: Any, directions: Any) -> Any:
     return matrix
 
 
+_CUT = frozenset({"sqrtm", "logm"})  # along the negative axis
+_NEAR_THE_CUT = 1e-6
+
+
 def _evaluate(*operands: Any, function: str) -> Any:
     dtype = _dtype(*operands)
     arrays = np.broadcast_arrays(*(np.asarray(operand, dtype) for operand in operands))
@@ -56,15 +60,45 @@ def _evaluate(*operands: Any, function: str) -> Any:
     for place in np.ndindex(arrays[0].shape[:-2]):
         matrix, *directions = (array[place] for array in arrays)
         with _regular(function if directions else ""):
-            value = compute(_blocks(matrix, directions))[:size, -size:]
+            if directions and function in _CUT:
+                value = _on_one_branch(function, compute, matrix, directions)
+            else:
+                value = compute(_blocks(matrix, directions))[:size, -size:]
         values[place] = _real_enough(value, function) if dtype.kind != "c" else value
     return values
+
+
+def _on_one_branch(function: str, compute: Any, matrix: Any, directions: Any) -> Any:
+    """A derivative, where eigenvalues may lie on the cut, to one or the other side by rounding.
+
+    The copies of the matrix in the blocks must take the side that the matrix alone takes: the cut
+    is turned away from it, by half the angle to the next eigenvalue.
+    """
+    whole, size = _blocks(matrix, directions), matrix.shape[-1]
+    angles = np.angle(np.linalg.eigvals(matrix))
+    distances = np.pi - np.abs(angles)
+    if matrix.dtype.kind != "c" or not (distances < _NEAR_THE_CUT).any():
+        return compute(whole)[:size, -size:]
+    value = compute(matrix)
+    angle = np.min(distances, where=distances >= _NEAR_THE_CUT, initial=1.0) / 2
+    for turn in (angle, -angle):
+        turned = np.asarray(compute(np.exp(-1j * turn) * whole))
+        if function == "logm":
+            turned = turned + 1j * turn * np.eye(len(whole))
+        else:
+            turned = np.exp(0.5j * turn) * turned
+        if np.allclose(turned[:size, :size], value, rtol=1e-6):
+            return turned[:size, -size:]
+    raise DegenerateError(
+        f"scipy.linalg.{function} has no derivative here: eigenvalues lie on both sides of the "
+        "negative axis, on which it jumps, and nearer to it than 1e-6."
+    )
 
 
 @contextmanager
 def _regular(function: str) -> Iterator[None]:
     """DegenerateError where SciPy warns of a singular matrix of which a derivative is taken."""
-    if function not in ("sqrtm", "logm"):
+    if function not in _CUT:
         yield
         return
     singular = import_module("scipy.linalg").LinAlgWarning
@@ -85,7 +119,7 @@ def _real_enough(value: Any, function: str) -> Any:
         if np.max(np.abs(value.imag), initial=0.0) > 1e-7 * size or not np.isfinite(size):
             raise LinearAlgebraError(
                 f"scipy.linalg.{function} of this real matrix is not real, or does not exist: it "
-                "has eigenvalues on the negative axis. Pass a complex array (A + 0j)."
+                "has eigenvalues on the negative axis. Pass A.astype(complex)."
             )
         return value.real
     return value
@@ -110,8 +144,9 @@ def _transpose(cotangents: Any, operands: Any, function: str) -> Any:
     (cotangent,) = cotangents
     pulled: list[Any] = [None] * len(operands)
     (place,) = (n for n, operand in enumerate(operands) if not isinstance(operand, Expression))
-    others = [cotangent if n == place else adjoint(operand) for n, operand in enumerate(operands)]
-    back = matrix_function(function, *others)
+    # tr(W^H f(A; E)) = tr(f(A; W^H) E), at A itself: on its cut, f(A^H) is not f(A)^H.
+    others = [adjoint(cotangent) if n == place else operand for n, operand in enumerate(operands)]
+    back = adjoint(matrix_function(function, *others))
     pulled[place] = cast(sum_to(back, operands[place].shape), operands[place].dtype)
     return tuple(pulled)
 

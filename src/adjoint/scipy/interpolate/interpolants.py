@@ -12,8 +12,8 @@ from adjoint.capture.numpy.table import as_array, unwrap_all
 from adjoint.capture.recording.applying import concrete
 from adjoint.capture.recording.traced import Traced, is_known
 from adjoint.capture.scipy.table import SCIPY_OBJECTS, implements_scipy, is_traced, refuses_scipy
-from adjoint.scipy.b_splines import Spline, interpolating_spline
-from adjoint.scipy.piecewise import (
+from adjoint.scipy.interpolate.b_splines import Spline, interpolating_spline
+from adjoint.scipy.interpolate.piecewise import (
     PiecewisePolynomial,
     at_places,
     column,
@@ -262,6 +262,6 @@ refuses_scipy(
     "splines that choose their knots by smoothing, and scattered data, are not differentiated "
     "with respect to the data; splines made outside of the function are, with respect to points",
     *("UnivariateSpline", "InterpolatedUnivariateSpline", "LSQUnivariateSpline", "splrep"),
-    *("make_smoothing_spline", "make_lsq_spline", "griddata", "RBFInterpolator", "splprep"),
+    *("make_smoothing_spline", "make_lsq_spline", "griddata", "splprep"),
     *("LinearNDInterpolator", "CloughTocher2DInterpolator", "RectBivariateSpline", "bisplrep"),
 )

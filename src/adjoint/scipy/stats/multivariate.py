@@ -16,7 +16,7 @@ from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.numpy.table import unwrap_all, wrap_list
 from adjoint.capture.recording.valued import any_slot, refuse, value_of
 from adjoint.capture.scipy.table import replaces
-from adjoint.scipy.distributions import array_of
+from adjoint.scipy.stats.distribution_methods import array_of
 
 _SMALL = {"f": 1e3, "d": 1e6}  # SciPy's bounds for eigenvalues that count as 0, in epsilons
 

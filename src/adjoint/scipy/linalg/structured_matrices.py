@@ -9,7 +9,7 @@ import numpy as np
 from adjoint.base.errors import ShapeError
 from adjoint.capture.numpy.table import as_operand
 from adjoint.capture.scipy.table import implements_scipy
-from adjoint.scipy.batches import over_batches
+from adjoint.scipy.linalg.batches import over_batches
 
 
 def _vector(x: Any) -> Any:

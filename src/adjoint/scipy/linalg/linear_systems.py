@@ -10,7 +10,7 @@ from adjoint.base.errors import LinearAlgebraError, UnsupportedFunctionError
 from adjoint.capture.numpy.table import as_operand
 from adjoint.capture.recording.applying import concrete
 from adjoint.capture.scipy.table import implements_scipy
-from adjoint.scipy.batches import over_batches
+from adjoint.scipy.linalg.batches import over_batches
 
 
 def _columns(solve: Any, right: Any) -> Any:
@@ -333,6 +333,24 @@ def qr(
     # As SciPy gives it: of one matrix a tuple, and of a stack from 1.18 on.
     few = np.ones((1,) * np.ndim(a))
     return (factors,) if isinstance(linalg.qr(few, mode="r"), tuple) else factors
+
+
+@implements_scipy("linalg")
+@over_batches(a=2)
+def rq(
+    a: Any,
+    overwrite_a: bool = False,
+    lwork: Any = None,
+    mode: str = "full",
+    check_finite: bool = True,
+) -> Any:
+    """The RQ factorisation: QR of the adjoint with its rows and columns in reverse."""
+    if mode not in ("full", "r", "economic"):
+        raise ValueError("Mode argument should be one of ['full', 'r', 'economic']")
+    turned = _adjoint(as_operand(a)[::-1, ::-1])
+    factors: Any = np.linalg.qr(turned, "reduced" if mode == "economic" else "complete")
+    q, r = (_adjoint(factor)[::-1, ::-1] for factor in factors)
+    return r if mode == "r" else (r, q)
 
 
 @over_batches(a=2)

@@ -11,7 +11,7 @@ from adjoint.capture.numpy.table import perform, unwrap_all, wrap_list
 from adjoint.capture.recording.valued import any_slot, value_of
 from adjoint.capture.scipy.table import replaces
 from adjoint.primitives.special.declaring import SPECIAL
-from adjoint.scipy.distributions import applied, apply_where, only
+from adjoint.scipy.stats.distribution_methods import applied, apply_where, only
 
 _HOME = "scipy.stats._continuous_distns"
 

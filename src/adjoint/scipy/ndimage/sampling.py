@@ -17,7 +17,7 @@ import numpy as np
 from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.numpy.table import as_array, perform
 from adjoint.primitives.linear_algebra.sparse import SPARSE_PRODUCT
-from adjoint.scipy.images import FILTERS, fills
+from adjoint.scipy.ndimage.filters import FILTERS, fills
 
 # SciPy's numbers of the modes.
 _NEAREST, _WRAP, _REFLECT, _MIRROR, _CONSTANT, _GRID_WRAP, _GRID_CONSTANT = range(7)

@@ -10,7 +10,7 @@ from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.numpy.table import as_array
 from adjoint.capture.recording.applying import concrete
 from adjoint.capture.scipy.table import implements_scipy, is_traced
-from adjoint.scipy.piecewise import at_places, column, placed, real_places
+from adjoint.scipy.interpolate.piecewise import at_places, column, placed, real_places
 
 # --- splines of any degree ------------------------------------------------------------------------
 

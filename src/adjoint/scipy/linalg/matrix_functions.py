@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.base.errors import UnsupportedFunctionError
+from adjoint.base.errors import UnsupportedFunctionError, ValueNeededError
 from adjoint.capture.numpy.table import as_operand, perform
 from adjoint.capture.scipy.table import implements_scipy, refuses_scipy
 from adjoint.primitives.linear_algebra.matrix_functions import MATRIX_FUNCTION, SYLVESTER
-from adjoint.scipy.batches import over_batches
+from adjoint.scipy.linalg.batches import over_batches
 
 
 def _inexact(*arrays: Any) -> list[Any]:
@@ -35,16 +35,32 @@ for _name in ("expm", "sinm", "cosm", "tanm", "sinhm", "coshm", "tanhm"):
     _matrix_function(_name)
 
 
+def _principal(function: str, A: Any) -> Any:
+    """A function with a cut along the negative axis: complex where an eigenvalue lies on it."""
+    (A,) = _inexact(A)
+    if A.dtype.kind == "f" and _on_the_cut(A):
+        A = A.astype(np.result_type(A, np.complex64))
+    return _apply(function, A)
+
+
+def _on_the_cut(A: Any) -> bool:
+    try:
+        values = np.linalg.eigvals(A)
+        return bool(np.any(np.logical_and(values.imag == 0, values.real < 0)))
+    except ValueNeededError:  # of a batch, real matrices have real results, or there is an error
+        return False
+
+
 @implements_scipy("linalg")
 def logm(A: Any, disp: Any = True) -> Any:
-    """The principal logarithm; of real matrices where it is real."""
-    return _apply("logm", A)
+    """The principal logarithm."""
+    return _principal("logm", A)
 
 
 @implements_scipy("linalg")
 def sqrtm(A: Any, disp: Any = True, blocksize: Any = 64) -> Any:
-    """The principal square root; of real matrices where it is real."""
-    return _apply("sqrtm", A)
+    """The principal square root."""
+    return _principal("sqrtm", A)
 
 
 @implements_scipy("linalg")
@@ -70,7 +86,7 @@ def fractional_matrix_power(A: Any, t: Any) -> Any:
     """A^t = expm(t logm(A)); integer powers by products."""
     if isinstance(t, (int, float, np.integer, np.floating)) and t == int(t):
         return np.linalg.matrix_power(A, int(t))
-    return _apply("expm", t * _apply("logm", A))
+    return _apply("expm", t * _principal("logm", A))
 
 
 @implements_scipy("linalg")

@@ -12,8 +12,8 @@ import numpy as np
 
 from adjoint.capture.numpy.table import perform
 from adjoint.primitives.special.declaring import SPECIAL
-from adjoint.scipy.distributions import apply_where
-from adjoint.scipy.truncated_normal import where_traced
+from adjoint.scipy.stats.distribution_methods import apply_where
+from adjoint.scipy.stats.truncated_normal import where_traced
 
 
 def _size(x: Any) -> Any:

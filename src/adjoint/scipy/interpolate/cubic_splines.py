@@ -10,7 +10,7 @@ from adjoint.base.errors import ShapeError
 from adjoint.capture.numpy.table import as_array
 from adjoint.capture.recording.supposing import suppose
 from adjoint.capture.scipy.table import implements_scipy
-from adjoint.scipy.piecewise import PiecewisePolynomial, column
+from adjoint.scipy.interpolate.piecewise import PiecewisePolynomial, column
 
 # --- cubic interpolation --------------------------------------------------------------------------
 
