@@ -54,10 +54,10 @@ def copied(tree: Any) -> Any:
         if not isinstance(leaf, np.ndarray) or not leaf.flags.writeable:
             return leaf
         wide = np.empty_like(leaf if leaf.base is None else leaf.base)
-        if wide.shape == leaf.shape:
-            wide[...] = leaf
-            return wide
-        return leaf
+        if wide.shape != leaf.shape:
+            return leaf.copy(order="K")
+        wide[...] = leaf
+        return wide
 
     return pytrees.tree_map(copy, tree)
 

@@ -218,7 +218,8 @@ def _eliminated(a: Any) -> tuple[Any, Any, Any, Any]:
         raise LinearAlgebraError(
             f"scipy.linalg.lu of traced arrays takes one matrix; got shape {a.shape}."
         )
-    pivots = linalg.lu_factor(np.asarray(concrete(a)))[1]
+    packed, pivots = linalg.lu_factor(np.asarray(concrete(a)))
+    a = a.astype(packed.dtype)  # of small integers, single precision
     height, steps = a.shape[0], min(a.shape)
     order = _order(pivots, height)
     upper, columns = a[order], [np.zeros((height, 0), a.dtype)]

@@ -127,7 +127,9 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
 @implements(np.putmask)
 def putmask(a: Any, mask: Any, values: Any) -> None:
     """Write where a mask holds, from values at the same places, which begin again if short."""
-    a, values = _target(a, "putmask"), as_operand(values)
+    a, values = _target(a, "putmask"), as_array(values)
+    if not values.size:
+        return
     if np.shape(values) not in ((), a.shape):
         values = reshape_plain(_cycled(values, a.size), a.shape)
     a[...] = np.where(reshape_plain(as_operand(mask), a.shape), values, a)

@@ -124,7 +124,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
         raise ValueError("object too deep for desired array")
     rising = searchsorted(bins, x, "left" if right else "right")
     falling = bins.shape[0] - searchsorted(bins[::-1], x, "left" if right else "right")
-    if not is_known(bins):
+    if bins.shape[0] and not is_known(bins):
         suppose(np.all(bins[1:] >= bins[:-1]) | np.all(bins[1:] <= bins[:-1]))
         return np.where(bins[-1] >= bins[0], rising, falling)
     edges = unwrap(bins)
