@@ -93,7 +93,7 @@ def _by_factor(slope: LinearMap, damping: float) -> Space:
         lowered = np.stack(columns, axis=1)
     gram = matrix.T @ lowered
     if damping:
-        gram = gram + damping * home.gram()
+        gram = gram + damping * home._gram()
     gram = (gram + gram.T) / 2
     factor = _cholesky(gram)
 

@@ -62,20 +62,8 @@ class EmbeddedTangents(Space):
         return self.manifold.ambient
 
     @property
-    def _real_dtype(self) -> np.dtype[Any]:
-        return self.manifold.ambient._real_dtype
-
-    @property
-    def _complex(self) -> bool:
-        return False
-
-    @property
     def _orthonormal(self) -> bool:
         return True
-
-    @property
-    def _full(self) -> bool:
-        return False
 
     def _key(self) -> tuple[Any, ...]:
         return self.manifold, point_key(self.point)
@@ -96,18 +84,6 @@ class EmbeddedTangents(Space):
         # Written so that NaN passes: it is an element's right to be NaN.
         bound = ROUNDINGS * np.finfo(x.dtype).eps * np.max(np.abs(x), initial=0)
         return bool(np.max(np.abs(outside), initial=0) > bound)
-
-    def _zero(self) -> Any:
-        return self.ambient._zero()
-
-    def _pair(self, components: Any, x: Any) -> Any:
-        return self.ambient._pair(components, x)
-
-    def _riesz(self, x: Any) -> Any:
-        return x
-
-    def _represent(self, components: Any) -> Any:
-        return components
 
     def _restrict(self, components: Any) -> Any:
         # Twice: where most of an array is normal, the rounding of the first projection leaves a

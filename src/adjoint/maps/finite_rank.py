@@ -217,4 +217,4 @@ def singular_values(linear_map: LinearMap) -> SingularValueDecomposition:
 
 
 def _gram_factor(space: Space) -> Any:
-    return np.eye(space.dimension) if space._orthonormal else np.linalg.cholesky(space.gram())
+    return np.eye(space.dimension) if space._orthonormal else np.linalg.cholesky(space._gram())

@@ -97,12 +97,6 @@ class Euclidean(Space):
     def _pair(self, components: Any, x: Any) -> Any:
         return plain_pairing(self, components, x)
 
-    def _riesz(self, x: Any) -> Any:
-        return x
-
-    def _represent(self, components: Any) -> Any:
-        return components
-
     def _restrict(self, components: Any) -> Any:
         return components
 

@@ -50,7 +50,8 @@ class Space(ABC):
     Public methods check their arguments. Each has a private twin (`_inner`, `_riesz`, `_represent`,
     `_pair`, ...) that trusts them and works on raw components; those run on traced arrays too.
 
-    Spaces with equal parameters are equal and hash alike.
+    Spaces with equal parameters are equal and hash alike. A space of one's own is a
+    `adjoint.spaces.CustomSpace`, which asks for public members only.
 
     Example:
         >>> from adjoint.spaces import Euclidean, Symmetric
@@ -72,26 +73,6 @@ class Space(ABC):
     def ambient(self) -> Space:
         """The space of all arrays of this kind, under the plain inner product."""
 
-    @property
-    @abstractmethod
-    def _real_dtype(self) -> np.dtype[Any]:
-        """The dtype of coordinates."""
-
-    @property
-    @abstractmethod
-    def _complex(self) -> bool:
-        """Whether elements may be multiplied by complex numbers."""
-
-    @property
-    @abstractmethod
-    def _orthonormal(self) -> bool:
-        """Whether the basis is orthonormal, so that the Riesz map is the identity."""
-
-    @property
-    @abstractmethod
-    def _full(self) -> bool:
-        """Whether `restrict` is the identity: no constraint ties the entries of an element."""
-
     @abstractmethod
     def _key(self) -> tuple[Any, ...]:
         """The parameters, for equality and hash."""
@@ -101,21 +82,6 @@ class Space(ABC):
         """Why x, no stray covector, is no element. Entries are looked at only if deep."""
 
     @abstractmethod
-    def _zero(self) -> Any: ...
-
-    @abstractmethod
-    def _pair(self, components: Any, x: Any) -> Any:
-        """The real scalar w(x), w being the covector with these components."""
-
-    @abstractmethod
-    def _riesz(self, x: Any) -> Any:
-        """The components of <x, .>."""
-
-    @abstractmethod
-    def _represent(self, components: Any) -> Any:
-        """The x whose <x, .> has these components."""
-
-    @abstractmethod
     def _restrict(self, components: Any) -> Any: ...
 
     @abstractmethod
@@ -123,6 +89,43 @@ class Space(ABC):
 
     @abstractmethod
     def _from_coordinates(self, coordinates: Any) -> Any: ...
+
+    # --- what holds for a real subspace of the ambient arrays, under their inner product ---------
+
+    @property
+    def _real_dtype(self) -> np.dtype[Any]:
+        """The dtype of coordinates."""
+        return self.ambient._real_dtype
+
+    @property
+    def _complex(self) -> bool:
+        """Whether elements may be multiplied by complex numbers."""
+        return False
+
+    @property
+    def _orthonormal(self) -> bool:
+        """Whether the basis is orthonormal, so that the Riesz map is the identity."""
+        return False
+
+    @property
+    def _full(self) -> bool:
+        """Whether `restrict` is the identity: no constraint ties the entries of an element."""
+        return False
+
+    def _zero(self) -> Any:
+        return self.ambient._zero()
+
+    def _pair(self, components: Any, x: Any) -> Any:
+        """The real scalar w(x), w being the covector with these components."""
+        return self.ambient._pair(components, x)
+
+    def _riesz(self, x: Any) -> Any:
+        """The components of <x, .>."""
+        return x
+
+    def _represent(self, components: Any) -> Any:
+        """The x whose <x, .> has these components."""
+        return components
 
     # --- what differs only in duals, and in products that hold some ------------------------------
 
@@ -192,7 +195,6 @@ class Space(ABC):
     def _inner(self, x: Any, y: Any) -> Any:
         return self._pair(self._riesz(x), y)
 
-    @final
     def inner(self, x: Any, y: Any) -> Any:
         """The inner product <x, y>, a real scalar (E.1.25, E.1.26, E.1.28).
 
@@ -263,7 +265,6 @@ class Space(ABC):
         self._component_space.check(components, "components")
         return self._as_covector(self._sealed(self._restrict(components)))
 
-    @final
     def restrict(self, components: Any) -> Any:
         """Components of a covector on the ambient arrays, seen as a covector on this space.
 
@@ -285,13 +286,11 @@ class Space(ABC):
         """The basis over the reals, a sequence of `dimension` elements made when asked for."""
         return Basis(self)
 
-    @final
     def coordinates(self, x: Any) -> Any:
         """The coordinates of x in `basis()`: a real array of shape (dimension,)."""
         self.check(x, "x")
         return copied(self._coordinates(x), writeable=True)
 
-    @final
     def from_coordinates(self, coordinates: Any) -> Any:
         """The element with these coordinates in `basis()`.
 
@@ -322,12 +321,17 @@ class Space(ABC):
     @final
     def random(self, seed: int | np.random.Generator) -> Any:
         """An element with standard normal coordinates; the same seed gives the same element."""
-        coordinates = np.random.default_rng(seed).standard_normal(self.dimension)
+        return self._random(np.random.default_rng(seed))
+
+    def _random(self, generator: np.random.Generator) -> Any:
+        coordinates = generator.standard_normal(self.dimension)
         return self._from_coordinates(coordinates.astype(self._real_dtype))
 
-    @final
     def gram(self) -> Any:
         """The inner products of the basis vectors, shape (dimension, dimension)."""
+        return self._gram()
+
+    def _gram(self) -> Any:
         columns = [self._component_coordinates(self._riesz(vector)) for vector in self.basis()]
         if not columns:
             return np.zeros((0, 0), self._real_dtype)

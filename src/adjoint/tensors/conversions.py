@@ -111,7 +111,7 @@ def inner_product(space: Space) -> Tensor:
         >>> float(W(np.array([1.0, 1.0]), np.array([1.0, 2.0])))
         9.0
     """
-    return Tensor(space.gram(), inputs=(space, space))
+    return Tensor(space._gram(), inputs=(space, space))
 
 
 def inverse_inner_product(space: Space) -> Tensor:
@@ -124,7 +124,7 @@ def inverse_inner_product(space: Space) -> Tensor:
         array([[1.  , 0.  ],
                [0.  , 0.25]])
     """
-    return Tensor(np.linalg.inv(space.gram()), outputs=(space, space))
+    return Tensor(np.linalg.inv(space._gram()), outputs=(space, space))
 
 
 def identity(space: Space) -> Tensor:

@@ -55,7 +55,7 @@ class TensorProduct(Space):
         self.shape: Final = tuple(factor.dimension for factor in factors)
         self.dtype: Final = np.result_type(*(factor._real_dtype for factor in factors))
         # (the Gram matrix, its inverse) of each factor; None where it is the identity.
-        grams = [None if factor._orthonormal else factor.gram() for factor in factors]
+        grams = [None if factor._orthonormal else factor._gram() for factor in factors]
         self._grams: Final = tuple(
             None if gram is None else (gram, np.linalg.inv(gram)) for gram in grams
         )
@@ -96,10 +96,6 @@ class TensorProduct(Space):
     @property
     def _real_dtype(self) -> np.dtype[Any]:
         return self.dtype
-
-    @property
-    def _complex(self) -> bool:
-        return False
 
     @property
     def _orthonormal(self) -> bool:

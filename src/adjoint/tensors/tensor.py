@@ -371,7 +371,7 @@ class Tensor:
         """
         axis = self._axis("output", output)
         space = self.outputs[output]
-        lowered = along(self.components, space.gram(), axis)
+        lowered = along(self.components, space._gram(), axis)
         last = self.batch + len(self.outputs) - 1
         return Tensor(
             np.moveaxis(lowered, axis, last),
@@ -387,7 +387,7 @@ class Tensor:
         """
         axis = self._axis("input", input)
         space = self.inputs[input]
-        raised = along(self.components, np.linalg.inv(space.gram()), axis)
+        raised = along(self.components, np.linalg.inv(space._gram()), axis)
         return Tensor(
             np.moveaxis(raised, axis, self.batch + len(self.outputs)),
             (*self.outputs, space),

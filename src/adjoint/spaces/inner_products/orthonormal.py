@@ -223,7 +223,7 @@ def _factor(space: Space) -> _Factor:
             f"{space.dimension} rows. Give the inner product as a diagonal or as a sparse matrix, "
             "or use ad.optimize.descend, which needs no factor of it."
         )
-    return _Dense(space.gram())
+    return _Dense(space._gram())
 
 
 def _acts_on_coordinates(space: Weighted) -> bool:

@@ -15,7 +15,6 @@ from adjoint.spaces.euclidean import (
     array_mismatch,
     as_inexact_dtype,
     as_shape,
-    plain_pairing,
 )
 from adjoint.spaces.space import Mismatch, Space
 
@@ -72,10 +71,6 @@ class MatrixSubspace(Space):
     def _orthonormal(self) -> bool:
         return True
 
-    @property
-    def _full(self) -> bool:
-        return False
-
     def _key(self) -> tuple[Any, ...]:
         return self.n, self.dtype
 
@@ -98,18 +93,6 @@ class MatrixSubspace(Space):
             deviation = 4 * np.abs(x / 4 - self._restrict(x / 4))  # no overflow in a sum of two
         # Written so that NaN passes: it is an element's right to be NaN.
         return not np.any(deviation > _ROUNDINGS * np.finfo(x.dtype).eps * largest)
-
-    def _zero(self) -> Any:
-        return np.zeros(self.shape, self.dtype)
-
-    def _pair(self, components: Any, x: Any) -> Any:
-        return plain_pairing(self, components, x)
-
-    def _riesz(self, x: Any) -> Any:
-        return x
-
-    def _represent(self, components: Any) -> Any:
-        return components
 
 
 class FreeEntries:

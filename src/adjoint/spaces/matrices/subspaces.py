@@ -122,16 +122,8 @@ class Span(Space):
         return self.space._real_dtype
 
     @property
-    def _complex(self) -> bool:
-        return False  # a span over the reals
-
-    @property
     def _orthonormal(self) -> bool:
         return True
-
-    @property
-    def _full(self) -> bool:
-        return False
 
     def _key(self) -> tuple[Any, ...]:
         return self.space, self._frame.shape, self._frame.tobytes()

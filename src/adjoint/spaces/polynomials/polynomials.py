@@ -54,10 +54,6 @@ class _PolynomialSpace(Space):
         return np.dtype(float)
 
     @property
-    def _complex(self) -> bool:
-        return False
-
-    @property
     def _full(self) -> bool:
         return True
 
