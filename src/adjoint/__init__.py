@@ -2,6 +2,7 @@
 
 from adjoint import manifolds, maps, scipy, spaces, tensors, testing
 from adjoint.base import errors
+from adjoint.base.containers import register_container
 from adjoint.base.settings import config
 from adjoint.calculus import (
     Composition,
@@ -105,6 +106,7 @@ __all__ = [
     "primitive",
     "program",
     "pullback_metric",
+    "register_container",
     "scan",
     "scipy",
     "second_derivative",

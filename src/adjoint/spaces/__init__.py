@@ -2,6 +2,7 @@
 
 from adjoint.spaces.basis import Basis
 from adjoint.spaces.covector import Covector
+from adjoint.spaces.custom import CustomSpace
 from adjoint.spaces.dual_basis import dual_basis, reciprocal_basis
 from adjoint.spaces.euclidean import Euclidean
 from adjoint.spaces.functions import Boundary, Functions
@@ -35,6 +36,7 @@ __all__ = [
     "Boundary",
     "ConjugateGradient",
     "Covector",
+    "CustomSpace",
     "Diagonal",
     "Dual",
     "Euclidean",

@@ -6,6 +6,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from adjoint.base.pytrees import leaves
+
 _PYTHON_NUMBERS: Final = (bool, int, float, complex)
 
 
@@ -67,3 +69,9 @@ def copied(tree_leaf: Any, writeable: bool) -> Any:
     copy = np.array(tree_leaf)
     copy.setflags(write=writeable)
     return copy
+
+
+def is_concrete(tree: Any) -> bool:
+    """Whether all leaves of a tree are numbers and arrays of NumPy, and none is traced."""
+    kinds = (np.ndarray, np.generic, *_PYTHON_NUMBERS)
+    return all(isinstance(leaf, kinds) for leaf in leaves(tree))

@@ -1,0 +1,300 @@
+"""The base class of spaces of the user's own: a few public members say what the space is."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from adjoint.base.errors import ArgumentError, ArgumentTypeError, MembershipError
+from adjoint.spaces import opaque
+from adjoint.spaces.custom import members
+from adjoint.spaces.custom.embedding import Embedding
+from adjoint.spaces.custom.parameters import attributes, comparable
+from adjoint.spaces.inner_products.weighted import Weighted
+from adjoint.spaces.space import Mismatch, Space
+from adjoint.spaces.values import is_concrete
+
+T = TypeVar("T")
+_DERIVED = "_derived"
+
+
+class CustomSpace(Space):
+    """A space of one's own: a subclass says in a few members what it is, the rest is derived.
+
+    Which elements it has is said in one of two ways:
+
+    - by a basis: `dimension`, and `from_coordinates(c)`, the element with the coordinates c;
+    - by an orthogonal projection: `ambient`, the space of all arrays of this kind, and
+      `restrict(x)`, the element that is nearest to any of them.
+
+    What else may be said:
+
+    - `inner(x, y)`, or `gram()`, the inner products of the basis vectors. Without either, the
+      space has the plain inner product of the arrays in its elements;
+    - `coordinates(x)`, where it is quicker than the solution of a linear system; and with a basis
+      `ambient` or `restrict` too;
+    - `why_not(x)`, words for a value that is no element;
+    - `parameters`, where two spaces are told apart by other things than their attributes.
+
+    Elements are arrays, or objects of a class that is a container: a dataclass whose fields are
+    arrays, or one given to `adjoint.register_container`. They add and take factors part by part.
+
+    All these are called with arrays of NumPy, never with traced ones, so that they may use
+    whatever there is: SciPy's solvers, loops, compiled code. Only where a function that is
+    differentiated calls them by name are they differentiated as it is. What they say is tried when
+    it is first needed; `adjoint.testing.check_space` tries all of it. A space does not change once
+    it was used, and is no dataclass.
+
+    Raises:
+        ArgumentError, ArgumentTypeError, MembershipError, NotLinearError,
+        NotPositiveDefiniteError: when the space is used, if a member is at fault, which the message
+            names.
+
+    Example:
+        >>> import numpy as np
+        >>> import adjoint as ad
+        >>> class Rotations(ad.spaces.CustomSpace):
+        ...     '''Skew-symmetric 3 x 3 matrices, under the inner product of their axes.'''
+        ...     dimension = 3
+        ...
+        ...     def from_coordinates(self, c):
+        ...         return np.array([[0, -c[2], c[1]], [c[2], 0, -c[0]], [-c[1], c[0], 0]])
+        ...
+        ...     def gram(self):
+        ...         return np.eye(3)
+        >>> ad.grad(lambda W: W[0, 1], space=Rotations())(np.zeros((3, 3)))
+        array([[ 0.,  1.,  0.],
+               [-1.,  0.,  0.],
+               [ 0.,  0.,  0.]])
+    """
+
+    def __new__(cls, *args: Any, **keywords: Any) -> Any:
+        """An object of the subclass, whose `__init__` need not call this one's."""
+        if dataclasses.is_dataclass(cls):
+            raise ArgumentTypeError(
+                f"{cls.__qualname__} must not be a dataclass: an object of one is a container of "
+                "its fields, and a space is none. Write __init__, which sets attributes."
+            )
+        return super().__new__(cls)
+
+    # --- what a subclass may say -----------------------------------------------------------------
+
+    @property
+    def dimension(self) -> int:
+        """The dimension over the reals. Given by the subclass, unless `restrict` alone says it.
+
+        An attribute of the class or of the object, or a property.
+        """
+        if "dimension" in vars(self):
+            return members.as_dimension(self, vars(self)["dimension"])
+        if self._writes("from_coordinates"):
+            raise ArgumentError(
+                f"{members.name(self)} has from_coordinates and must say its dimension: the number "
+                "of coordinates that it takes. dimension = 3 in the class does, or self.dimension "
+                "= n in __init__."
+            )
+        return self._embedding.count
+
+    @dimension.setter
+    def dimension(self, dimension: int) -> None:
+        vars(self)["dimension"] = dimension
+
+    @property
+    def ambient(self) -> Space:
+        """The space of all arrays of this kind, under the plain inner product.
+
+        Unless the subclass gives it, that of the element whose coordinates are zero.
+        """
+        if "ambient" in vars(self):
+            given: Space = vars(self)["ambient"]
+            return given
+        return self._derive("ambient", lambda: members.ambient_of(self))
+
+    @ambient.setter
+    def ambient(self, ambient: Space) -> None:
+        vars(self)["ambient"] = ambient
+
+    @property
+    def parameters(self) -> Any:
+        """What tells this space from others of its class: its attributes, unless overridden.
+
+        Arrays are compared by their entries.
+        """
+        return attributes(self, but=_DERIVED)
+
+    def why_not(self, x: Any) -> str | None:
+        """Why an array of the right kind is no element, as a sentence; None where it is one.
+
+        What is wrong with type, shape and dtype is told before, and a value that `restrict` changes
+        after, so that this is for better words.
+        """
+        return None
+
+    def from_coordinates(self, coordinates: Any) -> Any:
+        """The element with these coordinates in `basis()`: linear, and no two give the same.
+
+        Args:
+            coordinates: real numbers, shape (dimension,).
+        """
+        return super().from_coordinates(coordinates)
+
+    def coordinates(self, x: Any) -> Any:
+        """The coordinates of an element in `basis()`: a real array of shape (dimension,)."""
+        return super().coordinates(x)
+
+    def restrict(self, components: Any) -> Any:
+        """The element nearest to an array of the ambient space, in the plain inner product.
+
+        It takes the components of a covector on all arrays to those of the same on this space.
+        """
+        return super().restrict(components)
+
+    def inner(self, x: Any, y: Any) -> Any:
+        """The inner product <x, y>, a real scalar."""
+        return super().inner(x, y)
+
+    def gram(self) -> Any:
+        """The inner products of the basis vectors.
+
+        A subclass may return anything that is a weight on coordinates: a matrix of shape
+        (dimension, dimension), dense or sparse, a vector for a diagonal one, a number, or a
+        ConjugateGradient on Euclidean(dimension).
+        """
+        return members.gram_of_inner(self) if self._writes("inner") else self._embedding.gram()
+
+    # --- what is derived -------------------------------------------------------------------------
+
+    def _writes(self, member: str) -> bool:
+        """Whether the subclass says this member, or leaves it to what is derived."""
+        return member in vars(self) or getattr(type(self), member) is not getattr(
+            CustomSpace, member
+        )
+
+    def _derive(self, what: str, make: Callable[[], T]) -> T:
+        derived: dict[str, Any] = vars(self).setdefault(_DERIVED, {})
+        if what not in derived:
+            derived[what] = make()
+        value: T = derived[what]
+        return value
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != _DERIVED}
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__qualname__}>"
+
+    @property
+    def _embedding(self) -> Embedding:
+        return self._derive("embedding", lambda: members.embedding_of_space(self))
+
+    @property
+    def _metric(self) -> Weighted | None:
+        """The inner product on coordinates; None where it is the plain one of the elements."""
+        if not (self._writes("gram") or self._writes("inner")):
+            return None
+        return self._derive("metric", lambda: members.metric_of(self))
+
+    @property
+    def _projects(self) -> bool:
+        """Whether the subclass gives the projection, which is tried when it is first asked for."""
+        return self._writes("restrict") and self._derive("projection", self._try_projection)
+
+    def _try_projection(self) -> bool:
+        members.try_restrict(self)
+        return True
+
+    @property
+    def _complex(self) -> bool:
+        return self._derive("complex", lambda: members.closed_under_i(self))
+
+    @property
+    def _orthonormal(self) -> bool:
+        if self._metric is not None:
+            return False
+        return not self._writes("from_coordinates") or self._embedding.orthonormal
+
+    @property
+    def _full(self) -> bool:
+        return not self._writes("restrict") and self._embedding.count == self._embedding.size
+
+    @property
+    def _component_space(self) -> Space:
+        return self.ambient._component_space
+
+    def _key(self) -> tuple[Any, ...]:
+        return self._derive("key", lambda: (comparable(self.parameters),))
+
+    def _why_not(self, x: Any, deep: bool) -> Mismatch | None:
+        mismatch = self.ambient._mismatch(x, deep)
+        if mismatch is not None:
+            return mismatch if mismatch.path else mismatch._replace(expected=self)
+        if not deep or not is_concrete(x):
+            return None  # entries of a traced array cannot be inspected
+        words = self.why_not(x)
+        if words is None and members.lies_outside(self, x):
+            words = "It is changed by space.restrict(x), which is the element nearest to it."
+        return None if words is None else Mismatch(MembershipError, self, x, words)
+
+    def _zero_components(self) -> Any:
+        return self.ambient._zero_components()
+
+    def _inner(self, x: Any, y: Any) -> Any:
+        metric = self._metric
+        if metric is None:
+            return self.ambient._inner(x, y)
+        return metric._inner(self._coordinates(x), self._coordinates(y))
+
+    def _riesz(self, x: Any) -> Any:
+        metric = self._metric
+        if metric is None:
+            return self.ambient._riesz(x)
+        return self._components_from_coordinates(metric._riesz(self._coordinates(x)))
+
+    def _represent(self, components: Any) -> Any:
+        metric = self._metric
+        if metric is None:
+            return self.ambient._represent(components)
+        return self._from_coordinates(metric._represent(self._component_coordinates(components)))
+
+    def _restrict(self, components: Any) -> Any:
+        if self._projects:
+            if is_concrete(components):
+                return self.restrict(components)
+            return opaque.APPLY(self.restrict, components)
+        if self._full:
+            return components
+        projected = self._embedding.project(self.ambient._component_coordinates(components))
+        return self.ambient._components_from_coordinates(projected)
+
+    def _coordinates(self, x: Any) -> Any:
+        embedding = self._embedding  # whose making tries what the subclass says
+        if self._writes("coordinates") and is_concrete(x):
+            return np.asarray(self.coordinates(x), self._real_dtype)
+        return embedding.solve(self.ambient._coordinates(x))
+
+    def _from_coordinates(self, coordinates: Any) -> Any:
+        embedding = self._embedding
+        if coordinates.dtype != self._real_dtype:
+            coordinates = coordinates.astype(self._real_dtype)
+        if self._writes("from_coordinates") and is_concrete(coordinates):
+            return self.from_coordinates(coordinates)
+        return self.ambient._from_coordinates(embedding.lift(coordinates))
+
+    def _component_coordinates(self, components: Any) -> Any:
+        return self._embedding.pull(self.ambient._component_coordinates(components))
+
+    def _components_from_coordinates(self, coordinates: Any) -> Any:
+        return self.ambient._components_from_coordinates(self._embedding.spread(coordinates))
+
+    def _gram(self) -> Any:
+        metric = self._metric
+        return self._embedding.gram() if metric is None else metric._gram()
+
+    def _random(self, generator: np.random.Generator) -> Any:
+        if self._metric is None and not self._writes("from_coordinates"):
+            # A projected normal array is normal in any orthonormal basis, which need not be known.
+            return self._restrict(self.ambient._random(generator))
+        return super()._random(generator)

@@ -1,0 +1,334 @@
+"""What the members of a space of the user's own give, tried as far as random elements can.
+
+Each function raises an error that names the member at fault, and where it stands.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+import numpy as np
+
+from adjoint.base.containers import code_place
+from adjoint.base.errors import (
+    AdjointError,
+    ArgumentError,
+    ArgumentTypeError,
+    NotLinearError,
+    NotPositiveDefiniteError,
+)
+from adjoint.base.pytrees import leaves
+from adjoint.spaces.basis import unit
+from adjoint.spaces.custom.embedding import (
+    Embedding,
+    TrivialEmbedding,
+    embedding_of,
+    range_of,
+)
+from adjoint.spaces.euclidean import Euclidean
+from adjoint.spaces.inference import infer
+from adjoint.spaces.inner_products.weighted import Weighted
+from adjoint.spaces.space import Space
+from adjoint.spaces.values import describe, is_real_scalar
+
+if TYPE_CHECKING:
+    from adjoint.spaces.custom.custom_space import CustomSpace
+
+# What an element may be off the space: as many roundings of its largest coordinate, or of 1 where
+# that is smaller, so that the difference of two elements is one.
+_MEMBERSHIP: Final = 4096
+
+
+def name(space: CustomSpace, member: str = "") -> str:
+    """The class, or one of its members with its place, as a message names it."""
+    if not member:
+        return type(space).__qualname__
+    written = getattr(type(space), member, None)
+    place = f" ({code_place(written)})" if hasattr(written, "__code__") else ""
+    return f"{type(space).__qualname__}.{member}{place}"
+
+
+def as_dimension(space: CustomSpace, given: Any) -> int:
+    """The dimension, a whole number that is not negative."""
+    try:
+        dimension = operator.index(given)
+    except TypeError:
+        raise ArgumentTypeError(
+            f"{name(space, 'dimension')} must be an integer. Got {describe(given)}. It is the "
+            "number of coordinates that from_coordinates takes."
+        ) from None
+    if dimension < 0:
+        raise ArgumentError(
+            f"{name(space, 'dimension')} must not be negative. Got {dimension}. It is the number "
+            "of coordinates that from_coordinates takes."
+        )
+    return dimension
+
+
+# --- elements -------------------------------------------------------------------------------------
+
+
+def ambient_of(space: CustomSpace) -> Space:
+    """The space of all arrays of the kind of the zero element."""
+    if not space._writes("from_coordinates"):
+        raise ArgumentError(
+            f"{name(space)} says neither from_coordinates and dimension nor ambient and restrict. "
+            "One of these pairs says which elements it has."
+        )
+    element = _built(space, np.zeros(as_dimension(space, space.dimension)))
+    try:
+        return infer(element)
+    except AdjointError as error:
+        raise type(error)(
+            f"{name(space, 'from_coordinates')} must return arrays of floating-point numbers, or a "
+            f"container of such. {error}"
+        ) from None
+
+
+def _checked_ambient(space: CustomSpace) -> Space:
+    ambient: Any = space.ambient
+    if not isinstance(ambient, Space):
+        raise ArgumentTypeError(
+            f"{name(space, 'ambient')} must be a space. Got {describe(ambient)}. "
+            "Euclidean(shape) is that of all arrays of a shape, infer(element) that of an element."
+        )
+    if not (ambient._full and ambient._orthonormal):
+        raise ArgumentError(
+            f"{name(space, 'ambient')} must be the space of all arrays of a kind, under the plain "
+            f"inner product. Got {ambient!r}. restrict says which of them are elements, gram or "
+            "inner what their inner product is."
+        )
+    return ambient
+
+
+def _built(space: CustomSpace, coordinates: Any) -> Any:
+    """What from_coordinates makes of these."""
+    try:
+        return space.from_coordinates(coordinates)
+    except AdjointError:
+        raise
+    except Exception as error:
+        raise ArgumentError(
+            f"{name(space, 'from_coordinates')} must take coordinates of shape "
+            f"{coordinates.shape}, since {name(space, 'dimension')} is {len(coordinates)}. It "
+            f"raised {type(error).__name__}: {error}."
+        ) from error
+
+
+def embedding_of_space(space: CustomSpace) -> Embedding:
+    """How the coordinates lie among those of the ambient arrays."""
+    ambient = _checked_ambient(space)
+    if not space._writes("from_coordinates"):
+        if not space._projects:
+            ambient_of(space)  # which says what is missing
+        return range_of(_projector(space, ambient))
+    count = as_dimension(space, space.dimension)
+    trial = np.random.default_rng(0).standard_normal((2, count)).astype(ambient._real_dtype)
+    images = [_image(space, ambient, coordinates) for coordinates in trial]
+    if count == ambient.dimension and np.array_equal(images, trial):
+        embedding: Embedding = TrivialEmbedding(count)
+    else:
+        columns = _columns(space, ambient, count)
+        try:
+            embedding = embedding_of(columns, ambient.dimension, count, ambient._real_dtype)
+        except (ArgumentError, NotPositiveDefiniteError) as error:
+            _refuse_dependent(space, count, error)
+    _require_linear(space, ambient, embedding, (*trial, trial[0] + 2 * trial[1], 0 * trial[0]))
+    if space._writes("coordinates"):
+        _require_round_trip(space, trial)
+    return embedding
+
+
+def _image(space: CustomSpace, ambient: Space, coordinates: Any) -> Any:
+    """The ambient coordinates of the element with these coordinates."""
+    element = _built(space, coordinates.copy())
+    ambient.check(element, f"{name(space, 'from_coordinates')} of {len(coordinates)} numbers")
+    return ambient._coordinates(element)
+
+
+def _columns(space: CustomSpace, ambient: Space, count: int) -> Iterator[Any]:
+    for index in range(count):
+        coordinates = np.zeros(count, ambient._real_dtype)
+        coordinates[index] = 1
+        yield _image(space, ambient, coordinates)
+
+
+def _refuse_dependent(space: CustomSpace, count: int, error: AdjointError) -> NoReturn:
+    reason = str(error) if isinstance(error, ArgumentError) else "the basis vectors are dependent"
+    raise ArgumentError(
+        f"{name(space, 'from_coordinates')} must give different elements for different "
+        f"coordinates, and {name(space, 'dimension')} is {count}; but {reason}. The dimension is "
+        "the number of independent ones."
+    ) from None
+
+
+def _require_linear(space: CustomSpace, ambient: Space, embedding: Embedding, trials: Any) -> None:
+    for coordinates in trials:
+        image, expected = _image(space, ambient, coordinates), embedding.lift(coordinates)
+        error, scale = np.linalg.norm(image - expected), np.linalg.norm(image)
+        # Written so that NaN does not pass.
+        if not error <= _loose(space) * max(scale, np.linalg.norm(expected)):
+            raise NotLinearError(
+                f"{name(space, 'from_coordinates')} must be linear. For random coordinates c it "
+                f"differs by {float(error):.3g} from the sum of c[i] times the basis vectors. An "
+                "affine set is no vector space: let its elements be differences from a point."
+            )
+
+
+def _require_round_trip(space: CustomSpace, trials: Any) -> None:
+    member = name(space, "coordinates")
+    for coordinates in trials:
+        answer = space.coordinates(_built(space, coordinates.copy()))
+        shape, dtype = getattr(answer, "shape", None), getattr(answer, "dtype", None)
+        if shape != coordinates.shape or dtype is None or dtype.kind not in "iuf":
+            raise ArgumentError(
+                f"{member} must return a real array of shape {coordinates.shape}, since "
+                f"{name(space, 'dimension')} is {len(coordinates)}. Got {describe(answer)}."
+            )
+        error = float(np.linalg.norm(answer - coordinates))
+        if not error <= _loose(space) * np.linalg.norm(coordinates):
+            raise ArgumentError(
+                f"{member} must undo {name(space, 'from_coordinates')}. For random coordinates c, "
+                f"coordinates(from_coordinates(c)) differs from c by {error:.3g}. Leave it out to "
+                "have it derived."
+            )
+
+
+def lies_outside(space: CustomSpace, x: Any) -> bool:
+    """Whether the projection changes a concrete array by more than rounding."""
+    if not space._projects and space._full:
+        return False
+    ambient = space.ambient
+    components = ambient._riesz(x)
+    given = ambient._component_coordinates(components)
+    with np.errstate(invalid="ignore", over="ignore"):  # of infinities
+        inside = ambient._component_coordinates(space._restrict(components))
+        rest = np.abs(given - inside)
+    magnitudes = np.abs(given)
+    largest = np.max(magnitudes, initial=1, where=np.isfinite(magnitudes))
+    # Written so that NaN passes: it is an element's right to be NaN.
+    return bool(np.any(rest > _MEMBERSHIP * _precision(x) * largest))
+
+
+def closed_under_i(space: CustomSpace) -> bool:
+    """Whether elements may be multiplied by complex numbers."""
+    ambient = space.ambient
+    if not ambient._complex or space.dimension % 2:
+        return False
+    return not lies_outside(space, space._scale(1j, space._random(np.random.default_rng(0))))
+
+
+# --- the projection -------------------------------------------------------------------------------
+
+
+def try_restrict(space: CustomSpace) -> None:
+    """Raise unless `restrict` is an orthogonal projection, and keeps the elements."""
+    ambient, member = _checked_ambient(space), name(space, "restrict")
+    generator = np.random.default_rng(0)
+    a, b = (ambient._component_coordinates(ambient._random(generator)) for _ in range(2))
+    image, other = (_restricted(space, ambient, numbers) for numbers in (a, b))
+    allowed = _loose(space)
+    size = np.linalg.norm(a) * np.linalg.norm(b)
+    if not abs(image @ b - a @ other) <= allowed * size:
+        raise ArgumentError(
+            f"{member} must be an orthogonal projection. For random arrays x and y the plain inner "
+            "products of restrict(x) with y and of x with restrict(y) differ. The projection takes "
+            "an array to the nearest element."
+        )
+    twice = np.linalg.norm(_restricted(space, ambient, image) - image)
+    if not twice <= allowed * np.linalg.norm(a):
+        raise ArgumentError(
+            f"{member} must be a projection, which changes no element. Done twice to a random "
+            f"array it changes it again, by {float(twice):.3g}."
+        )
+    if space._writes("from_coordinates"):
+        embedding = space._embedding
+        projected = embedding.project(a)
+        if not np.linalg.norm(projected - image) <= allowed * np.linalg.norm(a):
+            raise ArgumentError(
+                f"{member} must project onto what {name(space, 'from_coordinates')} gives. For a "
+                "random array the nearest of those is another. Leave restrict out to have it "
+                "derived."
+            )
+
+
+def _restricted(space: CustomSpace, ambient: Space, numbers: Any) -> Any:
+    image = space.restrict(ambient._components_from_coordinates(numbers))
+    ambient._component_space.check(image, f"what {name(space, 'restrict')} returns")
+    return ambient._component_coordinates(image)
+
+
+def _projector(space: CustomSpace, ambient: Space) -> Any:
+    """The matrix of `restrict`, shape (ambient.dimension, ambient.dimension)."""
+    columns = [_restricted(space, ambient, unit(ambient, k)) for k in range(ambient.dimension)]
+    return np.stack(columns, axis=1) if columns else np.zeros((0, 0), ambient._real_dtype)
+
+
+# --- the inner product ----------------------------------------------------------------------------
+
+
+def gram_of_inner(space: CustomSpace) -> Any:
+    """The values of `inner` at pairs of basis vectors, shape (dimension, dimension)."""
+    basis = list(space.basis())
+    rows = [[_real_number(space, space.inner(x, y)) for y in basis] for x in basis]
+    return np.array(rows, space._real_dtype).reshape(len(basis), len(basis))
+
+
+def _real_number(space: CustomSpace, value: Any) -> float:
+    if not is_real_scalar(value):
+        raise ArgumentTypeError(
+            f"{name(space, 'inner')} must return a real number. Got {describe(value)}. A complex "
+            "space has the real inner product np.real(np.vdot(x, y))."
+        )
+    return float(value)
+
+
+def metric_of(space: CustomSpace) -> Weighted:
+    """The inner product on coordinates.
+
+    Raises:
+        NotPositiveDefiniteError, ArgumentError, ArgumentTypeError: it is none.
+        NotLinearError: `inner` is not bilinear.
+    """
+    by_gram = space._writes("gram")
+    count, dtype = space._embedding.count, space._real_dtype
+    member = name(space, "gram" if by_gram else "inner")
+    weight = space.gram()
+    try:
+        metric = Weighted(Euclidean(count, dtype), weight)
+    except (NotPositiveDefiniteError, ArgumentError, ArgumentTypeError) as error:
+        raise type(error)(f"{member} gives no inner product on coordinates. {error}") from None
+    if space._writes("inner"):
+        _require_agreement(space, metric, by_gram)
+    return metric
+
+
+def _require_agreement(space: CustomSpace, metric: Weighted, by_gram: bool) -> None:
+    """Raise where `inner` of random elements is not what the Gram matrix says."""
+    c, d = np.random.default_rng(0).standard_normal((2, metric.dimension)).astype(space._real_dtype)
+    x, y = space._from_coordinates(c), space._from_coordinates(d)
+    value, expected = float(space.inner(x, y)), float(metric._inner(c, d))
+    if abs(value - expected) <= _loose(space) * float(metric._norm(c) * metric._norm(d)):
+        return
+    if by_gram:
+        raise ArgumentError(
+            f"{name(space, 'gram')} and {name(space, 'inner')} disagree: for random elements <x, "
+            f"y> is {expected:.6g} by the one and {value:.6g} by the other. One of them is enough."
+        )
+    raise NotLinearError(
+        f"{name(space, 'inner')} must be linear in both arguments. For random elements <x, y> is "
+        f"{value:.6g}, and {expected:.6g} by the inner products of the basis vectors."
+    )
+
+
+def _loose(space: CustomSpace) -> float:
+    return math.sqrt(np.finfo(space._real_dtype).eps)
+
+
+def _precision(x: Any) -> float:
+    """The rounding of the least precise array in a tree."""
+    dtypes = [np.dtype(getattr(leaf, "dtype", float)) for leaf in leaves(x)]
+    return max([float(np.finfo(dtype).eps) for dtype in dtypes if dtype.kind in "fc"], default=0.0)
