@@ -9,7 +9,7 @@ from adjoint.maps.finite_rank import (
     rank_one_terms,
     singular_values,
 )
-from adjoint.maps.identities import adjoint_error, linearity_error, space_error
+from adjoint.maps.identities import adjoint_error, linearity_error, space_error, space_errors
 from adjoint.maps.linear_map import LinearMap, MatrixBy
 from adjoint.maps.matrices import from_matrix, from_scipy
 
@@ -33,5 +33,6 @@ __all__ = [
     "riesz_map",
     "singular_values",
     "space_error",
+    "space_errors",
     "zero",
 ]

@@ -65,10 +65,9 @@ class CustomSpace(Space):
         ...
         ...     def gram(self):
         ...         return np.eye(3)
-        >>> ad.grad(lambda W: W[0, 1], space=Rotations())(np.zeros((3, 3)))
-        array([[ 0.,  1.,  0.],
-               [-1.,  0.,  0.],
-               [ 0.,  0.,  0.]])
+        >>> gradient = ad.grad(lambda W: W[0, 1], space=Rotations())(np.zeros((3, 3)))
+        >>> gradient[0], gradient[:, 0] + 0.0  # skew, and 1 where it is 1/2 by the Frobenius product
+        (array([0., 1., 0.]), array([ 0., -1.,  0.]))
     """
 
     def __new__(cls, *args: Any, **keywords: Any) -> Any:
@@ -180,6 +179,18 @@ class CustomSpace(Space):
         value: T = derived[what]
         return value
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if _DERIVED in vars(self):
+            raise AttributeError(
+                f"{self!r} was used, and does not change any more: {name!r} cannot be set. Set it "
+                "in __init__, or compute it when it is needed with functools.cached_property."
+            )
+        super().__setattr__(name, value)
+
+    def _member_checks(self) -> list[tuple[str, Callable[[], object]]]:
+        """For each member, what raises where it is at fault; in the order of what rests on what."""
+        return members.checks(self)
+
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != _DERIVED}
 
@@ -197,14 +208,19 @@ class CustomSpace(Space):
             return None
         return self._derive("metric", lambda: members.metric_of(self))
 
+    # Whether the subclass gives the projection, or coordinates; tried when first asked for.
+
     @property
     def _projects(self) -> bool:
-        """Whether the subclass gives the projection, which is tried when it is first asked for."""
-        return self._writes("restrict") and self._derive("projection", self._try_projection)
+        return self._writes("restrict") and self._derive(
+            "projection", lambda: members.try_restrict(self)
+        )
 
-    def _try_projection(self) -> bool:
-        members.try_restrict(self)
-        return True
+    @property
+    def _reads_coordinates(self) -> bool:
+        return self._writes("coordinates") and self._derive(
+            "round trip", lambda: members.try_coordinates(self)
+        )
 
     @property
     def _complex(self) -> bool:
@@ -270,13 +286,12 @@ class CustomSpace(Space):
         return self.ambient._components_from_coordinates(projected)
 
     def _coordinates(self, x: Any) -> Any:
-        embedding = self._embedding  # whose making tries what the subclass says
-        if self._writes("coordinates") and is_concrete(x):
+        if is_concrete(x) and self._reads_coordinates:
             return np.asarray(self.coordinates(x), self._real_dtype)
-        return embedding.solve(self.ambient._coordinates(x))
+        return self._embedding.solve(self.ambient._coordinates(x))
 
     def _from_coordinates(self, coordinates: Any) -> Any:
-        embedding = self._embedding
+        embedding = self._embedding  # whose making tries what the subclass says
         if coordinates.dtype != self._real_dtype:
             coordinates = coordinates.astype(self._real_dtype)
         if self._writes("from_coordinates") and is_concrete(coordinates):

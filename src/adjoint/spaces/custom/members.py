@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NoReturn, Protocol
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from adjoint.base.errors import (
     NotPositiveDefiniteError,
 )
 from adjoint.base.pytrees import leaves
-from adjoint.spaces.basis import unit
+from adjoint.spaces.basis import Basis, unit
 from adjoint.spaces.custom.embedding import (
     Embedding,
     TrivialEmbedding,
@@ -34,15 +34,47 @@ from adjoint.spaces.inner_products.weighted import Weighted
 from adjoint.spaces.space import Space
 from adjoint.spaces.values import describe, is_real_scalar
 
-if TYPE_CHECKING:
-    from adjoint.spaces.custom.custom_space import CustomSpace
-
 # What an element may be off the space: as many roundings of its largest coordinate, or of 1 where
 # that is smaller, so that the difference of two elements is one.
 _MEMBERSHIP: Final = 4096
+# Of a projection of more numbers than these no basis is derived: the matrix would have 130 MB.
+_LARGEST_BASIS: Final = 4096
 
 
-def name(space: CustomSpace, member: str = "") -> str:
+class _Described(Protocol):
+    """What is asked of a `CustomSpace` (a protocol, so that this file stands below it)."""
+
+    @property
+    def dimension(self) -> int: ...
+    @property
+    def ambient(self) -> Space: ...
+    def from_coordinates(self, coordinates: Any) -> Any: ...
+    def coordinates(self, x: Any) -> Any: ...
+    def restrict(self, components: Any) -> Any: ...
+    def inner(self, x: Any, y: Any) -> Any: ...
+    def gram(self) -> Any: ...
+    def why_not(self, x: Any) -> str | None: ...
+    def basis(self) -> Basis: ...
+    def _writes(self, member: str) -> bool: ...
+    def _from_coordinates(self, coordinates: Any) -> Any: ...
+    def _restrict(self, components: Any) -> Any: ...
+    def _random(self, generator: np.random.Generator) -> Any: ...
+    def _scale(self, scalar: Any, x: Any) -> Any: ...
+    @property
+    def _real_dtype(self) -> np.dtype[Any]: ...
+    @property
+    def _full(self) -> bool: ...
+    @property
+    def _embedding(self) -> Embedding: ...
+    @property
+    def _metric(self) -> Weighted | None: ...
+    @property
+    def _projects(self) -> bool: ...
+    @property
+    def _reads_coordinates(self) -> bool: ...
+
+
+def name(space: _Described, member: str = "") -> str:
     """The class, or one of its members with its place, as a message names it."""
     if not member:
         return type(space).__qualname__
@@ -51,7 +83,7 @@ def name(space: CustomSpace, member: str = "") -> str:
     return f"{type(space).__qualname__}.{member}{place}"
 
 
-def as_dimension(space: CustomSpace, given: Any) -> int:
+def as_dimension(space: _Described, given: Any) -> int:
     """The dimension, a whole number that is not negative."""
     try:
         dimension = operator.index(given)
@@ -71,7 +103,7 @@ def as_dimension(space: CustomSpace, given: Any) -> int:
 # --- elements -------------------------------------------------------------------------------------
 
 
-def ambient_of(space: CustomSpace) -> Space:
+def ambient_of(space: _Described) -> Space:
     """The space of all arrays of the kind of the zero element."""
     if not space._writes("from_coordinates"):
         raise ArgumentError(
@@ -88,7 +120,7 @@ def ambient_of(space: CustomSpace) -> Space:
         ) from None
 
 
-def _checked_ambient(space: CustomSpace) -> Space:
+def _checked_ambient(space: _Described) -> Space:
     ambient: Any = space.ambient
     if not isinstance(ambient, Space):
         raise ArgumentTypeError(
@@ -104,7 +136,7 @@ def _checked_ambient(space: CustomSpace) -> Space:
     return ambient
 
 
-def _built(space: CustomSpace, coordinates: Any) -> Any:
+def _built(space: _Described, coordinates: Any) -> Any:
     """What from_coordinates makes of these."""
     try:
         return space.from_coordinates(coordinates)
@@ -118,7 +150,7 @@ def _built(space: CustomSpace, coordinates: Any) -> Any:
         ) from error
 
 
-def embedding_of_space(space: CustomSpace) -> Embedding:
+def embedding_of_space(space: _Described) -> Embedding:
     """How the coordinates lie among those of the ambient arrays."""
     ambient = _checked_ambient(space)
     if not space._writes("from_coordinates"):
@@ -126,7 +158,7 @@ def embedding_of_space(space: CustomSpace) -> Embedding:
             ambient_of(space)  # which says what is missing
         return range_of(_projector(space, ambient))
     count = as_dimension(space, space.dimension)
-    trial = np.random.default_rng(0).standard_normal((2, count)).astype(ambient._real_dtype)
+    trial = _trials(count, ambient._real_dtype)
     images = [_image(space, ambient, coordinates) for coordinates in trial]
     if count == ambient.dimension and np.array_equal(images, trial):
         embedding: Embedding = TrivialEmbedding(count)
@@ -137,26 +169,24 @@ def embedding_of_space(space: CustomSpace) -> Embedding:
         except (ArgumentError, NotPositiveDefiniteError) as error:
             _refuse_dependent(space, count, error)
     _require_linear(space, ambient, embedding, (*trial, trial[0] + 2 * trial[1], 0 * trial[0]))
-    if space._writes("coordinates"):
-        _require_round_trip(space, trial)
     return embedding
 
 
-def _image(space: CustomSpace, ambient: Space, coordinates: Any) -> Any:
+def _image(space: _Described, ambient: Space, coordinates: Any) -> Any:
     """The ambient coordinates of the element with these coordinates."""
     element = _built(space, coordinates.copy())
     ambient.check(element, f"{name(space, 'from_coordinates')} of {len(coordinates)} numbers")
     return ambient._coordinates(element)
 
 
-def _columns(space: CustomSpace, ambient: Space, count: int) -> Iterator[Any]:
+def _columns(space: _Described, ambient: Space, count: int) -> Iterator[Any]:
     for index in range(count):
         coordinates = np.zeros(count, ambient._real_dtype)
         coordinates[index] = 1
         yield _image(space, ambient, coordinates)
 
 
-def _refuse_dependent(space: CustomSpace, count: int, error: AdjointError) -> NoReturn:
+def _refuse_dependent(space: _Described, count: int, error: AdjointError) -> NoReturn:
     reason = str(error) if isinstance(error, ArgumentError) else "the basis vectors are dependent"
     raise ArgumentError(
         f"{name(space, 'from_coordinates')} must give different elements for different "
@@ -165,7 +195,7 @@ def _refuse_dependent(space: CustomSpace, count: int, error: AdjointError) -> No
     ) from None
 
 
-def _require_linear(space: CustomSpace, ambient: Space, embedding: Embedding, trials: Any) -> None:
+def _require_linear(space: _Described, ambient: Space, embedding: Embedding, trials: Any) -> None:
     for coordinates in trials:
         image, expected = _image(space, ambient, coordinates), embedding.lift(coordinates)
         error, scale = np.linalg.norm(image - expected), np.linalg.norm(image)
@@ -178,15 +208,20 @@ def _require_linear(space: CustomSpace, ambient: Space, embedding: Embedding, tr
             )
 
 
-def _require_round_trip(space: CustomSpace, trials: Any) -> None:
-    member = name(space, "coordinates")
-    for coordinates in trials:
+def try_coordinates(space: _Described) -> bool:
+    """True if `coordinates` undoes `from_coordinates`.
+
+    Raises:
+        ArgumentError: it does not.
+    """
+    member, count = name(space, "coordinates"), space._embedding.count
+    for coordinates in _trials(count, space._real_dtype):
         answer = space.coordinates(_built(space, coordinates.copy()))
         shape, dtype = getattr(answer, "shape", None), getattr(answer, "dtype", None)
         if shape != coordinates.shape or dtype is None or dtype.kind not in "iuf":
             raise ArgumentError(
                 f"{member} must return a real array of shape {coordinates.shape}, since "
-                f"{name(space, 'dimension')} is {len(coordinates)}. Got {describe(answer)}."
+                f"{name(space, 'dimension')} is {count}. Got {describe(answer)}."
             )
         error = float(np.linalg.norm(answer - coordinates))
         if not error <= _loose(space) * np.linalg.norm(coordinates):
@@ -195,9 +230,10 @@ def _require_round_trip(space: CustomSpace, trials: Any) -> None:
                 f"coordinates(from_coordinates(c)) differs from c by {error:.3g}. Leave it out to "
                 "have it derived."
             )
+    return True
 
 
-def lies_outside(space: CustomSpace, x: Any) -> bool:
+def lies_outside(space: _Described, x: Any) -> bool:
     """Whether the projection changes a concrete array by more than rounding."""
     if not space._projects and space._full:
         return False
@@ -213,7 +249,7 @@ def lies_outside(space: CustomSpace, x: Any) -> bool:
     return bool(np.any(rest > _MEMBERSHIP * _precision(x) * largest))
 
 
-def closed_under_i(space: CustomSpace) -> bool:
+def closed_under_i(space: _Described) -> bool:
     """Whether elements may be multiplied by complex numbers."""
     ambient = space.ambient
     if not ambient._complex or space.dimension % 2:
@@ -224,8 +260,12 @@ def closed_under_i(space: CustomSpace) -> bool:
 # --- the projection -------------------------------------------------------------------------------
 
 
-def try_restrict(space: CustomSpace) -> None:
-    """Raise unless `restrict` is an orthogonal projection, and keeps the elements."""
+def try_restrict(space: _Described) -> bool:
+    """True if `restrict` is an orthogonal projection, which keeps the elements.
+
+    Raises:
+        ArgumentError: it is not.
+    """
     ambient, member = _checked_ambient(space), name(space, "restrict")
     generator = np.random.default_rng(0)
     a, b = (ambient._component_coordinates(ambient._random(generator)) for _ in range(2))
@@ -253,16 +293,24 @@ def try_restrict(space: CustomSpace) -> None:
                 "random array the nearest of those is another. Leave restrict out to have it "
                 "derived."
             )
+    return True
 
 
-def _restricted(space: CustomSpace, ambient: Space, numbers: Any) -> Any:
+def _restricted(space: _Described, ambient: Space, numbers: Any) -> Any:
     image = space.restrict(ambient._components_from_coordinates(numbers))
     ambient._component_space.check(image, f"what {name(space, 'restrict')} returns")
     return ambient._component_coordinates(image)
 
 
-def _projector(space: CustomSpace, ambient: Space) -> Any:
+def _projector(space: _Described, ambient: Space) -> Any:
     """The matrix of `restrict`, shape (ambient.dimension, ambient.dimension)."""
+    if ambient.dimension > _LARGEST_BASIS:
+        raise ArgumentError(
+            f"The dimension, the basis and coordinates of {space!r} follow from "
+            f"{name(space, 'restrict')} by a matrix of {ambient.dimension} rows, and more than "
+            f"{_LARGEST_BASIS} are too many. dimension and from_coordinates give it a basis; "
+            "gradients need none."
+        )
     columns = [_restricted(space, ambient, unit(ambient, k)) for k in range(ambient.dimension)]
     return np.stack(columns, axis=1) if columns else np.zeros((0, 0), ambient._real_dtype)
 
@@ -270,14 +318,14 @@ def _projector(space: CustomSpace, ambient: Space) -> Any:
 # --- the inner product ----------------------------------------------------------------------------
 
 
-def gram_of_inner(space: CustomSpace) -> Any:
+def gram_of_inner(space: _Described) -> Any:
     """The values of `inner` at pairs of basis vectors, shape (dimension, dimension)."""
     basis = list(space.basis())
     rows = [[_real_number(space, space.inner(x, y)) for y in basis] for x in basis]
     return np.array(rows, space._real_dtype).reshape(len(basis), len(basis))
 
 
-def _real_number(space: CustomSpace, value: Any) -> float:
+def _real_number(space: _Described, value: Any) -> float:
     if not is_real_scalar(value):
         raise ArgumentTypeError(
             f"{name(space, 'inner')} must return a real number. Got {describe(value)}. A complex "
@@ -286,7 +334,7 @@ def _real_number(space: CustomSpace, value: Any) -> float:
     return float(value)
 
 
-def metric_of(space: CustomSpace) -> Weighted:
+def metric_of(space: _Described) -> Weighted:
     """The inner product on coordinates.
 
     Raises:
@@ -306,9 +354,9 @@ def metric_of(space: CustomSpace) -> Weighted:
     return metric
 
 
-def _require_agreement(space: CustomSpace, metric: Weighted, by_gram: bool) -> None:
+def _require_agreement(space: _Described, metric: Weighted, by_gram: bool) -> None:
     """Raise where `inner` of random elements is not what the Gram matrix says."""
-    c, d = np.random.default_rng(0).standard_normal((2, metric.dimension)).astype(space._real_dtype)
+    c, d = _trials(metric.dimension, space._real_dtype)
     x, y = space._from_coordinates(c), space._from_coordinates(d)
     value, expected = float(space.inner(x, y)), float(metric._inner(c, d))
     if abs(value - expected) <= _loose(space) * float(metric._norm(c) * metric._norm(d)):
@@ -324,7 +372,45 @@ def _require_agreement(space: CustomSpace, metric: Weighted, by_gram: bool) -> N
     )
 
 
-def _loose(space: CustomSpace) -> float:
+# --- all of them ----------------------------------------------------------------------------------
+
+
+def checks(space: _Described) -> list[tuple[str, Callable[[], object]]]:
+    """For each member that the space says, what raises where it is at fault."""
+    listed: list[tuple[str, Callable[[], object]]] = [
+        ("dimension", lambda: as_dimension(space, space.dimension)),
+        ("ambient", lambda: _checked_ambient(space)),
+        ("from_coordinates", lambda: space._embedding),
+        ("coordinates", lambda: space._reads_coordinates),
+        ("restrict", lambda: space._projects),
+        ("gram" if space._writes("gram") else "inner", lambda: _try_metric(space)),
+        ("why_not", lambda: _try_why_not(space)),
+        ("parameters", lambda: hash(space)),
+    ]
+    return [(member, check) for member, check in listed if space._writes(member)]
+
+
+def _try_metric(space: _Described) -> None:
+    metric = space._metric
+    if metric is not None:
+        metric._represent(metric._zero())  # a sparse matrix is factorised when it is solved with
+
+
+def _try_why_not(space: _Described) -> None:
+    words = space.why_not(space._random(np.random.default_rng(0)))
+    if words is not None:
+        raise ArgumentError(
+            f"{name(space, 'why_not')} must return None for an element. For a random one it "
+            f"returned {words!r}. It says why a value is none."
+        )
+
+
+def _trials(count: int, dtype: np.dtype[Any]) -> Any:
+    """Two random rows of coordinates, shape (2, count)."""
+    return np.random.default_rng(0).standard_normal((2, count)).astype(dtype)
+
+
+def _loose(space: _Described) -> float:
     return math.sqrt(np.finfo(space._real_dtype).eps)
 
 
