@@ -111,9 +111,9 @@ class MeanFree(CustomSpace):
         return x - np.mean(x)
 
     def why_not(self, x: Any) -> str | None:
-        if abs(np.mean(x)) <= 1e-12 * np.max(np.abs(x), initial=1):
-            return None
-        return "Its mean is not zero: x - x.mean() is mean-free."
+        if abs(np.mean(x)) > 1e-12 * np.max(np.abs(x), initial=1):
+            return "Its mean is not zero: x - x.mean() is mean-free."
+        return None
 
 
 class WeightedMeanFree(MeanFree):

@@ -66,7 +66,7 @@ class CustomSpace(Space):
         ...     def gram(self):
         ...         return np.eye(3)
         >>> gradient = ad.grad(lambda W: W[0, 1], space=Rotations())(np.zeros((3, 3)))
-        >>> gradient[0], gradient[:, 0] + 0.0  # skew, and 1 where it is 1/2 by the Frobenius product
+        >>> gradient[0], gradient[:, 0] + 0.0  # by the Frobenius product it has 1/2
         (array([0., 1., 0.]), array([ 0., -1.,  0.]))
     """
 
@@ -198,6 +198,11 @@ class CustomSpace(Space):
         return f"<{type(self).__qualname__}>"
 
     @property
+    def _arrays(self) -> Space:
+        """The ambient space, which may be what a subclass gave, tried."""
+        return self._derive("arrays", lambda: members.checked_ambient(self))
+
+    @property
     def _embedding(self) -> Embedding:
         return self._derive("embedding", lambda: members.embedding_of_space(self))
 
@@ -244,7 +249,7 @@ class CustomSpace(Space):
         return self._derive("key", lambda: (comparable(self.parameters),))
 
     def _why_not(self, x: Any, deep: bool) -> Mismatch | None:
-        mismatch = self.ambient._mismatch(x, deep)
+        mismatch = self._arrays._mismatch(x, deep)
         if mismatch is not None:
             return mismatch if mismatch.path else mismatch._replace(expected=self)
         if not deep or not is_concrete(x):

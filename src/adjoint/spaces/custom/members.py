@@ -120,7 +120,12 @@ def ambient_of(space: _Described) -> Space:
         ) from None
 
 
-def _checked_ambient(space: _Described) -> Space:
+def checked_ambient(space: _Described) -> Space:
+    """The ambient space that is given or inferred, if it is one.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: it is not.
+    """
     ambient: Any = space.ambient
     if not isinstance(ambient, Space):
         raise ArgumentTypeError(
@@ -152,7 +157,7 @@ def _built(space: _Described, coordinates: Any) -> Any:
 
 def embedding_of_space(space: _Described) -> Embedding:
     """How the coordinates lie among those of the ambient arrays."""
-    ambient = _checked_ambient(space)
+    ambient = checked_ambient(space)
     if not space._writes("from_coordinates"):
         if not space._projects:
             ambient_of(space)  # which says what is missing
@@ -266,7 +271,7 @@ def try_restrict(space: _Described) -> bool:
     Raises:
         ArgumentError: it is not.
     """
-    ambient, member = _checked_ambient(space), name(space, "restrict")
+    ambient, member = checked_ambient(space), name(space, "restrict")
     generator = np.random.default_rng(0)
     a, b = (ambient._component_coordinates(ambient._random(generator)) for _ in range(2))
     image, other = (_restricted(space, ambient, numbers) for numbers in (a, b))
@@ -347,6 +352,7 @@ def metric_of(space: _Described) -> Weighted:
     weight = space.gram()
     try:
         metric = Weighted(Euclidean(count, dtype), weight)
+        metric._represent(metric._zero())  # a sparse matrix is tried when it is factorised
     except (NotPositiveDefiniteError, ArgumentError, ArgumentTypeError) as error:
         raise type(error)(f"{member} gives no inner product on coordinates. {error}") from None
     if space._writes("inner"):
@@ -379,21 +385,15 @@ def checks(space: _Described) -> list[tuple[str, Callable[[], object]]]:
     """For each member that the space says, what raises where it is at fault."""
     listed: list[tuple[str, Callable[[], object]]] = [
         ("dimension", lambda: as_dimension(space, space.dimension)),
-        ("ambient", lambda: _checked_ambient(space)),
+        ("ambient", lambda: checked_ambient(space)),
         ("from_coordinates", lambda: space._embedding),
         ("coordinates", lambda: space._reads_coordinates),
         ("restrict", lambda: space._projects),
-        ("gram" if space._writes("gram") else "inner", lambda: _try_metric(space)),
+        ("gram" if space._writes("gram") else "inner", lambda: space._metric),
         ("why_not", lambda: _try_why_not(space)),
         ("parameters", lambda: hash(space)),
     ]
     return [(member, check) for member, check in listed if space._writes(member)]
-
-
-def _try_metric(space: _Described) -> None:
-    metric = space._metric
-    if metric is not None:
-        metric._represent(metric._zero())  # a sparse matrix is factorised when it is solved with
 
 
 def _try_why_not(space: _Described) -> None:
