@@ -319,3 +319,33 @@ def test_a_rest_that_changes_is_told() -> None:
     )
     with pytest.raises(ArgumentError, match="made the rest 1 to 2"):
         ad.grad(lambda c: np.sum(c.value))(Counted(np.ones(2), 1))
+
+
+class Unregistered:
+    """Which no one has registered."""
+
+    def __init__(self, x: Any) -> None:
+        self.x = x
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda a: ad.grad(lambda a: np.sum(a.x))(a),
+        lambda a: ad.jvp(lambda a: np.sum(a.x), (a,), (a,)),
+        lambda a: ad.derivative(Unregistered, np.ones(2)),
+        lambda a: ad.vmap(lambda a: a.x)(a),
+        lambda a: ad.spaces.infer(a),
+    ],
+)
+def test_an_object_of_a_class_that_is_not_registered_says_how(use: Any) -> None:
+    words = r"adjoint\.register_container\(Unregistered, split, join\) makes Unregistered"
+    with pytest.raises(ad.errors.AdjointError, match=words):
+        use(Unregistered(np.ones(2)))
+
+
+def test_other_values_are_not_advised_so() -> None:
+    for value in ("text", None.__class__, len, np.array(["a"])):
+        with pytest.raises(ad.errors.AdjointError) as caught:
+            ad.spaces.infer(value)
+        assert "register_container" not in str(caught.value)

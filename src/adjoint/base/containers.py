@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from numbers import Number
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import optree
@@ -13,6 +13,7 @@ from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.base.pytrees import NAMESPACE
 
 T = TypeVar("T")
+_MADE_IN_PYTHON: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 # Who registered a class, as a message says it.
 _REGISTERED_BY: dict[type, str] = {}
 
@@ -95,6 +96,18 @@ def register_container(
         raise _registered_already(cls) from None
     _REGISTERED_BY[cls] = f"by register_container, with {code_place(split)}"
     return cls
+
+
+def container_advice(value: Any) -> str:
+    """For an object of a class that could be made a container, how; nothing for others."""
+    kind = type(value)
+    own = bool(kind.__flags__ & _MADE_IN_PYTHON) and kind.__module__ != "builtins"
+    if not own or hasattr(value, "dtype"):
+        return ""
+    return (
+        f" adjoint.register_container({kind.__qualname__}, split, join) makes {kind.__qualname__} "
+        "a container of the arrays in it."
+    )
 
 
 class _Container:

@@ -9,6 +9,7 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, array_type, is_numeric, numbers_of
+from adjoint.base.containers import container_advice
 from adjoint.base.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -96,7 +97,7 @@ class Chosen:
             name = f"dtype {leaf.dtype}" if numpys else f"the type {home}{kind.__qualname__}"
             raise NotDifferentiableError(
                 f"{where} has {name}. Only arrays and numbers carry "
-                f"derivatives{'' if numpys else _conversion(leaf)}."
+                f"derivatives{'.' if numpys else _conversion(leaf)}"
             )
         array = hasattr(leaf, "dtype")
         type_text = f"dtype {leaf.dtype}" if array else f"the type {kind.__name__}"
@@ -162,8 +163,8 @@ def _conversion(value: Any) -> str:
     for way in ("compute", "to_numpy", "__array__"):
         if hasattr(value, way):
             advice = "np.asarray(x)" if way == "__array__" else f"x.{way}()"
-            return f": pass its numbers, {advice}"
-    return ""
+            return f": pass its numbers, {advice}."
+    return f".{container_advice(value)}"
 
 
 def _refuse_covectors(place: int, covector: Covector) -> None:

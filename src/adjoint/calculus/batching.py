@@ -10,6 +10,7 @@ import optree
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, array_type, is_numeric
+from adjoint.base.containers import container_advice
 from adjoint.base.derived import core, derived
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, ShapeError
 from adjoint.calculus.arguments import check_callable
@@ -193,7 +194,7 @@ def _normal(axis: int | None, leaf: Any) -> int | None:
     if not _is_array(leaf):
         raise ArgumentTypeError(
             f"vmap takes arrays, got a {type(leaf).__name__}; in_axes=None passes it on to all "
-            "examples."
+            f"examples.{container_advice(leaf)}"
         )
     ndim = traced_type(leaf).ndim
     if not -ndim <= axis < ndim:

@@ -12,6 +12,7 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, type_of
+from adjoint.base.containers import container_advice
 from adjoint.base.errors import AdjointError, ArgumentTypeError, DroppedDerivativeError
 from adjoint.base.settings import settings
 from adjoint.capture.clones.rebinding import rebound, store_globals
@@ -286,7 +287,7 @@ def _output(trace: Trace, leaf: Any) -> int:
     except AdjointError:
         raise ArgumentTypeError(
             f"The function returned a {type(leaf).__name__}; a derivative needs arrays or "
-            f"numbers, in containers or alone."
+            f"numbers, in containers or alone.{container_advice(leaf)}"
         ) from None
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import optree
 
+from adjoint.base.containers import container_advice
 from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
 from adjoint.base.pytrees import NAMESPACE, flatten, unflatten
 from adjoint.spaces.covector import Covector
@@ -67,5 +68,6 @@ def _leaf_space(leaf: Any, path: str) -> Space:
         raise ArgumentTypeError(
             f"The space of value{path} was asked for. Got {describe(leaf)}, which is neither a "
             "number nor an array of numbers. Turn it into an array with np.asarray."
+            f"{container_advice(leaf)}"
         )
     return Euclidean(tuple(shape), dtype)
