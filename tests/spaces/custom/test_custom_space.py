@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import adjoint as ad
 from adjoint.base import pytrees
@@ -378,3 +380,93 @@ def test_a_projection_says_its_dimension() -> None:
     assert MeanFree(4).dimension == 3
     assert TraceFree(2).dimension == 3
     np.testing.assert_allclose(MeanFree(4).gram(), np.eye(3), atol=1e-14)
+
+
+# --- against the formulas -------------------------------------------------------------------------
+
+
+class Given(CustomSpace):
+    """Trees of a scalar and a vector, by any matrix E, under any Gram matrix G."""
+
+    def __init__(self, embedding: Any, gram: Any) -> None:
+        self.embedding, self.matrix = embedding, gram
+        self.dimension = embedding.shape[1]
+
+    def from_coordinates(self, c: Any) -> Any:
+        array = self.embedding @ c
+        return {"rest": array[1:], "first": array[0]}
+
+    def gram(self) -> Any:
+        return self.matrix
+
+
+@given(
+    st.integers(0, 2**16),
+    st.integers(1, 5),
+    st.integers(0, 3),
+    st.sampled_from(["dense", "diagonal", "scalar", "sparse"]),
+)
+@settings(max_examples=60, deadline=None)
+def test_the_formulas(seed: int, count: int, more: int, kind: str) -> None:
+    """R x = E K^-1 G c and R^-1 a = E G^-1 E' a, of any basis and any inner product."""
+    generator = np.random.default_rng(seed)
+    size = count + more
+    E = generator.standard_normal((size, count)) + np.eye(size, count)
+    if np.linalg.cond(E) > 1e4:
+        return
+    root = generator.standard_normal((count, count))
+    full = root @ root.T + np.eye(count)
+    G = {"dense": full, "diagonal": np.diag(np.diag(full)), "scalar": 3.0 * np.eye(count)}
+    matrix = G.get(kind, full)
+    told = {"diagonal": np.diag(full), "scalar": 3.0, "sparse": scipy.sparse.csr_array(full)}
+    space = Given(E, told.get(kind, full))
+    A = generator.standard_normal((size, size))
+
+    def form(x: Any) -> Any:
+        array = np.concatenate([np.reshape(x["first"], (1,)), x["rest"]])
+        return array @ A @ array
+
+    def array(x: Any) -> Any:
+        return np.append(x["first"], x["rest"])
+
+    x = space.random(seed)
+    gradient = ad.grad(form, space=space)(x)
+    plain = (A + A.T) @ array(x)
+    expected = E @ np.linalg.solve(matrix, E.T @ plain)
+    scale = np.max(np.abs(expected)) + 1e-30
+    np.testing.assert_allclose(array(gradient) / scale, expected / scale, atol=1e-9)
+    components = array(space.riesz(x).components)
+    K = E.T @ E
+    c = np.linalg.solve(K, E.T @ array(x))
+    right = E @ np.linalg.solve(K, matrix @ c)
+    np.testing.assert_allclose(components, right, rtol=1e-6, atol=1e-8 * np.max(np.abs(right)))
+    assert space_error(space, seed) < 1e-8
+    jitted = ad.jit(ad.grad(form, space=space))(x)
+    np.testing.assert_allclose(array(jitted) / scale, expected / scale, atol=1e-9)
+    assert (space.dimension == size) == space._full
+
+
+def test_a_projection_of_objects() -> None:
+    """`restrict` takes and gives objects, also where it is one operation on traced parts."""
+
+    class Balanced(CustomSpace):
+        """Twists whose centre moves as they turn."""
+
+        ambient = ad.spaces.infer(Twist(np.zeros(3), np.zeros(3)))
+
+        def restrict(self, x: Any) -> Any:
+            mean = (x.rotation + x.translation) / 2
+            return Twist(mean, mean.copy())
+
+    space = Balanced()
+    assert space.dimension == 3
+    assert space_error(space) < 1e-13
+    x = space.random(0)
+    gradient = ad.grad(smooth, space=space)
+    for found in (gradient(x), ad.jit(gradient)(x)):
+        assert type(found) is Twist
+        assert space.contains(found)
+    u = space.random(1)
+    np.testing.assert_allclose(
+        float(space.inner(gradient(x), u)), slope(space, smooth, x, u), rtol=1e-7
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -291,6 +292,34 @@ def test_a_space_that_was_used_does_not_change() -> None:
     np.testing.assert_allclose(space.zero().translation, 0)
     with pytest.raises(AttributeError, match="'mass' cannot be set"):
         space.mass = 4.0
+    inertia = INERTIA.copy()
+    space = Twists(2.0, inertia)
+    before = ad.grad(lambda t: t.rotation[0], space=space)(space.zero())
+    inertia[0, 0] = 100.0  # as for Weighted, what was given is copied
+    again = ad.grad(lambda t: t.rotation[0], space=space)(space.zero())
+    np.testing.assert_array_equal(before.rotation, again.rotation)
+    assert space == Twists(2.0, INERTIA)
+    with pytest.raises(ValueError, match="read-only"):
+        space.inertia[0, 0] = 100.0
+
+
+def test_what_is_derived_from_attributes_may_be_kept() -> None:
+    class Kept(Plane):
+        def __init__(self, matrix: Any) -> None:
+            self.matrix = matrix
+
+        @cached_property
+        def square(self) -> Any:
+            return self.matrix @ self.matrix.T
+
+        def gram(self) -> Any:
+            return scipy.sparse.csc_array(self.square)
+
+    space, twin = Kept(np.diag([1.0, 2.0])), Kept(np.diag([1.0, 2.0]))
+    gradient = ad.grad(lambda x: x[0], space=space)(POINT)
+    np.testing.assert_allclose(gradient, [1.0, 0.0, -1.0], atol=1e-14)
+    assert space == twin
+    assert hash(space) == hash(twin)
 
 
 # --- membership -----------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from adjoint.base.errors import ArgumentError, ArgumentTypeError, MembershipErro
 from adjoint.spaces import opaque
 from adjoint.spaces.custom import members
 from adjoint.spaces.custom.embedding import Embedding
-from adjoint.spaces.custom.parameters import attributes, comparable
+from adjoint.spaces.custom.parameters import attributes, comparable, seal
 from adjoint.spaces.inner_products.weighted import Weighted
 from adjoint.spaces.space import Mismatch, Space
 from adjoint.spaces.values import is_concrete
@@ -46,7 +46,8 @@ class CustomSpace(Space):
     whatever there is: SciPy's solvers, loops, compiled code. Only where a function that is
     differentiated calls them by name are they differentiated as it is. What they say is tried when
     it is first needed; `adjoint.testing.check_space` tries all of it. A space does not change once
-    it was used, and is no dataclass.
+    it was used: attributes cannot be set any more, and arrays among them are then read-only copies.
+    Its class is no dataclass.
 
     Raises:
         ArgumentError, ArgumentTypeError, MembershipError, NotLinearError,
@@ -173,6 +174,8 @@ class CustomSpace(Space):
         )
 
     def _derive(self, what: str, make: Callable[[], T]) -> T:
+        if _DERIVED not in vars(self):
+            seal(self)
         derived: dict[str, Any] = vars(self).setdefault(_DERIVED, {})
         if what not in derived:
             derived[what] = make()

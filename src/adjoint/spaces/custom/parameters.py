@@ -37,6 +37,21 @@ def attributes(instance: Any, but: str) -> dict[str, Any]:
     }
 
 
+def seal(instance: Any) -> None:
+    """Put copies in the place of the arrays among the attributes, so that none changes any more.
+
+    What is derived from them is kept, and would be wrong. Arrays become read-only; sparse matrices
+    cannot, for SciPy sorts them in place.
+    """
+    for name, value in attributes(instance, but="").items():
+        if isinstance(value, np.ndarray):
+            copy = value.copy()
+            copy.setflags(write=False)
+            vars(instance)[name] = copy
+        elif hasattr(value, "tocsc"):
+            vars(instance)[name] = value.copy()
+
+
 def comparable(value: Any) -> Any:
     """The value, with arrays and containers in it replaced by what compares their contents."""
     if isinstance(value, np.ndarray):
