@@ -11,7 +11,7 @@ import numpy as np
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, MembershipError
 from adjoint.spaces import opaque
 from adjoint.spaces.custom import members
-from adjoint.spaces.custom.embedding import Embedding
+from adjoint.spaces.custom.embedding import Embedding, TrivialEmbedding
 from adjoint.spaces.custom.parameters import attributes, comparable, seal
 from adjoint.spaces.inner_products.weighted import Weighted
 from adjoint.spaces.space import Mismatch, Space
@@ -242,7 +242,8 @@ class CustomSpace(Space):
 
     @property
     def _full(self) -> bool:
-        return not self._writes("restrict") and self._embedding.count == self._embedding.size
+        # Only where coordinates are the entries: those who ask take one for the other.
+        return not self._writes("restrict") and isinstance(self._embedding, TrivialEmbedding)
 
     @property
     def _component_space(self) -> Space:
@@ -288,9 +289,10 @@ class CustomSpace(Space):
             if is_concrete(components):
                 return self.restrict(components)
             return opaque.APPLY(self.restrict, components)
-        if self._full:
+        embedding = self._embedding
+        if embedding.count == embedding.size:
             return components
-        projected = self._embedding.project(self.ambient._component_coordinates(components))
+        projected = embedding.project(self.ambient._component_coordinates(components))
         return self.ambient._components_from_coordinates(projected)
 
     def _coordinates(self, x: Any) -> Any:
