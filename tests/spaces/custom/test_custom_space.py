@@ -345,7 +345,9 @@ def test_bounds_on_entries_are_none_on_coordinates() -> None:
     np.testing.assert_allclose(found.x, 2.0, atol=1e-6)
     for constrained in (space, Weighted(space, np.array([1.0, 2.0]))):
         with pytest.raises(ad.errors.ArgumentError, match="Bounds on x"):
-            ad.optimize.minimize(np.sum, np.zeros(2), space=constrained, method="L-BFGS-B", bounds=(0.0, 1.0))
+            ad.optimize.minimize(
+                np.sum, np.zeros(2), space=constrained, method="L-BFGS-B", bounds=(0.0, 1.0)
+            )
 
 
 def test_single_precision() -> None:
