@@ -21,6 +21,7 @@ from adjoint.capture.recording.texts import Text
 from adjoint.capture.recording.trace import note_effect
 from adjoint.capture.recording.traced import Traced, is_cell
 from adjoint.capture.recording.valued import beside, value_of
+from adjoint.capture.scipy.table import class_in_scipy
 
 # Looked up on the stand-in itself, and not on what it stands for.
 _OWN: Final = frozenset(
@@ -111,7 +112,14 @@ _NUMBERS: Final = {"__float__": float, "__complex__": complex}
 
 def original_type(kind: Any) -> Any:
     """The type that a stand-in stands for."""
+    if type(kind) is types.FunctionType:  # which stands for a class of SciPy's, maybe
+        original = kind.__dict__.get("__wrapped__")
+        return original if _is_scipys(original) else kind
     return kind.original if issubclass(type(kind), NumberClass) else kind
+
+
+def _is_scipys(kind: Any) -> bool:
+    return isinstance(kind, type) and kind.__module__.startswith("scipy.")
 
 
 def _members(original: type) -> dict[str, Any]:
@@ -256,7 +264,10 @@ def is_instance(value: Any, kinds: Any) -> bool:
     kind = original_type(kinds)
     if type(value) is Traced and isinstance(kind, type):
         return issubclass(class_of(value), kind)
-    return isinstance(value.__wrapped__ if type(value) is ShadowUfunc else value, kind)
+    if type(value) is ShadowUfunc:
+        value = value.__wrapped__
+    made_as = class_in_scipy(value) if _is_scipys(kind) else None
+    return isinstance(value, kind) if made_as is None else issubclass(made_as, kind)
 
 
 def is_subclass(one: Any, kinds: Any) -> bool:

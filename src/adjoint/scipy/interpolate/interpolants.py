@@ -217,7 +217,8 @@ class Interpolant:
         return method
 
 
-def _stands_in(ours: Callable[[Any], Any], *names: str) -> None:
+def stands_in(ours: Callable[[Any], Any], *names: str) -> None:
+    """Declare what of ours an object of such a class of SciPy's is, at traced points."""
     for name in names:
         SCIPY_OBJECTS[name] = lambda value: Interpolant(value, ours)
 
@@ -235,18 +236,18 @@ def _from_interp1d(function: Any) -> Any:
     )
 
 
-_stands_in(
+stands_in(
     lambda polynomial: PiecewisePolynomial(
         polynomial.c, polynomial.x, polynomial.extrapolate, polynomial.axis
     ),
     "PPoly",
 )
-_stands_in(
+stands_in(
     lambda spline: Spline(spline.t, spline.c, spline.k, spline.extrapolate, spline.axis), "BSpline"
 )
-_stands_in(_from_univariate, "UnivariateSpline")
-_stands_in(_from_interp1d, "interp1d")
-_stands_in(
+stands_in(_from_univariate, "UnivariateSpline")
+stands_in(_from_interp1d, "interp1d")
+stands_in(
     lambda interpolator: grid_interpolator(
         interpolator.grid,
         interpolator.values,
@@ -263,5 +264,5 @@ refuses_scipy(
     "with respect to the data; splines made outside of the function are, with respect to points",
     *("UnivariateSpline", "InterpolatedUnivariateSpline", "LSQUnivariateSpline", "splrep"),
     *("make_smoothing_spline", "make_lsq_spline", "griddata", "splprep"),
-    *("LinearNDInterpolator", "CloughTocher2DInterpolator", "RectBivariateSpline", "bisplrep"),
+    *("LinearNDInterpolator", "CloughTocher2DInterpolator"),
 )
