@@ -17,6 +17,7 @@ SECONDS = 20.0
 _STEP = 1e-5  # relative
 _NEAR = 1e-4
 _ROUNDING = 1e3 * np.finfo(float).eps
+_TINY = 1e-100  # of 1/V for a V beyond 1e154 the slope, -1/V^2, is no double any more
 Point = tuple[Any, ...]
 
 
@@ -88,7 +89,7 @@ def suited(function: Callable[..., Any], points: Iterator[Point]) -> Any:
         try:
             with limited(5.0), np.errstate(all="ignore"):
                 value = total(function(*_copies(point)))
-                if not isinstance(value, np.floating) or not np.isfinite(value):
+                if not isinstance(value, np.floating) or not _TINY < abs(value) < np.inf:
                     continue
                 differences = _differences(function, point, float(value))
         except Exception:  # whatever it does not take

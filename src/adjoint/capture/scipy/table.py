@@ -338,7 +338,8 @@ def _called(
 def _refusal(place: tuple[str, str], error: BaseException) -> UnsupportedFunctionError:
     name = ".".join(("scipy", *place))
     reason = REFUSED.get(place, "it is not among the functions of adjoint.scipy")
-    detail = f" ({error})" if str(error) else ""
+    ours = isinstance(error, AdjointError)  # which says what went wrong inside of SciPy
+    detail = f" ({error})" if str(error) and not ours else ""
     return UnsupportedFunctionError(
         f"{name} was given traced values, and has no derivative here: {reason}. Write it with "
         f"functions that have one, give its derivative with ad.primitive, or cut it off with "
