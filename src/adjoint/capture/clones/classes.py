@@ -16,6 +16,7 @@ from adjoint.capture.clones.users import is_users_kind
 from adjoint.capture.numpy.making import values as numpy_values
 from adjoint.capture.numpy.operators import python_number
 from adjoint.capture.numpy.table import any_traced, refused, unwrap_all
+from adjoint.capture.recording.escape import read_back
 from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.texts import Text
 from adjoint.capture.recording.trace import note_effect
@@ -45,6 +46,8 @@ class NumberClass(type):
         """What a call of the class gives."""
         if len(args) == 1:
             args = (as_number(args[0], *_PROTOCOLS.get(cls.original, ())),)
+        if args:
+            read_back(args[0])
         if any_traced(args):
             return beside(cls.original, cls.converted, args, kwargs)
         return cls.original(*map(unwrap_all, args), **kwargs)

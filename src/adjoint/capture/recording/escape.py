@@ -44,6 +44,9 @@ _ADVICE = {
     "tobytes": "Bytes tell values apart, as the key of a dictionary does; numbers that are read "
     "from them have no derivative. Keep the array itself, or write ad.stop_gradient(x).tobytes() "
     "if the derivative is not wanted.",
+    "str": "Text shows a value; a number that is read from it has no derivative. Keep the number "
+    "itself, give the derivative with ad.primitive, or write ad.stop_gradient(x) if it is not "
+    "wanted.",
     "pickle": "What is pickled and loaded again has no derivative. Keep the array itself, or write "
     "ad.stop_gradient(x) if the derivative is not wanted.",
     "np.asarray": "An array was handed to code that capture does not enter. Write that part in "
@@ -96,13 +99,20 @@ def unpacking(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def read(*args: Any, **kwargs: Any) -> Any:
         for value in (*args, *kwargs.values()):
-            for trace in captures() if type(value) is bytes else ():
-                known, slot = trace.arrays.get(id(value), (None, -1))
-                if known is value:
-                    escape(from_slot(trace, slot), "tobytes")
+            read_back(value)
         return function(*args, **kwargs)
 
     return read
+
+
+def read_back(value: Any) -> None:
+    """DroppedDerivativeError if a number is to be read from the bytes or the text of a value."""
+    if type(value) not in (bytes, str):
+        return
+    for trace in captures():
+        known, slot = trace.arrays.get(id(value), (None, -1))
+        if known is value:
+            escape(from_slot(trace, slot), "tobytes" if type(value) is bytes else "str")
 
 
 def _caller(what: str = "") -> str:
@@ -184,7 +194,10 @@ def show(value: Traced, form: Callable[[Any], str]) -> str:
     shown = getattr(_printing, "now", False)
     try:
         with attempting():
-            return form(concrete(value, TEXT))
+            text = form(concrete(value, TEXT))
+        if form in (str, repr) and value._trace is not None:  # all digits, and not rounded
+            value._trace.arrays[id(text)] = (text, value._slot)
+        return text
     except ValueNeededError as error:
         frame: Any = sys._getframe(2)
         while frame.f_code.co_filename.startswith(_CLONES):  # which asks for the user's code

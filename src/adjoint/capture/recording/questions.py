@@ -40,6 +40,8 @@ for _name, _method in {
     "__hash__": lambda self: hash(concrete(self)),
     "__repr__": lambda self: hooks.show(self, repr),
     "__str__": lambda self: hooks.show(self, str),
-    "__format__": lambda self, spec: hooks.show(self, lambda value: format(value, spec)),
+    "__format__": lambda self, spec: hooks.show(
+        self, (lambda value: format(value, spec)) if spec else str
+    ),
 }.items():
     setattr(Traced, _name, _method)

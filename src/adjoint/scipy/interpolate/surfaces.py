@@ -9,8 +9,8 @@ import numpy as np
 from adjoint.capture.numpy.table import as_array
 from adjoint.capture.scipy.table import implements_scipy, refuses_scipy
 from adjoint.scipy.interpolate.b_splines import Spline
-from adjoint.scipy.interpolate.interpolants import stands_in
 from adjoint.scipy.interpolate.piecewise import real_places
+from adjoint.scipy.objects import stands_in
 
 
 class Surface:
