@@ -168,7 +168,7 @@ def capture(
         check_stale(trace, outputs)
         ask_for_errors(trace, outputs)
         warn_of_questions_alone(trace, outputs)
-        merged = trace.merge_numbers()
+        merged = trace.merge_constants()
         outputs = tuple([merged.get(slot, slot) for slot in outputs]) if merged else outputs
     except AdjointError as error:
         _point_at_user(error, error)

@@ -46,10 +46,12 @@ def same_memory(one: Any, other: np.ndarray[Any, Any]) -> bool:
     return np.array_equal(first, second) and np.array_equal(words[0][even:], words[1][even:])
 
 
-def same_number(one: Any, other: Any) -> bool:
-    """Whether two of Python's numbers are the same, NaN and signs of zeros too, and their type."""
+def same_constant(one: Any, other: Any) -> bool:
+    """Whether two arrays or two of Python's numbers are the same, with type, NaN and signs of 0."""
     if type(one) is not type(other):
         return False
+    if type(one) is np.ndarray:
+        return same_memory(one, other)
     return one is other or (one == other != 0 and type(one) is float) or repr(one) == repr(other)
 
 

@@ -19,6 +19,7 @@ from adjoint.base.errors import DroppedDerivativeError, ValueNeededError
 from adjoint.capture.recording.applying import concrete, settle
 from adjoint.capture.recording.guards import TEXT
 from adjoint.capture.recording.hooks import hooks
+from adjoint.capture.recording.questions import formatted
 from adjoint.capture.recording.script import script_under_way
 from adjoint.capture.recording.trace import Trace, captures, depth
 from adjoint.capture.recording.traced import Traced, from_slot, is_known, unwrap
@@ -195,7 +196,7 @@ def show(value: Traced, form: Callable[[Any], str]) -> str:
     try:
         with attempting():
             text = form(concrete(value, TEXT))
-        if form in (str, repr) and value._trace is not None:  # all digits, and not rounded
+        if form in _ALL_DIGITS and value._trace is not None:
             value._trace.arrays[id(text)] = (text, value._slot)
         return text
     except ValueNeededError as error:
@@ -219,6 +220,7 @@ def printed(*args: Any, **kwargs: Any) -> None:
         _printing.now = before
 
 
+_ALL_DIGITS = (str, repr, formatted)
 _printing = threading.local()
 _CLONES = __file__.rpartition("recording")[0] + "clones"
 
