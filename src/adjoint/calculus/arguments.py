@@ -8,7 +8,15 @@ from typing import Any, NoReturn
 import numpy as np
 
 from adjoint.base import pytrees
-from adjoint.base.arrays import ArrayType, array_type, is_numeric, numbers_of
+from adjoint.base.arrays import (
+    ArrayType,
+    array_type,
+    class_name,
+    conversion_of,
+    is_numeric,
+    is_table,
+    numbers_of,
+)
 from adjoint.base.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -76,7 +84,7 @@ class Chosen:
     def _type(self, number: int) -> ArrayType:
         leaf = self.leaves[number]
         if type(leaf) is not Traced and not is_numeric(leaf):
-            numbers = numbers_of(leaf)
+            numbers = None if is_table(leaf) else numbers_of(leaf)
             if numbers is None:
                 self._refuse(number)
             leaf = self.leaves[number] = numbers
@@ -92,8 +100,7 @@ class Chosen:
         where, kind = self.path(number), type(leaf)
         if type(leaf) is not Traced and not is_numeric(leaf):
             numpys = isinstance(leaf, (np.ndarray, np.generic))  # of text, say
-            home = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
-            name = f"dtype {leaf.dtype}" if numpys else f"the type {home}{kind.__qualname__}"
+            name = f"dtype {leaf.dtype}" if numpys else f"the type {class_name(kind)}"
             raise NotDifferentiableError(
                 f"{where} has {name}. Only arrays and numbers carry "
                 f"derivatives{'' if numpys else _conversion(leaf)}."
@@ -159,11 +166,8 @@ class Chosen:
 
 def _conversion(value: Any) -> str:
     """How to make numbers of an object, where its library has a way."""
-    for way in ("compute", "to_numpy", "__array__"):
-        if hasattr(value, way):
-            advice = "np.asarray(x)" if way == "__array__" else f"x.{way}()"
-            return f": pass its numbers, {advice}"
-    return ""
+    way = conversion_of(value)
+    return "" if way is None else f": pass its numbers, {way}"
 
 
 def _refuse_covectors(place: int, covector: Covector) -> None:

@@ -22,6 +22,7 @@ from adjoint.capture.facts.remains import give_values
 from adjoint.capture.recording.applying import settle, slot_in
 from adjoint.capture.recording.building import program_of
 from adjoint.capture.recording.constants import check_plain
+from adjoint.capture.recording.filled import Filled, refusal_of
 from adjoint.capture.recording.floating_point import spoken
 from adjoint.capture.recording.questioned import warn_of_questions_alone
 from adjoint.capture.recording.raising import ask_for_errors
@@ -177,6 +178,10 @@ def capture(
         # NumPy hides ours behind its own when a traced value is written into an array of its own.
         hidden = error.__cause__ or error.__context__
         if not isinstance(hidden, DroppedDerivativeError):
+            refusal = refusal_of(error)
+            if refusal is not None:
+                _point_at_user(refusal, error)
+                raise refusal from error
             if _is_numpys(error):
                 _point_at_user(error, error)
             raise
@@ -259,6 +264,7 @@ def _run(
     leaves, treedef = [result], None
     if type(result) is not Traced:
         leaves, treedef = pytrees.flatten(result)
+    leaves = [leaf.numbers if type(leaf) is Filled else leaf for leaf in leaves]
     outputs = tuple([_output(trace, leaf) for leaf in leaves])
     if settings().debug:
         with ready(trace.ran):

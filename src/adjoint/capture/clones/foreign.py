@@ -13,6 +13,7 @@ from adjoint.base.errors import AdjointError, UnsupportedFunctionError
 from adjoint.capture.clones.users import is_users_file
 from adjoint.capture.numpy.methods import METHODS, WRITING
 from adjoint.capture.numpy.table import any_traced, full_name
+from adjoint.capture.recording.filled import call_method
 from adjoint.capture.recording.hooks import handed
 from adjoint.capture.recording.traced import Traced, from_array
 from adjoint.capture.recording.valued import any_slot, refuse, value_of
@@ -122,6 +123,18 @@ def of_plain_array(method: Any) -> Any:
         given = (*args, *kwargs.values())
         if any([type(value) is Traced for value in given]) or any_traced(given):
             return getattr(from_array(array), name)(*args, **kwargs)
+        return method(*args, **kwargs)
+
+    return call
+
+
+def of_container(method: Any) -> Any:
+    """`series.dot`, say, of a container of another library, for traced arguments too."""
+    container, name = method.__self__, method.__name__
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if any_traced(args) or any_traced(kwargs.values()):
+            return call_method(container, name, args, kwargs)
         return method(*args, **kwargs)
 
     return call

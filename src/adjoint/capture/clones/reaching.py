@@ -38,6 +38,7 @@ from adjoint.capture.clones.showing import format_method, logging_method
 from adjoint.capture.clones.standing import Clone
 from adjoint.capture.clones.users import is_users, is_users_kind, is_users_module
 from adjoint.capture.facts.purity import attribute_effect, builtin_effect, effect_of, kind_effect
+from adjoint.capture.recording.filled import is_container
 from adjoint.capture.recording.script import GENERATORS
 from adjoint.capture.recording.trace import note_effect, note_entered
 from adjoint.capture.recording.traced import Traced
@@ -101,6 +102,8 @@ def reached(value: Any) -> Any:
         return foreign.of_any_value(value)
     if kind is types.BuiltinFunctionType and type(value.__self__) is np.ndarray:
         return foreign.of_plain_array(value)
+    if kind in _METHODS and is_container(value.__self__):
+        return foreign.of_container(value)
     if kind is types.FunctionType:
         return entered(clone(value)) if is_reached(value) else rebind(value)
     if kind is types.MethodType:
@@ -113,6 +116,7 @@ def reached(value: Any) -> Any:
     return value
 
 
+_METHODS: Final = frozenset({types.MethodType, types.BuiltinFunctionType})
 _CACHED: Final = type(functools.lru_cache(lambda: None))
 _REBOUND: Final = frozenset(
     {

@@ -19,6 +19,14 @@ import numpy as np
 
 from adjoint.base.errors import AdjointError, UnsupportedFunctionError, ValueNeededError
 from adjoint.capture.recording.applying import apply_one
+from adjoint.capture.recording.filled import (
+    Filled,
+    MeetsContainer,
+    combined,
+    first_container,
+    is_container,
+    plain_numbers,
+)
 from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.recipes import RECIPES, asked_of, followed
 from adjoint.capture.recording.trace import captures, inside, note_effect
@@ -84,6 +92,8 @@ def plain(argument: Any) -> Any:
         return {name: plain(part) for name, part in argument.items()}
     if kind is slice:
         return slice(plain(argument.start), plain(argument.stop), plain(argument.step))
+    if kind is Filled or is_container(argument):
+        raise MeetsContainer
     return argument
 
 
@@ -103,7 +113,11 @@ def beside(theirs: Function, ours: Function, args: Sequence[Any], kwargs: dict[s
         try:
             values = [x if type(x) in _ATOMS else plain(x) for x in args]
             named = {name: plain(value) for name, value in kwargs.items()} if kwargs else kwargs
+        except MeetsContainer:
+            return _with_containers(theirs, ours, args, kwargs)
         except Unvalued:
+            if first_container((*args, *kwargs.values())) is not None:
+                return _with_containers(theirs, ours, args, kwargs)
             with refusing(), recording_for(args, kwargs):
                 return ours(*args, **kwargs)
     try:
@@ -138,6 +152,17 @@ def beside(theirs: Function, ours: Function, args: Sequence[Any], kwargs: dict[s
     finally:
         trace.inside = False
         trace.calls.pop()
+
+
+def _with_containers(
+    theirs: Function, ours: Function, args: Sequence[Any], kwargs: dict[str, Any]
+) -> Any:
+    """The same where containers of other libraries are among the arguments."""
+
+    def recorded(*numbers: Any, **named: Any) -> Any:
+        return beside(theirs, ours, numbers, named)
+
+    return combined(theirs, recorded, args, kwargs)
 
 
 def _as_refusal(error: Exception, theirs: Function) -> Exception:
@@ -200,6 +225,8 @@ def writing(
     try:
         values = [plain(argument) for argument in args]
         named = {name: plain(value) for name, value in kwargs.items()} if kwargs else kwargs
+    except MeetsContainer:
+        return writing(targets, theirs, ours, plain_numbers(args), plain_numbers(kwargs))
     except Unvalued:
         with refusing(), recording_for(args, kwargs):
             return ours(*args, **kwargs)
