@@ -142,7 +142,7 @@ def conversion_of(value: Any, name: str = "x") -> str | None:
 _WAYS = {
     "to_numpy": "{}.to_numpy()",
     "detach": "{}.detach().numpy()",
-    "filled": "{}.filled(0.0), and its mask",
+    "filled": "{0}.filled(0.0) and {0}.mask",
     "unit": "{}.value",
     "__array__": "np.asarray({})",
     "__dlpack__": "np.from_dlpack({})",

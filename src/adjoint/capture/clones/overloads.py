@@ -379,6 +379,7 @@ _FAMILIES: Final = {
 _KEEPING: Final = {
     "pandas": {"products"},
     "polars": {"products", "arithmetic", "comparison"},
+    "xarray": {"products", "arithmetic", "comparison"},
 }
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from adjoint.capture.clones import foreign
 from adjoint.capture.clones.adopting import adopt_attribute, adopt_name
-from adjoint.capture.clones.classes import BUILTINS, called_class, class_of
+from adjoint.capture.clones.classes import BUILTINS, STANDING, called_class, class_of
 from adjoint.capture.clones.compiled import source_of
 from adjoint.capture.clones.drawing import drawing
 from adjoint.capture.clones.handing import as_calling, calls_functions, handing_method
@@ -38,7 +38,6 @@ from adjoint.capture.clones.showing import format_method, logging_method
 from adjoint.capture.clones.standing import Clone
 from adjoint.capture.clones.users import is_users, is_users_kind, is_users_module
 from adjoint.capture.facts.purity import attribute_effect, builtin_effect, effect_of, kind_effect
-from adjoint.capture.recording.filled import is_container
 from adjoint.capture.recording.script import GENERATORS
 from adjoint.capture.recording.trace import note_effect, note_entered
 from adjoint.capture.recording.traced import Traced
@@ -100,10 +99,8 @@ def reached(value: Any) -> Any:
         return value
     if foreign.is_of_values(value):
         return foreign.of_any_value(value)
-    if kind is types.BuiltinFunctionType and type(value.__self__) is np.ndarray:
+    if kind in _METHODS and foreign.holds_numbers(value.__self__):
         return foreign.of_plain_array(value)
-    if kind in _METHODS and is_container(value.__self__):
-        return foreign.of_container(value)
     if kind is types.FunctionType:
         return entered(clone(value)) if is_reached(value) else rebind(value)
     if kind is types.MethodType:
@@ -277,7 +274,7 @@ class ClassOf(Attribute):
     __slots__ = ()
 
     def __matmul__(self, owner: Any) -> Any:
-        return class_of(owner) if type(owner) is Traced else owner.__class__
+        return class_of(owner) if type(owner) in STANDING else owner.__class__
 
 
 class CalledAttribute(Attribute):
@@ -290,11 +287,8 @@ class CalledAttribute(Attribute):
         kind = type(owner)
         if kind is ShadowModule or (kind in _DIRECT and self.name not in _ASKED):
             member = getattr(owner, self.name)
-            return (
-                foreign.of_plain_array(member)
-                if kind is np.ndarray and callable(member)
-                else member
-            )
+            called = kind is np.ndarray and callable(member)
+            return foreign.of_plain_array(member) if called else member
         if kind is str and self.name == "format":
             return format_method(owner)
         if kind is list and self.name == "sort":

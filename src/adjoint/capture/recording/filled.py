@@ -7,9 +7,6 @@ That is not known of a library, but asked: the same is done to containers of ran
 library, and to arrays of these numbers by NumPy. Where other numbers come of it (`series.std()`
 divides by n - 1, `series[2]` goes by label, two Series are aligned), or where one of the two cannot
 do it, it is refused by a sentence that names the class, and how to make an array of it.
-
-A library whose code is entered, as xarray's is, needs none of this: its containers hold traced
-arrays as they are.
 """
 
 from __future__ import annotations
@@ -85,7 +82,7 @@ class Filled:
         object.__setattr__(self, name, value)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        _refuse(self.like, "writing into it")
+        _refuse(self.like, _WRITTEN)
 
     def __len__(self) -> int:
         return len(self.like)
@@ -143,14 +140,14 @@ def combined(theirs: Function, ours: Function, args: Sequence[Any], kwargs: dict
     """
     container = first_container((*args, *kwargs.values()))
     if is_deferred(container):
-        _refuse(container, "combining it with a traced array")
+        _refuse(container, "this")
     _check_in_place(args)
     numbers, named = plain_numbers(args), plain_numbers(kwargs)
     if inside() or kwargs.get("out") is not None:
         return ours(*numbers, **named)  # NumPy writes numbers, whatever holds them
     for seed in _SEEDS:
         _check_meaning(container, theirs, args, kwargs, seed)
-    expected = theirs(*_Values().of(args), **_Values().of(kwargs))
+    expected = theirs(*_AsTheyAre().of(args), **_AsTheyAre().of(kwargs))
     return _beside(container, expected, ours(*numbers, **named))
 
 
@@ -193,14 +190,14 @@ def _array_of(container: Any) -> Any:
     """The numbers of a container, as NumPy's array; refused if it has none."""
     numbers = numbers_of(container)
     if numbers is None:
-        _refuse(container, "combining it with a traced array")
+        _refuse(container, "this")
     return numbers
 
 
 # --- what a library means -------------------------------------------------------------------------
 
 
-class _Values:
+class _AsTheyAre:
     """Arguments as the library takes them: its containers, and arrays of values."""
 
     def of(self, value: Any) -> Any:
@@ -221,10 +218,10 @@ class _Values:
 
     def of_traced(self, traced: Traced) -> Any:
         value = hooks.value_of(traced)
-        return _Drawn(_SEEDS[0]).of_traced(traced) if value is None else value
+        return _Randomised(_SEEDS[0]).of_traced(traced) if value is None else value
 
 
-class _Drawn(_Values):
+class _Randomised(_AsTheyAre):
     """Arguments with random numbers: as the library takes them, or all as arrays of NumPy's.
 
     seed: of the numbers. arrays: whether containers are arrays of their numbers.
@@ -284,12 +281,13 @@ def _check_meaning(
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            drawn, arrays = _Drawn(seed), _Drawn(seed, arrays=True)
+            drawn, arrays = _Randomised(seed), _Randomised(seed, arrays=True)
             numpys = function(*arrays.of(args), **arrays.of(kwargs))  # which writes into nothing
             theirs = function(*drawn.of(args), **drawn.of(kwargs))
             agree = _same(theirs, numpys)
     except Exception:
-        function(*_Values().of(args), **_Values().of(kwargs))  # an error of the library's goes on
+        # If it is the library's, so that it comes of the values too, it goes on.
+        function(*_AsTheyAre().of(args), **_AsTheyAre().of(kwargs))
         agree = False
     if not agree:
         _refuse(container, _named(function))
@@ -330,13 +328,16 @@ def _attribute(filled: Filled, name: str) -> Any:
         raise AttributeError(name)
     theirs = getattr(filled.like, name)  # the library's error goes on
     if callable(theirs):
-        return _Method(filled, name)
+        return _FilledMethod(filled, name)
     if name in _NUMBERS:
         return _given_back(filled, operator.attrgetter(name))
     if not isinstance(theirs, (np.ndarray, np.generic, float)) and not is_container(theirs):
         return theirs  # a name or a shape
     if not hasattr(np.ndarray, name):
-        _refuse(filled.like, f".{name}")
+        other = getattr(_Randomised(_SEEDS[0]).of(filled), name)
+        if not np.array_equal(np.asarray(theirs), np.asarray(other)):
+            _refuse(filled.like, f".{name}")
+        return theirs  # labels
     getter = operator.attrgetter(name)
     return combined(getter, getter, (filled,), {})
 
@@ -346,7 +347,7 @@ _NUMBERS: Final = frozenset({"values", "to_numpy", "numpy", "value", "to_value",
 _KEEPING: Final = frozenset({"detach", "cpu"})  # what gives back the container itself
 
 
-class _Method:
+class _FilledMethod:
     """A method of a container that is filled, to be called."""
 
     __slots__ = ("filled", "name")
@@ -362,6 +363,12 @@ class _Method:
         if name in _KEEPING and not args and not kwargs:
             return filled
         return call_method(filled, name, args, kwargs)
+
+    def __getitem__(self, index: Any) -> Any:
+        return _refuse(self.filled.like, f".{self.name}")
+
+    def __getattr__(self, name: str) -> Any:
+        return _refuse(self.filled.like, f".{self.name}")
 
 
 def call_method(container: Any, name: str, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -396,33 +403,24 @@ def _given_back(filled: Filled, function: Function) -> Any:
 # --- refusals -------------------------------------------------------------------------------------
 
 
-def refusal_of(error: Exception) -> UnsupportedFunctionError | None:
-    """A refusal in the place of an error of a library's, whose container met a traced array."""
-    step, frames = error.__traceback__, []
-    while step is not None:
-        frames.append(step.tb_frame)
-        step = step.tb_next
-    for frame in reversed(frames):
-        if hooks.is_users_file(frame.f_code.co_filename):
-            return None
-        owner = frame.f_locals.get("self")
-        if is_container(owner) and {Traced, Filled} & {*map(type, frame.f_locals.values())}:
-            return _refusal(owner, f".{frame.f_code.co_name}()")
-    return None
-
-
 def _refusal(container: Any, what: str) -> UnsupportedFunctionError:
-    like = container.like if type(container) is Filled else container
-    name, way = class_name(type(like)), conversion_of(like)
-    if is_deferred(like):
-        return UnsupportedFunctionError(
-            f"A {name} computes its numbers later, and traced arrays are combined with numbers: "
-            f"write {way} for it."
+    container = container.like if type(container) is Filled else container
+    if is_deferred(container):
+        reason = "computes its numbers later, and traced arrays are combined with numbers"
+    elif numbers_of(container) is None:
+        reason = "gives no numbers that a traced array could be combined with as it is"
+    elif what == _WRITTEN:
+        reason = "holds no traced numbers, and so none can be written into it"
+    else:
+        reason = (
+            f"has rules of its own, which traced arrays do not follow: for it, {what} may be "
+            "something else than it is for arrays"
         )
-    return UnsupportedFunctionError(
-        f"A {name} has rules of its own, which traced arrays do not follow: for it, {what} may be "
-        f"something else than it is for arrays. Use its numbers, {way}."
-    )
+    name, way = class_name(type(container)), conversion_of(container)
+    return UnsupportedFunctionError(f"{name} {reason}. Use its numbers, {way}.")
+
+
+_WRITTEN: Final = "writing into it"
 
 
 def _refuse(container: Any, what: str) -> NoReturn:
@@ -433,9 +431,20 @@ def _refuse(container: Any, what: str) -> NoReturn:
     raise refusal
 
 
+def check_written(theirs: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+    """Refuse what is no array when a container is written into one: `y += series` is a Series."""
+    written = theirs(*map(_apart, _AsTheyAre().of(args)), **_AsTheyAre().of(kwargs))
+    if is_container(written):
+        _refuse(written, "writing it into an array in place")
+
+
+def _apart(value: Any) -> Any:
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
 def refuse_writing(container: Any) -> NoReturn:
     """Refuse `c *= x` for a container that is written into: others may refer to it."""
-    _refuse(container, "writing into it")
+    _refuse(container, _WRITTEN)
 
 
 def _check_in_place(args: Sequence[Any]) -> None:
