@@ -144,6 +144,7 @@ _WAYS = {
     "detach": "{}.detach().numpy()",
     "filled": "{0}.filled(0.0) and {0}.mask",
     "unit": "{}.value",
+    "to_dataarray": "{}.to_dataarray().to_numpy()",
     "__array__": "np.asarray({})",
     "__dlpack__": "np.from_dlpack({})",
 }

@@ -35,15 +35,19 @@ class Chosen:
     """The arguments with respect to which a function is differentiated, flattened.
 
     leaves: their arrays in order. types: of the leaves. call: calls a function with leaves in their
-        places. single: whether one argument was named by a bare number, so that results are given
+        places. converted: whether a leaf was an array of another library. single: whether one
+        argument was named by a bare number, so that results are given
         for it alone. row: `list` or `tuple`, where the one chosen argument is such a row of arrays.
     """
 
-    __slots__ = ("args", "kwargs", "leaves", "places", "row", "single", "treedefs", "types")
+    __slots__ = (
+        *("args", "converted", "kwargs", "leaves", "places", "row", "single", "treedefs", "types"),
+    )
 
     def __init__(self, argnums: Argnums, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
         self.args = args
         self.kwargs = kwargs
+        self.converted = False
         self.single = not isinstance(argnums, (tuple, list))
         if argnums == 0 and args:
             self.places: tuple[int, ...] = (0,)
@@ -88,6 +92,7 @@ class Chosen:
             if numbers is None:
                 self._refuse(number)
             leaf = self.leaves[number] = numbers
+            self.converted = True
         type_ = traced_type(leaf)
         if not type_.inexact:
             self._refuse(number)
@@ -151,6 +156,8 @@ class Chosen:
     @property
     def point(self) -> Any:
         """The arguments themselves: one, or a tuple."""
+        if self.converted:
+            return self.unflatten(self.leaves)
         chosen = tuple(self.args[place] for place in self.places)
         return chosen[0] if self.single else chosen
 

@@ -141,7 +141,7 @@ def combined(theirs: Function, ours: Function, args: Sequence[Any], kwargs: dict
     container = first_container((*args, *kwargs.values()))
     if is_deferred(container):
         _refuse(container, "this")
-    _check_in_place(args)
+    _check_in_place(theirs, args)
     numbers, named = plain_numbers(args), plain_numbers(kwargs)
     if inside() or kwargs.get("out") is not None:
         return ours(*numbers, **named)  # NumPy writes numbers, whatever holds them
@@ -447,28 +447,22 @@ def refuse_writing(container: Any) -> NoReturn:
     _refuse(container, _WRITTEN)
 
 
-def _check_in_place(args: Sequence[Any]) -> None:
-    if args and is_container(args[0]):
-        name = _augmented()
-        if name is not None and hasattr(type(args[0]), name):
-            refuse_writing(args[0])
+def _check_in_place(function: Function, args: Sequence[Any]) -> None:
+    """Refuse an operator that may have been asked for in place, by `c *= x` or `operator.imul`.
 
-
-def _augmented() -> str | None:
-    """The method of `*=` or the like, where the user's code stands at one; None elsewhere."""
+    Where a container leaves that to the other operand, Python goes on with the plain operator.
+    """
+    if not args or not is_container(args[0]):
+        return
+    if not hasattr(type(args[0]), f"__i{getattr(function, '__name__', '').strip('_')}__"):
+        return
     frame = user_frame()
     if frame is None:
-        return None
+        return
     code, place = frame.f_code.co_code, frame.f_lasti
-    return _IN_PLACE.get(code[place + 1]) if code[place] == _BINARY_OP else None
+    if code[place] != _BINARY_OP or code[place + 1] >= _FIRST_IN_PLACE:
+        refuse_writing(args[0])
 
 
 _BINARY_OP: Final = dis.opmap["BINARY_OP"]
-_IN_PLACE: Final = {  # by the argument of the instruction
-    number: f"__i{name}__"
-    for number, name in enumerate(
-        ("add", "and", "floordiv", "lshift", "matmul", "mul", "mod", "or", "pow", "rshift", "sub",
-         "truediv", "xor"),
-        13,
-    )
-}  # fmt: skip
+_FIRST_IN_PLACE: Final = 13  # among the arguments of the instruction
