@@ -224,6 +224,8 @@ def test_labels_decide_in_pandas() -> None:
     for method in ("rolling", "groupby", "shift", "abs"):
         refused(lambda x, name=method: getattr(other * x, name)(1).sum(), "pandas.Series", method)
     refused(lambda x: (other * x).iloc[0], "iloc")
+    refused(lambda x: x.sum() * (2 in other * x), "pandas.Series", "in")
+    agrees(lambda x: sum(divmod(abs(other * x) + 0.3, 0.7)).sum())
     refused(lambda x: table.assign(z=x)["z"].sum(), "pandas.DataFrame", "assign")
     refused(lambda x: pandas.concat([other * x, other]).sum(), "pandas.concat")
 

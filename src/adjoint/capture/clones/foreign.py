@@ -69,13 +69,14 @@ def refusal_of(error: Exception) -> UnsupportedFunctionError | None:
     outermost = None
     for frame in reversed(frames):
         home = frame.f_globals.get("__name__") or ""
-        if is_users_file(frame.f_code.co_filename) or home.partition(".")[0] not in LEFT:
+        if is_users_file(frame.f_code.co_filename) or home.partition(".")[0] not in _REFUSING:
             break
         if _TRACED & {*map(type, frame.f_locals.values())}:
             outermost = f"{home}.{frame.f_code.co_qualname}"
     return None if outermost is None else _untaken(outermost, error)
 
 
+_REFUSING: Final = LEFT - {"numpy", "scipy"}
 _TRACED: Final = frozenset({Traced, Filled})
 
 

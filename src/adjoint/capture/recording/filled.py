@@ -84,6 +84,9 @@ class Filled:
     def __setitem__(self, index: Any, value: Any) -> None:
         _refuse(self.like, _WRITTEN)
 
+    def __contains__(self, value: Any) -> bool:
+        return _refuse(self.like, "in")  # which is of labels, or of numbers
+
     def __len__(self) -> int:
         return len(self.like)
 
@@ -127,7 +130,13 @@ for _name in (*_ARITHMETIC, "lt", "le", "gt", "ge", "eq", "ne", "neg", "pos", "a
     setattr(Filled, f"__{_name}__", _forward(getattr(operator, f"__{_name}__")))
 for _name in _ARITHMETIC:
     setattr(Filled, f"__r{_name}__", _reflected(getattr(operator, f"__{_name}__")))
-setattr(Filled, "__getitem__", _forward(operator.getitem))  # noqa: B010  # as those above
+for _name, _method in {
+    "__getitem__": _forward(operator.getitem),
+    "__divmod__": _forward(divmod),
+    "__rdivmod__": _reflected(divmod),
+    "__round__": _forward(round),
+}.items():
+    setattr(Filled, _name, _method)
 
 
 # --- both at once ---------------------------------------------------------------------------------
