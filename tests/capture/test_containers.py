@@ -372,3 +372,16 @@ def test_objects_of_dlpack() -> None:
     with pytest.raises(ad.errors.NotDifferentiableError, match=r"np\.from_dlpack\(x\)"):
         ad.grad(lambda x: np.sum(x))(exchanged)
     agrees(lambda x: (np.from_dlpack(exchanged) * x).sum())
+
+
+def test_labels_that_change_between_calls_are_seen() -> None:
+    pandas = pytest.importorskip("pandas")
+    series = pandas.Series(NUMBERS)
+    for transform in (ad.jit, ad.grad, ad.value_and_grad):
+        series.index = [0, 1, 2]
+        called = transform(lambda x: (series * x)[0])
+        for _ in range(4):
+            called(X)
+        series.index = [2, 1, 0]
+        with pytest.raises(Refused, match="indexing"):
+            called(X)
