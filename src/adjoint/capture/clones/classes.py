@@ -17,6 +17,7 @@ from adjoint.capture.numpy.making import values as numpy_values
 from adjoint.capture.numpy.operators import python_number
 from adjoint.capture.numpy.table import any_traced, refused, unwrap_all
 from adjoint.capture.recording.escape import read_back
+from adjoint.capture.recording.filled import Filled
 from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.texts import Text
 from adjoint.capture.recording.trace import note_effect
@@ -159,8 +160,14 @@ def refused_class(original: Any) -> Any:
     return refusing_class
 
 
+STANDING: Final = frozenset({Traced, Filled})
+"""The classes of what stands for something else."""
+
+
 def class_of(value: Any) -> type:
     """The class of a value; of a traced one, that which NumPy would have in its place."""
+    if type(value) is Filled:
+        return type(value.like)
     if type(value) is not Traced:
         return str if type(value) is Text else type(value)
     known = value_of(value)
@@ -266,11 +273,20 @@ def is_instance(value: Any, kinds: Any) -> bool:
         return any(is_instance(value, kind) for kind in kinds.__args__)
     kind = original_type(kinds)
     if type(value) is Traced and isinstance(kind, type):
+        if getattr(kind, "_is_protocol", False):  # of attributes, which an instance has
+            return isinstance(_instance_of(class_of(value)), kind)
         return issubclass(class_of(value), kind)
+    if type(value) is Filled:
+        return isinstance(value.like, kind)
     if type(value) is ShadowUfunc:
         value = value.__wrapped__
     made_as = class_in_scipy(value) if _is_scipys(kind) else None
     return isinstance(value, kind) if made_as is None else issubclass(made_as, kind)
+
+
+def _instance_of(kind: type) -> Any:
+    """An array of no axes, or a number, of a class."""
+    return np.zeros(()) if kind is np.ndarray else kind(0)
 
 
 def is_subclass(one: Any, kinds: Any) -> bool:

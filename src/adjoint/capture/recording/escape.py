@@ -15,8 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.base.arrays import class_name, conversion_of
 from adjoint.base.errors import DroppedDerivativeError, ValueNeededError
 from adjoint.capture.recording.applying import concrete, settle
+from adjoint.capture.recording.constants import has_rules
+from adjoint.capture.recording.filled import is_container
 from adjoint.capture.recording.guards import TEXT
 from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.questions import formatted
@@ -123,13 +126,25 @@ def _caller(what: str = "") -> str:
         home = frame.f_globals.get("__name__") or ""
         if home.partition(".")[0] != "adjoint":
             if not hooks.is_users_file(frame.f_code.co_filename):
-                return f"The caller is {home}.{frame.f_code.co_qualname}. "
+                return f"The caller is {home}.{frame.f_code.co_qualname}. {_beside_it(frame)}"
             doing = what == "float" and dis.opname[frame.f_code.co_code[frame.f_lasti]]
             if doing == "STORE_SUBSCR":
                 return "It was written into an array that was made elsewhere. "
             if doing in _CALLS:
                 return "The caller is compiled code, which is called at the line below. "
             return ""
+        frame = frame.f_back
+    return ""
+
+
+def _beside_it(frame: Any) -> str:
+    """A sentence that says which container met a traced array in code that is not entered."""
+    while frame is not None and not hooks.is_users_file(frame.f_code.co_filename):
+        for value in frame.f_locals.values():
+            if is_container(value) or has_rules(value):
+                return (
+                    f"{class_name(type(value))} was combined with it: use {conversion_of(value)}. "
+                )
         frame = frame.f_back
     return ""
 
