@@ -94,8 +94,16 @@ def ratio(x):
     return top / bottom
 
 
+def text(x):
+    return float(str(x)) * 2
+
+
+def text_of_many(x):
+    return float(f"{x}") + float("%.2f" % x)
+
+
 def nearest(x):
-    return KDTree(np.eye(3)).query(np.array([x, x, x]))[0]
+    return KDTree(np.array([[x, x, x]])).query(np.zeros(3))[0]
 """
 # The callee, or what else is named; a refusal says these, and what to do.
 NAMED = {
@@ -113,7 +121,9 @@ NAMED = {
     "stored": "compiled code",
     "written": "written into an array that was made elsewhere",
     "ratio": "as_integer_ratio",
-    "nearest": "scipy.spatial._kdtree.KDTree.query",
+    "text": "Text shows a value",
+    "text_of_many": "Text shows a value",
+    "nearest": "scipy.spatial.KDTree was given traced values",
 }
 
 
@@ -159,6 +169,16 @@ def test_a_refusal_by_compiled_code_is_not_swallowed(module: Any) -> None:
 
     with pytest.raises(ad.errors.DroppedDerivativeError, match=r"float\(\) was called"):
         ad.grad(called)(1.25)
+
+
+def test_text_may_be_shown_and_rounded(module: Any) -> None:
+    """What has fewer digits is constant between its steps, as np.round is."""
+
+    def called(x: Any) -> Any:
+        rounded = float(f"{x:.3f}") + float(format(x, ".2f")) + float(str(round(x)))
+        return rounded * x if str(x) else 0.0
+
+    assert ad.grad(called)(1.25) == 1.25 + 1.25 + 1.0
 
 
 def test_an_error_without_traced_values_is_its_own(module: Any) -> None:

@@ -46,6 +46,48 @@ def scalar(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda x: sum(np.sum(np.sin(each)) for each in pytrees.flatten(function(x))[0])
 
 
+MAKERS: dict[str, Callable[[Any], Any]] = {
+    "empty_like": np.empty_like,
+    "empty": lambda y: np.empty(y.shape),
+    "zeros": lambda y: np.zeros(4),
+    "full": lambda y: np.full(y.size, 2.0),
+}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_an_array_that_is_made_in_each_round_is_part_of_the_round(name: str) -> None:
+    make = MAKERS[name]
+
+    def function(y: Any) -> Any:
+        for _ in range(60):
+            z = make(y)
+            z[0] = y[0] * 0.9
+            z[1:] = y[1:] * 0.9 + y[:-1] * 0.1
+            y = z
+        return y
+
+    program, made = rolled(function)
+    assert len(made) < len(program) / 10
+    slope = ad.grad(scalar(function))(X)
+    difference = [
+        (scalar(function)(X + h) - scalar(function)(X - h)) / 2e-6 for h in 1e-6 * np.eye(4)
+    ]
+    np.testing.assert_allclose(slope, difference, rtol=1e-6)
+
+
+def test_arrays_that_differ_from_round_to_round_are_not_taken_for_one() -> None:
+    def function(y: Any) -> Any:
+        for k in range(60):
+            z = np.full(4, float(k % 3))
+            z[0] = y[0]
+            y = 0.5 * y + 0.1 * z
+        return y
+
+    rolled(function)
+    value = ad.jit(function)(X)
+    np.testing.assert_allclose(value, function(X))
+
+
 # --- as they are written --------------------------------------------------------------------------
 
 

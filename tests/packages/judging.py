@@ -17,12 +17,17 @@ SECONDS = 20.0
 _STEP = 1e-5  # relative
 _NEAR = 1e-4
 _ROUNDING = 1e3 * np.finfo(float).eps
+_TINY = 1e-100  # of 1/V for a V beyond 1e154 the slope, -1/V^2, is no double any more
 Point = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of a function: right, refused, crash, wrong or late; and what there is to say."""
+    """What came of a function, and what there is to say.
+
+    It is right, refused, late, a crash or wrong; or some slopes are NaN, as where a formula that
+    is smooth goes through arccos(-1): no number is claimed, and none is missing in silence.
+    """
 
     name: str
     outcome: str
@@ -84,7 +89,7 @@ def suited(function: Callable[..., Any], points: Iterator[Point]) -> Any:
         try:
             with limited(5.0), np.errstate(all="ignore"):
                 value = total(function(*_copies(point)))
-                if not isinstance(value, np.floating) or not np.isfinite(value):
+                if not isinstance(value, np.floating) or not _TINY < abs(value) < np.inf:
                     continue
                 differences = _differences(function, point, float(value))
         except Exception:  # whatever it does not take
@@ -168,4 +173,6 @@ def _compared(
     if abs(got - value) <= 1e-9 * abs(value) + 1e-300 and near.all():
         return Verdict(name, "right")
     slopes = differences[:, 0]
-    return Verdict(name, "wrong", f"at {point}: {got}, {flat}; NumPy {value}, differences {slopes}")
+    unknown = abs(got - value) <= 1e-9 * abs(value) and np.isnan(flat[~near]).all()
+    outcome = "nan" if unknown else "wrong"
+    return Verdict(name, outcome, f"at {point}: {got}, {flat}; NumPy {value}, differences {slopes}")

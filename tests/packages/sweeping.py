@@ -10,7 +10,7 @@ from typing import NamedTuple
 from tests.packages.collecting import COLLECTIONS
 from tests.packages.judging import Verdict, judged
 
-OUTCOMES = ("right", "refused", "late", "crash", "wrong")
+OUTCOMES = ("right", "refused", "late", "nan", "crash", "wrong")
 
 
 class Sweep(NamedTuple):

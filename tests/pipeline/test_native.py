@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import adjoint as ad
-from adjoint import pipeline
 from adjoint.base.errors import NativeExecutorWarning
+from adjoint.executors import tiered
 from adjoint.executors.effort import FEWEST_RUNS, MOST_RUNS, runs_on_numpy
 from adjoint.executors.native.executor import PATIENCE
 from tests.building import f8, program_of
@@ -28,7 +28,7 @@ X = np.array([0.5, -1.0, 2.0])
 def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeLowering]:
     """Machine code without LLVM, and a cache of programs of its own."""
     lowering = install(monkeypatch)
-    monkeypatch.setattr(pipeline, "_warned", threading.Event())
+    monkeypatch.setattr(tiered, "_warned", threading.Event())
     ad.cache_clear()
     with ad.config(replay=False):
         yield lowering
@@ -38,7 +38,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeLowering]:
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> int:
     """After so many runs a program is hot."""
-    monkeypatch.setattr(pipeline, "runs_on_numpy", lambda program: 3)
+    monkeypatch.setattr(tiered, "runs_on_numpy", lambda program: 3)
     return 3
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import optimize
+from scipy import optimize, spatial
 from scipy.spatial import distance
 
 import adjoint as ad
@@ -66,3 +66,39 @@ def test_rosenbrock() -> None:
     agrees(optimize.rosen_hess_prod, x, p)
     agrees(optimize.rosen, x.reshape(2, 2))
     np.testing.assert_allclose(ad.grad(optimize.rosen)(x), optimize.rosen_der(x), rtol=1e-12)
+
+
+POINTS = np.random.default_rng(3).uniform(size=(20, 3))
+TREE = spatial.KDTree(POINTS)
+PLACES = np.array([[0.3, 0.4, 0.5], [0.9, 0.1, 0.2]])
+NEAREST: dict[str, Any] = {
+    "one": lambda x: TREE.query(x)[0],
+    "some": lambda x: TREE.query(x, 3)[0],
+    "chosen": lambda x: TREE.query(x, [2, 4])[0],
+    "compiled tree": lambda x: spatial.cKDTree(POINTS).query(x, 2)[0],
+    "taxicab": lambda x: TREE.query(x, 2, p=1)[0],
+    "largest": lambda x: TREE.query(x, 2, p=np.inf)[0],
+    "few": lambda x: np.minimum(TREE.query(x, 5, distance_upper_bound=0.3)[0], 1.0),
+    "values there": lambda x: POINTS[TREE.query(x)[1]] * x,
+}
+
+
+@pytest.mark.parametrize("name", NEAREST)
+def test_the_nearest_points(name: str) -> None:
+    agrees(NEAREST[name], PLACES)
+
+
+def test_the_nearest_points_are_looked_for_at_each_call() -> None:
+    compiled = ad.jit(ad.grad(lambda x: TREE.query(x)[0].sum()))
+    for places in (PLACES, PLACES[::-1] + 0.1, PLACES):
+        _, nearest = TREE.query(places)
+        steps = places - POINTS[nearest]
+        expected = steps / np.linalg.norm(steps, axis=1, keepdims=True)
+        np.testing.assert_allclose(compiled(places), expected)
+
+
+def test_what_a_tree_counts_has_no_derivative() -> None:
+    with pytest.raises(ad.errors.UnsupportedFunctionError, match=r"KDTree\.query_ball_point"):
+        ad.grad(lambda x: x.sum() * len(TREE.query_ball_point(x, 0.2)))(PLACES[0])
+    with pytest.raises(ad.errors.UnsupportedFunctionError, match="made of constant points"):
+        ad.grad(lambda x: spatial.KDTree(x).query(np.zeros(3))[0])(POINTS)

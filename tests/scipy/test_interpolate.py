@@ -213,7 +213,55 @@ def test_interpolants_that_are_entered(name: str) -> None:
     agrees(function, *args)
 
 
+ALONG_X, ALONG_Y = np.linspace(0, 3, 7), np.linspace(0, 2, 6)
+SURFACE = interpolate.RectBivariateSpline(
+    ALONG_X, ALONG_Y, np.sin(ALONG_X)[:, None] * np.cos(ALONG_Y) + np.outer(ALONG_X, ALONG_Y)
+)
+ABOVE = np.array([0.4, 1.3, 2.2])
+SURFACES: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "grid": (lambda x, y: SURFACE(x, y), (ABOVE, ABOVE / 2)),
+    "places": (lambda x, y: SURFACE(x, y, grid=False), (ABOVE, ABOVE / 2)),
+    "derivatives at places": (lambda x, y: SURFACE.ev(x, y, dx=1, dy=1), (ABOVE, ABOVE / 2)),
+    "broadcast": (lambda x, y: SURFACE.ev(x[:, None], y), (ABOVE, ABOVE[:2] / 2)),
+    "outside": (lambda x: SURFACE.ev(5 * x, x / 2), (ABOVE,)),
+    "partial": (lambda x: SURFACE.partial_derivative(1, 0)(x, x / 2, grid=False), (ABOVE,)),
+    "FITPACK's": (lambda x, y: interpolate.bisplev(x, y[0], (*SURFACE.tck, 3, 3)), (ABOVE, ABOVE)),
+    "one place": (lambda x: interpolate.bisplev(x[0], x[1], (*SURFACE.tck, 3, 3)), (ABOVE / 2,)),
+    "made inside": (
+        lambda x: interpolate.RectBivariateSpline(X, X, np.outer(Y, Y), kx=2, ky=1).ev(x, x / 2),
+        (T,),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SURFACES)
+def test_surfaces(name: str) -> None:
+    function, args = SURFACES[name]
+    agrees(function, *args)
+
+
+def test_surfaces_in_all_modes() -> None:
+    agrees_in_all_modes(lambda x: np.sum(SURFACE.ev(x, x / 2) ** 2), ABOVE)
+
+
+def test_what_stands_for_an_object_is_an_instance_of_its_class() -> None:
+    def function(y: Any) -> Any:
+        spline, line = interpolate.CubicSpline(X, y), interpolate.interp1d(X, y)
+        assert isinstance(spline, interpolate.CubicSpline)
+        assert isinstance(spline, (int, interpolate.PPoly))
+        assert isinstance(line, interpolate.interp1d)
+        assert isinstance(CUBIC, interpolate.PPoly)
+        assert isinstance(interpolate.UnivariateSpline(X, Y), interpolate.UnivariateSpline)
+        assert not isinstance([spline], interpolate.PPoly)
+        assert issubclass(interpolate.CubicSpline, interpolate.PPoly)
+        return np.sum(spline(T) * line(T))
+
+    agrees(function, Y)
+
+
 def test_what_is_outside_and_what_is_refused() -> None:
+    with pytest.raises(ad.errors.UnsupportedFunctionError, match="make them outside"):
+        ad.grad(lambda z: interpolate.RectBivariateSpline(X, X, z)(1.0, 1.0).sum())(np.outer(Y, Y))
     with pytest.raises(ValueError, match="outside the interpolation range"):
         ad.grad(lambda t: interpolate.interp1d(X, Y)(t))(X[-1] + 1.0)
     with pytest.raises(ad.errors.UnsupportedFunctionError, match="Use CubicSpline"):

@@ -286,6 +286,43 @@ def test_vectors_outside_the_cluster_can_be_used() -> None:
     np.testing.assert_allclose(np.sum(ad.grad(f)(a) * u), slope, rtol=1e-8)
 
 
+PICKED: dict[str, Callable[[Any, Any], Any]] = {
+    "a column": lambda w, v: v[:, np.argmax(w)],
+    "of a transpose": lambda w, v: v.T[np.argmax(w)],
+    "in another order": lambda w, v: v[[2, 0, 1], np.argmax(w)],
+    "the first of sorted ones": lambda w, v: v[:, np.argsort(w)[::-1]][:, 0],
+}
+
+
+@pytest.mark.parametrize("name", PICKED)
+def test_a_vector_outside_the_cluster_can_be_picked_by_a_computed_number(name: str) -> None:
+    a, pick = hermitian([1.0, 1.0, 3.0]), PICKED[name]
+
+    def f(x: Any) -> Any:
+        return (LEFT[:3] @ pick(*np.linalg.eigh(x))) ** 2
+
+    u, step = direction(a), 1e-5
+    slope = (f(a + step * u) - f(a - step * u)) / (2 * step)
+    for compiled in (lambda g: g, ad.jit):
+        np.testing.assert_allclose(
+            compiled(lambda x: ad.jvp(f, (x,), (u,))[1])(a), slope, rtol=1e-7
+        )
+        np.testing.assert_allclose(np.sum(compiled(ad.grad(f))(a) * u), slope, rtol=1e-7)
+    several = ad.vmap(ad.grad(f))(np.stack([a, a + 0.1 * np.diag([1.0, 2.0, 3.0])]))
+    np.testing.assert_allclose(several[0], ad.grad(f)(a), rtol=1e-7, atol=1e-12)
+
+
+def test_a_vector_of_the_cluster_picked_by_a_computed_number_has_no_slope() -> None:
+    a = hermitian([1.0, 1.0, 3.0])
+
+    def f(x: Any) -> Any:
+        w, v = np.linalg.eigh(x)
+        return (LEFT[:3] @ v[:, np.argmin(w)]) ** 2
+
+    assert np.isnan(ad.grad(f)(a)[np.tril_indices(3)]).all()
+    assert np.isnan(ad.jvp(f, (a,), (direction(a),))[1])
+
+
 def test_one_eigenvalue_of_a_cluster_moves_as_their_mean() -> None:
     a = hermitian([1.0, 1.0, 3.0])
     gradients = [

@@ -102,12 +102,10 @@ def real_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 def numbers_of(value: Any) -> np.ndarray[Any, Any] | None:
     """The numbers of another library's array, as a pandas Series or a torch tensor holds them.
 
-    None where that is not what is plainly meant: tables with named columns, arrays that would be
-    computed first, and what refuses to be turned into an array.
+    None where they are none that a program can hold, where they would be computed first, and where
+    the value refuses to be turned into an array.
     """
-    kind = type(value)
-    library = kind.__module__.partition(".")[0]
-    if library in _DEFERRED or not hasattr(value, "__array__") or hasattr(value, "columns"):
+    if is_deferred(value) or not hasattr(value, "__array__"):
         return None
     try:
         numbers = np.asarray(value)
@@ -116,7 +114,46 @@ def numbers_of(value: Any) -> np.ndarray[Any, Any] | None:
     return numbers if type(numbers) is np.ndarray and numbers.dtype.kind in "biufc" else None
 
 
+def is_table(value: Any) -> bool:
+    """Whether a value of another library has columns with names, whose order means nothing."""
+    return hasattr(value, "columns")
+
+
+def is_deferred(value: Any) -> bool:
+    """Whether a value is an array that would be computed first, by its library's name."""
+    return type(value).__module__.partition(".")[0] in _DEFERRED
+
+
 _DEFERRED = frozenset({"dask", "adjoint"})  # ours would warn that a derivative is lost
+
+
+def conversion_of(value: Any, name: str = "x") -> str | None:
+    """How to make an array of another library's value, where there is a way: `x.to_numpy()`.
+
+    name: what the value is called.
+    """
+    ways = ("compute", *_WAYS) if is_deferred(value) else (*_WAYS, "compute")
+    for attribute, way in zip(ways, map(_WAYS.get, ways), strict=True):
+        if hasattr(value, attribute):
+            return (way or "{}.compute()").format(name)
+    return None
+
+
+_WAYS = {
+    "to_numpy": "{}.to_numpy()",
+    "detach": "{}.detach().numpy()",
+    "filled": "{0}.filled(0.0) and {0}.mask",
+    "unit": "{}.value",
+    "to_dataarray": "{}.to_dataarray().to_numpy()",
+    "__array__": "np.asarray({})",
+    "__dlpack__": "np.from_dlpack({})",
+}
+
+
+def class_name(kind: type) -> str:
+    """A class as a user would write it: `pandas.Series`, `float`."""
+    home = kind.__module__
+    return kind.__qualname__ if home == "builtins" else f"{home}.{kind.__qualname__}"
 
 
 def is_numeric(value: Any) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import optree
 
+from adjoint.base.arrays import conversion_of
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.base.pytrees import NAMESPACE
 
@@ -102,7 +103,7 @@ def container_advice(value: Any) -> str:
     """For an object of a class that could be made a container, how; nothing for others."""
     kind = type(value)
     own = bool(kind.__flags__ & _MADE_IN_PYTHON) and kind.__module__ != "builtins"
-    if not own or hasattr(value, "dtype"):
+    if not own or hasattr(value, "dtype") or conversion_of(value) is not None:
         return ""
     return (
         f" adjoint.register_container({kind.__qualname__}, split, join) makes {kind.__qualname__} "

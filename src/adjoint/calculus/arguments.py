@@ -8,7 +8,15 @@ from typing import Any, NoReturn
 import numpy as np
 
 from adjoint.base import pytrees
-from adjoint.base.arrays import ArrayType, array_type, is_numeric, numbers_of
+from adjoint.base.arrays import (
+    ArrayType,
+    array_type,
+    class_name,
+    conversion_of,
+    is_numeric,
+    is_table,
+    numbers_of,
+)
 from adjoint.base.containers import container_advice
 from adjoint.base.errors import (
     ArgumentError,
@@ -28,15 +36,19 @@ class Chosen:
     """The arguments with respect to which a function is differentiated, flattened.
 
     leaves: their arrays in order. types: of the leaves. call: calls a function with leaves in their
-        places. single: whether one argument was named by a bare number, so that results are given
+        places. converted: whether a leaf was an array of another library. single: whether one
+        argument was named by a bare number, so that results are given
         for it alone. row: `list` or `tuple`, where the one chosen argument is such a row of arrays.
     """
 
-    __slots__ = ("args", "kwargs", "leaves", "places", "row", "single", "treedefs", "types")
+    __slots__ = (
+        *("args", "converted", "kwargs", "leaves", "places", "row", "single", "treedefs", "types"),
+    )
 
     def __init__(self, argnums: Argnums, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
         self.args = args
         self.kwargs = kwargs
+        self.converted = False
         self.single = not isinstance(argnums, (tuple, list))
         if argnums == 0 and args:
             self.places: tuple[int, ...] = (0,)
@@ -77,10 +89,11 @@ class Chosen:
     def _type(self, number: int) -> ArrayType:
         leaf = self.leaves[number]
         if type(leaf) is not Traced and not is_numeric(leaf):
-            numbers = numbers_of(leaf)
+            numbers = None if is_table(leaf) else numbers_of(leaf)
             if numbers is None:
                 self._refuse(number)
             leaf = self.leaves[number] = numbers
+            self.converted = True
         type_ = traced_type(leaf)
         if not type_.inexact:
             self._refuse(number)
@@ -93,8 +106,7 @@ class Chosen:
         where, kind = self.path(number), type(leaf)
         if type(leaf) is not Traced and not is_numeric(leaf):
             numpys = isinstance(leaf, (np.ndarray, np.generic))  # of text, say
-            home = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
-            name = f"dtype {leaf.dtype}" if numpys else f"the type {home}{kind.__qualname__}"
+            name = f"dtype {leaf.dtype}" if numpys else f"the type {class_name(kind)}"
             raise NotDifferentiableError(
                 f"{where} has {name}. Only arrays and numbers carry "
                 f"derivatives{'.' if numpys else _conversion(leaf)}"
@@ -145,6 +157,8 @@ class Chosen:
     @property
     def point(self) -> Any:
         """The arguments themselves: one, or a tuple."""
+        if self.converted:
+            return self.unflatten(self.leaves)
         chosen = tuple(self.args[place] for place in self.places)
         return chosen[0] if self.single else chosen
 
@@ -160,11 +174,8 @@ class Chosen:
 
 def _conversion(value: Any) -> str:
     """How to make numbers of an object, where its library has a way."""
-    for way in ("compute", "to_numpy", "__array__"):
-        if hasattr(value, way):
-            advice = "np.asarray(x)" if way == "__array__" else f"x.{way}()"
-            return f": pass its numbers, {advice}."
-    return f".{container_advice(value)}"
+    way = conversion_of(value)
+    return f".{container_advice(value)}" if way is None else f": pass its numbers, {way}."
 
 
 def _refuse_covectors(place: int, covector: Covector) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import optree
 
 from adjoint.base import pytrees
-from adjoint.base.arrays import ArrayType, array_type, is_numeric
+from adjoint.base.arrays import ArrayType, array_type, class_name, conversion_of, is_numeric
 from adjoint.base.containers import container_advice
 from adjoint.base.derived import core, derived
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, ShapeError
@@ -17,6 +17,7 @@ from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.jit.captures import captured as captured_for
 from adjoint.calculus.leaves import refuse_covector_results
 from adjoint.capture import Captured, Traced, capture, traced_type
+from adjoint.capture.recording.constants import check_plain
 from adjoint.capture.recording.valued import value_of
 from adjoint.pipeline import prepare, run, watch_all
 from adjoint.program import Program
@@ -192,10 +193,14 @@ def _normal(axis: int | None, leaf: Any) -> int | None:
     if axis is None:
         return None
     if not _is_array(leaf):
+        way = conversion_of(leaf)
+        numbers = "" if way is None else f"pass its numbers, {way}; "
         raise ArgumentTypeError(
-            f"vmap takes arrays, got a {type(leaf).__name__}; in_axes=None passes it on to all "
-            f"examples.{container_advice(leaf)}"
+            f"vmap takes arrays, got a {class_name(type(leaf))}; {numbers}in_axes=None passes it "
+            f"on to all examples.{container_advice(leaf)}"
         )
+    if isinstance(leaf, np.ndarray):
+        check_plain(leaf)
     ndim = traced_type(leaf).ndim
     if not -ndim <= axis < ndim:
         raise ArgumentError(

@@ -3,7 +3,7 @@
 from adjoint.capture import joints
 from adjoint.capture.capture import Captured, capture, traced_type, with_cells
 from adjoint.capture.clones import interception
-from adjoint.capture.numpy import array_api, methods, operators, ufunc_methods, ufuncs
+from adjoint.capture.numpy import array_api, emath, methods, operators, ufunc_methods, ufuncs
 from adjoint.capture.numpy.indexing import assigning
 from adjoint.capture.numpy.linalg import decompositions as linalg_decompositions
 from adjoint.capture.numpy.linalg import fft as numpy_fft
@@ -43,6 +43,7 @@ __all__ = [
     "closes_over",
     "concrete",
     "current",
+    "emath",
     "from_slot",
     "hush",
     "interception",

@@ -15,6 +15,7 @@ from adjoint.base.arrays import ArrayType, type_of
 from adjoint.base.containers import container_advice
 from adjoint.base.errors import AdjointError, ArgumentTypeError, DroppedDerivativeError
 from adjoint.base.settings import settings
+from adjoint.capture.clones.foreign import refusal_of
 from adjoint.capture.clones.rebinding import rebound, store_globals
 from adjoint.capture.clones.shadows import forget_changed
 from adjoint.capture.clones.users import is_installed, is_users_file
@@ -23,6 +24,7 @@ from adjoint.capture.facts.remains import give_values
 from adjoint.capture.recording.applying import settle, slot_in
 from adjoint.capture.recording.building import program_of
 from adjoint.capture.recording.constants import check_plain
+from adjoint.capture.recording.filled import Filled
 from adjoint.capture.recording.floating_point import spoken
 from adjoint.capture.recording.questioned import warn_of_questions_alone
 from adjoint.capture.recording.raising import ask_for_errors
@@ -169,23 +171,35 @@ def capture(
         check_stale(trace, outputs)
         ask_for_errors(trace, outputs)
         warn_of_questions_alone(trace, outputs)
-        merged = trace.merge_numbers()
+        merged = trace.merge_constants()
         outputs = tuple([merged.get(slot, slot) for slot in outputs]) if merged else outputs
     except AdjointError as error:
         _point_at_user(error, error)
         raise
     except Exception as error:
-        # NumPy hides ours behind its own when a traced value is written into an array of its own.
-        hidden = error.__cause__ or error.__context__
-        if not isinstance(hidden, DroppedDerivativeError):
+        refusal = _refusal_behind(error, trace)
+        if refusal is None:
             if _is_numpys(error):
                 _point_at_user(error, error)
             raise
-        _point_at_user(hidden, error)
-        raise hidden from None
+        _point_at_user(refusal, error)
+        raise refusal from None
     finally:
         _leave([trace], outer, births, roots, past)
     return Captured(trace, outputs, treedef, cells)
+
+
+def _refusal_behind(error: Exception, trace: Trace) -> Exception | None:
+    """The refusal of ours that an error follows from, where NumPy or a library hides it.
+
+    NumPy does when a traced value is written into an array of its own, and a library that asks the
+    other operand when it has met an error.
+    """
+    hidden = error.__cause__ or error.__context__
+    if isinstance(hidden, DroppedDerivativeError):
+        return hidden
+    refusal = trace.refusal or refusal_of(error)
+    return None if refusal is error else refusal
 
 
 def _leave(
@@ -260,6 +274,7 @@ def _run(
     leaves, treedef = [result], None
     if type(result) is not Traced:
         leaves, treedef = pytrees.flatten(result)
+    leaves = [leaf.numbers if type(leaf) is Filled else leaf for leaf in leaves]
     outputs = tuple([_output(trace, leaf) for leaf in leaves])
     if settings().debug:
         with ready(trace.ran):

@@ -8,7 +8,7 @@ from adjoint.capture.facts import remains
 from adjoint.capture.numpy import methods, table, ufuncs
 from adjoint.capture.numpy.indexing import assigning, indexing
 from adjoint.capture.numpy.linalg import products
-from adjoint.capture.recording import applying, entries, escape, texts, views
+from adjoint.capture.recording import applying, entries, escape, texts, valued, views
 from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.trace import current
 from adjoint.capture.scipy import sparse
@@ -25,6 +25,7 @@ hooks.fill(
     get=indexing.get,
     is_sparse=sparse.is_sparse,
     is_users_file=users.is_users_file,
+    is_users_kind=users.is_users_kind,
     left_at=remains.left_at,
     left_in=remains.left_in,
     lift_list=applying.slot_of_list,
@@ -42,6 +43,7 @@ hooks.fill(
     star=sparse.star,
     ufunc=ufuncs.ufunc,
     unseen=texts.unseen,
+    value_of=valued.value_of,
 )
 hooks.products.update(products.PRODUCTS)
 UNDER_WAY.append(current)

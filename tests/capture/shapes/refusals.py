@@ -119,6 +119,7 @@ EXPECTED: tuple[tuple[str, str, str], ...] = (
         "DIFFERENCES",
         "an order that neighbours do not keep",
     ),
+    (r"^sl\.fractional.*broadcast", "VALUE", "powers of eigenvalues that are rounding alone"),
     (r"^sl\.lu.*broadcast", "VALUE", "a matrix of equal rows has no pivots"),
     (r"^sp\.(log_)?softmax.*uint8", "VALUE", "SciPy subtracts the largest without a sign"),
     (r"^sn\.CubicHermite.*bool", "VALUE", "SciPy subtracts truths as exclusive or"),

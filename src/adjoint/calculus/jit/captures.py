@@ -115,7 +115,7 @@ class Choice:
         path = self.path
         if path.script is None and len(path.stages) == 1:
             # Machine code tells without a warning, or not at all.
-            held = path.first.quickly([*arrays, *self._bound])
+            held = path.first.run([*arrays, *self._bound])
             if held is not None:
                 return self.captured if held[0] == len(path.guards) else None
         raised: list[str] = []

@@ -95,7 +95,7 @@ def jit(
             if results[place] == guards:
                 return results[0] if treedef is None else treedef.unflatten(results[:place])
             held = int(results[place])
-            following = quick.otherwise(held) if held > reached else None
+            following = quick.after(held) if held > reached else None
             if following is None:
                 break
             latest = quick = following

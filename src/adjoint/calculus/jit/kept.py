@@ -53,7 +53,7 @@ class Quick(NamedTuple):
     path: Path
     entry: KeptPaths
 
-    def otherwise(self, held: int) -> Quick | None:
+    def after(self, held: int) -> Quick | None:
         """The short way where so many guards hold and the next does not, if it is known."""
         path = self.path
         if path.guards[held].kind != "bool":
@@ -255,7 +255,7 @@ class KeptPaths:
             if not path.again:
                 path.again = True
                 if self.bucket.at_once:
-                    path.first.at_once()
+                    path.first.compile_at_once()
         return pytrees.unflatten(path.treedef, outcome)
 
     def _captured(self, target: Any, tree: Tree, call: Call) -> Any:

@@ -241,7 +241,7 @@ class Path:
         compiled, own, count = stage.compiled, stage.source.guards, len(stage.source.outputs)
         if sure or not own:
             return compiled(arguments)[:count]
-        results = None if tried or held is not None else compiled.quickly(arguments)
+        results = None if tried or held is not None else compiled.run(arguments)
         holding: int | Difference
         if results is not None:
             holding = int(results[count])
@@ -251,7 +251,7 @@ class Path:
             holding = stage.held(arguments, self.guards[own.start : own.stop])
         if holding == len(own):
             if results is None:  # only now, and with the warnings and errors that belong to it
-                results = compiled.otherwise(arguments)
+                results = compiled.fall_back(arguments)
             return results[:count]
         if not isinstance(holding, Difference):
             holding = self._difference(stage, arguments, holding)

@@ -16,11 +16,14 @@ from adjoint.capture.clones.users import is_users_kind
 from adjoint.capture.numpy.making import values as numpy_values
 from adjoint.capture.numpy.operators import python_number
 from adjoint.capture.numpy.table import any_traced, refused, unwrap_all
+from adjoint.capture.recording.escape import read_back
+from adjoint.capture.recording.filled import Filled
 from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.texts import Text
 from adjoint.capture.recording.trace import note_effect
 from adjoint.capture.recording.traced import Traced, is_cell
 from adjoint.capture.recording.valued import beside, value_of
+from adjoint.capture.scipy.table import class_in_scipy
 
 # Looked up on the stand-in itself, and not on what it stands for.
 _OWN: Final = frozenset(
@@ -44,6 +47,8 @@ class NumberClass(type):
         """What a call of the class gives."""
         if len(args) == 1:
             args = (as_number(args[0], *_PROTOCOLS.get(cls.original, ())),)
+        if args:
+            read_back(args[0])
         if any_traced(args):
             return beside(cls.original, cls.converted, args, kwargs)
         return cls.original(*map(unwrap_all, args), **kwargs)
@@ -111,7 +116,14 @@ _NUMBERS: Final = {"__float__": float, "__complex__": complex}
 
 def original_type(kind: Any) -> Any:
     """The type that a stand-in stands for."""
+    if type(kind) is types.FunctionType:  # which stands for a class of SciPy's, maybe
+        original = kind.__dict__.get("__wrapped__")
+        return original if _is_scipys(original) else kind
     return kind.original if issubclass(type(kind), NumberClass) else kind
+
+
+def _is_scipys(kind: Any) -> bool:
+    return isinstance(kind, type) and kind.__module__.startswith("scipy.")
 
 
 def _members(original: type) -> dict[str, Any]:
@@ -148,8 +160,14 @@ def refused_class(original: Any) -> Any:
     return refusing_class
 
 
+STANDING: Final = frozenset({Traced, Filled})
+"""The classes of what stands for something else."""
+
+
 def class_of(value: Any) -> type:
     """The class of a value; of a traced one, that which NumPy would have in its place."""
+    if type(value) is Filled:
+        return type(value.like)
     if type(value) is not Traced:
         return str if type(value) is Text else type(value)
     known = value_of(value)
@@ -255,8 +273,20 @@ def is_instance(value: Any, kinds: Any) -> bool:
         return any(is_instance(value, kind) for kind in kinds.__args__)
     kind = original_type(kinds)
     if type(value) is Traced and isinstance(kind, type):
+        if getattr(kind, "_is_protocol", False):  # of attributes, which an instance has
+            return isinstance(_instance_of(class_of(value)), kind)
         return issubclass(class_of(value), kind)
-    return isinstance(value.__wrapped__ if type(value) is ShadowUfunc else value, kind)
+    if type(value) is Filled:
+        return isinstance(value.like, kind)
+    if type(value) is ShadowUfunc:
+        value = value.__wrapped__
+    made_as = class_in_scipy(value) if _is_scipys(kind) else None
+    return isinstance(value, kind) if made_as is None else issubclass(made_as, kind)
+
+
+def _instance_of(kind: type) -> Any:
+    """An array of no axes, or a number, of a class."""
+    return np.zeros(()) if kind is np.ndarray else kind(0)
 
 
 def is_subclass(one: Any, kinds: Any) -> bool:

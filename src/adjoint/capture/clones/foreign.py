@@ -10,9 +10,10 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base.errors import AdjointError, UnsupportedFunctionError
-from adjoint.capture.clones.users import is_users_file
+from adjoint.capture.clones.users import LEFT, is_users_file
 from adjoint.capture.numpy.methods import METHODS, WRITING
 from adjoint.capture.numpy.table import any_traced, full_name
+from adjoint.capture.recording.filled import Filled, call_method, is_container
 from adjoint.capture.recording.hooks import handed
 from adjoint.capture.recording.traced import Traced, from_array
 from adjoint.capture.recording.valued import any_slot, refuse, value_of
@@ -40,16 +41,43 @@ def guarded(function: Any) -> Any:
             users = last.tb_next is not None and is_users_file(last.tb_frame.f_code.co_filename)
             if users or not (any_slot(args) or any_slot(kwargs)):
                 raise
-            refusal = UnsupportedFunctionError(
-                f"{_name(function)} is not entered, and was given traced values, which it does not "
-                f"take: it raised {type(error).__name__}: {str(error).rstrip('. ')}. Give its "
-                "derivative with ad.primitive, write that part in NumPy, or pass "
-                "ad.stop_gradient(x) if the derivative is not wanted."
-            )
+            refusal = _untaken(_name(function), error)
             refuse(refusal)
             raise refusal from error
 
     return call
+
+
+def _untaken(name: str, error: Exception) -> UnsupportedFunctionError:
+    return UnsupportedFunctionError(
+        f"{name} is not entered, and was given traced values, which it does not take: it raised "
+        f"{type(error).__name__}: {str(error).rstrip('. ')}. Give its derivative with "
+        "ad.primitive, write that part in NumPy, or pass ad.stop_gradient(x) if the derivative is "
+        "not wanted."
+    )
+
+
+def refusal_of(error: Exception) -> UnsupportedFunctionError | None:
+    """A refusal in the place of an error that a library raises for traced values; else None.
+
+    Of a library that is not entered: NumPy's own errors are as they would be without us.
+    """
+    step, frames = error.__traceback__, []
+    while step is not None:
+        frames.append(step.tb_frame)
+        step = step.tb_next
+    outermost = None
+    for frame in reversed(frames):
+        home = frame.f_globals.get("__name__") or ""
+        if is_users_file(frame.f_code.co_filename) or home.partition(".")[0] not in _REFUSING:
+            break
+        if _TRACED & {*map(type, frame.f_locals.values())}:
+            outermost = f"{home}.{frame.f_code.co_qualname}"
+    return None if outermost is None else _untaken(outermost, error)
+
+
+_REFUSING: Final = LEFT - {"numpy", "scipy"}
+_TRACED: Final = frozenset({Traced, Filled})
 
 
 def is_compiled(kind: type) -> bool:
@@ -109,12 +137,20 @@ def of_any_value(method: Any) -> Any:
     return unbound
 
 
+def holds_numbers(owner: Any) -> bool:
+    """Whether the owner of a method is an array, or a container of another library."""
+    return type(owner) is np.ndarray or is_container(owner)
+
+
 def of_plain_array(method: Any) -> Any:
     """`X.dot`, say, of an array that is not traced, for traced arguments too.
 
-    What writes into the array stays NumPy's own, which refuses traced values.
+    Of a container of another library too, as of a pandas Series. What writes into the array stays
+    NumPy's own, which refuses traced values.
     """
     array, name = method.__self__, method.__name__
+    if type(array) is not np.ndarray:
+        return _of_container(method)
     if name not in METHODS or name in WRITING:
         return method
 
@@ -122,6 +158,17 @@ def of_plain_array(method: Any) -> Any:
         given = (*args, *kwargs.values())
         if any([type(value) is Traced for value in given]) or any_traced(given):
             return getattr(from_array(array), name)(*args, **kwargs)
+        return method(*args, **kwargs)
+
+    return call
+
+
+def _of_container(method: Any) -> Any:
+    container, name = method.__self__, method.__name__
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if any_traced(args) or any_traced(kwargs.values()):
+            return call_method(container, name, args, kwargs)
         return method(*args, **kwargs)
 
     return call

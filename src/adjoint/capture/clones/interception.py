@@ -26,7 +26,7 @@ from adjoint.capture.clones.attempts import note_attempts
 from adjoint.capture.clones.classes import PATTERN
 from adjoint.capture.clones.foreign import is_foreign, is_of_values
 from adjoint.capture.clones.handing import calls_functions
-from adjoint.capture.clones.overloads import OPERATORS, families_of
+from adjoint.capture.clones.overloads import OPERATORS, PRODUCTS, families_of
 from adjoint.capture.clones.reaching import (
     CALLEE,
     Above,
@@ -355,7 +355,10 @@ class _InterceptedCode:
             if first and text and isinstance(self.code.co_consts[first.argument], str):
                 both = self._added(instruction, "BUILD_TUPLE", 2)
                 return [both, *self._asked(instruction, PERCENT)]
-        family, count, asker = OPERATORS[instruction.name]
+        name = instruction.name
+        family, count, asker = OPERATORS[name]
+        if name == "BINARY_OP" and instruction.argument in PRODUCTS and "products" in self.families:
+            family = "products"
         if family not in self.families or (family == "identity" and before.name in CONSTANTS):
             return [instruction]
         pack = [self._added(instruction, "BUILD_TUPLE", count)] if count > 1 else []

@@ -22,6 +22,12 @@ from adjoint.capture.clones.reaching import entered, is_reached
 from adjoint.capture.clones.rebinding import clone
 from adjoint.capture.clones.users import is_users_class, is_users_kind
 from adjoint.capture.numpy.indexing.index_tricks import GRIDS, with_counts
+from adjoint.capture.recording.filled import (
+    Filled,
+    combined,
+    is_container,
+    refuse_writing,
+)
 from adjoint.capture.recording.hooks import handed, hooks
 from adjoint.capture.recording.script import script_under_way
 from adjoint.capture.recording.trace import is_guarded
@@ -62,6 +68,8 @@ class _Binary:
         if not is_users_kind(first) and not is_users_kind(second):
             if first is str and self.symbol == "%":
                 return one % other  # written out, as `float` looks for it: see `escape.py`
+            if second in _TRACED and is_container(one):
+                return self._left_to_traced(one, other)
             return self.plain(one, other)
         in_place, forward, reflected = self.names
         joins = _is_sequence(first)  # which comes last, as Python has it
@@ -88,6 +96,14 @@ class _Binary:
             f"unsupported operand type(s) for {symbol}: "
             f"'{_type_name(one)}' and '{_type_name(other)}'"
         )
+
+    def _left_to_traced(self, container: Any, other: Any) -> Any:
+        """Where a container of another library stands on the left: some do not ask the right."""
+        in_place, forward, _ = self.names
+        if in_place and hasattr(type(container), in_place):
+            refuse_writing(container)
+        function = getattr(operator, forward)
+        return combined(function, function, (container, other), {})
 
 
 def _goes_first(first: type, second: type, reflected: str) -> bool:
@@ -134,6 +150,8 @@ class _Comparison:
         one, other = operands
         first, second = type(one), type(other)
         if not is_users_kind(first) and not is_users_kind(second):
+            if second in _TRACED and is_container(one):
+                return combined(self.plain, self.plain, (one, other), {})
             return self.plain(one, other)
         calls = [(one, self.forward, other)]
         refines = first is not second and first in second.__mro__
@@ -258,6 +276,7 @@ class _Item:
             return from_array(owner)[key]
 
 
+_TRACED: Final = frozenset({Traced, Filled})
 _KEYS: Final = frozenset({Traced, tuple})
 
 
@@ -292,6 +311,8 @@ _BINARY: Final = {  # in the order of the argument of BINARY_OP
     **{"add": "+", "and": "&", "floordiv": "//", "lshift": "<<", "matmul": "@", "mul": "*"},
     **{"mod": "%", "or": "|", "pow": "**", "rshift": ">>", "sub": "-", "truediv": "/", "xor": "^"},
 }
+PRODUCTS: Final = frozenset({4, *range(13, 26)})
+"""The arguments of BINARY_OP for `@`, and for what is in place."""
 _BINARIES: Final = [
     *(_Binary(name, symbol, False) for name, symbol in _BINARY.items()),
     *(_Binary(name, symbol, True) for name, symbol in _BINARY.items()),
@@ -354,9 +375,20 @@ _FAMILIES: Final = {
 }
 
 
+# Libraries whose containers do not ask the right operand of some operators.
+_KEEPING: Final = {
+    "pandas": {"products"},
+    "polars": {"products", "arithmetic", "comparison"},
+    "xarray": {"products", "arithmetic", "comparison"},
+}
+
+
 def families_of(names: dict[str, Any]) -> frozenset[str]:
     """Which operators are asked for: items, and what the user's classes among names overload."""
     families = {"items", "identity"}
+    for library, kept in _KEEPING.items():
+        if library in sys.modules:
+            families |= kept
     for value in list(names.values()):
         if isinstance(value, type) and is_users_kind(value):
             for kind in value.__mro__:

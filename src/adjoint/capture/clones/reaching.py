@@ -18,7 +18,7 @@ import numpy as np
 
 from adjoint.capture.clones import foreign
 from adjoint.capture.clones.adopting import adopt_attribute, adopt_name
-from adjoint.capture.clones.classes import BUILTINS, called_class, class_of
+from adjoint.capture.clones.classes import BUILTINS, STANDING, called_class, class_of
 from adjoint.capture.clones.compiled import source_of
 from adjoint.capture.clones.drawing import drawing
 from adjoint.capture.clones.handing import as_calling, calls_functions, handing_method
@@ -100,7 +100,7 @@ def reached(value: Any) -> Any:
         return value
     if foreign.is_of_values(value):
         return foreign.of_any_value(value)
-    if kind is types.BuiltinFunctionType and type(value.__self__) is np.ndarray:
+    if kind in _METHODS and foreign.holds_numbers(value.__self__):
         return foreign.of_plain_array(value)
     if kind is types.FunctionType:
         return entered(clone(value)) if is_reached(value) else rebind(value)
@@ -114,6 +114,7 @@ def reached(value: Any) -> Any:
     return value
 
 
+_METHODS: Final = frozenset({types.MethodType, types.BuiltinFunctionType})
 _CACHED: Final = type(functools.lru_cache(lambda: None))
 _REBOUND: Final = frozenset(
     {
@@ -274,7 +275,7 @@ class ClassOf(Attribute):
     __slots__ = ()
 
     def __matmul__(self, owner: Any) -> Any:
-        return class_of(owner) if type(owner) is Traced else owner.__class__
+        return class_of(owner) if type(owner) in STANDING else owner.__class__
 
 
 class CalledAttribute(Attribute):
@@ -287,11 +288,8 @@ class CalledAttribute(Attribute):
         kind = type(owner)
         if kind is ShadowModule or (kind in _DIRECT and self.name not in _ASKED):
             member = getattr(owner, self.name)
-            return (
-                foreign.of_plain_array(member)
-                if kind is np.ndarray and callable(member)
-                else member
-            )
+            called = kind is np.ndarray and callable(member)
+            return foreign.of_plain_array(member) if called else member
         if kind is str and self.name == "format":
             return format_method(owner)
         if kind is list and self.name == "sort":

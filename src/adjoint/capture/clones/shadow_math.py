@@ -93,6 +93,7 @@ _MATH: dict[str, Any] = {
     "lgamma": _special("gammaln"),
     "isclose": lambda *args, **kwargs: math.isclose(*map(concrete, args), **kwargs),
     "modf": np.modf,
+    "frexp": np.frexp,
     "ldexp": lambda x, power: x * 2.0 ** concrete(power),
     "remainder": _remainder,
     "fsum": lambda values: numpy_values.asarray(list(values)).sum(),

@@ -34,6 +34,7 @@ LEFT: Final = frozenset(
         *("torch", "torchvision", "jax", "jaxlib", "tensorflow", "keras", "cupy", "mlx"),
         *("autograd", "thinc"),
         *("numba", "llvmlite", "numexpr", "cffi", "cython", "pandas", "polars", "pyarrow", "dask"),
+        *("xarray", "astropy.units"),
         *("sympy", "mpmath", "casadi", "optree", "pyomo", "h5py", "zarr"),
         # which watch, test, show or print programs
         *("pytest", "_pytest", "pluggy", "xdist", "hypothesis", "coverage", "IPython", "ipykernel"),

@@ -5,6 +5,7 @@ NumPy's functions under NumPy's method names.
 
 from __future__ import annotations
 
+import builtins
 import math
 import operator
 import sys
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.base.arrays import class_name
 from adjoint.base.errors import BoundsError, UnsupportedFunctionError
 from adjoint.capture.numpy.indexing import writing as numpy_writing
 from adjoint.capture.numpy.indexing.indexing import reshape_plain
@@ -112,7 +114,15 @@ def _round(self: Traced, decimals: int = 0, out: Any = None) -> Any:
 
 
 def _view(self: Traced, dtype: Any = None, type: Any = None) -> Any:
-    if type not in (None, np.ndarray) or np.dtype(dtype or self.dtype) != self.dtype:
+    kind = dtype if type is None else type
+    if isinstance(kind, builtins.type) and issubclass(kind, np.ndarray):
+        if kind is not np.ndarray:
+            raise UnsupportedFunctionError(
+                f"x.view({class_name(kind)}) of a traced array would follow the rules of that "
+                "class, which traced arrays do not. Use the array itself."
+            )
+        dtype = None if kind is dtype else dtype
+    if np.dtype(dtype or self.dtype) != self.dtype:
         raise UnsupportedFunctionError(
             "x.view() of a traced array shows it with its own dtype alone; write x.astype(dtype)."
         )
@@ -221,6 +231,8 @@ class _Bound:
             reshaped = _reshaped_at_once(owner, args)
             if reshaped is not None:
                 return reshaped
+        if name == "view":  # classes have stand-ins
+            args = tuple([getattr(kind, "original", kind) for kind in args])
         args = (owner, *args)
         place = place_of_out(getattr(np, name, None))
         out = args[place] if place is not None and place < len(args) else kwargs.get("out")

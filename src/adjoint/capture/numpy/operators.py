@@ -16,6 +16,7 @@ from adjoint.base.errors import ArgumentTypeError
 from adjoint.capture.numpy.indexing.selected import Selected
 from adjoint.capture.numpy.polynomials.series import PolynomialSeries, lifted
 from adjoint.capture.recording.applying import apply, apply_one
+from adjoint.capture.recording.filled import Filled, is_container
 from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.quick import into, one, two
 from adjoint.capture.recording.recipes import has_recipes
@@ -145,8 +146,10 @@ def _refuses(other: Any) -> bool:
     if type(other) is Traced or isinstance(other, (np.ndarray, np.generic, float, int)):
         return False
     kind = type(other)
-    if kind is Selected:
+    if kind is Selected or kind is Filled:
         return True
+    if is_container(other):
+        return False  # see `filled.py`
     if hasattr(kind, "__array_ufunc__"):
         return kind.__array_ufunc__ is None
     return getattr(kind, "__array_priority__", 0) > 0 and not hooks.is_sparse(other)

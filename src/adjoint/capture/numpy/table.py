@@ -14,6 +14,7 @@ import numpy as np
 from adjoint.base.errors import AdjointError, DTypeError, ShapeError, UnsupportedFunctionError
 from adjoint.capture.numpy.coverage import refusal
 from adjoint.capture.recording.applying import apply
+from adjoint.capture.recording.filled import Filled
 from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.recipes import has_recipes
 from adjoint.capture.recording.traced import Traced, from_array, is_cell, is_known, unwrap, wrap
@@ -46,7 +47,7 @@ def any_traced(values: Any) -> bool:
         elif isinstance(value, (list, tuple)):
             if any_traced(value):
                 return True
-        elif type(value) is np.poly1d and any_traced((value.coeffs,)):
+        elif type(value) is Filled or (type(value) is np.poly1d and any_traced((value.coeffs,))):
             return True
     return False
 

@@ -29,6 +29,7 @@ from adjoint.capture.numpy.table import (
     wrap_list,
 )
 from adjoint.capture.recording.applying import apply, apply_one
+from adjoint.capture.recording.filled import Filled
 from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.recipes import has_recipes
 from adjoint.capture.recording.traced import Traced, is_cell
@@ -112,7 +113,8 @@ COMPOSED: dict[Any, Callable[..., Any]] = {
 
 def ufunc(function: Any, method: str, inputs: Any, kwargs: dict[str, Any]) -> Any:
     """A ufunc, or a method of one, of traced arrays."""
-    if Selected in map(type, inputs):
+    kinds = {*map(type, inputs)}
+    if Selected in kinds or Filled in kinds:
         return NotImplemented  # it is asked next
     outputs = kwargs.pop("out", None)
     if not any_traced((*inputs, *kwargs.values(), outputs)):

@@ -135,7 +135,7 @@ def slot_in(trace: Trace, operand: Any) -> int:
     if state is not None:
         synchronise(operand)
     if operand._trace is None:
-        return trace.lift(operand._value)
+        return trace.lift_made(operand._value)
     if operand._trace is trace:
         return operand._slot
     known = trace.arrays.get(id(operand))

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from adjoint.base.arrays import class_name, conversion_of
 from adjoint.base.errors import DTypeError
 
 _SMALL: Final = 1 << 15  # bytes up to which arrays are compared by way of a copy
@@ -21,17 +22,29 @@ def check_numeric(value: Any) -> None:
         )
 
 
-def check_plain(value: Any) -> None:
-    """Refuse subclasses of arrays with a meaning of their own: it would be lost."""
+def has_rules(value: Any) -> bool:
+    """Whether a value is of a subclass of arrays with a meaning of its own."""
     kind = type(value)
-    if isinstance(value, (np.matrix, np.ma.MaskedArray)) or (
+    if kind is np.ndarray or not isinstance(value, np.ndarray):
+        return False
+    return isinstance(value, (np.matrix, np.ma.MaskedArray)) or (
         kind.__array_ufunc__ is not np.ndarray.__array_ufunc__
         or kind.__array_function__ is not np.ndarray.__array_function__
-    ):
-        raise DTypeError(
-            f"A {kind.__module__}.{kind.__name__} has rules of its own, which traced arrays do not "
-            "follow. Pass its plain numbers: np.asarray(x), or x.filled(0.0) and a mask."
-        )
+    )
+
+
+def check_plain(value: Any) -> None:
+    """Refuse subclasses of arrays with a meaning of their own: it would be lost."""
+    if has_rules(value):
+        raise rules_of(value)
+
+
+def rules_of(value: Any) -> DTypeError:
+    """The refusal of a value of a subclass of arrays."""
+    return DTypeError(
+        f"{class_name(type(value))} has rules of its own, which traced arrays do not follow. Use "
+        f"its numbers, {conversion_of(value)}."
+    )
 
 
 def same_memory(one: Any, other: np.ndarray[Any, Any]) -> bool:
@@ -46,10 +59,12 @@ def same_memory(one: Any, other: np.ndarray[Any, Any]) -> bool:
     return np.array_equal(first, second) and np.array_equal(words[0][even:], words[1][even:])
 
 
-def same_number(one: Any, other: Any) -> bool:
-    """Whether two of Python's numbers are the same, NaN and signs of zeros too, and their type."""
+def same_constant(one: Any, other: Any) -> bool:
+    """Whether two arrays or two of Python's numbers are the same, with type, NaN and signs of 0."""
     if type(one) is not type(other):
         return False
+    if type(one) is np.ndarray:
+        return same_memory(one, other)
     return one is other or (one == other != 0 and type(one) is float) or repr(one) == repr(other)
 
 

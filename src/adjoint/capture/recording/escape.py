@@ -15,10 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.base.arrays import class_name, conversion_of
 from adjoint.base.errors import DroppedDerivativeError, ValueNeededError
 from adjoint.capture.recording.applying import concrete, settle
+from adjoint.capture.recording.constants import has_rules
+from adjoint.capture.recording.filled import is_container
 from adjoint.capture.recording.guards import TEXT
 from adjoint.capture.recording.hooks import hooks
+from adjoint.capture.recording.questions import formatted
 from adjoint.capture.recording.script import script_under_way
 from adjoint.capture.recording.trace import Trace, captures, depth
 from adjoint.capture.recording.traced import Traced, from_slot, is_known, unwrap
@@ -44,6 +48,9 @@ _ADVICE = {
     "tobytes": "Bytes tell values apart, as the key of a dictionary does; numbers that are read "
     "from them have no derivative. Keep the array itself, or write ad.stop_gradient(x).tobytes() "
     "if the derivative is not wanted.",
+    "str": "Text shows a value; a number that is read from it has no derivative. Keep the number "
+    "itself, give the derivative with ad.primitive, or write ad.stop_gradient(x) if it is not "
+    "wanted.",
     "pickle": "What is pickled and loaded again has no derivative. Keep the array itself, or write "
     "ad.stop_gradient(x) if the derivative is not wanted.",
     "np.asarray": "An array was handed to code that capture does not enter. Write that part in "
@@ -96,13 +103,20 @@ def unpacking(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def read(*args: Any, **kwargs: Any) -> Any:
         for value in (*args, *kwargs.values()):
-            for trace in captures() if type(value) is bytes else ():
-                known, slot = trace.arrays.get(id(value), (None, -1))
-                if known is value:
-                    escape(from_slot(trace, slot), "tobytes")
+            read_back(value)
         return function(*args, **kwargs)
 
     return read
+
+
+def read_back(value: Any) -> None:
+    """DroppedDerivativeError if a number is to be read from the bytes or the text of a value."""
+    if type(value) not in (bytes, str):
+        return
+    for trace in captures():
+        known, slot = trace.arrays.get(id(value), (None, -1))
+        if known is value:
+            escape(from_slot(trace, slot), "tobytes" if type(value) is bytes else "str")
 
 
 def _caller(what: str = "") -> str:
@@ -112,13 +126,25 @@ def _caller(what: str = "") -> str:
         home = frame.f_globals.get("__name__") or ""
         if home.partition(".")[0] != "adjoint":
             if not hooks.is_users_file(frame.f_code.co_filename):
-                return f"The caller is {home}.{frame.f_code.co_qualname}. "
+                return f"The caller is {home}.{frame.f_code.co_qualname}. {_beside_it(frame)}"
             doing = what == "float" and dis.opname[frame.f_code.co_code[frame.f_lasti]]
             if doing == "STORE_SUBSCR":
                 return "It was written into an array that was made elsewhere. "
             if doing in _CALLS:
                 return "The caller is compiled code, which is called at the line below. "
             return ""
+        frame = frame.f_back
+    return ""
+
+
+def _beside_it(frame: Any) -> str:
+    """A sentence that says which container met a traced array in code that is not entered."""
+    while frame is not None and not hooks.is_users_file(frame.f_code.co_filename):
+        for value in frame.f_locals.values():
+            if is_container(value) or has_rules(value):
+                return (
+                    f"{class_name(type(value))} was combined with it: use {conversion_of(value)}. "
+                )
         frame = frame.f_back
     return ""
 
@@ -184,7 +210,10 @@ def show(value: Traced, form: Callable[[Any], str]) -> str:
     shown = getattr(_printing, "now", False)
     try:
         with attempting():
-            return form(concrete(value, TEXT))
+            text = form(concrete(value, TEXT))
+        if form in _ALL_DIGITS and value._trace is not None:
+            value._trace.arrays[id(text)] = (text, value._slot)
+        return text
     except ValueNeededError as error:
         frame: Any = sys._getframe(2)
         while frame.f_code.co_filename.startswith(_CLONES):  # which asks for the user's code
@@ -206,6 +235,7 @@ def printed(*args: Any, **kwargs: Any) -> None:
         _printing.now = before
 
 
+_ALL_DIGITS = (str, repr, formatted)
 _printing = threading.local()
 _CLONES = __file__.rpartition("recording")[0] + "clones"
 

@@ -51,6 +51,8 @@ class Hooks:
     clone: Callable[[Any], Any]
     rewritten: Callable[..., Any]
     is_users_file: Callable[[str], bool]
+    is_users_kind: Callable[[type], bool]
+    value_of: Callable[[Any], Any]
 
     def __init__(self) -> None:
         self.products: dict[tuple[int, int], Any] = {}

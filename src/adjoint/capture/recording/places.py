@@ -74,3 +74,9 @@ def user_line() -> str:
             return f"{file}:{frame.f_lineno}"
         frame = frame.f_back
     return ""
+
+
+def user_place() -> tuple[Any, tuple[int, int]]:
+    """The user's frame, if there is one, and the instruction that it is at."""
+    frame = user_frame()
+    return frame, (id(frame.f_code), frame.f_lasti) if frame is not None else (0, 0)

@@ -27,6 +27,11 @@ def _index(self: Traced) -> int:
     return operator.index(concrete(self))
 
 
+def formatted(value: Any) -> str:
+    """`format(value)`, which NumPy has in other words than `str(value)`."""
+    return format(value, "")
+
+
 for _name, _method in {
     "__bool__": lambda self: bool(concrete(self, "bool")),
     "__int__": lambda self: int(concrete(self, "int")),
@@ -40,6 +45,8 @@ for _name, _method in {
     "__hash__": lambda self: hash(concrete(self)),
     "__repr__": lambda self: hooks.show(self, repr),
     "__str__": lambda self: hooks.show(self, str),
-    "__format__": lambda self, spec: hooks.show(self, lambda value: format(value, spec)),
+    "__format__": lambda self, spec: hooks.show(
+        self, (lambda value: format(value, spec)) if spec else formatted
+    ),
 }.items():
     setattr(Traced, _name, _method)

@@ -22,12 +22,12 @@ from adjoint.capture.recording.constants import (
     as_float,
     check_numeric,
     check_plain,
+    same_constant,
     same_memory,
-    same_number,
 )
 from adjoint.capture.recording.guards import TEXT, WHOLE, Guard, guard_of
 from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.places import literal_places, user_frame, user_line
+from adjoint.capture.recording.places import literal_places, user_line, user_place
 from adjoint.capture.recording.stale import Stale
 from adjoint.program import Literal, Operation
 
@@ -234,33 +234,37 @@ class Trace:
         return self._lift_array(np.asarray(value))
 
     def _lift_number(self, value: Any, type: ArrayType) -> int:
-        """The slot of a Python number. One object is one input; see `merge_numbers` for others."""
+        """The slot of a Python number. One object is one input; others: `merge_constants`."""
         single = type.dtype.kind == "f"  # equal integers are one object anyway
         if single:
             known = self.arrays.get(id(value))
             if known is not None:
                 return known[1]
-        frame = user_frame()
-        place = (id(frame.f_code), frame.f_lasti) if frame is not None else (0, 0)
+        frame, place = user_place()
         slot = self.constant(value, type)
         if single:
             self.arrays[id(value)] = (value, slot)
         elif frame is not None and place[1] in literal_places(frame.f_code):
             self.literals[place] = (value, slot)
             return slot
-        slots = self.placed.get(place)
-        if slots is None:
-            self.placed[place] = [slot]
-        else:
-            slots.append(slot)
+        self.placed.setdefault(place, []).append(slot)
         return slot
 
-    def merge_numbers(self) -> dict[int, int]:
-        """Let numbers that are equal in all rounds of a loop be one, and so the rounds alike.
+    def lift_made(self, value: Any) -> int:
+        """The slot of a known array, which was made in this capture or an outer one."""
+        count = len(self.types)
+        slot = self.lift(value)
+        if slot == count and type(value) is np.ndarray:
+            self.placed.setdefault(user_place()[1], []).append(slot)
+        return slot
 
-        That is, where one instruction of the user's code was given the same number each time.
-        Which of several are equal does not matter: data would change the program. Returns what the
-        slots that are no longer used are replaced by.
+    def merge_constants(self) -> dict[int, int]:
+        """Let what is equal in all rounds of a loop be one, and so the rounds alike.
+
+        That is, where one instruction of the user's code was given the same number each time, or
+        an array that was newly made, such as `np.zeros(n)` that is written into. Which of several
+        are equal does not matter: data would change the program. Returns what the slots that are
+        no longer used are replaced by.
         """
         merged: dict[int, int] = {}
         for slots in self.placed.values():
@@ -268,8 +272,8 @@ class Trace:
                 continue
             first, *others = slots
             number = self.values[first]
-            if all(same_number(self.values[slot], number) for slot in others):
-                merged.update(dict.fromkeys(others, first))
+            if all(same_constant(self.values[slot], number) for slot in others):
+                merged |= dict.fromkeys(others, first)
         if merged:
             find, apart = merged.get, merged.keys().isdisjoint
             self.records = [

@@ -83,6 +83,7 @@ class Traced:
 
     __slots__ = ("__weakref__", "_slot", "_state", "_trace", "_value")
     __array_priority__ = 1000.0
+    __pandas_priority__ = 5000  # by which pandas leaves operators to the other operand
 
     _slot: int
     _state: Known | None

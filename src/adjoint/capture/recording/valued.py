@@ -18,24 +18,27 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base.errors import AdjointError, UnsupportedFunctionError, ValueNeededError
-from adjoint.capture.recording.applying import apply_one
-from adjoint.capture.recording.hooks import hooks
+from adjoint.capture.recording.agreement import agreed
+from adjoint.capture.recording.filled import (
+    Filled,
+    MeetsContainer,
+    check_written,
+    combined,
+    first_container,
+    is_container,
+    plain_numbers,
+)
 from adjoint.capture.recording.recipes import RECIPES, asked_of, followed
 from adjoint.capture.recording.trace import captures, inside, note_effect
 from adjoint.capture.recording.traced import (
     Traced,
-    from_array,
-    from_slot,
     is_known,
     state_of,
     synchronise,
     wrap,
 )
-from adjoint.primitives.elementwise.conversion import CAST, PYTHON_NUMBER
-from adjoint.program import Operation, operation
+from adjoint.program import Operation
 
-_PLAIN: Final = frozenset({np.ndarray, np.memmap})
-_PYTHON: Final = frozenset({float, int, complex, bool})
 AFTER_ERROR: Final = "it goes on after an error that depends on values"
 Function = Callable[..., Any]
 
@@ -84,6 +87,8 @@ def plain(argument: Any) -> Any:
         return {name: plain(part) for name, part in argument.items()}
     if kind is slice:
         return slice(plain(argument.start), plain(argument.stop), plain(argument.step))
+    if kind is Filled or is_container(argument):
+        raise MeetsContainer
     return argument
 
 
@@ -103,7 +108,11 @@ def beside(theirs: Function, ours: Function, args: Sequence[Any], kwargs: dict[s
         try:
             values = [x if type(x) in _ATOMS else plain(x) for x in args]
             named = {name: plain(value) for name, value in kwargs.items()} if kwargs else kwargs
+        except MeetsContainer:
+            return _with_containers(theirs, ours, args, kwargs)
         except Unvalued:
+            if first_container((*args, *kwargs.values())) is not None:
+                return _with_containers(theirs, ours, args, kwargs)
             with refusing(), recording_for(args, kwargs):
                 return ours(*args, **kwargs)
     try:
@@ -138,6 +147,17 @@ def beside(theirs: Function, ours: Function, args: Sequence[Any], kwargs: dict[s
     finally:
         trace.inside = False
         trace.calls.pop()
+
+
+def _with_containers(
+    theirs: Function, ours: Function, args: Sequence[Any], kwargs: dict[str, Any]
+) -> Any:
+    """The same where containers of other libraries are among the arguments."""
+
+    def recorded(*numbers: Any, **named: Any) -> Any:
+        return beside(theirs, ours, numbers, named)
+
+    return combined(theirs, recorded, args, kwargs)
 
 
 def _as_refusal(error: Exception, theirs: Function) -> Exception:
@@ -200,16 +220,16 @@ def writing(
     try:
         values = [plain(argument) for argument in args]
         named = {name: plain(value) for name, value in kwargs.items()} if kwargs else kwargs
+    except MeetsContainer:
+        check_written(theirs, args, kwargs)
+        return writing(targets, theirs, ours, plain_numbers(args), plain_numbers(kwargs))
     except Unvalued:
         with refusing(), recording_for(args, kwargs):
             return ours(*args, **kwargs)
     if not any_slot(args) and not any_slot(kwargs):
         return ours(*args, **kwargs)  # all is known: NumPy's own writing
-    before = [
-        (array, array._trace, array._slot, array._value)
-        for target in targets
-        for array in _chain(target)
-    ]
+    chains = [array for target in targets for array in _chain(target)]
+    before = [(array, array._trace, array._slot, array._value) for array in chains]
     starts = [(trace, len(trace.records)) for trace in captures()]
     refusals = [(trace, trace.refusal) for trace in captures()]
 
@@ -284,6 +304,8 @@ def any_slot(argument: Any) -> bool:
     """Whether an argument is, or holds, a traced array that is not known."""
     if type(argument) is Traced:
         return not is_known(argument)
+    if type(argument) is Filled:
+        return True
     if isinstance(argument, (list, tuple)):
         return any(map(any_slot, argument))
     return isinstance(argument, dict) and any(map(any_slot, argument.values()))
@@ -362,134 +384,3 @@ def refuse(error: Exception) -> None:
     for trace in captures():
         if trace.refusal is None:
             trace.refusal = error
-
-
-# --- agreement ------------------------------------------------------------------------------------
-
-
-def agreed(expected: Any, result: Any, args: Sequence[Any]) -> Any:
-    """Our result with NumPy's as its value; refused where they are of different types."""
-    kind = type(result)
-    first = args[0] if args else None
-    if type(expected) is np.ndarray and type(first) is Traced and first._value is expected:
-        return first  # NumPy gives back what it was given
-    if kind is Traced and result._state is None and result._value is None:
-        type_, trace = type(expected), result._trace
-        if trace is not None and (
-            type_ is np.float64 or (type_ is np.ndarray and not _looks(expected))
-        ):
-            ours = trace.types[result._slot]  # the usual case of what follows
-            if ours.dtype is expected.dtype and ours.shape == expected.shape and not ours.weak:
-                result._value = expected
-                return result
-    if kind is Traced:
-        return _agreed_array(expected, result, args)
-    if isinstance(result, (tuple, list)) and type(expected) in (tuple, list, kind):
-        if len(result) != len(expected):
-            raise _differs(expected, result)
-        parts = [agreed(e, r, args) for e, r in zip(expected, result, strict=True)]
-        return getattr(kind, "_make", kind)(parts)
-    if kind is type(expected) is np.ndarray and result.shape != expected.shape:
-        return from_array(expected)
-    return result
-
-
-def _looks(array: Any) -> bool:
-    """Whether an array looks into the memory of another."""
-    return array.base is not None
-
-
-def _agreed_array(expected: Any, result: Traced, args: Sequence[Any]) -> Any:
-    if is_known(result):
-        return _lying(expected, result, args)
-    if type(expected) is np.flatiter:
-        result._value = expected
-        return result
-    result = _of_type(expected, result)
-    if result._value is expected:
-        return result
-    if any(result is argument for argument in args):
-        result = from_slot(result._trace, result._slot)  # type: ignore[arg-type]
-    if type(expected) is np.ndarray:
-        result = _sharing(expected, result, args)
-    result._value = expected
-    return result
-
-
-def _lying(expected: Any, result: Traced, args: Sequence[Any]) -> Traced:
-    """A known array that is new, in the order in memory that NumPy has given it."""
-    value = result._value
-    arrays = type(expected) is type(value) is np.ndarray
-    if arrays and (value.shape, value.dtype) != (expected.shape, expected.dtype):
-        return from_array(expected)
-    new = arrays and expected.base is value.base is None
-    differs = new and value.strides != expected.strides
-    if differs and not any(result is argument for argument in args):
-        result._value = np.empty_like(expected, value.dtype)
-        np.copyto(result._value, value)
-    return result
-
-
-def _of_type(expected: Any, result: Traced) -> Traced:
-    """The result with NumPy's dtype, or Python's type of number."""
-    type_ = result.type
-    if type(expected) in _PYTHON:
-        if type_.dtype.kind == "u":  # Python has one type of whole numbers
-            result = apply_one(operation(CAST, dtype=np.dtype(int)), result)
-            type_ = result.type
-        if not type_.weak and type_.dtype.kind in "fic":
-            result = apply_one(PYTHON_NUMBER.bare, result)
-            type_ = result.type
-        if type_.shape or type_.dtype != np.dtype(type(expected)):
-            raise _differs(expected, result)
-        return result
-    if getattr(expected, "shape", None) != type_.shape:
-        raise _differs(expected, result)
-    if expected.dtype != type_.dtype:
-        if not _holds(type_.dtype, expected.dtype):
-            raise _differs(expected, result)
-        result = apply_one(operation(CAST, dtype=expected.dtype), result)
-        type_ = result.type
-    if isinstance(expected, np.ndarray) and type(expected) not in _PLAIN:
-        raise _differs(expected, result)  # a class with rules of its own
-    if type_.weak:
-        result = apply_one(operation(CAST, dtype=type_.dtype), result)
-    return result
-
-
-def _holds(dtype: Any, wanted: Any) -> bool:
-    """Whether numbers of one dtype have all digits of another, in whichever order of bytes."""
-    if dtype.newbyteorder("=") == wanted.newbyteorder("="):
-        return True
-    return dtype.kind == wanted.kind and dtype.kind in "fc" and dtype.itemsize > wanted.itemsize
-
-
-def _sharing(expected: Any, result: Traced, args: Sequence[Any]) -> Traced:
-    """The result as a view where NumPy's is one, and as a copy where it is none."""
-    state = result._state
-    base = None if state is None else state.base
-    if base is not None:
-        while base._state is not None and base._state.base is not None:
-            base = base._state.base
-        memory = base._value
-        if memory is not None and not _shares(expected, memory):
-            return from_slot(result._trace, result._slot)  # type: ignore[arg-type]
-    elif expected.base is not None:
-        for argument in args:
-            if type(argument) is Traced and _shares(expected, argument._value):
-                hooks.alias(argument, result)
-    return result
-
-
-def _shares(one: Any, other: Any) -> bool:
-    return type(other) is np.ndarray and np.may_share_memory(one, other)
-
-
-def _differs(expected: Any, result: Any) -> AdjointError:
-    recorded = f"traced {result.type}" if type(result) is Traced else type(result).__name__
-    dtype, shape = getattr(expected, "dtype", type(expected).__name__), np.shape(expected)
-    return UnsupportedFunctionError(
-        f"NumPy gives a {type(expected).__name__} of dtype {dtype} and shape {shape} here, and its "
-        f"record would be a {recorded}. Write this operation in another way, or give it as a "
-        "function of its own with ad.primitive."
-    )

@@ -38,7 +38,7 @@ class SparseTraced:
     """A sparse matrix with traced entries: products, sums and transposes of it."""
 
     __array_ufunc__ = None
-    __slots__ = ("columns", "data", "rows", "shape")
+    __slots__ = ("__weakref__", "columns", "data", "rows", "shape")
 
     def __init__(self, data: Any, rows: Any, columns: Any, shape: Shape) -> None:
         self.data, self.rows, self.columns = data, np.asarray(rows), np.asarray(columns)

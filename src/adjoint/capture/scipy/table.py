@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import types
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -32,6 +33,8 @@ CONSTANT: set[tuple[str, str]] = set()
 # Functions that write into an array that they are given: ours do both, value and record.
 WRITERS: set[tuple[str, str]] = set()
 _WRITING: set[str] = set()  # the modules that these are in
+# Objects that stand for ones of SciPy's, and the classes of these.
+_MADE_AS: weakref.WeakKeyDictionary[Any, type] = weakref.WeakKeyDictionary()
 # What runs in the place of functions in modules of SciPy that are entered, by module and name.
 REPLACED: dict[tuple[str, str], Callable[..., Any]] = {}
 
@@ -104,8 +107,21 @@ def scipy_object(value: Any) -> Any:
         home = kind.__module__
         stand_in_class = SCIPY_OBJECTS.get(kind.__name__) if home.startswith("scipy.") else None
         if stand_in_class is not None:
-            return stand_in_class(value)
+            return _made_as(type(value), stand_in_class(value))
     return None
+
+
+def _made_as(kind: type, value: Any) -> Any:
+    _MADE_AS[value] = kind
+    return value
+
+
+def class_in_scipy(value: Any) -> type | None:
+    """The class of SciPy's object that a value stands for; None where it stands for none."""
+    try:
+        return _MADE_AS.get(value)
+    except TypeError:  # unhashable, or without weak references: none of ours
+        return None
 
 
 def is_scipy_module(module: types.ModuleType) -> bool:
@@ -142,9 +158,17 @@ def scipy_stand_in(value: Any) -> Callable[..., Any] | None:
     ours = SCIPY_FUNCTIONS.get(place)
     if ours is None and place in CONSTANT:
         return _stand_in(value, _counting(value, place), place, True)
-    if ours is None and not isinstance(value, types.FunctionType):
+    if ours is None and not (isinstance(value, types.FunctionType) or _is_known_class(value)):
         return None
     return _stand_in(value, ours, place, place in WRITERS)
+
+
+def _is_known_class(value: Any) -> bool:
+    """Whether objects of a class have stand-ins, or there is a reason why they have none."""
+    if not isinstance(value, type):
+        return False
+    known = any(kind.__name__ in SCIPY_OBJECTS for kind in value.__mro__)
+    return known or scipy_place(value) in REFUSED
 
 
 def below_backends(function: types.FunctionType) -> types.FunctionType:
@@ -208,6 +232,9 @@ def _stand_in(
 ) -> Callable[..., Any]:
     """as_users: whether ours is run as code of the user's is, and computes values itself."""
 
+    def of_class(result: Any) -> Any:
+        return _made_as(original, result) if isinstance(original, type) else result
+
     def stand_in(*args: Any, **kwargs: Any) -> Any:
         if current() is not None:
             args, kwargs = tuple(map(handed, args)), {n: handed(x) for n, x in kwargs.items()}
@@ -216,12 +243,12 @@ def _stand_in(
             called = any(callable(x) or isinstance(x, SparseTraced) for x in every)
             if inside() or called or as_users:
                 # What calls the user's code does so once, and our sparse matrices are not SciPy's.
-                return _called(ours, place, args, kwargs)
+                return of_class(_called(ours, place, args, kwargs))
 
             def recorded(*args: Any, **kwargs: Any) -> Any:
                 return _called(ours, place, args, kwargs)
 
-            return beside(original, recorded, args, kwargs)
+            return of_class(beside(original, recorded, args, kwargs))
         watch = _Watch()
         try:
             result = original(
@@ -238,8 +265,11 @@ def _stand_in(
                 raise refusal from error
             watch.saw_traced = True
         if watch.saw_traced and ours is not None:
-            return _called(ours, place, args, kwargs)
-        return result if current() is None else wrap_list(result)
+            return of_class(_called(ours, place, args, kwargs))
+        if current() is None:
+            return result
+        counterpart = scipy_object(result)
+        return wrap_list(result) if counterpart is None else counterpart
 
     stand_in.__name__ = place[1]
     stand_in.__doc__ = original.__doc__
@@ -308,7 +338,8 @@ def _called(
 def _refusal(place: tuple[str, str], error: BaseException) -> UnsupportedFunctionError:
     name = ".".join(("scipy", *place))
     reason = REFUSED.get(place, "it is not among the functions of adjoint.scipy")
-    detail = f" ({error})" if str(error) else ""
+    ours = isinstance(error, AdjointError)  # which says what went wrong inside of SciPy
+    detail = f" ({error})" if str(error) and not ours else ""
     return UnsupportedFunctionError(
         f"{name} was given traced values, and has no derivative here: {reason}. Write it with "
         f"functions that have one, give its derivative with ad.primitive, or cut it off with "

@@ -28,6 +28,7 @@ from adjoint.executors.native.entry_checks import (
     shape_constant,
 )
 from adjoint.executors.native.entry_status import emit_has_nan, emit_interrupted, emit_status
+from adjoint.executors.native.machine import machine
 from adjoint.executors.native.module import OVERFLOW, PLAIN, RAISED, Block, Module
 from adjoint.executors.native.python_api import (
     ARRAY_DATA,
@@ -114,7 +115,7 @@ class _EntryWriter:
         data = self._make_outputs(outputs, lent)
         status, fine = self._run(inputs, outputs, workspace, data)
         self._finish(status, fine, data)
-        probe = ' "probe-stack"="inline-asm"' if spec.workspace_bytes else ""
+        probe = machine().stack_probe if spec.workspace_bytes else ""
         # Hundreds of results are thousands of branches: good registers would take seconds there.
         plain = " noinline optnone" if len(block.lines) > LONG else ""
         header = f"define ptr @entry(ptr %self, ptr %args, i64 %nargs) {PLAIN}{probe}{plain}"

@@ -103,7 +103,7 @@ class Piece:
         self.function = _with_memory(native.function, native)
         self.misses = 0
 
-    def again(self, arguments: Sequence[Any]) -> tuple[Any, ...] | None:
+    def run_conforming(self, arguments: Sequence[Any]) -> tuple[Any, ...] | None:
         """After a miss: once more with the arguments as they were compiled for."""
         changed = conforming(self.types, arguments)
         results = self.function(*changed) if changed is not None else None
@@ -112,7 +112,7 @@ class Piece:
         return results
 
     @property
-    def hopeless(self) -> bool:
+    def fails_often(self) -> bool:
         """Whether it has missed so often that it is not worth the attempt."""
         return self.misses >= PATIENCE
 
@@ -172,7 +172,7 @@ class NativeExecutable:
         """Run it; None where a program that is one piece of machine code met something unusual."""
         results = self.function(*arguments)
         if results is None and self.piece is not None:
-            return self.piece.again(arguments)
+            return self.piece.run_conforming(arguments)
         return results
 
     def source(self) -> str:
@@ -270,10 +270,10 @@ class _SegmentRunner:
                 if piece.misses:
                     piece.misses -= 1
                 return results
-            results = piece.again(arguments)
+            results = piece.run_conforming(arguments)
             if results is not None:
                 return results
-            if piece.hopeless:
+            if piece.fails_often:
                 self.piece = None
         if self.numpy is None:
             self.numpy = NumpyExecutor().compile(self.program, hard=False)

@@ -16,6 +16,7 @@ from adjoint.executors.native.elements import combine
 from adjoint.executors.native.emission import Range, Writer
 from adjoint.executors.native.layout import Layout
 from adjoint.executors.native.loops import ProgramWriter
+from adjoint.executors.native.machine import machine
 from adjoint.executors.native.module import Block, Module, Value, memory_type, scalar_type
 from adjoint.executors.native.nodes import ArrayNode, Kind
 from adjoint.executors.native.schedule import Loop
@@ -51,7 +52,7 @@ def emit_kernel(module: Module, layout: Layout, name: str) -> None:
         "ptr noalias %workspace, ptr %state)"
     )
     if layout.constructs:  # whose bodies may take more of the stack than a page
-        header += ' "probe-stack"="inline-asm"'
+        header += machine().stack_probe
     module.functions.append(writer.block.function(header))
 
 

@@ -46,13 +46,17 @@ class Effort(Enum):
 # The functions that LLVM may call of its own accord: for copies, for remainders, and for the
 # fused multiply-add and the roundings of machines that have no instruction for them.
 _IMPLIED = (
-    *("memcpy", "memmove", "memset", "memcmp", "bcmp"),
+    *("memcpy", "memmove", "memset", "memcmp", "bcmp", "bzero"),
     *("fmod", "fmodf", "fma", "fmaf", "floor", "floorf", "ceil", "ceilf", "trunc", "truncf"),
     *("rint", "rintf", "nearbyint", "nearbyintf", "roundeven", "roundevenf", "round", "roundf"),
     *("sqrt", "sqrtf", "fmin", "fminf", "fmax", "fmaxf", "ldexp", "ldexpf"),
     *("__divti3", "__modti3", "__udivti3", "__umodti3", "__multi3"),
+    *("__chkstk", "_fltused"),  # on Windows: see `Machine`
     *("__extendhfsf2", "__truncsfhf2", "__truncdfhf2", "__gnu_h2f_ieee", "__gnu_f2h_ieee"),
 )
+
+# To this refer all objects with floating-point numbers on Windows, and nothing reads it.
+_FLOATS_ARE_USED = ctypes.c_int(1)
 
 # LLVM's scheduler and register allocator take more than linear time on long straight-line code: a
 # block of more characters than this is compiled with `Effort.QUICK` (8,000 instructions: 17 ms
@@ -131,13 +135,16 @@ class Machine:
             self.cpu = cpu if cpu is not None else str(self._llvm.get_host_cpu_name())
             self.features = features if features is not None else self._host_features(cpu)
             self.triple = str(self._llvm.get_process_triple())
+            self._on_windows = "windows" in self.triple
+            if self._on_windows:
+                self.define("_fltused", ctypes.addressof(_FLOATS_ARE_USED))
             self._target = self._llvm.Target.from_triple(self.triple)
             self._target_machines: dict[int, Any] = {}
             self._passes: tuple[Any, Any, Any] | None = None
             # The linker owns the target machine that it is given.
             linker_machine = self._create_target_machine(2)
             self._linker = self._llvm.create_lljit_compiler(
-                linker_machine, use_jit_link=sys.platform != "win32", suppress_errors=True
+                linker_machine, use_jit_link=not self._on_windows, suppress_errors=True
             )
             self._layout = str(self._target_machine(2).target_data)
         self.is_x86 = self.triple.startswith(("x86_64", "i386", "i686", "amd64"))
@@ -160,6 +167,15 @@ class Machine:
         if self.has("avx512f"):
             return 64
         return 32 if self.has("avx2") or self.has("avx") else 16
+
+    @property
+    def stack_probe(self) -> str:
+        """The attribute of functions that take more of the stack than a page.
+
+        Their pages are touched in order, for the system to grow the stack. On Windows LLVM calls
+        `__chkstk` for that unasked, and would take the attribute for the name of a function.
+        """
+        return "" if self._on_windows else ' "probe-stack"="inline-asm"'
 
     def has(self, feature: str) -> bool:
         """Whether the processor has the feature that LLVM calls so."""
@@ -295,10 +311,11 @@ class Machine:
         return self._target_machines[level]
 
     def _create_target_machine(self, level: int) -> Any:
-        # The linker puts code and constants side by side: short relative addresses reach them.
-        near = {"reloc": "pic", "codemodel": "small", "jit": True}
+        # JITLink puts code and constants side by side: short relative addresses reach them. The
+        # linker for Windows gives no such promise, nor says where one is too short.
+        model = "large" if self._on_windows else "small"
         return self._target.create_target_machine(
-            cpu=self.cpu, features=self.features, opt=level, **near
+            cpu=self.cpu, features=self.features, opt=level, reloc="pic", codemodel=model, jit=True
         )
 
     def _check(self) -> None:
@@ -373,7 +390,7 @@ def _c_libraries() -> Iterator[ctypes.CDLL]:
     """The libraries that C functions are looked for in: the process, the C and maths libraries."""
     yield ctypes.pythonapi
     if sys.platform == "win32":
-        for name in ("ucrtbase", "msvcrt"):
+        for name in ("ucrtbase", "msvcrt", "ntdll"):
             yield from _opened(name)
         return
     yield from _opened(None)

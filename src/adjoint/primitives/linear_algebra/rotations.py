@@ -26,6 +26,7 @@ from adjoint.primitives.samples import Fixed, draw, sample
 from adjoint.primitives.structure.moving import align_batch, reshape, sum_to, with_batch
 from adjoint.primitives.typing_rules import broadcast_shape, promoted
 
+COMPUTED = "computed"  # in the place of the vectors that are used: their numbers are computed
 _CLOSE = 16.0  # values closer than this times n eps times the largest are one cluster
 
 # --- clusters ------------------------------------------------------------------------------------
@@ -97,46 +98,51 @@ def _turn_type(values: ArrayType, x: ArrayType, **params: Any) -> ArrayType:
     return array_type((*lead, *x.shape[-2:]), promoted(values, x))
 
 
-def _refuse(values: Any, same: Any, x: Any, sign: int, used: Any, where: Any) -> None:
-    """Raise for pairs of a cluster, of which the function uses a vector."""
+def _unknown(values: Any, same: Any, x: Any, sign: int, used: Any, where: Any) -> Any:
+    """The pairs of a cluster whose vectors may be used; an error, where it is known that one is."""
     # Where a singular value is zero, the two complex vectors have phases of their own.
     pairs = same & where if sign > 0 and x.dtype.kind == "c" else same & where & ~_diagonal(x)
+    if used == COMPUTED:
+        return pairs
     if used is not None:
         marks = np.array(used, bool)
         pairs = pairs & (marks[:, None] | marks[None, :])
     if pairs.any():
         raise_degenerate(values, pairs, _NO_BASIS)
+    return None
 
 
 def _diagonal(x: Any) -> Any:
     return np.eye(x.shape[-1], dtype=bool)
 
 
-def _divided(values: Any, x: Any, same: Any, sign: int) -> Any:
+def _divided(values: Any, x: Any, same: Any, sign: int, unknown: Any) -> Any:
     gap = values[..., None, :] + sign * values[..., :, None]
     with np.errstate(all="ignore"):
-        return np.where(same, x.dtype.type(0), x / np.where(same, 1, gap)).astype(
-            np.result_type(values, x), copy=False
-        )
+        turn = np.where(same, x.dtype.type(0), x / np.where(same, 1, gap))
+    if unknown is not None:
+        turn = np.where(unknown, x.dtype.type(np.nan), turn)
+    return turn.astype(np.result_type(values, x), copy=False)
 
 
 def _rotation_evaluate(values: Any, x: Any, sign: int, used: Any, general: bool) -> Any:
     same = same_cluster(values, sign)
     moving = np.any(x != 0, axis=(-2, -1), keepdims=True)
-    _refuse(values, same, x, sign, used, moving)
-    return _divided(values, x, same, sign)
+    unknown = _unknown(values, same, x, sign, used, moving)
+    return _divided(values, x, same, sign, unknown)
 
 
 def _pulled_evaluate(values: Any, x: Any, sign: int, used: Any, general: bool) -> Any:
     same = same_cluster(values, sign)
-    _refuse(values, same, x, sign, used, np.bool_(True))
+    # Vectors that are not used have no cotangent: what is 0 in x needs no slope.
+    unknown = _unknown(values, same, x, sign, used, x != 0 if used == COMPUTED else np.bool_(True))
     if x.dtype.kind == "c" and sign < 0 and not general and x.size:
         phases = np.abs(np.diagonal(x, axis1=-2, axis2=-1).imag)
         bound = precision(x) ** (2 / 3) * np.max(np.abs(x), axis=(-2, -1), initial=0)
         free = phases > bound[..., None]
         if free.any():
             raise DegenerateError(f"Vector {int(np.argwhere(free)[0][-1])} was used: {_PHASE}")
-    return _divided(values, x, same, sign)
+    return _divided(values, x, same, sign, unknown)
 
 
 def _turn_derivative(name: str) -> Any:
@@ -186,7 +192,8 @@ _TURN_SAMPLES = (
     sample(draw(1), draw(1, 1), sign=-1, **_FREE),
 )
 
-# X_ij = E_ij / (l_j + sign l_i). used: which vectors are used at all, None for all. general: if
+# X_ij = E_ij / (l_j + sign l_i). used: which vectors are used at all, None for all, COMPUTED where
+# that is not known before the run: where they have no derivative, it is NaN. general: if
 # they come from `eig`, where LAPACK fixes their phases.
 ROTATION: Primitive = Primitive(
     "rotation",

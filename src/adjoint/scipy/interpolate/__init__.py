@@ -6,10 +6,17 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from adjoint.scipy.interpolate import b_splines, cubic_splines, interpolants, piecewise, radial
+from adjoint.scipy.interpolate import (
+    b_splines,
+    cubic_splines,
+    interpolants,
+    piecewise,
+    radial,
+    surfaces,
+)
 from adjoint.scipy.namespace import member, members
 
 __getattr__: Callable[[str], Any] = partial(member, "interpolate")
 __dir__: Callable[[], list[str]] = partial(members, "interpolate")
 
-__all__ = ["b_splines", "cubic_splines", "interpolants", "piecewise", "radial"]
+__all__ = ["b_splines", "cubic_splines", "interpolants", "piecewise", "radial", "surfaces"]

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.errors import UnsupportedFunctionError, ValueNeededError
-from adjoint.capture.numpy.table import as_array, unwrap_all
+from adjoint.capture.numpy.table import as_array
 from adjoint.capture.recording.applying import concrete
 from adjoint.capture.recording.traced import Traced, is_known
-from adjoint.capture.scipy.table import SCIPY_OBJECTS, implements_scipy, is_traced, refuses_scipy
+from adjoint.capture.scipy.table import implements_scipy, refuses_scipy
 from adjoint.scipy.interpolate.b_splines import Spline, interpolating_spline
 from adjoint.scipy.interpolate.piecewise import (
     PiecewisePolynomial,
@@ -21,6 +21,7 @@ from adjoint.scipy.interpolate.piecewise import (
     placed,
     real_places,
 )
+from adjoint.scipy.objects import stands_in
 
 # --- linear interpolation, in one and more dimensions ---------------------------------------------
 
@@ -186,42 +187,6 @@ def interpn(
 # --- interpolants that SciPy made -----------------------------------------------------------------
 
 
-class Interpolant:
-    """Stands in for an interpolant of SciPy's: ours where a traced point comes.
-
-    `derivative()` and the like of it stand in for what SciPy makes in turn.
-    """
-
-    def __init__(self, original: Any, ours: Callable[[Any], Any]) -> None:
-        self._original, self._ours = original, ours
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Its value: SciPy's, or ours at traced points."""
-        if is_traced(*args, *kwargs.values()):
-            return self._ours(self._original)(*args, **kwargs)
-        plain = {name: unwrap_all(argument) for name, argument in kwargs.items()}
-        return self._original(*map(unwrap_all, args), **plain)
-
-    def __getattr__(self, name: str) -> Any:
-        value = getattr(self._original, name)
-        if not callable(value):
-            return value
-
-        def method(*args: Any, **kwargs: Any) -> Any:
-            if is_traced(*args, *kwargs.values()):
-                return getattr(self._ours(self._original), name)(*args, **kwargs)
-            result = value(*args, **kwargs)
-            makers = [SCIPY_OBJECTS.get(kind.__name__) for kind in type(result).__mro__]
-            return next((maker(result) for maker in makers if maker is not None), result)
-
-        return method
-
-
-def _stands_in(ours: Callable[[Any], Any], *names: str) -> None:
-    for name in names:
-        SCIPY_OBJECTS[name] = lambda value: Interpolant(value, ours)
-
-
 def _from_univariate(spline: Any) -> Spline:
     t, c, k = spline._eval_args  # SciPy has no public access to the knots with their ends
     return Spline(t, c[: len(t) - k - 1], k)
@@ -235,18 +200,18 @@ def _from_interp1d(function: Any) -> Any:
     )
 
 
-_stands_in(
+stands_in(
     lambda polynomial: PiecewisePolynomial(
         polynomial.c, polynomial.x, polynomial.extrapolate, polynomial.axis
     ),
     "PPoly",
 )
-_stands_in(
+stands_in(
     lambda spline: Spline(spline.t, spline.c, spline.k, spline.extrapolate, spline.axis), "BSpline"
 )
-_stands_in(_from_univariate, "UnivariateSpline")
-_stands_in(_from_interp1d, "interp1d")
-_stands_in(
+stands_in(_from_univariate, "UnivariateSpline")
+stands_in(_from_interp1d, "interp1d")
+stands_in(
     lambda interpolator: grid_interpolator(
         interpolator.grid,
         interpolator.values,
@@ -263,5 +228,5 @@ refuses_scipy(
     "with respect to the data; splines made outside of the function are, with respect to points",
     *("UnivariateSpline", "InterpolatedUnivariateSpline", "LSQUnivariateSpline", "splrep"),
     *("make_smoothing_spline", "make_lsq_spline", "griddata", "splprep"),
-    *("LinearNDInterpolator", "CloughTocher2DInterpolator", "RectBivariateSpline", "bisplrep"),
+    *("LinearNDInterpolator", "CloughTocher2DInterpolator"),
 )

@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any
 
 from adjoint.scipy.namespace import member, members
-from adjoint.scipy.spatial import distances
+from adjoint.scipy.spatial import distances, trees
 
 __getattr__: Callable[[str], Any] = partial(member, "spatial")
 __dir__: Callable[[], list[str]] = partial(members, "spatial")
 
-__all__ = ["distances"]
+__all__ = ["distances", "trees"]

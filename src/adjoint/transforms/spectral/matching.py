@@ -8,9 +8,11 @@ from string import ascii_letters
 from typing import Any, Final
 
 from adjoint.primitives.linear_algebra.eigen import EIGH, EIGVALSH
+from adjoint.primitives.linear_algebra.rotations import COMPUTED
 from adjoint.primitives.linear_algebra.singular_values import SVD, SVDVALS
 from adjoint.primitives.structure.contraction import CONTRACT, split_spec
-from adjoint.primitives.structure.moving import SUM
+from adjoint.primitives.structure.gathering import GATHER
+from adjoint.primitives.structure.moving import SUM, TRANSPOSE
 from adjoint.primitives.structure.slicing import SLICE
 from adjoint.program import Equation, Program, Variable
 from adjoint.transforms.spectral.columns import (
@@ -209,17 +211,31 @@ def _operand(basis: SpectralBasis, named: dict[Label, str], spare: str) -> Opera
 
 def used_vectors(
     program: Program, equations: Sequence[Equation], source: Equation
-) -> tuple[bool, ...] | None:
-    """Which eigenvectors these equations use, where all of them say so; None for all."""
+) -> tuple[bool, ...] | str | None:
+    """Which eigenvectors these equations use, where all of them say so; None for all.
+
+    COMPUTED where they are picked by numbers that are computed: `V[:, np.argsort(-w)]`.
+    """
     vectors = source.outputs[1]
-    marks = [False] * vectors.type.shape[-1]
-    if vectors in program.outputs:
-        return None
-    for equation in equations:
-        if vectors in equation.inputs:
-            if equation.primitive is not SLICE:
+    count = vectors.type.shape[-1]
+    marks, computed = [False] * count, False
+    waiting = [(vectors, vectors.type.ndim - 1)]
+    while waiting:
+        atom, axis = waiting.pop()
+        if atom in program.outputs:
+            return None
+        for equation in equations:
+            if atom not in equation.inputs:
+                continue
+            primitive, inputs = equation.primitive, equation.inputs
+            if primitive is TRANSPOSE:
+                waiting.append((equation.outputs[0], equation.params["axes"].index(axis)))
+            elif primitive is SLICE:
+                entry = equation.params["index"][axis]
+                for place in (entry,) if isinstance(entry, int) else range(*entry):
+                    marks[place] = True
+            elif primitive is GATHER and inputs[0] is atom and axis < len(inputs) - 1:
+                computed = True
+            else:
                 return None
-            entry = equation.params["index"][-1]
-            for place in (entry,) if isinstance(entry, int) else range(*entry):
-                marks[place] = True
-    return tuple(marks)
+    return COMPUTED if computed else tuple(marks)

@@ -15,6 +15,7 @@ from adjoint.base.arrays import ArrayType, Shape
 from adjoint.base.errors import BoundsError
 from adjoint.capture.numpy.indexing.selected import Selected, is_of_batch
 from adjoint.capture.numpy.indexing.truths import without_truths
+from adjoint.capture.recording.agreement import agreed
 from adjoint.capture.recording.applying import apply, concrete
 from adjoint.capture.recording.trace import Trace, inside
 from adjoint.capture.recording.traced import (
@@ -25,7 +26,7 @@ from adjoint.capture.recording.traced import (
     synchronise,
     unwrap,
 )
-from adjoint.capture.recording.valued import agreed, beside
+from adjoint.capture.recording.valued import beside
 from adjoint.capture.recording.views import (
     Slice,
     as_view,

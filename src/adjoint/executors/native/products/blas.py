@@ -48,10 +48,13 @@ def _exported(module: str, name: str) -> Routine | None:
         capsule = importlib.import_module(module).__pyx_capi__[name]
     except (ImportError, AttributeError, KeyError):
         return None
-    signature = ctypes.pythonapi.PyCapsule_GetName
-    signature.restype, signature.argtypes = ctypes.c_char_p, [ctypes.py_object]
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    # Prototypes of our own: those of `ctypes.pythonapi` are shared with everybody.
+    signature = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(
+        ("PyCapsule_GetName", ctypes.pythonapi)
+    )
+    pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+        ("PyCapsule_GetPointer", ctypes.pythonapi)
+    )
     text = signature(capsule)
     if text is None or b"int *" not in text or b"long" in text or b"64" in text:
         return None  # integers of a size that is not known
