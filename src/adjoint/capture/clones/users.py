@@ -73,6 +73,7 @@ ENTERED: Final = frozenset(
         # how these treat their arguments
         *("scipy._lib._array_api", "scipy._lib._util", "scipy._lib.deprecation"),
         *("scipy._lib.array_api_compat", "scipy._lib.array_api_extra"),
+        *("scipy._external.array_api_compat", "scipy._external.array_api_extra"),  # from 1.18 on
     }
 )
 _LIMIT: Final = 4096
