@@ -40,6 +40,7 @@ PROGRAMS = {
     "steps of a matrix": lambda w: np.sum(as_strided(np.outer(w, w), (3,), (32,)) ** 3),
     "steps of a transpose": lambda w: np.sum(as_strided(np.outer(w, 2 * w).T[1:], (2, 2)) ** 3),
     "backwards": lambda w: np.sum(as_strided(w[::-1], (2,), (-16,)) * [1.0, 5.0]),
+    "all arguments in order": lambda w: np.sum(as_strided(w, (2, 2), (8, 8), False, False) ** 2),
     "single": lambda w: np.sum(as_strided(w.astype(np.float32), (2,), (8,)) * 2.0),
     "complex": lambda w: np.sum(as_strided(w + 1j * w[::-1], (2,), (32,)).imag ** 2),
     "windows after a write": lambda w: _written_through(w),

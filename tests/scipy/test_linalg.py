@@ -155,6 +155,15 @@ def test_a_function_on_its_cut_takes_one_side(name: str) -> None:
         np.testing.assert_allclose(np.sum(compiled(matrix) * u), (ahead - behind) / 2e-6, 1e-6)
 
 
+@pytest.mark.parametrize("name", ["sqrtm", "logm"])
+def test_the_side_of_the_cut_is_that_of_the_real_matrix(name: str) -> None:
+    """SciPy may take another one for the same numbers in a complex matrix."""
+    function = getattr(linalg, name)
+    for seed in range(8):
+        a = np.random.default_rng(seed).standard_normal((3, 3))
+        agrees(lambda a: parts(function(a)), a)
+
+
 def test_a_function_with_eigenvalues_on_both_sides_of_its_cut_has_no_derivative() -> None:
     near = np.diag([-1 + 1e-9j, -2 - 1e-9j])
     with pytest.raises(ad.errors.DegenerateError, match="both sides of the negative axis"):

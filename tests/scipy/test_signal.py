@@ -52,6 +52,8 @@ OTHERS: Cases = {
     "lfilter short": (lambda b, a, x, z: signal.lfilter(b, a, x, zi=z), (B, A, X[:2], STATE)),
     "lfilter axis": (lambda b, a, x: signal.lfilter(b, a, x, axis=0), (B, A, XX)),
     "lfilter_zi": (signal.lfilter_zi, (B, A)),
+    "lfiltic": (signal.lfiltic, (B, A / A[0], X[:3])),  # SciPy asks whether a[0] is 1
+    "lfiltic of a few": (signal.lfiltic, (B, A, X[:2], X[3:4])),
     "filtfilt": (lambda b, a, x: signal.filtfilt(b, a, x, padlen=5), (B, A, X)),
     "sosfilt": (in_sections, (SECTIONS, X)),
     "hilbert": (lambda x: signal.hilbert(x).imag, (X,)),

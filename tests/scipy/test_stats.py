@@ -65,6 +65,14 @@ def test_outside_of_the_support_and_bad_shapes() -> None:
         np.testing.assert_allclose(ours, plain, rtol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["norm", "expon", "logistic", "uniform"])
+def test_quantiles_at_both_ends_without_shapes(name: str) -> None:
+    for method in ("ppf", "isf"):
+        evaluate = getattr(getattr(stats, name), method)
+        places = np.array([-1.0, 0.0, 0.25, 1.0, 2.0, np.nan])
+        np.testing.assert_allclose(ad.jit(evaluate)(places), evaluate(places), rtol=1e-12)
+
+
 def test_no_formula_warns_of_what_lies_outside() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")

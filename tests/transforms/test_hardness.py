@@ -456,6 +456,9 @@ def test_a_norm_whose_squares_underflow_is_not_at_zero(name: str) -> None:
 _NORMS_WITHIN: dict[str, Any] = {
     "round": lambda x: ad.fori_loop(0, 3, lambda k, c: np.sqrt(c * c), x),
     "row": lambda x: ad.scan(lambda c, row: (c + np.sqrt(row * row), row), 0.0, x * np.ones(3))[0],
+    "as long as": lambda x: ad.while_loop(
+        lambda s: s[0] < 1, lambda s: (s[0] + 1, np.sqrt(s[1] * s[1])), (0, x)
+    )[1],
     "branch": lambda x: ad.cond(x >= 0, lambda c: np.sqrt(c * c), lambda c: -c, x),
     "checkpoint": ad.checkpoint(lambda x: np.sqrt(x * x)),
     "branch in a round": lambda x: ad.fori_loop(

@@ -3,10 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from importlib import import_module
+from typing import Any, ClassVar
 
+from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.numpy.table import unwrap_all
+from adjoint.capture.recording.valued import refuse
 from adjoint.capture.scipy.table import SCIPY_OBJECTS, is_traced
+
+
+class InPlaceOf:
+    """Ours in the place of an object of SciPy's, of whose methods it has those with derivatives.
+
+    names: SciPy's classes in scipy.interpolate, whose other methods are refused by name.
+    """
+
+    names: ClassVar[tuple[str, ...]] = ()
+
+    def __getattr__(self, name: str) -> Any:
+        home = import_module("scipy.interpolate")  # here already, and slow to import
+        known = [kind for kind in self.names if hasattr(getattr(home, kind), name)]
+        if name.startswith("_") or not known:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        error = UnsupportedFunctionError(
+            f"scipy.interpolate.{known[0]}.{name} was given traced values, or belongs to an object "
+            "that is made of them, and has no derivative here. Call it on an object of constant "
+            "numbers, at constant places."
+        )
+        refuse(error)
+        raise error
 
 
 class StandIn:

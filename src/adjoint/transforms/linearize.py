@@ -23,7 +23,7 @@ from adjoint.transforms.norms import of_nothing
 from adjoint.transforms.shares import with_shares
 from adjoint.transforms.staging import Staged, stage
 
-_HOLDERS = frozenset({"scan", "switch", "checkpoint"})
+_HOLDERS = frozenset({"scan", "while", "switch", "checkpoint"})
 
 
 @dataclass(frozen=True)

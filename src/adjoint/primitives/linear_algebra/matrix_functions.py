@@ -49,13 +49,15 @@ def _blocks(matrix: Any, directions: Any) -> Any:
 
 _CUT = frozenset({"sqrtm", "logm"})  # along the negative axis
 _NEAR_THE_CUT = 1e-6
+_OF_REALS = " of reals"  # the complex root or logarithm that SciPy gives real numbers
 
 
 def _evaluate(*operands: Any, function: str) -> Any:
     dtype = _dtype(*operands)
     arrays = np.broadcast_arrays(*(np.asarray(operand, dtype) for operand in operands))
     size = arrays[0].shape[-1]
-    compute = getattr(import_module("scipy.linalg"), function)
+    compute = _meaning(function)
+    function = function.removesuffix(_OF_REALS)
     values = np.empty(arrays[0].shape, dtype)
     for place in np.ndindex(arrays[0].shape[:-2]):
         matrix, *directions = (array[place] for array in arrays)
@@ -68,6 +70,14 @@ def _evaluate(*operands: Any, function: str) -> Any:
     return values
 
 
+def _meaning(function: str) -> Callable[..., Any]:
+    """SciPy's function. Given complex numbers that are real, it may take the cut's other side."""
+    compute: Callable[..., Any] = getattr(
+        import_module("scipy.linalg"), function.removesuffix(_OF_REALS)
+    )
+    return (lambda matrix: compute(matrix.real)) if function.endswith(_OF_REALS) else compute
+
+
 def _on_one_branch(function: str, compute: Any, matrix: Any, directions: Any) -> Any:
     """A derivative, where eigenvalues may lie on the cut, to one or the other side by rounding.
 
@@ -75,11 +85,11 @@ def _on_one_branch(function: str, compute: Any, matrix: Any, directions: Any) ->
     is turned away from it, by half the angle to the next eigenvalue.
     """
     whole, size = _blocks(matrix, directions), matrix.shape[-1]
+    value, compute = compute(matrix), _meaning(function)
     angles = np.angle(np.linalg.eigvals(matrix))
     distances = np.pi - np.abs(angles)
     if matrix.dtype.kind != "c" or not (distances < _NEAR_THE_CUT).any():
         return compute(whole)[:size, -size:]
-    value = compute(matrix)
     angle = np.min(distances, where=distances >= _NEAR_THE_CUT, initial=1.0) / 2
     for turn in (angle, -angle):
         turned = np.asarray(compute(np.exp(-1j * turn) * whole))

@@ -11,6 +11,7 @@ from adjoint.scipy.interpolate import (
     cubic_splines,
     interpolants,
     piecewise,
+    polynomials,
     radial,
     surfaces,
 )
@@ -19,4 +20,12 @@ from adjoint.scipy.namespace import member, members
 __getattr__: Callable[[str], Any] = partial(member, "interpolate")
 __dir__: Callable[[], list[str]] = partial(members, "interpolate")
 
-__all__ = ["b_splines", "cubic_splines", "interpolants", "piecewise", "radial", "surfaces"]
+__all__ = [
+    "b_splines",
+    "cubic_splines",
+    "interpolants",
+    "piecewise",
+    "polynomials",
+    "radial",
+    "surfaces",
+]

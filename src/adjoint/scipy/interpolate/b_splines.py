@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -10,16 +10,30 @@ from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.numpy.table import as_array
 from adjoint.capture.recording.applying import concrete
 from adjoint.capture.scipy.table import implements_scipy, is_traced
-from adjoint.scipy.interpolate.piecewise import at_places, column, placed, real_places
+from adjoint.scipy.interpolate.piecewise import (
+    at_places,
+    check_inside,
+    column,
+    over_periods,
+    placed,
+    real_places,
+)
+from adjoint.scipy.objects import InPlaceOf
 
 # --- splines of any degree ------------------------------------------------------------------------
 
 
-class Spline:
-    """sum_i c[i] B_i(x) of degree k over knots t, by the recurrence of de Boor."""
+class Spline(InPlaceOf):
+    """sum_i c[i] B_i(x) of degree k over knots t, by the recurrence of de Boor.
+
+    SciPy allows more coefficients than there are splines, and gives derivatives such: zeros.
+    """
+
+    names = ("BSpline", "UnivariateSpline")
 
     def __init__(self, t: Any, c: Any, k: int, extrapolate: Any = True, axis: int = 0) -> None:
-        self.t, self.c, self.k = as_array(t) * 1.0, as_array(c) * 1.0, int(k)
+        self.t, self.k = as_array(t) * 1.0, int(k)
+        self.c = (as_array(c) * 1.0)[: self.t.shape[0] - self.k - 1]
         self.extrapolate, self.axis = extrapolate, axis
 
     def __call__(self, x: Any, nu: int = 0, extrapolate: Any = None) -> Any:
@@ -58,6 +72,67 @@ class Spline:
             t, k = t[1:-1], k - 1
         return Spline(t, c, k, self.extrapolate, self.axis)
 
+    def antiderivative(self, nu: int = 1) -> Spline:
+        """The spline of an integral, 0 at the first knot; of a periodic one it is not periodic."""
+        t, c, k = self.t, self.c, self.k
+        for _ in range(nu):
+            width = column((t[k + 1 :] - t[: -k - 1]) / (k + 1), c)
+            c = np.concatenate([np.zeros((1, *c.shape[1:])), np.cumsum(c * width, axis=0)])
+            t, k = np.concatenate([t[:1], t, t[-1:]]), k + 1
+        beyond = self.extrapolate if not nu or self.extrapolate != "periodic" else False
+        return Spline(t, c, k, beyond, self.axis)
+
+    def integrate(self, a: Any, b: Any, extrapolate: Any = None) -> Any:
+        """The integral from a to b: of zeros beyond the outer knots, or as `extrapolate` says."""
+        whole = self.antiderivative()
+        beyond = self.extrapolate if extrapolate is None else extrapolate
+        first, last = self.t[self.k], self.t[self.c.shape[0]]
+        if beyond == "periodic":
+            return over_periods(whole, a, b, first, last)
+        if not beyond:
+            a, b = (np.clip(as_array(x), first, last) for x in (a, b))
+        return whole(b, 0, True) - whole(a, 0, True)
+
+
+class FittedSpline(Spline):
+    """One of FITPACK's, which `ext` says how to go on with beyond the outer knots."""
+
+    def __init__(self, t: Any, c: Any, k: int, ext: int) -> None:
+        super().__init__(t, c, k)
+        self.ext = ext
+
+    def __call__(self, x: Any, nu: int = 0, ext: Any = None) -> Any:
+        """Its value, or a derivative of it, at any array of points."""
+        kind = self.ext if ext is None else _BEYOND.get(ext)
+        if kind is None:
+            raise ValueError(f"Unknown extrapolation mode {ext}.")  # as SciPy says
+        x, first, last = real_places(x), self.t[self.k], self.t[self.c.shape[0]]
+        if kind == _AN_ERROR:
+            check_inside("UnivariateSpline", x, first, last)
+        if kind == _AS_AT_THE_ENDS and not nu:  # derivatives go on by polynomials there
+            x = np.clip(x, first, last)
+        values = super().__call__(x, nu, True)
+        if kind in (_ZERO, _AN_ERROR):
+            outside = 0.0 if kind == _ZERO else np.nan
+            values = np.where((x >= first) & (x <= last), values, outside)
+        return values
+
+    def integral(self, a: Any, b: Any) -> Any:
+        """The integral from a to b, of zeros beyond the outer knots."""
+        return self.integrate(a, b, False)
+
+    def derivatives(self, x: Any) -> Any:
+        """The value and all derivatives at a point."""
+        check_inside("UnivariateSpline", x, self.t[self.k], self.t[self.c.shape[0]])
+        return np.stack([super(FittedSpline, self).__call__(x, nu) for nu in range(self.k + 1)])
+
+
+_ZERO, _AN_ERROR, _AS_AT_THE_ENDS = 1, 2, 3
+_BEYOND: Final[dict[Any, int]] = {
+    **{number: number for number in range(4)},
+    **{"extrapolate": 0, "zeros": _ZERO, "raise": _AN_ERROR, "const": _AS_AT_THE_ENDS},
+}
+
 
 @implements_scipy("interpolate", "BSpline")
 def b_spline(t: Any, c: Any, k: int, extrapolate: Any = True, axis: int = 0) -> Spline:
@@ -83,12 +158,42 @@ def interpolating_spline(
             "scipy.interpolate.make_interp_spline is differentiated with respect to y, and not to "
             "the points x, which its knots are made of. Use CubicSpline for that."
         )
+    ends = None if bc_type is None or isinstance(bc_type, str) else tuple(bc_type)
+    if ends is not None and any(is_traced(*end) for end in _conditions(ends)):
+        raise UnsupportedFunctionError(
+            "scipy.interpolate.make_interp_spline is differentiated with respect to y, and not to "
+            "the derivatives in bc_type. Use CubicSpline for that."
+        )
     x = np.asarray(concrete(as_array(x)))
     y = as_array(y) * 1.0
     axis = axis % y.ndim
     y = np.moveaxis(y, axis, 0)
-    unit = interpolate.make_interp_spline(x, np.eye(len(x)), k, t, bc_type)
-    return Spline(unit.t, np.tensordot(unit.c, y, axes=1), k, True, axis)
+    if bc_type == "periodic" and not is_traced(y):
+        interpolate.make_interp_spline(x, y, k, t, bc_type)  # says so where the ends differ
+    # The coefficients are affine in y: SciPy gives them for zeros, and for each number alone.
+    rest = interpolate.make_interp_spline(x, np.zeros(y.shape), k, t, bc_type)
+    unit = np.eye(len(x))
+    if bc_type == "periodic":  # the last number is the first one
+        unit[-1], y = unit[0], y[:-1]
+        unit = unit[:, :-1]
+    alone = interpolate.make_interp_spline(x, unit, k, t, _without_values(ends, unit) or bc_type)
+    return Spline(rest.t, rest.c + np.tensordot(alone.c, y, axes=1), k, rest.extrapolate, axis)
+
+
+def _conditions(ends: tuple[Any, ...]) -> list[Any]:
+    """The derivatives that are given at either end: pairs of an order and a value."""
+    return [pair for end in ends if end is not None and not isinstance(end, str) for pair in end]
+
+
+def _without_values(ends: tuple[Any, ...] | None, y: Any) -> tuple[Any, ...] | None:
+    """The same conditions, of derivatives that are zero."""
+    if ends is None:
+        return None
+    zeros = np.zeros(y.shape[1:])
+    return tuple(
+        end if end is None or isinstance(end, str) else [(order, zeros) for order, _ in end]
+        for end in ends
+    )
 
 
 @implements_scipy("interpolate", "splev")
@@ -97,8 +202,9 @@ def splev(x: Any, tck: Any, der: int = 0, ext: int = 0) -> Any:
     if ext not in (0, 1):
         raise UnsupportedFunctionError("scipy.interpolate.splev of traced values takes ext 0 or 1.")
     if not isinstance(tck, (tuple, list)):
-        return as_array(tck(x, der))
+        if ext:
+            raise ValueError(f"Extrapolation mode {ext} is not supported by BSpline.")  # SciPy says
+        return as_array(tck(x, der, True))
     t, c, k = tck
-    count = np.shape(t)[0] - k - 1
-    values = Spline(t, as_array(c)[:count], k, ext == 0)(x, der)
+    values = Spline(t, c, k, ext == 0)(x, der)
     return np.where(np.isnan(values), 0.0, values) if ext else values

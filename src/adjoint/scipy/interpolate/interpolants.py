@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from adjoint.base.errors import UnsupportedFunctionError, ValueNeededError
+from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.numpy.table import as_array
 from adjoint.capture.recording.applying import concrete
-from adjoint.capture.recording.traced import Traced, is_known
+from adjoint.capture.recording.supposing import suppose
 from adjoint.capture.scipy.table import implements_scipy, refuses_scipy
-from adjoint.scipy.interpolate.b_splines import Spline, interpolating_spline
+from adjoint.scipy.interpolate.b_splines import FittedSpline, Spline, interpolating_spline
 from adjoint.scipy.interpolate.piecewise import (
     PiecewisePolynomial,
     at_places,
+    check_inside,
     column,
     interval,
     placed,
@@ -24,17 +25,6 @@ from adjoint.scipy.interpolate.piecewise import (
 from adjoint.scipy.objects import stands_in
 
 # --- linear interpolation, in one and more dimensions ---------------------------------------------
-
-
-def _check_inside(name: str, x: Any, low: Any, high: Any) -> None:
-    """SciPy's error where a point lies outside; where no value is known, NaN says it later."""
-    if isinstance(x, Traced) and not is_known(x):
-        try:
-            x = concrete(x)
-        except ValueNeededError:
-            return
-    if np.any(np.asarray(x) < low) or np.any(np.asarray(x) > high):
-        raise ValueError(f"A value in x_new is outside the interpolation range ({name}).")
 
 
 @implements_scipy("interpolate", "interp1d")
@@ -60,16 +50,20 @@ def interp1d(
         order = np.argsort(points)
         points, values = points[order], values[order]
     further = isinstance(fill_value, str) and fill_value == "extrapolate"
-    strict = not further and ((np.ndim(fill_value) == 0 and bounds_error is None) or bounds_error)
+    strict = not further and (bounds_error is None or bounds_error)
 
     def function(x_new: Any) -> Any:
         where = real_places(x_new)
-        if strict and np.all(np.isnan(np.asarray(concrete(fill_value)))):
+        if strict:
             low, high = concrete(points[0]), concrete(points[-1])
-            _check_inside("interp1d", where, low, high)
+            check_inside("interp1d", where, low, high)
         values_there = _interpolated(kind, points, values, where)
-        if not further:
-            ends = fill_value if isinstance(fill_value, tuple) else (fill_value, fill_value)
+        ends = fill_value if isinstance(fill_value, tuple) else (fill_value, fill_value)
+        if strict:  # the error, or NaN where the points are other ones later
+            ends = (np.nan, np.nan)
+        if further and kind in _UNKNOWN_BEYOND:
+            ends = _UNKNOWN_BEYOND[kind](values)
+        if not further or kind in _UNKNOWN_BEYOND:
             below, above = (
                 column(outside, values_there) for outside in (where < points[0], where > points[-1])
             )
@@ -77,6 +71,13 @@ def interp1d(
         return placed(values_there, np.ndim(where), axis)
 
     return function
+
+
+# Nothing is previous to the first point, and nothing next to the last one.
+_UNKNOWN_BEYOND: Final[dict[Any, Callable[[Any], tuple[Any, Any]]]] = {
+    "previous": lambda values: (np.nan, values[-1]),
+    "next": lambda values: (values[0], np.nan),
+}
 
 
 def _interpolated(kind: str, points: Any, values: Any, x: Any) -> Any:
@@ -110,6 +111,10 @@ def grid_interpolator(
     """Multilinear interpolation on a grid, or the value at the nearest point."""
     axes = [as_array(axis) * 1.0 for axis in points]
     table = as_array(values) * 1.0
+    for place, axis in enumerate(axes):
+        if np.shape(axis)[0] > 1 and bool(axis[0] > axis[-1]):  # SciPy turns such axes round
+            axes[place], table = axis[::-1], np.flip(table, place)
+        suppose(axes[place][1:] > axes[place][:-1])
 
     def function(xi: Any, method: str = method, **more: Any) -> Any:
         xi = as_array(_joined(xi)) * 1.0
@@ -140,7 +145,7 @@ def _on_grid(
     if bounds_error:
         low = np.array([concrete(axis[0]) for axis in axes])
         high = np.array([concrete(axis[-1]) for axis in axes])
-        _check_inside("RegularGridInterpolator", xi, low, high)
+        check_inside("RegularGridInterpolator", xi, low, high)
     corners: list[tuple[tuple[Any, ...], Any]] = [((), 1.0)]
     inside: Any = True
     for number, axis in enumerate(axes):
@@ -187,9 +192,9 @@ def interpn(
 # --- interpolants that SciPy made -----------------------------------------------------------------
 
 
-def _from_univariate(spline: Any) -> Spline:
+def _from_univariate(spline: Any) -> FittedSpline:
     t, c, k = spline._eval_args  # SciPy has no public access to the knots with their ends
-    return Spline(t, c[: len(t) - k - 1], k)
+    return FittedSpline(t, c, k, spline.ext)
 
 
 def _from_interp1d(function: Any) -> Any:

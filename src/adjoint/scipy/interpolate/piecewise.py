@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.base.errors import UnsupportedFunctionError
+from adjoint.base.errors import UnsupportedFunctionError, ValueNeededError
 from adjoint.capture.numpy.table import as_array
-from adjoint.capture.recording.traced import Traced, from_array
+from adjoint.capture.recording.applying import concrete
+from adjoint.capture.recording.traced import Traced, from_array, is_known
 from adjoint.capture.recording.views import cell_of
+from adjoint.scipy.objects import InPlaceOf
 
 # --- evaluation -----------------------------------------------------------------------------------
 
@@ -43,8 +45,21 @@ def column(x: Any, like: Any) -> Any:
     return np.reshape(x, (*np.shape(x), *(1,) * (like.ndim - np.ndim(x))))
 
 
-class PiecewisePolynomial:
+def check_inside(name: str, x: Any, low: Any, high: Any) -> None:
+    """SciPy's error where a point lies outside; where no value is known, NaN says it later."""
+    if isinstance(x, Traced) and not is_known(x):
+        try:
+            x = concrete(x)
+        except ValueNeededError:
+            return
+    if np.any(np.asarray(x) < low) or np.any(np.asarray(x) > high):
+        raise ValueError(f"A value in x_new is outside the interpolation range ({name}).")
+
+
+class PiecewisePolynomial(InPlaceOf):
     """sum_m c[m, i] (x - breaks[i])^(k - m) on the interval i; the axis of x goes to `axis`."""
+
+    names = ("PPoly", "CubicSpline")
 
     def __init__(self, c: Any, breaks: Any, extrapolate: Any = True, axis: int = 0) -> None:
         self.c, self.x, self.extrapolate, self.axis = (
@@ -77,9 +92,10 @@ class PiecewisePolynomial:
         return PiecewisePolynomial(_differentiated(self.c, nu), self.x, self.extrapolate, self.axis)
 
     def antiderivative(self, nu: int = 1) -> PiecewisePolynomial:
-        """One of an integral, 0 at the first break."""
+        """One of an integral, 0 at the first break; that of a periodic one is not periodic."""
         if nu == 0:
             return self
+        beyond = self.extrapolate != "periodic" and self.extrapolate
         order, rest = self.c.shape[0], self.c.shape[2:]
         weights = np.reshape(1.0 / np.arange(order, 0, -1), (-1, 1, *(1,) * len(rest)))
         higher = self.c * weights
@@ -89,13 +105,26 @@ class PiecewisePolynomial:
             areas = areas + higher[m] * column(width ** (order - m), higher[m])
         start = np.concatenate([np.zeros((1, *rest)), np.cumsum(areas, axis=0)[:-1]], axis=0)
         c = np.concatenate([higher, start[None]], axis=0)
-        polynomial = PiecewisePolynomial(c, self.x, self.extrapolate, self.axis)
-        return polynomial.antiderivative(nu - 1)
+        return PiecewisePolynomial(c, self.x, beyond, self.axis).antiderivative(nu - 1)
 
     def integrate(self, a: Any, b: Any, extrapolate: Any = None) -> Any:
-        """The integral from a to b."""
+        """The integral from a to b, over periods that are joined if it is periodic."""
         whole = self.antiderivative()
-        return whole(b) - whole(a)
+        beyond = self.extrapolate if extrapolate is None else extrapolate
+        if beyond == "periodic":
+            return over_periods(whole, a, b, self.x[0], self.x[-1])
+        return whole(b, 0, bool(beyond)) - whole(a, 0, bool(beyond))
+
+
+def over_periods(whole: Any, a: Any, b: Any, first: Any, last: Any) -> Any:
+    """The integral from a to b of what repeats itself, by an integral of one period."""
+    area, start, width = whole(last) - whole(first), as_array(first), last - first
+
+    def until(x: Any) -> Any:
+        periods = np.floor((as_array(x) - start) / width)
+        return whole(x - periods * width, 0, True) + periods * area
+
+    return until(b) - until(a)
 
 
 def _differentiated(c: Any, nu: int) -> Any:

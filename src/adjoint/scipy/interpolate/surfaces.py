@@ -10,11 +10,13 @@ from adjoint.capture.numpy.table import as_array
 from adjoint.capture.scipy.table import implements_scipy, refuses_scipy
 from adjoint.scipy.interpolate.b_splines import Spline
 from adjoint.scipy.interpolate.piecewise import real_places
-from adjoint.scipy.objects import stands_in
+from adjoint.scipy.objects import InPlaceOf, stands_in
 
 
-class Surface:
+class Surface(InPlaceOf):
     """sum_ij c[i, j] B_i(x) B_j(y); beyond the outer knots it is as at them, as FITPACK has it."""
+
+    names = ("RectBivariateSpline", "SmoothBivariateSpline")
 
     def __init__(self, knots: tuple[Any, Any], c: Any, degrees: tuple[int, int]) -> None:
         self.knots, self.degrees = knots, degrees

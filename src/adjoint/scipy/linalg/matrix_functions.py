@@ -39,7 +39,8 @@ def _principal(function: str, A: Any) -> Any:
     """A function with a cut along the negative axis: complex where an eigenvalue lies on it."""
     (A,) = _inexact(A)
     if A.dtype.kind == "f" and _on_the_cut(A):
-        A = A.astype(np.result_type(A, np.complex64))
+        # Which side of the cut SciPy takes depends on whether it was given real numbers.
+        return _apply(f"{function} of reals", A.astype(np.result_type(A, np.complex64)))
     return _apply(function, A)
 
 

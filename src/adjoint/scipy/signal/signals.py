@@ -206,6 +206,26 @@ def lfilter_zi(b: Any, a: Any) -> Any:
 
 
 @implements_scipy("signal")
+def lfiltic(b: Any, a: Any, y: Any, x: Any = None) -> Any:
+    """The state of a filter after outputs y and inputs x, the latest ones first.
+
+    SciPy divides by a[0] where that is not 1, from which no slope in a[0] would follow at 1.
+    """
+    b, a, y = _coefficients(b, a, y)
+    (x,) = _coefficients(np.zeros(0, y.dtype) if x is None else x)
+    order = max(b.shape[0], a.shape[0]) - 1
+    b, a = b / a[0], a / a[0]
+    dtype = np.result_type(b.dtype, y.dtype, x.dtype)
+
+    def weighted(coefficients: Any, samples: Any, first: int) -> Any:
+        count = max(0, min(coefficients.shape[0] - first, samples.shape[0]))
+        return np.sum(coefficients[first : first + count] * samples[:count])
+
+    places = [weighted(b, x, m + 1) - weighted(a, y, m + 1) for m in range(order)]
+    return np.stack(places).astype(dtype) if places else np.zeros(0, dtype)
+
+
+@implements_scipy("signal")
 def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     """A cascade of filters of second order, from states if they are given."""
     sos, states = as_array(sos), []

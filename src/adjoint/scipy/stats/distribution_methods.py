@@ -148,7 +148,8 @@ def _parsed(distribution: Any, args: Any, kwargs: Any) -> tuple[list[Any], Any, 
     shapes, loc, scale = distribution._parse_args(*args, **kwargs)
     shapes = [array_of(shape) for shape in shapes]
     loc, scale = array_of(loc), array_of(scale)
-    good = formula(distribution, "_argcheck")(*shapes) & (scale > 0)
+    # Without shapes SciPy's check is the number 1, whose `~` would be no truth.
+    good = np.logical_and(formula(distribution, "_argcheck")(*shapes), scale > 0)
     if any_slot(shapes) and distribution.name not in REAL_COUNTS:
         described: Any = getattr(distribution, "_shape_info", tuple)  # SciPy's own have it
         for place, info in enumerate(described()):

@@ -170,7 +170,9 @@ def _shared(*_: Any) -> Any:
 
 
 @implements(np.lib.stride_tricks.as_strided)
-def as_strided(x: Any, shape: Any = None, strides: Any = None, **_: Any) -> Any:
+def as_strided(
+    x: Any, shape: Any = None, strides: Any = None, subok: bool = False, writeable: bool = True
+) -> Any:
     """Another way of going through an array's memory, as a view that nobody writes into."""
     root = root_of(x)
     array, memory = value_of(x), value_of(root)
