@@ -66,15 +66,15 @@ IDS = [name for name, _, _ in SCALAR]
 def misses(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """The programs that machine code gave up."""
     found: list[str] = []
-    again = Piece.again
+    run_conforming = Piece.run_conforming
 
     def noted(piece: Piece, arguments: Any) -> Any:
-        results = again(piece, arguments)
+        results = run_conforming(piece, arguments)
         if results is None:
             found.append(str(piece.types))
         return results
 
-    monkeypatch.setattr(Piece, "again", noted)
+    monkeypatch.setattr(Piece, "run_conforming", noted)
     ad.cache_clear()
     yield found
     ad.cache_clear()

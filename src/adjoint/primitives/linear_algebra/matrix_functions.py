@@ -85,14 +85,14 @@ def _on_one_branch(function: str, compute: Any, matrix: Any, directions: Any) ->
     is turned away from it, by half the angle to the next eigenvalue.
     """
     whole, size = _blocks(matrix, directions), matrix.shape[-1]
-    value, compute = compute(matrix), _meaning(function)
-    angles = np.angle(np.linalg.eigvals(matrix))
-    distances = np.pi - np.abs(angles)
+    scipys = _meaning(function)
+    distances = np.pi - np.abs(np.angle(np.linalg.eigvals(matrix)))
     if matrix.dtype.kind != "c" or not (distances < _NEAR_THE_CUT).any():
-        return compute(whole)[:size, -size:]
+        return scipys(whole)[:size, -size:]
+    value = compute(matrix)
     angle = np.min(distances, where=distances >= _NEAR_THE_CUT, initial=1.0) / 2
     for turn in (angle, -angle):
-        turned = np.asarray(compute(np.exp(-1j * turn) * whole))
+        turned = np.asarray(scipys(np.exp(-1j * turn) * whole))
         if function == "logm":
             turned = turned + 1j * turn * np.eye(len(whole))
         else:
