@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 import adjoint as ad
-from adjoint.executors.native.lower import Options, native
+from adjoint.executors import Needs
+from adjoint.executors.native.lower import native
 from benchmarks.peers import installed, jax_modules
 from benchmarks.table import Table, duration, ratio
 
@@ -38,7 +39,7 @@ def run() -> list[Table]:
     table = Table([*columns, "JAX, jit", "machine code / JAX"] if with_jax else columns)
     for count in STEPS:
         program = ad.program(ad.grad(steps(count)), x).simplified().program
-        own = _median(partial(native, program, Options(threads=1)))
+        own = _median(partial(native, program, Needs(threads=1)))
         first = _median(partial(_first_call, count, x))
         row = [str(count), str(len(program)), duration(own), duration(first)]
         if with_jax:

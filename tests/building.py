@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type, type_of
-from adjoint.executors import NumpyExecutor
+from adjoint.executors import Needs, NumpyExecutor
 from adjoint.optimise import simplify
 from adjoint.primitives import Expression
 from adjoint.program import Builder, Program, check_program
@@ -35,7 +35,7 @@ def program_at(function: Callable[..., Any], *values: Any) -> Program:
 def run(program: Program, *arguments: Any, strong: bool = False) -> Any:
     """The results of a program, checked and simplified, on NumPy; alone if there is one."""
     simple = check_program(simplify(check_program(program)))
-    results = NumpyExecutor().compile(simple, strong)(*arguments)
+    results = NumpyExecutor().compile(simple, Needs(hard=strong)).run(*arguments)
     return results[0] if len(results) == 1 else results
 
 

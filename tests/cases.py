@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.arrays import type_of
-from adjoint.executors import NumpyExecutor
+from adjoint.executors import Needs, NumpyExecutor
 from adjoint.optimise import simplify
 from adjoint.primitives import Primitive
 from adjoint.primitives.declaration import NO_DERIVATIVE
@@ -154,14 +154,16 @@ def in_single_precision(sample: Sample) -> Sample | None:
 @lru_cache(maxsize=4096)
 def compiled(program: Program, strong: bool) -> Any:
     """A program as the NumPy executor runs it; compiled once for each structure."""
-    return NumpyExecutor().compile(program, strong)
+    return NumpyExecutor().compile(program, Needs(hard=strong))
 
 
 def run(
     case: Case, check: str, program: Program, arguments: Sequence[Any], strong: bool = False
 ) -> Arrays:
     """Run a program: checked, simplified, and its results held to the types it promises."""
-    results: Arrays = compiled(check_program(simplify(check_program(program))), strong)(*arguments)
+    results: Arrays = compiled(check_program(simplify(check_program(program))), strong).run(
+        *arguments
+    )
     for number, (value, type_) in enumerate(zip(results, program.output_types, strict=True)):
         if not isinstance(value, np.generic if type_.ndim == 0 else np.ndarray):
             raise case.fail(check, f"result {number} is a {type(value).__name__}, expected {type_}")

@@ -58,7 +58,7 @@ def held(view: ad.ProgramView) -> list[int]:
 
 def peak(view: ad.ProgramView) -> float:
     """The most memory that a run on NumPy takes, in arrays of the size of the first input."""
-    run = NumpyExecutor().compile(view.program, hard=False)
+    run = NumpyExecutor().compile(view.program).run
     rng = np.random.default_rng(0)
     values = [rng.normal(size=each.shape)[()] for each in view.program.input_types]
     tracemalloc.start()

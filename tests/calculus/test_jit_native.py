@@ -122,7 +122,7 @@ def test_settings_are_those_of_the_call(fake: FakeLowering) -> None:
     assert fake.runs == runs
     with ad.config(precise=True):
         slope(X)
-    assert fake.made[-1].options.precise
+    assert fake.made[-1].needs.precise
 
 
 def test_under_an_outer_capture(fake: FakeLowering) -> None:

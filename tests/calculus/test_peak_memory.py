@@ -52,13 +52,13 @@ def forgetful(x):
 
 def measured(program, arguments, monkeypatch):
     """The most bytes that a run allocates which finds no memory kept by earlier ones."""
-    executable = NumpyExecutor().compile(program, hard=False)
-    executable(*arguments)  # what Python itself allocates once
+    executable = NumpyExecutor().compile(program)
+    executable.run(*arguments)  # what Python itself allocates once
     monkeypatch.setattr(executor, "ARENA", Arena())
     gc.collect()
     tracemalloc.start()
     try:
-        executable(*arguments)
+        executable.run(*arguments)
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

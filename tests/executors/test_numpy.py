@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from adjoint.base.arrays import array_type
-from adjoint.executors import NumpyExecutor
+from adjoint.executors import Needs, NumpyExecutor
 from adjoint.executors.numpy import NumpyExecutable
 from adjoint.optimise import simplify
 from adjoint.primitives.elementwise.arithmetic import MULTIPLY
@@ -31,12 +31,12 @@ F4 = np.dtype(np.float32)
 
 
 def compiled(program: Program, strong: bool = False) -> NumpyExecutable:
-    return NumpyExecutor().compile(program, strong)
+    return NumpyExecutor().compile(program, Needs(hard=strong))
 
 
 def source(function: Any, *types: Any) -> list[str]:
     """The generated lines of a function, without the first."""
-    text = compiled(simplify(program_of(function, *types))).source()
+    text = compiled(simplify(program_of(function, *types))).report().source
     return [line.strip() for line in text.splitlines()[1:]]
 
 
@@ -78,15 +78,15 @@ def wine_gradient() -> Program:
 
 def test_the_source_of_a_network() -> None:
     executable = compiled(wine_gradient())
-    assert executable.source() == WINE
-    assert executable.function.__name__ == "program"
+    assert executable.report().source == WINE
+    assert executable.run.__name__ == "program"
 
 
 def test_the_network_in_single_precision() -> None:
     rng = np.random.default_rng(0)
     shapes = ((16, 13), (1, 16), (13, 178), (1, 178))
     a, b, x, y = (rng.normal(size=shape).astype(F4) for shape in shapes)
-    first, second = compiled(wine_gradient())(a, b, x, y, 178.0, np.float32(1))
+    first, second = compiled(wine_gradient()).run(a, b, x, y, 178.0, np.float32(1))
     hidden = np.tanh(a @ x)
     residual = 2 * (b @ hidden - y) / 178
     np.testing.assert_allclose(second, residual @ hidden.T, rtol=1e-4)
@@ -154,7 +154,7 @@ def test_a_traceback_shows_the_generated_line() -> None:
     x, index = np.arange(3.0), np.array([7])
     executable = compiled(program_at(lambda x, i: bind(GATHER, x, i), x, index))
     with pytest.raises(IndexError) as caught:
-        executable(x, index)
+        executable.run(x, index)
     assert "v0 = x0[x1]" in "".join(traceback.format_tb(caught.value.__traceback__))
 
 
@@ -205,7 +205,7 @@ def test_scalars_are_numpys() -> None:
     builder = Builder()
     inputs = [builder.input(weak), builder.input(truth), builder.input(f8())]
     program = builder.build([*inputs, Literal(2), Literal(True), Literal(0.5)])
-    results = compiled(program)(1.5, True, np.array(2.5))
+    results = compiled(program).run(1.5, True, np.array(2.5))
     expected = (np.float64(1.5), np.True_, np.float64(2.5), np.int64(2), np.True_, np.float64(0.5))
     assert [type(x) for x in results] == [type(x) for x in expected]
     assert results == expected
@@ -225,14 +225,14 @@ def test_python_scalars_divide_as_numpys() -> None:
 def test_constants(value: Any) -> None:
     builder = Builder()
     filled = bind(FILL, builder=builder, shape=(2,), dtype=np.dtype(float), value=value)
-    (result,) = compiled(builder.build([filled.atom]))()
+    (result,) = compiled(builder.build([filled.atom])).run()
     np.testing.assert_array_equal(result, np.full(2, value, float))
     x = np.ones(2)
     np.testing.assert_array_equal(run(program_at(lambda x: x * value, x), x), x * value)
 
 
 def test_no_inputs_and_no_outputs() -> None:
-    assert compiled(Program((), (), ()))() == ()
+    assert compiled(Program((), (), ())).run() == ()
 
 
 # --- warnings ------------------------------------------------------------------------------------
@@ -283,7 +283,7 @@ def test_writing_n_entries_copies_once() -> None:
     lines = source(function, f8(n))
     assert sum("array(" in line for line in lines) == 0
     backward = vjp(program_of(lambda x: sum_axes(function(x), (0,)), f8(n)), (True,))
-    text = compiled(simplify(backward)).source()
+    text = compiled(simplify(backward)).report().source
     assert text.count("array(") <= 1
     assert text.count("zeros(") == 1
 
@@ -296,7 +296,7 @@ def test_a_write_into_an_input_copies_it_once() -> None:
 
     x, i = np.zeros(4), np.array([2, 2])
     program = program_at(function, x, i)
-    assert compiled(program).source().count("array(") == 1
+    assert compiled(program).report().source.count("array(") == 1
     np.testing.assert_array_equal(run(program, x, i), [1, 2, 6, 0])
     np.testing.assert_array_equal(x, np.zeros(4))
 
@@ -317,7 +317,7 @@ def test_large_arrays_are_let_go_when_they_die() -> None:
     gc.collect()
     tracemalloc.start()
     try:
-        executable(x)
+        executable.run(x)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -337,7 +337,7 @@ def test_writing_rows_copies_no_array() -> None:
 
     program = program_of(function, f8(n, 3))
     for transformed in (program, jvp(program, (True,)), vjp(program, (True,))):
-        text = compiled(simplify(transformed)).source()
+        text = compiled(simplify(transformed)).report().source
         assert text.count("array(") <= 1, text
     x = np.random.default_rng(0).normal(size=(n, 3))
     expected = np.sin(x)
@@ -362,12 +362,12 @@ def test_large_programs_run_in_the_order_that_needs_less_memory() -> None:
         return sum_axes(x, (0,))
 
     program = simplify(jvp(program_of(chain, f8(5000)), [True]))
-    executable = NumpyExecutor().compile(program, hard=False)
-    assert executable.source().splitlines()[0].count("w") <= 3
+    executable = NumpyExecutor().compile(program)
+    assert executable.report().source.splitlines()[0].count("w") <= 3
     x, u = np.linspace(0, 1, 5000), np.ones(5000)
-    _, tangent = executable(x, u)
+    _, tangent = executable.run(x, u)
     step = 1e-6
-    slope = (executable(x + step, u)[0] - executable(x - step, u)[0]) / (2 * step)
+    slope = (executable.run(x + step, u)[0] - executable.run(x - step, u)[0]) / (2 * step)
     assert tangent == pytest.approx(slope, rel=1e-7)
 
 
@@ -386,15 +386,15 @@ def test_numbers_are_stacked_from_the_arguments_as_they_lie(count: int) -> None:
 
     executable = compiled(program_of(function, *[python_float()] * count))
     values = np.linspace(0.5, 1.5, count).tolist()
-    odd, some, product = executable(*values)
+    odd, some, product = executable.run(*values)
     np.testing.assert_array_equal(odd, values[1::2])
     np.testing.assert_array_equal(some, [*values[1:3], values[1]])
     assert product == values[0] * values[2]
     if count > 1000:
-        assert f"array(x[1:{count}:2], float64)" in executable.source()
-        assert len(executable.source()) < 500  # no line, and no name, for each number
+        assert f"array(x[1:{count}:2], float64)" in executable.report().source
+        assert len(executable.report().source) < 500  # no line, and no name, for each number
     # Residuals are NumPy's own scalars.
-    again = executable(*map(np.float64, values))
+    again = executable.run(*map(np.float64, values))
     np.testing.assert_array_equal(again[0], odd)
     assert type(again[2]) is type(product)
 
@@ -413,7 +413,7 @@ def test_many_inputs_and_a_workspace() -> None:
     for number in numbers[:3]:
         y = np.sin(y) * number
     for _ in range(2):
-        total, few = executable(x, *numbers)
+        total, few = executable.run(x, *numbers)
         assert total == pytest.approx(np.cos(y).sum(), rel=1e-13)
         np.testing.assert_array_equal(few, [numbers[5], numbers[3], numbers[4]])
 
@@ -422,7 +422,7 @@ def test_equal_operations_are_one_function_of_the_source() -> None:
     def function(*numbers: Any) -> Any:
         return stack([reshape(x, (1,)) for x in numbers], 1)
 
-    text = compiled(program_of(function, *[python_float()] * 40)).source()
+    text = compiled(program_of(function, *[python_float()] * 40)).report().source
     assert "reshape(x39)" in text
     assert "reshape_2" not in text
 
@@ -436,7 +436,7 @@ def test_stacks_of_arrays(axis: int) -> None:
 
 def test_formulas_of_derivatives_turn_no_warnings_off_again() -> None:
     executable = compiled(wine_gradient())
-    assert executable.function.__globals__["sech_squared"] is SECH_SQUARED.quiet
+    assert executable.run.__globals__["sech_squared"] is SECH_SQUARED.quiet
     x = np.array([1e308, 0.0])
     with np.errstate(all="raise"):
         np.testing.assert_array_equal(SECH_SQUARED(x), [0, 1])

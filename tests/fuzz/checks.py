@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base.errors import DegenerateError
-from adjoint.executors import NativeExecutor, NumpyExecutor
+from adjoint.executors import NativeExecutor, Needs, NumpyExecutor
 from adjoint.loops import bodies
 from adjoint.optimise import simplify
 from adjoint.program import Equation, Program, check_linear, check_program
@@ -68,9 +68,9 @@ def interpreted(program: Program, arguments: Sequence[Any]) -> tuple[Any, ...]:
 def executed(program: Program, arguments: Sequence[Any]) -> tuple[Any, ...]:
     """By the NumPy executor: simplified, checked."""
     simple = check_program(simplify(check_program(program)))
-    found: tuple[Any, ...] = NumpyExecutor().compile(simple, False)(*arguments)
+    found: tuple[Any, ...] = NumpyExecutor().compile(simple).run(*arguments)
     if any(np.isnan(np.asarray(each)).any() for each in found):
-        found = NumpyExecutor().compile(simple, True)(*arguments)
+        found = NumpyExecutor().compile(simple, Needs(hard=True)).run(*arguments)
     return found
 
 
@@ -376,7 +376,7 @@ def _machine_code(subject: Subject) -> None:
         wanted = (*subject.values, *subject.pulled)
         derived.append((subject.reverse, (*subject.point, *subject.weights), wanted))
     for program, arguments, wanted in derived:
-        native = NativeExecutor(False, 1).compile(check_program(simplify(program)), watched=())
-        found = None if native is None else native.function(*arguments)
+        simple = check_program(simplify(program))
+        found = NativeExecutor().compile(simple, Needs(threads=1)).run(*arguments)
         if found is not None and not np.isnan(coordinates(found)).any():
             subject.expect("machine code", found, wanted)

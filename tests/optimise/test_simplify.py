@@ -110,8 +110,8 @@ def test_rewrites(name: str) -> None:
     assert simplify(simple) == simple
     arguments = [RNG.normal(size=t.shape) for t in types]
     executor = NumpyExecutor()
-    before = executor.compile(program, False)(*arguments)
-    after = executor.compile(simple, False)(*arguments)
+    before = executor.compile(program).run(*arguments)
+    after = executor.compile(simple).run(*arguments)
     for one, other in zip(before, after, strict=True):
         np.testing.assert_array_equal(one, other)
         assert one.dtype == other.dtype
@@ -132,8 +132,8 @@ def test_what_would_change_a_value_is_left(function: Callable[..., Any]) -> None
     program = program_of(function, M)
     x = np.array([[np.inf, -0.0, np.nan], [1.0, -2.0, 0.5]])
     with np.errstate(invalid="ignore"):
-        (before,) = NumpyExecutor().compile(program, False)(x)
-        (after,) = NumpyExecutor().compile(simplify(program), False)(x)
+        (before,) = NumpyExecutor().compile(program).run(x)
+        (after,) = NumpyExecutor().compile(simplify(program)).run(x)
     np.testing.assert_array_equal(before, after)
     np.testing.assert_array_equal(np.signbit(before), np.signbit(after))
 
@@ -162,7 +162,7 @@ def test_what_the_user_wrote_keeps_its_warnings() -> None:
     kept, _ = simplify(mixed).equations
     assert not kept.derived
     with pytest.warns(RuntimeWarning, match="divide by zero"):
-        NumpyExecutor().compile(simplify(mixed), False)(np.float64(0))
+        NumpyExecutor().compile(simplify(mixed)).run(np.float64(0))
 
 
 def test_gradients_of_broadcasts_sum_first() -> None:
@@ -191,7 +191,7 @@ def test_single_numbers_are_joined() -> None:
         return concatenate([one, one], 0)
 
     program = program_of(function, f8())
-    (found,) = NumpyExecutor().compile(check_program(simplify(program)), False)(np.array(2.0))
+    (found,) = NumpyExecutor().compile(check_program(simplify(program))).run(np.array(2.0))
     np.testing.assert_array_equal(found, [2.0, 2.0])
 
 

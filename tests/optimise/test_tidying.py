@@ -35,7 +35,7 @@ def same(program: Program, *arguments: Any) -> Program:
     """The program tidied, after a look at its results."""
     made = check_program(tidy(check_program(program)))
     executor = NumpyExecutor()
-    expected, found = (executor.compile(each, False)(*arguments) for each in (program, made))
+    expected, found = (executor.compile(each).run(*arguments) for each in (program, made))
     for one, other in zip(expected, found, strict=True):
         assert np.array_equal(one, other)
     return made

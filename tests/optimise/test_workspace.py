@@ -197,13 +197,13 @@ def test_random_programs_give_the_same_in_workspace(
     ]
     executor = NumpyExecutor()
     with np.errstate(all="ignore"):
-        expected = executor.compile(whole, False)(*values)
+        expected = executor.compile(whole).run(*values)
         everywhere = sys.modules["adjoint.optimise.workspace"]
         with patch.object(everywhere, "SMALLEST", 1):
-            compiled = executor.compile(whole, False)
-        first = compiled(*values)
+            compiled = executor.compile(whole)
+        first = compiled.run(*values)
         kept = [np.copy(result) for result in first]
-        second = compiled(*values)
+        second = compiled.run(*values)
     for one, copy, other, reference in zip(first, kept, second, expected, strict=True):
         np.testing.assert_array_equal(one, copy)  # the second run has not touched the first's
         np.testing.assert_array_equal(copy, reference)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 import threading
 import warnings
 import weakref
@@ -15,9 +16,10 @@ import pytest
 
 import adjoint as ad
 from adjoint.base.errors import NativeExecutorWarning
-from adjoint.executors import tiered
+from adjoint.executors import NativeExecutor, Needs, compilation, tiered
+from adjoint.executors.attempt import PATIENCE
+from adjoint.executors.compilation import Compilation
 from adjoint.executors.effort import FEWEST_RUNS, MOST_RUNS, runs_on_numpy
-from adjoint.executors.native.executor import PATIENCE
 from tests.building import f8, program_of
 from tests.executors.native.fake import FakeLowering, install
 
@@ -28,7 +30,7 @@ X = np.array([0.5, -1.0, 2.0])
 def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeLowering]:
     """Machine code without LLVM, and a cache of programs of its own."""
     lowering = install(monkeypatch)
-    monkeypatch.setattr(tiered, "_warned", threading.Event())
+    monkeypatch.setattr(compilation, "_warned", threading.Event())
     ad.cache_clear()
     with ad.config(replay=False):
         yield lowering
@@ -37,9 +39,10 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeLowering]:
 
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> int:
-    """After so many runs a program is hot."""
+    """A program is hot after 3 runs, and turns to machine code after 6, however long that takes."""
     monkeypatch.setattr(tiered, "runs_on_numpy", lambda program: 3)
-    return 3
+    monkeypatch.setattr(tiered, "_LONGEST_WAIT", 60.0)
+    return 6
 
 
 def slope(x: Any) -> Any:
@@ -53,11 +56,11 @@ EXPECTED = np.exp(np.sin(X)) * (1 + np.cos(X) * X)
 
 
 def test_what_comes_by_often_is_compiled(fake: FakeLowering, soon: int) -> None:
-    for number in range(6):
+    for number in range(9):
         np.testing.assert_allclose(slope(X), EXPECTED)
         assert fake.hits == max(0, number + 1 - soon)
     assert len(fake.made) == 1
-    assert fake.made[0].options.watched == (0,)
+    assert fake.made[0].needs.watched == (0,)
 
 
 def test_it_can_be_asked_for_and_forbidden(fake: FakeLowering, soon: int) -> None:
@@ -79,7 +82,7 @@ def test_options_make_machine_code_of_their_own_and_no_program(fake: FakeLowerin
     for options in ({}, {"precise": True}, {"threads": 1}, {"threads": 2}, {"precise": True}):
         with ad.config(native=True, **options):
             np.testing.assert_allclose(slope(X), EXPECTED)
-    found = [(made.options.precise, made.options.threads) for made in fake.made]
+    found = [(made.needs.precise, made.needs.threads) for made in fake.made]
     assert found == [(False, None), (True, None), (False, 1), (False, 2)]
     assert ad.cache_info().misses == 1
 
@@ -234,27 +237,74 @@ def test_defects_are_a_warning_too_but_for_debug_mode(
 # --- threads --------------------------------------------------------------------------------------
 
 
-def test_one_thread_compiles_and_the_others_go_on(fake: FakeLowering, soon: int) -> None:
-    begun, go_on = threading.Event(), threading.Event()
-    plain = fake.native
+class Slow:
+    """Lets a fake lowering begin, and end when it is told to."""
 
-    def slowly(program: Any, options: Any) -> Any:
-        begun.set()
-        assert go_on.wait(10)
-        return plain(program, options)
+    def __init__(self, fake: FakeLowering) -> None:
+        self.begun, self.go_on = threading.Event(), threading.Event()
+        self.threads: list[threading.Thread] = []
+        plain = fake.native
 
-    fake.native = slowly  # type: ignore[method-assign]
-    for _ in range(soon):
+        def slowly(program: Any, needs: Any) -> Any:
+            self.threads.append(threading.current_thread())
+            self.begun.set()
+            assert self.go_on.wait(60)
+            return plain(program, needs)
+
+        fake.native = slowly  # type: ignore[method-assign]
+
+
+def test_no_call_waits_for_long(
+    fake: FakeLowering, soon: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tiered, "_LONGEST_WAIT", 0.001)
+    slow = Slow(fake)
+    for _ in range(4 * 3 + 1):  # begun at the 4th, looked for at the 7th and the 13th
+        np.testing.assert_allclose(slope(X), EXPECTED)
+    assert slow.begun.wait(60)
+    assert fake.made == []
+    slow.go_on.set()
+    slow.threads[0].join(60)
+    for _ in range(11):  # it is there, but not looked for until the 25th
+        np.testing.assert_allclose(slope(X), EXPECTED)
+    assert fake.hits == 0
+    np.testing.assert_allclose(slope(X), EXPECTED)
+    assert (fake.hits, len(fake.made)) == (1, 1)
+
+
+def test_a_jitted_call_waits_and_an_exception_of_the_users_reaches_them(
+    fake: FakeLowering,
+) -> None:
+    slow, jitted = Slow(fake), ad.jit(slope)
+
+    class Alarm(Exception):
+        pass
+
+    def alarm(number: int, frame: Any) -> None:
+        raise Alarm
+
+    before = signal.signal(signal.SIGALRM, alarm)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(Alarm):
+            jitted(X)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert slow.begun.is_set()
+    slow.go_on.set()
+    np.testing.assert_allclose(jitted(X), EXPECTED)
+    assert (fake.hits, len(fake.made)) == (1, 1)
+
+
+def test_a_forked_child_compiles_for_itself(fake: FakeLowering, soon: int) -> None:
+    for _ in range(soon + 1):
         slope(X)
-    with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(slope, X)
-        assert begun.wait(10)
-        np.testing.assert_allclose(slope(X), EXPECTED)  # while the other compiles
-        assert fake.made == []
-        go_on.set()
-        np.testing.assert_allclose(waiting.result(10), EXPECTED)
-    slope(X)
-    assert fake.hits == 2
+    compiled = Compilation(NativeExecutor(), program_of(np.sin, f8(3)), Needs())
+    assert compiled.wait(60)
+    assert not compiled.is_lost
+    compiled._done.clear()  # as for a child that came into being before it was done
+    compiled._thread.join(60)
+    assert compiled.is_lost
 
 
 def test_many_threads(fake: FakeLowering, soon: int) -> None:

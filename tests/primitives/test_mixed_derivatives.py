@@ -24,7 +24,7 @@ from scipy import special
 
 import adjoint as ad
 from adjoint.base.arrays import type_of
-from adjoint.executors import NumpyExecutor
+from adjoint.executors import Needs, NumpyExecutor
 from adjoint.optimise import simplify
 from adjoint.primitives import PRIMITIVES, EmptySlot, Primitive
 from adjoint.primitives.declaration import NO_DERIVATIVE
@@ -65,7 +65,7 @@ NAMES = sorted(name for name, primitive in PRIMITIVES.items() if _by_entry(primi
 
 def _run(program: Program, arguments: Sequence[Any]) -> tuple[Any, ...]:
     with np.errstate(all="ignore"):
-        return NumpyExecutor().compile(simplify(program), True)(*arguments)
+        return NumpyExecutor().compile(simplify(program), Needs(hard=True)).run(*arguments)
 
 
 class Derivatives:

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adjoint.base.arrays import array_type
-from adjoint.executors import NumpyExecutor
+from adjoint.executors import Needs, NumpyExecutor
 from adjoint.optimise import simplify
 from adjoint.primitives import Expression
 from adjoint.primitives.elementwise.selection import select
@@ -80,9 +80,9 @@ def run(program: Program, *arguments: Any) -> tuple[Any, ...]:
     """Run as written, simplified, and with strong zeros: all must agree."""
     executor = NumpyExecutor()
     simple = check_program(simplify(check_program(program)))
-    plain = executor.compile(program, False)(*arguments)
-    found = executor.compile(simple, False)(*arguments)
-    strong = executor.compile(simple, True)(*arguments)
+    plain = executor.compile(program).run(*arguments)
+    found = executor.compile(simple).run(*arguments)
+    strong = executor.compile(simple, Needs(hard=True)).run(*arguments)
     for one, two, three in zip(plain, found, strong, strict=True):
         np.testing.assert_allclose(one, two, rtol=1e-13, atol=1e-13)
         np.testing.assert_allclose(two, three, rtol=1e-13, atol=1e-13)  # another order of summing

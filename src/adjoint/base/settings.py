@@ -28,6 +28,7 @@ class Settings:
     precise: bool = False
     threads: int | None = None
     replay: bool = True
+    executor: Any = None
     enter: tuple[str, ...] = ()
     leave: tuple[str, ...] = ()
     choice: PackageChoice = field(init=False, repr=False, compare=False)  # of these names
@@ -48,6 +49,7 @@ class Settings:
                 choice = getattr(self, name)
                 raise ArgumentTypeError(f"{name} must be True or False, got {choice!r}.")
         self._check_threads()
+        self._check_executor()
         self._choose()
 
     def _choose(self) -> None:
@@ -55,6 +57,13 @@ class Settings:
             object.__setattr__(self, name, names_of(name, getattr(self, name)))
         check_apart(self.enter, self.leave)
         object.__setattr__(self, "choice", choice_of(self.enter, self.leave))
+
+    def _check_executor(self) -> None:
+        if self.executor is not None and not callable(getattr(self.executor, "compile", None)):
+            raise ArgumentTypeError(
+                "executor must be None or have a method compile(program, needs), as "
+                f"adjoint.executors.Executor says, got {self.executor!r}."
+            )
 
     def _check_threads(self) -> None:
         if self.threads is None:
@@ -92,6 +101,8 @@ def config(**changes: Any) -> Iterator[Settings]:
     precise: elementary functions (exp, sin, ...) of machine code are NumPy's own, to the last bit;
         else they are within 4 units in the last place.
     threads: the cores that long loops of machine code run on; None for all that there are.
+    executor: what compiles programs in the place of the native executor (see `adjoint.executors`,
+        and the page on writing one); None for that.
     replay: whether a call that is proven to give the same program as an earlier one runs that
         program, and not the function.
     enter: names of packages or modules whose code is entered, although it is not by itself.

@@ -1,7 +1,17 @@
 """Floor 7: executors, interchangeable behind one interface."""
 
-from adjoint.executors.interface import Executable, Executor
-from adjoint.executors.native.executor import NativeExecutable, NativeExecutor
+from adjoint.executors.attempt import Attempt
+from adjoint.executors.interface import CompileReport, Executable, Executor, LeftEquation, Needs
+from adjoint.executors.native.executor import NativeExecutor
 from adjoint.executors.numpy import NumpyExecutor
 
-__all__ = ["Executable", "Executor", "NativeExecutable", "NativeExecutor", "NumpyExecutor"]
+__all__ = [
+    "Attempt",
+    "CompileReport",
+    "Executable",
+    "Executor",
+    "LeftEquation",
+    "NativeExecutor",
+    "Needs",
+    "NumpyExecutor",
+]

@@ -1,41 +1,55 @@
 """The policy of executors: NumPy first, machine code for what comes often, NumPy where it fails.
 
-A program is counted; once it is hot, it becomes machine code, which has no results where something
-unusual has come up (a floating-point error, a NaN among derivatives, arguments of other types).
-NumPy then runs the program from the start; where a derivative is NaN, once more with hard zeros.
+A program is counted. Once it is hot it is compiled beside the caller, who goes on with NumPy; at
+calls whose numbers the program alone decides (twice, four times, ... as many as until then) it
+turns to machine code, if that is there or comes within 0.05 s. So the same run of a script
+gives the same bits, unless the machine is so busy that compiling takes several times as long.
+
+Machine code has no results where something unusual has come up (a floating-point error, a NaN among
+derivatives, arguments of other types). NumPy then runs the program from the start; where a
+derivative is NaN, once more with hard zeros.
 """
 
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 from numpy import errstate, vdot
 
-from adjoint.base.errors import NativeExecutorWarning, NativeUnavailableError, TapeOverflowError
+from adjoint.base.errors import TapeOverflowError
 from adjoint.base.forking import hold_over_forks
 from adjoint.base.settings import Settings, settings
+from adjoint.executors.attempt import Attempt
+from adjoint.executors.compilation import Compilation
 from adjoint.executors.effort import runs_on_numpy
-from adjoint.executors.native.executor import NativeExecutable, NativeExecutor, Piece
+from adjoint.executors.interface import PLAIN, Executable, Executor, Needs
+from adjoint.executors.native.executor import NativeExecutor
 from adjoint.executors.numpy import CarefulExecutable, NumpyExecutable, NumpyExecutor
 from adjoint.optimise import is_tape_length, lengthened
 from adjoint.program import Program
 
-_Key = tuple[bool, int | None, bool]
+_LONGEST_WAIT: Final = 0.05  # seconds that a call waits for machine code that nobody asked for
+_starting = threading.Lock()
+hold_over_forks(_starting)
+_NUMPY: Final = NumpyExecutor()
+_NATIVE: Final = NativeExecutor()
+_Key = tuple[Executor, Needs]
+_Compiled = tuple[Executable | None, Attempt | None]
+_NOTHING: Final = (None, None)
 
 
 class _Way(NamedTuple):
     """How a program is run under some settings.
 
-    native: its machine code, if there is any. piece: the same, if it is the whole program. waiting:
-    whether there may be some later.
+    executable: what it is compiled to besides NumPy, if there is anything. attempt: the same, if it
+    is guarded. waiting: whether there may be something later.
     """
 
     settings: Settings
-    native: NativeExecutable | None
-    piece: Piece | None
+    executable: Executable | None
+    attempt: Attempt | None
     waiting: bool
 
 
@@ -48,9 +62,11 @@ class Tiered:
     """
 
     __slots__ = (
+        "_compilations",
+        "_compiled",
         "_fast",
         "_hard",
-        "_natives",
+        "_runs",
         "_runs_left",
         "_way",
         "data",
@@ -64,10 +80,12 @@ class Tiered:
         self.data = False
         self._fast: NumpyExecutable | None = None
         self._hard: CarefulExecutable | None = None
-        self._runs_left = -1  # until it is hot; found out at the first run
+        self._runs = -1  # until it is hot; known at the first run
+        self._runs_left = -1  # until it turns to machine code, or that is looked for again
         self._way: _Way | None = None
-        # Machine code by the settings that change it; None where there is none to be had.
-        self._natives: dict[_Key, NativeExecutable | None] = {}
+        # Machine code by what it depends on, on its way and there; None where there is none.
+        self._compilations: dict[_Key, Compilation] = {}
+        self._compiled: dict[_Key, _Compiled] = {}
 
     def __call__(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """Run it on concrete arguments."""
@@ -80,14 +98,14 @@ class Tiered:
         They may be anything: traced ones, for which machine code has no results, too.
         """
         way = self._way
-        if way is None or way.piece is None or way.settings is not settings():
+        if way is None or way.attempt is None or way.settings is not settings():
             return None
         try:
-            results = way.piece.function(*arguments)
+            results = way.attempt.run(*arguments)
         except TapeOverflowError:
             return None
-        if results is not None and way.piece.misses:
-            way.piece.misses -= 1
+        if results is not None and way.attempt.misses:
+            way.attempt.misses -= 1
         return results
 
     def fall_back(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
@@ -104,32 +122,32 @@ class Tiered:
         """Give loops whose tapes are of this length longer ones, from now on."""
         self.program = lengthened(self.program, length)
         self._fast = self._hard = None
-        self._natives = {}
+        self._compilations, self._compiled = {}, {}
         self._way = None
 
     def _fall_back(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         way = self._way
         chosen = settings()
-        tried = way is not None and way.settings is chosen and way.piece is not None
+        tried = way is not None and way.settings is chosen and way.attempt is not None
         if way is None or way.settings is not chosen:
             way = self._choose(chosen)
         if way.waiting:
-            way = self._maybe_compile(way)
-        if way.native is None:
+            way = self._count_run(way)
+        if way.executable is None:
             return self._on_numpy(arguments)
-        if way.piece is None:
-            results = way.native.function(*arguments)
+        if way.attempt is None:
+            results = way.executable.run(*arguments)
             return self._watched(cast("tuple[Any, ...]", results), arguments)
-        results = None if tried else way.piece.function(*arguments)
-        return self._missed(way, way.piece, arguments) if results is None else results
+        results = None if tried else way.attempt.run(*arguments)
+        return self._missed(way, way.attempt, arguments) if results is None else results
 
     # --- NumPy -----------------------------------------------------------------------------------
 
     def _on_numpy(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         fast = self._fast
         if fast is None:
-            fast = self._fast = NumpyExecutor().compile(self.program, hard=False)
-        return self._watched(fast.function(*arguments), arguments)
+            fast = self._fast = _NUMPY.compile(self.program)
+        return self._watched(fast.run(*arguments), arguments)
 
     def _watched(self, results: tuple[Any, ...], arguments: Sequence[Any]) -> tuple[Any, ...]:
         """The results, or those with hard zeros where a derivative is NaN."""
@@ -148,90 +166,77 @@ class Tiered:
 
     def source(self) -> str:
         """The source that the NumPy executor makes."""
-        return NumpyExecutor().compile(self.program, hard=False).source()
+        return _NUMPY.compile(self.program).report().source
 
     # --- machine code ----------------------------------------------------------------------------
 
     def compile_at_once(self) -> None:
-        """Let the next run be of machine code, unless the settings forbid it."""
-        self._runs_left = 0
+        """Let the next run be of machine code, and wait for it, unless the settings forbid it."""
+        self._runs = self._runs_left = 0
         if self._way is not None and self._way.waiting:
             self._way = None
 
-    def native(self) -> NativeExecutable | None:
-        """The machine code that the program is run with under the settings in force, if any."""
+    def attempt(self) -> Attempt | None:
+        """The guarded code that it is run with under the settings in force, if there is any."""
         way = self._way
-        return way.native if way is not None and way.settings is settings() else None
+        return way.attempt if way is not None and way.settings is settings() else None
 
     def _key(self, chosen: Settings) -> _Key:
         """What machine code depends on. Without strong zeros, nothing is watched for NaN."""
-        return chosen.precise, chosen.threads, chosen.strong_zeros or not self.watched
+        watched = self.watched if chosen.strong_zeros else ()
+        needs = PLAIN._replace(watched=watched, precise=chosen.precise, threads=chosen.threads)
+        return chosen.executor or _NATIVE, needs
 
     def _choose(self, chosen: Settings) -> _Way:
         key = self._key(chosen)
-        native = self._natives.get(key) if chosen.native is not False else None
-        waiting = chosen.native is not False and key not in self._natives
-        way = _Way(chosen, native, native.piece if native is not None else None, waiting)
+        allowed = chosen.native is not False
+        executable, attempt = self._compiled.get(key, _NOTHING) if allowed else _NOTHING
+        way = _Way(chosen, executable, attempt, allowed and key not in self._compiled)
         self._way = way
         return way
 
-    def _maybe_compile(self, way: _Way) -> _Way:
-        """Count this run; once there have been enough, compile."""
-        if self._runs_left < 0:
-            self._runs_left = runs_on_numpy(self.program)
-        if self._runs_left and not way.settings.native:
+    def _count_run(self, way: _Way) -> _Way:
+        """The way for this run: machine code once there have been enough, and it is there."""
+        if self._runs < 0:
+            self._runs = self._runs_left = runs_on_numpy(self.program)
+        at_once = bool(way.settings.native) or not self._runs
+        if self._runs_left > 0 and not at_once:
             self._runs_left -= 1
             return way
-        # One thread compiles, and the others go on with NumPy, unless machine code is asked for.
-        if not _compiling.acquire(blocking=bool(way.settings.native)):
+        key = self._key(way.settings)
+        compilation, begun = self._compilation(key)
+        if compilation is None:  # another thread has been faster
+            return self._choose(way.settings)
+        if (begun and not at_once) or not compilation.wait(None if at_once else _LONGEST_WAIT):
+            self._runs_left, self._runs = self._runs - 1, 2 * self._runs
             return way
-        try:
-            key = self._key(way.settings)
-            if key not in self._natives:
-                watched = self.watched if way.settings.strong_zeros else ()
-                self._natives[key] = _machine_code(self.program, watched, way.settings)
-        finally:
-            _compiling.release()
+        executable = compilation.executable(way.settings.debug)
+        attempt = None
+        if executable is not None and executable.guarded:
+            attempt = Attempt(self.program.input_types, executable)
+        with _starting:
+            if self._compilations.get(key) is compilation:  # and the program has not changed
+                del self._compilations[key]
+                self._compiled[key] = executable, attempt
         return self._choose(way.settings)
 
-    def _missed(self, way: _Way, piece: Piece, arguments: Sequence[Any]) -> tuple[Any, ...]:
+    def _compilation(self, key: _Key) -> tuple[Compilation | None, bool]:
+        """The compilation under way, and whether it begins here; None if it is over."""
+        with _starting:
+            if key in self._compiled:
+                return None, False
+            compilation = self._compilations.get(key)
+            begins = compilation is None or compilation.is_lost
+            if compilation is None or begins:
+                compilation = self._compilations[key] = Compilation(key[0], self.program, key[1])
+            return compilation, begins
+
+    def _missed(self, way: _Way, attempt: Attempt, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """The results where machine code had none."""
-        results = piece.run_conforming(arguments)
+        results = attempt.run_conforming(arguments)
         if results is not None:
             return results
-        if piece.fails_often:
-            self._natives[self._key(way.settings)] = None
+        if attempt.fails_often:
+            self._compiled[self._key(way.settings)] = _NOTHING
             self._way = None
         return self._on_numpy(arguments)
-
-
-# --- when machine code pays -----------------------------------------------------------------------
-
-_compiling = threading.RLock()
-_warned = threading.Event()
-hold_over_forks(_compiling)
-
-
-def _machine_code(
-    program: Program, watched: tuple[int, ...], chosen: Settings
-) -> NativeExecutable | None:
-    """The program as machine code, or None; whatever fails there is no error, but one warning."""
-    executor = NativeExecutor(chosen.precise, chosen.threads)
-    try:
-        return executor.compile(program, watched=watched)
-    except NativeUnavailableError as error:
-        cause = str(error)
-    except Exception as error:  # a mistake of ours must not stop what NumPy can do
-        if chosen.debug:
-            raise
-        cause = f"{type(error).__name__}: {error}"
-    if not _warned.is_set():
-        _warned.set()
-        warnings.warn(
-            "No machine code could be made, and programs run on NumPy instead: "
-            f"{cause.rstrip(': .')}. `with ad.config(native=False)` does so without an attempt, "
-            "and without this warning.",
-            NativeExecutorWarning,
-            stacklevel=2,
-        )
-    return None

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.executors import NumpyExecutor
-from adjoint.executors.native.lower import Options, lowerable, native
+from adjoint.executors import Needs, NumpyExecutor
+from adjoint.executors.native.lower import lowerable, native
 from adjoint.optimise import bare
 from adjoint.program import Literal, Program
 
@@ -19,7 +19,7 @@ Runner = Callable[[Program, Sequence[Any]], Any]
 
 def compiled(program: Program) -> Callable[..., tuple[Any, ...] | None]:
     """A program as machine code; memory that is handed in holds anything but zeros."""
-    made = native(bare(program), Options())
+    made = native(bare(program), Needs())
 
     def run(*arguments: Any) -> tuple[Any, ...] | None:
         extra: list[Any] = []
@@ -68,7 +68,7 @@ def compare(
 ) -> None:
     """Raise an AssertionError unless machine code gives what NumPy gives."""
     copies = [np.array(x) for x in arguments]
-    expected = NumpyExecutor().compile(program, False)(*arguments)
+    expected = NumpyExecutor().compile(program).run(*arguments)
     found = run(program, arguments)
     assert found is not None, f"machine code gave up\n{program}"
     for argument, copy in zip(arguments, copies, strict=True):

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from adjoint.executors import tiered
+from adjoint.executors import compilation
 from tests.executors.native.fake import FakeLowering, install
 
 
@@ -19,7 +19,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeLowering:
 @pytest.fixture(autouse=True)
 def heard(monkeypatch: pytest.MonkeyPatch) -> None:
     """Programs that cannot be compiled give a warning each, not the first of them alone."""
-    monkeypatch.setattr(tiered, "_warned", Never())
+    monkeypatch.setattr(compilation, "_warned", Never())
 
 
 class Never(threading.Event):

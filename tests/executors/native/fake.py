@@ -14,20 +14,11 @@ import pytest
 
 from adjoint.base.arrays import ArrayType
 from adjoint.base.errors import NativeUnavailableError
-from adjoint.calculus.inspecting import machine_code
-from adjoint.executors import NumpyExecutor
-from adjoint.executors.native import executor, lower
+from adjoint.executors import Needs, NumpyExecutor
+from adjoint.executors.native import executable, lower
 from adjoint.program import Equation, Program
 
 _PYTHON = {"f": float, "c": complex, "i": int}
-
-
-@dataclass(frozen=True)
-class Options:
-    watched: tuple[int, ...]
-    precise: bool
-    threads: int
-    timed: bool
 
 
 @dataclass(frozen=True)
@@ -41,9 +32,9 @@ class Region:
 class FakeFunction:
     """A program as `lower.native` would give it, with counts of what happened to it."""
 
-    def __init__(self, program: Program, options: Options, lent: bool, misses: bool) -> None:
+    def __init__(self, program: Program, needs: Needs, lent: bool, misses: bool) -> None:
         self.program = program
-        self.options = options
+        self.needs = needs
         self.workspace_bytes = 1000 if lent else 0
         self.lent: tuple[ArrayType, ...] = ()
         if lent:
@@ -53,7 +44,7 @@ class FakeFunction:
         self.always_misses = misses
         self.runs = 0
         self.hits = 0
-        self._numpy = NumpyExecutor().compile(program, hard=False)
+        self._numpy = NumpyExecutor().compile(program)
         self.function = self.call
 
     def call(self, *arguments: Any) -> Any:
@@ -70,10 +61,10 @@ class FakeFunction:
             assert rest[0].nbytes >= self.workspace_bytes + 64
         try:
             with np.errstate(divide="raise", over="raise", invalid="raise"):
-                results = self._numpy(*inputs)
+                results = self._numpy.run(*inputs)
         except Exception:  # the caller's executor says what is wrong
             return None
-        if any(np.isnan(results[number]).any() for number in self.options.watched):
+        if any(np.isnan(results[number]).any() for number in self.needs.watched):
             return None
         self.hits += 1
         return self._in_lent(results, rest[1:])
@@ -96,7 +87,7 @@ class FakeFunction:
         return "ret\n"
 
     def cycles(self) -> list[int]:
-        assert self.options.timed
+        assert self.needs.timed
         return [self.hits]
 
 
@@ -129,7 +120,6 @@ class FakeLowering:
     fails: bool = False
     refuses: bool = False
     made: list[FakeFunction] = field(default_factory=list)
-    Options: Callable[..., Options] = Options
 
     def programs_within(self, equation: Equation) -> tuple[Program, ...]:
         return lower.programs_within(equation)
@@ -140,12 +130,12 @@ class FakeLowering:
     def lowerable(self, equation: Equation, precise: bool) -> bool:
         return equation.primitive.name not in self.cannot
 
-    def native(self, program: Program, options: Options) -> FakeFunction | None:
+    def native(self, program: Program, needs: Needs) -> FakeFunction | None:
         if self.fails:
             raise NativeUnavailableError("there is no LLVM here.")
         if self.refuses:
             return None
-        self.made.append(FakeFunction(program, options, self.lends, self.misses))
+        self.made.append(FakeFunction(program, needs, self.lends, self.misses))
         return self.made[-1]
 
     @property
@@ -173,7 +163,6 @@ def fake_bind(function: Callable[..., Any], constants: Iterable[Any]) -> Callabl
 def install(monkeypatch: pytest.MonkeyPatch) -> FakeLowering:
     """Let the native executor use a fake lowering, which is returned."""
     lowering = FakeLowering()
-    monkeypatch.setattr(executor, "lowering", lambda: lowering)
-    monkeypatch.setattr(machine_code, "lowering", lambda: lowering)
-    monkeypatch.setattr(executor, "bind", fake_bind)
+    monkeypatch.setattr(executable, "lowering", lambda: lowering)
+    monkeypatch.setattr(executable, "bind", fake_bind)
     return lowering

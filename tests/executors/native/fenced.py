@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.executors import NumpyExecutor
+from adjoint.executors import Needs, NumpyExecutor
 from adjoint.executors.native import lower, planning, storage
 from adjoint.program import Program
 from tests.executors.native.comparing import compare, is_lowerable
@@ -52,7 +52,7 @@ class Fence:
         return np.frombuffer((ctypes.c_char * size).from_address(start), dtype).reshape(shape)
 
     def run(self, program: Program, arguments: Sequence[Any]) -> Any:
-        made = lower.native(program, lower.Options())
+        made = lower.native(program, Needs())
         given: list[Any] = []
         for value in arguments:
             if isinstance(value, np.ndarray) and value.ndim:
@@ -153,7 +153,7 @@ def outside(
             array.reshape(-1)[int(generator.integers(array.size))] = number
             changed[place] = array if array.ndim else array[()]
     try:
-        NumpyExecutor().compile(program, False)(*changed)
+        NumpyExecutor().compile(program).run(*changed)
     except IndexError:
         assert fence.run(program, changed) is None, "it was not given up"
         return True
@@ -183,7 +183,7 @@ def main(kind: str, first: int, last: int) -> int:
             if changed is None:
                 continue
             try:
-                NumpyExecutor().compile(program, False)(*changed)
+                NumpyExecutor().compile(program).run(*changed)
                 continue  # 255 may be within bounds
             except IndexError:
                 assert fence.run(program, changed) is None, f"seed {seed} was not given up"

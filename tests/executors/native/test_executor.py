@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 from adjoint.base.arrays import array_type
 from adjoint.base.errors import NativeUnavailableError
-from adjoint.executors import NativeExecutable, NativeExecutor, NumpyExecutor
+from adjoint.executors import NativeExecutor, Needs, NumpyExecutor
 from adjoint.executors.arena import ARENA
-from adjoint.executors.native import executor as module
-from adjoint.executors.native.conforming import conforming
-from adjoint.executors.native.executor import PATIENCE, crossing_bytes
+from adjoint.executors.attempt import PATIENCE, Attempt, conforming
+from adjoint.executors.interface import PLAIN, Executable
+from adjoint.executors.native import executable as module
+from adjoint.executors.native.mixed import crossing_bytes
 from adjoint.executors.native.partition import partition
 from adjoint.optimise import simplify
 from adjoint.primitives.calls.linear import LINEAR_CALL, LinearFunction
@@ -34,10 +35,10 @@ from tests.transforms.test_random_programs import ACTIVE, INDEX, programs, quick
 X = np.array([0.5, 1.0, 2.0])
 
 
-def compiled(program: Program, **options: Any) -> NativeExecutable:
-    found = NativeExecutor().compile(program, **options)
-    assert found is not None
-    return found
+def compiled(program: Program, **needs: Any) -> Executable:
+    executable = NativeExecutor().compile(program, Needs(**needs))
+    assert executable.pays
+    return executable
 
 
 def wave(x: Any) -> Any:
@@ -55,10 +56,11 @@ def in_pieces(x: Any) -> Any:
 def test_a_whole_program_is_its_machine_code(fake: FakeLowering) -> None:
     executable = compiled(program_of(wave, f8(3)), watched=(0,))
     (made,) = fake.made
-    assert executable.function == made.function
-    assert made.options.watched == (0,)
-    assert made.options.threads is None
-    np.testing.assert_array_equal(executable(X)[0], np.exp(np.sin(X)) * X)  # type: ignore[index]
+    assert executable.run == made.function
+    assert executable.guarded
+    assert made.needs.watched == (0,)
+    assert made.needs.threads is None
+    np.testing.assert_array_equal(executable.run(X)[0], np.exp(np.sin(X)) * X)  # type: ignore[index]
 
 
 @pytest.mark.parametrize(
@@ -72,19 +74,22 @@ def test_a_whole_program_is_its_machine_code(fake: FakeLowering) -> None:
     ],
 )
 def test_unusual_arrays_are_made_usual(fake: FakeLowering, argument: Any) -> None:
-    executable = compiled(program_of(wave, f8(3)))
-    np.testing.assert_array_equal(executable(argument)[0], wave(np.array(argument)))  # type: ignore[index]
+    program = program_of(wave, f8(3))
+    attempt = Attempt(program.input_types, compiled(program))
+    assert attempt.run(argument) is None
+    (result,) = attempt.run_conforming([argument])  # type: ignore[misc]
+    np.testing.assert_array_equal(result, wave(np.array(argument)))
     assert fake.hits == 1
     assert fake.runs == 2
-    assert executable.piece is not None
-    assert executable.piece.misses == 0
+    assert attempt.misses == 0
 
 
 def test_what_is_unusual_in_the_numbers_is_a_miss(fake: FakeLowering) -> None:
-    executable = compiled(program_of(np.log, f8(3)))
-    assert executable.piece is not None
-    assert executable(np.zeros(3)) is None
-    assert executable.piece.misses == 1
+    program = program_of(np.log, f8(3))
+    attempt = Attempt(program.input_types, compiled(program))
+    assert attempt.run(np.zeros(3)) is None
+    assert attempt.run_conforming([np.zeros(3)]) is None
+    assert attempt.misses == 1
     assert fake.runs == 1  # no second attempt: the arguments were as they should be
 
 
@@ -104,13 +109,13 @@ def test_types_of_numbers() -> None:
 def test_memory_is_handed_out_and_taken_back(fake: FakeLowering) -> None:
     fake.lends = True
     executable = compiled(program_of(wave, f8(3)))
-    first, second = executable(X), executable(X + 1)
+    first, second = executable.run(X), executable.run(X + 1)
     assert first is not None
     assert second is not None
     np.testing.assert_array_equal(first[0], wave(X))
     np.testing.assert_array_equal(second[0], wave(X + 1))
     before = ARENA.kept
-    executable(X)
+    executable.run(X)
     assert ARENA.kept == before
 
 
@@ -118,21 +123,29 @@ def test_constants_are_bound(fake: FakeLowering) -> None:
     program = program_of(lambda x, y, s: np.exp(x) * y + s, f8(3), f8(3), f8())
     for lends in (False, True):
         fake.lends = lends
-        piece = compiled(program).piece
-        assert piece is not None
-        call = piece.bound([np.repeat(X, 2)[::2], 1.5])
+        executable = compiled(program)
+        call = executable.bind([np.repeat(X, 2)[::2], 1.5])
         np.testing.assert_array_equal(call(X)[0], np.exp(X) * X + 1.5)  # type: ignore[index]
-        assert piece.bound([]) is piece.function
+        assert executable.bind([]) is executable.run
 
 
 def test_no_machine_code_for_what_gains_nothing(fake: FakeLowering) -> None:
     program = program_of(wave, f8(3))
-    assert NativeExecutor().compile(program, hard=True) is None
+
+    def is_numpys(program: Program, needs: Needs = PLAIN) -> None:
+        executable = NativeExecutor().compile(program, needs)
+        assert not executable.pays
+        assert not executable.guarded
+        np.testing.assert_array_equal(
+            executable.run(X)[0], NumpyExecutor().compile(program).run(X)[0]
+        )  # type: ignore[index]
+
+    is_numpys(program, Needs(hard=True))
     fake.cannot = frozenset({"exp", "sin", "multiply"})
-    assert NativeExecutor().compile(program) is None
+    is_numpys(program)
     fake.cannot, fake.refuses = frozenset({"tanh"}), True
-    assert NativeExecutor().compile(program) is None
-    assert NativeExecutor().compile(program_of(in_pieces, f8(3))) is None
+    is_numpys(program)
+    is_numpys(program_of(in_pieces, f8(3)))
 
 
 def test_a_missing_compiler_is_an_error_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,10 +161,11 @@ def test_pieces_are_wired(fake: FakeLowering) -> None:
     fake.cannot = frozenset({"tanh"})
     program = program_of(in_pieces, f8(3))
     executable = compiled(program)
-    assert executable.piece is None
-    assert executable.source().count("stage") == 3
-    assert "v1, = stage0(x0)" in executable.source()
-    (found,) = executable(X)  # type: ignore[misc]
+    assert not executable.guarded
+    source = executable.report().source
+    assert source.count("stage") == 3
+    assert "v1, = stage0(x0)" in source
+    (found,) = executable.run(X)  # type: ignore[misc]
     np.testing.assert_array_equal(found, in_pieces(X))
     assert [made.hits for made in fake.made] == [1, 1]
     assert crossing_bytes(program, partition(program, lambda e: fake.lowerable(e, False))) == 48
@@ -172,7 +186,7 @@ def test_a_piece_that_misses_runs_alone_on_numpy(fake: FakeLowering) -> None:
 
     executable = compiled(program_of(function, f8(3)))
     with pytest.warns(RuntimeWarning, match="divide by zero") as caught:
-        (found,) = executable(np.zeros(3))  # type: ignore[misc]
+        (found,) = executable.run(np.zeros(3))  # type: ignore[misc]
     assert len(caught) == 1
     assert np.isinf(found).all()
     assert len(calls) == 1
@@ -183,7 +197,7 @@ def test_a_piece_that_always_misses_is_given_up(fake: FakeLowering) -> None:
     fake.misses = True
     executable = compiled(program_of(in_pieces, f8(3)))
     for _ in range(2 * PATIENCE):
-        np.testing.assert_array_equal(executable(X)[0], in_pieces(X))  # type: ignore[index]
+        np.testing.assert_array_equal(executable.run(X)[0], in_pieces(X))  # type: ignore[index]
     assert fake.runs == 2 * PATIENCE  # two pieces
 
 
@@ -198,9 +212,9 @@ def test_python_numbers_stay_weak_between_pieces(fake: FakeLowering) -> None:
         return np.exp(y) * total, total, y * s
 
     program = program_of(function, f4, weak)
-    expected = NumpyExecutor().compile(program, False)(X.astype("f4"), 0.5)
+    expected = NumpyExecutor().compile(program).run(X.astype("f4"), 0.5)
     for s in (0.5, np.float64(0.5)):
-        found = compiled(program)(X.astype("f4"), s)
+        found = compiled(program).run(X.astype("f4"), s)
         assert found is not None
         assert [each.dtype for each in found] == [np.dtype(t) for t in ("f4", "f8", "f4")]
         for one, other in zip(found, expected, strict=True):
@@ -215,7 +229,7 @@ def test_results_share_no_memory_with_arguments_or_one_another(fake: FakeLowerin
     inner = program_of(in_pieces, f8(3))
     (y,) = builder.inline(inner, [x])
     program = builder.build([x, x, y, y, s, Literal(2.0)])
-    found = compiled(program)(X, 1.5)
+    found = compiled(program).run(X, 1.5)
     assert found is not None
     for number, array in enumerate(found[:4]):
         for other in (X, *found[:number]):
@@ -233,15 +247,13 @@ def test_pieces_give_what_numpy_gives(program: Program, cannot: set[str]) -> Non
         patch.setattr(module, "lowering", lambda: lowering)
         patch.setattr(module, "bind", fake_bind)
         executable = NativeExecutor().compile(backwards)
-    if executable is None:
-        return
     generator = np.random.default_rng(0)
     arguments = [
         INDEX if each.dtype.kind == "i" else generator.uniform(0.5, 1.5, each.shape)
         for each in backwards.input_types
     ]
-    expected = NumpyExecutor().compile(backwards, False)(*arguments)
-    found = executable(*arguments)
+    expected = NumpyExecutor().compile(backwards).run(*arguments)
+    found = executable.run(*arguments)
     if found is None:
         return
     for one, other in zip(found, expected, strict=True):

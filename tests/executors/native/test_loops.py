@@ -11,7 +11,8 @@ import pytest
 pytest.importorskip("llvmlite")
 
 import adjoint as ad
-from adjoint.executors.native.lower import Options, native
+from adjoint.executors import Needs
+from adjoint.executors.native.lower import native
 from adjoint.primitives.expression import bind
 from adjoint.primitives.structure.gathering import GATHER, GATHER_ADD, GATHER_SET
 from adjoint.program import Program
@@ -166,7 +167,7 @@ def test_a_loop_in_a_loop_in_a_branch() -> None:
 
 def copies(made: Program, shape: tuple[int, ...]) -> int:
     """How many times arrays of a shape are copied, anywhere."""
-    code = native(made, Options())
+    code = native(made, Needs())
     assert code is not None
     return code.code.text.count(f"i64 {8 * int(np.prod(shape))}, i1 false)")
 
@@ -402,7 +403,7 @@ def test_random_bodies(block: int) -> None:
 
 def test_bodies_are_written_once() -> None:
     body = program(lambda x: np.sin(x) + 0.5, NUMBER)
-    made = native(scan(body), Options())
+    made = native(scan(body), Needs())
     assert made is not None
     assert made.code.text.count("@sin(") == 2  # declared, and called
 

@@ -16,7 +16,7 @@ pytest.importorskip("llvmlite")
 
 import adjoint as ad
 from adjoint.base.errors import TapeOverflowError
-from adjoint.executors.native.executor import NativeExecutor
+from adjoint.executors import NativeExecutor, Needs
 from adjoint.executors.native.lower import hindrance, lowerable
 from adjoint.loops.declared import SCAN, WHILE
 from adjoint.primitives import PRIMITIVES
@@ -108,15 +108,15 @@ def test_a_fault_ends_a_loop_without_end() -> None:
 
 def test_a_nan_in_what_is_watched() -> None:
     made = scan(program(lambda x: (x * 2.0, x), array(4)), 0, 1, 3)
-    executable = NativeExecutor().compile(made, watched=(1,))
-    assert executable is not None
+    executable = NativeExecutor().compile(made, Needs(watched=(1,)))
+    assert executable.pays
     good = np.ones(4)
-    assert executable(np.int64(3), good) is not None
+    assert executable.run(np.int64(3), good) is not None
     bad = np.array([1.0, np.nan, 1.0, 1.0])
-    assert executable(np.int64(3), bad) is None
+    assert executable.run(np.int64(3), bad) is None
     unwatched = NativeExecutor().compile(made)
-    assert unwatched is not None
-    assert unwatched(np.int64(3), bad) is not None
+    assert unwatched.pays
+    assert unwatched.run(np.int64(3), bad) is not None
 
 
 def test_warnings_are_those_of_numpy() -> None:
@@ -176,15 +176,15 @@ def test_a_tape_within_a_loop_within_a_branch() -> None:
 def test_an_overflow_leaves_nothing_behind() -> None:
     made = mixed_while(4, 1003)
     executable = NativeExecutor().compile(made)
-    assert executable is not None
+    assert executable.pays
     arguments = numbers(1, made.input_types)
     for start in (0, 2, 0, 4):
         arguments[2] = np.int64(start)
         if start:
-            assert executable(*arguments) is not None
+            assert executable.run(*arguments) is not None
         else:
             with pytest.raises(TapeOverflowError):
-                executable(*arguments)
+                executable.run(*arguments)
 
 
 # --- signals and threads --------------------------------------------------------------------------
@@ -192,8 +192,8 @@ def test_an_overflow_leaves_nothing_behind() -> None:
 
 def endless() -> Any:
     executable = NativeExecutor().compile(repeat(FOREVER, program(np.sin, NUMBER)))
-    assert executable is not None
-    return lambda: executable(np.float64(1.0))
+    assert executable.pays
+    return lambda: executable.run(np.float64(1.0))
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers")
@@ -204,8 +204,8 @@ def test_a_loop_without_end_can_be_interrupted(nested: bool) -> None:
         inner = scan(program(np.sin, NUMBER))
         body = program(lambda x: within(x.builder, inner, np.int64(3), x)[0], NUMBER)
         executable = NativeExecutor().compile(repeat(FOREVER, body))
-        assert executable is not None
-        run = lambda: executable(np.float64(1.0))  # noqa: E731
+        assert executable.pays
+        run = lambda: executable.run(np.float64(1.0))  # noqa: E731
 
     def stop(*_: Any) -> None:
         raise KeyboardInterrupt
@@ -252,9 +252,9 @@ def test_other_threads_run_meanwhile() -> None:
 def test_handlers_that_return_change_nothing() -> None:
     made = scan(program(lambda x: np.sin(x) + 0.5, NUMBER))
     executable = NativeExecutor().compile(made)
-    assert executable is not None
+    assert executable.pays
     many, start = np.int64(3_000_000), np.float64(1.0)  # long enough for some pauses
-    assert executable(many, start) == executable(many, start)
+    assert executable.run(many, start) == executable.run(many, start)
 
 
 # --- what has no machine code ---------------------------------------------------------------------

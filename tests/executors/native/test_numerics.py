@@ -36,7 +36,7 @@ def reduced(name: str, x: Array, axes: tuple[int, ...]) -> Array:
 
 def on_numpy(name: str, *arguments: Array, **params: Any) -> Array:
     run = program(name, *arguments, **params)
-    return NumpyExecutor().compile(run, False)(*arguments)[0]
+    return NumpyExecutor().compile(run).run(*arguments)[0]
 
 
 def exact_sum(x: Array, axes: tuple[int, ...]) -> Array:
@@ -207,7 +207,7 @@ def test_integers_wrap(dtype: str) -> None:
         for name in ("sum", "max", "min"):
             outputs += builder.emit(operation(PRIMITIVES[name], axes=axes), sources[:1])
         run = builder.build(outputs)
-        wanted = NumpyExecutor().compile(run, False)(x, y)
+        wanted = NumpyExecutor().compile(run).run(x, y)
         for one, other in zip(run_native(run, [x, y]) or (), wanted, strict=True):
             assert one.dtype == other.dtype
             np.testing.assert_array_equal(one, other)

@@ -175,10 +175,10 @@ def test_segments_one_after_another_are_the_program(program: Program, left: set[
     ]
     executor = NumpyExecutor()
     with np.errstate(all="ignore"):
-        expected = executor.compile(backwards, False)(*arguments)
+        expected = executor.compile(backwards).run(*arguments)
         values: dict[Any, Any] = dict(zip(backwards.inputs, arguments, strict=True))
         for segment in segments:
-            results = executor.compile(segment.program, False)(
+            results = executor.compile(segment.program).run(
                 *(values[variable] for variable in segment.program.inputs)
             )
             if segment.program is backwards:

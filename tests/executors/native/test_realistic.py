@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("llvmlite")
 
 import adjoint as ad
-from adjoint.executors.native.executor import Piece
+from adjoint.executors import Attempt
 from tests.executors.native import realistic as given
 from tests.executors.native.realistic import layers, normal
 from tests.sampling import one_in
@@ -66,15 +66,15 @@ IDS = [name for name, _, _ in SCALAR]
 def misses(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """The programs that machine code gave up."""
     found: list[str] = []
-    run_conforming = Piece.run_conforming
+    run_conforming = Attempt.run_conforming
 
-    def noted(piece: Piece, arguments: Any) -> Any:
-        results = run_conforming(piece, arguments)
+    def noted(attempt: Attempt, arguments: Any) -> Any:
+        results = run_conforming(attempt, arguments)
         if results is None:
-            found.append(str(piece.types))
+            found.append(str(attempt.types))
         return results
 
-    monkeypatch.setattr(Piece, "run_conforming", noted)
+    monkeypatch.setattr(Attempt, "run_conforming", noted)
     ad.cache_clear()
     yield found
     ad.cache_clear()

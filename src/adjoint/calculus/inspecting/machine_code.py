@@ -9,11 +9,9 @@ from typing import Any, Final, NamedTuple
 
 from adjoint.base.arrays import ArrayType
 from adjoint.base.settings import settings
-from adjoint.executors import NativeExecutor
-from adjoint.executors.native.executor import crossing_bytes, lowering
-from adjoint.primitives.calls.custom import is_users_code
-from adjoint.program import Equation, Program
-from adjoint.program.operation import parameter_text
+from adjoint.executors import LeftEquation, NativeExecutor, Needs
+from adjoint.executors.attempt import conforming
+from adjoint.program import Program
 
 _MOST_RUNS: Final = 1000
 _LONGEST: Final = 0.1  # seconds of runs, about, to find out the times of regions
@@ -74,13 +72,6 @@ class MemoryReport:
         return _table([(name, str(getattr(self, name))) for name in self.__dataclass_fields__])
 
 
-class LeftEquation(NamedTuple):
-    """An equation that NumPy runs, and why."""
-
-    equation: str
-    reason: str
-
-
 class NativeView:
     """The machine code of a program, to look at. `print(view)` says what became of the program.
 
@@ -95,23 +86,20 @@ class NativeView:
         chosen = settings()
         self.program = program
         self._values = values
-        self._options = (chosen.precise, chosen.threads)
-        executable = self.executable = NativeExecutor(*self._options).compile(program)
-        self._pieces = (
-            [piece for _, piece in executable.segments if piece is not None] if executable else []
-        )
+        self._needs = Needs(precise=chosen.precise, threads=chosen.threads)
+        self._report = NativeExecutor().compile(program, self._needs).report()
 
     def ir(self) -> str:
         """The code of LLVM's virtual machine, of one piece after another."""
-        return "\n".join(piece.ir() for piece in self._pieces)
+        return "\n".join(code.ir() for code in self._report.codes)
 
     def assembly(self) -> str:
         """The assembly text, of one piece after another."""
-        return "\n".join(piece.assembly() for piece in self._pieces)
+        return "\n".join(code.assembly() for code in self._report.codes)
 
     def regions(self) -> NativeRegions:
         """The loops, with what they do; the program is run to find out the times."""
-        regions = [region for piece in self._pieces for region in piece.regions]
+        regions = [region for code in self._report.codes for region in code.regions]
         return NativeRegions(
             NativeRegion(region.name, region.equations, region.flops, region.bytes, seconds)
             for region, seconds in zip(regions, self._times(len(regions)), strict=True)
@@ -120,19 +108,23 @@ class NativeView:
     def _times(self, count: int) -> Sequence[float | None]:
         """The seconds of each region: those of a run, divided as the regions' own counters say."""
         unknown = [None] * count
-        if self._values is None or self.executable is None or self.executable.piece is None:
+        values = self._values
+        if values is None or not count:
             return unknown
-        timed = NativeExecutor(*self._options, timed=True).compile(self.program)
-        if timed is None or timed.piece is None or timed(*self._values) is None:
+        timed = NativeExecutor().compile(self.program, self._needs._replace(timed=True))
+        if not timed.guarded:
             return unknown
-        native = timed.piece.native
-        before = native.cycles()
+        values = conforming(self.program.input_types, values) or values
+        if timed.run(*values) is None:
+            return unknown
+        (code,) = timed.report().codes
+        before = code.cycles()
         start = time.perf_counter()
         runs, taken = 0, 0.0
         while runs < _MOST_RUNS and taken < _LONGEST:
-            timed(*self._values)
+            timed.run(*values)
             runs, taken = runs + 1, time.perf_counter() - start
-        ticks = [after - earlier for after, earlier in zip(native.cycles(), before, strict=True)]
+        ticks = [after - earlier for after, earlier in zip(code.cycles(), before, strict=True)]
         whole = sum(ticks)
         if not whole or len(ticks) != count:
             return unknown
@@ -140,51 +132,24 @@ class NativeView:
 
     def memory(self) -> MemoryReport:
         """What memory it takes."""
-        segments = self.executable.segments if self.executable is not None else ()
+        report = self._report
         return MemoryReport(
             _bytes(self.program.input_types),
             _bytes(self.program.output_types),
-            max((piece.workspace_bytes for piece in self._pieces), default=0),
-            max((piece.stack_bytes for piece in self._pieces), default=0),
-            crossing_bytes(self.program, [segment for segment, _ in segments]),
+            report.workspace,
+            report.stack,
+            report.between,
         )
 
     def left(self) -> tuple[LeftEquation, ...]:
         """The equations that are left to NumPy, and why."""
-        if self.executable is None:
-            equations: Sequence[Equation] = self.program.equations
-        else:
-            equations = [
-                equation
-                for segment, piece in self.executable.segments
-                if piece is None
-                for equation in segment.program.equations
-            ]
-        return tuple(
-            LeftEquation(_text(equation), self._reason(equation)) for equation in equations
-        )
-
-    def _reason(self, equation: Equation) -> str:
-        if is_users_code(equation.primitive):
-            return "it calls a function that is not looked into"
-        if lowering().lowerable(equation, self._options[0]):
-            return "it is too little for machine code by itself"
-        inner = lowering().hindrance(equation, self._options[0])
-        if inner is not None:
-            return f"it holds {_text(inner)}: {self._reason(inner)}"
-        types = [atom.type for atom in (*equation.inputs, *equation.outputs)]
-        if any(not type_.size for type_ in types):
-            return "it has no numbers"
-        odd = next((x for x in types if x.dtype.kind not in "biufc" or not _known(x)), None)
-        if odd is not None:
-            return f"there is no machine code for numbers of dtype {odd.dtype}"
-        return "there is no machine code for it"
+        return self._report.left
 
     def __str__(self) -> str:
         left = self.left()
-        if not left and len(self._pieces) == 1:
+        if not left and len(self._report.codes) == 1:
             return "one piece of machine code"
-        pieces = len(self._pieces)
+        pieces = len(self._report.codes)
         lines = [f"{pieces} piece{'s' * (pieces != 1)} of machine code; left to NumPy:"]
         return "\n".join(
             [*lines, *(f"  {remaining.equation}: {remaining.reason}" for remaining in left)]
@@ -192,18 +157,6 @@ class NativeView:
 
     def __repr__(self) -> str:
         return f"<native view: {str(self).splitlines()[0].removesuffix('; left to NumPy:')}>"
-
-
-def _known(type_: ArrayType) -> bool:
-    sizes = {"f": (4, 8), "c": (8, 16)}.get(type_.dtype.kind, (1, 2, 4, 8))
-    return type_.dtype.isnative and type_.dtype.itemsize in sizes
-
-
-def _text(equation: Equation) -> str:
-    operands = ", ".join(str(atom.type) for atom in equation.inputs)
-    name, params = equation.primitive.name, equation.params
-    text = "" if lowering().programs_within(equation) else parameter_text(params)
-    return f"{name}{text} of {operands or 'nothing'}"
 
 
 def _bytes(types: Iterable[ArrayType]) -> int:

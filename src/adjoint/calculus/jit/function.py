@@ -77,7 +77,7 @@ def jit(
         quick = latest
         reached, held = -1, None
         while quick is not None:
-            chosen, check, flat, call, piece, treedef, guards, place, _, entry = quick
+            chosen, check, flat, call, attempt, treedef, guards, place, _, entry = quick
             if chosen is not settings() or check(function, args, kwargs) is not None:
                 quick = None
                 break
@@ -88,8 +88,8 @@ def jit(
                 results = None
             if results is None:
                 break
-            if piece.misses:
-                piece.misses -= 1
+            if attempt.misses:
+                attempt.misses -= 1
             if not guards:
                 return results[0] if treedef is None else treedef.unflatten(results)
             if results[place] == guards:

@@ -23,7 +23,7 @@ from adjoint.capture import current, unwrap
 from adjoint.capture.facts.survey import Hindrance, Survey
 from adjoint.capture.facts.writing import Check, with_text
 from adjoint.capture.recording.script import Unplayable
-from adjoint.executors.native.executor import Piece
+from adjoint.executors import Attempt
 from adjoint.pipeline import run
 
 _LIMIT: Final = 32  # entries in a bucket
@@ -37,8 +37,8 @@ class Quick(NamedTuple):
     """A call of machine code, which finds out itself whether the types are right.
 
     chosen: the settings that it holds under. check: the facts. flat: whether `call` takes the
-    arguments as they are, and not `(args, kwargs)`. piece: the machine code, whose misses are
-    counted. treedef: of the results. guards: how many must hold. place: that number's among the
+    arguments as they are, and not `(args, kwargs)`. attempt: the machine code, whose misses
+    are counted. treedef: of the results. guards: how many must hold. place: that number's among the
     results. path, entry: whose it is.
     """
 
@@ -46,7 +46,7 @@ class Quick(NamedTuple):
     check: Check
     flat: bool
     call: Callable[..., Any]
-    piece: Piece
+    attempt: Attempt
     treedef: Any
     guards: int
     place: int
@@ -297,10 +297,9 @@ class KeptPaths:
     def quick(self) -> Quick | None:
         """The short way under the settings in force, if the path is all machine code."""
         path, chosen = self.path, settings()
-        native = path.first.native()
+        attempt = path.first.attempt()
         if (
-            native is None
-            or native.piece is None
+            attempt is None
             or path.script is not None
             or len(path.stages) > 1
             or self.exploded
@@ -308,15 +307,15 @@ class KeptPaths:
         ):
             return None
         quick: Quick | None = path.quick
-        if quick is None or quick.piece is not native.piece or quick.chosen is not chosen:
-            bound = self._form.binding(native.piece.bound(path.bound()))
+        if quick is None or quick.attempt is not attempt or quick.chosen is not chosen:
+            bound = self._form.binding(attempt.executable.bind(path.bound()))
             if bound is None:
                 return None
             if self._short is None:  # machine code looks at the types of arrays itself
                 self._short = self.survey.check_but_types()
             count = len(path.stages[0].source.outputs)
             quick = path.quick = Quick(
-                *(chosen, self._short, *bound, native.piece, path.treedef),
+                *(chosen, self._short, *bound, attempt, path.treedef),
                 *(len(path.guards), count, path, self),
             )
         return quick

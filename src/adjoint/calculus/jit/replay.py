@@ -132,8 +132,8 @@ def _run(quick: Quick, function: Any, args: tuple[Any, ...], kwargs: dict[str, A
             results = quick.call(*args) if quick.flat else quick.call(args, kwargs)
     except TapeOverflowError:  # the long way makes the tape longer
         return None
-    if results is not None and quick.piece.misses:
-        quick.piece.misses -= 1
+    if results is not None and quick.attempt.misses:
+        quick.attempt.misses -= 1
     return results
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from adjoint.base.arrays import ArrayType
+from adjoint.executors.interface import Needs
 from adjoint.executors.native.callable import make_callable
 from adjoint.executors.native.calls import emit_calls, place_values
 from adjoint.executors.native.elements import held_in_registers, supports
@@ -35,21 +36,6 @@ from adjoint.program import Equation, Program, held_programs
 
 LENT: Final = 1 << 15  # bytes from which results are lent by the caller
 RELEASED: Final = 50_000.0  # additions from which other threads of Python run meanwhile
-
-
-@dataclass(frozen=True)
-class Options:
-    """How to compile.
-
-    watched: outputs to be watched for NaN. precise: elementary functions are left to NumPy, and
-    nothing is fused.
-    threads: cores to use, all for None. timed: whether each region notes the time that it takes.
-    """
-
-    watched: tuple[int, ...] = ()
-    precise: bool = False
-    threads: int | None = None
-    timed: bool = False
 
 
 @dataclass
@@ -140,7 +126,7 @@ class _Kernel:
     loops: bool
 
 
-def native(program: Program, options: Options) -> LoweredFunction | None:
+def native(program: Program, needs: Needs) -> LoweredFunction | None:
     """Compile a program all of whose equations are lowerable.
 
     None where an input that only its shape is asked of, or that is returned as it is, has numbers
@@ -149,12 +135,12 @@ def native(program: Program, options: Options) -> LoweredFunction | None:
     if not all(held_in_registers(type_.dtype) for type_ in _outside(program)):
         return None
     module = Module()
-    planner = Planner(module, options.precise, options.threads)
+    planner = Planner(module, needs.precise, needs.threads)
     pieces = cut(program)
     if pieces is None:
-        built = _kernel(planner, program, "program", options, 0)
+        built = _kernel(planner, program, "program", needs, 0)
     else:
-        built = _kernels(planner, program, pieces, options)
+        built = _kernels(planner, program, pieces, needs)
     lent = tuple(
         number
         for number, atom in enumerate(program.outputs)
@@ -168,9 +154,9 @@ def native(program: Program, options: Options) -> LoweredFunction | None:
         lent=lent,
         release=sum(region.flops for region in built.regions) > RELEASED,
         loops=built.loops,
-        watched=tuple(number for number in options.watched if number not in built.watched),
+        watched=tuple(number for number in needs.watched if number not in built.watched),
     )
-    if options.timed:
+    if needs.timed:
         module.functions.append(f"@times = global [{len(built.regions)} x i64] zeroinitializer")
     emit_entry(module, spec)
     code = machine().compile(module.text())
@@ -184,12 +170,12 @@ def native(program: Program, options: Options) -> LoweredFunction | None:
     )
 
 
-def _kernels(planner: Planner, program: Program, pieces: Cut, options: Options) -> _Kernel:
+def _kernels(planner: Planner, program: Program, pieces: Cut, needs: Needs) -> _Kernel:
     """Add the kernels of a program in segments, and the one that calls them."""
     rows, workspace_bytes = place_values(program, pieces)
     module = planner.module
     names = [module.fresh("segment") for _ in pieces.templates]
-    unwatched = replace(options, watched=())
+    unwatched = needs._replace(watched=())
     regions: list[Region] = []
     spaces, stacks, loops = [0], [0], False
     for template, name in zip(pieces.templates, names, strict=True):
@@ -207,17 +193,17 @@ def _outside(program: Program) -> tuple[ArrayType, ...]:
 
 
 def _kernel(
-    planner: Planner, program: Program, name: str, options: Options, first_region: int
+    planner: Planner, program: Program, name: str, needs: Needs, first_region: int
 ) -> _Kernel:
     """Add the kernel of a program."""
-    timed = first_region if options.timed else None
-    layout, regions = planner.kernel(program, options.watched, timed)
+    timed = first_region if needs.timed else None
+    layout, regions = planner.kernel(program, needs.watched, timed)
     emit_kernel(planner.module, layout, name)
     outputs = layout.scheduler.graph.outputs
     return _Kernel(
         layout.storage.workspace_bytes,
         layout.storage.stack_bytes + planner.module.stack_bytes,
         regions,
-        frozenset(number for number in options.watched if outputs[number] in layout.watched),
+        frozenset(number for number in needs.watched if outputs[number] in layout.watched),
         bool(layout.constructs),
     )

@@ -6,7 +6,7 @@ import linecache
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import count
-from typing import Any
+from typing import Any, Final
 from weakref import finalize
 
 import numpy as np
@@ -15,6 +15,7 @@ from adjoint.base.arrays import ArrayType
 from adjoint.base.collection import collector_at_rest
 from adjoint.base.errors import AdjointError
 from adjoint.executors.arena import ARENA
+from adjoint.executors.interface import PLAIN, CompileReport, Needs
 from adjoint.executors.numpy.control import CONTROL
 from adjoint.executors.numpy.writer import BodyWriter, ModuleText, program_lines
 from adjoint.loops import bodies
@@ -28,28 +29,27 @@ _numbers = count()
 
 
 class NumpyExecutable:
-    """A program compiled to Python; call it with arrays."""
+    """A program compiled to Python; `run` is the generated function."""
 
-    __slots__ = ("__weakref__", "_function", "_text")
+    __slots__ = ("__weakref__", "_text", "run")
+
+    guarded: Final = False
+    pays: Final = False
 
     def __init__(
         self, function: Callable[..., tuple[Any, ...]], text: str, space: Workspace
     ) -> None:
-        self._function = _with_workspace(function, space) if space.slots or space.lent else function
+        self.run = _with_workspace(function, space) if space.slots or space.lent else function
         self._text = text
 
-    def __call__(self, *arguments: Any) -> tuple[Any, ...]:
-        """Run it."""
-        return self._function(*arguments)
+    def bind(self, constants: Sequence[Any]) -> Callable[..., tuple[Any, ...]]:
+        """The function without its last inputs, which are these."""
+        run = self.run
+        return (lambda *arguments: run(*arguments, *constants)) if constants else run
 
-    @property
-    def function(self) -> Callable[..., tuple[Any, ...]]:
-        """The generated function itself."""
-        return self._function
-
-    def source(self) -> str:
+    def report(self) -> CompileReport:
         """The generated source."""
-        return self._text
+        return CompileReport(source=self._text)
 
 
 class NumpyExecutor:
@@ -57,15 +57,12 @@ class NumpyExecutor:
 
     name = "numpy"
 
-    def compile(self, program: Program, hard: bool, still: bool = False) -> NumpyExecutable:
-        """The program as a Python function over NumPy.
-
-        hard: whether hard zeros win; still: whether infinite arguments are data (`hardened`).
-        """
+    def compile(self, program: Program, needs: Needs = PLAIN) -> NumpyExecutable:
+        """The program as a Python function over NumPy."""
         with collector_at_rest():
-            if not hard:
+            if not needs.hard:
                 return self._compile(bare(program))
-            return self._compile(eliminate_dead_code(hardened(program, still)))
+            return self._compile(eliminate_dead_code(hardened(program, needs.still)))
 
     def peak_bytes(self, program: Program) -> int:
         """The most bytes that a run of a program holds, besides what it is given."""
@@ -117,18 +114,18 @@ class CarefulExecutable:
     def __init__(self, program: Program, watched: tuple[int, ...], data: bool) -> None:
         self._program = program
         self._watched = watched if data else ()
-        self._hard = NumpyExecutor().compile(program, hard=True)
+        self._hard = NumpyExecutor().compile(program, Needs(hard=True))
         self._still: NumpyExecutable | None = None
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
         """Run it, once or twice."""
-        results = self._hard(*arguments)
+        results = self._hard.run(*arguments)
         lost = [n for n in self._watched if np.isnan(results[n]).any()]
         if not lost or not has_infinities(arguments):
             return results
         if self._still is None:
-            self._still = NumpyExecutor().compile(self._program, hard=True, still=True)
-        further, repaired = self._still(*arguments), list(results)
+            self._still = NumpyExecutor().compile(self._program, Needs(hard=True, still=True))
+        further, repaired = self._still.run(*arguments), list(results)
         for n in lost:
             repaired[n] = np.where(np.isnan(results[n]), further[n], results[n])[()]
         return tuple(repaired)
@@ -156,16 +153,16 @@ def _alone(op: Operation, types: tuple[ArrayType, ...]) -> Callable[..., Any] | 
     except AdjointError:
         return None
     program = simplify(builder.build(results))
-    fast = NumpyExecutor().compile(program, hard=False)
+    fast = NumpyExecutor().compile(program)
     hard: list[NumpyExecutable] = []
 
     def run(*operands: Any) -> tuple[Any, ...]:
-        outputs = fast(*operands)
+        outputs = fast.run(*operands)
         if any(output.dtype.kind in "fc" and np.isnan(output).any() for output in outputs):
             if not hard:  # a hard zero times an infinite partial derivative, maybe
-                hard.append(NumpyExecutor().compile(program, hard=True))
+                hard.append(NumpyExecutor().compile(program, Needs(hard=True)))
             with np.errstate(all="ignore"):
-                return hard[0](*operands)
+                return hard[0].run(*operands)
         return outputs
 
     return run

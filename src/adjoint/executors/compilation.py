@@ -1,0 +1,88 @@
+"""Compiling beside the caller: LLVM runs while Python goes on.
+
+The caller's thread is never the one that compiles. So a call can go on with NumPy meanwhile; an
+exception that a signal handler raises in a caller who waits is the caller's, and what goes wrong
+while compiling is a mistake of ours, which never stops what NumPy can do.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+import warnings
+
+from adjoint.base.errors import NativeExecutorWarning, NativeUnavailableError
+from adjoint.base.forking import hold_over_forks
+from adjoint.executors.interface import Executable, Executor, Needs
+from adjoint.program import Program
+
+_one_at_a_time = threading.Lock()  # LLVM does one thing at a time in a process
+hold_over_forks(_one_at_a_time)
+_warned = threading.Event()
+
+
+class Compilation:
+    """A program that is being compiled in a thread of its own, from now on."""
+
+    def __init__(self, executor: Executor, program: Program, needs: Needs) -> None:
+        self._asked = (executor, program, needs)
+        self._executable: Executable | None = None
+        self._error: Exception | None = None
+        self._done = threading.Event()
+        context = contextvars.copy_context()
+        self._thread = threading.Thread(
+            target=context.run, args=(self._compile,), name="adjoint compiles"
+        )
+        try:
+            self._thread.start()
+        except RuntimeError:  # the interpreter is going, and starts no threads any more
+            self._done.set()
+
+    def _compile(self) -> None:
+        executor, program, needs = self._asked
+        try:
+            with _one_at_a_time:
+                if threading.main_thread().is_alive():  # else nobody is waiting any more
+                    self._executable = executor.compile(program, needs)
+        except Exception as error:
+            self._error = error
+        finally:
+            self._done.set()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Whether it is done, after at most so many seconds."""
+        return self._done.wait(seconds)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether its thread has gone without a result, as in a child of a fork."""
+        return not self._thread.is_alive() and not self._done.is_set()
+
+    def executable(self, debug: bool) -> Executable | None:
+        """What came of it; None where that is no better than NumPy, or has failed.
+
+        Then there is one warning in a process, or in debug mode the error itself.
+        """
+        error = self._error
+        if error is None:
+            executable = self._executable
+            return executable if executable is not None and executable.pays else None
+        if debug and not isinstance(error, NativeUnavailableError):
+            raise error
+        if not _warned.is_set():
+            _warned.set()
+            _warn(error)
+        return None
+
+
+def _warn(error: Exception) -> None:
+    cause = str(error)
+    if not isinstance(error, NativeUnavailableError):
+        cause = f"{type(error).__name__}: {error}"
+    warnings.warn(
+        "No machine code could be made, and programs run on NumPy instead: "
+        f"{cause.rstrip(': .')}. `with ad.config(native=False)` does so without an attempt, "
+        "and without this warning.",
+        NativeExecutorWarning,
+        stacklevel=2,
+    )
