@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
 
 import adjoint as ad
+
+os.environ["ADJOINT_CACHE"] = "off"  # each run compiles what it tests, also in other processes
 
 
 @pytest.fixture(autouse=True)

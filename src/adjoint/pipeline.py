@@ -26,6 +26,7 @@ from adjoint.capture.recording.applying import bare
 from adjoint.capture.recording.floating_point import not_again
 from adjoint.capture.recording.ran import ready
 from adjoint.capture.recording.valued import value_of
+from adjoint.executors import Counts, object_cache
 from adjoint.executors.tiered import Tiered
 from adjoint.loops.bodies import forget_bodies
 from adjoint.optimise import roll, simplify
@@ -64,12 +65,18 @@ class Compiled(Tiered):
 
 
 class CacheInfo(NamedTuple):
-    """Look-ups that found a program and that did not, programs held, and at most."""
+    """Look-ups that found a program and that did not, programs held, and at most.
+
+    compiled, loaded: how many pieces of machine code this process has compiled, and has loaded from
+    disk, where earlier processes have left them.
+    """
 
     hits: int
     misses: int
     size: int
     limit: int
+    compiled: int
+    loaded: int
 
 
 class _Cache:
@@ -116,11 +123,15 @@ def cache_info() -> CacheInfo:
         >>> ad.cache_info().limit
         1024
     """
-    return CacheInfo(_cache.hits, _cache.misses, len(_cache.entries), CACHE_LIMIT)
+    held = len(_cache.entries)
+    return CacheInfo(_cache.hits, _cache.misses, held, CACHE_LIMIT, Counts.compiled, Counts.loaded)
 
 
-def cache_clear() -> None:
+def cache_clear(disk: bool = False) -> None:
     """Forget all compiled programs and counts.
+
+    Args:
+        disk: whether machine code that is kept on disk is removed as well (see `ad.config`, cache).
 
     Example:
         >>> import adjoint as ad
@@ -133,6 +144,9 @@ def cache_clear() -> None:
         _cache.hits = _cache.misses = 0
     for clear in CLEARED_TOO:
         clear()
+    kept = object_cache() if disk else None
+    if kept is not None:
+        kept.clear()
 
 
 # --- preparing and running ------------------------------------------------------------------------

@@ -7,6 +7,7 @@ machine code alone tell apart what a program holds of it (see `adjoint.pipeline`
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -28,6 +29,7 @@ class Settings:
     precise: bool = False
     threads: int | None = None
     replay: bool = True
+    cache: bool | str | None = None
     executor: Any = None
     enter: tuple[str, ...] = ()
     leave: tuple[str, ...] = ()
@@ -50,6 +52,7 @@ class Settings:
                 raise ArgumentTypeError(f"{name} must be True or False, got {choice!r}.")
         self._check_threads()
         self._check_executor()
+        self._check_cache()
         self._choose()
 
     def _choose(self) -> None:
@@ -63,6 +66,14 @@ class Settings:
             raise ArgumentTypeError(
                 "executor must be None or have a method compile(program, needs), as "
                 f"adjoint.executors.Executor says, got {self.executor!r}."
+            )
+
+    def _check_cache(self) -> None:
+        if isinstance(self.cache, os.PathLike):
+            object.__setattr__(self, "cache", os.fspath(self.cache))
+        if self.cache is not None and not isinstance(self.cache, (bool, str)):
+            raise ArgumentTypeError(
+                f"cache must be a folder, True, False or None, got {self.cache!r}."
             )
 
     def _check_threads(self) -> None:
@@ -101,6 +112,9 @@ def config(**changes: Any) -> Iterator[Settings]:
     precise: elementary functions (exp, sin, ...) of machine code are NumPy's own, to the last bit;
         else they are within 4 units in the last place.
     threads: the cores that long loops of machine code run on; None for all that there are.
+    cache: where compiled code is kept for the next process: a folder; True for the platform's own;
+        False for nowhere; None for what the environment variable ADJOINT_CACHE says (a folder or
+        `off`), else the platform's. A folder that others may write to is not used.
     executor: what compiles programs in the place of the native executor (see `adjoint.executors`,
         and the page on writing one); None for that.
     replay: whether a call that is proven to give the same program as an earlier one runs that

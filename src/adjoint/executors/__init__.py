@@ -3,15 +3,18 @@
 from adjoint.executors.attempt import Attempt
 from adjoint.executors.interface import CompileReport, Executable, Executor, LeftEquation, Needs
 from adjoint.executors.native.executor import NativeExecutor
+from adjoint.executors.native.object_cache import Counts, object_cache
 from adjoint.executors.numpy import NumpyExecutor
 
 __all__ = [
     "Attempt",
     "CompileReport",
+    "Counts",
     "Executable",
     "Executor",
     "LeftEquation",
     "NativeExecutor",
     "Needs",
     "NumpyExecutor",
+    "object_cache",
 ]

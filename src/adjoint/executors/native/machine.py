@@ -28,6 +28,7 @@ import numpy as np
 from adjoint.base.errors import NativeUnavailableError
 from adjoint.base.forking import hold_over_forks
 from adjoint.executors.native.module import PLAIN
+from adjoint.executors.native.object_cache import Counts, StoredObject, digest, object_cache
 
 
 class Effort(Enum):
@@ -147,12 +148,18 @@ class Machine:
                 linker_machine, use_jit_link=not self._on_windows, suppress_errors=True
             )
             self._layout = str(self._target_machine(2).target_data)
+            self._identity = (self.triple, self.cpu, self.features, *self._versions())
         self.is_x86 = self.triple.startswith(("x86_64", "i386", "i686", "amd64"))
         self._feature_names = _enabled(self.features)
         self.vector_bytes = self._vector_bytes()
         self._c_libraries = tuple(_c_libraries())
         self._vector_library = _vector_library(vector_library) if self.is_x86 else None
         self._check()
+
+    def _versions(self) -> tuple[str, str]:
+        """Of LLVM, and of what is done with it here, to be counted up where that changes."""
+        llvmlite = importlib.import_module("llvmlite").__version__
+        return f"{self._llvm.llvm_version_info} {llvmlite}", "1"
 
     def _host_features(self, cpu: str | None) -> str:
         """Those of the host; with AVX-512, its vectors are to be used at their full width."""
@@ -227,12 +234,28 @@ class Machine:
         """
         start = time.perf_counter()
         effort = effort or _default_effort(text)
-        with self._lock, self._optimised(text, effort, verify) as module:
-            with _llvm_errors("making machine code"):
-                image = self._target_machine(_CODE_LEVEL[effort]).emit_object(module)
-            defined, external = _symbols_of(module)
-            tracker = self._link(image, defined, external)
+        text, addresses = _without_addresses(text)
+        kept = None if verify else object_cache()
+        with self._lock:
+            key = b"" if kept is None else digest(text, effort.value, *self._identity)
+            made = None if kept is None else kept.load(key)
+            if made is not None:
+                Counts.loaded += 1
+            else:
+                made = self._object(text, effort, verify)
+                Counts.compiled += 1
+                if kept is not None:
+                    kept.store(key, made)
+            tracker = self._link(made, addresses)
         return Code(self, text, effort, tracker, time.perf_counter() - start)
+
+    def _object(self, text: str, effort: Effort, verify: bool) -> StoredObject:
+        with (
+            self._optimised(text, effort, verify) as module,
+            _llvm_errors("making machine code"),
+        ):
+            image = self._target_machine(_CODE_LEVEL[effort]).emit_object(module)
+            return StoredObject(bytes(image), *_symbols_of(module))
 
     def optimised(self, text: str, effort: Effort | None = None) -> str:
         """The text of a module after optimisation."""
@@ -291,10 +314,11 @@ class Machine:
         self._passes = builder, light, builder.getFunctionPassManager()
         return self._passes
 
-    def _link(self, image: bytes, defined: list[str], external: list[str]) -> Any:
+    def _link(self, made: StoredObject, addresses: dict[str, int]) -> Any:
+        image, defined, external = made
         builder = self._llvm.JITLibraryBuilder().add_object_img(image)
         for name in external:
-            builder.import_symbol(name, self.resolve(name))
+            builder.import_symbol(name, addresses.get(name) or self.resolve(name))
         for name in _IMPLIED:
             address = self.find(name)
             if address is not None and name not in external:
@@ -371,7 +395,22 @@ def _enabled(features: str) -> frozenset[str]:
     return frozenset(enabled)
 
 
-def _symbols_of(module: Any) -> tuple[list[str], list[str]]:
+_ADDRESS = re.compile(r"inttoptr \(i64 (\d+) to ptr\)")
+
+
+def _without_addresses(text: str) -> tuple[str, dict[str, int]]:
+    """The text with external symbols for addresses of this process, and what those stand for.
+
+    So the same program is the same text in each process.
+    """
+    names: dict[str, str] = {}
+    text = _ADDRESS.sub(lambda match: names.setdefault(match[1], f"@address.{len(names)}"), text)
+    lines = [f"{name} = external global i8" for name in names.values()]
+    addresses = {name[1:]: int(address) for address, name in names.items()}
+    return "\n".join([*lines, text]) if lines else text, addresses
+
+
+def _symbols_of(module: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The names that a module shows to others, and those that it wants from others."""
     defined, external = [], []
     for kind in (module.functions, module.global_variables):
@@ -383,7 +422,7 @@ def _symbols_of(module: Any) -> tuple[list[str], list[str]]:
                 external.append(name)
             elif symbol.linkage.name == "external":
                 defined.append(name)
-    return defined, external
+    return tuple(defined), tuple(external)
 
 
 def _c_libraries() -> Iterator[ctypes.CDLL]:

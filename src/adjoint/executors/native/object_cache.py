@@ -1,0 +1,207 @@
+"""Compiled code kept on disk, for the next process.
+
+An entry is an object file as LLVM has made it, under a digest of all that it depends on: the text
+of the module, in which no address of a process stands, the processor, the effort, and the versions
+of what compiles. So nothing is ever out of date. The folder belongs to the user alone, and each
+entry bears a message authentication code under a key that is drawn at random when the folder is
+made: what somebody else has put there, or has been cut short, is not loaded.
+
+Processes may share a folder: an entry is there as a whole or not at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import stat
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from adjoint.base.settings import settings
+
+LIMIT: Final = 1 << 28  # bytes of entries; beyond them those go that were not used for longest
+_OFTEN: Final = 1 << 24  # bytes that a process stores before it looks at the size again
+_MAC: Final = 32
+VARIABLE: Final = "ADJOINT_CACHE"
+
+
+class StoredObject(NamedTuple):
+    """An object file, the names that it shows to others, and those that it wants from others."""
+
+    image: bytes
+    defined: tuple[str, ...]
+    external: tuple[str, ...]
+
+
+class Counts:
+    """How many pieces of machine code this process has loaded from disk, and has compiled."""
+
+    loaded = 0
+    compiled = 0
+
+
+class ObjectCache:
+    """The entries in a folder that is private to the user."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._secret = _secret(folder)
+        self._stored = _OFTEN  # look at the size at the first entry
+
+    def load(self, key: bytes) -> StoredObject | None:
+        """The entry, or None; one that is not what was stored goes."""
+        path = self.folder / key.hex()
+        try:
+            content = path.read_bytes()
+        except OSError:
+            return None
+        if not hmac.compare_digest(content[:_MAC], self._mac(key, content[_MAC:])):
+            with suppress(OSError):
+                path.unlink()
+            return None
+        with suppress(OSError):
+            os.utime(path)
+        length = int.from_bytes(content[_MAC : _MAC + 8], "little")
+        start = _MAC + 8 + length
+        names = json.loads(content[_MAC + 8 : start])
+        return StoredObject(content[start:], tuple(names[0]), tuple(names[1]))
+
+    def store(self, key: bytes, made: StoredObject) -> None:
+        """Keep an entry, if the disk takes it."""
+        names = json.dumps([made.defined, made.external]).encode()
+        payload = b"".join((len(names).to_bytes(8, "little"), names, made.image))
+        with suppress(OSError):
+            _write(self.folder / key.hex(), self._mac(key, payload) + payload)
+            self._stored += len(payload)
+            if self._stored >= _OFTEN:
+                self._stored = 0
+                self._make_room()
+
+    def clear(self) -> None:
+        """Remove all entries."""
+        for _, _, path in self._entries():
+            with suppress(OSError):
+                path.unlink()
+
+    def _mac(self, key: bytes, payload: bytes) -> bytes:
+        return hmac.digest(self._secret, key + payload, "sha256")
+
+    def _entries(self) -> list[tuple[float, int, Path]]:
+        entries = []
+        with suppress(OSError), os.scandir(self.folder) as found:
+            for entry in found:
+                if entry.name != _KEY_FILE:
+                    with suppress(OSError):
+                        facts = entry.stat(follow_symlinks=False)
+                        entries.append((facts.st_mtime, facts.st_size, Path(entry.path)))
+        return sorted(entries)
+
+    def _make_room(self) -> None:
+        entries = self._entries()
+        size = sum(bytes_ for _, bytes_, _ in entries)
+        if size <= LIMIT:
+            return
+        for _, bytes_, path in entries:
+            with suppress(OSError):
+                path.unlink()
+            size -= bytes_
+            if size <= LIMIT * 3 // 4:
+                return
+
+
+def digest(*parts: str) -> bytes:
+    """The key of what is made of these texts."""
+    total = hashlib.sha256()
+    for part in parts:
+        encoded = part.encode()
+        total.update(len(encoded).to_bytes(8, "little"))
+        total.update(encoded)
+    return total.digest()
+
+
+# --- where ----------------------------------------------------------------------------------------
+
+
+def object_cache() -> ObjectCache | None:
+    """The cache under the settings in force; None where there is none, or no private place for it.
+
+    `ad.config(cache=...)` decides, else the environment variable ADJOINT_CACHE (a folder, or
+    `off`), else it is the folder `adjoint` where the platform has its caches.
+    """
+    chosen = settings().cache
+    if chosen is None:
+        chosen = os.environ.get(VARIABLE) or True
+        chosen = False if chosen == "off" else chosen
+    if chosen is False:
+        return None
+    return _opened(str(_platforms_folder() / "adjoint" if chosen is True else chosen))
+
+
+@cache
+def _opened(folder: str) -> ObjectCache | None:
+    try:
+        return ObjectCache(Path(folder))
+    except (OSError, RuntimeError):  # of a folder that is not there, or not the user's alone
+        return None
+
+
+def _platforms_folder() -> Path:
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+
+
+_KEY_FILE: Final = "key"
+
+
+def _secret(folder: Path) -> bytes:
+    """The key of the folder, which is made where it is not there yet.
+
+    Raises:
+        PermissionError: others may write there, or read the key.
+        OSError: the folder cannot be made.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _check_private(folder, stat.S_ISDIR)
+    path = folder / _KEY_FILE
+    if not path.exists():
+        _write(path, os.urandom(_MAC), replace=False)
+    _check_private(path, stat.S_ISREG)
+    secret = path.read_bytes()
+    if len(secret) != _MAC:
+        raise PermissionError(f"{str(path)!r} is not a key")
+    return secret
+
+
+def _check_private(path: Path, is_kind: Callable[[int], bool]) -> None:
+    facts = path.lstat()
+    if not is_kind(facts.st_mode):
+        raise PermissionError(f"{str(path)!r} is something else than it should be")
+    # On Windows the folder of the user's local data is private by what it inherits.
+    if hasattr(os, "getuid") and (facts.st_uid != os.getuid() or facts.st_mode & 0o077):
+        raise PermissionError(f"others than the user may read or write {str(path)!r}")
+
+
+def _write(path: Path, content: bytes, replace: bool = True) -> None:
+    """Write a file beside its place first, then move it there, or leave what has come meanwhile."""
+    beside = path.with_name(f".{os.urandom(8).hex()}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    try:
+        with os.fdopen(os.open(beside, flags, 0o600), "wb") as file:
+            file.write(content)
+        if replace:
+            beside.replace(path)
+        else:
+            with suppress(FileExistsError):
+                os.link(beside, path)
+    finally:
+        with suppress(OSError):
+            beside.unlink()
