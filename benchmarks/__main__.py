@@ -23,6 +23,7 @@ CASES = {
     "checkpoints": "benchmarks.checkpoints",
     "modes": "benchmarks.modes",
     "unjitted": "benchmarks.unjitted",
+    "waits": "benchmarks.waits",
     "capture": "benchmarks.capture",
     "compile": "benchmarks.compile_time",
     "import": "benchmarks.import_time",

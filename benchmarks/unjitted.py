@@ -32,7 +32,7 @@ from benchmarks.table import Table, duration, ratio
 
 COLD = 3  # processes, of which the median is taken for each program
 _SECONDS = 0.1  # for the three candidates of one program together, or five repetitions of each
-_WARM = 40  # calls after which a function is replayed, if it ever is
+_WARM = 70  # calls after which a function is replayed, if it ever is, and compiled
 _ROOT = Path(__file__).parents[1]
 # Of the examples, those whose value is NumPy's own work, and where their arguments come from.
 _EXAMPLES = {
@@ -92,7 +92,7 @@ def derivative(case: Case) -> Callable[[], Callable[..., Any]]:
     That is, of ones. It is made anew by each call, as `ad.grad(f)(x)` does.
     """
     function = case.function
-    value = function(*_copied(case.args))
+    value = function(*copied(case.args))
     (first, *others) = pytrees.leaves(value)
     if (
         not others
@@ -114,13 +114,14 @@ def _is_inexact(arg: Any) -> bool:
     return any(np.asarray(leaf).dtype.kind in "fc" for leaf in pytrees.leaves(arg))
 
 
-def _copied(tree: Any) -> Any:
+def copied(tree: Any) -> Any:
+    """The same with arrays of its own."""
     return pytrees.tree_map(lambda x: x.copy() if isinstance(x, np.ndarray) else x, tree)
 
 
 def _writes(case: Case) -> bool:
     """Whether a function changes its arguments: then it is given new ones at each call."""
-    args = _copied(case.args)
+    args = copied(case.args)
     case.function(*args)
     before, after = pytrees.leaves(case.args), pytrees.leaves(args)
     return not all(map(np.array_equal, before, after))
@@ -147,18 +148,18 @@ def runs_again(code: CodeType, thunk: Thunk) -> bool:
 
 def timing(case: Case) -> Timing:
     """The times of one program, which take turns."""
-    function, args = case.function, _copied(case.args)
+    function, args = case.function, copied(case.args)
     slope = derivative(case)
     jitted = ad.jit(slope())
-    given = _copied if _writes(case) else tuple
+    given = copied if _writes(case) else tuple
     candidates: dict[str, Thunk] = {
         "function": lambda: function(*given(args)),
         "un-jitted": lambda: slope()(*given(args)),
         "jitted": lambda: jitted(*given(args)),
     }
-    times = medians(candidates, seconds=_SECONDS, rounds=50)
     for _ in range(_WARM):
-        slope()(*args)
+        slope()(*given(args))
+    times = medians(candidates, seconds=_SECONDS, rounds=50)
     replayed = not runs_again(function.__code__, lambda: slope()(*args))
     own = times["function"]
     return Timing(times["un-jitted"] / own, times["jitted"] / own, replayed)
@@ -218,7 +219,7 @@ def _measure_first_calls() -> list[float]:
     ad.grad(lambda x: np.sum(x * x))(np.ones(3))
     times = []
     for case in programs():
-        slope, args = derivative(case), _copied(case.args)
+        slope, args = derivative(case), copied(case.args)
         start = time.perf_counter()
         slope()(*args)
         times.append(time.perf_counter() - start)
