@@ -125,7 +125,7 @@ def check_linearize(case: Case) -> None:
         pushed = jvp(case.program, marks)
         count = len(case.program.outputs)
         expected = run(case, "linearize", pushed, (*case.operands, *tangents))
-        plain = compiled(check_program(pushed), False)(*case.operands, *tangents)
+        plain = compiled(check_program(pushed), False).run(*case.operands, *tangents)
         close(case, "simplify", expected[:count], plain[:count], 0)
         close(case, "simplify", expected[count:], plain[count:], VALUE_TOLERANCE[case.bytes])
         expected = expected[count:]

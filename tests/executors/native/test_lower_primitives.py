@@ -154,7 +154,7 @@ def agree(case: Case, what: str, program: Program, arguments: list[Any]) -> bool
     if not is_lowerable(program):
         return False
     with np.errstate(all="ignore"):
-        expected = compiled(program, False)(*arguments)
+        expected = compiled(program, False).run(*arguments)
     found = run_native(program, arguments)
     assert found is not None, f"{case}: {what}: machine code gave up"
     for x, _, type_ in zip(found, expected, program.output_types, strict=True):
