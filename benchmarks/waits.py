@@ -22,8 +22,9 @@ _LIMIT = 10.0  # seconds of calls after which a program has been called often en
 
 
 class Waits(NamedTuple):
-    """Seconds: of the first un-jitted call, of the longest after it, of a usual one before machine
-    code, and of the first jitted call.
+    """The seconds of a program's calls.
+
+    first: un-jitted. longest: of those after it. usual: before machine code. jitted: the first.
     """
 
     name: str

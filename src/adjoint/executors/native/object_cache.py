@@ -94,8 +94,8 @@ class ObjectCache:
 
     def _entries(self) -> list[tuple[float, int, Path]]:
         entries = []
-        with suppress(OSError), os.scandir(self.folder) as found:
-            for entry in found:
+        with suppress(OSError), os.scandir(self.folder) as listing:
+            for entry in listing:
                 if entry.name != _KEY_FILE:
                     with suppress(OSError):
                         facts = entry.stat(follow_symlinks=False)
