@@ -238,15 +238,15 @@ class Machine:
         kept = None if verify else object_cache()
         with self._lock:
             key = b"" if kept is None else digest(text, effort.value, *self._identity)
-            made = None if kept is None else kept.load(key)
-            if made is not None:
+            stored = None if kept is None else kept.load(key)
+            if stored is not None:
                 Counts.loaded += 1
             else:
-                made = self._object(text, effort, verify)
+                stored = self._object(text, effort, verify)
                 Counts.compiled += 1
                 if kept is not None:
-                    kept.store(key, made)
-            tracker = self._link(made, addresses)
+                    kept.store(key, stored)
+            tracker = self._link(stored, addresses)
         return Code(self, text, effort, tracker, time.perf_counter() - start)
 
     def _object(self, text: str, effort: Effort, verify: bool) -> StoredObject:
@@ -314,8 +314,8 @@ class Machine:
         self._passes = builder, light, builder.getFunctionPassManager()
         return self._passes
 
-    def _link(self, made: StoredObject, addresses: dict[str, int]) -> Any:
-        image, defined, external = made
+    def _link(self, stored: StoredObject, addresses: dict[str, int]) -> Any:
+        image, defined, external = stored
         builder = self._llvm.JITLibraryBuilder().add_object_img(image)
         for name in external:
             builder.import_symbol(name, addresses.get(name) or self.resolve(name))
