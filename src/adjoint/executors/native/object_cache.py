@@ -1,10 +1,10 @@
 """Compiled code kept on disk, for the next process.
 
-An entry is an object file as LLVM has stored it, under a digest of all that it depends on: the text
+An entry is an object file as LLVM has made it, under a digest of all that it depends on: the text
 of the module, in which no address of a process stands, the processor, the effort, and the versions
 of what compiles. So nothing is ever out of date. The folder belongs to the user alone, and each
-entry bears a message authentication code under a key that is drawn at random when the folder is
-stored: what somebody else has put there, or has been cut short, is not loaded.
+entry bears a message authentication code under a key that is new and random when the folder is
+drawn: what somebody else has put there, or has been cut short, is not loaded.
 
 Processes may share a folder: an entry is there as a whole or not at all.
 """
@@ -116,7 +116,7 @@ class ObjectCache:
 
 
 def digest(*parts: str) -> bytes:
-    """The key of what is stored of these texts."""
+    """The key of what comes of these texts."""
     total = hashlib.sha256()
     for part in parts:
         encoded = part.encode()
@@ -163,11 +163,11 @@ _KEY_FILE: Final = "key"
 
 
 def _secret(folder: Path) -> bytes:
-    """The key of the folder, which is stored where it is not there yet.
+    """The key of the folder, which is drawn where there is none yet.
 
     Raises:
         PermissionError: others may write there, or read the key.
-        OSError: the folder cannot be stored.
+        OSError: the folder cannot be made.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     _check_private(folder, stat.S_ISDIR)
