@@ -1,8 +1,8 @@
 """An executor of one's own: it runs a program equation by equation, and says what took the time.
 
 Whatever runs NumPy can run programs: a debugger, a device, a library with faster kernels. An
-executor is a class with one method, `compile(program, needs)`. What that returns has `run`, `bind`
-and `report`. `ad.config(executor=...)` puts it in the place of machine code, for all that is
+executor is a class with one method, `compile(program, needs)`. What that returns has `run` and
+`report`. `ad.config(executor=...)` puts it in the place of machine code, for all that is
 derived, replayed and jitted within the block.
 
     python examples/own_executor.py
@@ -62,10 +62,6 @@ class ProfiledProgram:
             results = results if equation.primitive.multiple else (results,)
             values.update(zip(equation.outputs, results, strict=True))
         return tuple(np.array(value(atom))[()] for atom in self.program.outputs)
-
-    def bind(self, constants):
-        """`run` without its last inputs, which are these."""
-        return lambda *arguments: self.run(*arguments, *constants)
 
     def report(self):
         """What is run, to be read."""

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a text beside its place first, and then move it there.
+def write_whole(path: Path, content: str | bytes, mode: int = 0o666, replace: bool = True) -> None:
+    """Write a file beside its place first, and then move it there.
+
+    mode: who may read and write it, before the user's own mask. replace: whether it takes the place
+    of one that is there already.
 
     Raises:
         OSError: the directory does not exist, or the file cannot be written.
@@ -15,9 +19,15 @@ def write_whole(path: Path, text: str) -> None:
     if not path.parent.is_dir():
         raise FileNotFoundError(f"There is no directory {str(path.parent)!r} to save in.")
     beside = path.with_name(f".{os.urandom(8).hex()}")
+    whole = content.encode() if isinstance(content, str) else content
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
-        beside.write_text(text, encoding="utf-8", newline="\n")
-        beside.replace(path)
-    except BaseException:
+        with os.fdopen(os.open(beside, flags, mode), "wb") as file:
+            file.write(whole)
+        if replace:
+            beside.replace(path)
+        else:
+            with suppress(FileExistsError):
+                os.link(beside, path)
+    finally:
         beside.unlink(missing_ok=True)
-        raise

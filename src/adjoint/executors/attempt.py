@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base.arrays import ArrayType
-from adjoint.executors.interface import Executable
+from adjoint.executors.interface import GuardedExecutable
 
 PATIENCE: Final = 8  # misses beyond the hits after which code is given up
 PYTHON: Final = {"f": float, "c": complex, "i": int}
@@ -26,7 +26,7 @@ class Attempt:
 
     __slots__ = ("executable", "misses", "run", "types")
 
-    def __init__(self, types: Sequence[ArrayType], executable: Executable) -> None:
+    def __init__(self, types: Sequence[ArrayType], executable: GuardedExecutable) -> None:
         self.types = types
         self.executable = executable
         self.run: Callable[..., tuple[Any, ...] | None] = executable.run

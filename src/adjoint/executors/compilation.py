@@ -10,53 +10,75 @@ from __future__ import annotations
 import contextvars
 import threading
 import warnings
+from contextlib import suppress
 
 from adjoint.base.errors import NativeExecutorWarning, NativeUnavailableError
 from adjoint.base.forking import hold_over_forks
 from adjoint.executors.interface import Executable, Executor, Needs
 from adjoint.program import Program
 
-_one_at_a_time = threading.Lock()  # LLVM does one thing at a time in a process
+# LLVM does one thing at a time in a process, and a fork waits for the end of it. What is compiled
+# may ask for something else to be compiled first, in the same thread.
+_one_at_a_time = threading.RLock()
 hold_over_forks(_one_at_a_time)
 _warned = threading.Event()
 
 
+class _CompilingThread(threading.Thread):
+    """A thread of ours, in which no code of the user's runs but an executor's own."""
+
+
+def runs_beside_others() -> bool:
+    """Whether the process has other threads than this one and those that compile."""
+    return sum(type(thread) is not _CompilingThread for thread in threading.enumerate()) > 1
+
+
 class Compilation:
-    """A program that is being compiled in a thread of its own, from now on."""
+    """A program that is being compiled in a thread of its own, from now on.
+
+    Where there can be no such thread (the interpreter is going, or the system allows no more of
+    them), or it would wait for the thread that has asked, whoever waits first compiles.
+    """
 
     def __init__(self, executor: Executor, program: Program, needs: Needs) -> None:
         self._asked = (executor, program, needs)
         self._executable: Executable | None = None
         self._error: Exception | None = None
         self._done = threading.Event()
+        self._thread: _CompilingThread | None = None
+        if type(threading.current_thread()) is _CompilingThread:
+            return
         context = contextvars.copy_context()
-        self._thread = threading.Thread(
+        thread = _CompilingThread(
             target=context.run, args=(self._compile,), name="adjoint compiles"
         )
-        try:
-            self._thread.start()
-        except RuntimeError:  # the interpreter is going, and starts no threads any more
-            self._done.set()
+        with suppress(RuntimeError):
+            thread.start()
+            self._thread = thread
 
     def _compile(self) -> None:
         executor, program, needs = self._asked
-        try:
-            with _one_at_a_time:
+        with _one_at_a_time:
+            if self._done.is_set():  # by another thread that has waited
+                return
+            try:
                 if threading.main_thread().is_alive():  # else nobody is waiting any more
                     self._executable = executor.compile(program, needs)
-        except Exception as error:
-            self._error = error
-        finally:
-            self._done.set()
+            except Exception as error:  # the executor's: `executable` says it
+                self._error = error
+            self._done.set()  # before a fork can come between
 
     def wait(self, seconds: float | None = None) -> bool:
         """Whether it is done, after at most so many seconds."""
-        return self._done.wait(seconds)
+        if self._thread is None:
+            self._compile()
+        return self._done.is_set() or self._done.wait(seconds)
 
     @property
     def is_lost(self) -> bool:
         """Whether its thread has gone without a result, as in a child of a fork."""
-        return not self._thread.is_alive() and not self._done.is_set()
+        thread = self._thread
+        return thread is not None and not thread.is_alive() and not self._done.is_set()
 
     def executable(self, debug: bool) -> Executable | None:
         """What came of it; None where that is no better than NumPy, or has failed.

@@ -121,11 +121,15 @@ class Executable(Protocol):
     def pays(self) -> bool:
         """Whether it is any better than NumPy."""
 
-    def bind(self, constants: Sequence[Any]) -> Callable[..., tuple[Any, ...] | None]:
-        """`run` without its last inputs, which are these."""
-
     def report(self) -> CompileReport:
         """What became of the program, to be read."""
+
+
+class GuardedExecutable(Executable, Protocol):
+    """A compiled program of which `guarded` is True, so that it can be called without any check."""
+
+    def bind(self, constants: Sequence[Any]) -> Callable[..., tuple[Any, ...] | None]:
+        """`run` without its last inputs, which are these."""
 
 
 class Executor(Protocol):

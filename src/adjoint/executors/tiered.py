@@ -24,7 +24,7 @@ from adjoint.base.settings import Settings, settings
 from adjoint.executors.attempt import Attempt
 from adjoint.executors.compilation import Compilation
 from adjoint.executors.effort import runs_on_numpy
-from adjoint.executors.interface import PLAIN, Executable, Executor, Needs
+from adjoint.executors.interface import PLAIN, Executable, Executor, GuardedExecutable, Needs
 from adjoint.executors.native.executor import NativeExecutor
 from adjoint.executors.numpy import CarefulExecutable, NumpyExecutable, NumpyExecutor
 from adjoint.optimise import is_tape_length, lengthened
@@ -213,7 +213,8 @@ class Tiered:
         executable = compilation.executable(way.settings.debug)
         attempt = None
         if executable is not None and executable.guarded:
-            attempt = Attempt(self.program.input_types, executable)
+            guarded = cast("GuardedExecutable", executable)
+            attempt = Attempt(self.program.input_types, guarded)
         with _starting:
             if self._compilations.get(key) is compilation:  # and the program has not changed
                 del self._compilations[key]

@@ -24,6 +24,7 @@ from adjoint.capture.facts.survey import Hindrance, Survey
 from adjoint.capture.facts.writing import Check, with_text
 from adjoint.capture.recording.script import Unplayable
 from adjoint.executors import Attempt
+from adjoint.executors.compilation import runs_beside_others
 from adjoint.pipeline import run
 
 _LIMIT: Final = 32  # entries in a bucket
@@ -143,7 +144,7 @@ class Bucket:
 
         Not with several threads, since others would see what lies there while it is captured.
         """
-        if threading.active_count() > 1:
+        if runs_beside_others():
             return
         for entry in self.entries if not self.wide else ():
             survey = entry.survey

@@ -55,11 +55,6 @@ class MixedExecutable:
     def _written(self) -> tuple[_Function, str]:
         return _Driver(self.program, self.segments).function()
 
-    def bind(self, constants: Sequence[Any]) -> _Function:
-        """The function without its last inputs, which are these."""
-        run = self.run
-        return (lambda *arguments: run(*arguments, *constants)) if constants else run
-
     def report(self) -> CompileReport:
         """The pieces, and the equations that are left to NumPy."""
         codes = tuple(native for _, native in self.segments if native is not None)

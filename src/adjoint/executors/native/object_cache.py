@@ -3,8 +3,8 @@
 An entry is an object file as LLVM has made it, under a digest of all that it depends on: the text
 of the module, in which no address of a process stands, the processor, the effort, and the versions
 of what compiles. So nothing is ever out of date. The folder belongs to the user alone, and each
-entry bears a message authentication code under a key that is new and random when the folder is
-drawn: what somebody else has put there, or has been cut short, is not loaded.
+entry bears a message authentication code under a random key that lies in the folder: what somebody
+else has put there, or has been cut short, is not loaded. Other files in the folder are let alone.
 
 Processes may share a folder: an entry is there as a whole or not at all.
 """
@@ -15,6 +15,7 @@ import hashlib
 import hmac
 import json
 import os
+import re
 import stat
 import sys
 from collections.abc import Callable
@@ -23,11 +24,15 @@ from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from adjoint.base.files import write_whole
 from adjoint.base.settings import settings
 
 LIMIT: Final = 1 << 28  # bytes of entries; beyond them those go that were not used for longest
 _OFTEN: Final = 1 << 24  # bytes that a process stores before it looks at the size again
 _MAC: Final = 32
+_MODE: Final = 0o600
+_KEY_FILE: Final = "key"
+_OURS: Final = re.compile(r"[0-9a-f]{64}|\.[0-9a-f]{16}")  # entries, and what was not finished
 VARIABLE: Final = "ADJOINT_CACHE"
 
 
@@ -77,7 +82,7 @@ class ObjectCache:
         names = json.dumps([stored.defined, stored.external]).encode()
         payload = b"".join((len(names).to_bytes(8, "little"), names, stored.image))
         with suppress(OSError):
-            _write(self.folder / key.hex(), self._mac(key, payload) + payload)
+            write_whole(self.folder / key.hex(), self._mac(key, payload) + payload, _MODE)
             self._stored += len(payload)
             if self._stored >= _OFTEN:
                 self._stored = 0
@@ -96,7 +101,7 @@ class ObjectCache:
         entries = []
         with suppress(OSError), os.scandir(self.folder) as listing:
             for entry in listing:
-                if entry.name != _KEY_FILE:
+                if _OURS.fullmatch(entry.name):
                     with suppress(OSError):
                         facts = entry.stat(follow_symlinks=False)
                         entries.append((facts.st_mtime, facts.st_size, Path(entry.path)))
@@ -140,14 +145,15 @@ def object_cache() -> ObjectCache | None:
         chosen = False if chosen == "off" else chosen
     if chosen is False:
         return None
-    return _opened(str(_platforms_folder() / "adjoint" if chosen is True else chosen))
+    return _opened(chosen)
 
 
 @cache
-def _opened(folder: str) -> ObjectCache | None:
+def _opened(chosen: bool | str) -> ObjectCache | None:
     try:
-        return ObjectCache(Path(folder))
-    except (OSError, RuntimeError):  # of a folder that is not there, or not the user's alone
+        folder = _platforms_folder() / "adjoint" if chosen is True else Path(str(chosen))
+        return ObjectCache(folder.expanduser().absolute())
+    except (OSError, RuntimeError):  # no home, no folder, or not the user's alone
         return None
 
 
@@ -157,9 +163,6 @@ def _platforms_folder() -> Path:
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches"
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-
-
-_KEY_FILE: Final = "key"
 
 
 def _secret(folder: Path) -> bytes:
@@ -173,7 +176,7 @@ def _secret(folder: Path) -> bytes:
     _check_private(folder, stat.S_ISDIR)
     path = folder / _KEY_FILE
     if not path.exists():
-        _write(path, os.urandom(_MAC), replace=False)
+        write_whole(path, os.urandom(_MAC), _MODE, replace=False)
     _check_private(path, stat.S_ISREG)
     secret = path.read_bytes()
     if len(secret) != _MAC:
@@ -188,20 +191,3 @@ def _check_private(path: Path, is_kind: Callable[[int], bool]) -> None:
     # On Windows the folder of the user's local data is private by what it inherits.
     if hasattr(os, "getuid") and (facts.st_uid != os.getuid() or facts.st_mode & 0o077):
         raise PermissionError(f"others than the user may read or write {str(path)!r}")
-
-
-def _write(path: Path, content: bytes, replace: bool = True) -> None:
-    """Write a file beside its place first, then move it there, or leave what has come meanwhile."""
-    beside = path.with_name(f".{os.urandom(8).hex()}")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    try:
-        with os.fdopen(os.open(beside, flags, 0o600), "wb") as file:
-            file.write(content)
-        if replace:
-            beside.replace(path)
-        else:
-            with suppress(FileExistsError):
-                os.link(beside, path)
-    finally:
-        with suppress(OSError):
-            beside.unlink()

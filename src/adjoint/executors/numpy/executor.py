@@ -42,11 +42,6 @@ class NumpyExecutable:
         self.run = _with_workspace(function, space) if space.slots or space.lent else function
         self._text = text
 
-    def bind(self, constants: Sequence[Any]) -> Callable[..., tuple[Any, ...]]:
-        """The function without its last inputs, which are these."""
-        run = self.run
-        return (lambda *arguments: run(*arguments, *constants)) if constants else run
-
     def report(self) -> CompileReport:
         """The generated source."""
         return CompileReport(source=self._text)
