@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import warnings
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -83,9 +84,86 @@ def test_each_executor_has_programs_of_its_own(example: Any) -> None:
     assert (first.calls["sin"], second.calls["sin"]) == (2, 1)
 
 
+class Own:
+    """An executor whose `compile` is another function."""
+
+    def __init__(self, compile_: Any) -> None:
+        self._compile = compile_
+
+    def compile(self, program: Program, needs: Any = None) -> Any:
+        return self._compile(program)
+
+
 def test_what_is_no_executor_is_refused() -> None:
     with (
         pytest.raises(ad.errors.ArgumentTypeError, match=r"executor must be None or have"),
         ad.config(executor="fast"),
     ):
         pass
+
+
+def test_what_cannot_be_hashed_is_refused() -> None:
+    @dataclass
+    class Compared:
+        compile: Any = None
+
+    @dataclass(frozen=True)
+    class OfAList:
+        compile: Any
+        notes: list[str]
+
+    for unhashable in (Compared(len), OfAList(len, [])):
+        with (
+            pytest.raises(ad.errors.ArgumentTypeError, match=r"executor must be hashable"),
+            ad.config(executor=unhashable),
+        ):
+            pass
+
+
+def test_an_executor_that_compiles_something_else_first_does_not_wait_for_itself() -> None:
+    inner = ad.jit(ad.grad(lambda x: np.sum(np.cos(x))))
+
+    def nested(program: Program) -> Any:
+        with ad.config(executor=Own(NumpyExecutor().compile)):
+            np.testing.assert_allclose(inner(X), -np.sin(X))
+        return NumpyExecutor().compile(program)
+
+    with ad.config(executor=Own(nested)):
+        np.testing.assert_allclose(ad.jit(ad.grad(lambda x: np.sum(np.sin(x))))(X), np.cos(X))
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), ValueError("mine")])
+def test_nobody_waits_for_an_executor_that_has_failed(error: BaseException) -> None:
+    def fail(program: Program) -> Any:
+        raise error
+
+    function = ad.jit(ad.grad(lambda x: np.sum(np.sin(x))))
+    for executor in (Own(fail), Own(fail)):
+        with ad.config(executor=executor, debug=False):
+            with pytest.warns(ad.errors.NativeExecutorWarning, match=type(error).__name__):
+                np.testing.assert_allclose(function(X), np.cos(X))
+            with warnings.catch_warnings():  # once is enough of each executor
+                warnings.simplefilter("error")
+                np.testing.assert_allclose(ad.jit(lambda x: np.cos(x))(X), np.cos(X))
+    with ad.config(executor=Own(fail), debug=True), pytest.raises(type(error)):
+        function(X)
+
+
+class Incomplete:
+    """An executable without `run`, or without `bind`."""
+
+    guarded = pays = True
+
+
+@pytest.mark.parametrize("result", [3, Incomplete()])
+def test_what_is_no_executable_is_a_failure(result: Any) -> None:
+    with (
+        ad.config(executor=Own(lambda program: result), debug=False),
+        pytest.warns(ad.errors.NativeExecutorWarning, match="compile of Own returned"),
+    ):
+        np.testing.assert_allclose(ad.jit(ad.grad(np.sin))(0.5), np.cos(0.5))
+
+
+def test_an_executor_may_have_nothing() -> None:
+    with ad.config(executor=Own(lambda program: None)):
+        np.testing.assert_allclose(ad.jit(ad.grad(np.sin))(0.5), np.cos(0.5))

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
+import subprocess
+import sys
 import threading
 import warnings
 import weakref
@@ -18,7 +21,7 @@ import adjoint as ad
 from adjoint.base.errors import NativeExecutorWarning
 from adjoint.executors import NativeExecutor, Needs, compilation, tiered
 from adjoint.executors.attempt import PATIENCE
-from adjoint.executors.compilation import Compilation
+from adjoint.executors.compilation import Compilation, runs_beside_others
 from adjoint.executors.effort import FEWEST_RUNS, MOST_RUNS, runs_on_numpy
 from tests.building import f8, program_of
 from tests.executors.native.fake import FakeLowering, install
@@ -30,7 +33,7 @@ X = np.array([0.5, -1.0, 2.0])
 def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeLowering]:
     """Machine code without LLVM, and a cache of programs of its own."""
     lowering = install(monkeypatch)
-    monkeypatch.setattr(compilation, "_warned", threading.Event())
+    monkeypatch.setattr(compilation, "_warned", set())
     ad.cache_clear()
     with ad.config(replay=False):
         yield lowering
@@ -296,15 +299,129 @@ def test_a_jitted_call_waits_and_an_exception_of_the_users_reaches_them(
     assert (fake.hits, len(fake.made)) == (1, 1)
 
 
-def test_a_forked_child_compiles_for_itself(fake: FakeLowering, soon: int) -> None:
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # threads and forks
+def test_a_forked_child_compiles_for_itself(fake: FakeLowering) -> None:
+    program = program_of(np.sin, f8(3))
+    with compilation._one_at_a_time:  # so that it cannot begin
+        lost = Compilation(NativeExecutor(), program, Needs())
+        child = os.fork()
+        if not child:
+            anew = Compilation(NativeExecutor(), program, Needs())
+            os._exit(0 if lost.is_lost and not anew.wait(0.01) and not anew.is_lost else 1)
+        assert not lost.is_lost
+    assert os.waitpid(child, 0)[1] == 0
+    assert lost.wait(60)
+    child = os.fork()
+    if not child:
+        anew = Compilation(NativeExecutor(), program, Needs())
+        held = anew.wait(60) and anew.executable(debug=True) is not None
+        os._exit(0 if held and not lost.is_lost else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_child_runs_what_was_being_compiled(fake: FakeLowering, soon: int) -> None:
+    with compilation._one_at_a_time:
+        for _ in range(soon - 1):  # it is hot after 3, and begun
+            slope(X)
+        child = os.fork()
+    if not child:
+        right = all(np.allclose(slope(X), EXPECTED) for _ in range(2 * soon))
+        os._exit(0 if right and fake.hits else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    np.testing.assert_allclose(slope(X), EXPECTED)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_child_that_a_daemon_has_forked_compiles(fake: FakeLowering) -> None:
+    statuses = []
+
+    def forks() -> None:
+        child = os.fork()
+        if not child:
+            ad.jit(slope)(X)
+            os._exit(0 if fake.hits else 1)
+        statuses.append(os.waitpid(child, 0)[1])
+
+    daemon = threading.Thread(target=forks, daemon=True)
+    daemon.start()
+    daemon.join(60)
+    assert statuses == [0]
+
+
+def test_where_no_thread_can_be_started_the_caller_compiles(
+    fake: FakeLowering, soon: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", fail)
+    np.testing.assert_allclose(ad.jit(slope)(X), EXPECTED)
+    assert fake.hits == 1
     for _ in range(soon + 1):
-        slope(X)
-    compiled = Compilation(NativeExecutor(), program_of(np.sin, f8(3)), Needs())
-    assert compiled.wait(60)
-    assert not compiled.is_lost
-    compiled._done.clear()  # as for a child that came into being before it was done
-    compiled._thread.join(60)
-    assert compiled.is_lost
+        np.testing.assert_allclose(ad.grad(lambda x: np.sum(np.cos(x)))(X), -np.sin(X))
+    assert fake.hits == 2
+
+
+def test_ctrl_c_reaches_a_caller_who_compiles(
+    fake: FakeLowering, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    def interrupted(program: Any, needs: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", fail)
+    jitted = ad.jit(slope)
+    with monkeypatch.context() as patch:
+        patch.setattr(fake, "native", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            jitted(X)
+    np.testing.assert_allclose(jitted(X), EXPECTED)
+    assert fake.hits == 1
+
+
+def test_a_thread_that_compiles_is_no_other(fake: FakeLowering) -> None:
+    beside = []
+
+    class Asks:
+        def compile(self, program: Any, needs: Any = None) -> Any:
+            beside.append(runs_beside_others())
+            return NativeExecutor().compile(program, needs)
+
+    slow = Slow(fake)
+    compiling = Compilation(Asks(), program_of(np.sin, f8(3)), Needs())
+    assert slow.begun.wait(60)
+    assert not runs_beside_others()
+    other = threading.Thread(target=slow.go_on.wait)
+    other.start()
+    assert runs_beside_others()
+    slow.go_on.set()
+    other.join(60)
+    assert compiling.wait(60)
+    assert beside == [True]  # beside the one who has asked
+
+
+def test_threads_that_outlive_the_main_one_compile() -> None:
+    program = """
+import threading, numpy as np, adjoint as ad
+class Notes:
+    def compile(self, program, needs=None):
+        print("compiled")
+def late():
+    threading.main_thread().join()
+    with ad.config(executor=Notes()):
+        ad.jit(lambda x: np.sin(x))(1.0)
+threading.Thread(target=late).start()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "compiled\n"
 
 
 def test_many_threads(fake: FakeLowering, soon: int) -> None:

@@ -67,11 +67,13 @@ class Settings:
                 "executor must be None or have a method compile(program, needs), as "
                 f"adjoint.executors.Executor says, got {self.executor!r}."
             )
-        if getattr(type(self.executor), "__hash__", None) is None:
+        try:
+            hash(self.executor)
+        except TypeError as error:
             raise ArgumentTypeError(
                 "executor must be hashable, since programs are kept for it, got "
-                f"{self.executor!r}. Of a dataclass, write @dataclass(eq=False)."
-            )
+                f"{self.executor!r}: {error}. Of a dataclass, write @dataclass(eq=False)."
+            ) from error
 
     def _check_cache(self) -> None:
         if isinstance(self.cache, os.PathLike):

@@ -11,8 +11,10 @@ import contextvars
 import threading
 import warnings
 from contextlib import suppress
+from typing import Any
+from weakref import WeakSet
 
-from adjoint.base.errors import NativeExecutorWarning, NativeUnavailableError
+from adjoint.base.errors import ArgumentTypeError, NativeExecutorWarning, NativeUnavailableError
 from adjoint.base.forking import hold_over_forks
 from adjoint.executors.interface import Executable, Executor, Needs
 from adjoint.program import Program
@@ -21,7 +23,8 @@ from adjoint.program import Program
 # may ask for something else to be compiled first, in the same thread.
 _one_at_a_time = threading.RLock()
 hold_over_forks(_one_at_a_time)
-_warned = threading.Event()
+_compiler: int | None = None  # the thread that compiles, by its number
+_warned: WeakSet[Any] = WeakSet()  # the executors of which a failure has been told
 
 
 class _CompilingThread(threading.Thread):
@@ -30,7 +33,21 @@ class _CompilingThread(threading.Thread):
 
 def runs_beside_others() -> bool:
     """Whether the process has other threads than this one and those that compile."""
-    return sum(type(thread) is not _CompilingThread for thread in threading.enumerate()) > 1
+    here = threading.current_thread()
+    return any(
+        thread is not here and type(thread) is not _CompilingThread
+        for thread in threading.enumerate()
+    )
+
+
+def _is_ending() -> bool:
+    """Whether nobody is left who could ask for what is compiled: the process is about to end."""
+    main = threading.main_thread()  # in a child of a fork it may be what was a daemon
+    return not any(
+        thread.is_alive() and (thread is main or not thread.daemon)
+        for thread in threading.enumerate()
+        if type(thread) is not _CompilingThread
+    )
 
 
 class Compilation:
@@ -43,10 +60,10 @@ class Compilation:
     def __init__(self, executor: Executor, program: Program, needs: Needs) -> None:
         self._asked = (executor, program, needs)
         self._executable: Executable | None = None
-        self._error: Exception | None = None
+        self._error: BaseException | None = None
         self._done = threading.Event()
         self._thread: _CompilingThread | None = None
-        if type(threading.current_thread()) is _CompilingThread:
+        if _compiler == threading.get_ident():
             return
         context = contextvars.copy_context()
         thread = _CompilingThread(
@@ -57,15 +74,22 @@ class Compilation:
             self._thread = thread
 
     def _compile(self) -> None:
+        global _compiler
         executor, program, needs = self._asked
         with _one_at_a_time:
             if self._done.is_set():  # by another thread that has waited
                 return
+            outer, _compiler = _compiler, threading.get_ident()
             try:
-                if threading.main_thread().is_alive():  # else nobody is waiting any more
-                    self._executable = executor.compile(program, needs)
-            except Exception as error:  # the executor's: `executable` says it
+                if not _is_ending():
+                    self._executable = _checked(executor, executor.compile(program, needs))
+            except BaseException as error:  # the executor's: `executable` says it
+                beside = type(threading.current_thread()) is _CompilingThread
+                if not beside and not isinstance(error, Exception):
+                    raise  # of the caller's own thread: Ctrl-C, which the next attempt is not of
                 self._error = error
+            finally:
+                _compiler = outer
             self._done.set()  # before a fork can come between
 
     def wait(self, seconds: float | None = None) -> bool:
@@ -83,7 +107,7 @@ class Compilation:
     def executable(self, debug: bool) -> Executable | None:
         """What came of it; None where that is no better than NumPy, or has failed.
 
-        Then there is one warning in a process, or in debug mode the error itself.
+        Then there is one warning of an executor in a process, or in debug mode the error itself.
         """
         error = self._error
         if error is None:
@@ -91,13 +115,36 @@ class Compilation:
             return executable if executable is not None and executable.pays else None
         if debug and not isinstance(error, NativeUnavailableError):
             raise error
-        if not _warned.is_set():
-            _warned.set()
+        executor = self._asked[0]
+        if executor not in _warned:
+            with suppress(TypeError):  # one that takes no weak references is told of each time
+                _warned.add(executor)
             _warn(error)
         return None
 
 
-def _warn(error: Exception) -> None:
+def _checked(executor: Executor, executable: Any) -> Executable | None:
+    """What an executor returned.
+
+    Raises:
+        ArgumentTypeError: it is no executable.
+    """
+    if executable is None:
+        return None
+    wanted = ["guarded", "pays"]
+    if getattr(executable, "pays", False):
+        wanted += ["run", "bind"] if getattr(executable, "guarded", False) else ["run"]
+    for name in wanted:
+        if not hasattr(executable, name):
+            raise ArgumentTypeError(
+                f"compile of {type(executor).__name__} returned {executable!r}, which has no "
+                f"{name!r}; adjoint.executors.Executable says what it is to have."
+            )
+    result: Executable | None = executable
+    return result
+
+
+def _warn(error: BaseException) -> None:
     cause = str(error)
     if not isinstance(error, NativeUnavailableError):
         cause = f"{type(error).__name__}: {error}"
