@@ -10,6 +10,7 @@ from pathlib import Path
 def write_whole(path: Path, content: str | bytes, mode: int = 0o666, replace: bool = True) -> None:
     """Write a file beside its place first, and then move it there.
 
+    A link is followed. A device or a pipe stays what it is, and is written to.
     mode: who may read and write it, before the user's own mask. replace: whether it takes the place
     of one that is there already.
 
@@ -18,8 +19,12 @@ def write_whole(path: Path, content: str | bytes, mode: int = 0o666, replace: bo
     """
     if not path.parent.is_dir():
         raise FileNotFoundError(f"There is no directory {str(path.parent)!r} to save in.")
-    beside = path.with_name(f".{os.urandom(8).hex()}")
     whole = content.encode() if isinstance(content, str) else content
+    if path.exists() and not path.is_file():
+        path.write_bytes(whole)
+        return
+    path = path.resolve()
+    beside = path.with_name(f".{os.urandom(8).hex()}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
         with os.fdopen(os.open(beside, flags, mode), "wb") as file:
