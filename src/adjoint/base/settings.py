@@ -82,6 +82,11 @@ class Settings:
             raise ArgumentTypeError(
                 f"cache must be a folder, True, False or None, got {self.cache!r}."
             )
+        if self.cache == "":
+            raise ArgumentError(
+                "cache must be a folder, True, False or None, got an empty name. Write '.' for "
+                "the working directory."
+            )
 
     def _check_threads(self) -> None:
         if self.threads is None:

@@ -20,7 +20,6 @@ import stat
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -34,6 +33,7 @@ _MODE: Final = 0o600
 _KEY_FILE: Final = "key"
 _OURS: Final = re.compile(r"[0-9a-f]{64}|\.[0-9a-f]{16}")  # entries, and what was not finished
 VARIABLE: Final = "ADJOINT_CACHE"
+_stored: dict[Path, int] = {}  # bytes, in a folder, since its size was looked at
 
 
 class StoredObject(NamedTuple):
@@ -57,7 +57,6 @@ class ObjectCache:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._secret = _secret(folder)
-        self._stored = _OFTEN  # look at the size at the first entry
 
     def load(self, key: bytes) -> StoredObject | None:
         """The entry, or None; one that is not what was stored goes."""
@@ -83,9 +82,9 @@ class ObjectCache:
         payload = b"".join((len(names).to_bytes(8, "little"), names, stored.image))
         with suppress(OSError):
             write_whole(self.folder / key.hex(), self._mac(key, payload) + payload, _MODE)
-            self._stored += len(payload)
-            if self._stored >= _OFTEN:
-                self._stored = 0
+            _stored[self.folder] = _stored.get(self.folder, _OFTEN) + len(payload)
+            if _stored[self.folder] >= _OFTEN:
+                _stored[self.folder] = 0
                 self._make_room()
 
     def clear(self) -> None:
@@ -145,16 +144,11 @@ def object_cache() -> ObjectCache | None:
         chosen = False if chosen == "off" else chosen
     if chosen is False:
         return None
-    return _opened(chosen)
-
-
-@cache
-def _opened(chosen: bool | str) -> ObjectCache | None:
-    try:
+    try:  # each time anew, as the folder may be gone, or have become somebody else's
         folder = _platforms_folder() / "adjoint" if chosen is True else Path(str(chosen))
         return ObjectCache(folder.expanduser().absolute())
-    except (OSError, RuntimeError):  # no home, no folder, or not the user's alone
-        return None
+    except (OSError, RuntimeError, ValueError):
+        return None  # no home, no folder, no name of one, or not the user's alone
 
 
 def _platforms_folder() -> Path:
@@ -162,7 +156,8 @@ def _platforms_folder() -> Path:
         return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return named if named.is_absolute() else Path.home() / ".cache"  # as XDG has it
 
 
 def _secret(folder: Path) -> bytes:
