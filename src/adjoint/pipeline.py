@@ -87,7 +87,7 @@ class _Cache:
 
     def __init__(self) -> None:
         self.entries: dict[Any, Compiled] = {}
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()  # a signal handler may come by within
         self.hits = 0
         self.misses = 0
 
@@ -102,10 +102,11 @@ class _Cache:
         with self.lock:
             self.misses += 1
             compiled.stamp = self.hits + self.misses
-            if len(self.entries) >= CACHE_LIMIT:
-                oldest = sorted(self.entries, key=lambda candidate: self.entries[candidate].stamp)
+            entries = self.entries
+            if len(entries) >= CACHE_LIMIT:
+                oldest = sorted(entries, key=lambda candidate: entries[candidate].stamp)
                 kept = dict.fromkeys(oldest[len(oldest) // 4 :])
-                self.entries = {candidate: self.entries[candidate] for candidate in kept}
+                self.entries = {candidate: entries[candidate] for candidate in kept}
             return self.entries.setdefault(key, compiled)
 
 

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import gc
+import os
+import threading
+from contextlib import nullcontext
+from typing import Any
 
 import pytest
 
+from adjoint.base import collection
 from adjoint.base.collection import collector_at_rest
 
 
@@ -33,3 +38,58 @@ def test_it_stays_as_the_user_left_it() -> None:
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+def test_a_signal_handler_may_come_by_at_any_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted:
+        """The collector, with a handler after each call."""
+
+        def __getattr__(self, name: str) -> Any:
+            def call() -> Any:
+                result = getattr(gc, name)()
+                with monkeypatch.context() as patch:
+                    patch.setattr(collection, "gc", gc)
+                    with collector_at_rest():
+                        pass
+                return result
+
+            return call
+
+    def work() -> None:
+        with collector_at_rest():
+            pass
+
+    monkeypatch.setattr(collection, "gc", Interrupted())
+    assert gc.isenabled()
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(60)
+    assert not thread.is_alive()
+    assert gc.isenabled()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_child_does_not_rest_for_threads_that_it_has_not() -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def rests() -> None:
+        with collector_at_rest():
+            begun.set()
+            go_on.wait(60)
+
+    thread = threading.Thread(target=rests)
+    thread.start()
+    assert begun.wait(60)
+    children = []
+    for held in (False, True):
+        with collector_at_rest() if held else nullcontext():
+            child = os.fork()
+            before = gc.isenabled()
+        if not child:
+            os._exit(0 if (before, gc.isenabled()) == (not held, True) else 1)
+        children.append(child)
+    go_on.set()
+    thread.join(60)
+    assert [os.waitpid(child, 0)[1] for child in children] == [0, 0]
+    assert gc.isenabled()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 from adjoint.base.arrays import array_type
+from adjoint.executors import arena as arena_module
 from adjoint.executors.arena import Arena
 
 
@@ -61,3 +64,30 @@ def test_what_a_user_has_changed_is_not_lent_again(change: str) -> None:
     del again
     assert arena.lend([FLOATS])[0].ctypes.data == place, "memory that nobody has is lent again"
     assert arena.lent == 8000
+
+
+def within(seconds: float, work: Callable[[], None]) -> bool:
+    """Whether it comes to an end by then, in a thread of its own."""
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    return not thread.is_alive()
+
+
+def test_a_signal_handler_may_come_by_at_any_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    arena = Arena()
+    arena.give([FLOATS], [np.empty(1000)])
+    arena.give_scratch(np.empty(8192, np.uint8))
+    del arena.lend([FLOATS])[0]  # it is known, and nobody has it
+    got: list[Any] = []
+
+    def handler(array: Any, type_: Any) -> bool:
+        got.extend([*arena.lend([FLOATS]), *arena.take([FLOATS]), arena.take_scratch(8000)])
+        arena.give([FLOATS], [np.empty(1000)])
+        return True
+
+    monkeypatch.setattr(arena_module, "_is_untouched", handler)
+    assert within(60, lambda: got.extend(arena.lend([FLOATS])))
+    assert len(got) == 4
+    assert not any(np.shares_memory(got[-1], other) for other in got[:-1])
+    assert (arena.kept, arena.lent) == (8000 + 8192, 8000)

@@ -48,7 +48,7 @@ class LinearPrograms:
         self.residuals = residuals
         self.varying = varying
         self._compiled: dict[Any, Compiled] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may come by within
         if settings().debug:
             check_linear(linear, linear.inputs[residuals:])
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
@@ -21,6 +21,8 @@ LIMIT: Final = 1 << 28  # bytes kept at most while no program runs
 MOST_LENT: Final = 4  # arrays of one type that may be out at once; further ones are plain
 _ALIGNMENT: Final = 64  # of scratch memory: a cache line, and the widest vector
 _PAGE: Final = 1 << 12
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 
 
 def _references(arrays: list[np.ndarray[Any, Any]]) -> list[int]:
@@ -39,6 +41,10 @@ def _is_untouched(array: np.ndarray[Any, Any], type_: ArrayType) -> bool:
     return bool(whole and array.dtype == type_.dtype)
 
 
+def _new(type_: ArrayType) -> np.ndarray[Any, Any]:
+    return np.empty(type_.shape, type_.dtype)
+
+
 class Arena:
     """Arrays handed out and taken back. What is handed out belongs to one run alone."""
 
@@ -48,27 +54,26 @@ class Arena:
         self.lent = 0
         self._lent: dict[ArrayType, list[np.ndarray[Any, Any]]] = {}
         self._free: dict[ArrayType | int, list[np.ndarray[Any, Any]]] = {}
-        self._lock = threading.Lock()
+        # Whoever comes by while this thread is at work here (a signal handler, a finaliser) is
+        # given new memory: what is counted here is not right at that moment.
+        self._lock = threading.RLock()
+        self._at_work = False
 
     def take(self, types: Sequence[ArrayType]) -> list[np.ndarray[Any, Any]]:
         """Arrays of these types, holding anything."""
-        taken = []
-        with self._lock:
-            for type_ in types:
-                waiting = self._free.get(type_)
-                if waiting:
-                    array = waiting.pop()
-                    self.kept -= array.nbytes
-                else:
-                    array = np.empty(type_.shape, type_.dtype)
-                taken.append(array)
-        return taken
+        return self._for_all(self._take, types) or list(map(_new, types))
+
+    def _take(self, type_: ArrayType) -> np.ndarray[Any, Any]:
+        waiting = self._free.get(type_)
+        if not waiting:
+            return _new(type_)
+        array = waiting.pop()
+        self.kept -= array.nbytes
+        return array
 
     def give(self, types: Sequence[ArrayType], arrays: Sequence[np.ndarray[Any, Any]]) -> None:
         """Take arrays back, as long as there is room for them."""
-        with self._lock:
-            for type_, array in zip(types, arrays, strict=True):
-                self._keep(type_, array)
+        self._for_all(self._keep, zip(types, arrays, strict=True))
 
     def take_scratch(self, size: int) -> np.ndarray[Any, Any]:
         """An array of at least so many bytes beyond the first that lies at a multiple of 64.
@@ -77,19 +82,35 @@ class Arena:
         """
         step = max(_PAGE, 1 << max(0, size.bit_length() - 3))
         rounded = -(-(size + _ALIGNMENT) // step) * step
-        with self._lock:
-            waiting = self._free.get(rounded)
-            if waiting:
-                self.kept -= rounded
-                return waiting.pop()
-        return np.empty(rounded, np.uint8)
+        taken = self._for_all(self._take_bytes, (rounded,))
+        return taken[0] if taken else np.empty(rounded, np.uint8)
+
+    def _take_bytes(self, size: int) -> np.ndarray[Any, Any]:
+        waiting = self._free.get(size)
+        if not waiting:
+            return np.empty(size, np.uint8)
+        self.kept -= size
+        return waiting.pop()
 
     def give_scratch(self, array: np.ndarray[Any, Any]) -> None:
         """Take scratch memory back."""
-        with self._lock:
-            self._keep(array.nbytes, array)
+        self._for_all(self._keep, ((array.nbytes, array),))
 
-    def _keep(self, key: ArrayType | int, array: np.ndarray[Any, Any]) -> None:
+    def _for_all(
+        self, work: Callable[[_Item], _Result], items: Iterable[_Item]
+    ) -> list[_Result] | None:
+        """What the work gives for each of them; None, and nothing is done, amid other work."""
+        with self._lock:
+            if self._at_work:
+                return None
+            self._at_work = True
+            try:
+                return list(map(work, items))
+            finally:
+                self._at_work = False
+
+    def _keep(self, given: tuple[ArrayType | int, np.ndarray[Any, Any]]) -> None:
+        key, array = given
         if self.kept + array.nbytes > self.limit:
             # Shapes that no longer come by would otherwise stay for ever.
             self._free.clear()
@@ -100,8 +121,7 @@ class Arena:
 
     def lend(self, types: Sequence[ArrayType]) -> list[np.ndarray[Any, Any]]:
         """Arrays of these types that nothing else refers to, holding anything; not to be given."""
-        with self._lock:
-            return [self._lend(type_) for type_ in types]
+        return self._for_all(self._lend, types) or list(map(_new, types))
 
     def _lend(self, type_: ArrayType) -> np.ndarray[Any, Any]:
         known = self._lent.get(type_, [])
@@ -111,7 +131,7 @@ class Arena:
                     return known[place].view()
                 self.lent -= known.pop(place).nbytes
                 break
-        memory = np.empty(type_.shape, type_.dtype)
+        memory = _new(type_)
         if len(known) >= MOST_LENT or memory.nbytes > self.limit:
             return memory
         if self.lent + memory.nbytes > self.limit:

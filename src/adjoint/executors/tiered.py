@@ -31,7 +31,7 @@ from adjoint.optimise import is_tape_length, lengthened
 from adjoint.program import Program
 
 _LONGEST_WAIT: Final = 0.05  # seconds that a call waits for machine code that nobody asked for
-_starting = threading.Lock()
+_starting = threading.RLock()  # a signal handler may come by within
 hold_over_forks(_starting)
 _NUMPY: Final = NumpyExecutor()
 _NATIVE: Final = NativeExecutor()

@@ -114,7 +114,7 @@ class Kept:
         self.most = most
         self.strict = strict
         self._buckets: dict[Any, Bucket] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may come by within
 
     def call(
         self,

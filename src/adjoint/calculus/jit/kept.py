@@ -181,7 +181,7 @@ class KeptPaths:
         self.strays = 0
         self.places, self.cells = call.places, call.cells
         self._form = call.form if self._getter is None else call.form._replace(whole=False)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may come by within
 
     def call(self, target: Any, call: Call, missed: Quick | None, held: int | None) -> Any:
         """The results, along the path that is right for the arguments; or `STRAYED`.

@@ -287,7 +287,7 @@ class Tree:
     """The paths of one signature."""
 
     def __init__(self, path: Path) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may come by within
         self._root = Fork(path.guards[0], path)
         self.count = 0
         self.add(path)

@@ -67,7 +67,7 @@ class Shelf:
 
 _ways: dict[Any, ReplayWay] = {}
 _shelves: list[tuple[ReplayWay, Any]] = []
-_lock = threading.Lock()
+_lock = threading.RLock()  # a signal handler may come by within
 hold_over_forks(_lock)
 
 

@@ -37,7 +37,7 @@ class CurvaturePrograms:
         self.residuals = residuals
         self.arguments = arguments
         self._compiled: dict[bool, Compiled] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may come by within
         if settings().debug:
             late_inputs = late.inputs[residuals:]
             left, right = late_inputs[:arguments], late_inputs[arguments : 2 * arguments]
