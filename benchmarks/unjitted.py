@@ -32,7 +32,7 @@ from benchmarks.table import Table, duration, ratio
 
 COLD = 3  # processes, of which the median is taken for each program
 _SECONDS = 0.1  # for the three candidates of one program together, or five repetitions of each
-_WARM = 70  # calls after which a function is replayed, if it ever is, and compiled
+_WARM = 70  # calls after which a function is replayed, if it ever is, and is being compiled
 _ROOT = Path(__file__).parents[1]
 # Of the examples, those whose value is NumPy's own work, and where their arguments come from.
 _EXAMPLES = {
@@ -158,6 +158,8 @@ def timing(case: Case) -> Timing:
         "jitted": lambda: jitted(*given(args)),
     }
     for _ in range(_WARM):
+        slope()(*given(args))
+    with ad.config(native=True):  # what is being compiled is waited for
         slope()(*given(args))
     times = medians(candidates, seconds=_SECONDS, rounds=50)
     replayed = not runs_again(function.__code__, lambda: slope()(*args))

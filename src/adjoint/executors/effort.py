@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Final
 
 from adjoint.program import Program, held_programs
 
 FEWEST_RUNS: Final = 4
 MOST_RUNS: Final = 32
+LOADING: Final = 0.2  # seconds that loading LLVM takes, about, once in a process
+_CALL: Final = 1e-5  # seconds that a call takes besides what NumPy does in it, at least
 
 
 def runs_on_numpy(program: Program) -> int:
@@ -20,6 +23,16 @@ def runs_on_numpy(program: Program) -> int:
     seconds, equations = _effort(program)
     compiling = 2e-2 + 3e-4 * equations
     return int(min(max(compiling / 8 / max(seconds, 1e-9), FEWEST_RUNS), MOST_RUNS))
+
+
+def compiling_seconds(program: Program) -> float:
+    """How long compiling takes, about: half as long to twice as long, of nearly all programs."""
+    return 2e-2 + 1e-3 * _effort(program)[1]
+
+
+def runs_within(program: Program, seconds: float) -> int:
+    """In how many runs on NumPy so much time has passed, for certain."""
+    return ceil(seconds / (_CALL + _effort(program)[0]))
 
 
 def _effort(program: Program) -> tuple[float, int]:

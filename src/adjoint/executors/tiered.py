@@ -1,9 +1,10 @@
 """The policy of executors: NumPy first, machine code for what comes often, NumPy where it fails.
 
-A program is counted. Once it is hot it is compiled beside the caller, who goes on with NumPy; at
-calls whose numbers the program alone decides (twice, four times, ... as many as until then) it
-turns to machine code, if that is there or comes within 0.05 s. So the same run of a script
-gives the same bits, unless the machine is so busy that compiling takes several times as long.
+A program is counted. Once it is hot it is compiled beside the caller, who goes on with NumPy. At a
+call whose number the program alone decides it turns to machine code: when compiling is over but for
+0.05 s, as it is estimated. Where it takes longer, that call waits, for as long as the estimate at
+most; then one looks again after as many calls as until then. So the same run of a script gives the
+same bits, unless compiling takes twice as long as such programs do.
 
 Machine code has no results where something unusual has come up (a floating-point error, a NaN among
 derivatives, arguments of other types). NumPy then runs the program from the start; where a
@@ -23,14 +24,14 @@ from adjoint.base.forking import hold_over_forks
 from adjoint.base.settings import Settings, settings
 from adjoint.executors.attempt import Attempt
 from adjoint.executors.compilation import Compilation
-from adjoint.executors.effort import runs_on_numpy
+from adjoint.executors.effort import LOADING, compiling_seconds, runs_on_numpy, runs_within
 from adjoint.executors.interface import PLAIN, Executable, Executor, GuardedExecutable, Needs
 from adjoint.executors.native.executor import NativeExecutor
 from adjoint.executors.numpy import CarefulExecutable, NumpyExecutable, NumpyExecutor
 from adjoint.optimise import is_tape_length, lengthened
 from adjoint.program import Program
 
-_LONGEST_WAIT: Final = 0.05  # seconds that a call waits for machine code that nobody asked for
+_WAIT: Final = 0.05  # seconds that a call may wait for machine code that nobody asked for
 _starting = threading.RLock()  # a signal handler may come by within
 hold_over_forks(_starting)
 _NUMPY: Final = NumpyExecutor()
@@ -38,6 +39,15 @@ _NATIVE: Final = NativeExecutor()
 _Key = tuple[Executor, Needs]
 _Compiled = tuple[Executable | None, Attempt | None]
 _NOTHING: Final = (None, None)
+
+
+_BESIDE: Final = 3  # how much slower compiling is beside a caller who keeps the interpreter busy
+_compiled_before: Final = threading.Event()
+
+
+def _expected_seconds(program: Program) -> float:
+    """How long compiling takes, about, with all that has to be loaded for it."""
+    return compiling_seconds(program) + (0 if _compiled_before.is_set() else LOADING)
 
 
 class _Way(NamedTuple):
@@ -207,9 +217,12 @@ class Tiered:
         compilation, begun = self._compilation(key)
         if compilation is None:  # another thread has been faster
             return self._choose(way.settings)
-        if (begun and not at_once) or not compilation.wait(None if at_once else _LONGEST_WAIT):
-            self._runs_left, self._runs = self._runs - 1, 2 * self._runs
+        expected = _expected_seconds(self.program)
+        if (begun and not at_once) or not compilation.wait(None if at_once else _WAIT + expected):
+            runs = max(self._runs, runs_within(self.program, _BESIDE * (expected - _WAIT)))
+            self._runs_left, self._runs = runs - 1, self._runs + runs
             return way
+        _compiled_before.set()
         executable = compilation.executable(way.settings.debug)
         attempt = None
         if executable is not None and executable.guarded:
