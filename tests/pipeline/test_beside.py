@@ -119,6 +119,37 @@ def test_a_forked_child_runs_what_was_being_compiled(fake: FakeLowering, soon: i
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+def test_a_fork_waits_for_what_is_being_compiled() -> None:
+    program = """
+import os, threading, time, numpy as np, adjoint as ad
+begun = threading.Event()
+class Slow:
+    def compile(self, program, needs=None):
+        begun.set()
+        time.sleep(0.2)
+        return ad.executors.NumpyExecutor().compile(program)
+def work():
+    with ad.config(executor=Slow()):
+        ad.jit(lambda x: np.sin(x))(1.0)
+thread = threading.Thread(target=work)
+thread.start()
+begun.wait()
+child = os.fork()
+if not child:
+    os._exit(round(abs(ad.jit(ad.grad(lambda x: np.sin(x)))(0.0) - 1)))
+print(os.waitpid(child, 0)[1])
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert done.stdout == "0\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_child_that_a_daemon_has_forked_compiles(fake: FakeLowering) -> None:
     statuses = []

@@ -8,10 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from adjoint.base.forking import hold_over_forks
-
 _lock = threading.RLock()  # a signal handler may come by within
-hold_over_forks(_lock)
 _resting: list[int] = []  # the threads within such a block, once for each
 _was_enabled = False
 
@@ -52,7 +49,9 @@ def _end(here: int) -> None:
 
 
 def _forget_others() -> None:
-    """In a child of a fork, whose only thread this is."""
+    """In a child of a fork, whose only thread this is: a lock that another has is never free."""
+    global _lock
+    _lock = threading.RLock()
     here = threading.get_ident()
     others = [thread for thread in _resting if thread != here]
     _resting[:] = [here] * (len(_resting) - len(others))
