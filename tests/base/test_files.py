@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from adjoint.base.files import write_whole
+from adjoint.base.files import save, write_whole
 
 
 def test_a_file_is_written_over(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_links_are_followed(tmp_path: Path) -> None:
     link = tmp_path / "a.svg"
     link.symlink_to(target)
     for text in ("one", "two"):  # also to where there is nothing yet
-        write_whole(link, text)
+        save(link, text)
         assert link.is_symlink()
         assert target.read_text() == text
     assert [path.name for path in target.parent.iterdir()] == ["a.svg"]
@@ -88,12 +88,12 @@ def test_a_pipe_stays_one(tmp_path: Path) -> None:
     read: list[str] = []
     reader = threading.Thread(target=lambda: read.append(pipe.read_text()), daemon=True)
     reader.start()
-    write_whole(pipe, "through")
+    save(pipe, "through")
     reader.join(60)
     assert (read, pipe.is_fifo()) == (["through"], True)
 
 
 def test_a_directory_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(OSError, match=str(tmp_path.name)):
-        write_whole(tmp_path, "")
+        save(tmp_path, "")
     assert tmp_path.is_dir()

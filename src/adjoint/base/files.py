@@ -10,7 +10,6 @@ from pathlib import Path
 def write_whole(path: Path, content: str | bytes, mode: int = 0o666, replace: bool = True) -> None:
     """Write a file beside its place first, and then move it there.
 
-    A link is followed. A device or a pipe stays what it is, and is written to.
     mode: who may read and write it, before the user's own mask. replace: whether it takes the place
     of one that is there already.
 
@@ -20,10 +19,6 @@ def write_whole(path: Path, content: str | bytes, mode: int = 0o666, replace: bo
     if not path.parent.is_dir():
         raise FileNotFoundError(f"There is no directory {str(path.parent)!r} to save in.")
     whole = content.encode() if isinstance(content, str) else content
-    if path.exists() and not path.is_file():
-        path.write_bytes(whole)
-        return
-    path = path.resolve()
     beside = path.with_name(f".{os.urandom(8).hex()}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
@@ -36,3 +31,15 @@ def write_whole(path: Path, content: str | bytes, mode: int = 0o666, replace: bo
                 os.link(beside, path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def save(path: Path, content: str) -> None:
+    """Write a whole file where the user wants one: a link is followed, a device or pipe written to.
+
+    Raises:
+        OSError: the directory does not exist, or the file cannot be written.
+    """
+    if path.exists() and not path.is_file():
+        path.write_bytes(content.encode())
+    else:
+        write_whole(path.resolve(), content)

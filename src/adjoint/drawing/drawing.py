@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import final
 
 from adjoint.base.errors import ArgumentError
-from adjoint.base.files import write_whole
+from adjoint.base.files import save
 from adjoint.drawing.page import html_text
 
 
@@ -52,7 +52,7 @@ class Drawing:
                 f"A drawing is saved as .svg or .html, got {str(target)!r}. Browsers and most "
                 "editors of pictures turn an SVG file into other forms."
             )
-        write_whole(target, forms[suffix]())
+        save(target, forms[suffix]())
 
     def _repr_svg_(self) -> str:
         return self._svg

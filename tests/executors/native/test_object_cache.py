@@ -124,8 +124,11 @@ def test_there_is_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert sum(path.stat().st_size for path in kept.folder.iterdir()) <= 10_000
 
 
+KINDS = ["others write", "a link", "a file", "the key", "a short key", "a link for a key"]
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
-@pytest.mark.parametrize("kind", ["others write", "a link", "a file", "the key", "a short key"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_place_that_is_not_the_users_alone_is_not_used(tmp_path: Path, kind: str) -> None:
     folder = tmp_path / "kept"
     if kind == "others write":
@@ -136,6 +139,9 @@ def test_a_place_that_is_not_the_users_alone_is_not_used(tmp_path: Path, kind: s
         folder.symlink_to(tmp_path / "other")
     elif kind == "a file":
         folder.write_text("")
+    elif kind == "a link for a key":
+        folder.mkdir(mode=0o700)
+        (folder / "key").symlink_to(tmp_path / "elsewhere")
     else:
         ObjectCache(folder)
         if kind == "the key":

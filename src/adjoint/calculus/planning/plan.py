@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from adjoint.base.errors import ArgumentError
-from adjoint.base.files import write_whole
+from adjoint.base.files import save
 from adjoint.calculus.arguments import Argnums, Chosen, check_callable
 from adjoint.calculus.jit.captures import captured_at
 from adjoint.calculus.planning.chain import Order
@@ -98,7 +98,7 @@ class JacobianPlan:
         target = Path(path)
         if target.suffix.lower() != ".svg":
             raise ArgumentError(f"A plan is saved as a picture in SVG; name it .svg, got {path!s}.")
-        write_whole(target, self.svg(mode))
+        save(target, self.svg(mode))
 
 
 def plan(
