@@ -40,16 +40,6 @@ def runs_beside_others() -> bool:
     )
 
 
-def _is_ending() -> bool:
-    """Whether nobody is left who could ask for what is compiled: the process is about to end."""
-    main = threading.main_thread()  # in a child of a fork it may be what was a daemon
-    return not any(
-        thread.is_alive() and (thread is main or not thread.daemon)
-        for thread in threading.enumerate()
-        if type(thread) is not _CompilingThread
-    )
-
-
 class Compilation:
     """A program that is being compiled in a thread of its own, from now on.
 
@@ -59,6 +49,7 @@ class Compilation:
 
     def __init__(self, executor: Executor, program: Program, needs: Needs) -> None:
         self._asked = (executor, program, needs)
+        self._asker = threading.current_thread()
         self._executable: Executable | None = None
         self._error: BaseException | None = None
         self._done = threading.Event()
@@ -81,7 +72,7 @@ class Compilation:
                 return
             outer, _compiler = _compiler, threading.get_ident()
             try:
-                if not _is_ending():
+                if self._is_awaited():
                     self._executable = _checked(executor, executor.compile(program, needs))
             except BaseException as error:  # the executor's: `executable` says it
                 beside = type(threading.current_thread()) is _CompilingThread
@@ -91,6 +82,14 @@ class Compilation:
             finally:
                 _compiler = outer
             self._done.set()  # before a fork can come between
+
+    def _is_awaited(self) -> bool:
+        """Whether there is anybody left to ask for it: else the process is about to end."""
+        return self._asker.is_alive() or any(
+            thread.is_alive() and not thread.daemon
+            for thread in threading.enumerate()
+            if type(thread) is not _CompilingThread
+        )
 
     def wait(self, seconds: float | None = None) -> bool:
         """Whether it is done, after at most so many seconds."""
