@@ -17,9 +17,7 @@ from benchmarks.table import Table, duration
 from benchmarks.unjitted import Case, copied, derivative, programs
 
 CALLS = 140
-_SECONDS = (
-    3.0  # of calls, by which nearly all programs have turned to machine code, if they ever do
-)
+_SECONDS = 3.0  # of calls: nearly all programs have turned to machine code by then, if they ever do
 _FAIR = 0.1  # seconds, and three times what NumPy takes for a call, that no call may exceed
 _LIMIT = 10.0  # seconds of calls after which a program has been called often enough
 

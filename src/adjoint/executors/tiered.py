@@ -32,6 +32,7 @@ from adjoint.optimise import is_tape_length, lengthened
 from adjoint.program import Program
 
 _WAIT: Final = 0.05  # seconds that a call may wait for machine code that nobody asked for
+_BESIDE: Final = 3  # how much slower compiling is beside a caller who keeps the interpreter busy
 _starting = threading.RLock()  # a signal handler may come by within
 hold_over_forks(_starting)
 _NUMPY: Final = NumpyExecutor()
@@ -39,9 +40,6 @@ _NATIVE: Final = NativeExecutor()
 _Key = tuple[Executor, Needs]
 _Compiled = tuple[Executable | None, Attempt | None]
 _NOTHING: Final = (None, None)
-
-
-_BESIDE: Final = 3  # how much slower compiling is beside a caller who keeps the interpreter busy
 _compiled_before: Final = threading.Event()
 
 
