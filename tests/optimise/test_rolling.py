@@ -292,6 +292,42 @@ def test_numbers_of_data_do_not_change_the_program() -> None:
     assert len(programs) == 1
 
 
+def made_anew(x: Any) -> Any:
+    for _ in range(120):
+        z, w = np.empty_like(x), np.zeros_like(x)
+        w[1:] = 0.1 * x[:-1]
+        z[0] = np.sin(x[0])
+        z[1:] = 0.9 * x[1:] + w[1:]
+        x = z
+    return x
+
+
+def test_what_is_made_anew_in_each_round_is_one_constant_and_the_rest_no_inputs() -> None:
+    """Otherwise each array would be an input of its own, which is looked at at each call."""
+    program, values = captured(made_anew, RNG.normal(size=6))
+    assert len(program.inputs) == len(values) == 5  # x, 0.1, 0.9, and what z and w begin as
+    assert len(rolled(made_anew, RNG.normal(size=6))) < 10
+
+
+def test_draws_are_found_where_constants_before_them_are_one() -> None:
+    rng = np.random.default_rng(0)
+
+    def function(x: Any) -> Any:
+        for _ in range(5):
+            z = np.zeros_like(x)
+            z[0] = x[1] * rng.normal()
+            x = x + z
+        return np.sum(x * rng.normal(size=2))
+
+    jitted, x = ad.jit(ad.grad(function)), np.array([1.0, 2.0])
+    for _ in range(4):
+        state = rng.bit_generator.state
+        slopes = jitted(x)
+        rng.bit_generator.state = state
+        with ad.config(replay=False):
+            np.testing.assert_allclose(slopes, ad.grad(function)(x), rtol=1e-12)
+
+
 # --- what is left as it is ------------------------------------------------------------------------
 
 

@@ -171,8 +171,7 @@ def capture(
         check_stale(trace, outputs)
         ask_for_errors(trace, outputs)
         warn_of_questions_alone(trace, outputs)
-        merged = trace.merge_constants()
-        outputs = tuple([merged.get(slot, slot) for slot in outputs]) if merged else outputs
+        trace.merge_constants()
     except AdjointError as error:
         _point_at_user(error, error)
         raise

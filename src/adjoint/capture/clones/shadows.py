@@ -92,13 +92,18 @@ def _shadow_function(original: Callable[..., Any]) -> Callable[..., Any]:
     return shadow
 
 
-@functools.wraps(np.empty)
-def _zeroed(*args: Any, **kwargs: Any) -> Any:
+def _zeroed(original: Callable[..., Any]) -> Callable[..., Any]:
     """`np.empty`, the same at each call: what is equal in all rounds makes the rounds alike."""
-    result = np.empty(*args, **kwargs)
-    if current() is not None and result.dtype.kind in "biufc":
-        result.fill(0)
-    return known_arrays(result, args)
+    shadow = _shadow_function(original)
+
+    @functools.wraps(original)
+    def zeroed(*args: Any, **kwargs: Any) -> Any:
+        result = shadow(*args, **kwargs)
+        if type(result) is Traced and result._trace is None and current() is not None:
+            result._value.fill(0)
+        return result
+
+    return zeroed
 
 
 def _failing(shadow: Callable[..., Any]) -> Callable[..., Any]:
@@ -322,7 +327,7 @@ _shadows[np.errstate] = ShadowErrstate
 _shadows[np.geterr] = as_set
 _shadows[np.vectorize] = numpy_mapping.Vectorize
 _shadows[np.r_], _shadows[np.c_] = Joined(np.r_), Joined(np.c_)
-_shadows[np.empty] = _zeroed
+_shadows[np.empty], _shadows[np.empty_like] = _zeroed(np.empty), _zeroed(np.empty_like)
 _shadows[np.lib.stride_tricks.as_strided] = _shadow_function(np.lib.stride_tricks.as_strided)
 _shadows[np.ma.getdata] = lambda a, subok=True: a if type(a) is Traced else np.ma.getdata(a, subok)
 _shadows.update(SERIES)

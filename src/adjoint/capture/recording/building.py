@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from adjoint.base.arrays import ArrayType
-from adjoint.capture.recording.trace import RecordedLiteral, Trace
+from adjoint.capture.recording.constants import SAME_AS, RecordedLiteral
+from adjoint.capture.recording.trace import Trace
 from adjoint.program import Builder, Literal, Operation, Program
 
 # Records from which equal ones are merged before anything is derived: what a recursion computes
@@ -43,6 +44,8 @@ def program_of(trace: Trace, outputs: Sequence[int]) -> Program:
                 if repeats:
                     known[key] = results
             names.extend(results)
+        elif head is SAME_AS:
+            names.append(names[record[1]])
         else:
             literal = head.literal if isinstance(head, RecordedLiteral) else None
             names.append(literals.setdefault(head, literal) if literal else next(waiting))

@@ -3,14 +3,39 @@
 from __future__ import annotations
 
 from math import inf
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from adjoint.base.arrays import class_name, conversion_of
 from adjoint.base.errors import DTypeError
+from adjoint.program import Literal
 
 _SMALL: Final = 1 << 15  # bytes up to which arrays are compared by way of a copy
+SAME_AS: Final = "same as"  # the head of a record whose slot is another name of an earlier one
+
+
+class LiftedConstant(NamedTuple):
+    """A constant of a trace: its slot, and its place among the records and the constants."""
+
+    slot: int
+    record: int
+    constant: int
+
+
+class RecordedLiteral:
+    """A literal of a program that is recorded in a trace; equal to others of the same number."""
+
+    __slots__ = ("literal",)
+
+    def __init__(self, literal: Literal) -> None:
+        self.literal = literal
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RecordedLiteral) and self.literal.key == other.literal.key
+
+    def __hash__(self) -> int:
+        return hash(self.literal.key)
 
 
 def check_numeric(value: Any) -> None:

@@ -19,6 +19,9 @@ import numpy as np
 from adjoint.base.arrays import ArrayType, array_type, type_of
 from adjoint.base.errors import ValueNeededError
 from adjoint.capture.recording.constants import (
+    SAME_AS,
+    LiftedConstant,
+    RecordedLiteral,
     as_float,
     check_numeric,
     check_plain,
@@ -47,21 +50,6 @@ _OF_A_BATCH: Final = (
     "stands for a whole batch: inside vmap every example may differ. Choose with np.where, which "
     "computes both sides, or with ad.cond."
 )
-
-
-class RecordedLiteral:
-    """A literal of a program that is recorded in a trace; equal to others of the same number."""
-
-    __slots__ = ("literal",)
-
-    def __init__(self, literal: Literal) -> None:
-        self.literal = literal
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, RecordedLiteral) and self.literal.key == other.literal.key
-
-    def __hash__(self) -> int:
-        return hash(self.literal.key)
 
 
 class Trace:
@@ -156,7 +144,8 @@ class Trace:
         # Python's numbers by what they are, where the program is kept: equal ones are one input,
         # so that what is computed from them is computed once.
         self.numbers: dict[tuple[type, str], int] | None = None
-        self.placed: dict[Any, list[int]] = {}  # else, by the instructions that use them
+        # else, by the instructions that use them
+        self.placed: dict[Any, list[LiftedConstant]] = {}
         self.literals: dict[
             tuple[int, int], tuple[int, int]
         ] = {}  # integers in the code itself, likewise
@@ -247,40 +236,45 @@ class Trace:
         elif frame is not None and place[1] in literal_places(frame.f_code):
             self.literals[place] = (value, slot)
             return slot
-        self.placed.setdefault(place, []).append(slot)
+        self._place(place, slot)
         return slot
+
+    def _place(self, place: Any, slot: int) -> None:
+        """Note the constant that was lifted last, by the instruction that used it."""
+        lifted = LiftedConstant(slot, len(self.records) - 1, len(self.constants) - 1)
+        self.placed.setdefault(place, []).append(lifted)
 
     def lift_made(self, value: Any) -> int:
         """The slot of a known array, which was made in this capture or an outer one."""
         count = len(self.types)
         slot = self.lift(value)
         if slot == count and type(value) is np.ndarray:
-            self.placed.setdefault(user_place()[1], []).append(slot)
+            self._place(user_place()[1], slot)
         return slot
 
-    def merge_constants(self) -> dict[int, int]:
+    def merge_constants(self) -> None:
         """Let what is equal in all rounds of a loop be one, and so the rounds alike.
 
         That is, where one instruction of the user's code was given the same number each time, or
         an array that was newly made, such as `np.zeros(n)` that is written into. Which of several
-        are equal does not matter: data would change the program. Returns what the slots that are
-        no longer used are replaced by.
+        are equal does not matter: data would change the program. The others are no constants any
+        more, and so no inputs of the program, which are looked at and passed at each call.
         """
-        merged: dict[int, int] = {}
-        for slots in self.placed.values():
-            if len(slots) == 1:
-                continue
-            first, *others = slots
-            number = self.values[first]
-            if all(same_constant(self.values[slot], number) for slot in others):
-                merged |= dict.fromkeys(others, first)
-        if merged:
-            find, apart = merged.get, merged.keys().isdisjoint
-            self.records = [
-                record if apart(record) else (record[0], *[find(slot, slot) for slot in record[1:]])
-                for record in self.records
-            ]
-        return merged
+        dropped: list[int] = []
+        for first, *others in self.placed.values():
+            number = self.values[first.slot]
+            if others and all(same_constant(self.values[x.slot], number) for x in others):
+                for merged in others:
+                    self.records[merged.record] = (SAME_AS, first.slot)
+                dropped += [merged.constant for merged in others]
+        if not dropped:
+            return
+        gone = set(dropped)
+        kept = [place for place in range(len(self.constants)) if place not in gone]
+        self.constants = [self.constants[place] for place in kept]
+        if self.script is not None:
+            moved = {place: number for number, place in enumerate(kept)}
+            self.script.places = [moved[place] for place in self.script.places]
 
     def _lift_array(self, value: np.ndarray[Any, Any]) -> int:
         place = id(value)

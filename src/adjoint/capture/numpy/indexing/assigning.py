@@ -94,7 +94,7 @@ def _put_at_once(x: Traced, index: Any, value: Any) -> bool:
     fits = not given.shape or given.shape == view.shape == view.part
     if not fits or not (weak or given.dtype == type_.dtype):
         return False
-    base = x._slot if own is trace else trace.lift(array)
+    base = x._slot if own is trace else trace.lift_made(array)
     op, types = view.put_operation, trace.types
     pair = (type_, given)
     result_types = op._inferred.get(pair) or op.infer(pair)
