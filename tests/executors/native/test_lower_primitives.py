@@ -30,7 +30,6 @@ NUMPY_ALONE = frozenset(
         "implicit",
         "argmax",
         "argmin",
-        "constant",
         "custom_call",
         "cumulative_sum",
         "erfcx",

@@ -58,6 +58,7 @@ class EntrySpec:
     release: let other threads of Python run meanwhile. loops: whether the kernel may return
         OVERFLOW.
     watched: outputs in which a NaN is a miss. bare: return the only output, not a tuple of it.
+    tables: the kernel's last inputs, which are globals of the module, by name.
     """
 
     inputs: tuple[ArrayType, ...]
@@ -69,6 +70,7 @@ class EntrySpec:
     loops: bool = False
     watched: tuple[int, ...] = ()
     bare: bool = False
+    tables: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.workspace_bytes > STACK_LIMIT and not self.workspace_given:
@@ -104,7 +106,7 @@ class _EntryWriter:
         emit_status(self.module, self.api)
         emit_interrupted(self.module, self.api)
         # Memory for pointers: data of inputs and outputs, and the objects to be returned.
-        inputs = block.stack(f"[{max(1, len(spec.inputs))} x ptr]", 16)
+        inputs = block.stack(f"[{max(1, len(spec.inputs) + len(spec.tables))} x ptr]", 16)
         outputs = block.stack(f"[{max(1, len(spec.outputs))} x ptr]", 16)
         self.results = block.stack(f"[{max(1, len(spec.outputs))} x ptr]", 16)
         for place in range(len(spec.outputs)):
@@ -169,6 +171,8 @@ class _EntryWriter:
             else:
                 self._check_many(first, last, type_, inputs, (given, bound))
             first = last
+        for place, table in enumerate(self.spec.tables, first):
+            block.do(f"store ptr {table}, ptr {self._at(inputs, place)}")
 
     def _check_input(
         self, place: str, type_: ArrayType, inputs: str, sources: tuple[str, str], slot: str

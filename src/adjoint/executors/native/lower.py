@@ -29,7 +29,8 @@ from adjoint.executors.native.nodes import (
 from adjoint.executors.native.planning import Planner
 from adjoint.executors.native.regions import Region
 from adjoint.executors.native.segments import Cut, cut
-from adjoint.primitives.calls.custom import CUSTOM_CALL
+from adjoint.executors.native.tables import add_table, is_table, with_tables_as_inputs
+from adjoint.primitives.calls.custom import CONSTANT, CUSTOM_CALL
 from adjoint.primitives.calls.linear import LINEAR_CALL
 from adjoint.primitives.structure.reductions import MAX, MIN
 from adjoint.program import Equation, Program, held_programs
@@ -73,6 +74,8 @@ def lowerable(equation: Equation, precise: bool) -> bool:
     types = [atom.type for atom in (*equation.inputs, *equation.outputs)]
     if any(not type_.size or not held_in_registers(type_.dtype) for type_ in types):
         return False
+    if primitive is CONSTANT:
+        return is_table(equation)
     if primitive in CONTROL:
         return all(_wholly_lowerable(body, precise) for body in programs_within(equation))
     if primitive in JOINS and len(equation.inputs) > MOST_JOINED:
@@ -102,7 +105,8 @@ def hindrance(equation: Equation, precise: bool) -> Equation | None:
 
 
 def _lowerable_within(equation: Equation, precise: bool) -> bool:
-    return not equation.primitive.opaque and lowerable(equation, precise)
+    primitive = equation.primitive
+    return not primitive.opaque and primitive is not CONSTANT and lowerable(equation, precise)
 
 
 def _wholly_lowerable(program: Program, precise: bool) -> bool:
@@ -136,6 +140,8 @@ def native(program: Program, needs: Needs) -> LoweredFunction | None:
         return None
     module = Module()
     planner = Planner(module, needs.precise, needs.threads)
+    given = program.input_types
+    program, tables = with_tables_as_inputs(program)
     pieces = cut(program)
     if pieces is None:
         built = _kernel(planner, program, "program", needs, 0)
@@ -147,8 +153,9 @@ def native(program: Program, needs: Needs) -> LoweredFunction | None:
         if atom.type.ndim and atom.type.size * atom.type.dtype.itemsize >= LENT
     )
     spec = EntrySpec(
-        inputs=program.input_types,
+        inputs=given,
         outputs=program.output_types,
+        tables=tuple([add_table(module, array) for array in tables]),
         workspace_bytes=built.workspace_bytes,
         workspace_given=built.workspace_bytes > STACK_LIMIT,
         lent=lent,

@@ -69,7 +69,9 @@ def choose_unrolled(graph: Graph, lanes: int, is_body: bool) -> None:
     for node in nodes:  # what is put together of pieces is known piece by piece when written out
         pieced |= {x for a in node.accesses for guard in a.guards for x in guard.term.labels()}
     count = sum(prod(label.extent for label in node.iteration()) for node in nodes)
-    if count <= SMALL and not is_body and not any(_fills_vectors(node, lanes) for node in nodes):
+    looped = any(node.kind is Kind.CONTROL for node in nodes)  # whose time is spent within
+    small = count <= SMALL and not is_body and not looped
+    if small and not any(_fills_vectors(node, lanes) for node in nodes):
         for label in labels:
             label.unrolled = True
         return

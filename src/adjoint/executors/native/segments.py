@@ -7,20 +7,31 @@ the time to compile grows no faster than the program.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from adjoint.optimise.rolling import Run, runs
 from adjoint.program import Equation, Literal, Program, Variable
 
-LONG: Final = 1200  # equations from which a program is cut
 WANTED: Final = 96  # equations of a segment of a periodic run, about
-LONGEST: Final = 1000  # equations of any other segment, at most
-# Equations that must agree to be taken for a repetition. What is repeated may repeat something
-# shorter within it (the stages of a Runge-Kutta step): longer windows see past that.
-WINDOWS: Final = (24, 96, 384)
-_BASE: Final = 1_000_003
-_MODULUS: Final = (1 << 61) - 1
+WINDOWS: Final = (24, 96, 384)  # equations that must agree to be taken for a repetition
+LARGE: Final = 1 << 15  # bytes of an array that a loop should not go through twice
+
+
+class Lengths(NamedTuple):
+    """From how many equations on a program is cut, and how many other segments have at most.
+
+    What LLVM takes for a function grows faster than the function. Where arrays are large, a longer
+    segment goes through them less often.
+    """
+
+    cut: int
+    longest: int
+
+
+OF_SMALL_ARRAYS: Final = Lengths(300, 100)
+OF_LARGE_ARRAYS: Final = Lengths(1200, 1000)
 
 
 @dataclass
@@ -53,9 +64,12 @@ class _Template:
 def cut(program: Program) -> Cut | None:
     """The program in segments; None where it is short enough as it is."""
     equations = program.equations
-    if len(equations) < LONG:
+    if len(equations) < OF_SMALL_ARRAYS.cut:
         return None
-    pieces = _pieces(_codes(equations))
+    lengths = _lengths(equations)
+    if len(equations) < lengths.cut:
+        return None
+    pieces = _pieces(_codes(equations), lengths.longest)
     last = _last_uses(program)
     templates: dict[Any, int] = {}
     kinds: list[_Template] = []
@@ -91,6 +105,12 @@ def cut(program: Program) -> Cut | None:
     return Cut(segments, programs)
 
 
+def _lengths(equations: Iterable[Equation]) -> Lengths:
+    results = (variable.type for equation in equations for variable in equation.outputs)
+    large = any(type_.size * type_.dtype.itemsize > LARGE for type_ in results)
+    return OF_LARGE_ARRAYS if large else OF_SMALL_ARRAYS
+
+
 def _ending(program: Program, programs: list[Program]) -> TemplateCall:
     """A last segment that writes the outputs of the program that are no segment's own."""
     own = {v for equation in program.equations for v in equation.outputs}
@@ -117,67 +137,35 @@ def _codes(equations: Sequence[Equation]) -> list[int]:
     ]
 
 
-def _pieces(codes: list[int]) -> list[tuple[int, int]]:
+def _pieces(codes: list[int], longest: int) -> list[tuple[int, int]]:
     """Where to cut."""
     pieces: list[tuple[int, int]] = []
     end = 0
-    runs = max((_runs(codes, window) for window in WINDOWS), key=_covered)
-    for start, stop, period in runs:
+    repetitions = max((runs(codes, (window,)) for window in WINDOWS), key=_covered)
+    for start, stop, period in sorted(repetitions):
         start = max(start, end)
         step = max(1, WANTED // period) * period
         if stop - start < 2 * step:
             continue
-        _chop(end, start, pieces)
+        _chop(end, start, longest, pieces)
         while start + step <= stop:
             pieces.append((start, start + step))
             start += step
         end = start
-    _chop(end, len(codes), pieces)
+    _chop(end, len(codes), longest, pieces)
     return pieces
 
 
-def _chop(start: int, stop: int, pieces: list[tuple[int, int]]) -> None:
+def _chop(start: int, stop: int, longest: int, pieces: list[tuple[int, int]]) -> None:
     while start < stop:
-        following = min(stop, start + LONGEST)
+        following = min(stop, start + longest)
         pieces.append((start, following))
         start = following
 
 
-def _covered(runs: Sequence[tuple[int, int, int]]) -> int:
+def _covered(repetitions: Sequence[Run]) -> int:
     """How many equations are in runs that can be cut."""
-    return sum(stop - start for start, stop, period in runs if stop - start >= 2 * period)
-
-
-def _runs(codes: list[int], window: int) -> list[tuple[int, int, int]]:
-    """Runs with a period: start, stop, period. A window is looked up by a rolling hash."""
-    count = len(codes)
-    top = pow(_BASE, window - 1, _MODULUS)
-    seen: dict[int, int] = {}
-    value = 0
-    distances = [0] * count
-    for place, code in enumerate(codes):
-        if place >= window:
-            value = (value - (codes[place - window] + 1) * top) % _MODULUS
-        value = (value * _BASE + code + 1) % _MODULUS
-        if place >= window - 1:
-            before = seen.get(value)
-            distances[place] = 0 if before is None else place - before
-            seen[value] = place
-    runs = []
-    place = 0
-    while place < count:
-        period = distances[place]
-        stop = place + 1
-        while stop < count and distances[stop] == period:
-            stop += 1
-        if period and stop - place >= period:
-            runs.append((place - window + 1 - period, stop, period))
-        place = stop
-    return [
-        (start, stop, period)
-        for start, stop, period in runs
-        if all(codes[i] == codes[i + period] for i in range(max(start, 0), stop - period))
-    ]
+    return sum(run.stop - run.start for run in repetitions if run.rounds >= 2)
 
 
 def _shape(

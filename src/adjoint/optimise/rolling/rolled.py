@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Final
 
@@ -16,12 +16,16 @@ from adjoint.primitives.structure.moving import RESHAPE, permute, reshape
 from adjoint.primitives.structure.slicing import CONCATENATE, STACK, concatenate, take
 from adjoint.program import Atom, Builder, Equation, Program, Variable
 
-FEWEST_ROUNDS: Final = 8
-# A run must have so many equations, in all rounds together, to become a loop. A shorter one is
-# compiled soon enough as it is, and straight code keeps in registers what one round hands to the
-# next.
-FEWEST_EQUATIONS: Final = 1200
+FEWEST_ROUNDS: Final = 4
+# A run must have so many equations, in all rounds together, to become a loop: first the longer ones
+# do, and then, in what is left, the others. Where arrays are large, a loop goes through memory once
+# a round, and straight code keeps in registers what one round hands to the next: shorter runs of
+# those are compiled soon enough as they are.
+FEWEST_EQUATIONS: Final = (100, 24)
+FEWEST_OF_LARGE: Final = 1200
+LARGE: Final = 1 << 15  # bytes of an array that one round of a loop should not go through alone
 _DEEPEST: Final = 3  # loops within one another
+_TRIED_TWICE: Final = range(100, 5000)  # equations of programs that are soon rolled once more
 
 
 def roll(program: Program) -> Program:
@@ -30,38 +34,44 @@ def roll(program: Program) -> Program:
     Loops within loops come of rolling what is rolled. Every number is computed by the same
     operations in the same order.
     """
-    for _ in range(_DEEPEST):
-        if _size(program.equations) < FEWEST_EQUATIONS:
-            break
-        equations = program.equations
-        numbers = codes(equations)
-        repetitions = [run for run in runs(numbers) if _pays(equations, *run)]
-        rolled = _Rolled(program, numbers).rolled(repetitions) if repetitions else program
-        if rolled is program:
-            break
-        program = rolled
+    rolled = _rolled_by(program, FEWEST_EQUATIONS)
+    if len(program) in _TRIED_TWICE and _size(rolled.equations) > FEWEST_EQUATIONS[0]:
+        # Short inner loops may have been taken for a part of the round of an outer one.
+        inner_first = _rolled_by(program, FEWEST_EQUATIONS[1:])
+        rolled = min(rolled, inner_first, key=lambda attempt: _size(attempt.equations))
+    return rolled
+
+
+def _rolled_by(program: Program, lengths: Sequence[int]) -> Program:
+    for fewest in lengths:
+        for _ in range(_DEEPEST):
+            if len(program) < fewest:
+                break
+            rolled = _Rolled(program, fewest).rolled()
+            if rolled is program:
+                break
+            program = rolled
     return program
-
-
-def _pays(equations: Sequence[Equation], start: int, stop: int, period: int) -> bool:
-    rounds = (stop - start) // period
-    if rounds < FEWEST_ROUNDS:
-        return False
-    return rounds * _size(equations[start : start + period]) >= FEWEST_EQUATIONS
 
 
 def _size(equations: Sequence[Equation]) -> int:
     """How many equations there are, with those of loops."""
     loops = (equation.params["body"] for equation in equations if equation.primitive is SCAN)
-    return len(equations) + sum(len(body.equations) for body in loops)
+    return len(equations) + sum(_size(body.equations) for body in loops)
+
+
+def _has_large(equations: Iterable[Equation]) -> bool:
+    results = (variable.type for equation in equations for variable in equation.outputs)
+    return any(type_.size * type_.dtype.itemsize > LARGE for type_ in results)
 
 
 class _Rolled:
     """Writes the rolled program."""
 
-    def __init__(self, program: Program, numbers: Sequence[int]) -> None:
+    def __init__(self, program: Program, fewest: int) -> None:
         self.program = program
-        self.numbers = numbers  # of the equations, see `codes`
+        self.fewest = fewest  # equations of a run that is to become a loop
+        self.numbers = codes(program.equations)
         self.uses = Uses(program)
         self.builder = Builder()
         self.builder.inputs = list(program.inputs)
@@ -69,9 +79,10 @@ class _Rolled:
         self.names: dict[Variable, Atom] = {}
         self.reshaped: dict[Variable, Equation] = {}  # rows in another shape, if they are needed
 
-    def rolled(self, repetitions: Sequence[Run]) -> Program:
+    def rolled(self) -> Program:
         """The whole program."""
         equations = self.program.equations
+        repetitions = [run for run in runs(self.numbers) if self._pays(run)]
         done = 0
         blocks = self._blocks(repetitions)
         alike = Counter(block.period for block in blocks)
@@ -126,14 +137,19 @@ class _Rolled:
         repetitions = [
             Run(run.start + r.start, run.start + r.stop, r.period) for r in runs(numbers)
         ]
-        return [r for r in repetitions if _pays(self.program.equations, *r)]
+        return [run for run in repetitions if self._pays(run)]
+
+    def _pays(self, run: Run) -> bool:
+        if run.rounds < FEWEST_ROUNDS:
+            return False
+        round_ = self.program.equations[run.start : run.start + run.period]
+        fewest = FEWEST_OF_LARGE if _has_large(round_) else self.fewest
+        return run.rounds * _size(round_) >= fewest
 
     def _block(self, run: Run) -> RepeatedBlock | None:
         """The block, without its last round if more of that is used than is carried anyway."""
         block = block_of(self.uses, run, FEWEST_ROUNDS)
-        if block is None or not _pays(
-            self.program.equations, block.start, block.stop, block.period
-        ):
+        if block is None or not self._pays(Run(block.start, block.stop, block.period)):
             return None
         carried = {
             (source.place, source.result)
