@@ -3,17 +3,20 @@
 from adjoint.optimise.lengthening import is_tape_length, lengthened, reaches_all_rows
 from adjoint.optimise.marks import bare
 from adjoint.optimise.plan import Plan, plan
-from adjoint.optimise.rolling import roll
+from adjoint.optimise.rolling import LeftRounds, RolledLoop, explain_rolling, roll
 from adjoint.optimise.simplify import simplify
 from adjoint.optimise.workspace import Workspace, peak_bytes, workspace
 from adjoint.optimise.zeros import band, completed_fills
 
 __all__ = [
+    "LeftRounds",
     "Plan",
+    "RolledLoop",
     "Workspace",
     "band",
     "bare",
     "completed_fills",
+    "explain_rolling",
     "is_tape_length",
     "lengthened",
     "peak_bytes",

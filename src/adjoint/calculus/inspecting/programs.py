@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -10,6 +10,7 @@ from adjoint.base import pytrees
 from adjoint.base.arrays import is_numeric
 from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
 from adjoint.calculus.arguments import check_callable
+from adjoint.calculus.inspecting.loops import LoopsReport, loops_report
 from adjoint.calculus.inspecting.machine_code import MemoryReport, NativeView
 from adjoint.capture import Captured, Traced, capture, traced_type
 from adjoint.executors import NumpyExecutor
@@ -58,10 +59,12 @@ class ProgramView:
         arguments: int,
         values: list[Any] | None = None,
         roles: tuple[list[Role], list[Role]] | None = None,
+        lines: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         self.program = program
         self.arguments = arguments
         self._values = values  # of the inputs, where they are known
+        self._lines = lines  # the user's, by the origin of an equation
         constants = len(program.inputs) - arguments
         self.roles = roles or (
             [Role.ARGUMENT] * arguments + [Role.CONSTANT] * constants,
@@ -131,6 +134,25 @@ class ProgramView:
     def simplified(self) -> ProgramView:
         """The program as it is executed."""
         return ProgramView(simplify(bare(self.program)), self.arguments, self._values, self.roles)
+
+    def loops(self) -> LoopsReport:
+        """Which of Python's loops become loops, before anything is derived or compiled.
+
+        Of long ones that do not it says which round differs from which, and in what: their rounds
+        are derived and compiled one by one.
+
+        Example:
+            >>> import numpy as np
+            >>> import adjoint as ad
+            >>> def relaxed(x):
+            ...     for _ in range(50):
+            ...         x = x - 0.1 * np.sin(x)
+            ...     return x
+            >>> ((loop, line),) = ad.program(relaxed, np.ones(2)).loops().rolled
+            >>> loop.rounds, loop.equations
+            (50, 3)
+        """
+        return loops_report(self.program, self._lines())
 
     def source(self) -> str:
         """The source that the NumPy executor runs."""
@@ -220,7 +242,7 @@ def program(function: Callable[..., Any], *args: Any, **kwargs: Any) -> ProgramV
 
     Returns:
         A `ProgramView`: print it, or ask for its `.jvp()`, `.vjp()`, `.linearize()`,
-        `.transpose()`, `.vmap(n)`, `.source()`, `.native()`, `.memory()`.
+        `.transpose()`, `.vmap(n)`, `.loops()`, `.source()`, `.native()`, `.memory()`.
 
     Example:
         >>> import numpy as np
@@ -235,7 +257,11 @@ def program(function: Callable[..., Any], *args: Any, **kwargs: Any) -> ProgramV
     count = captured.trace.input_count
     values = [*(captured.trace.values[slot] for slot in range(count)), *captured.constants]
     known = all(type(value) is not Traced for value in values)
-    return ProgramView(captured.program(), count, values if known else None)
+
+    def lines() -> Sequence[str]:
+        return capture_whole(function, args, kwargs, lines=True).trace.lines or ()
+
+    return ProgramView(captured.program(), count, values if known else None, None, lines)
 
 
 def capture_whole(

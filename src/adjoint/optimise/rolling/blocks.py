@@ -123,7 +123,7 @@ def block_of(uses: Uses, run: Run, fewest: int) -> RepeatedBlock | None:
     None for what calls the user's functions, or runs for an unknown time: guards look at those.
     """
     whole = uses.equations[run.start : run.stop]
-    if any(equation.primitive.opaque or equation.primitive in _CALLS for equation in whole):
+    if any(map(calls, whole)):
         return None
     for spared in range(_SPARED):
         start, rounds = run.start, run.rounds - spared
@@ -136,6 +136,11 @@ def block_of(uses: Uses, run: Run, fewest: int) -> RepeatedBlock | None:
                 start += broken.first * run.period
                 rounds -= broken.first + broken.last
     return None
+
+
+def calls(equation: Equation) -> bool:
+    """Whether an equation calls the user's functions, or runs for an unknown time."""
+    return equation.primitive.opaque or equation.primitive in _CALLS
 
 
 def block_at(uses: Uses, start: int, rounds: int, period: int) -> RepeatedBlock:

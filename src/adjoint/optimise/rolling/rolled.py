@@ -60,7 +60,8 @@ def _size(equations: Sequence[Equation]) -> int:
     return len(equations) + sum(_size(body.equations) for body in loops)
 
 
-def _has_large(equations: Iterable[Equation]) -> bool:
+def has_large(equations: Iterable[Equation]) -> bool:
+    """Whether an array is so large that one round of a loop should not go through it alone."""
     results = (variable.type for equation in equations for variable in equation.outputs)
     return any(type_.size * type_.dtype.itemsize > LARGE for type_ in results)
 
@@ -143,7 +144,7 @@ class _Rolled:
         if run.rounds < FEWEST_ROUNDS:
             return False
         round_ = self.program.equations[run.start : run.start + run.period]
-        fewest = FEWEST_OF_LARGE if _has_large(round_) else self.fewest
+        fewest = FEWEST_OF_LARGE if has_large(round_) else self.fewest
         return run.rounds * _size(round_) >= fewest
 
     def _block(self, run: Run) -> RepeatedBlock | None:
