@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -75,7 +76,9 @@ class Explanation:
         lines += [f"  {where}: {what}" for where, what in self.facts]
         if self.questions:
             lines.append("At each call the program answers what the function asked of a value:")
-            lines += [f"  {_sentence(*question)}" for question in self.questions]
+            for question, count in Counter(self.questions).items():
+                times = f", {count} times" if count > 1 else ""
+                lines.append(f"  {_sentence(*question)}{times}")
         if self.anew:
             lines.append("At each call it does anew what the function does besides:")
             lines += [f"  {_sentence(*effect)}" for effect in self.anew]

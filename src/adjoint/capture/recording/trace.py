@@ -85,6 +85,7 @@ class Trace:
         "asked",
         "calls",
         "constants",
+        "copies",
         "effects",
         "entered",
         "failed",
@@ -126,6 +127,7 @@ class Trace:
         self.records: list[tuple[Any, ...]] = []
         self.constants: list[Any] = []
         self.arrays: dict[int, tuple[Any, int]] = {}
+        self.copies: dict[int, tuple[Any, Any]] = {}  # of arrays that captures within this lift
         self.values: dict[int, Any] = values
         self.input_count = len(types)
         self.valued = False
@@ -163,8 +165,7 @@ class Trace:
         self.quiet: set[int] = set()
         self.failed: set[int] = set()
 
-    # --- recording
-    # ---------------------------------------------------------------------------------
+    # --- recording --------------------------------------------------------------------------------
 
     def record(self, op: Operation, slots: tuple[int, ...]) -> int:
         """Append an operation; returns the slot of its (first) result."""
@@ -284,7 +285,13 @@ class Trace:
         dtype = value.dtype
         if dtype.kind not in "biufc":
             check_numeric(value)
-        held = value.copy()
+        outer: Any = outermost()
+        held = outer.copies.get(place, _NOTHING)[1] if outer is not None else None
+        if held is None or not same_memory(held, value):
+            held = value.copy()
+            if outer is not None and outer is not self:
+                # What captures within this one lift again and again is one array for it.
+                outer.copies[place] = (value, held)
         type_ = array_type(value.shape, dtype)
         # As `constant` does, without the call: every array of a closure comes by here.
         types = self.types
@@ -320,8 +327,7 @@ class Trace:
             self.lines.append("")
         return slot
 
-    # --- values
-    # ------------------------------------------------------------------------------------
+    # --- values -----------------------------------------------------------------------------------
 
     def guard(self, place: int, slot: int, kind: str, value: Any) -> None:
         """Note that the value of a slot was asked for, after so many records."""
@@ -427,6 +433,7 @@ def captures() -> list[Trace]:
 
 
 _NONE: list[Trace] = []
+_NOTHING: Final = (None, None)
 
 
 def outermost() -> Trace | None:

@@ -13,7 +13,7 @@ from adjoint.optimise.rolling.runs import Run, codes, codes_with_makers, runs
 from adjoint.optimise.rolling.writing import LoopWriter, NotRolled, Stacks, as_number, part
 from adjoint.primitives.expression import Expression
 from adjoint.primitives.structure.moving import RESHAPE, permute, reshape
-from adjoint.primitives.structure.slicing import CONCATENATE, STACK, concatenate, take
+from adjoint.primitives.structure.slicing import CONCATENATE, SLICE, STACK, concatenate, take
 from adjoint.program import Atom, Builder, Equation, Program, Variable
 
 FEWEST_ROUNDS: Final = 4
@@ -144,6 +144,8 @@ class _Rolled:
         if run.rounds < FEWEST_ROUNDS:
             return False
         round_ = self.program.equations[run.start : run.start + run.period]
+        if all(equation.primitive is SLICE for equation in round_):
+            return False  # which would only read rows, to have them in another array
         fewest = FEWEST_OF_LARGE if has_large(round_) else self.fewest
         return run.rounds * _size(round_) >= fewest
 
