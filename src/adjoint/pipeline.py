@@ -168,15 +168,14 @@ def prepare(
         back with it).
     recapture: captures the function once more with the user's lines, to point at one in an error.
     """
-    rolls = settings().native is not False  # on NumPy alone, a loop is no faster
-    key = (kind, settings().kink, rolls, captured.key)
+    key = (kind, settings().kink, _always_rolls(), captured.key)
     compiled = _cache.get(key)
     if compiled is not None:
         _note(compiled, captured)
         return compiled
     with collector_at_rest():
         program = captured.program()
-        rolled = roll(program) if rolls or len(program) > _ENDLESS else program
+        rolled = roll_if_it_pays(program)
         if rolled is program and len(program) > _REPETITIVE:
             program = rolled = simplify(program)
         try:
@@ -217,6 +216,15 @@ def compile_program(program: Program, watched: tuple[int, ...] = (), facts: Any 
     program = simplify(program, check_program if debug else None)
     inexact = tuple(n for n in watched if program.outputs[n].type.inexact)
     return Compiled(program, inexact, facts)
+
+
+def roll_if_it_pays(program: Program) -> Program:
+    """The program with loops in the place of what is repeated, but for what NumPy runs as fast."""
+    return roll(program) if _always_rolls() or len(program) > _ENDLESS else program
+
+
+def _always_rolls() -> bool:
+    return settings().native is not False  # on NumPy alone, a loop is no faster
 
 
 def watch_all(program: Program) -> tuple[int, ...]:

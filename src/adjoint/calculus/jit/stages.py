@@ -15,8 +15,7 @@ import numpy as np
 from adjoint.base.arrays import type_of
 from adjoint.capture.recording.guards import DONE, FAILS, WHOLE, Guard
 from adjoint.loops import SCAN, WHILE
-from adjoint.optimise import roll
-from adjoint.pipeline import watch_all
+from adjoint.pipeline import roll_if_it_pays, watch_all
 from adjoint.primitives import UFUNCS, Primitive
 from adjoint.primitives.calls.custom import is_users_code
 from adjoint.primitives.elementwise.comparison import ALL
@@ -277,7 +276,7 @@ class _Counting:
             if sentinel is not None:
                 whole.append(sentinel)
                 watched = (*watched, len(whole) - 1)
-        return roll(self.builder.build([*whole, *self.kept])), watched
+        return roll_if_it_pays(self.builder.build([*whole, *self.kept])), watched
 
     def _emit(self, which: Any, *operands: Atom, **params: Any) -> tuple[Variable, ...]:
         primitive = UFUNCS.get(which, which)

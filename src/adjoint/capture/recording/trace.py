@@ -63,14 +63,14 @@ class Trace:
     for, by slot and kind of question (`asked` then says that something was that no guard can tell).
     starts and owners: which slots belong to which record, filled in as needed. quiet: the records,
     by number, that are not to warn. meaning: what an input without a value stands for, as an error
-    puts it. failed: those of a function that
-    raised an error, which the user's code caught: they are no part of the program. valued: whether
-    all inputs have values, so that NumPy computes each result beside its record. witness: whether
-    some of these are examples of many, which answer no questions. nested: whether
-    it depends on values that an outer capture traces. inside: whether a function of NumPy's is
-    being recorded, and it is this package that computes. calls: the arguments of such functions.
-    supposed: the guards that no user asked for.
-    refusal: the first error of ours that the user's code met. said: what NumPy has warned of.
+    puts it. failed: those of a function that raised an error, which the user's code caught: they
+    are no part of the program. valued: whether all inputs have values, so that NumPy computes each
+    result beside its record. witness: whether some of these are examples of many, which answer no
+    questions. nested: whether it depends on values that an outer capture traces. inside: whether a
+    function of NumPy's is being recorded, and it is this package that computes. calls: the
+    arguments of such functions. supposed: the guards that no user asked for. copies: of arrays that
+    captures within this one lift, each array with its copy, by identity. refusal: the first error
+    of ours that the user's code met. said: what NumPy has warned of.
     questions: the slots whose values were asked for, with the code that asked, and where in it.
     effects: why the capture cannot stand for a later call, each with the user's line. entered: the
     code that was entered through objects. script: what is drawn and printed, where that is written
@@ -127,7 +127,7 @@ class Trace:
         self.records: list[tuple[Any, ...]] = []
         self.constants: list[Any] = []
         self.arrays: dict[int, tuple[Any, int]] = {}
-        self.copies: dict[int, tuple[Any, Any]] = {}  # of arrays that captures within this lift
+        self.copies: dict[int, tuple[Any, Any]] = {}
         self.values: dict[int, Any] = values
         self.input_count = len(types)
         self.valued = False
@@ -146,11 +146,9 @@ class Trace:
         # Python's numbers by what they are, where the program is kept: equal ones are one input,
         # so that what is computed from them is computed once.
         self.numbers: dict[tuple[type, str], int] | None = None
-        # else, by the instructions that use them
+        # else, by the instructions that use them; integers in the code itself likewise
         self.placed: dict[Any, list[LiftedConstant]] = {}
-        self.literals: dict[
-            tuple[int, int], tuple[int, int]
-        ] = {}  # integers in the code itself, likewise
+        self.literals: dict[tuple[int, int], tuple[int, int]] = {}
         self.effects: list[tuple[str, str]] = []
         self.entered: dict[int, Any] = {}
         self.supposed: set[tuple[int, str]] = set()
@@ -285,13 +283,8 @@ class Trace:
         dtype = value.dtype
         if dtype.kind not in "biufc":
             check_numeric(value)
-        outer: Any = outermost()
-        held = outer.copies.get(place, _NOTHING)[1] if outer is not None else None
-        if held is None or not same_memory(held, value):
-            held = value.copy()
-            if outer is not None and outer is not self:
-                # What captures within this one lift again and again is one array for it.
-                outer.copies[place] = (value, held)
+        outer = outermost()
+        held = value.copy() if outer is None or outer is self else outer._copy_of(value)
         type_ = array_type(value.shape, dtype)
         # As `constant` does, without the call: every array of a closure comes by here.
         types = self.types
@@ -304,6 +297,16 @@ class Trace:
         if self.lines is not None:
             self.lines.append("")
         return slot
+
+    def _copy_of(self, value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """The copy of an array that captures within this one lift.
+
+        It is the same one until somebody writes into the array, and so one constant of this trace.
+        """
+        known = self.copies.get(id(value))
+        if known is None or not same_memory(known[1], value):
+            known = self.copies[id(value)] = (value, value.copy())
+        return known[1]
 
     def _written(self, value: Literal) -> int:
         """The slot of a number that a rule wrote into a program that is recorded here."""
@@ -433,7 +436,6 @@ def captures() -> list[Trace]:
 
 
 _NONE: list[Trace] = []
-_NOTHING: Final = (None, None)
 
 
 def outermost() -> Trace | None:

@@ -7,16 +7,15 @@ the time to compile grows no faster than the program.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from adjoint.optimise.rolling import Run, runs
+from adjoint.optimise.rolling import Run, has_large, runs
 from adjoint.program import Equation, Literal, Program, Variable
 
 WANTED: Final = 96  # equations of a segment of a periodic run, about
 WINDOWS: Final = (24, 96, 384)  # equations that must agree to be taken for a repetition
-LARGE: Final = 1 << 15  # bytes of an array that a loop should not go through twice
 
 
 class Lengths(NamedTuple):
@@ -66,7 +65,7 @@ def cut(program: Program) -> Cut | None:
     equations = program.equations
     if len(equations) < OF_SMALL_ARRAYS.cut:
         return None
-    lengths = _lengths(equations)
+    lengths = OF_LARGE_ARRAYS if has_large(equations) else OF_SMALL_ARRAYS
     if len(equations) < lengths.cut:
         return None
     pieces = _pieces(_codes(equations), lengths.longest)
@@ -103,12 +102,6 @@ def cut(program: Program) -> Cut | None:
     ]
     segments.append(_ending(program, programs))
     return Cut(segments, programs)
-
-
-def _lengths(equations: Iterable[Equation]) -> Lengths:
-    results = (variable.type for equation in equations for variable in equation.outputs)
-    large = any(type_.size * type_.dtype.itemsize > LARGE for type_ in results)
-    return OF_LARGE_ARRAYS if large else OF_SMALL_ARRAYS
 
 
 def _ending(program: Program, programs: list[Program]) -> TemplateCall:
