@@ -23,8 +23,10 @@ from adjoint.base.forking import hold_over_forks
 from adjoint.base.settings import settings
 from adjoint.capture import Captured, Traced, apply, apply_beside, hush, is_known, unwrap
 from adjoint.capture.recording.applying import bare
+from adjoint.capture.recording.building import forget_needed
 from adjoint.capture.recording.floating_point import not_again
 from adjoint.capture.recording.ran import ready
+from adjoint.capture.recording.trace import current
 from adjoint.capture.recording.valued import value_of
 from adjoint.executors import Counts, object_cache
 from adjoint.executors.tiered import Tiered
@@ -112,7 +114,7 @@ class _Cache:
 
 _cache = _Cache()
 # What else is kept, by the floors above too.
-CLEARED_TOO: Final[list[Callable[[], None]]] = [forget_bodies]
+CLEARED_TOO: Final[list[Callable[[], None]]] = [forget_bodies, forget_needed]
 hold_over_forks(_cache.lock)
 
 
@@ -171,7 +173,7 @@ def prepare(
     key = (kind, settings().kink, _always_rolls(), captured.key)
     compiled = _cache.get(key)
     if compiled is not None:
-        _note(compiled, captured)
+        note_capture(compiled, captured)
         return compiled
     with collector_at_rest():
         program = captured.program()
@@ -190,7 +192,7 @@ def prepare(
             raise
         compiled = _cache.put(key, compile_program(derived, watched, facts))
         compiled.data = True
-        _note(compiled, captured)
+        note_capture(compiled, captured)
         return compiled
 
 
@@ -198,7 +200,8 @@ def prepare(
 _done: Any = threading.local()
 
 
-def _note(compiled: Compiled, captured: Captured) -> None:
+def note_capture(compiled: Compiled, captured: Captured) -> None:
+    """Let the next run of a program not do again what its capture has done."""
     any_done = captured.said or captured.ran
     _done.of = (compiled, captured.said, captured.ran) if any_done else None
 
@@ -274,7 +277,9 @@ def run(compiled: Compiled, arguments: Sequence[Any], tried: bool = False) -> Se
     if Traced in map(type, arguments):
         if all(map(is_known, arguments)):
             return compiled([unwrap(argument) for argument in arguments])
-        return _with_values(inline(compiled.program, arguments), compiled, arguments)
+        recorded = _with_values(inline(compiled.program, arguments), compiled, arguments)
+        _note_inlined(compiled, arguments, recorded)
+        return recorded
     return compiled.fall_back(arguments)
 
 
@@ -288,6 +293,32 @@ def _with_values(results: list[Any], compiled: Compiled, arguments: Sequence[Any
             if type(result) is Traced and result._value is None:
                 result._value = value
     return results
+
+
+class Inlined(NamedTuple):
+    """A compiled program that a capture has recorded as a whole.
+
+    slots: of its arguments in that capture; None for those that are known. known: their values.
+    results: the slots of its results.
+    """
+
+    compiled: Compiled
+    slots: tuple[int | None, ...]
+    known: list[Any]
+    results: tuple[int, ...]
+
+
+def _note_inlined(compiled: Compiled, arguments: Sequence[Any], results: Sequence[Any]) -> None:
+    trace = current()
+    if trace is None:
+        return
+    trace.inlined = None
+    if all(is_known(value) or value._trace is trace for value in (*arguments, *results)):
+        slots = tuple([None if is_known(value) else value._slot for value in arguments])
+        known = [unwrap(value) for value in arguments if is_known(value)]
+        if not any(map(is_known, results)):
+            own = tuple([result._slot for result in results])
+            trace.inlined = Inlined(compiled, slots, known, own)
 
 
 def inline(program: Program, arguments: Sequence[Any]) -> list[Any]:

@@ -80,7 +80,8 @@ def test_a_jitted_call_waits_and_an_exception_of_the_users_reaches_them(
     assert slow.begun.is_set()
     slow.go_on.set()
     np.testing.assert_allclose(jitted(X), EXPECTED)
-    assert (fake.hits, len(fake.made)) == (1, 1)
+    assert len(fake.made) == 1
+    assert fake.hits
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
@@ -197,7 +198,8 @@ def test_ctrl_c_reaches_a_caller_who_compiles(
         with pytest.raises(KeyboardInterrupt):
             jitted(X)
     np.testing.assert_allclose(jitted(X), EXPECTED)
-    assert fake.hits == 1
+    assert len(fake.made) == 1
+    assert fake.hits
 
 
 def test_a_thread_that_compiles_is_no_other(fake: FakeLowering) -> None:

@@ -22,7 +22,7 @@ from adjoint.capture.clones.users import is_installed, is_users_file
 from adjoint.capture.facts.past import Past, check_stale
 from adjoint.capture.facts.remains import give_values
 from adjoint.capture.recording.applying import settle, slot_in
-from adjoint.capture.recording.building import program_of
+from adjoint.capture.recording.building import Needed, all_of, needed_by, program_of
 from adjoint.capture.recording.constants import check_plain
 from adjoint.capture.recording.filled import Filled
 from adjoint.capture.recording.floating_point import spoken
@@ -44,7 +44,7 @@ class Captured:
     cells: which outputs, by number, are arrays of no axes, where others without axes are scalars.
     """
 
-    __slots__ = ("cells", "outputs", "trace", "treedef")
+    __slots__ = ("_needed", "cells", "outputs", "trace", "treedef")
 
     def __init__(
         self, trace: Trace, outputs: tuple[int, ...], treedef: Any, cells: tuple[int, ...] = ()
@@ -53,6 +53,7 @@ class Captured:
         self.outputs = outputs
         self.treedef = treedef
         self.cells = cells
+        self._needed: Needed | None = None
 
     @property
     def form(self) -> Any:
@@ -60,14 +61,16 @@ class Captured:
         return WithCells(self.treedef, self.cells) if self.cells else self.treedef
 
     @property
+    def needed(self) -> Needed:
+        """What the outputs need of the trace."""
+        if self._needed is None:
+            self._needed = needed_by(self.trace, self.outputs)
+        return self._needed
+
+    @property
     def key(self) -> tuple[Any, ...]:
         """The structure: equal for captures with the same program."""
-        trace = self.trace
-        types = tuple(trace.types[: trace.input_count])
-        if trace.quiet or trace.failed:
-            special = (frozenset(trace.quiet), frozenset(trace.failed))
-            return (types, tuple(trace.records), self.outputs, special)
-        return (types, tuple(trace.records), self.outputs)
+        return self.needed.key
 
     @property
     def constants(self) -> list[Any]:
@@ -75,7 +78,8 @@ class Captured:
 
         Which are the program's inputs after the arguments.
         """
-        return self.trace.constants
+        constants = self.trace.constants
+        return [constants[place] for place in self.needed.constants]
 
     @property
     def ran(self) -> list[Any]:
@@ -93,8 +97,12 @@ class Captured:
         return [self.trace.types[slot] for slot in self.outputs]
 
     def program(self) -> Program:
-        """The program."""
-        return program_of(self.trace, self.outputs)
+        """The program of what the outputs need."""
+        return program_of(self.trace, self.outputs, self.needed)
+
+    def recorded(self) -> Program:
+        """The program of all that was recorded, with all constants that were lifted."""
+        return program_of(self.trace, self.outputs, all_of(self.trace, self.outputs))
 
 
 class WithCells(NamedTuple):

@@ -39,10 +39,10 @@ class Recording:
         trace = captured.trace
         self.arguments = trace.input_count
         self.treedef = captured.treedef
-        self.program = captured.program()
+        self.program = captured.recorded()
         inputs = [trace.values[slot] for slot in range(self.arguments)]
         # Copies, so that what is shown stays as it was when the user writes into an array.
-        inputs = [copied(value, writeable=False) for value in [*inputs, *captured.constants]]
+        inputs = [copied(value, writeable=False) for value in [*inputs, *trace.constants]]
         if any(type(value) is Traced for value in inputs):
             raise ArgumentTypeError(
                 f"{name} looks at numbers, and was called while a function is being captured. Call "

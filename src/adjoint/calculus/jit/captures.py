@@ -45,18 +45,22 @@ class KeptCapture(Captured):
 
     def __init__(self, captured: Captured) -> None:
         whole = captured.trace
+        whole.find_owners()
         trace = Trace(whole.types, {}, whole.active)
         trace.input_count, trace.open = whole.input_count, False
-        trace.records, trace.quiet, trace.failed = whole.records, whole.quiet, whole.failed
+        trace.records, trace.owners, trace.starts = whole.records, whole.owners, whole.starts
         super().__init__(trace, captured.outputs, captured.treedef, captured.cells)
+        self._needed = captured.needed
         self._key = (Structure(captured.key),)
         self._constants = [unwrap(constant) for constant in captured.constants]
         self._said: set[str] = set()
 
-    def after(self, said: set[str], constants: list[Any]) -> KeptCapture:
-        """The same at a call where NumPy has warned of this, and these are the constants."""
+    def after(self, said: set[str], constants: list[Any] | None) -> KeptCapture:
+        """The same at a call where NumPy has warned of this. constants: others than its own."""
         later = copy.copy(self)
-        later._said, later._constants = said, constants
+        later._said = said
+        if constants is not None:
+            later._constants = constants
         return later
 
     @property
@@ -119,7 +123,7 @@ class Choice:
             if held is not None:
                 return self.captured if held[0] == len(path.guards) else None
         raised: list[str] = []
-        constants = path.constants
+        drawn: list[Any] | None = None
         with errstate(all="call", call=lambda kind, _: raised.append(kind)):
             if path.script is None:
                 if isinstance(path.run(arrays), Difference):
@@ -128,12 +132,13 @@ class Choice:
                 played = path.play(arrays, check)
                 if isinstance(played, Difference):
                     return None
-                constants = played.constants
+                drawn = played.constants
         said: set[str] = set()
         if raised:
             with spoken(said):  # as the function itself would have, before it was answered
-                path.run(arrays, sure=True, constants=constants)
-        return self.captured.after(said, constants)
+                path.run(arrays, sure=True, constants=drawn)
+        has_drawn = path.script is not None and path.script.places
+        return self.captured.after(said, drawn if has_drawn else None)
 
 
 class Entry:
@@ -211,7 +216,7 @@ def captured(
     arrays = [unwrap(leaf) for leaf in leaves]
     check = None
     if settings().debug:
-        check = partial(_check, function, partial(capture, frozen=True), arrays)
+        check = partial(_check, function, capture, arrays)
     try:
         kept = entry.find(arrays, check)
     except Unplayable:
@@ -232,9 +237,8 @@ def _kept(
     survey = survey_of(call)
     if call.traced or survey.hindrances:
         return capture()
-    again = partial(capture, frozen=True)
-    observation = observed(again, call, survey)
-    choice = None if observation.hindrances else _choice(observation, again, call, survey)
+    observation = observed(capture, call, survey)
+    choice = None if observation.hindrances else _choice(observation, capture, call, survey)
     if entry is not None:
         if choice is None or not entry.add(choice):
             shelf.bucket.drop(entry)

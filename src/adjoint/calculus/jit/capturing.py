@@ -18,8 +18,7 @@ from adjoint.capture.recording.guards import Guard
 from adjoint.capture.recording.ran import ready
 from adjoint.capture.recording.script import Script, restore, same_states, states_now
 from adjoint.capture.recording.texts import UnseenError
-from adjoint.optimise.simplify import eliminate_dead_code
-from adjoint.pipeline import forget_capture, prepare, run
+from adjoint.pipeline import Compiled, forget_capture, note_capture, prepare, run
 from adjoint.program import Program
 
 
@@ -143,7 +142,7 @@ def again_of(target: Any, call: Call) -> Callable[..., Captured]:
     def again(guarded: bool = False, script: Script | None = None) -> Captured:
         active = tuple(type(leaf) is Traced and not is_known(leaf) for leaf in call.arrays)
         whole = (target, call.apply, call.types, call.arrays, active)
-        return capture(*whole, frozen=True, guarded=guarded, script=script)
+        return capture(*whole, frozen=call.places is None, guarded=guarded, script=script)
 
     return again
 
@@ -183,13 +182,35 @@ def _explains(script: Script, before: Sequence[Any]) -> bool:
 
 def path_of(captured: Captured, kept: bool, script: Script | None = None) -> Path:
     """A capture as a path. kept: whether for later calls."""
-    guards = tuple(captured.trace.guards.values()) if kept and captured.trace.guards else ()
-    staged = _staged(captured, guards)
-    constants = [unwrap(constant) for constant in captured.constants]
-    path = Path(staged, guards, constants, captured.form, script)
+    guards = guards_of(captured) if kept else ()
+    whole = _compiled_whole(captured, guards, script)
+    if whole is None:
+        staged = _staged(with_guards(captured, guards), guards)
+    else:
+        staged = CompiledStages.of_one(whole)
+        note_capture(whole, captured)
+    path = Path(staged, guards, constants_of(captured, guards, script), captured.form, script)
     if kept and settings().debug:
         path.key = captured.key
     return path
+
+
+def guards_of(captured: Captured) -> tuple[Guard, ...]:
+    """The questions that a capture has met, with their answers."""
+    return tuple((captured.trace.guards or {}).values())
+
+
+def constants_of(captured: Captured, guards: Sequence[Guard], script: Script | None) -> list[Any]:
+    """What the program of a path is given after the inputs."""
+    if _compiled_whole(captured, guards, script) is not None:
+        return list(captured.trace.inlined.known)
+    return [unwrap(constant) for constant in with_guards(captured, guards).constants]
+
+
+def with_guards(captured: Captured, guards: Sequence[Guard]) -> Captured:
+    """A capture with the values that are guarded as its last outputs."""
+    slots = tuple(guard.slot for guard in guards)
+    return Captured(captured.trace, (*captured.outputs, *slots), captured.treedef)
 
 
 def rehearsal(again: Callable[..., Captured], before: Iterable[Any]) -> Captured:
@@ -254,19 +275,34 @@ def hindrances_of(survey: Survey, captured: Captured, call: Call) -> list[Hindra
     return hindrances
 
 
+def _compiled_whole(
+    captured: Captured, guards: Sequence[Guard], script: Script | None
+) -> Compiled | None:
+    """The program that was derived within a capture, if that is all there is to it.
+
+    So it is where a function returns what a derivative has given it, as `ad.grad(f)` does: then
+    nothing has to be derived and simplified a second time.
+    """
+    inlined = captured.trace.inlined
+    if guards or script is not None or inlined is None or inlined.results != captured.outputs:
+        return None
+    count = captured.trace.input_count
+    alone = (*range(count), *[None] * len(inlined.known))
+    return inlined.compiled if inlined.slots == alone else None
+
+
 def _staged(captured: Captured, guards: Sequence[Guard]) -> CompiledStages:
     """The program ready to run, found again by its structure."""
-    slots = tuple(guard.slot for guard in guards)
-    whole = Captured(captured.trace, (*captured.outputs, *slots), captured.treedef)
 
     def derive(program: Program, _: Any) -> tuple[Program, tuple[int, ...], CompiledStages]:
-        divided = cut(eliminate_dead_code(program), guards)
+        divided = cut(program, guards)
         first = divided.stages[0]
         return first.program, first.watched, CompiledStages(divided)
 
     questions = tuple(
-        (*guard.question, guard.answer if guard.kind == "bool" else None) for guard in guards
+        (guard.place, *guard.question, guard.answer if guard.kind == "bool" else None)
+        for guard in guards
     )
-    compiled = prepare(("jit", questions), whole, derive)
+    compiled = prepare(("jit", questions), captured, derive)
     staged: CompiledStages = compiled.facts
     return staged.ready(compiled)

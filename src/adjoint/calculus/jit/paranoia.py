@@ -10,7 +10,14 @@ import numpy as np
 
 from adjoint.base.errors import ProgramError
 from adjoint.calculus.jit.calls import Call
-from adjoint.calculus.jit.capturing import again_of, rehearsal, survey_of, widened
+from adjoint.calculus.jit.capturing import (
+    again_of,
+    constants_of,
+    guards_of,
+    rehearsal,
+    survey_of,
+    widened,
+)
 from adjoint.calculus.jit.paths import Path
 from adjoint.capture import Captured, Traced, unwrap
 from adjoint.capture.facts.writing import same
@@ -32,9 +39,9 @@ def check_replay(path: Path, target: Any, call: Call, wide: tuple[str, ...]) -> 
     captured = _anew(again_of(target, call), path)
     if captured is None or _differs_in_answers(captured, path.guards):
         return
-    constants = [unwrap(constant) for constant in captured.constants]
-    own = _own_constants(path, constants)
-    same_constants = all(map(_alike, constants, own))
+    constants = constants_of(captured, guards_of(captured), path.script)
+    own = _own_constants(path, path.constants, constants)
+    same_constants = _all_alike(constants, own)
     if _same_program(captured, path.key, path.treedef, path) and (
         same_constants or _equivalent(path, call, constants, own)
     ):
@@ -59,9 +66,9 @@ def check_capture(
     constants = [unwrap(constant) for constant in captured.constants]
     outputs = captured.outputs[: len(kept.outputs)]  # without what is printed
     captured = Captured(captured.trace, outputs, captured.treedef, captured.cells)
-    own = _own_constants(path, constants)
+    own = _own_constants(path, kept.constants, constants)
     if _same_program(captured, kept.key[0].parts, kept.form, path) and (
-        all(map(_alike, constants, own)) or _same_values(captured, arrays, constants, own)
+        _all_alike(constants, own) or _same_values(captured, arrays, constants, own)
     ):
         return
     raise _defect(function)
@@ -77,9 +84,9 @@ def _same_values(
     return _same_results(actual, expected)
 
 
-def _own_constants(path: Path, constants: list[Any]) -> list[Any]:
-    """The constants of a path; of those that it draws, what was found."""
-    own = list(path.constants)
+def _own_constants(path: Path, kept: Sequence[Any], constants: list[Any]) -> list[Any]:
+    """The constants that are kept; of those that a path draws, what was found."""
+    own = list(kept)
     for place in () if path.script is None else path.script.places:
         own[place] = constants[place] if place < len(constants) else None
     return own
@@ -112,7 +119,6 @@ def _same_program(captured: Captured, key: Any, treedef: Any, path: Path) -> boo
         _forms(captured.key) == _forms(key)
         and captured.form == treedef
         and len(captured.trace.guards or ()) == len(path.guards)
-        and len(captured.constants) == len(path.constants)
     )
 
 
@@ -125,9 +131,8 @@ def _defect(function: Any) -> ProgramError:
 
 def _forms(key: tuple[Any, ...]) -> tuple[Any, ...]:
     """A key with primitives for operations, whose parameters may hold functions made anew."""
-    types, records, outputs, *rest = key
-    heads = [(_form(head), *slots) for head, *slots in records]
-    return (types, heads, outputs, *rest)
+    types, constants, heads, *rest = key
+    return (types, constants, list(map(_form, heads)), *rest)
 
 
 def _form(head: Any) -> Any:
@@ -147,6 +152,10 @@ def _same_results(actual: Sequence[Any], expected: Sequence[Any]) -> bool:
         np.array_equal(one, other, equal_nan=np.asarray(one).dtype.kind in "fc")
         for one, other in zip(actual, expected, strict=True)
     )
+
+
+def _all_alike(constants: list[Any], own: list[Any]) -> bool:
+    return len(constants) == len(own) and all(map(_alike, constants, own))
 
 
 def _alike(one: Any, other: Any) -> bool:

@@ -114,6 +114,17 @@ class CompiledStages:
         self.program = program
         self.stages: list[Stage] = []
 
+    @classmethod
+    def of_one(cls, compiled: Compiled) -> CompiledStages:
+        """A program that is compiled already, without guards."""
+        program = compiled.program
+        results, plain = program.outputs, Program(program.inputs, program.equations, ())
+        stage = StageProgram(
+            program, program.inputs, (), results, compiled.watched, plain, range(0)
+        )
+        staged = cls(StagedProgram([stage], program.inputs, results))
+        return staged.ready(compiled)
+
     def ready(self, first: Compiled) -> CompiledStages:
         """Compile what is not yet."""
         if not self.stages:

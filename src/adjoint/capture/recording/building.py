@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from itertools import chain
+from typing import Any, Final, NamedTuple
 
 from adjoint.base.arrays import ArrayType
 from adjoint.capture.recording.constants import SAME_AS, RecordedLiteral
@@ -13,71 +14,182 @@ from adjoint.program import Builder, Literal, Operation, Program
 # Records from which equal ones are merged before anything is derived: what a recursion computes
 # again and again would be derived as often.
 _LONG: Final = 200_000
+_MOST: Final = 1_000_000  # records of traces for which it is known what outputs need
+_known: dict[Any, Needed] = {}
 
 
-def program_of(trace: Trace, outputs: Sequence[int]) -> Program:
-    """The program: inputs, then constants, in the order in which they were lifted."""
-    builder = Builder()
-    names: list[Any] = [builder.input(type_) for type_ in trace.types[: trace.input_count]]
-    constants = [
-        builder.input(record[0]) for record in trace.records if isinstance(record[0], ArrayType)
-    ]
-    waiting = iter(constants)
-    repeats = len(trace.records) > _LONG
-    known: dict[Any, Any] = {}
-    literals: dict[Any, Literal] = {}
-    failed = _without_use(trace, outputs)
-    for number, record in enumerate(trace.records):
-        head = record[0]
-        if number in failed:
-            types = [trace.types[slot] for slot in record[1:]]
-            names.extend([None] * len(head.infer(tuple(types))))
-        elif isinstance(head, Operation):
-            operands = [names[slot] for slot in record[1:]]
-            # Python's own numbers raise errors, or warn of nothing.
-            quiet = number in trace.quiet or _is_pythons(trace, number, len(names))
-            key = (head, quiet, *operands) if repeats else number
-            results = known.get(key)
-            if results is None:
-                builder.origin, builder.derived = number, quiet
-                results = builder.emit(head, operands)
-                if repeats:
-                    known[key] = results
-            names.extend(results)
-        elif head is SAME_AS:
-            names.append(names[record[1]])
-        else:
-            literal = head.literal if isinstance(head, RecordedLiteral) else None
-            names.append(literals.setdefault(head, literal) if literal else next(waiting))
-    return builder.build([names[slot] for slot in outputs])
+class Needed(NamedTuple):
+    """What some outputs need of a trace (a slice of the program, in the sense of Weiser 1984).
+
+    records: of operations, by number. constants: of `Trace.constants`, by number, as they are used
+    first; but all in their order where some are drawn, since the script knows them by their place.
+    quiet: the records that are not to warn. key: equal for captures with the same program.
+    """
+
+    records: list[int]
+    constants: list[int]
+    quiet: set[int]
+    key: tuple[Any, ...]
 
 
-def _without_use(trace: Trace, outputs: Sequence[int]) -> set[int]:
-    """The records of what has failed, but for those that others follow from.
+def needed_by(trace: Trace, outputs: tuple[int, ...]) -> Needed:
+    """What outputs need of a trace.
+
+    What else was recorded, and when constants came up, does not tell two programs apart. So a
+    capture whose questions are noted, or within another, has the same program as any other.
+    """
+    types = tuple(trace.types[: trace.input_count])
+    whole = (types, tuple(trace.records), outputs, frozenset(trace.quiet), _draws(trace))
+    needed = _known.get(whole)
+    if needed is None:
+        if sum([len(records) for _, records, *_ in list(_known)]) > _MOST:
+            _known.clear()
+        trace.find_owners()
+        needed = _known[whole] = _sliced(trace, outputs)
+    return needed
+
+
+def all_of(trace: Trace, outputs: Sequence[int]) -> Needed:
+    """All that was recorded, as the user wrote it, but for what has failed to no purpose.
 
     What an outer capture computes for a function within it when a value is asked for first, is kept
     for it whatever becomes of what has asked.
     """
-    failed = set(trace.failed)
-    if not failed:
-        return failed
-    trace._find_owners()
-    stack = list(outputs)
-    for number, (head, *operands) in enumerate(trace.records):
-        if number not in failed and isinstance(head, Operation):
-            stack.extend(operands)
-    while stack:
-        owner = trace.owners[stack.pop()]
-        if owner in failed:
-            failed.discard(owner)
-            stack.extend(trace.records[owner][1:])
-    return failed
+    operations = [n for n, (head, *_) in enumerate(trace.records) if type(head) is Operation]
+    went_on = [number for number in operations if number not in trace.failed]
+    operands = chain.from_iterable([trace.records[number][1:] for number in went_on])
+    needed = trace.needed([*outputs, *operands])
+    numbers = [n for n in operations if n not in trace.failed or n in needed]
+    constants = list(range(len(trace.constants)))
+    return Needed(numbers, constants, _quiet(trace, numbers), ())
 
 
-def _is_pythons(trace: Trace, number: int, slot: int) -> bool:
-    """Whether a record is arithmetic of Python's own numbers: the result becomes one."""
-    types, records = trace.types, trace.records
-    if number + 1 == len(records) or not all([types[n].weak for n in records[number][1:]]):
-        return False
-    head, *others = records[number + 1]
-    return others == [slot] and types[slot + 1].weak and isinstance(head, Operation)
+def forget_needed() -> None:
+    """Forget what outputs need of the traces that came up."""
+    _known.clear()
+
+
+def _sliced(trace: Trace, outputs: tuple[int, ...]) -> Needed:
+    records, types, live = trace.records, trace.types, _live(trace, outputs)
+    numbers = [number for number in live if type(records[number][0]) is Operation]
+    kept = [records[number] for number in numbers]
+    operands = list(chain.from_iterable([record[1:] for record in kept]))
+    lifted, merged = _lifted(trace), _merged(trace, live)
+    used = lifted if _draws(trace) else dict.fromkeys((*operands, *outputs))
+    slots = [slot for slot in dict.fromkeys(merged.get(x, x) for x in used) if slot in lifted]
+    names = _names(trace, live, slots)
+    quiet = _quiet(trace, numbers)
+    key = (
+        *(tuple(types[: trace.input_count]), tuple([types[slot] for slot in slots])),
+        *(tuple([record[0] for record in kept]), tuple(map(len, kept))),
+        tuple([names[slot] for slot in operands]),
+        tuple([place for place, number in enumerate(numbers) if number in quiet]),
+        tuple([names[slot] for slot in outputs]),
+    )
+    return Needed(numbers, [lifted[slot] for slot in slots], quiet, key)
+
+
+def _draws(trace: Trace) -> bool:
+    return trace.script is not None and bool(trace.script.places)
+
+
+def _lifted(trace: Trace) -> dict[int, int]:
+    """The slots of constants, with their places among them."""
+    records, starts = trace.records, trace.starts
+    numbers = [number for number in range(len(records)) if type(records[number][0]) is ArrayType]
+    return {starts[number]: place for place, number in enumerate(numbers)}
+
+
+def _merged(trace: Trace, live: list[int]) -> dict[int, int]:
+    """The slots that are other names of earlier ones, with these."""
+    records, starts = trace.records, trace.starts
+    return {starts[n]: records[n][1] for n in live if records[n][0] is SAME_AS}
+
+
+def _names(trace: Trace, live: list[int], constants: list[int]) -> list[Any]:
+    """The names of slots in a structure: numbers, in an order that depends on nothing else.
+
+    Inputs come first, then constants as they are used, then results; literals are themselves.
+    """
+    records, starts = trace.records, [*trace.starts, len(trace.types)]
+    names: list[Any] = list(range(len(trace.types)))
+    following = trace.input_count
+    for slot in constants:
+        names[slot] = following
+        following += 1
+    for number in live:
+        head, start = records[number][0], starts[number]
+        if type(head) is Operation:
+            for slot in range(start, starts[number + 1]):
+                names[slot] = following
+                following += 1
+        elif type(head) is RecordedLiteral:
+            names[start] = head
+        elif head is SAME_AS:
+            names[start] = names[records[number][1]]
+    return names
+
+
+def _quiet(trace: Trace, numbers: list[int]) -> set[int]:
+    """Which of these records are not to warn.
+
+    Those of derivatives, and arithmetic of Python's own numbers, which become one in the next
+    record: such numbers raise errors, or warn of nothing.
+    """
+    records, types, starts = trace.records, trace.types, trace.starts
+    quiet = trace.quiet.intersection(numbers)
+    for number in numbers:
+        slot = starts[number]
+        if types[slot].weak and records[number][1:] == (slot - 1,) and number:
+            head, *operands = records[number - 1]
+            if type(head) is Operation and all([types[operand].weak for operand in operands]):
+                quiet.add(number - 1)
+    return quiet
+
+
+def _live(trace: Trace, outputs: Sequence[int]) -> list[int]:
+    """The records that outputs follow from, in order."""
+    records, owners = trace.records, trace.owners
+    live = bytearray(len(records) + 1)  # the owner of an input is -1
+    for slot in outputs:
+        live[owners[slot]] = 1
+    for number in range(len(records) - 1, -1, -1):
+        if live[number]:
+            for slot in records[number][1:]:
+                live[owners[slot]] = 1
+    return [number for number in range(len(records)) if live[number]]
+
+
+def program_of(trace: Trace, outputs: Sequence[int], needed: Needed) -> Program:
+    """The program: inputs, then constants."""
+    trace.find_owners()
+    builder = Builder()
+    names: dict[int, Any] = {
+        slot: builder.input(trace.types[slot]) for slot in range(trace.input_count)
+    }
+    lifted = list(_lifted(trace))
+    for place in needed.constants:
+        names[lifted[place]] = builder.input(trace.types[lifted[place]])
+    repeats = len(needed.records) > _LONG
+    known: dict[Any, Any] = {}
+    literals: dict[RecordedLiteral, Literal] = {}
+
+    def atom(slot: int) -> Any:
+        if slot not in names:
+            head, *same = trace.records[trace.owners[slot]]
+            names[slot] = atom(*same) if head is SAME_AS else literals.setdefault(head, head.literal)
+        return names[slot]
+
+    for number in needed.records:
+        head, *slots = trace.records[number]
+        operands = [atom(slot) for slot in slots]
+        quiet = number in needed.quiet
+        key = (head, quiet, *operands) if repeats else number
+        results = known.get(key)
+        if results is None:
+            builder.origin, builder.derived = number, quiet
+            results = builder.emit(head, operands)
+            if repeats:
+                known[key] = results
+        names.update(enumerate(results, trace.starts[number]))
+    return builder.build([atom(slot) for slot in outputs])

@@ -174,7 +174,7 @@ def carries_derivative(value: Any) -> bool:
 
 def origins(trace: Trace, slot: int) -> Iterator[int]:
     """The slots of inputs and constants that the value of a slot depends on differentiably."""
-    trace._find_owners()
+    trace.find_owners()
     stack, seen = [slot], set()
     while stack:
         place = stack.pop()

@@ -34,7 +34,7 @@ def is_c_ordered(x: Traced, depth: int = _DEPTH) -> bool:
 
 
 def _slot_is_c_ordered(trace: Any, slot: int, depth: int) -> bool:
-    trace._find_owners()
+    trace.find_owners()
     owner = trace.owners[slot]
     value = trace.values.get(slot)
     if isinstance(value, np.ndarray):

@@ -91,13 +91,13 @@ def _ordered(
         slot, place = (place, slot) if swapped else (slot, place)
         pair = (types[slot], types[place])
         result_types = inferred.get(pair) or _inferred(op, pair, value)
+        pythons = pythonic and pair[0].weak and pair[1].weak
+        if pythons and divisor is not None and not swapped:
+            divisor(other)
         result_slot = len(types)
         types.append(result_types[0])
         trace.records.append((op, slot, place))
-        if pythonic and pair[0].weak and pair[1].weak:
-            if divisor is not None and not swapped:
-                divisor(other)
-            result_slot = _number(trace, result_slot)
+        result_slot = _number(trace, result_slot) if pythons else result_slot
         traced = new_traced(Traced)
         traced._trace, traced._slot, traced._state, traced._value = trace, result_slot, None, value
         if whole is not None and type(value) is int:

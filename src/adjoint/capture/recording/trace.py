@@ -69,13 +69,14 @@ class Trace:
     questions. nested: whether it depends on values that an outer capture traces. inside: whether a
     function of NumPy's is being recorded, and it is this package that computes. calls: the
     arguments of such functions. supposed: the guards that no user asked for. copies: of arrays that
-    captures within this one lift, each array with its copy, by identity. refusal: the first error
-    of ours that the user's code met. said: what NumPy has warned of.
-    questions: the slots whose values were asked for, with the code that asked, and where in it.
-    effects: why the capture cannot stand for a later call, each with the user's line. entered: the
-    code that was entered through objects. script: what is drawn and printed, where that is written
-    down (`script.py`). survivors: whether traced values outlived a capture
-    within this one. past: of values that an earlier call has left, the point of that call (see
+    captures within this one lift, each array with its copy, by identity. inlined: the compiled
+    program that was recorded last as a whole, of values of this trace and known ones (see
+    `pipeline.py`). refusal: the first error of ours that the user's code met. said: what NumPy has
+    warned of. questions: the slots whose values were asked for, with the code that asked, and where
+    in it. effects: why the capture cannot stand for a later call, each with the user's line.
+    entered: the code that was entered through objects. script: what is drawn and printed, where
+    that is written down (`script.py`). survivors: whether traced values outlived a capture within
+    this one. past: of values that an earlier call has left, the point of that call (see
     `facts/past.py`). stale: the slots of such values that have come into this capture.
     """
 
@@ -90,6 +91,7 @@ class Trace:
         "entered",
         "failed",
         "guards",
+        "inlined",
         "input_count",
         "inside",
         "level",
@@ -152,6 +154,7 @@ class Trace:
         self.effects: list[tuple[str, str]] = []
         self.entered: dict[int, Any] = {}
         self.supposed: set[tuple[int, str]] = set()
+        self.inlined: Any = None
         self.survivors = False
         self.past: Any = None
         self.stale: dict[int, Stale] = {}
@@ -347,7 +350,7 @@ class Trace:
 
         apply: how an operation is applied to values, which may be traced by an outer capture.
         """
-        self._find_owners()
+        self.find_owners()
         for number in self._missing(slot):
             op, *operands = self.records[number]
             first = self.starts[number]
@@ -358,7 +361,7 @@ class Trace:
                 self.values[first + place] = result
         return self.values[slot]
 
-    def _find_owners(self) -> None:
+    def find_owners(self) -> None:
         """Extend the table of which record made which slot."""
         known = self.owners
         while len(known) < len(self.types):
@@ -373,12 +376,12 @@ class Trace:
 
     def start(self, number: int) -> int:
         """The slot of the (first) result of a record."""
-        self._find_owners()
+        self.find_owners()
         return self.starts[number]
 
     def needed(self, slots: Iterable[int]) -> set[int]:
         """The records, by number, that slots depend on."""
-        self._find_owners()
+        self.find_owners()
         needed: set[int] = set()
         stack = [self.owners[slot] for slot in slots]
         while stack:

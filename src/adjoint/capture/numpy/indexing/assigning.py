@@ -183,7 +183,7 @@ def _same(one: Traced, other: Traced) -> bool:
     trace = one._trace
     if trace is None or trace is not other._trace:
         return False
-    trace._find_owners()
+    trace.find_owners()
     head, *operands = trace.records[trace.owners[one._slot]]
     if not isinstance(head, Operation) or head.primitive is not SLICE:
         return False

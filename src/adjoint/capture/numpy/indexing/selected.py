@@ -192,7 +192,7 @@ def is_same(one: Any, other: Any) -> bool:
 def _made_alike(trace: Any, one: int, other: int, depth: int = 8) -> bool:
     if one == other:
         return True
-    trace._find_owners()
+    trace.find_owners()
     first, second = (trace.owners[slot] for slot in (one, other))
     if not depth or first < 0 or second < 0:
         return False
