@@ -22,6 +22,9 @@ from adjoint.capture.clones.reaching import entered, is_reached
 from adjoint.capture.clones.rebinding import clone
 from adjoint.capture.clones.users import is_users_class, is_users_kind
 from adjoint.capture.numpy.indexing.index_tricks import GRIDS, with_counts
+from adjoint.capture.numpy.operators import as_python
+from adjoint.capture.numpy.table import perform
+from adjoint.capture.recording.applying import has_value
 from adjoint.capture.recording.filled import (
     Filled,
     combined,
@@ -32,7 +35,8 @@ from adjoint.capture.recording.hooks import handed, hooks
 from adjoint.capture.recording.script import script_under_way
 from adjoint.capture.recording.trace import is_guarded
 from adjoint.capture.recording.traced import Traced, from_array, is_known
-from adjoint.capture.recording.valued import refuse
+from adjoint.capture.recording.valued import beside, refuse
+from adjoint.primitives.elementwise.selection import SELECT
 
 
 def special(owner: Any, name: str) -> Any:
@@ -350,6 +354,38 @@ def _over(function: Callable[..., Any]) -> Callable[..., Any]:
     return stand_in
 
 
+def _extreme(original: Any, better: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """`min` or `max`, which chooses between floating-point numbers without asking for their order.
+
+    So a program holds for all of them: `min(a, b)` is `b if b < a else a`, of NaN too. Where they
+    are of different kinds, that of the result depends on which is chosen, and is asked for; where
+    nobody can answer, as in a batch, doubles of Python's are NumPy's.
+    """
+    general = _over(original)
+
+    def recorded(*values: Any) -> Any:
+        chosen, *others = values
+        for other in others:
+            chosen = perform(SELECT, better(other, chosen), other, chosen)
+        return as_python(chosen, *values)
+
+    @functools.wraps(original)
+    def stand_in(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and type(args[0]) in _LISTED:
+            args = (list(args[0]),)
+        values = args[0] if len(args) == 1 and type(args[0]) is list else args
+        if not kwargs and len(values) > 1 and Traced in map(type, values):
+            kinds = set(map(class_of, values))
+            alike = len(kinds) == 1 and issubclass(*kinds, (float, np.floating))
+            if alike or (kinds == _DOUBLE and not all(map(has_value, values))):
+                return beside(original, recorded, values, {})
+        return general(*args, **kwargs)
+
+    return stand_in
+
+
+_DOUBLE: Final = {float, np.float64}
+_LISTED: Final = frozenset({tuple, types.GeneratorType, map})
 _plain_sum: Final = sum  # somebody may put another one in its place, and call this one
 
 
@@ -365,7 +401,9 @@ BUILTINS.update(
         "sum": functools.wraps(sum)(_sum),
         "iter": functools.wraps(iter)(_iter),
         "next": functools.wraps(next)(_next),
-        **{builtin.__name__: _over(builtin) for builtin in (sorted, min, max, any, all)},
+        "min": _extreme(min, np.less),
+        "max": _extreme(max, np.greater),
+        **{builtin.__name__: _over(builtin) for builtin in (sorted, any, all)},
     }
 )
 _FAMILIES: Final = {
