@@ -277,21 +277,24 @@ def run(compiled: Compiled, arguments: Sequence[Any], tried: bool = False) -> Se
     if Traced in map(type, arguments):
         if all(map(is_known, arguments)):
             return compiled([unwrap(argument) for argument in arguments])
-        recorded = _with_values(inline(compiled.program, arguments), compiled, arguments)
-        _note_inlined(compiled, arguments, recorded)
+        recorded = inline(compiled.program, arguments)
+        _note_inlined(compiled, arguments, recorded, _values(compiled, arguments, recorded))
         return recorded
     return compiled.fall_back(arguments)
 
 
-def _with_values(results: list[Any], compiled: Compiled, arguments: Sequence[Any]) -> list[Any]:
-    """Recorded results, with what they are at the values of the arguments."""
-    values = [
-        value_of(argument) if type(argument) is Traced else argument for argument in arguments
-    ]
-    if not any(value is None for value in values):
-        for result, value in zip(results, compiled(values), strict=True):
-            if type(result) is Traced and result._value is None:
-                result._value = value
+def _values(compiled: Compiled, arguments: Sequence[Any], recorded: Sequence[Any]) -> Any:
+    """What recorded results are at the values of the arguments, if these are known."""
+    values = [value_of(x) if type(x) is Traced else x for x in arguments]
+    if any(value is None for value in values):
+        return None
+    trace = current()
+    if trace is not None and trace.at_once and not trace.guards:
+        compiled.compile_at_once()
+    results = compiled(values)
+    for result, value in zip(recorded, results, strict=True):
+        if type(result) is Traced and result._value is None:
+            result._value = value
     return results
 
 
@@ -299,26 +302,30 @@ class Inlined(NamedTuple):
     """A compiled program that a capture has recorded as a whole.
 
     slots: of its arguments in that capture; None for those that are known. known: their values.
-    results: the slots of its results.
+    results: the slots of its results. values: what these are, if that is known.
     """
 
     compiled: Compiled
     slots: tuple[int | None, ...]
     known: list[Any]
     results: tuple[int, ...]
+    values: Any
 
 
-def _note_inlined(compiled: Compiled, arguments: Sequence[Any], results: Sequence[Any]) -> None:
+def _note_inlined(
+    compiled: Compiled, arguments: Sequence[Any], results: Sequence[Any], values: Any
+) -> None:
     trace = current()
     if trace is None:
         return
     trace.inlined = None
-    if all(is_known(value) or value._trace is trace for value in (*arguments, *results)):
-        slots = tuple([None if is_known(value) else value._slot for value in arguments])
-        known = [unwrap(value) for value in arguments if is_known(value)]
-        if not any(map(is_known, results)):
-            own = tuple([result._slot for result in results])
-            trace.inlined = Inlined(compiled, slots, known, own)
+    if any(not is_known(value) and value._trace is not trace for value in (*arguments, *results)):
+        return
+    slots = tuple([None if is_known(value) else value._slot for value in arguments])
+    known = [unwrap(value) for value in arguments if is_known(value)]
+    if not any(map(is_known, results)):
+        own = tuple([result._slot for result in results])
+        trace.inlined = Inlined(compiled, slots, known, own, values)
 
 
 def inline(program: Program, arguments: Sequence[Any]) -> list[Any]:

@@ -79,7 +79,7 @@ def test_each_executor_has_programs_of_its_own(example: Any) -> None:
     gradient = ad.jit(ad.grad(lambda x: np.sum(np.sin(x) * x)))
     first, second = example.ProfilingExecutor(), example.ProfilingExecutor()
     for profile in (first, second, None, first):
-        with ad.config(executor=profile):
+        with ad.config(executor=profile, debug=False):  # debug mode runs it to check
             np.testing.assert_allclose(gradient(X), np.sin(X) + X * np.cos(X))
     assert (first.calls["sin"], second.calls["sin"]) == (2, 1)
 

@@ -22,7 +22,13 @@ from adjoint.capture.clones.users import is_installed, is_users_file
 from adjoint.capture.facts.past import Past, check_stale
 from adjoint.capture.facts.remains import give_values
 from adjoint.capture.recording.applying import settle, slot_in
-from adjoint.capture.recording.building import Needed, all_of, needed_by, program_of
+from adjoint.capture.recording.building import (
+    Needed,
+    all_of,
+    merge_constants,
+    needed_by,
+    program_of,
+)
 from adjoint.capture.recording.constants import check_plain
 from adjoint.capture.recording.filled import Filled
 from adjoint.capture.recording.floating_point import spoken
@@ -138,6 +144,7 @@ def capture(
     *,
     lines: bool = False,
     frozen: bool = False,
+    at_once: bool = False,
     guarded: bool = False,
     script: Script | None = None,
     meaning: str | None = None,
@@ -148,15 +155,15 @@ def capture(
     call: how to call the function, rebound, with the traced inputs. values: the inputs' values; or
     a dict of some, by number, where the others stand for many. active: which inputs a derivative is
     asked for. lines: whether to note the user's line of every operation. frozen: whether the
-    program is kept beyond the call, so that equal numbers are to be one input. guarded:
-    whether to note the values that are asked for, as the program is kept for others; and in
-    `script` what is drawn and printed. meaning: what
-    an input that has no value stands for, as an error about it says.
+    program is compiled for good, so that equal numbers are to be one input. at_once: whether what
+    is derived within it is likely to be all, and machine code at once. guarded: whether to note the
+    values that are asked for, as the program is kept for others; and in `script` what is drawn and
+    printed. meaning: what an input that has no value stands for, as an error about it says.
     """
     known = values if isinstance(values, dict) else dict(enumerate(values))
     trace = Trace(types, known, active)
     trace.meaning = meaning or trace.meaning
-    trace.witness = bool(witness)
+    trace.witness, trace.at_once = bool(witness), at_once
     if lines:
         trace.lines = []
     if guarded:
@@ -179,7 +186,7 @@ def capture(
         check_stale(trace, outputs)
         ask_for_errors(trace, outputs)
         warn_of_questions_alone(trace, outputs)
-        trace.merge_constants()
+        merge_constants(trace)
     except AdjointError as error:
         _point_at_user(error, error)
         raise

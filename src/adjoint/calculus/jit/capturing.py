@@ -63,16 +63,18 @@ def capture_call(
     *,
     keep: bool,
     at_once: bool,
+    derives: bool = False,
     wide: Sequence[frozenset[str]] = (),
 ) -> CallOutcome:
     """Capture a call and run it.
 
     keep: whether to look for what a later call needs to go without a capture: facts, effects, and
     questions, which become guards. at_once: whether the program is to be machine code at once.
-    wide: places of data that are to be inputs; sets of them, of which the first is taken that can.
+    derives: whether so is what is derived within it, which is likely to be all of it. wide: places
+    of data that are to be inputs; sets of them, of which the first is taken that can.
     """
     survey = survey_of(call) if keep and not call.traced else None
-    again = again_of(target, call)
+    again = again_of(target, call, derives)
     if survey is None or survey.hindrances:
         reasons = [] if survey is None else survey.hindrances
         captured = again()
@@ -83,7 +85,8 @@ def capture_call(
     more = kept and (bool(wide) or not observation.script.is_empty)
     if kept and at_once and not more:
         path.first.compile_at_once()
-    results = _run(path, call, observation.captured)
+    known = derives or not at_once
+    results = _run(path, call, observation.captured, known)
     if more:
         widest, survey = _widest(target, call, observation.script, survey, wide, path)
         if isinstance(widest, Hindrance):
@@ -94,15 +97,28 @@ def capture_call(
     return CallOutcome(results, path if kept else None, survey, observation.hindrances)
 
 
-def _run(path: Path, call: Call, captured: Captured) -> Any:
-    """The results of a call that has just been captured."""
+def _run(path: Path, call: Call, captured: Captured, known: bool = True) -> Any:
+    """The results of a call that has just been captured.
+
+    known: whether they may be those of what was run within the capture.
+    """
     if path.guards:
         forget_capture()
         with not_again(captured.said), ready(captured.ran):
             results: Any = path.run([unwrap(leaf) for leaf in call.arrays], sure=True)
     else:
-        results = run(path.first, [*call.arrays, *path.constants])
+        results = _values_of(captured, path, call) if known else None
+        if results is None:
+            results = run(path.first, [*call.arrays, *path.constants])
     return pytrees.unflatten(path.treedef, results)
+
+
+def _values_of(captured: Captured, path: Path, call: Call) -> Any:
+    """The results where the program was run in the capture, since it is all of it; or None."""
+    if call.traced or _compiled_whole(captured, path.guards, path.script) is None:
+        return None
+    forget_capture()
+    return captured.trace.inlined.values
 
 
 def _widest(
@@ -136,13 +152,14 @@ def _rehearsed_path(captured: Captured) -> Path:
     return path_of(captured, True, None if script.is_empty else script)
 
 
-def again_of(target: Any, call: Call) -> Callable[..., Captured]:
-    """What captures a call."""
+def again_of(target: Any, call: Call, derives: bool = False) -> Callable[..., Captured]:
+    """What captures a call. derives: whether what is derived there is machine code at once."""
 
     def again(guarded: bool = False, script: Script | None = None) -> Captured:
         active = tuple(type(leaf) is Traced and not is_known(leaf) for leaf in call.arrays)
         whole = (target, call.apply, call.types, call.arrays, active)
-        return capture(*whole, frozen=call.places is None, guarded=guarded, script=script)
+        frozen = call.places is None
+        return capture(*whole, frozen=frozen, at_once=derives, guarded=guarded, script=script)
 
     return again
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from adjoint.base.derived import Parameters, Result, core, derived
+from adjoint.base.derived import Derived, Parameters, Result, core, derived
 from adjoint.base.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -69,7 +69,7 @@ def jit(
     check_callable(function, "jit")
     _check_paths(paths)
     origin, function = function, core(function)
-    kept = Kept(function, paths, strict)
+    kept = Kept(function, paths, strict, type(origin) is Derived)
     latest: Quick | None = None
 
     def jitted(*args: Any, **kwargs: Any) -> Any:
@@ -109,8 +109,9 @@ def jit(
 class Kept:
     """The signatures of one function."""
 
-    def __init__(self, function: Any, most: int, strict: bool) -> None:
+    def __init__(self, function: Any, most: int, strict: bool, derives: bool) -> None:
         self.function = function
+        self.derives = derives
         self.most = most
         self.strict = strict
         self._buckets: dict[Any, Bucket] = {}
@@ -150,7 +151,7 @@ class Kept:
             with self._lock:
                 if len(self._buckets) >= _LIMIT:
                     self._buckets.clear()
-                bucket = self._buckets.setdefault(key, Bucket(self.most, True))
+                bucket = self._buckets.setdefault(key, Bucket(self.most, True, self.derives))
         return bucket
 
 

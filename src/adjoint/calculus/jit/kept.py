@@ -71,12 +71,14 @@ class Bucket:
     """The entries of one function for arguments of one kind.
 
     most: how many paths an entry has at most. at_once: whether programs become machine code at
-    once. hindrances: why the last capture was not kept.
+    once. derives: whether the function is what a transform gives. hindrances: why the last capture
+    was not kept.
     """
 
-    def __init__(self, most: int, at_once: bool) -> None:
+    def __init__(self, most: int, at_once: bool, derives: bool = False) -> None:
         self.most = most
         self.at_once = at_once
+        self.derives = derives
         self.entries: list[KeptPaths] = []
         self.hindrances: list[Hindrance] = []
         self.wide: list[frozenset[str]] = []
@@ -130,7 +132,12 @@ class Bucket:
         """The results of a call that is captured, and the entry to keep, if it can be."""
         self._widen(call)
         outcome = capture_call(
-            target, call, keep=current() is None, at_once=self.at_once, wide=self.wide
+            target,
+            call,
+            keep=current() is None,
+            at_once=self.at_once,
+            derives=self.derives,
+            wide=self.wide,
         )
         self.hindrances = outcome.hindrances
         if outcome.path is None or outcome.survey is None:

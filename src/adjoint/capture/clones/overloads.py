@@ -376,7 +376,7 @@ def _extreme(original: Any, better: Callable[[Any, Any], Any]) -> Callable[..., 
         values = args[0] if len(args) == 1 and type(args[0]) is list else args
         if not kwargs and len(values) > 1 and Traced in map(type, values):
             kinds = set(map(class_of, values))
-            alike = len(kinds) == 1 and issubclass(*kinds, (float, np.floating))
+            alike = len(kinds) == 1 and all(issubclass(kind, _FLOATING) for kind in kinds)
             if alike or (kinds == _DOUBLE and not all(map(has_value, values))):
                 return beside(original, recorded, values, {})
         return general(*args, **kwargs)
@@ -384,6 +384,7 @@ def _extreme(original: Any, better: Callable[[Any, Any], Any]) -> Callable[..., 
     return stand_in
 
 
+_FLOATING: Final = (float, np.floating)
 _DOUBLE: Final = {float, np.float64}
 _LISTED: Final = frozenset({tuple, types.GeneratorType, map})
 _plain_sum: Final = sum  # somebody may put another one in its place, and call this one

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from adjoint.base.arrays import ArrayType
-from adjoint.capture.recording.constants import SAME_AS, RecordedLiteral
+from adjoint.capture.recording.constants import SAME_AS, RecordedLiteral, same_constant
 from adjoint.capture.recording.trace import Trace
 from adjoint.program import Builder, Literal, Operation, Program
 
@@ -16,6 +16,31 @@ from adjoint.program import Builder, Literal, Operation, Program
 _LONG: Final = 200_000
 _MOST: Final = 1_000_000  # records of traces for which it is known what outputs need
 _known: dict[Any, Needed] = {}
+
+
+def merge_constants(trace: Trace) -> None:
+    """Let what is equal in all rounds of a loop be one, and so the rounds alike.
+
+    That is, where one instruction of the user's code was given the same number each time, or
+    an array that was newly made, such as `np.zeros(n)` that is written into. Which of several
+    are equal does not matter: data would change the program. The others are no constants any
+    more, and so no inputs of the program, which are looked at and passed at each call.
+    """
+    dropped: list[int] = []
+    for first, *others in trace.placed.values():
+        number = trace.values[first.slot]
+        if others and all(same_constant(trace.values[x.slot], number) for x in others):
+            for merged in others:
+                trace.records[merged.record] = (SAME_AS, first.slot)
+            dropped += [merged.constant for merged in others]
+    if not dropped:
+        return
+    gone = set(dropped)
+    kept = [place for place in range(len(trace.constants)) if place not in gone]
+    trace.constants = [trace.constants[place] for place in kept]
+    if trace.script is not None:
+        moved = {place: number for number, place in enumerate(kept)}
+        trace.script.places = [moved[place] for place in trace.script.places]
 
 
 class Needed(NamedTuple):
@@ -177,7 +202,8 @@ def program_of(trace: Trace, outputs: Sequence[int], needed: Needed) -> Program:
     def atom(slot: int) -> Any:
         if slot not in names:
             head, *same = trace.records[trace.owners[slot]]
-            names[slot] = atom(*same) if head is SAME_AS else literals.setdefault(head, head.literal)
+            literal = None if same else literals.setdefault(head, head.literal)
+            names[slot] = literal or atom(*same)
         return names[slot]
 
     for number in needed.records:

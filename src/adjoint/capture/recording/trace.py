@@ -19,13 +19,11 @@ import numpy as np
 from adjoint.base.arrays import ArrayType, array_type, type_of
 from adjoint.base.errors import ValueNeededError
 from adjoint.capture.recording.constants import (
-    SAME_AS,
     LiftedConstant,
     RecordedLiteral,
     as_float,
     check_numeric,
     check_plain,
-    same_constant,
     same_memory,
 )
 from adjoint.capture.recording.guards import TEXT, WHOLE, Guard, guard_of
@@ -71,19 +69,21 @@ class Trace:
     arguments of such functions. supposed: the guards that no user asked for. copies: of arrays that
     captures within this one lift, each array with its copy, by identity. inlined: the compiled
     program that was recorded last as a whole, of values of this trace and known ones (see
-    `pipeline.py`). refusal: the first error of ours that the user's code met. said: what NumPy has
-    warned of. questions: the slots whose values were asked for, with the code that asked, and where
-    in it. effects: why the capture cannot stand for a later call, each with the user's line.
-    entered: the code that was entered through objects. script: what is drawn and printed, where
-    that is written down (`script.py`). survivors: whether traced values outlived a capture within
-    this one. past: of values that an earlier call has left, the point of that call (see
-    `facts/past.py`). stale: the slots of such values that have come into this capture.
+    `pipeline.py`). at_once: whether it is to be machine code. refusal: the first error of ours that
+    the user's code met. said: what NumPy has warned of. questions: the slots whose values were
+    asked for, with the code that asked, and where in it. effects: why the capture cannot stand for
+    a later call, each with the user's line. entered: the code that was entered through objects.
+    script: what is drawn and printed, where that is written down (`script.py`). survivors: whether
+    traced values outlived a capture within this one. past: of values that an earlier call has left,
+    the point of that call (see `facts/past.py`). stale: the slots of such values that have come
+    into this capture.
     """
 
     __slots__ = (
         "active",
         "arrays",
         "asked",
+        "at_once",
         "calls",
         "constants",
         "copies",
@@ -155,6 +155,7 @@ class Trace:
         self.entered: dict[int, Any] = {}
         self.supposed: set[tuple[int, str]] = set()
         self.inlined: Any = None
+        self.at_once = False
         self.survivors = False
         self.past: Any = None
         self.stale: dict[int, Stale] = {}
@@ -225,7 +226,7 @@ class Trace:
         return self._lift_array(np.asarray(value))
 
     def _lift_number(self, value: Any, type: ArrayType) -> int:
-        """The slot of a Python number. One object is one input; others: `merge_constants`."""
+        """The slot of a Python number. One object is one input; others: see `building.py`."""
         single = type.dtype.kind == "f"  # equal integers are one object anyway
         if single:
             known = self.arrays.get(id(value))
@@ -253,30 +254,6 @@ class Trace:
         if slot == count and type(value) is np.ndarray:
             self._place(user_place()[1], slot)
         return slot
-
-    def merge_constants(self) -> None:
-        """Let what is equal in all rounds of a loop be one, and so the rounds alike.
-
-        That is, where one instruction of the user's code was given the same number each time, or
-        an array that was newly made, such as `np.zeros(n)` that is written into. Which of several
-        are equal does not matter: data would change the program. The others are no constants any
-        more, and so no inputs of the program, which are looked at and passed at each call.
-        """
-        dropped: list[int] = []
-        for first, *others in self.placed.values():
-            number = self.values[first.slot]
-            if others and all(same_constant(self.values[x.slot], number) for x in others):
-                for merged in others:
-                    self.records[merged.record] = (SAME_AS, first.slot)
-                dropped += [merged.constant for merged in others]
-        if not dropped:
-            return
-        gone = set(dropped)
-        kept = [place for place in range(len(self.constants)) if place not in gone]
-        self.constants = [self.constants[place] for place in kept]
-        if self.script is not None:
-            moved = {place: number for number, place in enumerate(kept)}
-            self.script.places = [moved[place] for place in self.script.places]
 
     def _lift_array(self, value: np.ndarray[Any, Any]) -> int:
         place = id(value)
