@@ -25,9 +25,10 @@ from adjoint.base.settings import Settings, settings
 from adjoint.executors.attempt import Attempt
 from adjoint.executors.compilation import Compilation
 from adjoint.executors.effort import LOADING, compiling_seconds, runs_on_numpy, runs_within
-from adjoint.executors.interface import PLAIN, Executable, Executor, GuardedExecutable, Needs
+from adjoint.executors.hard_zeros import HardZeros
+from adjoint.executors.interface import Executable, Executor, GuardedExecutable, Needs
 from adjoint.executors.native.executor import NativeExecutor
-from adjoint.executors.numpy import CarefulExecutable, NumpyExecutable, NumpyExecutor
+from adjoint.executors.numpy import NumpyExecutable, NumpyExecutor
 from adjoint.optimise import is_tape_length, lengthened
 from adjoint.program import Program
 
@@ -65,8 +66,8 @@ class Tiered:
     """A program ready to run: on NumPy, and as machine code once it has come by often.
 
     watched: outputs, by number, that are derivatives: a NaN there may be a zero times an infinite
-        partial derivative, and the program is then run again with hard zeros. data: whether the
-        arguments are data, and none made by another program.
+        partial derivative, and the program is then run again with hard zeros. hard: whether this is
+        such a run. data: whether the arguments are data, and none made by another program.
     """
 
     __slots__ = (
@@ -78,16 +79,18 @@ class Tiered:
         "_runs_left",
         "_way",
         "data",
+        "hard",
         "program",
         "watched",
     )
 
-    def __init__(self, program: Program, watched: tuple[int, ...]) -> None:
+    def __init__(self, program: Program, watched: tuple[int, ...], hard: bool = False) -> None:
         self.program = program
         self.watched = watched
+        self.hard = hard
         self.data = False
         self._fast: NumpyExecutable | None = None
-        self._hard: CarefulExecutable | None = None
+        self._hard: HardZeros | None = None
         self._runs = -1  # until it is hot; known at the first run
         self._runs_left = -1  # until it turns to machine code, or that is looked for again
         self._way: _Way | None = None
@@ -114,6 +117,21 @@ class Tiered:
             return None
         if results is not None and way.attempt.misses:
             way.attempt.misses -= 1
+        return results
+
+    def run_or_count(self, arguments: Sequence[Any]) -> tuple[Any, ...] | None:
+        """As `run`; where there is no machine code yet, this counts as a run that wanted some."""
+        results = self.run(arguments)
+        if results is not None:
+            return results
+        way = self._choose(settings())
+        if way.waiting:
+            way = self._count_run(way)
+        if way.attempt is None:
+            return None
+        results = way.attempt.run_conforming(arguments)
+        if results is None and way.attempt.fails_often:
+            self._give_up(way)
         return results
 
     def fall_back(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
@@ -152,13 +170,19 @@ class Tiered:
     # --- NumPy -----------------------------------------------------------------------------------
 
     def _on_numpy(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        if self._hard is not None and settings().strong_zeros:
+            results = self._hard.run(arguments)
+            if results is not None:
+                return results
         fast = self._fast
         if fast is None:
-            fast = self._fast = _NUMPY.compile(self.program)
+            fast = self._fast = _NUMPY.compile(self.program, Needs(hard=self.hard))
         return self._watched(fast.run(*arguments), arguments)
 
     def _watched(self, results: tuple[Any, ...], arguments: Sequence[Any]) -> tuple[Any, ...]:
         """The results, or those with hard zeros where a derivative is NaN."""
+        if self.hard:
+            return results
         for number in self.watched:
             # NaN if any entry is; one pass without a temporary, and no warnings.
             total = vdot(results[number], results[number])
@@ -168,9 +192,9 @@ class Tiered:
 
     def _with_hard_zeros(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         if self._hard is None:
-            self._hard = CarefulExecutable(self.program, self.watched, self.data)
+            self._hard = HardZeros(self.program, self.watched, self.data, Tiered)
         with errstate(all="ignore"):  # the first run has warned
-            return self._hard(*arguments)
+            return self._hard(arguments)
 
     def source(self) -> str:
         """The source that the NumPy executor makes."""
@@ -192,7 +216,9 @@ class Tiered:
     def _key(self, chosen: Settings) -> _Key:
         """What machine code depends on. Without strong zeros, nothing is watched for NaN."""
         watched = self.watched if chosen.strong_zeros else ()
-        needs = PLAIN._replace(watched=watched, precise=chosen.precise, threads=chosen.threads)
+        needs = Needs(watched, self.hard, False, chosen.precise, chosen.threads)
+        if self.hard and chosen.executor is not None:  # which may not know of hard zeros
+            return _NUMPY, needs
         return chosen.executor or _NATIVE, needs
 
     def _choose(self, chosen: Settings) -> _Way:
@@ -249,6 +275,9 @@ class Tiered:
         if results is not None:
             return results
         if attempt.fails_often:
-            self._compiled[self._key(way.settings)] = _NOTHING
-            self._way = None
+            self._give_up(way)
         return self._on_numpy(arguments)
+
+    def _give_up(self, way: _Way) -> None:
+        self._compiled[self._key(way.settings)] = _NOTHING
+        self._way = None

@@ -57,6 +57,7 @@ class EntrySpec:
     lent: outputs that the caller passes as arrays to be written, and that are returned.
     release: let other threads of Python run meanwhile. loops: whether the kernel may return
         OVERFLOW.
+    errors: whether a floating-point error is a miss.
     watched: outputs in which a NaN is a miss. bare: return the only output, not a tuple of it.
     tables: the kernel's last inputs, which are globals of the module, by name.
     """
@@ -68,6 +69,7 @@ class EntrySpec:
     lent: tuple[int, ...] = ()
     release: bool = False
     loops: bool = False
+    errors: bool = True
     watched: tuple[int, ...] = ()
     bare: bool = False
     tables: tuple[str, ...] = ()
@@ -103,7 +105,7 @@ class _EntryWriter:
     def emit(self) -> None:
         """Check, make, run, wrap."""
         spec, block = self.spec, self.block
-        emit_status(self.module, self.api)
+        emit_status(self.module, self.api, spec.errors)
         emit_interrupted(self.module, self.api)
         # Memory for pointers: data of inputs and outputs, and the objects to be returned.
         inputs = block.stack(f"[{max(1, len(spec.inputs) + len(spec.tables))} x ptr]", 16)

@@ -53,6 +53,11 @@ entry:
   ret void
 }}"""
 
+_NEVER_RAISED = """define internal i32 @floating.raised() {
+entry:
+  ret i32 0
+}"""
+
 _NUMPY_RAISED = """define internal i32 @floating.raised() {{
 entry:
   %found = call i32 {raised}()
@@ -61,8 +66,14 @@ entry:
 }}"""
 
 
-def emit_status(module: Module, api: PythonApi) -> None:
-    """Add `@floating.clear` and `@floating.raised`."""
+def emit_status(module: Module, api: PythonApi, errors: bool) -> None:
+    """Add `@floating.clear` and `@floating.raised`, which says no where errors are no matter."""
+    if not errors:
+        module.functions += [
+            _NUMPY_CLEAR.format(clear=pointer(api.functions["PyUFunc_clearfperr"]))
+        ]
+        module.functions += [_NEVER_RAISED]
+        return
     if api.reads_mxcsr:
         for name in ("llvm.x86.sse.stmxcsr", "llvm.x86.sse.ldmxcsr"):
             module.declare(name, f"declare void @{name}(ptr)")

@@ -11,15 +11,18 @@ from functools import partial
 
 from adjoint.executors.interface import PLAIN, Executable, Needs
 from adjoint.executors.native import executable
+from adjoint.executors.native.expansions import with_finite_products
 from adjoint.executors.native.mixed import MixedExecutable
 from adjoint.executors.native.partition import partition
 from adjoint.executors.numpy import NumpyExecutor
 from adjoint.optimise import bare
+from adjoint.optimise.simplify import eliminate_dead_code
 from adjoint.program import Program
+from adjoint.transforms.hardness import hardened
 
 
 class NativeExecutor:
-    """Makes machine code. With hard zeros, which are needed rarely, it leaves all to NumPy."""
+    """Makes machine code. With hard zeros, nobody hears of floating-point errors in it."""
 
     name = "native"
 
@@ -29,8 +32,14 @@ class NativeExecutor:
         Raises:
             NativeUnavailableError: there is no LLVM, or it cannot be used here.
         """
-        if needs.hard:
-            return NumpyExecutor().compile(program, needs)
+        if not needs.hard:
+            return self._compile(program, needs)
+        strong = eliminate_dead_code(hardened(program, needs.still))
+        compiled = self._compile(with_finite_products(strong), needs)
+        # Guarded code has no results where there is a NaN.
+        return compiled if compiled.guarded else NumpyExecutor().compile(program, needs)
+
+    def _compile(self, program: Program, needs: Needs) -> Executable:
         program = bare(program)
         lower = executable.lowering()
         segments = partition(program, partial(lower.lowerable, precise=needs.precise))

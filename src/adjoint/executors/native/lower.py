@@ -161,6 +161,7 @@ def native(program: Program, needs: Needs) -> LoweredFunction | None:
         lent=lent,
         release=sum(region.flops for region in built.regions) > RELEASED,
         loops=built.loops,
+        errors=not needs.hard,
         watched=tuple(number for number in needs.watched if number not in built.watched),
     )
     if needs.timed:

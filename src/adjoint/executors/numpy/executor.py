@@ -97,35 +97,6 @@ def _bytes_within(equation: Equation) -> int:
     return max(0, max(held, default=0) - own)
 
 
-class CarefulExecutable:
-    """A program in which a NaN has turned up, with hard zeros.
-
-    watched: outputs that are derivatives. data: whether its arguments are data, of which infinities
-        do not move; a NaN that is left is looked at with them.
-    """
-
-    __slots__ = ("_hard", "_program", "_still", "_watched")
-
-    def __init__(self, program: Program, watched: tuple[int, ...], data: bool) -> None:
-        self._program = program
-        self._watched = watched if data else ()
-        self._hard = NumpyExecutor().compile(program, Needs(hard=True))
-        self._still: NumpyExecutable | None = None
-
-    def __call__(self, *arguments: Any) -> tuple[Any, ...]:
-        """Run it, once or twice."""
-        results = self._hard.run(*arguments)
-        lost = [n for n in self._watched if np.isnan(results[n]).any()]
-        if not lost or not has_infinities(arguments):
-            return results
-        if self._still is None:
-            self._still = NumpyExecutor().compile(self._program, Needs(hard=True, still=True))
-        further, repaired = self._still.run(*arguments), list(results)
-        for n in lost:
-            repaired[n] = np.where(np.isnan(results[n]), further[n], results[n])[()]
-        return tuple(repaired)
-
-
 def has_infinities(arguments: Sequence[Any]) -> bool:
     """Whether there are infinities among real arrays and numbers."""
     return any(map(_is_infinite, arguments))

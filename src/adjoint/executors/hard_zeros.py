@@ -1,0 +1,146 @@
+"""Programs in which a NaN has turned up among derivatives: run again with hard zeros.
+
+At first NumPy runs the program as it is, which warns of what the user's code does, and then the one
+with masks (see `transforms/hardness.py`). Where that comes often, both become machine code: of the
+first, only what the user wrote, to know whether NumPy would warn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import chain
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from adjoint.executors.interface import Needs
+from adjoint.executors.numpy import NumpyExecutable, NumpyExecutor, has_infinities
+from adjoint.loops.declared import SCAN
+from adjoint.optimise.bodies import holds_programs, thinned
+from adjoint.primitives.calls.custom import is_users_code
+from adjoint.program import Equation, Program, Variable, all_equations, held_programs
+
+# What moves numbers, and raises no floating-point error.
+_MOVES: Final = frozenset(
+    {
+        *("reshape", "transpose", "broadcast", "slice", "gather", "stack", "concatenate"),
+        *("update", "gather_set", "python_number", "select", "negative"),
+    }
+)
+
+
+class Tier(Protocol):
+    """What runs a program, by and by as machine code; see `tiered.py`."""
+
+    def __call__(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        """Run it."""
+
+    def run_or_count(self, arguments: Sequence[Any]) -> tuple[Any, ...] | None:
+        """The results of machine code, or None; then it is one run more that wanted some."""
+
+    def attempt(self) -> Any:
+        """The guarded machine code, if there is any."""
+
+
+class HardZeros:
+    """A program with hard zeros.
+
+    watched: outputs that are derivatives. data: whether its arguments are data, of which infinities
+        do not move; a NaN that is left is looked at with them. tier: makes what runs a program.
+    """
+
+    __slots__ = ("_hard", "_own", "_program", "_still", "_watched")
+
+    def __init__(
+        self,
+        program: Program,
+        watched: tuple[int, ...],
+        data: bool,
+        tier: Callable[..., Tier],
+    ) -> None:
+        self._program = program
+        self._watched = watched if data else ()
+        self._hard = tier(program, watched, hard=True)
+        own = users_part(program)
+        self._own = None if own is None else tier(own, ())
+        self._still: NumpyExecutable | None = None
+
+    def __call__(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        """Run it, once or twice."""
+        results = self._hard(arguments)
+        lost = [n for n in self._watched if np.isnan(results[n]).any()]
+        if not lost or not has_infinities(arguments):
+            return results
+        if self._still is None:
+            self._still = NumpyExecutor().compile(self._program, Needs(hard=True, still=True))
+        further, repaired = self._still.run(*arguments), list(results)
+        for n in lost:
+            repaired[n] = np.where(np.isnan(results[n]), further[n], results[n])[()]
+        return tuple(repaired)
+
+    def run(self, arguments: Sequence[Any]) -> tuple[Any, ...] | None:
+        """The results, if all is machine code, no NaN is left, and NumPy would not warn."""
+        if self._own is None or self._hard.attempt() is None:
+            return None
+        if self._own.run_or_count(arguments) is None:
+            return None
+        return self._hard.run_or_count(arguments)
+
+
+def users_part(program: Program) -> Program | None:
+    """What the user wrote of a program with derivatives, with all its last results.
+
+    It raises the same floating-point errors. None where it calls the user's code, follows from
+    derivatives, or cannot be told apart from them within a loop or a branch.
+    """
+    equations: list[Equation] = []
+    known: set[Any] = set(program.inputs)
+    for equation in program.equations:
+        if is_users_code(equation.primitive):
+            return None
+        if _is_derived(equation):
+            continue
+        part = _users_part_of(equation) if holds_programs(equation) else equation
+        if part is None or any(isinstance(x, Variable) and x not in known for x in part.inputs):
+            return None
+        equations.append(part)
+        known.update(part.outputs)
+    used = {atom for equation in equations for atom in equation.inputs}
+    last = [x for equation in equations for x in equation.outputs if x not in used]
+    return Program(program.inputs, equations, last)
+
+
+def _is_derived(equation: Equation) -> bool:
+    """Whether the user wrote nothing of it that may raise a floating-point error."""
+    if not holds_programs(equation):
+        return equation.derived
+    within = chain.from_iterable(map(all_equations, held_programs(equation.operation)))
+    return all(inner.derived for inner in within if _raises(inner))
+
+
+def _users_part_of(loop: Equation) -> Equation | None:
+    """A loop without its derivatives; None where something of the user's would go with them."""
+    within = chain.from_iterable(map(all_equations, held_programs(loop.operation)))
+    if not any(inner.derived for inner in within):
+        return loop
+    if loop.primitive is not SCAN:
+        return None
+    body: Program = loop.params["body"]
+    makers = {x: equation for equation in body.equations for x in equation.outputs}
+    own = {
+        output
+        for output, atom in zip(loop.outputs, body.outputs, strict=True)
+        if atom in makers and not makers[atom].derived
+    }
+    part = thinned(loop, own)
+    kept = list(all_equations(part.params["body"]))
+    if any(equation.derived for equation in kept) or not own:
+        return None
+    before = [x for x in all_equations(body) if _raises(x) and not x.derived]
+    return part if len([x for x in kept if _raises(x)]) == len(before) else None
+
+
+def _raises(equation: Equation) -> bool:
+    """Whether an equation may raise a floating-point error."""
+    inexact = any(x.type.inexact for x in (*equation.inputs, *equation.outputs))
+    return inexact and equation.primitive.name not in _MOVES and not holds_programs(equation)
