@@ -214,6 +214,41 @@ def test_text_that_vmap_goes_on_with_is_refused(shown: Any) -> None:
         ad.vmap(function)(np.array([1.0, 2.0]))
 
 
+@pytest.mark.parametrize(
+    "filled",
+    [
+        lambda x: "%f" % x,
+        lambda x: "%d" % x,
+        lambda x: "%s: %.2e" % ("x", x),
+        lambda x: "%(name)d" % {"name": x},
+        lambda x, text="%d": text % x,
+        lambda x, text="%f": text % (x,),
+    ],
+)
+def test_numbers_in_a_template_that_vmap_goes_on_with_are_refused(filled: Any) -> None:
+    """Python makes an error of its own of the one that a conversion raises, from 3.15 on always."""
+
+    def function(x: Any) -> Any:
+        try:
+            return x * len(filled(x))
+        except TypeError:
+            return x
+
+    assert ad.grad(function)(1.5) == len(filled(1.5))
+    with pytest.raises(ad.errors.ValueNeededError, match="inside vmap"):
+        ad.vmap(function)(np.array([1.0, 2.0]))
+    with pytest.raises(ad.errors.ValueNeededError, match="inside vmap"):
+        ad.vmap(lambda x: x * len(filled(x)))(np.array([1.0, 2.0]))
+
+
+def test_a_template_that_does_not_fit_is_pythons_error() -> None:
+    def function(x: Any) -> Any:
+        return x * len("%d %d" % x)
+
+    with pytest.raises(TypeError, match="not enough arguments"):
+        ad.grad(function)(1.5)
+
+
 def test_what_the_users_except_catches_of_one_example_is_refused() -> None:
     def truth(x: Any) -> Any:
         try:

@@ -13,11 +13,13 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from adjoint.capture.clones.classes import BUILTINS
+from adjoint.capture.recording.applying import concrete
 from adjoint.capture.recording.escape import printed
 from adjoint.capture.recording.script import script_under_way
 from adjoint.capture.recording.texts import Text, UnseenError, joined, text_of
 from adjoint.capture.recording.trace import note_effect
 from adjoint.capture.recording.traced import Traced
+from adjoint.capture.recording.valued import refusing
 
 _CONVERSIONS: Final[tuple[Any, ...]] = (None, str, repr, ascii)
 _PERCENT: Final = re.compile(r"%([-#0 +]*\d*(?:\.\d+)?[diouxXeEfFgGcrsa%])")
@@ -72,10 +74,8 @@ class _Percent:
 
     def __matmul__(self, operands: tuple[Any, Any]) -> Any:
         text, values = operands
-        if not rehearses() or type(text) is not str:
-            return text % values  # written out, as `float` looks for it: see `escape.py`
-        if type(values) is dict:
-            return text % values
+        if not rehearses() or type(text) is not str or type(values) is dict:
+            return _filled(text, values)
         waiting = list(values) if type(values) is tuple else [values]
         pieces: list[Any] = []
         start = 0
@@ -85,13 +85,29 @@ class _Percent:
             if conversion[1] == "%":
                 pieces.append("%")
             elif not waiting:
-                return text % values  # which raises
+                return _filled(text, values)  # which raises
             else:
                 pieces.append(_by_percent(conversion[0], waiting.pop(0)))
         pieces.append(text[start:])
         if waiting or any("%" in piece for piece in pieces[::2] if type(piece) is str):
-            return text % values
+            return _filled(text, values)
         return joined(pieces)
+
+
+def _filled(text: Any, values: Any) -> Any:
+    """`text % values`, with our refusal where a number stands for many.
+
+    Python makes a TypeError of its own of the one that a conversion raises: of "%d", and from 3.15
+    on of all of them.
+    """
+    try:
+        return text % values  # written out, as `float` looks for it: see `escape.py`
+    except TypeError:
+        named = values.values() if type(values) is dict else values
+        with refusing():
+            for value in named if type(values) in (dict, tuple) else (values,):
+                concrete(value)
+        raise
 
 
 def _by_percent(form: str, value: Any) -> Any:
