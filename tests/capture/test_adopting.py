@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import numpy as np
 import pytest
 
 import adjoint as ad
+from adjoint.capture.recording.trace import Trace
 
 BUFFER = np.zeros(3)
 TOTAL = np.zeros(1)
@@ -358,3 +360,47 @@ def test_an_array_that_two_containers_hold_is_left_alone() -> None:
     with pytest.raises(ad.errors.DroppedDerivativeError):
         ad.grad(run)(2.0)
     np.testing.assert_array_equal(array, [0.0, 0.0])
+
+
+def test_what_an_inner_capture_has_read_is_written_into_by_another() -> None:
+    class Model:
+        def __init__(self) -> None:
+            self.work = np.zeros(2)
+
+        def read(self, x: Any) -> Any:
+            return np.sum(self.work * x)
+
+        def write(self, x: Any) -> Any:
+            self.work[:] = x
+            self.work *= 2
+            return np.sum(self.work**2)
+
+    model = Model()
+
+    def both(x: Any) -> Any:
+        return ad.grad(model.read)(x) + ad.grad(model.write)(x) + ad.grad(model.read)(x)
+
+    jitted = ad.jit(both)
+    for number in range(8):
+        x = np.array([1.0, 2.0]) + number // 2
+        before = model.work.copy()
+        np.testing.assert_allclose((jitted if number % 3 else both)(x), before + 8 * x + 2 * x)
+
+
+def test_a_capture_leaves_nothing_for_the_collector() -> None:
+    """A trace that waits for the collector would refer to the user's arrays till then."""
+    weights = np.ones(2)
+
+    def traces() -> int:
+        return sum(type(value) is Trace for value in gc.get_objects())
+
+    gc.collect()
+    before = traces()
+    gc.disable()
+    try:
+        for number in range(6):
+            ad.grad(lambda x: np.sum(weights * x**2))(np.array([1.0, 2.0]) + number)
+            ad.jit(ad.grad(lambda x: np.sum(weights * x**2)))(np.array([1.0, 2.0]))
+        assert traces() == before
+    finally:
+        gc.enable()

@@ -185,30 +185,34 @@ def _live(trace: Trace, outputs: Sequence[int]) -> list[int]:
     return [number for number in range(len(records)) if live[number]]
 
 
+class _Atoms(dict[int, Any]):
+    """The atoms of slots; literals and other names of slots come when they are asked for."""
+
+    def __init__(self, trace: Trace) -> None:
+        super().__init__()
+        self.trace = trace
+        self.literals: dict[RecordedLiteral, Literal] = {}
+
+    def __missing__(self, slot: int) -> Any:
+        head, *same = self.trace.records[self.trace.owners[slot]]
+        atom = self[same[0]] if same else self.literals.setdefault(head, head.literal)
+        self[slot] = atom
+        return atom
+
+
 def program_of(trace: Trace, outputs: Sequence[int], needed: Needed) -> Program:
     """The program: inputs, then constants."""
     trace.find_owners()
     builder = Builder()
-    names: dict[int, Any] = {
-        slot: builder.input(trace.types[slot]) for slot in range(trace.input_count)
-    }
+    atoms = _Atoms(trace)
     lifted = list(_lifted(trace))
-    for place in needed.constants:
-        names[lifted[place]] = builder.input(trace.types[lifted[place]])
+    for slot in (*range(trace.input_count), *[lifted[place] for place in needed.constants]):
+        atoms[slot] = builder.input(trace.types[slot])
     repeats = len(needed.records) > _LONG
     known: dict[Any, Any] = {}
-    literals: dict[RecordedLiteral, Literal] = {}
-
-    def atom(slot: int) -> Any:
-        if slot not in names:
-            head, *same = trace.records[trace.owners[slot]]
-            literal = None if same else literals.setdefault(head, head.literal)
-            names[slot] = literal or atom(*same)
-        return names[slot]
-
     for number in needed.records:
         head, *slots = trace.records[number]
-        operands = [atom(slot) for slot in slots]
+        operands = [atoms[slot] for slot in slots]
         quiet = number in needed.quiet
         key = (head, quiet, *operands) if repeats else number
         results = known.get(key)
@@ -217,5 +221,5 @@ def program_of(trace: Trace, outputs: Sequence[int], needed: Needed) -> Program:
             results = builder.emit(head, operands)
             if repeats:
                 known[key] = results
-        names.update(enumerate(results, trace.starts[number]))
-    return builder.build([atom(slot) for slot in outputs])
+        atoms.update(enumerate(results, trace.starts[number]))
+    return builder.build([atoms[slot] for slot in outputs])

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
+from weakref import ref
 
 import numpy as np
 
@@ -67,16 +68,16 @@ class Trace:
     questions. nested: whether it depends on values that an outer capture traces. inside: whether a
     function of NumPy's is being recorded, and it is this package that computes. calls: the
     arguments of such functions. supposed: the guards that no user asked for. copies: of arrays that
-    captures within this one lift, each array with its copy, by identity. inlined: the compiled
-    program that was recorded last as a whole, of values of this trace and known ones (see
-    `pipeline.py`). at_once: whether it is to be machine code. refusal: the first error of ours that
-    the user's code met. said: what NumPy has warned of. questions: the slots whose values were
-    asked for, with the code that asked, and where in it. effects: why the capture cannot stand for
-    a later call, each with the user's line. entered: the code that was entered through objects.
-    script: what is drawn and printed, where that is written down (`script.py`). survivors: whether
-    traced values outlived a capture within this one. past: of values that an earlier call has left,
-    the point of that call (see `facts/past.py`). stale: the slots of such values that have come
-    into this capture.
+    captures within this one lift, by identity, each array (weakly, since it matters who refers to
+    it) with its copy. inlined: the compiled program that was recorded last as a whole, of values of
+    this trace and known ones (see `pipeline.py`). at_once: whether it is to be machine code.
+    refusal: the first error of ours that the user's code met. said: what NumPy has warned of.
+    questions: the slots whose values were asked for, with the code that asked, and where in it.
+    effects: why the capture cannot stand for a later call, each with the user's line. entered: the
+    code that was entered through objects. script: what is drawn and printed, where that is written
+    down (`script.py`). survivors: whether traced values outlived a capture within this one. past:
+    of values that an earlier call has left, the point of that call (see `facts/past.py`). stale:
+    the slots of such values that have come into this capture.
     """
 
     __slots__ = (
@@ -284,8 +285,8 @@ class Trace:
         It is the same one until somebody writes into the array, and so one constant of this trace.
         """
         known = self.copies.get(id(value))
-        if known is None or not same_memory(known[1], value):
-            known = self.copies[id(value)] = (value, value.copy())
+        if known is None or known[0]() is not value or not same_memory(known[1], value):
+            known = self.copies[id(value)] = (ref(value), value.copy())
         return known[1]
 
     def _written(self, value: Literal) -> int:
