@@ -61,6 +61,16 @@ def test_polynomials_as_objects() -> None:
         np.testing.assert_allclose(slope[n], (value(P + move) - value(P - move)) / (2 * step))
 
 
+@pytest.mark.parametrize("leading", [np.zeros(3), np.array([0.0, 1.3, 0.4])])
+def test_no_derivative_of_a_leading_zero_is_dropped(leading: Any) -> None:
+    """np.poly1d keeps no leading zeros; np.polyval does, and has their derivatives."""
+    with pytest.raises(ad.errors.DroppedDerivativeError, match=r"np.polyval\(p, x\)"):
+        ad.grad(lambda p: np.poly1d(p)(2.0))(leading)
+    with pytest.raises(ad.errors.DroppedDerivativeError, match="leading coefficients"):
+        ad.grad(lambda p: (np.poly1d([1.0, 2.0]) + np.poly1d(p))(2.0))(leading)
+    np.testing.assert_allclose(ad.grad(lambda p: np.polyval(p, 2.0))(leading), [4.0, 2.0, 1.0])
+
+
 def test_fits() -> None:
     x = np.linspace(-1, 1, 7)
     y = np.cos(3 * x) + x

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import operator
+import sys
 from math import prod
+from types import FrameType
 from typing import Any
 
 import numpy as np
 
-from adjoint.base.errors import AliasingError, UnsupportedFunctionError
+from adjoint.base.errors import AliasingError, DroppedDerivativeError, UnsupportedFunctionError
 from adjoint.capture.numpy.indexing.indexing import reshape_plain
 from adjoint.capture.numpy.indexing.writing import cumprod
 from adjoint.capture.numpy.making.values import asarray, astype
@@ -108,6 +110,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
         raise ValueError(f"unexpected character(s) in `trim`: {trim!r}")
     axes = normal_axes(axis, a.ndim)
     places = np.argwhere(np.asarray(concrete(a)))
+    _check_polynomial(a, places)
     cuts = []
     for n in range(a.ndim):
         column = places[:, n]
@@ -116,6 +119,26 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
         stop = last if "b" in trim or not len(column) else None
         cuts.append(slice(start, stop) if n in axes else slice(None))
     return a[tuple(cuts)]
+
+
+def _check_polynomial(a: Any, places: Any) -> None:
+    """Refuse to make a polynomial without the derivatives of leading zeros.
+
+    A user who asks for `trim_zeros` chooses entries by their values. np.poly1d trims unasked, and a
+    coefficient that is zero now has a derivative all the same: x^n.
+    """
+    kept = len(places) and not places[0, 0]
+    if type(a) is not Traced or is_known(a) or a.ndim != 1 or kept:
+        return
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code is np.poly1d.__init__.__code__:
+            raise DroppedDerivativeError(
+                "numpy.poly1d drops leading coefficients that are zero, and the derivatives with "
+                f"respect to them; it was given a {a!r} with such a one. Evaluate the polynomial "
+                "with np.polyval(p, x), or use numpy.polynomial.Polynomial, which keep them."
+            )
+        frame = frame.f_back
 
 
 @implements(np.real_if_close)
