@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.sparse import linalg as sparse_solvers
 
 import adjoint as ad
 from tests.scipy.comparing import agrees, agrees_in_all_modes
@@ -84,3 +85,24 @@ def test_a_singular_matrix_and_wrong_shapes() -> None:
         ad.jvp(lambda x: x * K, (X,), (X,))
     with pytest.raises(ad.errors.UnsupportedFunctionError, match=r"sparse\.linalg\.eigsh"):
         ad.jvp(lambda d: sparse.linalg.eigsh(of(d), 1)[0], (D,), (D,))
+
+
+_A = np.array([[4.0, 1.0, 0.0], [0.5, 3.0, 1.0], [0.0, 2.0, 5.0]])
+_FACTORS = sparse_solvers.splu(sparse.csc_array(_A))
+_SOLVE = sparse_solvers.factorized(sparse.csc_array(_A))
+
+
+@pytest.mark.parametrize(
+    "solve",
+    [
+        lambda b: sparse_solvers.splu(sparse.csc_array(_A)).solve(b),
+        lambda b: sparse_solvers.factorized(sparse.csc_array(_A))(b),
+        lambda b: _FACTORS.solve(b),
+        lambda b: _FACTORS.solve(b, "T"),
+        lambda b: _FACTORS.solve(np.stack([b, b**2], 1), trans="H")[:, 1],
+        lambda b: _SOLVE(b),
+    ],
+)
+def test_factors_of_a_known_matrix(solve: Callable[[Any], Any]) -> None:
+    """The factors of a matrix that is known solve for traced right-hand sides."""
+    agrees_in_all_modes(lambda b: np.sum(solve(b) ** 2), np.array([1.0, 2.0, -0.5]))

@@ -103,9 +103,15 @@ def constant_scipy(part: str, *names: str) -> None:
 
 def scipy_object(value: Any) -> Any:
     """The stand-in of an object that SciPy made, such as a spline; None for others."""
+    if type(value) is types.BuiltinMethodType:  # as `factorized` gives the `solve` of factors
+        owner = value.__self__
+        stand_in = scipy_object(owner) if type(owner).__name__ == "SuperLU" else None
+        return stand_in if stand_in is None else getattr(stand_in, value.__name__)
     for kind in type(value).__mro__[:-1]:
         home = kind.__module__
-        stand_in_class = SCIPY_OBJECTS.get(kind.__name__) if home.startswith("scipy.") else None
+        # What SuperLU makes says that it is of `builtins`, as compiled classes may.
+        theirs = home.startswith("scipy.") or (home, kind.__name__) == ("builtins", "SuperLU")
+        stand_in_class = SCIPY_OBJECTS.get(kind.__name__) if theirs else None
         if stand_in_class is not None:
             return _made_as(type(value), stand_in_class(value))
     return None

@@ -15,6 +15,7 @@ from adjoint.capture.recording.applying import concrete
 from adjoint.capture.scipy.sparse import SparseTraced, entries_of, is_sparse
 from adjoint.capture.scipy.table import implements_scipy, refuses_scipy
 from adjoint.primitives.linear_algebra.sparse import SPARSE_SOLVE
+from adjoint.scipy.objects import stands_in
 
 
 def _whole(values: Any) -> Any:
@@ -94,6 +95,29 @@ def spsolve(A: Any, b: Any, permc_spec: Any = None, use_umfpack: bool = True) ->
     wide = b if b.ndim == 2 else np.reshape(b, (-1, 1))
     solution = perform(SPARSE_SOLVE, *entries_of(A), wide)
     return solution if b.ndim == 2 else np.reshape(solution, (-1,))
+
+
+class _Factors:
+    """Ours in the place of what `splu` makes of a known matrix: Pr^T L U Pc^T = A."""
+
+    def __init__(self, factors: Any) -> None:
+        rows, columns = np.argsort(factors.perm_r), np.argsort(factors.perm_c)
+        product = (factors.L @ factors.U).tocoo()
+        self._entries = product.data
+        self._places = rows[product.row], columns[product.col]
+
+    def solve(self, rhs: Any, trans: str = "N") -> Any:
+        """The solution of A x = b; of A^T x = b for trans = "T", of A^H x = b for "H"."""
+        if trans not in ("N", "T", "H"):
+            raise ValueError("trans must be N, T, or H")
+        entries = np.conjugate(self._entries) if trans == "H" else self._entries
+        rows, columns = self._places if trans == "N" else self._places[::-1]
+        b = as_array(rhs)
+        wide = b if b.ndim == 2 else np.reshape(b, (-1, 1))
+        return np.reshape(perform(SPARSE_SOLVE, entries, rows, columns, wide), b.shape)
+
+
+stands_in(_Factors, "SuperLU")
 
 
 def _iterative(name: str) -> None:
