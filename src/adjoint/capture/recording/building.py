@@ -14,7 +14,9 @@ from adjoint.program import Builder, Literal, Operation, Program
 # Records from which equal ones are merged before anything is derived: what a recursion computes
 # again and again would be derived as often.
 _LONG: Final = 200_000
-_MOST: Final = 1_000_000  # records of traces for which it is known what outputs need
+# Traces for which it is known what outputs need, and records in them, at most.
+_TRACES: Final = 1024
+_RECORDS: Final = 1_000_000
 _known: dict[Any, Needed] = {}
 
 
@@ -67,7 +69,8 @@ def needed_by(trace: Trace, outputs: tuple[int, ...]) -> Needed:
     whole = (types, tuple(trace.records), outputs, frozenset(trace.quiet), _draws(trace))
     needed = _known.get(whole)
     if needed is None:
-        if sum([len(records) for _, records, *_ in list(_known)]) > _MOST:
+        known = list(_known)
+        if len(known) >= _TRACES or sum([len(records) for _, records, *_ in known]) > _RECORDS:
             _known.clear()
         trace.find_owners()
         needed = _known[whole] = _sliced(trace, outputs)
