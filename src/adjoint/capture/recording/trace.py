@@ -341,16 +341,16 @@ class Trace:
 
     def find_owners(self) -> None:
         """Extend the table of which record made which slot."""
-        known = self.owners
-        while len(known) < len(self.types):
-            number = len(self.starts)
-            record = self.records[number]
-            head = record[0]
-            count = 1
-            if isinstance(head, Operation):
-                count = len(head.infer(tuple([self.types[slot] for slot in record[1:]])))
-            self.starts.append(len(known))
-            known.extend([number] * count)
+        known, starts, records = self.owners, self.starts, self.records
+        total = len(self.types)
+        while len(known) < total:
+            number = len(starts)
+            starts.append(len(known))
+            head, *slots = records[number]
+            if type(head) is Operation and head.multiple:
+                known.extend([number] * len(head.infer(tuple([self.types[x] for x in slots]))))
+            else:
+                known.append(number)
 
     def start(self, number: int) -> int:
         """The slot of the (first) result of a record."""
