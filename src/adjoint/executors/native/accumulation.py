@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from math import prod
 
 from adjoint.executors.native.control import Control
 from adjoint.executors.native.elements import combine, identity
@@ -26,7 +25,7 @@ from adjoint.executors.native.module import (
 )
 from adjoint.executors.native.nodes import ArrayNode, Kind
 from adjoint.executors.native.schedule import Loop
-from adjoint.executors.native.storage import ALIGNMENT, MemoryPlace, rolled_axes
+from adjoint.executors.native.storage import MemoryPlace, own_bytes, rolled_axes
 from adjoint.executors.native.values import Values
 from adjoint.program import Variable
 
@@ -45,12 +44,6 @@ class Gathering:
     lane_reduced: bool
     parts: dict[tuple[int, ...], list[list[list[str]]]] = field(default_factory=dict)
     memory: Variable | None = None
-
-
-def own_bytes(node: ArrayNode, shape: Sequence[int], lanes: int) -> int:
-    """The bytes in which each lane, or each thread, gathers for itself."""
-    size = prod(shape) * max(lanes, 1) * node.output.type.dtype.itemsize
-    return -(-size // ALIGNMENT) * ALIGNMENT
 
 
 def innermost(values: Values) -> dict[Loop, list[ArrayNode]]:

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from math import prod
 from typing import Final
 
-from adjoint.executors.native.accumulation import own_bytes
 from adjoint.executors.native.elements import cost
 from adjoint.executors.native.layout import TURNS
 from adjoint.executors.native.machine import machine
 from adjoint.executors.native.nodes import Graph, Kind
 from adjoint.executors.native.schedule import Item, Loop, Scheduler, paths, result_path
-from adjoint.executors.native.storage import nodes_within, rolled_axes
+from adjoint.executors.native.storage import nodes_within, own_bytes, rolled_axes
 from adjoint.program import Variable
 
 NAMED: Final = 4  # operations of a region that are told by name

@@ -105,6 +105,12 @@ def rolled_axes(node: ArrayNode) -> dict[int, Label]:
     }
 
 
+def own_bytes(node: ArrayNode, shape: Sequence[int], lanes: int) -> int:
+    """The bytes in which each lane, or each thread, gathers a reduction for itself."""
+    size = prod(shape) * max(lanes, 1) * node.output.type.dtype.itemsize
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
 class Allocator:
     """Gives out parts of a workspace: first what is free again and large enough."""
 
