@@ -14,7 +14,7 @@ from adjoint.executors import tiered
 from adjoint.executors.hard_zeros import HardZeros, users_part
 from adjoint.executors.interface import Needs
 from adjoint.executors.native.executor import NativeExecutor
-from adjoint.executors.native.expansions import with_finite_products
+from adjoint.executors.native.preparation.expansions import with_finite_products
 from adjoint.executors.numpy import NumpyExecutor
 from adjoint.primitives.expression import bind
 from adjoint.primitives.hardness import STRONG_CONTRACT

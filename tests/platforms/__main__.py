@@ -110,7 +110,7 @@ def on_aarch64(tests: Sequence[str]) -> int:
     env["PYTHONPYCACHEPREFIX"] = str(root / "bytecode")
     emulator = ["qemu-aarch64-static", "-L", str(root), str(root / "usr/bin/python3.13")]
     # What starts another Python has no emulator there.
-    unfit = "tests/executors/native/test_callable.py::test_python_ends_while_a_kernel_runs"
+    unfit = "tests/executors/native/entry/test_callable.py::test_python_ends_while_a_kernel_runs"
     options = ["-q", "-p", "no:cacheprovider", "--deselect", unfit]
     return call(*emulator, "-m", "pytest", *options, *tests, env=env)
 

@@ -3,7 +3,7 @@
 from adjoint.executors.attempt import Attempt
 from adjoint.executors.interface import CompileReport, Executable, Executor, LeftEquation, Needs
 from adjoint.executors.native.executor import NativeExecutor
-from adjoint.executors.native.object_cache import Counts, object_cache
+from adjoint.executors.native.machine.object_cache import Counts, object_cache
 from adjoint.executors.numpy import NumpyExecutor
 
 __all__ = [

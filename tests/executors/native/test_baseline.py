@@ -12,8 +12,8 @@ import pytest
 pytest.importorskip("llvmlite")
 
 import adjoint as ad
-from adjoint.executors.native import machine as machine_module
-from adjoint.executors.native.machine import Machine, machine
+from adjoint.executors.native.machine import llvm as machine_module
+from adjoint.executors.native.machine.llvm import Machine, machine
 from adjoint.optimise import simplify
 from adjoint.transforms import jvp, vmap
 from tests.executors.native.comparing import compare, compiled, is_lowerable

@@ -20,7 +20,7 @@ from adjoint.executors.attempt import PATIENCE, Attempt, conforming
 from adjoint.executors.interface import PLAIN, Executable
 from adjoint.executors.native import executable as module
 from adjoint.executors.native.mixed import crossing_bytes
-from adjoint.executors.native.partition import partition
+from adjoint.executors.native.preparation.partition import partition
 from adjoint.optimise import simplify
 from adjoint.primitives.calls.linear import LINEAR_CALL, LinearFunction
 from adjoint.primitives.elementwise.conversion import PYTHON_NUMBER

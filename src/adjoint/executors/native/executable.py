@@ -11,7 +11,7 @@ from adjoint.base.errors import NativeUnavailableError
 from adjoint.executors.arena import ARENA
 from adjoint.executors.attempt import conforming
 from adjoint.executors.interface import CompiledPiece, CompileReport, Needs
-from adjoint.executors.native.callable import bind
+from adjoint.executors.native.entry.callable import bind
 from adjoint.program import Equation, Program
 
 Function = Callable[..., tuple[Any, ...] | None]

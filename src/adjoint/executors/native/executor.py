@@ -11,9 +11,9 @@ from functools import partial
 
 from adjoint.executors.interface import PLAIN, Executable, Needs
 from adjoint.executors.native import executable
-from adjoint.executors.native.expansions import with_finite_products
 from adjoint.executors.native.mixed import MixedExecutable
-from adjoint.executors.native.partition import partition
+from adjoint.executors.native.preparation.expansions import with_finite_products
+from adjoint.executors.native.preparation.partition import partition
 from adjoint.executors.numpy import NumpyExecutor
 from adjoint.optimise import bare
 from adjoint.optimise.simplify import eliminate_dead_code

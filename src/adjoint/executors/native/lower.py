@@ -9,14 +9,13 @@ from typing import Any, Final
 
 from adjoint.base.arrays import ArrayType
 from adjoint.executors.interface import Needs
-from adjoint.executors.native.callable import make_callable
-from adjoint.executors.native.calls import emit_calls, place_values
 from adjoint.executors.native.elements import held_in_registers, supports
-from adjoint.executors.native.entry import STACK_LIMIT, EntrySpec, emit_entry
-from adjoint.executors.native.kernel import emit_kernel
-from adjoint.executors.native.machine import Code, machine
-from adjoint.executors.native.module import Module
-from adjoint.executors.native.nodes import (
+from adjoint.executors.native.emission.calls import emit_calls, place_values
+from adjoint.executors.native.emission.kernel import emit_kernel
+from adjoint.executors.native.emission.tables import add_table, is_table, with_tables_as_inputs
+from adjoint.executors.native.entry.callable import make_callable
+from adjoint.executors.native.entry.function import STACK_LIMIT, EntrySpec, emit_entry
+from adjoint.executors.native.graph.nodes import (
     CONTROL,
     JOINS,
     MOST_JOINED,
@@ -26,10 +25,11 @@ from adjoint.executors.native.nodes import (
     STRUCTURE,
     WRITES,
 )
-from adjoint.executors.native.planning import Planner
-from adjoint.executors.native.regions import Region
-from adjoint.executors.native.segments import Cut, cut
-from adjoint.executors.native.tables import add_table, is_table, with_tables_as_inputs
+from adjoint.executors.native.machine.llvm import Code, machine
+from adjoint.executors.native.machine.module import Module
+from adjoint.executors.native.preparation.segments import Cut, cut
+from adjoint.executors.native.schedule.planning import Planner
+from adjoint.executors.native.schedule.regions import Region
 from adjoint.primitives.calls.custom import CONSTANT, CUSTOM_CALL
 from adjoint.primitives.calls.linear import LINEAR_CALL
 from adjoint.primitives.structure.reductions import MAX, MIN

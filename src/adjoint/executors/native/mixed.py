@@ -19,7 +19,7 @@ from adjoint.executors.attempt import PYTHON, Attempt
 from adjoint.executors.interface import CompileReport, LeftEquation
 from adjoint.executors.native.executable import NativeExecutable, NativeFunction
 from adjoint.executors.native.left import reason_for, text_of
-from adjoint.executors.native.partition import Segment, deaths
+from adjoint.executors.native.preparation.partition import Segment, deaths
 from adjoint.executors.numpy import NumpyExecutable, NumpyExecutor
 from adjoint.program import Literal, Program, Variable
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from adjoint.executors.native.elements.rules import rule
 from adjoint.executors.native.elements.writer import DOUBLE, SINGLE, ElementWriter, known_number
-from adjoint.executors.native.module import Value
+from adjoint.executors.native.machine.module import Value
 
 PLAIN_EXPONENTS = range(-3, 5)  # of powers that products give to two units in the last place
 LARGEST_EXPONENT = 64  # of powers that are products; beyond, they are those of `power`

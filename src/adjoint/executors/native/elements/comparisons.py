@@ -13,7 +13,7 @@ from adjoint.executors.native.elements.writer import (
     imaginary_part,
     real_part,
 )
-from adjoint.executors.native.module import Value
+from adjoint.executors.native.machine.module import Value
 
 _ORDERS: Final = {"less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge"}
 _SIGNED: Final = {"f": "o", "i": "s", "u": "u", "b": "u"}

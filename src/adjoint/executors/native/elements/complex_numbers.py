@@ -16,7 +16,7 @@ from adjoint.executors.native.elements.writer import (
     imaginary_part,
     real_part,
 )
-from adjoint.executors.native.module import Value
+from adjoint.executors.native.machine.module import Value
 
 LARGEST_EXPONENT = 99  # of integer powers that NumPy makes of products
 

@@ -18,7 +18,7 @@ from adjoint.executors.native.elements.writer import (
     part_dtype,
     real_part,
 )
-from adjoint.executors.native.module import Block, Value, register_type
+from adjoint.executors.native.machine.module import Block, Value, register_type
 
 
 def convert(

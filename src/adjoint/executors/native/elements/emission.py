@@ -28,7 +28,7 @@ from adjoint.executors.native.elements.functions import call, power_log
 from adjoint.executors.native.elements.integers import WRAPPING, fault_of_overflow
 from adjoint.executors.native.elements.rules import COMPANIONS, RULES, Rule
 from adjoint.executors.native.elements.writer import BOOLEAN, ElementWriter, Fault
-from adjoint.executors.native.module import Block, Value
+from adjoint.executors.native.machine.module import Block, Value
 from adjoint.primitives.declaration import Primitive
 from adjoint.primitives.elementwise.arithmetic import INTEGER_POWER, POWER_LOG
 from adjoint.primitives.elementwise.conversion import (

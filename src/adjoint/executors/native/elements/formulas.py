@@ -12,7 +12,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from adjoint.base.errors import NativeUnavailableError
 from adjoint.executors.native.elements.rules import RULES, Rule
 from adjoint.executors.native.elements.writer import DOUBLE, SINGLE, ElementWriter
-from adjoint.executors.native.module import Block, Module, Value
+from adjoint.executors.native.machine.module import Block, Module, Value
 from adjoint.primitives.declaration import PRIMITIVES
 from adjoint.primitives.elementwise.formulas import Formula
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from adjoint.executors.native import vector_functions
 from adjoint.executors.native.elements.formulas import FormulaNumber
 from adjoint.executors.native.elements.rules import companions, rule
 from adjoint.executors.native.elements.writer import DOUBLE, SINGLE, ElementWriter
-from adjoint.executors.native.module import FUNCTION_ATTRIBUTES, Value, scalar_type
+from adjoint.executors.native.functions import elementary
+from adjoint.executors.native.machine.module import FUNCTION_ATTRIBUTES, Value, scalar_type
 from adjoint.primitives.elementwise.slopes import SECH_SQUARED
 
 
 def call(writer: ElementWriter, name: str, *operands: Value) -> Value:
     """An elementary function of real numbers, by its NumPy name."""
-    result, fault = vector_functions.call(writer.block, name, list(operands))
+    result, fault = elementary.call(writer.block, name, list(operands))
     if fault is not None:
         writer.faults.append((fault, result.lanes))
     return result
@@ -54,13 +54,13 @@ for _name in (name for family in _ELEMENTARY for name in family):
 
 @companions("sin", "cos")
 def _sine_and_cosine(writer: ElementWriter, x: Value) -> dict[str, Value] | None:
-    both = vector_functions.sine_and_cosine(writer.block, x)
+    both = elementary.sine_and_cosine(writer.block, x)
     return None if both is None else dict(zip(("sin", "cos"), both, strict=True))
 
 
 @rule("sech_squared", "f", exact=False)
 def _sech_squared(writer: ElementWriter, x: Value) -> Value:
-    slope = vector_functions.written(writer.block, "sech_squared", x)
+    slope = elementary.written(writer.block, "sech_squared", x)
     return SECH_SQUARED.rule(FormulaNumber(writer, x, [])).value if slope is None else slope
 
 

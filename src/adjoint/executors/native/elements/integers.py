@@ -7,7 +7,7 @@ from typing import Final
 
 from adjoint.executors.native.elements.rules import rule
 from adjoint.executors.native.elements.writer import BOOLEAN, ElementWriter
-from adjoint.executors.native.module import Value, scalar_type
+from adjoint.executors.native.machine.module import Value, scalar_type
 from adjoint.primitives.elementwise.arithmetic import ADD, MULTIPLY, SUBTRACT
 from adjoint.primitives.elementwise.declaring import SCALE
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from adjoint.executors.native.elements.rules import RULES
 from adjoint.executors.native.elements.writer import ElementWriter
-from adjoint.executors.native.module import Block, Value, constant, register_type
+from adjoint.executors.native.machine.module import Block, Value, constant, register_type
 
 
 def combine(block: Block, kind: str, x: Value, y: Value) -> Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from adjoint.executors.native.elements.rules import rule
 from adjoint.executors.native.elements.writer import ElementWriter
-from adjoint.executors.native.module import Value
+from adjoint.executors.native.machine.module import Value
 
 
 def _enter_rounding(name: str) -> None:

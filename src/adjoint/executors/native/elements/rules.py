@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from adjoint.executors.native.elements.writer import ElementWriter
-from adjoint.executors.native.module import Value
+from adjoint.executors.native.machine.module import Value
 
 
 class Emit(Protocol):

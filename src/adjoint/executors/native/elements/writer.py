@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.executors.native.module import (
+from adjoint.executors.native.machine.module import (
     Block,
     Value,
     constant,

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.executors.native.module import Module, number_text
+from adjoint.executors.native.machine.module import Module, number_text
 from adjoint.executors.native.products.plan import ONE, Groups, ProductAxis
 from adjoint.executors.native.products.writer import ProductWriter
 

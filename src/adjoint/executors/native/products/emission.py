@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from adjoint.executors.native.machine import machine
-from adjoint.executors.native.module import Module
+from adjoint.executors.native.machine.llvm import machine
+from adjoint.executors.native.machine.module import Module
 from adjoint.executors.native.products.blas import called, emit_call, fewest_flops
 from adjoint.executors.native.products.plan import ArrayProduct, grouped
 from adjoint.executors.native.products.tiles import emit_tiles, emit_zeros

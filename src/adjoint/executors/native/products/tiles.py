@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.executors.native.module import Module
+from adjoint.executors.native.machine.module import Module
 from adjoint.executors.native.products.plan import ProductAxis
 from adjoint.executors.native.products.tiling import ColumnPiece, Tiling
 from adjoint.executors.native.products.writer import ProductWriter

@@ -1,0 +1,1 @@
+"""From what is planned to instructions: loops, values, memory, kernels."""

@@ -1,0 +1,178 @@
+"""The kernel of a program in segments: a table of calls, and a loop that makes them.
+
+Every value that leaves its segment has memory: that of an output of the program, or a place in the
+workspace that is used again once nobody reads it any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from adjoint.executors.native.machine.module import Module
+from adjoint.executors.native.preparation.segments import Cut
+from adjoint.executors.native.schedule.storage import Allocator
+from adjoint.program import Program, Variable
+
+_WORKSPACE, _INPUT, _OUTPUT = range(3)
+_SMALLEST: Final = 16
+
+
+def place_values(program: Program, cut: Cut) -> tuple[list[list[int]], int]:
+    """For each call, where each input and output is (see `_entry`); and the bytes in all."""
+    where: dict[Variable, int] = {v: _entry(n, _INPUT) for n, v in enumerate(program.inputs)}
+    slots: dict[Variable, int] = {}
+    waiting = _output_places(program, cut)
+    last: dict[Variable, int] = {}
+    for number, segment in enumerate(cut.segments):
+        for variable in segment.inputs:
+            last[variable] = number
+    ends: dict[int, list[int]] = {}
+    allocator = Allocator()
+    rows = []
+    for number, segment in enumerate(cut.segments):
+        row = [where[variable] for variable in segment.inputs]
+        for variable in segment.outputs:
+            if variable in waiting:
+                where[variable] = _entry(waiting[variable], _OUTPUT)
+            else:
+                size = max(variable.type.size * variable.type.dtype.itemsize, _SMALLEST)
+                slots[variable] = slot = allocator.take(size)
+                where[variable] = _entry(allocator.slots[slot][0], _WORKSPACE)
+                ends.setdefault(last.get(variable, number), []).append(slot)
+            row.append(where[variable])
+        rows.append(row)
+        allocator.free += ends.pop(number, [])
+    return rows, allocator.size
+
+
+def _entry(number: int, kind: int) -> int:
+    """An offset in the workspace, or the number of an input or output, with what it is."""
+    return 4 * number + kind
+
+
+def _output_places(program: Program, cut: Cut) -> dict[Variable, int]:
+    """Which output of the program a variable is written to directly."""
+    own = {v for equation in program.equations for v in equation.outputs}
+    copies = iter(cut.segments[-1].outputs)
+    places: dict[Variable, int] = {}
+    for number, atom in enumerate(program.outputs):
+        if isinstance(atom, Variable) and atom in own and atom not in places:
+            places[atom] = number
+        else:
+            places[next(copies)] = number
+    return places
+
+
+def emit_calls(
+    module: Module,
+    functions: Sequence[str],
+    cut: Cut,
+    rows: Sequence[Sequence[int]],
+    workspace_offset: int,
+) -> None:
+    """Add `@program`: one call after the other, as the table says.
+
+    functions: of the templates. workspace_offset: where the workspace of the segments begins.
+    """
+    width = max(map(len, rows))
+    flat = [entry for row in rows for entry in (*row, *[0] * (width - len(row)))]
+    most = max(1, *(len(template.inputs) for template in cut.templates))
+    results = max(1, *(len(template.outputs) for template in cut.templates))
+    table, kinds = module.fresh("calls"), module.fresh("kinds")
+    module.functions += [
+        _array(table, "i64", flat),
+        _array(kinds, "i32", [segment.template for segment in cut.segments]),
+        _array(f"{kinds}.inputs", "i64", [len(template.inputs) for template in cut.templates]),
+        _array(f"{kinds}.outputs", "i64", [len(template.outputs) for template in cut.templates]),
+        f"@{kinds}.functions = internal constant [{len(functions)} x ptr] "
+        f"[{', '.join(f'ptr @{name}' for name in functions)}]",
+        _FILL,
+        _DRIVER.format(
+            table=table,
+            kinds=kinds,
+            width=width,
+            calls=len(rows),
+            most=most,
+            results=results,
+            offset=workspace_offset,
+        ),
+    ]
+
+
+def _array(name: str, type_text: str, numbers: Sequence[int]) -> str:
+    body = ", ".join(f"{type_text} {number}" for number in numbers)
+    return f"@{name} = internal constant [{len(numbers)} x {type_text}] [{body}]"
+
+
+_FILL: Final = """
+define internal void @fill(ptr %table, i64 %count, ptr %into, ptr %inputs, ptr %outputs, ptr %space)
+{
+entry:
+  %some = icmp sgt i64 %count, 0
+  br i1 %some, label %loop, label %done
+loop:
+  %i = phi i64 [0, %entry], [%next, %loop]
+  %at = getelementptr i64, ptr %table, i64 %i
+  %entry.value = load i64, ptr %at
+  %kind = and i64 %entry.value, 3
+  %number = lshr i64 %entry.value, 2
+  %local = getelementptr i8, ptr %space, i64 %number
+  %is.input = icmp eq i64 %kind, 1
+  %is.local = icmp eq i64 %kind, 0
+  %array = select i1 %is.input, ptr %inputs, ptr %outputs
+  %index = select i1 %is.local, i64 0, i64 %number
+  %slot.at = getelementptr ptr, ptr %array, i64 %index
+  %slot = select i1 %is.local, ptr %at, ptr %slot.at
+  %given = load ptr, ptr %slot
+  %pointer = select i1 %is.local, ptr %local, ptr %given
+  %to = getelementptr ptr, ptr %into, i64 %i
+  store ptr %pointer, ptr %to
+  %next = add i64 %i, 1
+  %more = icmp slt i64 %next, %count
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}
+"""
+
+_DRIVER: Final = """
+define internal i32 @program(ptr noalias %inputs, ptr noalias %outputs, ptr noalias %workspace,
+                             ptr %state) {{
+entry:
+  %given = alloca [{most} x ptr], align 64
+  %made = alloca [{results} x ptr], align 64
+  %space = getelementptr i8, ptr %workspace, i64 {offset}
+  br label %loop
+loop:
+  %i = phi i64 [0, %entry], [%next, %on]
+  %before = phi i32 [0, %entry], [%status, %on]
+  %kind.at = getelementptr i32, ptr @{kinds}, i64 %i
+  %kind = load i32, ptr %kind.at
+  %inputs.at = getelementptr i64, ptr @{kinds}.inputs, i32 %kind
+  %input.count = load i64, ptr %inputs.at
+  %outputs.at = getelementptr i64, ptr @{kinds}.outputs, i32 %kind
+  %output.count = load i64, ptr %outputs.at
+  %row = mul i64 %i, {width}
+  %first = getelementptr i64, ptr @{table}, i64 %row
+  %second = getelementptr i64, ptr %first, i64 %input.count
+  call void @fill(ptr %first, i64 %input.count, ptr %given, ptr %inputs, ptr %outputs,
+                  ptr %workspace)
+  call void @fill(ptr %second, i64 %output.count, ptr %made, ptr %inputs, ptr %outputs,
+                  ptr %workspace)
+  %function.at = getelementptr ptr, ptr @{kinds}.functions, i32 %kind
+  %function = load ptr, ptr %function.at
+  %one = call i32 %function(ptr %given, ptr %made, ptr %space, ptr %state)
+  %status = or i32 %before, %one
+  %stopped = icmp ugt i32 %one, 1
+  br i1 %stopped, label %leave, label %on
+leave:
+  ret i32 %one
+on:
+  %next = add i64 %i, 1
+  %more = icmp slt i64 %next, {calls}
+  br i1 %more, label %loop, label %done
+done:
+  ret i32 %status
+}}
+"""

@@ -1,0 +1,341 @@
+"""The value of a node at the present indices: its operands read, its operation applied."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from adjoint.base.arrays import ArrayType, array_type
+from adjoint.executors.native.elements import Fault, convert, emit, emit_both
+from adjoint.executors.native.emission.memory import INDEX, Memory
+from adjoint.executors.native.graph.indices import Access, Dynamic, Label
+from adjoint.executors.native.graph.nodes import REDUCTIONS, ArrayNode, Graph, Kind
+from adjoint.executors.native.machine.module import Block, Value, constant, vector_type
+from adjoint.executors.native.schedule.order import Path, Scheduler, axis_values, result_path
+from adjoint.executors.native.schedule.storage import Storage, in_registers
+from adjoint.primitives import UFUNCS
+from adjoint.primitives.elementwise.arithmetic import ADD, DIVIDE, MULTIPLY
+from adjoint.primitives.elementwise.selection import SELECT
+from adjoint.primitives.structure.contraction import CONTRACT
+from adjoint.primitives.structure.gathering import GATHER
+from adjoint.program import Literal, Variable
+
+Reader = Callable[[], Value]
+
+_RECIPROCAL: Final = UFUNCS[np.reciprocal]
+
+
+class Values:
+    """Reads and computes in one function.
+
+    ways: the loops around each node. contract: whether products may be fused with sums.
+    """
+
+    def __init__(
+        self,
+        memory: Memory,
+        scheduler: Scheduler,
+        storage: Storage,
+        ways: dict[int, Path],
+        contract: bool,
+    ) -> None:
+        self.memory = memory
+        self.block: Block = memory.block
+        self.graph: Graph = scheduler.graph
+        self.scheduler = scheduler
+        self.storage = storage
+        self.ways = ways
+        self.contract = contract
+        self.faults: list[Fault] = []
+        self._noted: dict[int, str] = {}  # where those of so many lanes have been noted
+        self._readers: dict[int, list[Reader]] = {}
+        self._homes: dict[int, Path] = {}
+        self._divisors: Counter[Access] | None = None
+        self._companions: frozenset[Any] | None = None
+
+    def home(self, node: ArrayNode) -> Path:
+        """The loops within which the result of a node is known."""
+        path = self._homes.get(node.number)
+        if path is None:
+            path = self._homes[node.number] = result_path(node, self.ways[node.number])
+        return path
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def operands(self, node: ArrayNode) -> list[Reader]:
+        """What reads each operand of a node at the present indices."""
+        readers = self._readers.get(node.number)
+        if readers is None:
+            readers = [self.reader(node, access) for access in node.accesses]
+            self._readers[node.number] = readers
+        return readers
+
+    def reader(self, node: ArrayNode, access: Access, mask: Reader | None = None) -> Reader:
+        """A function that reads an access of a node at the present indices."""
+        source = access.source
+        if isinstance(source, Literal):
+            number = constant(source.value, source.type.dtype)
+            return lambda: number
+        if source in self.scheduler.inlined:
+            return self._inlined(node, access, mask)
+        producer = self.graph.producers.get(source)
+        if producer is None and not source.type.ndim:
+            return lambda: self.memory.frames[0].registers[source][()]
+        if producer is not None:
+            home = self.home(producer)
+            if in_registers(producer, home, access, self.ways[node.number]):
+                return self._register(producer, access)
+        terms = access.terms
+        if mask is None:
+            return lambda: self.memory.load(source, terms)
+        return lambda: self.memory.load(source, terms, mask())
+
+    def _register(self, producer: ArrayNode, access: Access) -> Reader:
+        source = access.source  # one of the results, where there are several
+        assert isinstance(source, Variable)
+        axes = [
+            axis
+            for axis, label in enumerate(producer.labels)
+            if label is not None and label.find().unrolled
+        ]
+        terms = [access.terms[axis] for axis in axes]
+        plain = [
+            term.parts[0][0].find() if isinstance(term.parts[0][0], Label) else None
+            for term in terms
+            if len(term.parts) == 1 and not term.offset and term.parts[0][1] == 1
+        ]
+        memory = self.memory
+        depth = len(self.home(producer))
+        if len(plain) == len(terms) and None not in plain:
+            labels = [label for label in plain if label is not None]
+
+            def read_plain() -> Value:
+                key = tuple([memory.unrolled[label] for label in labels])
+                return memory.frames[depth].registers[source][key]
+
+            return read_plain
+
+        def read() -> Value:
+            key = tuple([int(memory.index(term).text) for term in terms])
+            return memory.frames[depth].registers[source][key]
+
+        return read
+
+    def _inlined(self, node: ArrayNode, access: Access, mask: Reader | None) -> Reader:
+        """A reader that computes the producer at the terms of the access."""
+        assert isinstance(access.source, Variable)
+        producer = self.graph.producers[access.source]
+        values = axis_values(producer, access)
+        moved = [inner.substituted(values) for inner in producer.accesses]
+        readers = [self.reader(node, inner, mask) for inner in moved]
+        target = tuple(access.substituted(values).terms)
+
+        def read() -> Value:
+            if producer.kind is Kind.GUARDED:
+                guarded = [(inner, reader) for inner, reader in zip(moved, readers, strict=True)]
+                return self._guarded(node, producer, guarded)
+            if producer.kind is Kind.NUMBER:
+                return self.memory.index(target[0])
+            return self._apply(producer, [reader() for reader in readers])
+
+        return read
+
+    # --- computing --------------------------------------------------------------------------------
+
+    def value(self, node: ArrayNode) -> Value:
+        """The value of a node (for a reduction, of one part) at the present indices."""
+        if node.kind is Kind.GUARDED:
+            readers = self.operands(node)
+            return self._guarded(node, node, list(zip(node.accesses, readers, strict=True)))
+        if node.kind is Kind.NUMBER:
+            return self.memory.index(node.target[0])
+        if node.kind is Kind.GATHER:
+            self.set_indices(node)
+        return self._apply(node, [read() for read in self.operands(node)])
+
+    def _apply(self, node: ArrayNode, operands: Sequence[Value]) -> Value:
+        """The operation of an equation on operands in registers."""
+        equation = node.equation
+        assert equation is not None
+        primitive, dtype = equation.primitive, node.output.type.dtype
+        if primitive in REDUCTIONS or primitive is GATHER:
+            return convert(self.block, self.faults, operands[0], dtype)
+        lanes = max(value.lanes for value in operands)
+        wide = [self.memory.splat(value, lanes) for value in operands]
+        types = [atom.type for atom in equation.inputs]
+        params = equation.params
+        if self._by_reciprocal(node):
+            return self._quotient(wide, types, dtype)
+        if primitive.companion is not None:
+            known = self._along(node, wide[0], dtype)
+            if known is not None:
+                return known
+        alone = not lanes and not any(type_.ndim for type_ in types)
+        if primitive is CONTRACT:
+            primitive, params = MULTIPLY, {}
+            types = [array_type((), type_.dtype, type_.weak) for type_ in types]
+        value = emit(
+            self.block, self.faults, primitive, params, wide, types, dtype, self.contract, alone
+        )
+        if self.faults:
+            self.flush_faults()
+        return value
+
+    def _by_reciprocal(self, node: ArrayNode) -> bool:
+        """Whether a quotient is one of several derivatives with the same divisor."""
+        if not self.contract or not _is_derived_quotient(node):
+            return False
+        if self._divisors is None:
+            nodes = [other for other in self.graph.nodes if _is_derived_quotient(other)]
+            self._divisors = Counter(other.accesses[1] for other in nodes)
+        return self._divisors[node.accesses[1]] > 1
+
+    def _quotient(
+        self, operands: Sequence[Value], types: Sequence[ArrayType], dtype: np.dtype[Any]
+    ) -> Value:
+        """x times 1 / y, which is computed once; should that overflow, NumPy divides."""
+        x, y = operands
+        known = self.memory.frame.reciprocals
+        if y not in known:
+            known[y] = emit(self.block, self.faults, _RECIPROCAL, {}, [y], [types[1]], dtype)
+        both = [types[0], array_type((), dtype)]
+        return emit(self.block, self.faults, MULTIPLY, {}, [x, known[y]], both, dtype, True)
+
+    def _along(self, node: ArrayNode, x: Value, dtype: np.dtype[Any]) -> Value | None:
+        """The result by an evaluation that gives its companion's too, if both are wanted here."""
+        assert node.equation is not None
+        primitive, known = node.equation.primitive, self.memory.frame.along
+        if (primitive.name, x) not in known:
+            if x.dtype != dtype or not self._is_accompanied(node):
+                return None
+            both = emit_both(self.block, primitive, x)
+            if both is None:
+                return None
+            known.update({(name, x): value for name, value in both.items()})
+        return known[primitive.name, x]
+
+    def _is_accompanied(self, node: ArrayNode) -> bool:
+        """Whether the companion of a function is computed of the same numbers in the same loop."""
+        if self._companions is None:
+            self._companions = frozenset(
+                (other.equation.primitive.companion, other.accesses, self.ways[other.number])
+                for other in self.graph.nodes
+                if other.equation is not None and other.number in self.ways
+            )
+        assert node.equation is not None
+        way = self.ways.get(node.number)
+        return (node.equation.primitive.name, node.accesses, way) in self._companions
+
+    def _guarded(
+        self, node: ArrayNode, home: ArrayNode, parts: Sequence[tuple[Access, Reader]]
+    ) -> Value:
+        """What is written last, or the sum of all that is written."""
+        dtype = home.output.type.dtype
+        written: Value | None = None
+        for access, reader in parts:
+            held = self.memory.holds(access.guards)
+            if held is False:
+                continue
+            if held is True:
+                value = convert(self.block, self.faults, reader(), dtype)
+                written = self._plus(written, value) if home.combine == "sum" and written else value
+                continue
+            mask: Value = held
+            value = self._masked(node, access, reader, mask)
+            value = convert(self.block, self.faults, value, dtype)
+            if written is None:
+                written = value
+                continue
+            both = self._plus(written, value) if home.combine == "sum" else value
+            written = self.select(mask, both, written)
+        assert written is not None
+        return written
+
+    def _masked(self, node: ArrayNode, access: Access, reader: Reader, mask: Value) -> Value:
+        """Memory is read only where the guards hold."""
+        if isinstance(access.source, Variable) and (
+            access.source in self.storage.places or access.source in self.scheduler.inlined
+        ):
+            return self.reader(node, access, lambda: mask)()
+        return reader()
+
+    def _plus(self, one: Value, other: Value) -> Value:
+        lanes = max(one.lanes, other.lanes)
+        one, other = self.memory.splat(one, lanes), self.memory.splat(other, lanes)
+        types = [array_type((), one.dtype)] * 2
+        both = [one, other]
+        return emit(self.block, self.faults, ADD, {}, both, types, one.dtype, self.contract)
+
+    def select(self, mask: Value, one: Value, other: Value) -> Value:
+        """`one` where the mask holds, else `other`."""
+        lanes = max(mask.lanes, one.lanes, other.lanes)
+        values = [self.memory.splat(value, lanes) for value in (mask, one, other)]
+        types = [array_type((), value.dtype) for value in values]
+        return emit(self.block, self.faults, SELECT, {}, values, types, one.dtype)
+
+    # --- indices that are known at run time -------------------------------------------------------
+
+    def set_indices(self, node: ArrayNode) -> None:
+        """The index operands, counted from the start; outside of the bounds is a fault."""
+        key = -1 - node.number
+        readers = self._readers.get(key)
+        if readers is None:
+            readers = [self.reader(node, access) for access in node.indices]
+            self._readers[key] = readers
+        for place, (read, length) in enumerate(zip(readers, node.bounds, strict=True)):
+            value = convert(self.block, self.faults, read(), INDEX)
+            self.memory.dynamic[Dynamic(place)] = self._within(value, length)
+
+    def _within(self, value: Value, length: int) -> Value:
+        block, lanes = self.block, value.lanes
+        wide, bits = vector_type("i64", lanes), vector_type("i1", lanes)
+        size = block.splat(constant(length, INDEX), lanes).text
+        zero = block.splat(constant(0, INDEX), lanes).text
+        below = block.op(f"icmp slt {wide} {value.text}, {zero}")
+        moved = block.op(f"add {wide} {value.text}, {size}")
+        index = block.op(f"select {bits} {below}, {wide} {moved}, {wide} {value.text}")
+        outside = block.op(f"icmp uge {wide} {index}, {size}")
+        self.faults.append((outside, lanes))
+        safe = block.op(f"select {bits} {outside}, {wide} {zero}, {wide} {index}")
+        return Value((safe,), INDEX, lanes)
+
+    # --- faults -----------------------------------------------------------------------------------
+
+    def flush_faults(self) -> None:
+        """Note the conditions under which NumPy has to run the program, for each lane."""
+        for text, lanes in self.faults:
+            wide = vector_type("i1", lanes)
+            place = self._noted.get(lanes)
+            if place is None:
+                place = self._noted[lanes] = self.block.stack(wide, 8)
+                self.block.opening.append(f"  store {wide} zeroinitializer, ptr {place}")
+            before = self.block.op(f"load {wide}, ptr {place}")
+            both = self.block.op(f"or {wide} {before}, {text}")
+            self.block.do(f"store {wide} {both}, ptr {place}")
+        self.faults.clear()
+
+    def faulty(self) -> str:
+        """Whether any condition was met: an i1."""
+        self.flush_faults()
+        any_fault = "false"
+        for lanes, place in self._noted.items():
+            text = self.block.op(f"load {vector_type('i1', lanes)}, ptr {place}")
+            if lanes:
+                name = f"llvm.vector.reduce.or.v{lanes}i1"
+                self.block.module.declare(name, f"declare i1 @{name}(<{lanes} x i1>)")
+                text = self.block.op(f"call i1 @{name}(<{lanes} x i1> {text})")
+            any_fault = self.block.op(f"or i1 {any_fault}, {text}")
+        return any_fault
+
+
+def _is_derived_quotient(node: ArrayNode) -> bool:
+    """Derivatives are exact up to rounding only, so that a quotient may round twice."""
+    equation = node.equation
+    if equation is None or not node.derived or equation.primitive is not DIVIDE:
+        return False
+    dtype = node.output.type.dtype
+    divisor = equation.inputs[1]
+    return dtype.kind == "f" and divisor.type.dtype == dtype and isinstance(divisor, Variable)

@@ -1,0 +1,332 @@
+"""From a schedule to the instructions of one function: loops, nodes, products."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Final
+
+import numpy as np
+
+from adjoint.executors.native.elements import convert
+from adjoint.executors.native.emission.accumulation import Accumulators
+from adjoint.executors.native.emission.carrying import copy
+from adjoint.executors.native.emission.control import Control
+from adjoint.executors.native.emission.memory import INDEX, Frame, Memory
+from adjoint.executors.native.emission.scattering import Scatters
+from adjoint.executors.native.emission.values import Values
+from adjoint.executors.native.graph.indices import Label
+from adjoint.executors.native.graph.nodes import ArrayNode, Kind
+from adjoint.executors.native.machine.module import Block, Module, Value, register_type, vector_type
+from adjoint.executors.native.schedule.layout import TURNS, Layout
+from adjoint.executors.native.schedule.order import Item, Loop, instances
+from adjoint.executors.native.schedule.storage import MemoryPlace
+from adjoint.program import Variable
+
+SHORT: Final = 24  # instances of a body that is written several times
+ROUNDS: Final = 16  # of a loop between two compensated additions to a sum
+
+
+@dataclass(frozen=True)
+class Range:
+    """The part of a loop that is written: i64 operands, and whether they are known numbers."""
+
+    first: str
+    last: str
+    known: bool
+
+
+class Writer:
+    """Writes one function: the kernel, or the part of a loop that a thread runs."""
+
+    def __init__(self, module: Module, layout: Layout, block: Block | None = None) -> None:
+        self.module = module
+        self.layout = layout
+        self.block = Block(module) if block is None else block
+        places = dict(layout.storage.places)
+        self.memory = Memory(self.block, places)
+        self.control = Control(self.memory)
+        self.values = Values(
+            self.memory, layout.scheduler, layout.storage, layout.ways, layout.contract
+        )
+        self.accumulators = Accumulators(self.values, self.control)
+        self.scatters = Scatters(self.values)
+        self.reserved: dict[int, str] = {}
+
+    # --- where things are -------------------------------------------------------------------------
+
+    def bases(self, inputs: str, outputs: str, workspace: str) -> None:
+        """Pointers to all that is not on the stack, and the numbers among the inputs."""
+        for variable, place in self.layout.storage.places.items():
+            if place.kind == "workspace":
+                base = self.block.op(f"getelementptr i8, ptr {workspace}, i64 {place.number}")
+            elif place.kind == "stack":
+                continue
+            else:
+                array = inputs if place.kind == "input" else outputs
+                base = self.pointer_at(array, place.number)
+            self.memory.bases[variable] = base
+        for number, variable in enumerate(self.layout.scheduler.graph.program.inputs):
+            if variable.type.ndim:
+                continue
+            self.memory.bases[variable] = self.pointer_at(inputs, number)
+            self.memory.places[variable] = MemoryPlace("input", number, (), (), 0, 0, 0)
+            value = self.memory.load(variable, ())
+            self.memory.frame.registers[variable] = {(): value}
+
+    def reserve(self, variable: Variable, place: MemoryPlace) -> None:
+        """Memory on the stack; places of one tag are one place."""
+        if place.tag not in self.reserved:
+            self.reserved[place.tag] = self.block.stack(f"[{max(place.bytes, 1)} x i8]")
+        self.memory.bases[variable] = self.reserved[place.tag]
+
+    def pointer_at(self, array: str, number: int) -> str:
+        """A pointer out of an array of pointers."""
+        at = self.block.op(f"getelementptr ptr, ptr {array}, i64 {number}")
+        return self.block.op(f"load ptr, ptr {at}, align 8, !invariant.load !0")
+
+    # --- items ------------------------------------------------------------------------------------
+
+    def item(self, item: Item) -> None:
+        """One item of a schedule."""
+        if isinstance(item, Loop):
+            extent = item.label.extent
+            turns = self.start(item)
+            self.rounds(item, Range("0", str(extent), True), turns)
+            self.finish(item)
+        elif item.kind is Kind.PRODUCT:
+            self._product(item)
+        else:
+            self._node(item)
+
+    def _product(self, node: ArrayNode) -> None:
+        name, offsets = self.layout.products[node.number]
+        arguments = [f"ptr {self.memory.bases[node.output]}"]
+        for access, offset in zip(node.accesses, offsets, strict=True):
+            assert isinstance(access.source, Variable)
+            size = access.source.type.dtype.itemsize
+            base = self.memory.bases[access.source]
+            if offset:
+                base = self.block.op(f"getelementptr i8, ptr {base}, i64 {offset * size}")
+            arguments.append(f"ptr {base}")
+        scratch = self.layout.storage.scratch.get(node.number)
+        offset = scratch.offset if scratch is not None else 0
+        place = self.block.op(f"getelementptr i8, ptr {self.memory.workspace}, i64 {offset}")
+        self.block.do(f"call void @{name}({', '.join(arguments)}, ptr {place})")
+
+    # --- loops ------------------------------------------------------------------------------------
+
+    def start(self, loop: Loop, private: bool = False) -> int:
+        """What has to be ready before a loop; how many rounds stand side by side in it.
+
+        private: whether a thread runs a part of it, beside others.
+        """
+        turns = self._turns(loop)
+        for node in loop.starts:
+            if node.kind is Kind.SCATTER:
+                self._start_scatter(node)
+            else:
+                self.accumulators.start(node, turns, private)
+        for node in self.accumulators.continued(loop):
+            self.accumulators.start_within(node, turns)
+        return turns
+
+    def finish(self, loop: Loop) -> None:
+        """The results of the reductions of a loop."""
+        for node in self.accumulators.continued(loop):
+            self.accumulators.finish_within(node)
+        for node in loop.starts:
+            if node.kind is Kind.REDUCE:
+                self.accumulators.finish(node, self.define)
+
+    def _turns(self, loop: Loop) -> int:
+        """How many rounds are written side by side, so that they need not wait for each other."""
+        starts = [*loop.starts, *self.accumulators.continued(loop)]
+        gathers = any(node.kind is Kind.REDUCE for node in starts)
+        nodes = [item for item in loop.body if isinstance(item, ArrayNode)]
+        short = len(nodes) == len(loop.body) and sum(map(instances, nodes)) <= SHORT
+        rounds = loop.label.extent // max(loop.lanes, 1)
+        if not gathers or not short or any(node.kind is Kind.SCATTER for node in nodes):
+            return 1
+        return TURNS if rounds >= TURNS else 1
+
+    def rounds(self, loop: Loop, part: Range, turns: int) -> None:
+        """The rounds of a part of a loop: as many as can side by side, and then the rest."""
+        step = max(loop.lanes, 1)
+        extent = loop.label.extent
+        whole = extent // (step * turns) * step * turns
+        if part.known:
+            if whole:
+                self._rounds(loop, Range("0", str(whole), True), turns, False)
+            if whole < extent:
+                self._rounds(loop, Range(str(whole), str(extent), True), 1, True)
+            return
+        main = self.control.least(part.last, str(whole))
+        some = self.block.op(f"icmp slt i64 {part.first}, {main}")
+        with self.control.when(some):
+            self._rounds(loop, Range(part.first, main, False), turns, False)
+        if whole < extent:
+            left = self.block.op(f"icmp sgt i64 {part.last}, {whole}")
+            with self.control.when(left):
+                self._rounds(loop, Range(str(whole), part.last, False), 1, True)
+
+    def _rounds(self, loop: Loop, part: Range, turns: int, partial: bool) -> None:
+        """Rounds side by side, from first to last, and sums carried over now and then."""
+        summed = [
+            item
+            for item in loop.body
+            if isinstance(item, ArrayNode)
+            and item.kind is Kind.REDUCE
+            and self.accumulators.compensated(item)
+            and loop.label in {label.find() for label in item.reduced}
+        ]
+        starts = [*loop.starts, *self.accumulators.continued(loop)]
+        lanes = max(loop.lanes, 1)
+        step = lanes * turns
+
+        def body(position: str) -> None:
+            for turn in range(turns):
+                self.accumulators.turn = turn
+                here = position
+                if turn:
+                    here = self.block.op(f"add i64 {position}, {turn * lanes}")
+                self._round(loop, here, partial)
+            self.accumulators.turn = 0
+
+        few = part.known and int(part.last) - int(part.first) <= 2 * ROUNDS * step
+        if not summed or few:
+            with self.control.counting(part.first, part.last, step) as position:
+                body(position)
+            for node in summed:
+                if node not in starts:  # the rounds of a loop around this one count, too
+                    self.accumulators.carry_over(node)
+            return
+        with self.control.counting(part.first, part.last, ROUNDS * step) as start:
+            ahead = self.block.op(f"add i64 {start}, {ROUNDS * step}")
+            end = self.control.least(ahead, part.last)
+            with self.control.counting(start, end, step) as position:
+                body(position)
+            for node in summed:
+                self.accumulators.carry_over(node)
+
+    def _round(self, loop: Loop, counter: str, partial: bool) -> None:
+        """The body once, for one value of the label or for as many as there are lanes."""
+        frame = Frame(loop.label, loop.lanes, counter)
+        extent, lanes = loop.label.extent, loop.lanes
+        if lanes and partial and extent % lanes:
+            # The last round starts earlier, so that all its lanes lie within the arrays.
+            frame.position = self.control.least(counter, str(extent - lanes))
+            behind = self.block.op(f"sub i64 {counter}, {frame.position}")
+            wide = vector_type("i64", lanes)
+            shift = self.block.splat(Value((behind,), INDEX), lanes)
+            steps = ", ".join(f"i64 {lane}" for lane in range(lanes))
+            mask = self.block.op(f"icmp uge {wide} <{steps}>, {shift.text}")
+            frame.fresh = Value((mask,), np.dtype(bool), lanes)
+        self.memory.frames.append(frame)
+        for item in loop.body:
+            self.item(item)
+        self.values.flush_faults()
+        self.memory.frames.pop()
+
+    # --- nodes ------------------------------------------------------------------------------------
+
+    def _node(self, node: ArrayNode) -> None:
+        labels = [label for label in node.iteration() if label.unrolled]
+        reduced = list(dict.fromkeys(label.find() for label in node.reduced))
+        inner = [label for label in reduced if label.unrolled]
+        around = {loop.label for loop in self.layout.ways[node.number]}
+        if node.kind is Kind.SCATTER and around.isdisjoint(reduced):
+            self._start_scatter(node)
+        if node.kind is Kind.REDUCE:
+            labels = [label for label in labels if label not in inner]
+        for values in product(*(range(label.extent) for label in labels)):
+            self.memory.unrolled.update(zip(labels, values, strict=True))
+            self._instance(node, inner)
+
+    def _instance(self, node: ArrayNode, inner: Sequence[Label]) -> None:
+        if node.kind is Kind.SCATTER:
+            self._scatter(node)
+            return
+        if node.kind is not Kind.REDUCE:
+            self.define(node, self.values.value(node))
+            return
+        parts = []
+        for values in product(*(range(label.extent) for label in inner)):
+            self.memory.unrolled.update(zip(inner, values, strict=True))
+            parts.append(self.values.value(node))
+        value = self.accumulators.combined(node, parts)
+        if all(label.find().unrolled for label in node.reduced):
+            self.define(node, self.accumulators.from_zero(node, value))
+        else:
+            self.accumulators.add(node, value)
+
+    def define(self, node: ArrayNode, value: Value) -> None:
+        """The result of a node at the present indices is known."""
+        unrolled = self.memory.unrolled
+        key = tuple(
+            unrolled[root]
+            for root in (label.find() for label in node.labels if label is not None)
+            if root.unrolled
+        )
+        self.memory.frame.registers.setdefault(node.output, {})[key] = value
+        if node.output in self.layout.watched:
+            wide = register_type(value)
+            for part in value.parts:
+                nan = self.block.op(f"fcmp uno {wide} {part}, {part}")
+                self.values.faults.append((nan, value.lanes))
+        if node.output in self.layout.storage.places:
+            self.memory.store(node.output, node.terms(), value)
+
+    # --- scatters ---------------------------------------------------------------------------------
+
+    def _start_scatter(self, node: ArrayNode) -> None:
+        """A copy of the array that is written into."""
+        if node.output in self.layout.storage.taken or self._copied(node):
+            return
+        labels = [label.find() for label in node.labels if label is not None]
+        held = {frame.label for frame in self.memory.frames}
+        read = self.values.reader(node, node.accesses[0])
+
+        def copy() -> None:
+            value = convert(self.block, self.values.faults, read(), node.output.type.dtype)
+            self.memory.store(node.output, node.terms(), value)
+
+        self.control.nest([label for label in labels if label not in held], copy)
+
+    def _copied(self, node: ArrayNode) -> bool:
+        """Copy the array at once, if it lies in memory as it is."""
+        access, places = node.accesses[0], self.memory.places
+        source = access.source
+        if len(self.memory.frames) > 1 or access.terms != node.terms() or source not in places:
+            return False
+        assert isinstance(source, Variable)
+        home, place = places[source], places[node.output]
+        whole = home.strides == place.strides and len(home.axes) == source.type.ndim
+        if source.type.dtype != node.output.type.dtype or not whole or home.lanes or place.lanes:
+            return False
+        copy(self.block, self.memory.bases[node.output], self.memory.bases[source], place.bytes)
+        return True
+
+    def _scatter(self, node: ArrayNode) -> None:
+        """Write one value, or one for each lane, one after the other as NumPy does."""
+        self.values.set_indices(node)
+        dtype = node.output.type.dtype
+        given = self.values.operands(node)[1]()
+        value = convert(self.block, self.values.faults, given, dtype)
+        lane_frame = self.memory.lane_frame()
+        place = self.memory.places[node.output]
+        address = self.memory.address(node.output, place, node.target)
+        one_by_one = lane_frame is not None and (
+            place.lanes > 0 or address.stride != 0 or value.lanes > 0
+        )
+        lanes = lane_frame.lanes if one_by_one and lane_frame else 0
+        fresh = lane_frame.fresh if one_by_one and lane_frame else None
+        if (
+            lane_frame is not None
+            and lane_frame.label in {loop.label for loop in self.values.home(node)}
+            and node.output not in self.layout.storage.taken
+        ):
+            fresh = None  # the whole scatter is made again for the lanes that are computed again
+        value = self.memory.splat(value, lanes)
+        self.scatters.write(node, address, value, lanes, fresh)

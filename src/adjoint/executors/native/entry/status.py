@@ -1,0 +1,183 @@
+"""What surrounds the kernel: floating-point errors, interrupts, the search for NaN.
+
+The functions written here: `void @floating.clear()` and `i32 @floating.raised()` (not 0 when an
+operation was invalid, divided by zero or overflowed since the clearing, in this thread), and
+`i32 @interrupted(ptr %state)`, which the kernel may call.
+
+The errors watched for are those that NumPy warns of unless told otherwise. NumPy clears the flags
+before its own loops, so that they are left cleared here, and other flags, the rounding mode and the
+masks are not touched.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from adjoint.executors.native.entry.python_api import PythonApi, pointer
+from adjoint.executors.native.machine.module import RAISED, Block, Module
+
+_MXCSR_ERRORS: Final = 0x1 | 0x4 | 0x8  # invalid, division by zero, overflow
+_NUMPY_ERRORS: Final = 0x8 | 0x1 | 0x2  # the same as NPY_FPE_...
+_LANES: Final = 8
+_STEP: Final = 4 * _LANES
+
+_MXCSR_CLEAR = f"""define internal void @floating.clear() {{
+entry:
+  %slot = alloca i32
+  call void @llvm.x86.sse.stmxcsr(ptr %slot)
+  %found = load i32, ptr %slot
+  %errors = and i32 %found, {_MXCSR_ERRORS}
+  %any = icmp ne i32 %errors, 0
+  br i1 %any, label %clear, label %done
+clear:
+  %kept = and i32 %found, {~_MXCSR_ERRORS}
+  store i32 %kept, ptr %slot
+  call void @llvm.x86.sse.ldmxcsr(ptr %slot)
+  br label %done
+done:
+  ret void
+}}"""
+
+_MXCSR_RAISED = f"""define internal i32 @floating.raised() {{
+entry:
+  %slot = alloca i32
+  call void @llvm.x86.sse.stmxcsr(ptr %slot)
+  %found = load i32, ptr %slot
+  %errors = and i32 %found, {_MXCSR_ERRORS}
+  ret i32 %errors
+}}"""
+
+_NUMPY_CLEAR = """define internal void @floating.clear() {{
+entry:
+  call void {clear}()
+  ret void
+}}"""
+
+_NEVER_RAISED = """define internal i32 @floating.raised() {
+entry:
+  ret i32 0
+}"""
+
+_NUMPY_RAISED = """define internal i32 @floating.raised() {{
+entry:
+  %found = call i32 {raised}()
+  %errors = and i32 %found, {errors}
+  ret i32 %errors
+}}"""
+
+
+def emit_status(module: Module, api: PythonApi, errors: bool) -> None:
+    """Add `@floating.clear` and `@floating.raised`, which says no where errors are no matter."""
+    if not errors:
+        module.functions += [
+            _NUMPY_CLEAR.format(clear=pointer(api.functions["PyUFunc_clearfperr"]))
+        ]
+        module.functions += [_NEVER_RAISED]
+        return
+    if api.reads_mxcsr:
+        for name in ("llvm.x86.sse.stmxcsr", "llvm.x86.sse.ldmxcsr"):
+            module.declare(name, f"declare void @{name}(ptr)")
+        module.functions += [_MXCSR_CLEAR, _MXCSR_RAISED]
+        return
+    clear = pointer(api.functions["PyUFunc_clearfperr"])
+    raised = pointer(api.functions["PyUFunc_getfperr"])
+    module.functions += [
+        _NUMPY_CLEAR.format(clear=clear),
+        _NUMPY_RAISED.format(raised=raised, errors=_NUMPY_ERRORS),
+    ]
+
+
+def emit_interrupted(module: Module, api: PythonApi) -> None:
+    """Add `@interrupted`: runs the handlers of signals that came, and lets other threads run.
+
+    It returns RAISED if a handler has raised, else 0. The state is the thread, null while it holds
+    the interpreter, and floating-point errors seen so far: they are noted before handlers, which
+    are Python, can change the flags.
+    """
+    block = Block(module)
+    noted = block.op("getelementptr i8, ptr %state, i64 8")
+    now = block.op("call i32 @floating.raised()")
+    errors = block.op(f"or i32 {block.op(f'load i32, ptr {noted}')}, {now}")
+    block.do(f"store i32 {errors}, ptr {noted}")
+    thread = block.op("load ptr, ptr %state")
+    released = block.op(f"icmp ne ptr {thread}, null")
+    block.do(f"br i1 {released}, label %take, label %ask")
+    block.place("take")
+    block.do(f"call void {pointer(api.functions['PyEval_RestoreThread'])}(ptr {thread})")
+    block.do("br label %ask")
+    block.place("ask")
+    answer = block.op(f"call i32 {pointer(api.functions['PyErr_CheckSignals'])}()")
+    block.do("br label %release")
+    block.place("release")
+    again = block.op(f"call ptr {pointer(api.functions['PyEval_SaveThread'])}()")
+    block.do(f"store ptr {again}, ptr %state")
+    block.do("call void @floating.clear()")
+    raised = block.op(f"icmp ne i32 {answer}, 0")
+    block.do(f"ret i32 {block.op(f'select i1 {raised}, i32 {RAISED}, i32 0')}")
+    module.functions.append(block.function("define internal i32 @interrupted(ptr %state) noinline"))
+
+
+def emit_has_nan(module: Module, scalar: str) -> str:
+    """Add, once, a function that says whether some number of this LLVM type is NaN."""
+    name = f"has_nan.{scalar}"
+    text = _HAS_NAN.format(
+        name=name,
+        scalar=scalar,
+        vector=f"<{_LANES} x {scalar}>",
+        mask=f"<{_LANES} x i1>",
+        size=4 if scalar == "float" else 8,
+        step=_STEP,
+        **{f"offset{number}": _LANES * number for number in (1, 2, 3)},
+        lanes=_LANES,
+    )
+    if text not in module.functions:
+        reduce = f"llvm.vector.reduce.or.v{_LANES}i1"
+        module.declare(reduce, f"declare i1 @{reduce}(<{_LANES} x i1>)")
+        module.functions.append(text)
+    return f"@{name}"
+
+
+# A comparison of two numbers is unordered if either is NaN, so that one looks at two vectors.
+_HAS_NAN = """define internal i1 @{name}(ptr %data, i64 %count) noinline {{
+entry:
+  %rest = urem i64 %count, {step}
+  %whole = sub i64 %count, %rest
+  br label %vectors
+vectors:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %body ]
+  %found = phi {mask} [ zeroinitializer, %entry ], [ %found.next, %body ]
+  %more = icmp ult i64 %i, %whole
+  br i1 %more, label %body, label %reduce
+body:
+  %p0 = getelementptr {scalar}, ptr %data, i64 %i
+  %p1 = getelementptr {scalar}, ptr %p0, i64 {offset1}
+  %p2 = getelementptr {scalar}, ptr %p0, i64 {offset2}
+  %p3 = getelementptr {scalar}, ptr %p0, i64 {offset3}
+  %a0 = load {vector}, ptr %p0, align {size}
+  %a1 = load {vector}, ptr %p1, align {size}
+  %a2 = load {vector}, ptr %p2, align {size}
+  %a3 = load {vector}, ptr %p3, align {size}
+  %u0 = fcmp uno {vector} %a0, %a1
+  %u1 = fcmp uno {vector} %a2, %a3
+  %u = or {mask} %u0, %u1
+  %found.next = or {mask} %found, %u
+  %i.next = add i64 %i, {step}
+  br label %vectors
+reduce:
+  %some = call i1 @llvm.vector.reduce.or.v{lanes}i1({mask} %found)
+  br label %scalars
+scalars:
+  %j = phi i64 [ %whole, %reduce ], [ %j.next, %one ]
+  %seen = phi i1 [ %some, %reduce ], [ %seen.next, %one ]
+  %left = icmp ult i64 %j, %count
+  br i1 %left, label %one, label %done
+one:
+  %q = getelementptr {scalar}, ptr %data, i64 %j
+  %b = load {scalar}, ptr %q, align {size}
+  %n = fcmp uno {scalar} %b, %b
+  %seen.next = or i1 %seen, %n
+  %j.next = add i64 %j, 1
+  br label %scalars
+done:
+  ret i1 %seen
+}}"""

@@ -1,0 +1,1 @@
+"""Elementary functions of numbers and of vectors: written out, or called."""

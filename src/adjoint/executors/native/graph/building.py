@@ -1,0 +1,487 @@
+"""From a program to nodes: what is computed at each index, from which indices of what.
+
+Structural equations disappear: they become part of the accesses of the equations that read them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from adjoint.executors.native.graph.indices import (
+    ZERO,
+    Access,
+    Dynamic,
+    IndexGuard,
+    Label,
+    Term,
+    substitute,
+)
+from adjoint.executors.native.graph.nodes import (
+    CONTROL,
+    JOINS,
+    REDUCTIONS,
+    SCATTERS,
+    STRUCTURE,
+    WRITES,
+    ArrayNode,
+    Graph,
+    Kind,
+)
+from adjoint.executors.native.graph.structure import (
+    Movement,
+    block_start,
+    movement,
+    needed,
+    whole,
+    written,
+)
+from adjoint.executors.native.preparation.expansions import last_write
+from adjoint.primitives.elementwise.conversion import CAST
+from adjoint.primitives.structure.contraction import CONTRACT, split_spec
+from adjoint.primitives.structure.gathering import GATHER, GATHER_ADD, IOTA, LAST_WRITE
+from adjoint.primitives.structure.moving import FILL
+from adjoint.primitives.structure.slicing import INCREMENT, STACK, indexed_shape
+from adjoint.program import Atom, Equation, Literal, Program, Variable
+
+
+class GraphBuilder:
+    """Builds the graph of a program.
+
+    is_product: whether a contraction is left to the routines for products of matrices. over: which
+    outputs may be written over which inputs.
+    """
+
+    def __init__(
+        self, program: Program, is_product: Callable[[Equation], bool], over: Mapping[int, int]
+    ) -> None:
+        self.graph = Graph(program)
+        self.over = over
+        self.is_product = is_product
+        self.moves: dict[Variable, tuple[Atom, Movement]] = {}
+        self.parts: dict[Variable, tuple[Atom, int]] = {}
+
+    def build(self) -> Graph:
+        """The whole graph."""
+        for variable in self.graph.program.inputs:
+            self._axes(variable, [None] * variable.type.ndim)
+        for equation in self.graph.program.equations:
+            self.equation(equation)
+        taken: set[Variable] = set()
+        for number, atom in enumerate(self.graph.program.outputs):
+            if atom.type.ndim and number in self.over:
+                given = self.graph.program.inputs[self.over[number]]
+                if self.itself(atom) is given and atom.type == given.type:
+                    self.graph.outputs.append(given)
+                    continue
+            self._output(atom, taken)
+        for node in self.graph.nodes:  # labels may have been joined since they were written down
+            node.accesses = tuple(access.renamed() for access in node.accesses)
+            node.indices = tuple(access.renamed() for access in node.indices)
+            node.target = tuple(substitute(term, {}) for term in node.target)
+        return self.graph
+
+    def _output(self, atom: Atom, taken: set[Variable]) -> None:
+        """Outputs that are no node's own array, or repeat one, are copies."""
+        own = self.itself(atom)
+        if own is not None and own in self.graph.producers and own not in taken:
+            taken.add(own)
+            self.graph.outputs.append(own)
+            return
+        copy = Variable(atom.type)
+        labels = self.same_axes(copy, atom, range(atom.type.ndim))
+        access = self.access(atom, whole(labels))
+        self.add(Kind.GUARDED, None, copy, (access,))
+        taken.add(copy)
+        self.graph.outputs.append(copy)
+
+    def itself(self, atom: Atom) -> Variable | None:
+        """The variable with memory or registers of its own that an atom is, index by index."""
+        if not isinstance(atom, Variable):
+            return None
+        terms = whole(self.graph.axes[atom])
+        access = self.access(atom, terms)
+        source = access.source
+        if not isinstance(source, Variable) or source.type.shape != atom.type.shape:
+            return None
+        return source if access.terms == terms else None
+
+    # --- labels -----------------------------------------------------------------------------------
+
+    def label(self, extent: int) -> Label:
+        """A new label."""
+        label = Label(extent, len(self.graph.labels))
+        self.graph.labels.append(label)
+        return label
+
+    def _axes(self, variable: Variable, wanted: Sequence[Label | None]) -> tuple[Label | None, ...]:
+        """Give a variable its labels: joined with those wanted, where that is possible."""
+        labels: list[Label | None] = []
+        for length, label in zip(variable.type.shape, wanted, strict=True):
+            if length == 1:
+                labels.append(None)
+                continue
+            own = self.label(length)
+            own.members.add(variable)
+            if label is not None:
+                label.join(own)
+            labels.append(own)
+        self.graph.axes[variable] = tuple(labels)
+        return tuple(labels)
+
+    def known(self, atom: Atom, axis: int) -> Label | None:
+        """The label of an axis, if it has one."""
+        return self.graph.axes[atom][axis] if isinstance(atom, Variable) else None
+
+    def same_axes(
+        self, variable: Variable, atom: Atom, carried: Sequence[int | None]
+    ) -> tuple[Label | None, ...]:
+        """Give a variable the labels of an atom's axes, where it carries them."""
+        return self._axes(
+            variable, [None if axis is None else self.known(atom, axis) for axis in carried]
+        )
+
+    # --- accesses ---------------------------------------------------------------------------------
+
+    def access(
+        self, atom: Atom, terms: Sequence[Term], guards: tuple[IndexGuard, ...] = ()
+    ) -> Access:
+        """Read an atom at terms, through all structure to what has memory of its own."""
+        terms = tuple(terms)
+        while isinstance(atom, Variable) and atom in self.moves:
+            source, movement = self.moves[atom]
+            terms, atom = movement.back(terms), source
+        return Access(atom, terms, guards)
+
+    def aligned(self, atom: Atom, terms: Sequence[Term]) -> Access:
+        """Read an operand that is broadcast against the result."""
+        shape = atom.type.shape
+        lead = len(terms) - len(shape)
+        return self.access(
+            atom, [ZERO if n == 1 else terms[lead + axis] for axis, n in enumerate(shape)]
+        )
+
+    def add(
+        self,
+        kind: Kind,
+        equation: Equation | None,
+        output: Variable,
+        accesses: tuple[Access, ...],
+        **more: Any,
+    ) -> ArrayNode:
+        """Add a node."""
+        derived = equation is not None and equation.derived
+        node = ArrayNode(
+            len(self.graph.nodes),
+            kind,
+            equation,
+            output,
+            self.graph.axes[output],
+            accesses,
+            derived=derived,
+            **more,
+        )
+        self.graph.nodes.append(node)
+        self.graph.producers[output] = node
+        return node
+
+    # --- equations --------------------------------------------------------------------------------
+
+    def equation(self, equation: Equation) -> None:
+        """Add what becomes of an equation."""
+        primitive = equation.primitive
+        if primitive in STRUCTURE or _changes_nothing(equation):
+            self.structure(equation)
+        elif primitive in REDUCTIONS:
+            self._reduction(equation)
+        elif primitive is CONTRACT:
+            self._contraction(equation)
+        elif primitive in WRITES:
+            self.write(equation)
+        elif primitive in JOINS:
+            self._join(equation)
+        elif primitive is GATHER:
+            self._gather(equation)
+        elif primitive in SCATTERS:
+            self.scatter(equation)
+        elif primitive in CONTROL:
+            self._control(equation)
+        elif primitive is LAST_WRITE:
+            self._last_write(equation)
+        elif primitive is FILL:
+            (output,) = equation.outputs
+            self._axes(output, [None] * output.type.ndim)
+            dtype = equation.params["dtype"]
+            number = Literal(dtype.type(equation.params["value"]))
+            self.moves[output] = (number, Movement(lambda terms: (), (None,) * output.type.ndim))
+        elif primitive is IOTA:
+            (output,) = equation.outputs
+            labels = self._axes(output, [None])
+            self.add(Kind.NUMBER, equation, output, (), target=whole(labels))
+        else:
+            self._elementwise(equation)
+
+    def structure(self, equation: Equation) -> None:
+        """A result that is an operand, seen otherwise."""
+        (output,) = equation.outputs
+        (atom,) = equation.inputs
+        moved = movement(equation)
+        self.same_axes(output, atom, moved.carried)
+        self.moves[output] = (atom, moved)
+        start = block_start(equation)
+        if start is not None:
+            source, before = self.parts.get(atom, (atom, 0))  # type: ignore[arg-type]
+            self.parts[output] = source, before + start
+
+    def _elementwise(self, equation: Equation) -> None:
+        (output,) = equation.outputs
+        shape = output.type.shape
+        wanted: list[Label | None] = [None] * len(shape)
+        for atom in equation.inputs:
+            lead = len(shape) - atom.type.ndim
+            for axis in range(atom.type.ndim):
+                if atom.type.shape[axis] != 1 and wanted[lead + axis] is None:
+                    wanted[lead + axis] = self.known(atom, axis)
+        labels = self._axes(output, wanted)
+        for atom in equation.inputs:
+            lead = len(shape) - atom.type.ndim
+            for axis in range(atom.type.ndim):
+                one, other = self.known(atom, axis), labels[lead + axis]
+                if one is not None and other is not None:
+                    one.join(other)
+        terms = whole(labels)
+        accesses = tuple(self.aligned(atom, terms) for atom in equation.inputs)
+        self.add(Kind.POINTWISE, equation, output, accesses)
+
+    def _reduction(self, equation: Equation) -> None:
+        (output,), (atom,) = equation.outputs, equation.inputs
+        axes = equation.params["axes"]
+        kept = [axis for axis in range(atom.type.ndim) if axis not in axes]
+        own = self.same_axes(output, atom, kept)
+        every: list[Label | None] = [None] * atom.type.ndim
+        for axis, label in zip(kept, own, strict=True):
+            every[axis] = label
+        reduced = self.reduced(output, [(axis, atom.type.shape[axis]) for axis in axes], atom)
+        for axis, label in reduced.items():
+            every[axis] = label
+        access = self.access(atom, whole(every))
+        labels = tuple(label for label in reduced.values() if label is not None)
+        name = equation.primitive.name
+        self.add(Kind.REDUCE, equation, output, (access,), reduced=labels, combine=name)
+
+    def reduced(
+        self, owner: Variable, axes: Sequence[tuple[Any, int]], atom: Atom
+    ) -> dict[Any, Label | None]:
+        """Labels for axes that are reduced, joined with those of the operand where possible."""
+        labels: dict[Any, Label | None] = {}
+        for axis, length in axes:
+            if length == 1:
+                labels[axis] = None
+                continue
+            label = self.label(length)
+            label.members.add(owner)
+            known = self.known(atom, axis)
+            if known is not None:
+                known.join(label)
+            labels[axis] = label
+        return labels
+
+    def _contraction(self, equation: Equation) -> None:
+        (output,) = equation.outputs
+        left, right, result = split_spec(equation.params["spec"])
+        sides = list(zip((left, right), equation.inputs, strict=True))
+        known: dict[str, Label | None] = {}
+        lengths: dict[str, int] = {}
+        for letters, atom in sides:
+            for axis, letter in enumerate(letters):
+                lengths[letter] = atom.type.shape[axis]
+                if known.get(letter) is None:
+                    known[letter] = self.known(atom, axis)
+        labels = dict(zip(result, self._axes(output, [known[x] for x in result]), strict=True))
+        reduced = []
+        for letter in dict.fromkeys(left + right):
+            if letter not in labels:
+                label = self.label(lengths[letter]) if lengths[letter] != 1 else None
+                labels[letter] = label
+                if label is not None:
+                    label.members.add(output)
+                    reduced.append(label)
+        for letters, atom in sides:
+            for axis, letter in enumerate(letters):
+                one, other = self.known(atom, axis), labels[letter]
+                if one is not None and other is not None:
+                    one.join(other)
+        reading = self._in_memory if self.is_product(equation) else self.access
+        accesses = tuple(
+            reading(atom, whole([labels[letter] for letter in letters])) for letters, atom in sides
+        )
+        if self.is_product(equation):
+            self.add(Kind.PRODUCT, equation, output, accesses, reduced=tuple(reduced))
+        elif reduced:
+            more = {"reduced": tuple(reduced), "combine": "sum"}
+            self.add(Kind.REDUCE, equation, output, accesses, **more)
+        else:
+            self.add(Kind.POINTWISE, equation, output, accesses)
+
+    def _in_memory(self, atom: Atom, terms: Sequence[Term]) -> Access:
+        """An access with one stride for each label: to a copy, where the array has none."""
+        access = self.access(atom, terms)
+        if all(isinstance(a, Label) for term in access.terms for a in term.atoms()) and isinstance(
+            access.source, Variable
+        ):
+            return access
+        copy = Variable(atom.type)
+        labels = self.same_axes(copy, atom, range(atom.type.ndim))
+        self.add(Kind.GUARDED, None, copy, (self.access(atom, whole(labels)),))
+        return Access(copy, tuple(terms))
+
+    def write(self, equation: Equation) -> None:
+        """A write into a part that is known beforehand."""
+        (output,), (atom, value) = equation.outputs, equation.inputs
+        index = equation.params["index"]
+        labels = self.same_axes(output, atom, range(atom.type.ndim))
+        inner, guards = written(index, whole(labels))
+        wide = [axis for axis, entry in enumerate(index) if not isinstance(entry, int)]
+        lead = len(wide) - value.type.ndim
+        for place, axis in enumerate(wide):  # parts that reach over a whole axis share its label
+            if place >= lead and index[axis] == (0, atom.type.shape[axis], 1):
+                one, other = self.known(value, place - lead), labels[axis]
+                if one is not None and other is not None:
+                    one.join(other)
+        old = self.access(atom, whole(labels))
+        if not prod(indexed_shape(index)):  # nothing is written
+            self.add(Kind.GUARDED, equation, output, (old,), combine="last")
+            return
+        part = self.aligned(value, inner)
+        new = Access(part.source, part.terms, needed(guards))
+        combine = "sum" if equation.primitive is INCREMENT else "last"
+        self.add(Kind.GUARDED, equation, output, (old, new), combine=combine)
+
+    def _join(self, equation: Equation) -> None:
+        """Arrays joined along an axis, or stacked along one of their own."""
+        (output,) = equation.outputs
+        axis, stacks = equation.params["axis"], equation.primitive is STACK
+        carried = [
+            None if result_axis == axis else result_axis - (stacks and result_axis > axis)
+            for result_axis in range(output.type.ndim)
+        ]
+        labels = self.same_axes(output, equation.inputs[0], carried)
+        terms = whole(labels)
+        start, accesses = 0, []
+        for atom in equation.inputs:
+            length = 1 if stacks else atom.type.shape[axis]
+            for result_axis, place in enumerate(carried):
+                one = None if place is None else self.known(atom, place)
+                other = labels[result_axis]
+                if one is not None and other is not None:
+                    one.join(other)
+            inside = ZERO if length == 1 else terms[axis].scaled(1, -start)
+            guard = IndexGuard(terms[axis], start, start + length)
+            middle = () if stacks else (inside,)
+            moved = self.access(atom, (*terms[:axis], *middle, *terms[axis + 1 :]))
+            accesses.append(Access(moved.source, moved.terms, needed((guard,))))
+            start += length
+        self.add(Kind.GUARDED, equation, output, tuple(accesses), combine="last")
+
+    def _gather(self, equation: Equation) -> None:
+        """The leading axes of an array are indexed by other arrays."""
+        (output,) = equation.outputs
+        array, *indices = equation.inputs
+        count, rank = len(indices), indices[0].type.ndim
+        wanted = [self.known(indices[0], axis) for axis in range(rank)]
+        wanted += [self.known(array, axis) for axis in range(count, array.type.ndim)]
+        labels = self._axes(output, wanted)
+        reads = tuple(self.access(index, whole(labels[:rank])) for index in indices)
+        source = self.access(array, (*dynamic_terms(count), *whole(labels[rank:])))
+        bounds = array.type.shape[:count]
+        self.add(Kind.GATHER, equation, output, (source,), indices=reads, bounds=bounds)
+
+    def scatter(self, equation: Equation) -> None:
+        """What is written where other arrays say."""
+        (output,) = equation.outputs
+        array, given, *indices = equation.inputs
+        labels = self.same_axes(output, array, range(array.type.ndim))
+        lanes, reads = self.running(output, indices)
+        tail = whole(labels[len(indices) :])
+        value = self.aligned(given, (*whole(lanes), *tail))
+        self.add(
+            Kind.SCATTER,
+            equation,
+            output,
+            (self.access(array, whole(labels)), value),
+            indices=reads,
+            bounds=array.type.shape[: len(indices)],
+            reduced=tuple(label for label in lanes if label is not None),
+            combine="sum" if equation.primitive is GATHER_ADD else "last",
+            target=(*dynamic_terms(len(indices)), *tail),
+        )
+
+    def running(
+        self, owner: Variable, indices: Sequence[Atom]
+    ) -> tuple[list[Label | None], tuple[Access, ...]]:
+        """The labels that run over index arrays, and how these are read."""
+        shape = indices[0].type.shape
+        lanes = list(self.reduced(owner, list(enumerate(shape)), indices[0]).values())
+        return lanes, tuple(self.access(index, whole(lanes)) for index in indices)
+
+    def _last_write(self, equation: Equation) -> None:
+        """Where indices differ all writes are the last, and there is nothing to be found out."""
+        (output,) = equation.outputs
+        if output.type.size > 1 and not any(map(self._counts, equation.inputs)):
+            for simpler in last_write(equation):
+                self.equation(simpler)
+            return
+        self._axes(output, [None] * output.type.ndim)
+        self.moves[output] = Literal(np.True_), Movement(lambda terms: (), ())
+
+    def _counts(self, atom: Atom) -> bool:
+        """Whether an array has the numbers from 0 on, one after the other."""
+        if not isinstance(atom, Variable) or atom.type.ndim != 1:
+            return False
+        terms = whole(self.graph.axes[atom])
+        access = self.access(atom, terms)
+        node = self.graph.producers.get(access.source)  # type: ignore[arg-type]
+        return node is not None and node.kind is Kind.NUMBER and access.terms == terms
+
+    # --- loops and branches -----------------------------------------------------------------------
+
+    def _control(self, equation: Equation) -> None:
+        if not equation.outputs:
+            return
+        accesses = tuple(map(self._in_one_piece, equation.inputs))
+        for variable in equation.outputs:
+            self._axes(variable, [None] * variable.type.ndim)
+        first, *others = equation.outputs
+        number, derived = len(self.graph.nodes), equation.derived
+        node = ArrayNode(number, Kind.CONTROL, equation, first, (), accesses, derived=derived)
+        node.others = tuple(others)
+        self.graph.nodes.append(node)
+        self.graph.producers.update(dict.fromkeys(equation.outputs, node))
+
+    def _in_one_piece(self, atom: Atom) -> Access:
+        """Where an operand begins in memory, as a block of it; in a copy, where it is none."""
+        if not atom.type.ndim:
+            return self.access(atom, ())
+        assert isinstance(atom, Variable)
+        source, start = self.parts.get(atom, (atom, 0))
+        if isinstance(source, Variable) and source.type.ndim and source not in self.moves:
+            shape = source.type.shape
+            return Access(source, tuple(Term((), int(n)) for n in np.unravel_index(start, shape)))
+        copy = Variable(atom.type)
+        labels = self.same_axes(copy, atom, range(atom.type.ndim))
+        self.add(Kind.GUARDED, None, copy, (self.access(atom, whole(labels)),))
+        return Access(copy, (ZERO,) * atom.type.ndim)
+
+
+def dynamic_terms(count: int) -> tuple[Term, ...]:
+    """The values of so many index arrays."""
+    return tuple(Term(((Dynamic(place), 1),)) for place in range(count))
+
+
+def _changes_nothing(equation: Equation) -> bool:
+    """Whether it is a conversion to the type that there is: a copy, which programs need not."""
+    types = equation.inputs[:1]
+    return equation.primitive is CAST and types[0].type.dtype == equation.outputs[0].type.dtype

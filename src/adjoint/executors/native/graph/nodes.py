@@ -1,0 +1,122 @@
+"""What programs are made of on the way to machine code: nodes, functions of indices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+from adjoint.executors.native.graph.indices import Access, Label, Term, label_term
+from adjoint.executors.native.graph.structure import whole
+from adjoint.loops import CHECKPOINT, SCAN, SWITCH, WHILE
+from adjoint.primitives.elementwise.comparison import ALL, ANY
+from adjoint.primitives.elementwise.conversion import STOP_GRADIENT
+from adjoint.primitives.structure.contraction import CONTRACT
+from adjoint.primitives.structure.gathering import (
+    GATHER,
+    GATHER_ADD,
+    GATHER_SET,
+    IOTA,
+    LAST_WRITE,
+)
+from adjoint.primitives.structure.moving import BROADCAST, FILL, RESHAPE, SUM, TRANSPOSE
+from adjoint.primitives.structure.reductions import MAX, MIN
+from adjoint.primitives.structure.slicing import CONCATENATE, INCREMENT, SLICE, STACK, UPDATE
+from adjoint.program import Equation, Program, Variable
+
+
+class Kind(Enum):
+    """How a node is computed."""
+
+    POINTWISE = "pointwise"  # an elementwise function of its accesses
+    GUARDED = "guarded"  # the last access whose guards hold, or the sum of all of those
+    NUMBER = "number"  # the value of a term
+    REDUCE = "reduce"  # combined over labels that the result does not have
+    GATHER = "gather"  # read where other arrays say
+    SCATTER = "scatter"  # written where other arrays say
+    PRODUCT = "product"  # a product of matrices in memory
+    CONTROL = "control"  # programs within, run again and again or one of several
+
+
+@dataclass
+class ArrayNode:
+    """One array, as a function of indices.
+
+    labels: for each axis of the result, None where its length is 1. reduced: the labels that are
+    combined away (or, for a scatter, that run over what is written). accesses: the operands, in
+    the node's own labels. indices: for gathers and scatters, the accesses of the index arrays.
+    bounds: the lengths of the axes that they index. others: what it computes beside `output`, for
+    loops and branches, whose accesses say where each operand begins in memory.
+    """
+
+    number: int
+    kind: Kind
+    equation: Equation | None
+    output: Variable
+    labels: tuple[Label | None, ...]
+    accesses: tuple[Access, ...]
+    reduced: tuple[Label, ...] = ()
+    combine: str = ""
+    indices: tuple[Access, ...] = ()
+    bounds: tuple[int, ...] = ()
+    target: tuple[Term, ...] = ()
+    derived: bool = False
+    others: tuple[Variable, ...] = ()
+
+    @property
+    def outputs(self) -> tuple[Variable, ...]:
+        """All that it computes."""
+        return (self.output, *self.others)
+
+    @property
+    def operation(self) -> str:
+        """The name of what it computes."""
+        return str(self.equation.primitive.name) if self.equation is not None else "copy"
+
+    def walked(self) -> tuple[Label | None, ...]:
+        """The labels of the axes that it walks along; None for those that a scatter indexes."""
+        if self.kind is not Kind.SCATTER:
+            return self.labels
+        pairs = zip(self.labels, self.target, strict=True)
+        return tuple(label if term == label_term(label) else None for label, term in pairs)
+
+    def iteration(self) -> list[Label]:
+        """All labels that it runs over, found and without repetition."""
+        own = [label.find() for label in self.walked() if label is not None]
+        return list(dict.fromkeys([*own, *(label.find() for label in self.reduced)]))
+
+    def terms(self) -> tuple[Term, ...]:
+        """Where the result stands."""
+        return whole(self.labels)
+
+    def reads(self) -> tuple[Access, ...]:
+        """All accesses, those of index arrays too."""
+        return (*self.accesses, *self.indices)
+
+
+@dataclass
+class Graph:
+    """The nodes of a program in order, and what each variable is.
+
+    axes: labels of every variable. producers: the node that computes a variable. outputs: for each
+    output of the program, the node that writes it; None for constants.
+    """
+
+    program: Program
+    nodes: list[ArrayNode] = field(default_factory=list)
+    axes: dict[Variable, tuple[Label | None, ...]] = field(default_factory=dict)
+    producers: dict[Variable, ArrayNode] = field(default_factory=dict)
+    outputs: list[Variable] = field(default_factory=list)
+    labels: list[Label] = field(default_factory=list)
+
+
+REDUCTIONS: Final = frozenset({SUM, MAX, MIN, ALL, ANY})
+STRUCTURE: Final = frozenset({RESHAPE, TRANSPOSE, BROADCAST, SLICE, STOP_GRADIENT})
+WRITES: Final = frozenset({UPDATE, INCREMENT})
+SCATTERS: Final = frozenset({GATHER_SET, GATHER_ADD})
+JOINS: Final = frozenset({CONCATENATE, STACK})
+OTHERS: Final = JOINS | {FILL, IOTA, GATHER, CONTRACT, LAST_WRITE}
+# Operands of a join. Each entry of the result is looked up among them, by machine code that grows
+# with their number; NumPy copies more of them one after the other.
+MOST_JOINED: Final = 128
+CONTROL: Final = frozenset({SCAN, WHILE, SWITCH, CHECKPOINT})

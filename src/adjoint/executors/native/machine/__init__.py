@@ -1,0 +1,1 @@
+"""The machine, the text of modules, and the LLVM that makes code of them."""

@@ -1,0 +1,479 @@
+"""The machine that code is made for, and the LLVM that makes it.
+
+LLVM comes with `llvmlite`, which is imported only when a machine is first asked for. A module goes
+through it as text: it is parsed, lightly optimised, turned into an object file, and linked into
+the process by LLVM's JITLink, which frees the code as soon as its `Code` is garbage.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import mmap
+import os
+import platform
+import re
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from enum import Enum
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from adjoint.base.errors import NativeUnavailableError
+from adjoint.base.forking import hold_over_forks
+from adjoint.executors.native.machine.module import PLAIN
+from adjoint.executors.native.machine.object_cache import Counts, StoredObject, digest, object_cache
+
+
+class Effort(Enum):
+    """How much time is spent on better code.
+
+    QUICK is a single sweep, in time proportional to the text; straight-line code loses nothing by
+    it but the fusing of products with sums. LIGHT cleans up and allocates registers well. NORMAL
+    also moves what a loop repeats out of it, and takes the most time per instruction.
+    """
+
+    QUICK = "quick"
+    LIGHT = "light"
+    NORMAL = "normal"
+
+
+# The functions that LLVM may call of its own accord: for copies, for remainders, and for the
+# fused multiply-add and the roundings of machines that have no instruction for them.
+_IMPLIED = (
+    *("memcpy", "memmove", "memset", "memcmp", "bcmp", "bzero"),
+    *("fmod", "fmodf", "fma", "fmaf", "floor", "floorf", "ceil", "ceilf", "trunc", "truncf"),
+    *("rint", "rintf", "nearbyint", "nearbyintf", "roundeven", "roundevenf", "round", "roundf"),
+    *("sqrt", "sqrtf", "fmin", "fminf", "fmax", "fmaxf", "ldexp", "ldexpf"),
+    *("__divti3", "__modti3", "__udivti3", "__umodti3", "__multi3"),
+    *("__chkstk", "_fltused"),  # on Windows: see `Machine`
+    *("__extendhfsf2", "__truncsfhf2", "__truncdfhf2", "__gnu_h2f_ieee", "__gnu_f2h_ieee"),
+)
+
+# To this refer all objects with floating-point numbers on Windows, and nothing reads it.
+_FLOATS_ARE_USED = ctypes.c_int(1)
+
+# LLVM's scheduler and register allocator take more than linear time on long straight-line code: a
+# block of more characters than this is compiled with `Effort.QUICK` (8,000 instructions: 17 ms
+# instead of 150), a longer text of shorter blocks with `Effort.LIGHT`.
+_LONG_BLOCK = 250_000
+_LONG_TEXT = 500_000
+_LABEL = re.compile(r"^(?:define |[\w.$-]+:)", re.MULTILINE)
+
+
+@contextmanager
+def _llvm_errors(doing: str) -> Iterator[None]:
+    """Turn whatever goes wrong inside LLVM into the one error that callers expect."""
+    try:
+        yield
+    except NativeUnavailableError:
+        raise
+    except Exception as error:  # llvmlite raises errors of many types
+        raise NativeUnavailableError(f"{doing} failed: {type(error).__name__}: {error}") from error
+
+
+class Code:
+    """The machine code of one module; it is freed when this object is.
+
+    compile_seconds: what making it took, from the text to the addresses.
+    """
+
+    __slots__ = ("__weakref__", "_effort", "_machine", "_tracker", "compile_seconds", "text")
+
+    def __init__(
+        self, machine: Machine, text: str, effort: Effort, tracker: Any, compile_seconds: float
+    ) -> None:
+        self._machine = machine  # which keeps the linker alive for as long as the code lives
+        self._effort = effort
+        self._tracker = tracker
+        self.text = text
+        self.compile_seconds = compile_seconds
+
+    def address(self, name: str) -> int:
+        """Where the function or global of this name begins."""
+        try:
+            return int(self._tracker[name])
+        except KeyError:
+            raise NativeUnavailableError(f"the module defines no visible symbol {name!r}") from None
+
+    def ir(self) -> str:
+        """The module after optimisation, made again from its text."""
+        return self._machine.optimised(self.text, self._effort)
+
+    def assembly(self) -> str:
+        """The assembly text of the machine code, made again from the module's text."""
+        return self._machine.assembly(self.text, self._effort)
+
+
+class Machine:
+    """A processor and the means to make code for it.
+
+    cpu, features: as LLVM spells them; by default those of the processor that this runs on. When
+        cpu is given, it has only the features that are named. vector_library: the file name of the
+        library of vector functions, None for none, "default" for the one of the C library.
+    """
+
+    def __init__(
+        self,
+        cpu: str | None = None,
+        features: str | None = None,
+        vector_library: str | None = "default",
+    ) -> None:
+        self._lock = threading.RLock()
+        self._symbols: dict[str, int] = {}
+        self._libraries = 0
+        _check_memory()
+        with _llvm_errors("loading LLVM through llvmlite"):
+            self._llvm = importlib.import_module("llvmlite.binding")
+            self._llvm.initialize_native_target()
+            self._llvm.initialize_native_asmprinter()
+            self.cpu = cpu if cpu is not None else str(self._llvm.get_host_cpu_name())
+            self.features = features if features is not None else self._host_features(cpu)
+            self.triple = str(self._llvm.get_process_triple())
+            self._on_windows = "windows" in self.triple
+            if self._on_windows:
+                self.define("_fltused", ctypes.addressof(_FLOATS_ARE_USED))
+            self._target = self._llvm.Target.from_triple(self.triple)
+            self._target_machines: dict[int, Any] = {}
+            self._passes: tuple[Any, Any, Any] | None = None
+            # The linker owns the target machine that it is given.
+            linker_machine = self._create_target_machine(2)
+            self._linker = self._llvm.create_lljit_compiler(
+                linker_machine, use_jit_link=not self._on_windows, suppress_errors=True
+            )
+            self._layout = str(self._target_machine(2).target_data)
+            self._identity = (self.triple, self.cpu, self.features, *self._versions())
+        self.is_x86 = self.triple.startswith(("x86_64", "i386", "i686", "amd64"))
+        self._feature_names = _enabled(self.features)
+        self.vector_bytes = self._vector_bytes()
+        self._c_libraries = tuple(_c_libraries())
+        self._vector_library = _vector_library(vector_library) if self.is_x86 else None
+        self._check()
+
+    def _versions(self) -> tuple[str, str]:
+        """Of LLVM, and of what is done with it here, to be counted up where that changes."""
+        llvmlite = importlib.import_module("llvmlite").__version__
+        return f"{self._llvm.llvm_version_info} {llvmlite}", "1"
+
+    def _host_features(self, cpu: str | None) -> str:
+        """Those of the host; with AVX-512, its vectors are to be used at their full width."""
+        if cpu is not None:
+            return ""
+        names = str(self._llvm.get_host_cpu_features().flatten())
+        return names + ",-prefer-256-bit" if "+avx512f" in names else names
+
+    def _vector_bytes(self) -> int:
+        if not self.is_x86:
+            return 16
+        if self.has("avx512f"):
+            return 64
+        return 32 if self.has("avx2") or self.has("avx") else 16
+
+    @property
+    def stack_probe(self) -> str:
+        """The attribute of functions that take more of the stack than a page.
+
+        Their pages are touched in order, for the system to grow the stack. On Windows LLVM calls
+        `__chkstk` for that unasked, and would take the attribute for the name of a function.
+        """
+        return "" if self._on_windows else ' "probe-stack"="inline-asm"'
+
+    def has(self, feature: str) -> bool:
+        """Whether the processor has the feature that LLVM calls so."""
+        return feature in self._feature_names
+
+    def native_lanes(self, dtype: np.dtype[Any]) -> int:
+        """How many numbers of the dtype (parts of them, if complex) fill one vector register."""
+        size = dtype.itemsize // 2 if dtype.kind == "c" else dtype.itemsize
+        return max(1, self.vector_bytes // size)
+
+    # --- symbols ---------------------------------------------------------------------------------
+
+    def define(self, name: str, address: int) -> None:
+        """Give an external symbol an address, for the modules that are compiled after this."""
+        with self._lock:
+            self._symbols[name] = address
+
+    def find(self, name: str) -> int | None:
+        """The address of an external C function or object, None when there is none."""
+        with self._lock:
+            known = self._symbols.get(name)
+            if known is not None:
+                return known
+            for library in self._searched(name):
+                address = _address_in(library, name)
+                if address is not None:
+                    self._symbols[name] = address
+                    return address
+        return None
+
+    def resolve(self, name: str) -> int:
+        """The address of an external C function or object."""
+        address = self.find(name)
+        if address is None:
+            raise NativeUnavailableError(f"no library of this process has the symbol {name!r}")
+        return address
+
+    def _searched(self, name: str) -> Iterable[ctypes.CDLL]:
+        if name.startswith("_ZGV"):
+            return () if self._vector_library is None else (self._vector_library,)
+        return self._c_libraries
+
+    # --- compilation -----------------------------------------------------------------------------
+
+    def compile(self, text: str, effort: Effort | None = None, *, verify: bool = False) -> Code:
+        """Make machine code of a module without a target; all that it declares is resolved.
+
+        verify: check the text for mistakes that parsing does not find; of use in tests.
+        """
+        start = time.perf_counter()
+        effort = effort or _default_effort(text)
+        text, addresses = _without_addresses(text)
+        kept = None if verify else object_cache()
+        with self._lock:
+            key = b"" if kept is None else digest(text, effort.value, *self._identity)
+            stored = None if kept is None else kept.load(key)
+            if stored is not None:
+                Counts.loaded += 1
+            else:
+                stored = self._object(text, effort, verify)
+                Counts.compiled += 1
+                if kept is not None:
+                    kept.store(key, stored)
+            tracker = self._link(stored, addresses)
+        return Code(self, text, effort, tracker, time.perf_counter() - start)
+
+    def _object(self, text: str, effort: Effort, verify: bool) -> StoredObject:
+        with (
+            self._optimised(text, effort, verify) as module,
+            _llvm_errors("making machine code"),
+        ):
+            image = self._target_machine(_CODE_LEVEL[effort]).emit_object(module)
+            return StoredObject(bytes(image), *_symbols_of(module))
+
+    def optimised(self, text: str, effort: Effort | None = None) -> str:
+        """The text of a module after optimisation."""
+        with self._lock, self._optimised(text, effort or _default_effort(text), True) as module:
+            return str(module)
+
+    def assembly(self, text: str, effort: Effort | None = None) -> str:
+        """The assembly text of a module."""
+        effort = effort or _default_effort(text)
+        with (
+            self._lock,
+            self._optimised(text, effort, True) as module,
+            _llvm_errors("making assembly"),
+        ):
+            return str(self._target_machine(_CODE_LEVEL[effort]).emit_assembly(module))
+
+    @contextmanager
+    def _optimised(self, text: str, effort: Effort, verify: bool) -> Iterator[Any]:
+        """The module of a text, optimised, in a context of its own.
+
+        A shared context would keep every constant of every module for ever.
+        """
+        target = f'target triple = "{self.triple}"\ntarget datalayout = "{self._layout}"\n'
+        with ExitStack() as stack:
+            # Whatever happens, Ctrl-C too: a module that outlives its context crashes the process.
+            with _llvm_errors("parsing a module"):
+                context = self._llvm.create_context()
+                stack.callback(context.close)
+                module = self._llvm.parse_assembly(target + text, context)
+                stack.callback(module.close)
+                if verify:
+                    module.verify()
+            with _llvm_errors("optimising a module"):
+                self._run_passes(module, effort)
+            yield module
+
+    def _run_passes(self, module: Any, effort: Effort) -> None:
+        if effort is Effort.QUICK:
+            return
+        builder, light, normal = self._passes or self._create_passes()
+        passes = light if effort is Effort.LIGHT else normal
+        for function in module.functions:
+            if not function.is_declaration and not _is_plain(function):
+                passes.run(function, builder)
+
+    def _create_passes(self) -> tuple[Any, Any, Any]:
+        """The passes, which serve all modules: making them takes memory that LLVM never frees."""
+        options = self._llvm.create_pipeline_tuning_options(speed_level=1)
+        options.loop_unrolling = False
+        builder = self._llvm.create_pass_builder(self._target_machine(2), options)
+        light = self._llvm.create_new_function_pass_manager()
+        light.add_sroa_pass()
+        light.add_instruction_combine_pass()
+        light.add_simplify_cfg_pass()
+        # LLVM's own simplification of single functions; whole programs have nothing to inline.
+        self._passes = builder, light, builder.getFunctionPassManager()
+        return self._passes
+
+    def _link(self, stored: StoredObject, addresses: dict[str, int]) -> Any:
+        image, defined, external = stored
+        builder = self._llvm.JITLibraryBuilder().add_object_img(image)
+        for name in external:
+            builder.import_symbol(name, addresses.get(name) or self.resolve(name))
+        for name in _IMPLIED:
+            address = self.find(name)
+            if address is not None and name not in external:
+                builder.import_symbol(name, address)
+        for name in defined:
+            builder.export_symbol(name)
+        self._libraries += 1
+        with _llvm_errors("linking machine code"):
+            return builder.link(self._linker, f"adjoint.{self._libraries}")
+
+    def _target_machine(self, level: int) -> Any:
+        if level not in self._target_machines:
+            self._target_machines[level] = self._create_target_machine(level)
+        return self._target_machines[level]
+
+    def _create_target_machine(self, level: int) -> Any:
+        # JITLink puts code and constants side by side: short relative addresses reach them. The
+        # linker for Windows gives no such promise, nor says where one is too short.
+        model = "large" if self._on_windows else "small"
+        return self._target.create_target_machine(
+            cpu=self.cpu, features=self.features, opt=level, reloc="pic", codemodel=model, jit=True
+        )
+
+    def _check(self) -> None:
+        """Run a first function, so that a system which forbids machine code is found out here."""
+        code = self.compile("define i32 @check(i32 %x) {\n  %y = add i32 %x, 1\n  ret i32 %y\n}\n")
+        result = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(code.address("check"))(41)
+        if result != 42:
+            raise NativeUnavailableError(f"machine code for 41 + 1 gave {result}")
+
+
+def _check_memory() -> None:
+    """An error where memory that was written cannot be executed: LLVM would end the process."""
+    if sys.platform == "win32":
+        return
+    size = mmap.PAGESIZE
+    pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANON)
+    first = ctypes.c_char.from_buffer(pages)
+    protect = ctypes.CFUNCTYPE(
+        ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, use_errno=True
+    )(("mprotect", ctypes.CDLL(None)))
+    failed = protect(ctypes.addressof(first), size, mmap.PROT_READ | mmap.PROT_EXEC)
+    reason = os.strerror(ctypes.get_errno())
+    del first
+    pages.close()
+    if failed:
+        raise NativeUnavailableError(f"the system lets no new code be executed: {reason}")
+
+
+_CODE_LEVEL = {Effort.QUICK: 0, Effort.LIGHT: 1, Effort.NORMAL: 2}
+
+
+def _is_plain(function: Any) -> bool:
+    """Whether a function says that it needs no simplification."""
+    return any(PLAIN.encode() in attribute for attribute in function.attributes)
+
+
+def _default_effort(text: str) -> Effort:
+    if len(text) <= _LONG_TEXT:
+        return Effort.NORMAL
+    starts = [0, *(match.start() for match in _LABEL.finditer(text)), len(text)]
+    longest = max(end - start for start, end in pairwise(starts))
+    return Effort.QUICK if longest > _LONG_BLOCK else Effort.LIGHT
+
+
+def _enabled(features: str) -> frozenset[str]:
+    """The names of the features that a list switches on; later entries override earlier ones."""
+    enabled: set[str] = set()
+    for entry in filter(None, (part.strip() for part in features.split(","))):
+        if entry.startswith("+"):
+            enabled.add(entry[1:])
+        else:
+            enabled.discard(entry[1:])
+    return frozenset(enabled)
+
+
+_ADDRESS = re.compile(r"inttoptr \(i64 (\d+) to ptr\)")
+
+
+def _without_addresses(text: str) -> tuple[str, dict[str, int]]:
+    """The text with external symbols for addresses of this process, and what those stand for.
+
+    So the same program is the same text in each process.
+    """
+    names: dict[str, str] = {}
+    text = _ADDRESS.sub(lambda match: names.setdefault(match[1], f"@address.{len(names)}"), text)
+    lines = [f"{name} = external global i8" for name in names.values()]
+    addresses = {name[1:]: int(address) for address, name in names.items()}
+    return "\n".join([*lines, text]) if lines else text, addresses
+
+
+def _symbols_of(module: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names that a module shows to others, and those that it wants from others."""
+    defined, external = [], []
+    for kind in (module.functions, module.global_variables):
+        for symbol in kind:
+            name = str(symbol.name)
+            if name.startswith("llvm."):
+                continue
+            if symbol.is_declaration:
+                external.append(name)
+            elif symbol.linkage.name == "external":
+                defined.append(name)
+    return tuple(defined), tuple(external)
+
+
+def _c_libraries() -> Iterator[ctypes.CDLL]:
+    """The libraries that C functions are looked for in: the process, the C and maths libraries."""
+    yield ctypes.pythonapi
+    if sys.platform == "win32":
+        for name in ("ucrtbase", "msvcrt", "ntdll"):
+            yield from _opened(name)
+        return
+    yield from _opened(None)
+    for stem in ("m", "c", "pthread"):
+        # The file name is known on glibc; finding it elsewhere starts other programs.
+        yield from _opened({"m": "libm.so.6", "c": "libc.so.6"}.get(stem, "libpthread.so.0"))
+
+
+def _opened(name: str | None) -> Iterator[ctypes.CDLL]:
+    try:
+        yield ctypes.CDLL(name)
+    except OSError:
+        return
+
+
+def _vector_library(name: str | None) -> ctypes.CDLL | None:
+    if name is None or platform.system() != "Linux":
+        return None
+    return next(_opened("libmvec.so.1" if name == "default" else name), None)
+
+
+def _address_in(library: ctypes.CDLL, name: str) -> int | None:
+    try:
+        function = getattr(library, name)
+    except AttributeError:
+        return None
+    return ctypes.cast(function, ctypes.c_void_p).value
+
+
+_MACHINE_LOCK = threading.Lock()
+
+
+@cache
+def _host_machine() -> Machine:
+    host = Machine()
+    # Code is freed by whichever thread lets go of it last, at any time, under llvmlite's lock.
+    lock = getattr(importlib.import_module("llvmlite.binding.ffi").lib, "_lock", None)
+    inner = getattr(lock, "_lock", None)
+    if hasattr(inner, "acquire"):
+        hold_over_forks(inner)
+    return host
+
+
+def machine() -> Machine:
+    """The machine of this process, made when first asked for."""
+    with _MACHINE_LOCK:
+        return _host_machine()

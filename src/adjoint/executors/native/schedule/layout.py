@@ -1,0 +1,69 @@
+"""All that is decided about a program before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from adjoint.executors.native.schedule.order import Loop, Path, Scheduler
+from adjoint.executors.native.schedule.storage import Storage
+from adjoint.program import Variable
+
+TURNS: Final = 4
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How one program is written.
+
+    products: for each product of matrices, the name of its function and where its operands start.
+    threads: for each outermost loop that several threads share, how many. contract: whether
+    products may be fused with sums. watched: arrays in which a NaN is a fault, looked for while
+    they are written. pauses: the items after which Python may see to its signals. timed: the first
+    entry of `@times` to which items add what they took; None if they do not. constructs: the
+    programs within, by node.
+    """
+
+    scheduler: Scheduler
+    storage: Storage
+    ways: dict[int, Path]
+    products: dict[int, tuple[str, tuple[int, int]]]
+    threads: dict[Loop, int]
+    contract: bool
+    watched: frozenset[Variable] = frozenset()
+    pauses: frozenset[int] = frozenset()
+    timed: int | None = None
+    constructs: Mapping[int, Construct] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class InnerProgram:
+    """A program within another: the body of a loop, its test, or a branch.
+
+    nanoseconds: about how long it takes, without the loops within. over: which outputs are written
+    over which inputs, in place.
+    """
+
+    layout: Layout
+    workspace_bytes: int
+    nanoseconds: float
+    over: Mapping[int, int]
+
+
+@dataclass(frozen=True)
+class Construct:
+    """A loop, a branch or a recomputation.
+
+    bodies: its programs; for a loop with a test, the test is the first. over: the results that are
+    written over operands. held: the carried arrays, by number, that are on the stack meanwhile.
+    buffers: for those that alternate between two places, where the second is in the scratch;
+    `workspace` is where that of the bodies begins, `bytes` the whole.
+    """
+
+    bodies: tuple[InnerProgram, ...]
+    over: Mapping[int, int]
+    held: frozenset[int]
+    buffers: Mapping[int, int]
+    workspace: int
+    bytes: int

@@ -1,0 +1,114 @@
+"""Products of matrices: the functions that they call, and how their operands lie in memory."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Final
+
+import numpy as np
+
+from adjoint.executors.native.graph.indices import Access, Label
+from adjoint.executors.native.graph.nodes import ArrayNode, Graph, Kind
+from adjoint.executors.native.machine.module import Module
+from adjoint.executors.native.products import ArrayProduct, Emitted, emit_product
+from adjoint.executors.native.schedule.order import stride_along
+from adjoint.primitives.structure.contraction import split_spec
+from adjoint.program import Equation, Variable
+
+PRODUCT_WORK: Final = 256  # multiplications from which a product is left to its own routine
+
+
+def is_product(equation: Equation) -> bool:
+    """Whether a contraction is left to the routines for products of matrices."""
+    left, right, result = split_spec(equation.params["spec"])
+    shapes = [atom.type for atom in equation.inputs]
+    dtype = equation.outputs[0].type.dtype
+    if any(type_.dtype != dtype for type_ in shapes) or dtype.kind != "f":
+        return False
+    lengths = dict(zip(left + right, shapes[0].shape + shapes[1].shape, strict=True))
+    summed = prod(n for letter, n in lengths.items() if letter not in result)
+    rows = prod(n for letter, n in lengths.items() if letter not in right)
+    columns = prod(n for letter, n in lengths.items() if letter not in left)
+    if summed < 3 or min(rows, columns) < 2:
+        return False
+    return prod(lengths.values()) >= PRODUCT_WORK
+
+
+def emit_products(
+    module: Module, graph: Graph
+) -> tuple[dict[int, tuple[str, tuple[int, int]]], dict[int, int]]:
+    """The functions of all products, and the scratch that they need."""
+    functions: dict[int, tuple[str, tuple[int, int]]] = {}
+    scratch: dict[int, int] = {}
+    known: dict[ArrayProduct, Emitted] = {}
+    for node in graph.nodes:
+        if node.kind is not Kind.PRODUCT:
+            continue
+        assert node.equation is not None
+        sides = [_strides(access) for access in node.accesses]
+        shapes = [atom.type.shape for atom in node.equation.inputs]
+        result = (
+            tuple(int(n) for n in np.cumprod((1, *node.output.type.shape[:0:-1]))[::-1])
+            if node.output.type.ndim
+            else ()
+        )
+        wanted = ArrayProduct(
+            node.output.type.dtype,
+            node.equation.params["spec"],
+            shapes[0],
+            shapes[1],
+            _filled(sides[0][0], node, 0),
+            _filled(sides[1][0], node, 1),
+            result,
+        )
+        if wanted not in known:
+            emitted = emit_product(module, wanted)
+            assert emitted is not None
+            known[wanted] = emitted
+        functions[node.number] = (known[wanted].name, (sides[0][1], sides[1][1]))
+        scratch[node.number] = known[wanted].scratch_bytes
+    return functions, scratch
+
+
+def _filled(strides: dict[Label, int], node: ArrayNode, side: int) -> tuple[int, ...]:
+    """The stride of each axis of an operand: 0 where it is the same number again and again.
+
+    For axes of length one it does not matter: it is 1.
+    """
+    assert node.equation is not None
+    left, right, result = split_spec(node.equation.params["spec"])
+    letters = (left, right)[side]
+    labels = _letters(node, left, right, result)
+    return tuple(strides.get(label, 0) if (label := labels[x]) else 1 for x in letters)
+
+
+def _letters(node: ArrayNode, left: str, right: str, result: str) -> dict[str, Label | None]:
+    assert node.equation is not None
+    labels: dict[str, Label | None] = {
+        letter: None if label is None else label.find()
+        for letter, label in zip(result, node.labels, strict=True)
+    }
+    lengths: dict[str, int] = {}
+    for letters, atom in zip((left, right), node.equation.inputs, strict=True):
+        lengths.update(zip(letters, atom.type.shape, strict=True))
+    waiting = iter(node.reduced)
+    for letter in dict.fromkeys(left + right):
+        if letter not in labels:
+            labels[letter] = next(waiting).find() if lengths[letter] != 1 else None
+    return labels
+
+
+def _strides(access: Access) -> tuple[dict[Label, int], int]:
+    """For each label, the distance in memory; and where the operand starts."""
+    assert isinstance(access.source, Variable)
+    shape = access.source.type.shape
+    strides: dict[Label, int] = {}
+    offset = 0
+    steps = [prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    for term, step in zip(access.terms, steps, strict=True):
+        offset += term.offset * step
+    for label in access.labels():
+        stride = stride_along(access.terms, shape, label)
+        assert stride is not None
+        strides[label] = stride
+    return strides, offset

@@ -1,0 +1,290 @@
+"""From a program to its layout: what is computed in which order, and where everything lives."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Final
+
+import numpy as np
+
+from adjoint.executors.native.elements import cost
+from adjoint.executors.native.graph.bodies import build_graph
+from adjoint.executors.native.graph.nodes import SCATTERS, ArrayNode, Graph, Kind
+from adjoint.executors.native.machine.llvm import machine
+from adjoint.executors.native.machine.module import Module
+from adjoint.executors.native.schedule.layout import Construct, InnerProgram, Layout
+from adjoint.executors.native.schedule.operands import emit_products, is_product
+from adjoint.executors.native.schedule.order import Item, Scheduler, choose_unrolled, paths
+from adjoint.executors.native.schedule.overwriting import candidates, settled
+from adjoint.executors.native.schedule.regions import Region, own_memory, region_of, shared_loops
+from adjoint.executors.native.schedule.storage import ALIGNMENT, BODY_STACK, STACK, allocate, stored
+from adjoint.loops import CHECKPOINT, SCAN, SWITCH, WHILE
+from adjoint.program import Equation, Literal, Program, Variable
+
+LARGE: Final = 1024  # numbers from which it is worth while to compute an array again
+MOST_ROUNDS: Final = 4
+PAUSED_TIME: Final = 5_000_000.0  # nanoseconds of a region after which signals are seen to
+COPIED: Final = 1024  # bytes of a carried array that is copied from one place to another
+HELD: Final = 256  # bytes of one that is written in place, and held on the stack meanwhile
+BODIES_STACK: Final = 1 << 17  # bytes that all bodies of a module have of the stack, at most
+ROUND_TIME: Final = 2.0  # nanoseconds that a round takes at least
+
+
+@dataclass(frozen=True)
+class Planner:
+    """Plans the programs of one module.
+
+    precise: nothing is fused. threads: how many may share a loop; None for all cores. bodies: those
+    that are planned, of which equal ones are one.
+    """
+
+    module: Module
+    precise: bool
+    threads: int | None
+    bodies: dict[tuple[Program, tuple[tuple[int, int], ...]], InnerProgram] = field(
+        default_factory=dict
+    )
+
+    def kernel(
+        self, program: Program, watched: Sequence[int], timed: int | None
+    ) -> tuple[Layout, list[Region]]:
+        """A program that is a function of its own, and its regions.
+
+        watched, timed: see `Layout`.
+        """
+        layout, _ = self._layout(program, None, self.threads, watched, timed)
+        return layout, [region_of(item) for item in layout.scheduler.items]
+
+    def body(self, program: Program, over: Mapping[int, int]) -> InnerProgram:
+        """A program within another. over: which outputs may be written over which inputs."""
+        key = program, tuple(over.items())
+        if key not in self.bodies:
+            self.bodies[key] = self._body(program, over)
+        return self.bodies[key]
+
+    def _body(self, program: Program, over: Mapping[int, int]) -> InnerProgram:
+        layout, kept = self._layout(program, over, 1, (), None)
+        plain = [item for item in layout.scheduler.items if not _is_construct(item)]
+        regions = [region_of(item, layout.storage.taken) for item in plain]
+        time = ROUND_TIME + sum(region.estimate for region in regions)
+        return InnerProgram(layout, layout.storage.workspace_bytes, time, kept)
+
+    def _layout(
+        self,
+        program: Program,
+        wanted: Mapping[int, int] | None,
+        threads: int | None,
+        watched: Sequence[int],
+        timed: int | None,
+    ) -> tuple[Layout, Mapping[int, int]]:
+        over = wanted or {}
+        graph = build_graph(program, is_product, wanted)
+        choose_unrolled(graph, machine().native_lanes(np.dtype(float)), wanted is not None)
+        constructs = {
+            node.number: self._construct(node.equation)
+            for node in graph.nodes
+            if node.kind is Kind.CONTROL and node.equation is not None
+        }
+        takes = candidates(graph, constructs, over)
+        scheduler = scheduled(graph, takes)
+        if takes:
+            takes = settled(graph, scheduler, takes, over)
+        shared = shared_loops(scheduler, threads)
+        products, scratch = emit_products(self.module, graph)
+        scratch.update(own_memory(graph, scheduler, shared))
+        scratch.update({number: construct.bytes for number, construct in constructs.items()})
+        first_tag, is_body = self.module.last_tag + 1, wanted is not None
+        stack = STACK
+        if is_body:
+            stack = min(BODY_STACK, BODIES_STACK - self.module.stack_bytes)
+        storage = allocate(graph, scheduler, scratch, shared, takes, first_tag, is_body, stack)
+        self.module.stack_bytes += storage.stack_bytes * is_body
+        self.module.last_tag = storage.last_tag
+        times = [region_of(item).estimate for item in scheduler.items]
+        layout = Layout(
+            scheduler,
+            storage,
+            paths(scheduler.items),
+            products,
+            shared,
+            contract=not self.precise,
+            watched=_watched_within(graph, watched),
+            pauses=frozenset(n for n, time in enumerate(times) if time > PAUSED_TIME),
+            timed=timed,
+            constructs=constructs,
+        )
+        return layout, _in_place(graph, takes, over)
+
+    # --- loops and branches -----------------------------------------------------------------------
+
+    def _construct(self, equation: Equation) -> Construct:
+        primitive, params = equation.primitive, equation.params
+        if primitive is CHECKPOINT:
+            return _arranged((self.body(params["body"], {}),), {}, (), {})
+        if primitive is SWITCH:
+            return self._switch(params["branches"])
+        constants, carried, body = params["constants"], params["carried"], params["body"]
+        wanted = {k: constants + k for k in range(carried) if body.outputs[k].type.ndim}
+        planned = self.body(body, wanted)
+        held, buffers = set(), {}
+        for k in wanted:
+            size = _bytes(body.outputs[k].type.size * body.outputs[k].type.dtype.itemsize)
+            if k in planned.over:
+                if size <= HELD and self._takes_stack(size):
+                    held.add(k)
+            elif size <= COPIED and self._takes_stack(2 * size):
+                held.add(k)
+            else:
+                buffers[k] = size
+        if primitive is WHILE:
+            over = {1 + k: constants + k for k in planned.over}
+            return _arranged((self.body(params["test"], {}), planned), over, held, buffers)
+        over = {k: 1 + constants + k for k in planned.over}
+        return _arranged((planned,), over, held, buffers)
+
+    def _takes_stack(self, size: int) -> bool:
+        """Whether so much is left of the stack; it is spent then."""
+        left = self.module.stack_bytes + size <= BODIES_STACK
+        self.module.stack_bytes += size * left
+        return left
+
+    def _switch(self, branches: Sequence[Program]) -> Construct:
+        """Branches all of which write the same results over the same operands."""
+        origins = [_traced(branch) for branch in branches]
+        wanted: dict[int, int] = {}
+        for k, place in origins[0].items():
+            if place not in wanted.values() and all(other.get(k) == place for other in origins):
+                wanted[k] = place
+        while True:
+            bodies = tuple(self.body(branch, wanted) for branch in branches)
+            kept = {k: j for k, j in wanted.items() if all(k in body.over for body in bodies)}
+            if kept == wanted:
+                break
+            wanted = kept
+        return _arranged(bodies, {k: 1 + j for k, j in wanted.items()}, (), {})
+
+
+def _is_construct(item: Item) -> bool:
+    return isinstance(item, ArrayNode) and item.kind is Kind.CONTROL
+
+
+def _traced(program: Program) -> dict[int, int]:
+    """For each array that a program returns, the input that it may have been written over."""
+    producers = {
+        v: (equation, n) for equation in program.equations for n, v in enumerate(equation.outputs)
+    }
+    inputs = {variable: place for place, variable in enumerate(program.inputs)}
+    origins = {}
+    for number, atom in enumerate(program.outputs):
+        while atom in producers:
+            equation, place = producers[atom]
+            source = _written(equation, place)
+            if source is None:
+                break
+            atom = equation.inputs[source]
+        if not isinstance(atom, Literal) and atom in inputs and atom.type.ndim:
+            origins[number] = inputs[atom]
+    return origins
+
+
+def _written(equation: Equation, place: int) -> int | None:
+    """The operand that a result of an equation could be written over."""
+    primitive, params = equation.primitive, equation.params
+    if primitive in SCATTERS:
+        return 0
+    if primitive is SCAN and place < params["carried"]:
+        return 1 + int(params["constants"]) + place
+    if primitive is WHILE and 0 < place <= params["carried"]:
+        return int(params["constants"]) + place - 1
+    if primitive is SWITCH:
+        traced = [_traced(branch).get(place) for branch in params["branches"]]
+        if traced[0] is not None and len(set(traced)) == 1:
+            return 1 + traced[0]
+    return None
+
+
+def _in_place(
+    graph: Graph, takes: Mapping[Variable, Variable], over: Mapping[int, int]
+) -> dict[int, int]:
+    """The outputs that lie where the inputs were that they may be written over."""
+    places = {}
+    for number, place in over.items():
+        variable = graph.outputs[number]
+        while variable in takes:
+            variable = takes[variable]
+        if variable is graph.program.inputs[place]:
+            places[number] = place
+    return places
+
+
+def _arranged(
+    bodies: tuple[InnerProgram, ...],
+    over: Mapping[int, int],
+    held: Collection[int],
+    buffers: Mapping[int, int],
+) -> Construct:
+    offsets, total = {}, 0
+    for number, size in buffers.items():
+        offsets[number] = total
+        total += size
+    most = max(body.workspace_bytes for body in bodies)
+    return Construct(bodies, over, frozenset(held), offsets, total, total + most)
+
+
+def _bytes(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+def _watched_within(graph: Graph, watched: Sequence[int]) -> frozenset[Variable]:
+    """The large outputs that are looked at for NaN while they are written, and not once more."""
+    kinds = (Kind.POINTWISE, Kind.GUARDED, Kind.GATHER)
+    return frozenset(
+        variable
+        for variable in (graph.outputs[number] for number in watched)
+        if variable.type.size >= LARGE
+        and variable.type.inexact
+        and graph.producers[variable].kind in kinds
+    )
+
+
+# --- schedules ------------------------------------------------------------------------------------
+
+
+def scheduled(graph: Graph, takes: Mapping[Variable, Variable]) -> Scheduler:
+    """Arrange the nodes; what is cheap and would have to be stored is computed where it is read."""
+    inlined: frozenset[Variable] = frozenset()
+    scheduler = Scheduler(graph, lanes_for, inlined, takes)
+    overwritten = set(takes.values())
+    for _ in range(MOST_ROUNDS):
+        more = _cheap(graph, scheduler, overwritten)
+        if not more:
+            break
+        inlined |= more
+        scheduler = Scheduler(graph, lanes_for, inlined, takes)
+    return scheduler
+
+
+def _cheap(graph: Graph, scheduler: Scheduler, overwritten: set[Variable]) -> set[Variable]:
+    """Large stored arrays that one operation on what is in memory anyway gives again."""
+    cheap: set[Variable] = set()
+    for variable in stored(graph, scheduler):
+        node = graph.producers[variable]
+        volume = prod(label.extent for label in node.iteration() if not label.unrolled)
+        if node.kind is not Kind.POINTWISE or variable in scheduler.outside or volume < LARGE:
+            continue
+        wide = [access.source for access in node.accesses if access.source.type.ndim]
+        # What it reads stays in memory, unless that is itself computed again or written over.
+        still = cheap.isdisjoint(wide) and overwritten.isdisjoint(wide)
+        if cost(node.operation) <= 1 and len(wide) <= 2 and still:
+            cheap.add(variable)
+    return cheap
+
+
+def lanes_for(nodes: Sequence[ArrayNode]) -> int:
+    """The lanes that suit the numbers of some nodes."""
+    floats = [node.output.type.dtype for node in nodes if node.output.type.dtype.kind in "fc"]
+    dtypes = floats or [node.output.type.dtype for node in nodes]
+    sizes = [dtype.itemsize // (2 if dtype.kind == "c" else 1) for dtype in dtypes]
+    return machine().native_lanes(np.dtype(f"f{min(8, max(4, *sizes))}"))

@@ -1,0 +1,1 @@
+"""The function of Python around a kernel."""

@@ -1,0 +1,1 @@
+"""Elementary functions, written out or called."""

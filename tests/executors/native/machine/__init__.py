@@ -1,0 +1,1 @@
+"""The machine, and the LLVM that makes code for it."""

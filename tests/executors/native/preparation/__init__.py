@@ -1,0 +1,1 @@
+"""What becomes of a program before it is nodes."""
