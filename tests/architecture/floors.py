@@ -37,6 +37,21 @@ ROOMS: dict[str, tuple[int, int]] = {
 # What a room must not know although it lies below.
 SECRETS: dict[str, set[str]] = {"executors": {"spaces", "maps"}}
 
+# The rooms within a room, the lowest first. Files that lie beside them may import them all.
+INNER_ROOMS: dict[str, tuple[str, ...]] = {
+    "executors.native": (
+        "machine",
+        "functions",
+        "elements",
+        "products",
+        "preparation",
+        "graph",
+        "schedule",
+        "emission",
+        "entry",
+    ),
+}
+
 
 def room_of(name: str) -> str:
     """`adjoint.base.errors` lies in `base`; the top package itself is the room ''."""
@@ -61,6 +76,29 @@ def _fault(entry: Import) -> str | None:
     if there in SECRETS.get(here, set()):
         return f"{entry.importer} imports {entry.imported}, of which {here} should know nothing"
     return None
+
+
+def inner_violations(modules: dict[str, Module]) -> list[str]:
+    """Imports of a higher room within a room, and folders there that the table does not have."""
+    return [
+        f"{entry.place}: {fault}"
+        for entry in imports(modules)
+        for outer, order in INNER_ROOMS.items()
+        if (fault := _inner_fault(entry, f"adjoint.{outer}.", order))
+    ]
+
+
+def _inner_fault(entry: Import, outer: str, order: tuple[str, ...]) -> str | None:
+    if not (entry.importer.startswith(outer) and entry.imported.startswith(outer)):
+        return None
+    steps = []
+    for name in (entry.importer, entry.imported):
+        room, _, file = name.removeprefix(outer).partition(".")
+        if file and room not in order:
+            return f"{outer}{room} has no place: give it one in tests/architecture/floors.py"
+        steps.append(order.index(room) if room in order else len(order))
+    here, there = steps
+    return f"{entry.importer} imports {entry.imported}, which lies above" if there > here else None
 
 
 def cycles(modules: dict[str, Module]) -> list[str]:

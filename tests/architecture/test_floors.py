@@ -4,7 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.floors import ROOMS, cycles, floor_violations, init_violations, room_of
+from tests.architecture.floors import (
+    INNER_ROOMS,
+    ROOMS,
+    cycles,
+    floor_violations,
+    init_violations,
+    inner_violations,
+    room_of,
+)
 from tests.architecture.modules import SOURCE, Module, imports, read_modules
 
 
@@ -22,6 +30,16 @@ def plant(folder: Path, files: dict[str, str]) -> dict[str, Module]:
 
 def test_files_import_from_lower_floors_only() -> None:
     assert floor_violations(read_modules(SOURCE)) == []
+
+
+def test_files_import_from_lower_rooms_of_their_room_only() -> None:
+    assert inner_violations(read_modules(SOURCE)) == []
+
+
+def test_rooms_within_rooms_are_folders() -> None:
+    for outer, order in INNER_ROOMS.items():
+        folder = SOURCE.joinpath(*outer.split("."))
+        assert {path.parent.name for path in folder.glob("*/*.py")} == set(order)
 
 
 def test_no_module_imports_itself_in_a_ring() -> None:
@@ -88,6 +106,35 @@ def test_a_room_without_a_floor_is_found(tmp_path: Path) -> None:
     files = {"helpers/a.py": "import adjoint.base.b", "base/b.py": ""}
     (fault,) = floor_violations(plant(tmp_path, files))
     assert "'helpers' has no floor" in fault
+
+
+NATIVE = "adjoint.executors.native"
+
+
+@pytest.mark.parametrize(
+    ("file", "statement", "fault"),
+    [
+        ("machine/a.py", f"from {NATIVE}.graph import b", "which lies above"),
+        ("machine/a.py", f"import {NATIVE}.graph.b", "which lies above"),
+        ("graph/a.py", f"import {NATIVE}.lower", "which lies above"),
+        ("helpers/a.py", f"import {NATIVE}.graph.b", "helpers has no place"),
+    ],
+)
+def test_an_upward_import_within_a_room_is_found(
+    tmp_path: Path, file: str, statement: str, fault: str
+) -> None:
+    files = {file: statement, "graph/__init__.py": "", "graph/b.py": "", "lower.py": ""}
+    modules = plant(tmp_path, {f"executors/native/{name}": text for name, text in files.items()})
+    (violation,) = inner_violations(modules)
+    assert fault in violation
+
+
+@pytest.mark.parametrize("file", ["graph/a.py", "emission/a.py", "lower.py"])
+def test_a_downward_import_within_a_room_is_fine(tmp_path: Path, file: str) -> None:
+    files = {file: f"from {NATIVE}.graph.b import f", "graph/b.py": ""}
+    modules = plant(tmp_path, {f"executors/native/{name}": text for name, text in files.items()})
+    assert inner_violations(modules) == []
+    assert len(imports(modules)) == 1
 
 
 def test_a_ring_is_found_even_inside_functions(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import re
 import subprocess
 import tomllib
 
-from tests.architecture.floors import ROOMS
+from tests.architecture.floors import INNER_ROOMS, ROOMS
 from tests.architecture.modules import ROOT
 
 
@@ -16,6 +16,12 @@ def test_the_floors_on_the_page_are_those_enforced() -> None:
     rows = re.findall(r"^\| (\d+) \| ([^|]*) \|", page("docs/architecture.md"), re.MULTILINE)
     shown = {room: int(floor) for floor, cell in rows for room in re.findall(r"`(\w+)`", cell)}
     assert shown == {room: floor for room, (floor, _) in ROOMS.items() if room}
+
+
+def test_the_rooms_of_machine_code_on_the_page_are_those_enforced() -> None:
+    rows = re.findall(r"^\| (\d+) \| `(\w+)` \|", page("docs/native.md"), re.MULTILINE)
+    shown = {room: int(number) for number, room in rows}
+    assert shown == {room: place for place, room in enumerate(INNER_ROOMS["executors.native"])}
 
 
 def test_continuous_integration_runs_the_commands_of_the_readme() -> None:
