@@ -12,6 +12,7 @@ import pytest
 
 import adjoint as ad
 from adjoint.calculus.jit import stages
+from adjoint.executors.tiered import Tiered
 from adjoint.program import Literal
 from tests.counting import counting
 
@@ -422,3 +423,22 @@ def test_the_first_of_several_numbers_asked_for_may_differ(native: Any) -> None:
     for k in range(3):
         for found, expected in zip(f(v + k, w + k), np.polydiv(v + k, w + k), strict=True):
             np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_all_stages_of_a_path_are_machine_code_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A loop that may never end waits for the question before it: the path has two stages.
+    def function(x):
+        y = x if x > 0 else -x
+        return ad.while_loop(lambda s: s > 1e-3, lambda s: 0.9 * s, y)
+
+    on_numpy: list[Any] = []
+    left = Tiered._on_numpy
+    monkeypatch.setattr(
+        Tiered, "_on_numpy", lambda self, given: (on_numpy.append(self), left(self, given))[1]
+    )
+    with ad.config(debug=False):
+        jitted = ad.jit(function)
+        jitted(2.0)
+        on_numpy.clear()
+        np.testing.assert_allclose(jitted(3.0), function(3.0), rtol=1e-12)
+    assert not on_numpy

@@ -84,7 +84,7 @@ def capture_call(
     path = path_of(observation.captured, kept)
     more = kept and (bool(wide) or not observation.script.is_empty)
     if kept and at_once and not more:
-        path.first.compile_at_once()
+        path.compile_at_once()
     known = derives or not at_once
     results = _run(path, call, observation.captured, known)
     if more:
@@ -93,7 +93,7 @@ def capture_call(
             return CallOutcome(results, None, survey, [widest])
         path = widest
         if at_once:
-            path.first.compile_at_once()
+            path.compile_at_once()
     return CallOutcome(results, path if kept else None, survey, observation.hindrances)
 
 

@@ -263,7 +263,7 @@ class KeptPaths:
             if not path.again:
                 path.again = True
                 if self.bucket.at_once:
-                    path.first.compile_at_once()
+                    path.compile_at_once()
         return pytrees.unflatten(path.treedef, outcome)
 
     def _captured(self, target: Any, tree: Tree, call: Call) -> Any:

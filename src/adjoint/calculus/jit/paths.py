@@ -176,6 +176,11 @@ class Path:
         """The program of its first stage."""
         return self.stages[0].compiled
 
+    def compile_at_once(self) -> None:
+        """Let its next run be of machine code, in all of its stages."""
+        for stage in self.stages:
+            stage.compiled.compile_at_once()
+
     def run(
         self,
         arguments: Sequence[Any],
