@@ -38,28 +38,28 @@ def roll(program: Program) -> Program:
     if len(program) < FEWEST_EQUATIONS[-1]:
         return program
     numbers = Codes()
-    found = Findings(program, numbers)
+    findings = Findings(program, numbers)
     longer, shorter = FEWEST_EQUATIONS
-    long_first = _rolled_by(found, longer)
+    long_first = _rolled_by(findings, longer)
     rolled = _rolled_by(long_first, shorter).program
-    tried_twice = long_first is not found and len(program) in _TRIED_TWICE
+    tried_twice = long_first is not findings and len(program) in _TRIED_TWICE
     if tried_twice and _size(rolled.equations) > longer:
         # Short inner loops may have been taken for a part of the round of an outer one.
-        inner_first = _rolled_by(found, shorter).program
+        inner_first = _rolled_by(findings, shorter).program
         rolled = min(rolled, inner_first, key=lambda attempt: _size(attempt.equations))
     return rolled
 
 
-def _rolled_by(found: Findings, fewest: int) -> Findings:
+def _rolled_by(findings: Findings, fewest: int) -> Findings:
     """The program rolled with loops of so many equations, with what is known of it."""
     for _ in range(_DEEPEST):
-        if len(found.program) < fewest:
+        if len(findings.program) < fewest:
             break
-        rolled = _Rolled(found, fewest).rolled()
-        if rolled is found.program:
+        rolled = _Rolled(findings, fewest).rolled()
+        if rolled is findings.program:
             break
-        found = Findings(rolled, found.numbers)
-    return found
+        findings = Findings(rolled, findings.numbers)
+    return findings
 
 
 class Findings:
