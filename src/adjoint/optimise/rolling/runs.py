@@ -127,9 +127,9 @@ def distances(codes: Sequence[int], window: int) -> NDArray[np.int64]:
     hashes = _hashes(codes, window)
     order = np.argsort(hashes, kind="stable")
     same = np.flatnonzero(hashes[order[1:]] == hashes[order[:-1]])
-    found = np.zeros(len(codes), np.int64)
-    found[order[same + 1] + window - 1] = order[same + 1] - order[same]
-    return found
+    lags = np.zeros(len(codes), np.int64)
+    lags[order[same + 1] + window - 1] = order[same + 1] - order[same]
+    return lags
 
 
 def _hashes(codes: Sequence[int], window: int) -> NDArray[np.uint64]:
