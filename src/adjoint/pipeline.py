@@ -100,9 +100,10 @@ class _Cache:
             compiled.stamp = self.hits + self.misses
         return compiled
 
-    def put(self, key: Any, compiled: Compiled) -> Compiled:
+    def put(self, key: Any, compiled: Compiled, known: bool = False) -> Compiled:
+        """Keep a program. known: whether it has been found, by another key."""
         with self.lock:
-            self.misses += 1
+            self.misses += not known
             compiled.stamp = self.hits + self.misses
             entries = self.entries
             if len(entries) >= CACHE_LIMIT:
@@ -170,8 +171,9 @@ def prepare(
         back with it).
     recapture: captures the function once more with the user's lines, to point at one in an error.
     """
-    key = (kind, settings().kink, _always_rolls(), captured.key)
-    compiled = _cache.get(key)
+    about = (kind, settings().kink, _always_rolls())
+    key = (*about, captured.key)
+    compiled = _cache.get(key) or _derived_before(about, captured)
     if compiled is not None:
         note_capture(compiled, captured)
         return compiled
@@ -194,6 +196,13 @@ def prepare(
         compiled.data = True
         note_capture(compiled, captured)
         return compiled
+
+
+def _derived_before(about: tuple[Any, ...], captured: Captured) -> Compiled | None:
+    """What was derived for a capture before it was kept, which has another key since then."""
+    plain = getattr(captured, "plain_key", None)  # of those that are kept
+    compiled = None if plain is None else _cache.get((*about, plain))
+    return None if compiled is None else _cache.put((*about, captured.key), compiled, True)
 
 
 # What capture has warned of and called, with the program that will do the same in this thread.

@@ -58,6 +58,20 @@ def test_a_function_is_not_run_again(name: str) -> None:
     assert len(runs) == 3
 
 
+@pytest.mark.parametrize("name", ["vjp", "linearize", "taylor"])
+def test_nothing_is_derived_again_once_a_capture_is_kept(name: str) -> None:
+    def function(x: Any) -> Any:
+        return np.sin(x) * x if np.sum(x) > 0 else x
+
+    X = np.array([0.5, 1.0, 2.0])
+    ad.cache_clear()
+    WAYS[name](function, X)
+    first = ad.cache_info().misses
+    for number in range(2, 8):
+        WAYS[name](function, X * number)
+    assert ad.cache_info().misses == first + 1  # the program of the questions
+
+
 @pytest.mark.parametrize("name", WAYS)
 def test_what_changes_is_seen(name: str) -> None:
     factor = 1.0

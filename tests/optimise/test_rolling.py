@@ -14,6 +14,7 @@ from adjoint.calculus.inspecting.programs import capture_whole
 from adjoint.loops.bodies import interpreted
 from adjoint.optimise import roll
 from adjoint.optimise.rolling import Run, codes, runs, writing
+from adjoint.optimise.rolling.runs import Codes, distances
 from adjoint.program import Program, check_program
 
 RNG = np.random.default_rng(3)
@@ -441,6 +442,28 @@ def test_the_longest_repetition_is_taken() -> None:
     stage, end = [1, 2, 3], [4, 5]
     (run,) = runs([*[*stage * 4, *end] * 40])
     assert run == Run(0, 560, 14)
+
+
+@pytest.mark.parametrize("window", [1, 2, 3, 7, 24, 96])
+def test_windows_are_found_again_by_their_hashes(window: int) -> None:
+    rng = np.random.default_rng(window)
+    parts = [rng.integers(0, 4, size=rng.integers(1, 40)).tolist() for _ in range(6)]
+    numbers = [code for part in parts for code in part * int(rng.integers(1, 20))]
+    seen: dict[tuple[int, ...], int] = {}
+    expected = [0] * len(numbers)
+    for place in range(window - 1, len(numbers)):
+        content = tuple(numbers[place - window + 1 : place + 1])
+        expected[place] = place - seen.get(content, place)
+        seen[content] = place
+    assert distances(numbers, window).tolist() == expected
+
+
+def test_equations_keep_their_codes() -> None:
+    program, _ = captured(lambda x: (np.sin(x), np.cos(x), np.sin(x[:2])), np.ones(6))
+    given = Codes()
+    first = given.of(program.equations)
+    other, _ = captured(lambda x: (np.cos(x), np.sin(x)), np.ones(6))
+    assert given.of([*other.equations, *program.equations]) == [first[1], first[0], *first]
 
 
 def test_codes_see_past_the_numbers_of_indices() -> None:

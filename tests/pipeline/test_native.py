@@ -20,9 +20,11 @@ from adjoint.executors.effort import (
     FEWEST_RUNS,
     MOST_RUNS,
     compiling_seconds,
+    runs_apart,
     runs_on_numpy,
     runs_within,
 )
+from adjoint.executors.tiered import Tiered
 from tests.building import f8, program_of
 from tests.executors.native.fake import FakeLowering
 
@@ -102,10 +104,31 @@ def test_the_turn_comes_when_compiling_is_over(
         return wait(compilation, seconds)
 
     monkeypatch.setattr(Compilation, "wait", noted)
-    for number in range(24):  # begun at the 4th, and looked for after 3 * 0.5 s
+    for number in range(29):  # begun at the 4th, and looked for after 4 * 0.5 s
         slope(X)
-        assert fake.hits == max(0, number + 1 - 3 - 15)
-    assert waits == [1.5]
+        assert fake.hits == max(0, number + 1 - 3 - 20)
+    assert waits == [1.0]  # twice _WAIT, although more is expected
+
+
+def test_programs_of_one_call_turn_apart() -> None:
+    functions = (np.sin, np.cos, lambda x: np.sin(x) * x, lambda x: np.exp(x) / 2)
+    programs = [program_of(function, f8(3)) for function in functions]
+    later = [runs_apart(program, 16) for program in programs]
+    assert len(set(later)) == 4
+    assert max(later) < 16
+    assert later == [13, 9, 5, 11]  # in each process
+    assert [runs_apart(program, 1) for program in programs] == [0] * 4
+    assert [runs_apart(program, 0) for program in programs] == [0] * 4
+
+
+def test_equal_programs_are_compiled_once(fake: FakeLowering, soon: int) -> None:
+    program = program_of(lambda x: np.sin(x) * x, f8(3))
+    twins = [Tiered(program, ()), Tiered(program_of(lambda x: np.sin(x) * x, f8(3)), ())]
+    for _ in range(soon + 2):
+        for twin in twins:
+            np.testing.assert_allclose(twin([X])[0], np.sin(X) * X)
+    assert len(fake.made) == 1
+    assert fake.hits == 4
 
 
 def test_estimates() -> None:

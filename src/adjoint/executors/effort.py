@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import ceil
 from typing import Final
+from zlib import crc32
 
 from adjoint.program import Program, held_programs
 
@@ -23,6 +24,19 @@ def runs_on_numpy(program: Program) -> int:
     seconds, equations = _effort(program)
     compiling = 2e-2 + 3e-4 * equations
     return int(min(max(compiling / 8 / max(seconds, 1e-9), FEWEST_RUNS), MOST_RUNS))
+
+
+def runs_apart(program: Program, most: int) -> int:
+    """How many runs later than others a program has its turn; fewer than `most`.
+
+    Programs that make up one call (forward, backward, questions) are hot at the same call. Apart,
+    they come to machine code at different calls, each of which waits for one of them. It depends
+    on the program alone, by a digest that is the same in each process.
+    """
+    words = [len(program.inputs), len(program.outputs), *(x.size for x in program.output_types)]
+    for equation in program.equations:
+        words += [equation.primitive.name, equation.outputs[0].type.size]
+    return crc32(repr(words).encode()) % max(most, 1)
 
 
 def compiling_seconds(program: Program) -> float:

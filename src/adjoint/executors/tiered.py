@@ -2,9 +2,10 @@
 
 A program is counted. Once it is hot it is compiled beside the caller, who goes on with NumPy. At a
 call whose number the program alone decides it turns to machine code: when compiling is over but for
-0.05 s, as it is estimated. Where it takes longer, that call waits, for as long as the estimate at
-most; then one looks again after as many calls as until then. So the same run of a script gives the
-same bits, unless compiling takes twice as long as such programs do.
+0.05 s, as it is estimated. Where it takes longer, that call waits, for 0.1 s at most; then one
+looks again after as many calls as until then. So the same run of a script gives the same bits,
+unless compiling takes twice as long as such programs do. Programs that make up one call turn at
+different calls, so that no call waits for all of them.
 
 Machine code has no results where something unusual has come up (a floating-point error, a NaN among
 derivatives, arguments of other types). NumPy then runs the program from the start; where a
@@ -16,6 +17,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, cast
+from weakref import WeakValueDictionary
 
 from numpy import errstate, vdot
 
@@ -24,7 +26,13 @@ from adjoint.base.forking import hold_over_forks
 from adjoint.base.settings import Settings, settings
 from adjoint.executors.attempt import Attempt
 from adjoint.executors.compilation import Compilation
-from adjoint.executors.effort import LOADING, compiling_seconds, runs_on_numpy, runs_within
+from adjoint.executors.effort import (
+    LOADING,
+    compiling_seconds,
+    runs_apart,
+    runs_on_numpy,
+    runs_within,
+)
 from adjoint.executors.hard_zeros import HardZeros
 from adjoint.executors.interface import Executable, Executor, GuardedExecutable, Needs
 from adjoint.executors.native.executor import NativeExecutor
@@ -32,8 +40,10 @@ from adjoint.executors.numpy import NumpyExecutable, NumpyExecutor
 from adjoint.optimise import is_tape_length, lengthened
 from adjoint.program import Program
 
-_WAIT: Final = 0.05  # seconds that a call may wait for machine code that nobody asked for
-_BESIDE: Final = 3  # how much slower compiling is beside a caller who keeps the interpreter busy
+_WAIT: Final = 0.05  # seconds that a call may be expected to wait for what nobody asked for
+# How much slower compiling is beside a caller who keeps the interpreter busy. No call waits for
+# more than twice _WAIT, so the calls before it leave time for what the estimate may be wrong by.
+_BESIDE: Final = 4
 _starting = threading.RLock()  # a signal handler may come by within
 hold_over_forks(_starting)
 _NUMPY: Final = NumpyExecutor()
@@ -47,6 +57,18 @@ _compiled_before: Final = threading.Event()
 def _expected_seconds(program: Program) -> float:
     """How long compiling takes, about, with all that has to be loaded for it."""
     return compiling_seconds(program) + (0 if _compiled_before.is_set() else LOADING)
+
+
+# What is being compiled, of whichever programs: of two that are equal, it is done once.
+_under_way: Final[WeakValueDictionary[tuple[_Key, Program], Compilation]] = WeakValueDictionary()
+
+
+def _begin(key: _Key, program: Program) -> Compilation:
+    """What compiles a program from now on, or does so already for another like it."""
+    compilation = _under_way.get((key, program))
+    if compilation is None or compilation.is_lost:
+        compilation = _under_way[key, program] = Compilation(key[0], program, key[1])
+    return compilation
 
 
 class _Way(NamedTuple):
@@ -232,7 +254,8 @@ class Tiered:
     def _count_run(self, way: _Way) -> _Way:
         """The way for this run: machine code once there have been enough, and it is there."""
         if self._runs < 0:
-            self._runs = self._runs_left = runs_on_numpy(self.program)
+            runs = runs_on_numpy(self.program)
+            self._runs = self._runs_left = runs + runs_apart(self.program, runs // 2)
         at_once = bool(way.settings.native) or not self._runs
         if self._runs_left > 0 and not at_once:
             self._runs_left -= 1
@@ -242,7 +265,8 @@ class Tiered:
         if compilation is None:  # another thread has been faster
             return self._choose(way.settings)
         expected = _expected_seconds(self.program)
-        if (begun and not at_once) or not compilation.wait(None if at_once else _WAIT + expected):
+        seconds = None if at_once else _WAIT + min(expected, _WAIT)
+        if (begun and not at_once) or not compilation.wait(seconds):
             runs = max(self._runs, runs_within(self.program, _BESIDE * (expected - _WAIT)))
             self._runs_left, self._runs = runs - 1, self._runs + runs
             return way
@@ -266,7 +290,7 @@ class Tiered:
             compilation = self._compilations.get(key)
             begins = compilation is None or compilation.is_lost
             if compilation is None or begins:
-                compilation = self._compilations[key] = Compilation(key[0], self.program, key[1])
+                compilation = self._compilations[key] = _begin(key, self.program)
             return compilation, begins
 
     def _missed(self, way: _Way, attempt: Attempt, arguments: Sequence[Any]) -> tuple[Any, ...]:

@@ -74,6 +74,11 @@ class KeptCapture(Captured):
         return self._key
 
     @property
+    def plain_key(self) -> tuple[Any, ...]:
+        """The structure as the capture itself has it, by which more may have been derived."""
+        return self.needed.key
+
+    @property
     def constants(self) -> list[Any]:
         """The values of the lifted constants."""
         return self._constants

@@ -85,7 +85,8 @@ def capture_call(
     more = kept and (bool(wide) or not observation.script.is_empty)
     if kept and at_once and not more:
         path.compile_at_once()
-    known = derives or not at_once
+    # With questions, nothing that was derived within is machine code at once.
+    known = not at_once or (derives and not path.guards)
     results = _run(path, call, observation.captured, known)
     if more:
         widest, survey = _widest(target, call, observation.script, survey, wide, path)
@@ -102,20 +103,22 @@ def _run(path: Path, call: Call, captured: Captured, known: bool = True) -> Any:
 
     known: whether they may be those of what was run within the capture.
     """
-    if path.guards:
+    results: Any = _values_of(captured, call) if known else None
+    if results is None and path.guards:
         forget_capture()
         with not_again(captured.said), ready(captured.ran):
-            results: Any = path.run([unwrap(leaf) for leaf in call.arrays], sure=True)
-    else:
-        results = _values_of(captured, path, call) if known else None
-        if results is None:
-            results = run(path.first, [*call.arrays, *path.constants])
+            results = path.run([unwrap(leaf) for leaf in call.arrays], sure=True)
+    elif results is None:
+        results = run(path.first, [*call.arrays, *path.constants])
     return pytrees.unflatten(path.treedef, results)
 
 
-def _values_of(captured: Captured, path: Path, call: Call) -> Any:
-    """The results where the program was run in the capture, since it is all of it; or None."""
-    if call.traced or _compiled_whole(captured, path.guards, path.script) is None:
+def _values_of(captured: Captured, call: Call) -> Any:
+    """The results where what was derived and run in the capture is all of them; or None.
+
+    Whatever questions there were besides: they do not say what the results are.
+    """
+    if call.traced or _compiled_whole(captured, (), None) is None:
         return None
     forget_capture()
     return captured.trace.inlined.values

@@ -40,6 +40,8 @@ class Stage:
 
     def probe(self) -> Compiled:
         """What tells how many guards hold, and does nothing else."""
+        if not self.source.outputs:
+            return self.compiled  # which does nothing else either
         if self._probe is None:
             first = len(self.source.outputs)
             whole = self.source.program

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from itertools import islice
 from typing import Final
 
 from adjoint.loops.declared import SCAN
 from adjoint.optimise.rolling.blocks import Before, RepeatedBlock, Uses, block_of
-from adjoint.optimise.rolling.runs import Run, codes, codes_with_makers, runs
+from adjoint.optimise.rolling.runs import Codes, Run, codes_with_makers, runs
 from adjoint.optimise.rolling.writing import LoopWriter, NotRolled, Stacks, as_number, part
 from adjoint.primitives.expression import Expression
 from adjoint.primitives.structure.moving import RESHAPE, permute, reshape
@@ -34,24 +35,57 @@ def roll(program: Program) -> Program:
     Loops within loops come of rolling what is rolled. Every number is computed by the same
     operations in the same order.
     """
-    rolled = _rolled_by(program, FEWEST_EQUATIONS)
-    if len(program) in _TRIED_TWICE and _size(rolled.equations) > FEWEST_EQUATIONS[0]:
+    if len(program) < FEWEST_EQUATIONS[-1]:
+        return program
+    numbers = Codes()
+    findings = Findings(program, numbers)
+    longer, shorter = FEWEST_EQUATIONS
+    long_first = _rolled_by(findings, longer)
+    rolled = _rolled_by(long_first, shorter).program
+    tried_twice = long_first is not findings and len(program) in _TRIED_TWICE
+    if tried_twice and _size(rolled.equations) > longer:
         # Short inner loops may have been taken for a part of the round of an outer one.
-        inner_first = _rolled_by(program, FEWEST_EQUATIONS[1:])
+        inner_first = _rolled_by(findings, shorter).program
         rolled = min(rolled, inner_first, key=lambda attempt: _size(attempt.equations))
     return rolled
 
 
-def _rolled_by(program: Program, lengths: Sequence[int]) -> Program:
-    for fewest in lengths:
-        for _ in range(_DEEPEST):
-            if len(program) < fewest:
-                break
-            rolled = _Rolled(program, fewest).rolled()
-            if rolled is program:
-                break
-            program = rolled
-    return program
+def _rolled_by(findings: Findings, fewest: int) -> Findings:
+    """The program rolled with loops of so many equations, with what is known of it."""
+    for _ in range(_DEEPEST):
+        if len(findings.program) < fewest:
+            break
+        rolled = _Rolled(findings, fewest).rolled()
+        if rolled is findings.program:
+            break
+        findings = Findings(rolled, findings.numbers)
+    return findings
+
+
+class Findings:
+    """What there is to know of a program, whatever length of loops is looked for in it.
+
+    Each is found out when it is asked for. numbers: what gives codes to the equations.
+    """
+
+    def __init__(self, program: Program, numbers: Codes) -> None:
+        self.program = program
+        self.numbers = numbers
+
+    @cached_property
+    def codes(self) -> list[int]:
+        """The numbers of the equations, equal for those that may be the same in two rounds."""
+        return self.numbers.of(self.program.equations)
+
+    @cached_property
+    def runs(self) -> list[Run]:
+        """The runs of equations with a period."""
+        return runs(self.codes)
+
+    @cached_property
+    def uses(self) -> Uses:
+        """Where its variables are made and used."""
+        return Uses(self.program)
 
 
 def _size(equations: Sequence[Equation]) -> int:
@@ -69,13 +103,12 @@ def has_large(equations: Iterable[Equation]) -> bool:
 class _Rolled:
     """Writes the rolled program."""
 
-    def __init__(self, program: Program, fewest: int) -> None:
-        self.program = program
+    def __init__(self, findings: Findings, fewest: int) -> None:
+        self.findings = findings
+        self.program = findings.program
         self.fewest = fewest  # equations of a run that is to become a loop
-        self.numbers = codes(program.equations)
-        self.uses = Uses(program)
         self.builder = Builder()
-        self.builder.inputs = list(program.inputs)
+        self.builder.inputs = list(self.program.inputs)
         self.stacks = Stacks()
         self.names: dict[Variable, Atom] = {}
         self.reshaped: dict[Variable, Equation] = {}  # rows in another shape, if they are needed
@@ -83,7 +116,9 @@ class _Rolled:
     def rolled(self) -> Program:
         """The whole program."""
         equations = self.program.equations
-        repetitions = [run for run in runs(self.numbers) if self._pays(run)]
+        repetitions = [run for run in self.findings.runs if self._pays(run)]
+        if not repetitions:
+            return self.program
         done = 0
         blocks = self._blocks(repetitions)
         alike = Counter(block.period for block in blocks)
@@ -126,7 +161,7 @@ class _Rolled:
 
     def _longer(self, run: Run) -> list[Run]:
         """Runs within a run, of rounds between which the dataflow repeats too."""
-        makers = self.uses.maker
+        makers = self.findings.uses.maker
         operands: list[list[int | None]] = []
         for equation in self.program.equations[run.start : run.stop]:
             operand_makers = [
@@ -134,7 +169,7 @@ class _Rolled:
             ]
             inside = [maker[0] - run.start if maker is not None else -1 for maker in operand_makers]
             operands.append([place if place >= 0 else None for place in inside])
-        numbers = codes_with_makers(self.numbers[run.start : run.stop], operands)
+        numbers = codes_with_makers(self.findings.codes[run.start : run.stop], operands)
         repetitions = [
             Run(run.start + r.start, run.start + r.stop, r.period) for r in runs(numbers)
         ]
@@ -151,7 +186,7 @@ class _Rolled:
 
     def _block(self, run: Run) -> RepeatedBlock | None:
         """The block, without its last round if more of that is used than is carried anyway."""
-        block = block_of(self.uses, run, FEWEST_ROUNDS)
+        block = block_of(self.findings.uses, run, FEWEST_ROUNDS)
         if block is None or not self._pays(Run(block.start, block.stop, block.period)):
             return None
         carried = {
@@ -163,7 +198,7 @@ class _Rolled:
         last = [block.rounds - 1]
         if any(used == last and key not in carried for key, used in block.used.items()):
             shorter = Run(block.start, block.stop - block.period, block.period)
-            return block_of(self.uses, shorter, FEWEST_ROUNDS - 1)
+            return block_of(self.findings.uses, shorter, FEWEST_ROUNDS - 1)
         return block
 
     def _rename(self, atom: Atom) -> Atom:

@@ -1,9 +1,13 @@
-"""Runs of equations with a period, found by a rolling hash."""
+"""Runs of equations with a period, found by hashes of windows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from adjoint.loops.declared import SCAN
 from adjoint.primitives.structure.slicing import INCREMENT, SLICE, UPDATE
@@ -14,8 +18,8 @@ from adjoint.program import Equation, Literal
 WINDOWS: Final = (24, 96, 384, 1536)
 INDEXED: Final = frozenset({SLICE, UPDATE, INCREMENT})
 _NEARLY_ALL: Final = 0.95
-_BASE: Final = 1_000_003
-_MODULUS: Final = (1 << 61) - 1
+_BASE: Final = 0x5851F42D4C957F2D  # odd, with bits all over
+_MIXER: Final = 0x9E3779B97F4A7C15
 
 
 class Run(NamedTuple):
@@ -31,31 +35,47 @@ class Run(NamedTuple):
         return (self.stop - self.start) // self.period
 
 
-def codes(equations: Sequence[Equation]) -> list[int]:
-    """A number for each equation, equal for those that may be the same in two rounds.
+class Codes:
+    """Numbers for equations, equal for those that may be the same in two rounds.
 
     They are of the same primitive and types. An index may differ from round to round, but not the
-    shape of what it names, and not which axes it drops.
+    shape of what it names, and not which axes it drops. What has been given a number keeps it.
     """
-    known: dict[Any, int] = {}
-    heads: dict[Any, Any] = {}  # by operation: hashing its index once per equation would be slow
-    numbers = []
-    for equation in equations:
+
+    def __init__(self) -> None:
+        self._known: dict[Any, int] = {}
+        # By operation: hashing its index once per equation would be slow.
+        self._heads: dict[Any, Any] = {}
+        self._numbers: dict[Equation, int] = {}
+
+    def of(self, equations: Iterable[Equation]) -> list[int]:
+        """The numbers of equations."""
+        known = self._numbers
+        return [
+            number if (number := known.get(equation)) is not None else self._new(equation)
+            for equation in equations
+        ]
+
+    def _new(self, equation: Equation) -> int:
         op = equation.operation
-        head = heads.get(op)
+        head = self._heads.get(op)
         if head is None:
-            if op.primitive in INDEXED:
-                head = (op.primitive, *(_form(entry) for entry in op.params["index"]))
-            else:
-                head = op
-            heads[op] = head
+            indexed = op.primitive in INDEXED
+            head = (op.primitive, *map(_form, op.params["index"])) if indexed else op
+            self._heads[op] = head
         atoms = [x.key if isinstance(x, Literal) else x.type for x in equation.inputs]
         if op.primitive is SCAN:
             # A loop within the loop must run equally often in all rounds; other numbers that it is
             # given may differ.
             atoms[1:] = [x.type for x in equation.inputs[1:]]
-        numbers.append(known.setdefault((head, equation.derived, *atoms), len(known)))
-    return numbers
+        number = self._known.setdefault((head, equation.derived, *atoms), len(self._known))
+        self._numbers[equation] = number
+        return number
+
+
+def codes(equations: Iterable[Equation]) -> list[int]:
+    """A number for each equation, as `Codes` gives it."""
+    return Codes().of(equations)
 
 
 def codes_with_makers(codes: Sequence[int], operands: Sequence[Sequence[int | None]]) -> list[int]:
@@ -88,39 +108,50 @@ def runs(codes: Sequence[int], windows: Iterable[int] = WINDOWS) -> list[Run]:
 
 
 def _runs(codes: Sequence[int], window: int) -> list[Run]:
-    """Runs with a period. A window is looked up by a rolling hash."""
+    """Runs with a period. A window is looked up by a hash."""
     count = len(codes)
     if count < 2 * window:
         return []
-    top = pow(_BASE, window - 1, _MODULUS)
-    seen: dict[int, int] = {}
-    value = 0
-    distances = [0] * count
-    for place, code in enumerate(codes):
-        if place >= window:
-            value = (value - (codes[place - window] + 1) * top) % _MODULUS
-        value = (value * _BASE + code + 1) % _MODULUS
-        if place >= window - 1:
-            before = seen.get(value)
-            distances[place] = 0 if before is None else place - before
-            seen[value] = place
+    before = distances(codes, window)
+    bounds = [0, *(np.flatnonzero(np.diff(before)) + 1).tolist(), count]
     widest = []
-    place = 0
-    while place < count:
-        period = distances[place]
-        stop = place + 1
-        while stop < count and distances[stop] == period:
-            stop += 1
+    for place, stop in pairwise(bounds):
+        period = int(before[place])
         if period and stop - place >= period:
             widest.append(_widest(codes, place - window + 1 - period, stop, period))
-        place = stop
     return [run for run in widest if run is not None]
+
+
+def distances(codes: Sequence[int], window: int) -> NDArray[np.int64]:
+    """How far before the window that ends at a place the same window ended last; 0 for never."""
+    hashes = _hashes(codes, window)
+    order = np.argsort(hashes, kind="stable")
+    same = np.flatnonzero(hashes[order[1:]] == hashes[order[:-1]])
+    lags = np.zeros(len(codes), np.int64)
+    lags[order[same + 1] + window - 1] = order[same + 1] - order[same]
+    return lags
+
+
+def _hashes(codes: Sequence[int], window: int) -> NDArray[np.uint64]:
+    """Hashes of all windows, modulo 2 ** 64: those of half the length, twice, and so on."""
+    single = (np.asarray(codes, np.uint64) + np.uint64(1)) * np.uint64(_MIXER)
+    single ^= single >> np.uint64(29)
+    whole = np.zeros(len(codes) - window + 1, np.uint64)
+    length, power, part, passed = 1, _BASE, single, 0
+    while True:
+        if window & length:  # this many codes more, after those that have been passed
+            whole = whole * np.uint64(power) + part[passed : passed + len(whole)]
+            passed += length
+        if passed == window:
+            return whole
+        part = part[: len(part) - length] * np.uint64(power) + part[length:]
+        length, power = 2 * length, power * power % (1 << 64)
 
 
 def _widest(codes: Sequence[int], start: int, stop: int, period: int) -> Run | None:
     """The run as far as it goes; None where two windows had the same hash by chance."""
     start = max(start, 0)
-    if any(codes[i] != codes[i + period] for i in range(start, stop - period)):
+    if codes[start : stop - period] != codes[start + period : stop]:
         return None
     while start and codes[start - 1] == codes[start - 1 + period]:
         start -= 1

@@ -16,6 +16,7 @@ import pytest
 import adjoint as ad
 from adjoint.executors.native.machine import llvm as module
 from adjoint.executors.native.machine.llvm import Machine, machine
+from adjoint.executors.native.machine.symbols import symbols_of_module
 
 llvm = pytest.importorskip("llvmlite.binding")
 pytestmark = pytest.mark.skipif(not machine().is_x86, reason="code is made for another processor")
@@ -110,7 +111,7 @@ def objects(texts: list[str], triple: str, model: str) -> Iterator[tuple[bytes, 
             closing(llvm.parse_assembly(heading + text, context)) as parsed,
         ):
             parsed.verify()
-            _, declared = module._symbols_of(parsed)
+            _, declared = symbols_of_module(parsed)
             yield target.emit_object(parsed), set(declared)
 
 

@@ -16,7 +16,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from enum import Enum
 from functools import cache
@@ -27,8 +27,8 @@ import numpy as np
 
 from adjoint.base.errors import NativeUnavailableError
 from adjoint.base.forking import hold_over_forks
-from adjoint.executors.native.machine.module import PLAIN
 from adjoint.executors.native.machine.object_cache import Counts, StoredObject, digest, object_cache
+from adjoint.executors.native.machine.symbols import functions_to_simplify, symbols_of
 
 
 class Effort(Enum):
@@ -255,7 +255,8 @@ class Machine:
             _llvm_errors("making machine code"),
         ):
             image = self._target_machine(_CODE_LEVEL[effort]).emit_object(module)
-            return StoredObject(bytes(image), *_symbols_of(module))
+            image = bytes(image)
+            return StoredObject(image, *symbols_of(image, module))
 
     def optimised(self, text: str, effort: Effort | None = None) -> str:
         """The text of a module after optimisation."""
@@ -289,17 +290,16 @@ class Machine:
                 if verify:
                     module.verify()
             with _llvm_errors("optimising a module"):
-                self._run_passes(module, effort)
+                self._run_passes(module, functions_to_simplify(text), effort)
             yield module
 
-    def _run_passes(self, module: Any, effort: Effort) -> None:
+    def _run_passes(self, module: Any, names: Sequence[str], effort: Effort) -> None:
         if effort is Effort.QUICK:
             return
         builder, light, normal = self._passes or self._create_passes()
         passes = light if effort is Effort.LIGHT else normal
-        for function in module.functions:
-            if not function.is_declaration and not _is_plain(function):
-                passes.run(function, builder)
+        for name in names:
+            passes.run(module.get_function(name), builder)
 
     def _create_passes(self) -> tuple[Any, Any, Any]:
         """The passes, which serve all modules: making them takes memory that LLVM never frees."""
@@ -371,11 +371,6 @@ def _check_memory() -> None:
 _CODE_LEVEL = {Effort.QUICK: 0, Effort.LIGHT: 1, Effort.NORMAL: 2}
 
 
-def _is_plain(function: Any) -> bool:
-    """Whether a function says that it needs no simplification."""
-    return any(PLAIN.encode() in attribute for attribute in function.attributes)
-
-
 def _default_effort(text: str) -> Effort:
     if len(text) <= _LONG_TEXT:
         return Effort.NORMAL
@@ -408,21 +403,6 @@ def _without_addresses(text: str) -> tuple[str, dict[str, int]]:
     lines = [f"{name} = external global i8" for name in names.values()]
     addresses = {name[1:]: int(address) for address, name in names.items()}
     return "\n".join([*lines, text]) if lines else text, addresses
-
-
-def _symbols_of(module: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names that a module shows to others, and those that it wants from others."""
-    defined, external = [], []
-    for kind in (module.functions, module.global_variables):
-        for symbol in kind:
-            name = str(symbol.name)
-            if name.startswith("llvm."):
-                continue
-            if symbol.is_declaration:
-                external.append(name)
-            elif symbol.linkage.name == "external":
-                defined.append(name)
-    return tuple(defined), tuple(external)
 
 
 def _c_libraries() -> Iterator[ctypes.CDLL]:

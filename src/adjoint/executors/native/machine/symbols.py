@@ -1,0 +1,84 @@
+"""The names in a module and in an object file, read from their text and bytes.
+
+LLVM tells them too, one a call. Each call lets go of Python's lock, which costs a thread up to
+5 ms to have again beside a caller who keeps the interpreter busy: some hundred of them would take
+longer than compiling does.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from typing import Any, Final, NamedTuple
+
+from adjoint.executors.native.machine.module import PLAIN
+
+
+class Symbols(NamedTuple):
+    """The names that an object file shows to others, and those that it wants from others."""
+
+    defined: tuple[str, ...]
+    external: tuple[str, ...]
+
+
+_DEFINITION: Final = re.compile(r'^define [^@\n]*@"?([^"(\n]+)"?\((.*)$', re.MULTILINE)
+
+
+def functions_to_simplify(text: str) -> list[str]:
+    """The functions that a module defines, but for those that say that they need no passes."""
+    return [match[1] for match in _DEFINITION.finditer(text) if PLAIN not in match[2]]
+
+
+# --- object files ---------------------------------------------------------------------------------
+
+_ELF: Final = b"\x7fELF\x02\x01"  # of 64 bits, the least significant byte first
+_SYMBOL_TABLE: Final = 2  # the type of such a section
+_GLOBAL: Final = (1, 2)  # bindings: global and weak
+_LINKERS_OWN: Final = frozenset({"", "_GLOBAL_OFFSET_TABLE_"})
+
+
+def symbols_of(image: bytes, module: Any) -> Symbols:
+    """The symbols of an object file that came of a module."""
+    return _symbols_of_elf(image) if image.startswith(_ELF) else symbols_of_module(module)
+
+
+def _symbols_of_elf(image: bytes) -> Symbols:
+    """The symbols in the tables of an ELF file."""
+    (start,) = struct.unpack_from("<Q", image, 0x28)
+    size, count = struct.unpack_from("<HH", image, 0x3A)
+    # name, type, flags, address, offset, size, link, information, alignment, size of an entry
+    sections = [
+        struct.unpack_from("<IIQQQQIIQQ", image, start + number * size) for number in range(count)
+    ]
+    defined: list[str] = []
+    external: list[str] = []
+    for section in sections:
+        if section[1] != _SYMBOL_TABLE:
+            continue
+        offset, length, link = section[4:7]
+        names = sections[link][4]
+        for name, kind, _, home, _, _ in struct.iter_unpack(
+            "<IBBHQQ", image[offset : offset + length]
+        ):
+            if kind >> 4 not in _GLOBAL:
+                continue
+            begin = names + name
+            text = image[begin : image.index(b"\0", begin)].decode()
+            if text not in _LINKERS_OWN:
+                (defined if home else external).append(text)
+    return Symbols(tuple(defined), tuple(external))
+
+
+def symbols_of_module(module: Any) -> Symbols:
+    """The symbols that LLVM knows of a module."""
+    defined, external = [], []
+    for kind in (module.functions, module.global_variables):
+        for symbol in kind:
+            name = str(symbol.name)
+            if name.startswith("llvm."):
+                continue
+            if symbol.is_declaration:
+                external.append(name)
+            elif symbol.linkage.name == "external":
+                defined.append(name)
+    return Symbols(tuple(defined), tuple(external))
