@@ -243,6 +243,7 @@ class Script:
 
 
 _FUNCTIONS: Final = frozenset({type(np.random.default_rng), type})
+_WHOLE: Final = {int}
 
 
 def states_now(states: Iterable[tuple[Any, State]]) -> list[tuple[Any, State]]:
@@ -332,6 +333,8 @@ def _alike(one: Any, other: Any) -> bool:
     if isinstance(one, np.ndarray):
         return isinstance(other, np.ndarray) and same_memory(one, other)
     if type(one) in (list, tuple) and type(one) is type(other):
+        if _WHOLE == {*map(type, one)} == {*map(type, other)}:  # hundreds of them, often
+            return bool(one == other)
         return len(one) == len(other) and all(map(_alike, one, other))
     if type(one) is dict and type(other) is dict:
         return one.keys() == other.keys() and all(_alike(one[key], other[key]) for key in one)

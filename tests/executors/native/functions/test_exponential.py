@@ -8,6 +8,7 @@ import pytest
 
 from adjoint.executors.native.functions import exponential
 from adjoint.executors.native.machine.llvm import Machine, machine
+from adjoint.executors.native.machine.module import Block, Module
 from tests.executors.native.functions.evaluating import (
     DTYPES,
     HOSTS,
@@ -243,3 +244,11 @@ def test_where_it_is_written() -> None:
         assert exponential.width(fused, "exp", double, True) is None
         assert exponential.width(fused, "exp", double, False) == 0
         assert exponential.width(fused, "tanh", double, True) is None
+
+
+def test_tanh_and_its_slope_have_their_parts_in_common() -> None:
+    block = Block(Module())
+    host = Machine("x86-64", "+avx512f,+fma")
+    for name in ("tanh", "sech_squared"):
+        exponential.write(block, name, "%x", np.dtype("f8"), 8, host)
+    assert sum("vpermi2var" in line for line in block.lines) == 2  # two tables, for both

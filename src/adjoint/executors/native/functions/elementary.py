@@ -275,7 +275,7 @@ def _shuffled(
     block: Block, type_text: str, first: str, second: str | None, picked: list[int]
 ) -> str:
     mask = ", ".join(f"i32 {lane}" for lane in picked)
-    return block.op(
+    return block.once(
         f"shufflevector {type_text} {first}, {type_text} {second or 'poison'}, "
         f"<{len(picked)} x i32> <{mask}>"
     )

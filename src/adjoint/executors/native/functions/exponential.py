@@ -217,6 +217,15 @@ class _Parts:
 
 
 def _parts(lane: Lanes, x: str) -> _Parts:
+    """The parts for x, which are written once where both functions are wanted."""
+    key = (_Parts, lane.type_text, x)
+    known: _Parts | None = lane.block.known.get(key)
+    if known is None:
+        known = lane.block.known[key] = _written_parts(lane, x)
+    return known
+
+
+def _written_parts(lane: Lanes, x: str) -> _Parts:
     """The parts for x.
 
     A small 1 - e has all its digits: 1 - 2^(j / 16) is exact, and to the rest belongs what the
@@ -264,10 +273,7 @@ def _tanh(lane: Lanes, x: str) -> str:
 
 
 def _sech_squared(lane: Lanes, x: str) -> str:
-    """The slope of `tanh`, 4 e / (1 + e)^2.
-
-    LLVM sees that the parts are the same, and computes them once where both are wanted.
-    """
+    """The slope of `tanh`, 4 e / (1 + e)^2."""
     parts = _parts(lane, x)
     # (1 + e)^2 as 1 + e (2 + e), which is rounded once and not three times.
     more = lane.multiply_add(parts.power, lane.number(1 / 16), lane.number(0.5))

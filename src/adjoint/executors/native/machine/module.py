@@ -7,6 +7,7 @@ in which Python makes one thousand of those objects.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from struct import Struct
 from typing import Any, Final
 
 import numpy as np
@@ -47,6 +48,9 @@ PLAIN: Final = '"plain"'
 # stays where the branches have led to it. LLVM's own knowledge of C functions is not wanted, since
 # it would call others instead.
 FUNCTION_ATTRIBUTES: Final = "nobuiltin nounwind willreturn memory(none)"
+_DOUBLE: Final = Struct("<d")
+_SINGLE: Final = Struct("<f")
+_BITS: Final = Struct("<Q")
 _SCALARS = {"f": {4: "float", 8: "double"}, "c": {8: "float", 16: "double"}}
 
 
@@ -119,16 +123,18 @@ class Module:
 class Block:
     """Writes the instructions of one function, in order.
 
-    label: the basic block that is being written.
+    label: the basic block that is being written. known: what has been written in it, by what it is
+    made of; of use for what depends on nothing else and changes nothing.
     """
 
-    __slots__ = ("_number", "label", "lines", "module", "opening")
+    __slots__ = ("_number", "known", "label", "lines", "module", "opening")
 
     def __init__(self, module: Module) -> None:
         self.module = module
         self.opening: list[str] = []  # stack memory, which belongs in the entry block
         self.lines: list[str] = []
         self.label = "entry"
+        self.known: dict[Any, Any] = {}
         self._number = 0
 
     def op(self, text: str) -> str:
@@ -136,6 +142,13 @@ class Block:
         self._number += 1
         name = f"%v{self._number}"
         self.lines.append(f"  {name} = {text}")
+        return name
+
+    def once(self, text: str) -> str:
+        """An instruction whose result depends on its operands alone, once in a basic block."""
+        name: str | None = self.known.get(text)
+        if name is None:
+            name = self.known[text] = self.op(text)
         return name
 
     def do(self, text: str) -> None:
@@ -158,6 +171,7 @@ class Block:
         """Begin the basic block of this label; the one before must have been left by a branch."""
         self.lines.append(f"{label}:")
         self.label = label
+        self.known = {}
 
     def splat(self, value: Value, lanes: int) -> Value:
         """The value in every lane; itself when it has lanes already or none are wanted."""
@@ -191,12 +205,23 @@ def number_text(value: Any, dtype: np.dtype[Any]) -> tuple[str, ...]:
         return (*number_text(number.real, part), *number_text(number.imag, part))
     if dtype.kind == "f":
         # LLVM writes floats as the bits of the double of the same value.
-        with np.errstate(all="ignore"):
-            double = np.float64(dtype.type(value))
-        return (f"0x{int(double.view(np.uint64)):016X}",)
+        (bits,) = _BITS.unpack(_DOUBLE.pack(_rounded(value, dtype)))
+        return (f"0x{bits:016X}",)
     if dtype.kind == "b":
         return ("true" if value else "false",)
     return (str(int(value)),)
+
+
+def _rounded(value: Any, dtype: np.dtype[Any]) -> float:
+    """A number as a float of a dtype has it; by Python's means as a rule, since they are faster."""
+    if isinstance(value, float):
+        if dtype.itemsize == 8:
+            return value
+        if dtype.itemsize == 4 and -1e38 < value < 1e38:
+            (single,) = _SINGLE.unpack(_SINGLE.pack(value))
+            return float(single)
+    with np.errstate(all="ignore"):
+        return float(dtype.type(value))
 
 
 def constant(value: Any, dtype: np.dtype[Any]) -> Value:
