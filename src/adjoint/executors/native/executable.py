@@ -12,6 +12,7 @@ from adjoint.executors.arena import ARENA
 from adjoint.executors.attempt import conforming
 from adjoint.executors.interface import CompiledPiece, CompileReport, Needs
 from adjoint.executors.native.entry.callable import bind
+from adjoint.executors.native.lowered import Lowered
 from adjoint.program import Equation, Program
 
 Function = Callable[..., tuple[Any, ...] | None]
@@ -42,6 +43,9 @@ class Lowering(Protocol):
 
     def hindrance(self, equation: Equation, precise: bool) -> Equation | None:
         """The first equation within a loop or branch that cannot become machine code."""
+
+    def lowered(self, program: Program, needs: Needs) -> Lowered | None:
+        """The program as a text for LLVM."""
 
     def native(self, program: Program, needs: Needs) -> NativeFunction | None:
         """The program as machine code."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 
 from adjoint.executors.interface import PLAIN, Executable, Needs
-from adjoint.executors.native import executable
+from adjoint.executors.native import executable, kept
 from adjoint.executors.native.mixed import MixedExecutable
 from adjoint.executors.native.preparation.expansions import with_finite_products
 from adjoint.executors.native.preparation.partition import partition
@@ -41,6 +41,9 @@ class NativeExecutor:
 
     def _compile(self, program: Program, needs: Needs) -> Executable:
         program = bare(program)
+        found = kept.find(program, needs)
+        if found is not None:
+            return executable.NativeExecutable(program, found)
         lower = executable.lowering()
         segments = partition(program, partial(lower.lowerable, precise=needs.precise))
         unwatched = needs._replace(watched=())

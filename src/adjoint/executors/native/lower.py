@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from adjoint.base.arrays import ArrayType
 from adjoint.executors.interface import Needs
+from adjoint.executors.native import kept
 from adjoint.executors.native.elements import held_in_registers, supports
 from adjoint.executors.native.emission.calls import emit_calls, place_values
 from adjoint.executors.native.emission.kernel import emit_kernel
 from adjoint.executors.native.emission.tables import add_table, is_table, with_tables_as_inputs
-from adjoint.executors.native.entry.callable import make_callable
 from adjoint.executors.native.entry.function import STACK_LIMIT, EntrySpec, emit_entry
 from adjoint.executors.native.graph.nodes import (
     CONTROL,
@@ -25,7 +23,8 @@ from adjoint.executors.native.graph.nodes import (
     STRUCTURE,
     WRITES,
 )
-from adjoint.executors.native.machine.llvm import Code, machine
+from adjoint.executors.native.lowered import Calling, Lowered, LoweredFunction
+from adjoint.executors.native.machine.llvm import machine
 from adjoint.executors.native.machine.module import Module
 from adjoint.executors.native.preparation.segments import Cut, cut
 from adjoint.executors.native.schedule.planning import Planner
@@ -37,35 +36,6 @@ from adjoint.program import Equation, Program, held_programs
 
 LENT: Final = 1 << 15  # bytes from which results are lent by the caller
 RELEASED: Final = 50_000.0  # additions from which other threads of Python run meanwhile
-
-
-@dataclass
-class LoweredFunction:
-    """A program as machine code.
-
-    function: takes the inputs, then the workspace if there is one, then the lent results; returns
-    the tuple of results, or None where the program has to be run otherwise.
-    """
-
-    function: Callable[..., Any]
-    code: Code
-    workspace_bytes: int
-    lent: tuple[ArrayType, ...]
-    regions: tuple[Region, ...] = ()
-    stack_bytes: int = 0
-
-    def ir(self) -> str:
-        """The optimised code of LLVM."""
-        return self.code.ir()
-
-    def assembly(self) -> str:
-        """The machine code, as text."""
-        return self.code.assembly()
-
-    def cycles(self) -> list[int]:
-        """What each region has taken so far, in ticks of a counter, if it is timed."""
-        times = ctypes.c_int64 * len(self.regions)
-        return list(times.from_address(self.code.address("times")))
 
 
 def lowerable(equation: Equation, precise: bool) -> bool:
@@ -131,7 +101,24 @@ class _Kernel:
 
 
 def native(program: Program, needs: Needs) -> LoweredFunction | None:
-    """Compile a program all of whose equations are lowerable.
+    """A program all of whose equations are lowerable as machine code, if `lowered` has a text.
+
+    It is only loaded where an earlier process has kept it on disk.
+    """
+    found = kept.find(program, needs)
+    if found is not None:
+        return found
+    text = lowered(program, needs)
+    if text is None:
+        return None
+    code = machine().compile(text.text)
+    function = LoweredFunction(program, code, text.calling, lambda: text)
+    kept.keep(program, needs, function)
+    return function
+
+
+def lowered(program: Program, needs: Needs) -> Lowered | None:
+    """A program all of whose equations are lowerable as a text for LLVM.
 
     None where an input that only its shape is asked of, or that is returned as it is, has numbers
     that machine code does not know.
@@ -167,15 +154,12 @@ def native(program: Program, needs: Needs) -> LoweredFunction | None:
     if needs.timed:
         module.functions.append(f"@times = global [{len(built.regions)} x i64] zeroinitializer")
     emit_entry(module, spec)
-    code = machine().compile(module.text())
-    return LoweredFunction(
-        make_callable(code, "program"),
-        code,
+    calling = Calling(
         built.workspace_bytes if spec.workspace_given else 0,
-        tuple(program.outputs[number].type for number in lent),
-        tuple(built.regions),
-        stack_bytes=built.stack_bytes + built.workspace_bytes * (not spec.workspace_given),
+        built.stack_bytes + built.workspace_bytes * (not spec.workspace_given),
+        lent,
     )
+    return Lowered(module.text(), calling, tuple(built.regions))
 
 
 def _kernels(planner: Planner, program: Program, pieces: Cut, needs: Needs) -> _Kernel:

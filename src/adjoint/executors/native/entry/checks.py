@@ -105,10 +105,11 @@ class _Check:
         self.module.functions.append(self.block.function(header))
         return name
 
-    def _is(self, reference: str, addresses: Sequence[int]) -> str:
+    def _is(self, reference: str, symbols: Sequence[str]) -> str:
         """Whether a pointer is one of these."""
         block = self.block
-        first, *others = (block.op(f"icmp eq ptr {reference}, {pointer(one)}") for one in addresses)
+        places = [pointer(self.module, symbol) for symbol in symbols]
+        first, *others = (block.op(f"icmp eq ptr {reference}, {place}") for place in places)
         for other in others:
             first = block.op(f"or i1 {first}, {other}")
         return first
@@ -142,7 +143,7 @@ class _Check:
         self._returns_if(self._is(object_type, (scalar,)))
         go_on(block, self._is(object_type, (python,)), "wrong")
         overflow = block.stack("i32", 4)
-        convert = pointer(self.api.functions["PyLong_AsLongLongAndOverflow"])
+        convert = pointer(self.module, self.api.functions["PyLong_AsLongLongAndOverflow"])
         number = block.op(f"call i64 {convert}(ptr %object, ptr {overflow})")
         fits = block.op(f"icmp eq i32 {block.op(f'load i32, ptr {overflow}')}, 0")
         go_on(block, fits, "wrong")
@@ -159,7 +160,7 @@ class _Check:
             is_truth = self._is(object_type, (self.api.types[bool],))
             block.do(f"br i1 {is_truth}, label %{truth}, label %{array}")
             block.place(truth)
-            true = block.op(f"zext i1 {self._is('%object', (id(True),))} to i8")
+            true = block.op(f"zext i1 {self._is('%object', (self.api.objects['True'],))} to i8")
             block.do(f"store i8 {true}, ptr %slot")
             block.do("ret ptr %slot")
             block.place(array)
@@ -188,15 +189,16 @@ class _Check:
         axes = load(block, "i32", "%object", ARRAY_NDIM)
         go_on(block, block.op(f"icmp eq i32 {axes}, {ndim}"), "wrong")
 
-    def _same_dtype(self, wanted: int) -> None:
+    def _same_dtype(self, wanted: str) -> None:
         """The dtype is NumPy's own object, or one equal to it, as arrays from pickles have."""
         block = self.block
         dtype = load(block, "ptr", "%object", ARRAY_DTYPE)
         same, other = block.new_label("same"), block.new_label("other")
         block.do(f"br i1 {self._is(dtype, (wanted,))}, label %{same}, label %{other}")
         block.place(other)
-        function = pointer(self.api.functions["PyArray_EquivTypes"])
-        equal = block.op(f"call i8 {function}(ptr {dtype}, ptr {pointer(wanted)})")
+        function = pointer(self.module, self.api.functions["PyArray_EquivTypes"])
+        own = pointer(self.module, wanted)
+        equal = block.op(f"call i8 {function}(ptr {dtype}, ptr {own})")
         truth = block.op(f"icmp ne i8 {equal}, 0")
         block.do(f"br i1 {truth}, label %{same}, label %wrong")
         block.place(same)

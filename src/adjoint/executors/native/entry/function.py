@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base.arrays import ArrayType
-from adjoint.base.errors import ProgramError, TapeOverflowError
+from adjoint.base.errors import ProgramError
 from adjoint.executors.native.entry.checks import (
     ALIGNMENT,
     CheckWriter,
@@ -128,11 +128,14 @@ class _EntryWriter:
     # --- writing ---------------------------------------------------------------------------------
 
     def _call(self, result: str, function: str, arguments: str) -> str:
-        text = f"call {result} {pointer(self.api.functions[function])}({arguments})"
+        text = f"call {result} {self._pointer(self.api.functions[function])}({arguments})"
         if result != "void":
             return self.block.op(text)
         self.block.do(text)
         return ""
+
+    def _pointer(self, symbol: str) -> str:
+        return pointer(self.module, symbol)
 
     def _at(self, base: str, place: int | str) -> str:
         """The address of one pointer of several."""
@@ -264,10 +267,10 @@ class _EntryWriter:
         return data
 
     def _new_array(self, type_: ArrayType) -> str:
-        dtype = pointer(self.api.scalar(type_.dtype).dtype)
+        dtype = self._pointer(self.api.scalar(type_.dtype).dtype)
         shape = shape_constant(self.module, type_.shape)
         self._call("void", "Py_IncRef", f"ptr {dtype}")  # taken over by the array
-        array = pointer(self.api.types[np.ndarray])
+        array = self._pointer(self.api.types[np.ndarray])
         return self._call(
             "ptr",
             "PyArray_NewFromDescr",
@@ -358,7 +361,7 @@ class _EntryWriter:
             self._raise_overflow(status)
         error = block.op(f"icmp eq i32 {status}, {RAISED}")
         block.do(f"br i1 {error}, label %{self.failed}, label %{self.miss}")
-        self._leave(self.miss, pointer(id(None)))
+        self._leave(self.miss, self._pointer(self.api.objects["None"]))
         self._leave(self.failed, "null")
 
     def _raise_overflow(self, status: str) -> None:
@@ -369,7 +372,7 @@ class _EntryWriter:
         length = block.op(f"load i64, ptr {self.length}")
         number = self._call("ptr", "PyLong_FromLongLong", f"i64 {length}")
         self._go_on(block.op(f"icmp ne ptr {number}, null"), self.failed)
-        error = pointer(id(TapeOverflowError))
+        error = self._pointer(self.api.objects["TapeOverflowError"])
         self._call("void", "PyErr_SetObject", f"ptr {error}, ptr {number}")
         self._call("void", "Py_DecRef", f"ptr {number}")
         block.do(f"br label %{self.failed}")
@@ -391,12 +394,13 @@ class _EntryWriter:
         block = self.block
         if dtype.kind == "b":
             truth = block.op(f"icmp ne i8 {block.op(f'load i8, ptr {data}')}, 0")
-            answers = f"ptr {pointer(id(np.True_))}, ptr {pointer(id(np.False_))}"
+            yes, no = (self._pointer(self.api.objects[f"numpy.{x}"]) for x in (True, False))
+            answers = f"ptr {yes}, ptr {no}"
             number = block.op(f"select i1 {truth}, {answers}")
             self._call("void", "Py_IncRef", f"ptr {number}")
             return number
         scalar = self.api.scalar(dtype)
-        allocate, type_ = pointer(scalar.allocate), pointer(scalar.type)
+        allocate, type_ = self._pointer(scalar.allocate), self._pointer(scalar.type)
         number = block.op(f"call ptr {allocate}(ptr {type_}, i64 0)")
         created, after = block.new_label("created"), block.new_label("after")
         block.do(

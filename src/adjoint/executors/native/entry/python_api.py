@@ -1,4 +1,7 @@
-"""What machine code must know of CPython and NumPy: addresses of functions and where fields lie.
+"""What machine code must know of CPython and NumPy: functions, objects, and where fields lie.
+
+Code refers to them by names, which are the same in each process: functions of Python's C-API by
+their own, and what no library has under a name by one that is defined here.
 
 Nothing of it is taken on trust: every offset and every entry of NumPy's tables that is used is
 tried on objects whose contents are known, once a process. Where something differs, there is no
@@ -16,7 +19,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from adjoint.base.errors import NativeUnavailableError
+from adjoint.base.errors import NativeUnavailableError, TapeOverflowError
+from adjoint.executors.native.machine.module import Module
+from adjoint.executors.native.machine.symbols import define
 
 # Offsets in bytes. All are checked by `python_api`.
 OBJECT_TYPE: Final = 8
@@ -53,28 +58,37 @@ _PYTHON_FUNCTIONS: Final = (
 _ABI_VERSION, _ARRAY_TYPE, _NEW_FROM_DESCR, _EQUIVALENT = 0, 2, 94, 182
 _CLEAR_ERRORS, _GET_ERRORS = 27, 28
 _TP_ALLOC: Final = 47  # the slot number of Py_tp_alloc, part of Python's stable ABI
+_OBJECTS: Final = {
+    "None": None,
+    "True": True,
+    "numpy.True": np.True_,
+    "numpy.False": np.False_,
+    "TapeOverflowError": TapeOverflowError,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """NumPy's scalars of one dtype. Addresses of the dtype, the scalar type, and its tp_alloc."""
+    """NumPy's scalars of one dtype. Symbols of the dtype, the scalar type, and its tp_alloc."""
 
-    dtype: int
-    type: int
-    allocate: int
+    dtype: str
+    type: str
+    allocate: str
 
 
 @dataclass(frozen=True, slots=True)
 class PythonApi:
-    """Addresses, valid as long as the process lives.
+    """Symbols, which are defined for as long as the process lives.
 
-    functions: by their names in C. types: by the Python type. scalars: by the dtype.
+    functions: by their names in C. types: by the Python type. scalars: by the dtype. objects: None,
+    NumPy's truth values, and others, by a name.
     reads_mxcsr: whether the floating-point status is that of x86-64; elsewhere NumPy is asked.
     """
 
-    functions: Mapping[str, int]
-    types: Mapping[type, int]
+    functions: Mapping[str, str]
+    types: Mapping[type, str]
     scalars: Mapping[np.dtype[Any], Scalar]
+    objects: Mapping[str, str]
     reads_mxcsr: bool
 
     def scalar(self, dtype: np.dtype[Any]) -> Scalar:
@@ -87,25 +101,33 @@ class PythonApi:
 
 @cache
 def python_api() -> PythonApi:
-    """The addresses, after all that is assumed has been checked."""
+    """The symbols, after all that is assumed has been checked."""
     _check_platform()
     _check_objects()
     _check_arrays()
-    functions = {name: _address(getattr(ctypes.pythonapi, name)) for name in _PYTHON_FUNCTIONS}
-    functions |= _numpy_functions()
-    types: dict[type, int] = {type_: id(type_) for type_ in (bool, int, float, complex, np.ndarray)}
-    dtypes = [np.dtype(code) for code in _DTYPES]
+    addresses = {name: _address(getattr(ctypes.pythonapi, name)) for name in _PYTHON_FUNCTIONS}
+    addresses |= _numpy_functions()
+    allocating = {dtype: _allocating(dtype) for dtype in map(np.dtype, _DTYPES)}
+    types = (bool, int, float, complex, np.ndarray)
     return PythonApi(
-        functions,
-        types,
-        {dtype: _scalar(dtype) for dtype in dtypes},
+        {name: define(name, address) for name, address in addresses.items()},
+        {type_: define(f"python.{type_.__name__}", id(type_)) for type_ in types},
+        {
+            dtype: Scalar(
+                define(f"numpy.dtype.{dtype.name}", id(dtype)),
+                define(f"numpy.scalar.{dtype.name}", id(dtype.type)),
+                define(f"numpy.allocate.{dtype.name}", address),
+            )
+            for dtype, address in allocating.items()
+        },
+        {name: define(f"python.object.{name}", id(value)) for name, value in _OBJECTS.items()},
         platform.machine().lower() in {"x86_64", "amd64"},
     )
 
 
-def pointer(address: int) -> str:
-    """An address as an LLVM constant."""
-    return f"inttoptr (i64 {address} to ptr)"
+def pointer(module: Module, symbol: str) -> str:
+    """What a symbol stands for, as an LLVM constant."""
+    return module.declare(symbol, f"@{symbol} = external global i8")
 
 
 def _require(holds: bool, what: str) -> None:
@@ -220,11 +242,12 @@ def _check_creation(address: int) -> None:
     _require(same and array.flags.owndata and array.flags.carray, "NumPy has another C-API")
 
 
-def _scalar(dtype: np.dtype[Any]) -> Scalar:
+def _allocating(dtype: np.dtype[Any]) -> int:
+    """Where the function lies that makes scalars of a dtype."""
     slot = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int)
     allocate = slot(("PyType_GetSlot", ctypes.pythonapi))(id(dtype.type), _TP_ALLOC)
     number = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_ssize_t)(allocate)(
         id(dtype.type), 0
     )
     _require(type(number) is dtype.type and number == 0, f"{dtype} scalars are made otherwise")
-    return Scalar(id(dtype), id(dtype.type), allocate)
+    return int(allocate)

@@ -70,7 +70,7 @@ def emit_status(module: Module, api: PythonApi, errors: bool) -> None:
     """Add `@floating.clear` and `@floating.raised`, which says no where errors are no matter."""
     if not errors:
         module.functions += [
-            _NUMPY_CLEAR.format(clear=pointer(api.functions["PyUFunc_clearfperr"]))
+            _NUMPY_CLEAR.format(clear=pointer(module, api.functions["PyUFunc_clearfperr"]))
         ]
         module.functions += [_NEVER_RAISED]
         return
@@ -79,8 +79,8 @@ def emit_status(module: Module, api: PythonApi, errors: bool) -> None:
             module.declare(name, f"declare void @{name}(ptr)")
         module.functions += [_MXCSR_CLEAR, _MXCSR_RAISED]
         return
-    clear = pointer(api.functions["PyUFunc_clearfperr"])
-    raised = pointer(api.functions["PyUFunc_getfperr"])
+    clear = pointer(module, api.functions["PyUFunc_clearfperr"])
+    raised = pointer(module, api.functions["PyUFunc_getfperr"])
     module.functions += [
         _NUMPY_CLEAR.format(clear=clear),
         _NUMPY_RAISED.format(raised=raised, errors=_NUMPY_ERRORS),
@@ -95,6 +95,10 @@ def emit_interrupted(module: Module, api: PythonApi) -> None:
     are Python, can change the flags.
     """
     block = Block(module)
+    restore, check, save = (
+        pointer(module, api.functions[name])
+        for name in ("PyEval_RestoreThread", "PyErr_CheckSignals", "PyEval_SaveThread")
+    )
     noted = block.op("getelementptr i8, ptr %state, i64 8")
     now = block.op("call i32 @floating.raised()")
     errors = block.op(f"or i32 {block.op(f'load i32, ptr {noted}')}, {now}")
@@ -103,13 +107,13 @@ def emit_interrupted(module: Module, api: PythonApi) -> None:
     released = block.op(f"icmp ne ptr {thread}, null")
     block.do(f"br i1 {released}, label %take, label %ask")
     block.place("take")
-    block.do(f"call void {pointer(api.functions['PyEval_RestoreThread'])}(ptr {thread})")
+    block.do(f"call void {restore}(ptr {thread})")
     block.do("br label %ask")
     block.place("ask")
-    answer = block.op(f"call i32 {pointer(api.functions['PyErr_CheckSignals'])}()")
+    answer = block.op(f"call i32 {check}()")
     block.do("br label %release")
     block.place("release")
-    again = block.op(f"call ptr {pointer(api.functions['PyEval_SaveThread'])}()")
+    again = block.op(f"call ptr {save}()")
     block.do(f"store ptr {again}, ptr %state")
     block.do("call void @floating.clear()")
     raised = block.op(f"icmp ne i32 {answer}, 0")

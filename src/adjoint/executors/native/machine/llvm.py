@@ -16,7 +16,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from enum import Enum
 from functools import cache
@@ -28,7 +28,12 @@ import numpy as np
 from adjoint.base.errors import NativeUnavailableError
 from adjoint.base.forking import hold_over_forks
 from adjoint.executors.native.machine.object_cache import Counts, StoredObject, digest, object_cache
-from adjoint.executors.native.machine.symbols import functions_to_simplify, symbols_of
+from adjoint.executors.native.machine.symbols import (
+    address_of,
+    define,
+    functions_to_simplify,
+    symbols_of,
+)
 
 
 class Effort(Enum):
@@ -81,18 +86,16 @@ def _llvm_errors(doing: str) -> Iterator[None]:
 class Code:
     """The machine code of one module; it is freed when this object is.
 
-    compile_seconds: what making it took, from the text to the addresses.
+    key: what it is kept under on disk; nothing where it is not kept. compile_seconds: what making
+    it took, from the text to the addresses.
     """
 
-    __slots__ = ("__weakref__", "_effort", "_machine", "_tracker", "compile_seconds", "text")
+    __slots__ = ("__weakref__", "_machine", "_tracker", "compile_seconds", "key")
 
-    def __init__(
-        self, machine: Machine, text: str, effort: Effort, tracker: Any, compile_seconds: float
-    ) -> None:
+    def __init__(self, machine: Machine, key: bytes, tracker: Any, compile_seconds: float) -> None:
         self._machine = machine  # which keeps the linker alive for as long as the code lives
-        self._effort = effort
         self._tracker = tracker
-        self.text = text
+        self.key = key
         self.compile_seconds = compile_seconds
 
     def address(self, name: str) -> int:
@@ -101,14 +104,6 @@ class Code:
             return int(self._tracker[name])
         except KeyError:
             raise NativeUnavailableError(f"the module defines no visible symbol {name!r}") from None
-
-    def ir(self) -> str:
-        """The module after optimisation, made again from its text."""
-        return self._machine.optimised(self.text, self._effort)
-
-    def assembly(self) -> str:
-        """The assembly text of the machine code, made again from the module's text."""
-        return self._machine.assembly(self.text, self._effort)
 
 
 class Machine:
@@ -138,7 +133,7 @@ class Machine:
             self.triple = str(self._llvm.get_process_triple())
             self._on_windows = "windows" in self.triple
             if self._on_windows:
-                self.define("_fltused", ctypes.addressof(_FLOATS_ARE_USED))
+                define("_fltused", ctypes.addressof(_FLOATS_ARE_USED))
             self._target = self._llvm.Target.from_triple(self.triple)
             self._target_machines: dict[int, Any] = {}
             self._passes: tuple[Any, Any, Any] | None = None
@@ -148,7 +143,7 @@ class Machine:
                 linker_machine, use_jit_link=not self._on_windows, suppress_errors=True
             )
             self._layout = str(self._target_machine(2).target_data)
-            self._identity = (self.triple, self.cpu, self.features, *self._versions())
+            self.identity = (self.triple, self.cpu, self.features, *self._versions())
         self.is_x86 = self.triple.startswith(("x86_64", "i386", "i686", "amd64"))
         self._feature_names = _enabled(self.features)
         self.vector_bytes = self._vector_bytes()
@@ -195,15 +190,10 @@ class Machine:
 
     # --- symbols ---------------------------------------------------------------------------------
 
-    def define(self, name: str, address: int) -> None:
-        """Give an external symbol an address, for the modules that are compiled after this."""
-        with self._lock:
-            self._symbols[name] = address
-
     def find(self, name: str) -> int | None:
-        """The address of an external C function or object, None when there is none."""
+        """The address of what was defined, or of an external C function or object; else None."""
         with self._lock:
-            known = self._symbols.get(name)
+            known = address_of(name) or self._symbols.get(name)
             if known is not None:
                 return known
             for library in self._searched(name):
@@ -214,7 +204,7 @@ class Machine:
         return None
 
     def resolve(self, name: str) -> int:
-        """The address of an external C function or object."""
+        """The address of what is defined somewhere."""
         address = self.find(name)
         if address is None:
             raise NativeUnavailableError(f"no library of this process has the symbol {name!r}")
@@ -234,20 +224,41 @@ class Machine:
         """
         start = time.perf_counter()
         effort = effort or _default_effort(text)
-        text, addresses = _without_addresses(text)
         kept = None if verify else object_cache()
         with self._lock:
-            key = b"" if kept is None else digest(text, effort.value, *self._identity)
-            stored = None if kept is None else kept.load(key)
-            if stored is not None:
+            key = b"" if kept is None else digest(text, effort.value, *self.identity)
+            content = None if kept is None else kept.load(key)
+            if content is not None:
+                stored = StoredObject.of(content)
                 Counts.loaded += 1
             else:
                 stored = self._object(text, effort, verify)
                 Counts.compiled += 1
                 if kept is not None:
-                    kept.store(key, stored)
-            tracker = self._link(stored, addresses)
-        return Code(self, text, effort, tracker, time.perf_counter() - start)
+                    kept.store(key, stored.content())
+            tracker = self._link(stored)
+        return Code(self, key, tracker, time.perf_counter() - start)
+
+    def load(self, key: bytes, provide: Callable[[str], None]) -> Code | None:
+        """The machine code that is kept under this key; None where there is none.
+
+        None also where it refers to what this process has not. provide: defines a symbol, if it
+        is one that it knows.
+        """
+        start = time.perf_counter()
+        kept = object_cache()
+        content = None if kept is None else kept.load(key)
+        if content is None:
+            return None
+        stored = StoredObject.of(content)
+        with self._lock:
+            for name in stored.external:
+                provide(name)
+                if self.find(name) is None:
+                    return None
+            tracker = self._link(stored)
+            Counts.loaded += 1
+        return Code(self, key, tracker, time.perf_counter() - start)
 
     def _object(self, text: str, effort: Effort, verify: bool) -> StoredObject:
         with (
@@ -314,11 +325,11 @@ class Machine:
         self._passes = builder, light, builder.getFunctionPassManager()
         return self._passes
 
-    def _link(self, stored: StoredObject, addresses: dict[str, int]) -> Any:
+    def _link(self, stored: StoredObject) -> Any:
         image, defined, external = stored
         builder = self._llvm.JITLibraryBuilder().add_object_img(image)
         for name in external:
-            builder.import_symbol(name, addresses.get(name) or self.resolve(name))
+            builder.import_symbol(name, self.resolve(name))
         for name in _IMPLIED:
             address = self.find(name)
             if address is not None and name not in external:
@@ -390,21 +401,6 @@ def _enabled(features: str) -> frozenset[str]:
     return frozenset(enabled)
 
 
-_ADDRESS = re.compile(r"inttoptr \(i64 (\d+) to ptr\)")
-
-
-def _without_addresses(text: str) -> tuple[str, dict[str, int]]:
-    """The text with external symbols for addresses of this process, and what those stand for.
-
-    So the same program is the same text in each process.
-    """
-    names: dict[str, str] = {}
-    text = _ADDRESS.sub(lambda match: names.setdefault(match[1], f"@address.{len(names)}"), text)
-    lines = [f"{name} = external global i8" for name in names.values()]
-    addresses = {name[1:]: int(address) for address, name in names.items()}
-    return "\n".join([*lines, text]) if lines else text, addresses
-
-
 def _c_libraries() -> Iterator[ctypes.CDLL]:
     """The libraries that C functions are looked for in: the process, the C and maths libraries."""
     yield ctypes.pythonapi
@@ -437,6 +433,12 @@ def _address_in(library: ctypes.CDLL, name: str) -> int | None:
     except AttributeError:
         return None
     return ctypes.cast(function, ctypes.c_void_p).value
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
 
 _MACHINE_LOCK = threading.Lock()

@@ -43,6 +43,18 @@ class StoredObject(NamedTuple):
     defined: tuple[str, ...]
     external: tuple[str, ...]
 
+    def content(self) -> bytes:
+        """What is kept of it."""
+        names = json.dumps([self.defined, self.external]).encode()
+        return b"".join((len(names).to_bytes(8, "little"), names, self.image))
+
+    @classmethod
+    def of(cls, content: bytes) -> StoredObject:
+        """What was kept so."""
+        start = 8 + int.from_bytes(content[:8], "little")
+        names = json.loads(content[8:start])
+        return cls(content[start:], tuple(names[0]), tuple(names[1]))
+
 
 class Counts:
     """How many pieces of machine code this process has loaded from disk, and has compiled."""
@@ -58,28 +70,24 @@ class ObjectCache:
         self.folder = folder
         self._secret = _secret(folder)
 
-    def load(self, key: bytes) -> StoredObject | None:
+    def load(self, key: bytes) -> bytes | None:
         """The entry, or None; one that is not what was stored goes."""
         path = self.folder / key.hex()
         try:
             content = path.read_bytes()
         except OSError:
             return None
-        if not hmac.compare_digest(content[:_MAC], self._mac(key, content[_MAC:])):
+        payload = content[_MAC:]
+        if not hmac.compare_digest(content[:_MAC], self._mac(key, payload)):
             with suppress(OSError):
                 path.unlink()
             return None
         with suppress(OSError):
             os.utime(path)
-        length = int.from_bytes(content[_MAC : _MAC + 8], "little")
-        start = _MAC + 8 + length
-        names = json.loads(content[_MAC + 8 : start])
-        return StoredObject(content[start:], tuple(names[0]), tuple(names[1]))
+        return payload
 
-    def store(self, key: bytes, stored: StoredObject) -> None:
+    def store(self, key: bytes, payload: bytes) -> None:
         """Keep an entry, if the disk takes it."""
-        names = json.dumps([stored.defined, stored.external]).encode()
-        payload = b"".join((len(names).to_bytes(8, "little"), names, stored.image))
         with suppress(OSError):
             write_whole(self.folder / key.hex(), self._mac(key, payload) + payload, _MODE)
             _stored[self.folder] = _stored.get(self.folder, _OFTEN) + len(payload)
@@ -119,11 +127,11 @@ class ObjectCache:
                 return
 
 
-def digest(*parts: str) -> bytes:
+def digest(*parts: str | bytes) -> bytes:
     """The key of what comes of these texts."""
     total = hashlib.sha256()
     for part in parts:
-        encoded = part.encode()
+        encoded = part.encode() if isinstance(part, str) else part
         total.update(len(encoded).to_bytes(8, "little"))
         total.update(encoded)
     return total.digest()

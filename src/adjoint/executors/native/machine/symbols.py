@@ -1,4 +1,4 @@
-"""The names in a module and in an object file, read from their text and bytes.
+"""The names in a module and in an object file, read from their text and bytes; names of our own.
 
 LLVM tells them too, one a call. Each call lets go of Python's lock, which costs a thread up to
 5 ms to have again beside a caller who keeps the interpreter busy: some hundred of them would take
@@ -12,6 +12,22 @@ import struct
 from typing import Any, Final, NamedTuple
 
 from adjoint.executors.native.machine.module import PLAIN
+
+# Where in this process lies what no library has under a name: objects of Python and NumPy, and
+# functions that are found in tables. Machine code refers to it by names of ours, which the next
+# process has too, at other places.
+_defined: Final[dict[str, int]] = {}
+
+
+def define(name: str, address: int) -> str:
+    """Give what lies at an address a name for machine code, which is returned."""
+    _defined[name] = address
+    return name
+
+
+def address_of(name: str) -> int | None:
+    """What was defined under a name."""
+    return _defined.get(name)
 
 
 class Symbols(NamedTuple):

@@ -1,76 +1,24 @@
-"""Large products through BLAS, whose functions are called by their addresses.
+"""Large products through BLAS.
 
-The functions are those that SciPy exports for compiled extensions, or else those of the library
-that NumPy comes with. They have the Fortran interface: columns one after the other, and every
-argument by a pointer.
+Its functions have the Fortran interface: columns one after the other, and every argument by a
+pointer.
 """
 
 from __future__ import annotations
 
-import ctypes
-import importlib
 import os
 from dataclasses import dataclass
-from functools import cache
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from adjoint.executors.native.machine.module import Module, number_text
+from adjoint.executors.native.machine.routines import Routine, routine
 from adjoint.executors.native.products.plan import ONE, Groups, ProductAxis
 from adjoint.executors.native.products.writer import ProductWriter
 
 _LETTERS = {"f4": "s", "f8": "d", "c8": "c", "c16": "z"}
-
-
-@dataclass(frozen=True, slots=True)
-class Routine:
-    """A BLAS or LAPACK function: where it is, and how many bits its integers have."""
-
-    address: int
-    integer_bits: int
-
-
-@cache
-def routine(name: str) -> Routine | None:
-    """The function of this name, such as `dgemm` or `dgetrf`; None when no library has it."""
-    for library in ("cython_blas", "cython_lapack"):
-        function = _exported(f"scipy.linalg.{library}", name)
-        if function is not None:
-            return function
-    return _bundled(name)
-
-
-def _exported(module: str, name: str) -> Routine | None:
-    """What a Cython module of SciPy exports under a name."""
-    try:
-        capsule = importlib.import_module(module).__pyx_capi__[name]
-    except (ImportError, AttributeError, KeyError):
-        return None
-    # Prototypes of our own: those of `ctypes.pythonapi` are shared with everybody.
-    signature = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(
-        ("PyCapsule_GetName", ctypes.pythonapi)
-    )
-    pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
-        ("PyCapsule_GetPointer", ctypes.pythonapi)
-    )
-    text = signature(capsule)
-    if text is None or b"int *" not in text or b"long" in text or b"64" in text:
-        return None  # integers of a size that is not known
-    address = pointer(capsule, text)
-    return None if address is None else Routine(int(address), 32)
-
-
-def _bundled(name: str) -> Routine | None:
-    """The function in the library that a wheel of NumPy brings along, with 64-bit integers."""
-    try:
-        extension = importlib.import_module("numpy._core._multiarray_umath")
-        function = getattr(ctypes.CDLL(str(extension.__file__)), f"scipy_{name}_64_")
-    except (ImportError, OSError, AttributeError):
-        return None
-    address = ctypes.cast(function, ctypes.c_void_p).value
-    return None if address is None else Routine(address, 64)
 
 
 def fewest_flops(vector_bytes: int) -> float:
@@ -173,6 +121,8 @@ def emit_call(module: Module, name: str, dtype: np.dtype[Any], call: BlasCall) -
     writer = ProductWriter(module, dtype)
     integer = f"i{call.routine.integer_bits}"
     columns, rows, depth = call.sizes
+    symbol = call.routine.symbol
+    function = module.declare(symbol, f"@{symbol} = external global i8")
 
     def number(value: int) -> str:
         return _constant(module, f"blas.{integer}.{value}", integer, str(value))
@@ -199,8 +149,7 @@ def emit_call(module: Module, name: str, dtype: np.dtype[Any], call: BlasCall) -
             arguments += [number(call.matrix.leading), a, number(call.other.leading)]
             arguments += [zero, c, number(call.steps[1])]
         listed = ", ".join(f"ptr {argument}" for argument in arguments)
-        address = f"inttoptr (i64 {call.routine.address} to ptr)"
-        writer.block.do(f"call void {address}({listed})")
+        writer.block.do(f"call void {function}({listed})")
 
     operands = ("%b", "%a") if call.swapped else ("%a", "%b")
     writer.over(call.batch, (*operands, "%c"), product)

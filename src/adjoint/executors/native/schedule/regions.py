@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection
 from dataclasses import dataclass
 from math import prod
@@ -10,7 +9,7 @@ from typing import Final
 
 from adjoint.executors.native.elements import cost
 from adjoint.executors.native.graph.nodes import Graph, Kind
-from adjoint.executors.native.machine.llvm import machine
+from adjoint.executors.native.machine.llvm import cores, machine
 from adjoint.executors.native.schedule.layout import TURNS
 from adjoint.executors.native.schedule.order import Item, Loop, Scheduler, paths, result_path
 from adjoint.executors.native.schedule.storage import nodes_within, own_bytes, rolled_axes
@@ -110,9 +109,3 @@ def shared_loops(scheduler: Scheduler, threads: int | None) -> dict[Loop, int]:
         if region.estimate > SHARED_TIME and grains >= 4 * count and gathered <= MOST_GATHERED:
             shared[item] = count
     return shared
-
-
-def cores() -> int:
-    """The cores that this process may use."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
