@@ -169,7 +169,7 @@ def copies(made: Program, shape: tuple[int, ...]) -> int:
     """How many times arrays of a shape are copied, anywhere."""
     code = native(made, Needs())
     assert code is not None
-    return code.code.text.count(f"i64 {8 * int(np.prod(shape))}, i1 false)")
+    return code.lowered.text.count(f"i64 {8 * int(np.prod(shape))}, i1 false)")
 
 
 def test_tables_are_written_in_place() -> None:
@@ -405,7 +405,7 @@ def test_bodies_are_written_once() -> None:
     body = program(lambda x: np.sin(x) + 0.5, NUMBER)
     made = native(scan(body), Needs())
     assert made is not None
-    assert made.code.text.count("@sin(") == 2  # declared, and called
+    assert made.lowered.text.count("@sin(") == 2  # declared, and called
 
 
 def test_a_test_alone() -> None:

@@ -9,7 +9,6 @@ from typing import Any
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.executors.native.entry.callable import make_callable
 from adjoint.executors.native.entry.function import EntrySpec, emit_entry
-from adjoint.executors.native.entry.python_api import pointer
 from adjoint.executors.native.machine.llvm import Code, machine
 from adjoint.executors.native.machine.module import Module, memory_type
 
@@ -30,15 +29,20 @@ def f8(*shape: int) -> ArrayType:
     return array_type(shape, "f8")
 
 
-def code(spec: EntrySpec, body: str, *extra: str) -> Code:
-    """The compiled module whose kernel has this body."""
+def text(spec: EntrySpec, body: str, *extra: str) -> str:
+    """The module whose kernel has this body."""
     module = Module()
-    for text in extra:
-        module.declare(text, text)
+    for line in extra:
+        module.declare(line, line)
     header = "ptr noalias %inputs, ptr noalias %outputs, ptr noalias %workspace, ptr %state"
     module.functions.append(f"define internal i32 @program({header}) {{\nentry:\n{body}\n}}")
     emit_entry(module, spec)
-    return machine().compile(module.text(), verify=True)
+    return module.text()
+
+
+def code(spec: EntrySpec, body: str, *extra: str) -> Code:
+    """The same, compiled."""
+    return machine().compile(text(spec, body, *extra), verify=True)
 
 
 def built(spec: EntrySpec, body: str, constants: Sequence[Any] = (), *extra: str) -> Callable:
@@ -103,8 +107,9 @@ STATUS = """
 
 def raising(error: type[BaseException]) -> str:
     """The kernel that sets a Python exception, which asks for the interpreter."""
-    address = ctypes.cast(ctypes.pythonapi.PyErr_SetNone, ctypes.c_void_p).value or 0
-    return f"  call void {pointer(address)}(ptr {pointer(id(error))})\n  ret i32 2"
+    function = ctypes.cast(ctypes.pythonapi.PyErr_SetNone, ctypes.c_void_p).value or 0
+    set_none, raised = (f"inttoptr (i64 {place} to ptr)" for place in (function, id(error)))
+    return f"  call void {set_none}(ptr {raised})\n  ret i32 2"
 
 
 # Waits until the first number of the input is not 0, or until a signal raises.

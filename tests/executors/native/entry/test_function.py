@@ -29,6 +29,7 @@ from tests.executors.native.entry.kernels import (
     f8,
     identity,
     same,
+    text,
 )
 
 DTYPES = ["b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8", "c8", "c16"]
@@ -302,6 +303,6 @@ def test_specifications_that_make_no_sense() -> None:
 
 
 def test_checks_are_shared_between_arguments() -> None:
-    text = code(EntrySpec((f8(3),) * 5, (f8(3),)), copies(f8(3)), MEMCPY).text
-    assert text.count("define internal ptr @check") == 1
+    checked = text(EntrySpec((f8(3),) * 5, (f8(3),)), copies(f8(3)), MEMCPY)
+    assert checked.count("define internal ptr @check") == 1
     assert checks.ALIGNMENT == SPARE + 1

@@ -50,6 +50,7 @@ class Native:
 
     code: Code
     lanes: int
+    text: str
 
     def __call__(self, *operands: Array) -> Evaluated:
         width = max(self.lanes, 1)
@@ -114,7 +115,8 @@ def native(
     block.do("ret void")
     header = "define void @run(ptr %x, ptr %z, ptr %y, ptr %flags, i64 %n) nounwind"
     module.functions.append(block.function(header))
-    return Native(host.compile(module.text(), verify=True), lanes)
+    text = module.text()
+    return Native(host.compile(text, verify=True), lanes, text)
 
 
 def by_numpy(name: str, *operands: Array) -> Evaluated:

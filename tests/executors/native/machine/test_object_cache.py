@@ -26,7 +26,8 @@ from adjoint.executors.native.machine.object_cache import Counts, ObjectCache, S
 
 X = np.array([0.5, 1.0, 2.0])
 KEY = digest("key")
-STORED = StoredObject(b"an object\0file", ("entry",), ("sin", "address.0"))
+OBJECT = StoredObject(b"an object\0file", ("entry",), ("sin", "python.object.None"))
+STORED = OBJECT.content()
 TEXT = "define i32 @one(i32 %x) {\n  %y = add i32 %x, 1\n  ret i32 %y\n}\n"
 PROGRAM = """
 import json, numpy as np, adjoint as ad
@@ -88,6 +89,7 @@ def test_entries_are_what_was_stored(tmp_path: Path) -> None:
     kept.store(KEY, STORED)
     assert kept.load(KEY) == STORED
     assert ObjectCache(tmp_path / "kept").load(KEY) == STORED
+    assert StoredObject.of(STORED) == OBJECT
     path = kept.folder / KEY.hex()
     whole = path.read_bytes()
     for content in (b"", whole[:20], whole[:-1], whole + b"0", bytes(32) + whole[32:]):
@@ -112,7 +114,7 @@ def test_there_is_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     kept = ObjectCache(tmp_path / "kept")
     keys = [digest(str(number)) for number in range(12)]
     for number, key in enumerate(keys):
-        kept.store(key, StoredObject(bytes(1000), (), ()))
+        kept.store(key, bytes(1000))
         path = kept.folder / key.hex()
         if path.exists():
             os.utime(path, (number, number))
@@ -183,7 +185,7 @@ def test_files_of_others_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(object_cache, "_OFTEN", 1)
     keys = [digest(str(number)) for number in range(12)]
     for key in keys:
-        kept.store(key, StoredObject(bytes(1000), (), ()))
+        kept.store(key, bytes(1000))
     assert 6 <= sum((kept.folder / key.hex()).exists() for key in keys) < 12
     (kept.folder / ("." + "0" * 16)).write_bytes(b"not finished")
     kept.clear()
@@ -283,7 +285,7 @@ def test_a_text_has_no_addresses() -> None:
     ad.cache_clear()
     view = ad.program(lambda x: np.sin(x) * x, X).native()
     assert "inttoptr (i64" not in view.ir()
-    assert "@address.0 = external" in view.ir()
+    assert "@python.object.None = external" in view.ir()
 
 
 def test_what_is_kept_is_of_the_machine(tmp_path: Path) -> None:

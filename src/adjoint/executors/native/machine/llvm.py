@@ -223,7 +223,7 @@ class Machine:
         verify: check the text for mistakes that parsing does not find; of use in tests.
         """
         start = time.perf_counter()
-        effort = effort or _default_effort(text)
+        effort = effort or effort_for(text)
         kept = None if verify else object_cache()
         with self._lock:
             key = b"" if kept is None else digest(text, effort.value, *self.identity)
@@ -271,12 +271,12 @@ class Machine:
 
     def optimised(self, text: str, effort: Effort | None = None) -> str:
         """The text of a module after optimisation."""
-        with self._lock, self._optimised(text, effort or _default_effort(text), True) as module:
+        with self._lock, self._optimised(text, effort or effort_for(text), True) as module:
             return str(module)
 
     def assembly(self, text: str, effort: Effort | None = None) -> str:
         """The assembly text of a module."""
-        effort = effort or _default_effort(text)
+        effort = effort or effort_for(text)
         with (
             self._lock,
             self._optimised(text, effort, True) as module,
@@ -382,7 +382,8 @@ def _check_memory() -> None:
 _CODE_LEVEL = {Effort.QUICK: 0, Effort.LIGHT: 1, Effort.NORMAL: 2}
 
 
-def _default_effort(text: str) -> Effort:
+def effort_for(text: str) -> Effort:
+    """The effort that a text is worth, if nobody says it."""
     if len(text) <= _LONG_TEXT:
         return Effort.NORMAL
     starts = [0, *(match.start() for match in _LABEL.finditer(text)), len(text)]
