@@ -1,0 +1,91 @@
+"""The digest of the package's sources: all that lowering is made of, as this process runs it."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import adjoint
+from adjoint.executors.native import sources
+from adjoint.executors.native.sources import ROOMS, digest_of, unchanged_content
+from tests.architecture.modules import SOURCE, imports, read_modules
+
+HOUR = 3_600_000_000_000
+
+
+def test_all_that_lowering_imports_is_in_it() -> None:
+    modules = read_modules(SOURCE)
+    known: dict[str, set[str]] = {name: set() for name in modules}
+    for entry in imports(modules):
+        known[entry.importer].add(entry.imported)
+    waiting = [name for name in modules if name.startswith("adjoint.executors.native")]
+    reached = set(waiting)
+    while waiting:
+        following = known[waiting.pop()] - reached
+        reached |= following
+        waiting += following
+    assert {name.split(".")[1] for name in reached if "." in name} <= set(ROOMS)
+
+
+def test_the_package_has_one() -> None:
+    home = Path(adjoint.__file__).parent
+    digest = digest_of(home, time.time_ns() + HOUR)
+    assert digest is not None
+    assert len(digest) == 32
+    assert sources.sources_digest() in (digest, None)  # None where somebody has just written one
+
+
+def package(home: Path) -> Path:
+    for room in ROOMS:
+        (home / room / "inner").mkdir(parents=True)
+        (home / room / "one.py").write_text("x = 1\n")
+        (home / room / "inner" / "two.py").write_text("y = 2\n")
+    return home
+
+
+def test_each_change_gives_another(tmp_path: Path) -> None:
+    home, later = package(tmp_path / "home"), time.time_ns() + HOUR
+    digests = [digest_of(home, later)]
+    path = home / "executors" / "inner" / "two.py"
+    facts = path.stat()
+    path.write_text("y = 3\n")
+    os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))  # as if it were the same
+    digests.append(digest_of(home, later))
+    path.rename(path.with_name("three.py"))
+    digests.append(digest_of(home, later))
+    (home / "base" / "new.py").write_text("")
+    digests.append(digest_of(home, later))
+    (home / "base" / "one.py").unlink()
+    digests.append(digest_of(home, later))
+    assert None not in digests
+    assert len(set(digests)) == len(digests)
+
+
+def test_what_does_not_count(tmp_path: Path) -> None:
+    home, later = package(tmp_path / "home"), time.time_ns() + HOUR
+    before = digest_of(home, later)
+    (home / "base" / "__pycache__").mkdir()
+    (home / "base" / "__pycache__" / "one.cpython.pyc").write_bytes(b"code")
+    (home / "base" / "py.typed").write_text("")
+    assert digest_of(home, later) == before
+    assert digest_of(package(tmp_path / "elsewhere"), later) == before
+
+
+def test_a_source_that_is_younger_than_the_process_leaves_none(tmp_path: Path) -> None:
+    """It may be another than the one that was imported."""
+    home = package(tmp_path / "home")
+    assert digest_of(home, time.time_ns() - HOUR) is None
+    path = home / "program" / "one.py"
+    os.utime(path, ns=(0, 0))  # which does not make it any older
+    assert unchanged_content(path, time.time_ns() - HOUR) is None
+    assert unchanged_content(path, time.time_ns() + HOUR) == b"x = 1\n"
+
+
+def test_without_sources_there_is_none(tmp_path: Path) -> None:
+    later = time.time_ns() + HOUR
+    assert digest_of(tmp_path / "nowhere", later) is None
+    for room in ROOMS:
+        (tmp_path / room).mkdir()
+    assert digest_of(tmp_path, later) is None
+    assert unchanged_content(tmp_path / "nothing.py") is None
