@@ -43,7 +43,7 @@ LARGE = array_type((100, 100), np.dtype(float))
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A cache of its own; the sources may have been written just now."""
     monkeypatch.setattr(kept, "known_sources", lambda: b"sources")
-    monkeypatch.setattr(kept, "sources_digest", lambda: b"sources")
+    monkeypatch.setattr(kept, "are_unchanged", lambda: True)
     with ad.config(cache=tmp_path / "kept", native=True):
         yield tmp_path / "kept"
 
@@ -171,20 +171,21 @@ NEEDS = [
 
 
 def test_all_that_is_asked_is_in_the_key() -> None:
-    keys = {kept._key(long_program(3), needs, lambda: b"") for needs in NEEDS}
+    keys = {kept._key(long_program(3), needs) for needs in NEEDS}
     assert None not in keys
     assert len(keys) == len(NEEDS)
     assert len(Needs._fields) == 6  # of a new one, there is to be an example here
-    assert kept._key(long_program(3), Needs(timed=True), lambda: b"") is None
-    assert kept._key(long_program(3), Needs(threads=object()), lambda: b"") is None  # type: ignore[arg-type]
+    assert kept._key(long_program(3), Needs(timed=True)) is None
+    assert kept._key(long_program(3), Needs(threads=object())) is None  # type: ignore[arg-type]
 
 
 def test_all_that_is_around_is_in_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    def key(sources: bytes | None = b"sources") -> bytes | None:
-        return kept._key(long_program(3), Needs(), lambda: sources)
+    def key() -> bytes | None:
+        return kept._key(long_program(3), Needs())
 
-    keys = [key(), key(b"others"), kept._key(long_program(4), Needs(), lambda: b"sources")]
+    keys = [key(), kept._key(long_program(4), Needs())]
     changes: list[tuple[Any, str, Any]] = [
+        (kept, "known_sources", lambda: b"others"),
         (kept, "cores", lambda: 77),
         (os, "cpu_count", lambda: 77),
         (np, "__version__", "2.77"),
@@ -203,7 +204,8 @@ def test_all_that_is_around_is_in_the_key(monkeypatch: pytest.MonkeyPatch) -> No
     assert key() == keys[0]
     assert None not in keys
     assert len(set(keys)) == len(keys)
-    assert key(None) is None
+    monkeypatch.setattr(kept, "known_sources", lambda: None)
+    assert key() is None
 
 
 def test_nothing_is_kept_without_a_key(
@@ -217,7 +219,7 @@ def test_nothing_is_kept_without_a_key(
     assert both == 3  # the folder's key, the program, and its object
     NativeExecutor().compile(long_program(6), Needs(timed=True))
     assert entries() == both + 1
-    monkeypatch.setattr(kept, "sources_digest", lambda: None)  # they have changed meanwhile
+    monkeypatch.setattr(kept, "are_unchanged", lambda: False)
     NativeExecutor().compile(long_program(7))
     assert entries() == both + 2
     monkeypatch.setattr(kept, "known_sources", lambda: None)
@@ -277,7 +279,7 @@ def test_an_object_that_wants_what_is_not_there(
         type(machine()), "find", lambda self, name: None if name == "sin" else find(self, name)
     )
     monkeypatch.setattr(lower, "lowered", lambda program, needs: None)
-    assert kept.find(made, Needs()) is None
+    assert kept.find(made, Needs(), lower.lowered) is None
     monkeypatch.undo()
 
 
@@ -286,7 +288,7 @@ def test_where_there_is_no_llvm_lowering_says_so(monkeypatch: pytest.MonkeyPatch
         raise NativeUnavailableError("there is no LLVM here")
 
     monkeypatch.setattr(kept, "machine", none)
-    assert kept.find(long_program(5), Needs()) is None
+    assert kept.find(long_program(5), Needs(), lower.lowered) is None
 
 
 def test_entries_are_read_strictly() -> None:

@@ -6,6 +6,8 @@ import os
 import time
 from pathlib import Path
 
+import pytest
+
 import adjoint
 from adjoint.executors.native import sources
 from adjoint.executors.native.sources import ROOMS, digest_of, unchanged_content
@@ -76,10 +78,39 @@ def test_a_source_that_is_younger_than_the_process_leaves_none(tmp_path: Path) -
     """It may be another than the one that was imported."""
     home = package(tmp_path / "home")
     assert digest_of(home, time.time_ns() - HOUR) is None
+    for place in (home / "program" / "inner", home / "program"):  # as one that has taken a place
+        time.sleep(0.05)
+        between = time.time_ns()
+        assert digest_of(home, between) is not None
+        time.sleep(0.05)
+        place.chmod(0o700)
+        assert digest_of(home, between) is None
     path = home / "program" / "one.py"
     os.utime(path, ns=(0, 0))  # which does not make it any older
     assert unchanged_content(path, time.time_ns() - HOUR) is None
     assert unchanged_content(path, time.time_ns() + HOUR) == b"x = 1\n"
+
+
+def test_a_package_that_was_replaced_leaves_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by another that had been installed long before: a link leads there now, say."""
+    link = tmp_path / "home"
+    link.symlink_to(package(tmp_path / "one"))
+    monkeypatch.setattr(sources, "_HOME", link)
+    monkeypatch.setattr(sources, "_HOME_PLACE", sources._place(link))
+    monkeypatch.setattr(sources, "_OLDEST", time.time_ns() + HOUR)
+    known = sources.sources_digest()
+    assert known is not None
+    monkeypatch.setattr(sources, "known_sources", lambda: known)
+    assert sources.are_unchanged()
+    (tmp_path / "one" / "base" / "one.py").write_text("x = 3\n")
+    assert not sources.are_unchanged()
+    link.unlink()
+    assert sources.sources_digest() is None
+    link.symlink_to(package(tmp_path / "other"))
+    assert sources.sources_digest() is None
+    assert not sources.are_unchanged()
 
 
 def test_without_sources_there_is_none(tmp_path: Path) -> None:

@@ -61,6 +61,11 @@ def lowering() -> Lowering:
     return lower
 
 
+def lowered(program: Program, needs: Needs) -> Lowered | None:
+    """A program as a text for LLVM, by the module that lowers programs."""
+    return lowering().lowered(program, needs)
+
+
 class NativeExecutable:
     """A program that is one piece of machine code, which looks at its arguments itself.
 

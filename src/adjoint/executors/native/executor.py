@@ -41,9 +41,9 @@ class NativeExecutor:
 
     def _compile(self, program: Program, needs: Needs) -> Executable:
         program = bare(program)
-        found = kept.find(program, needs)
-        if found is not None:
-            return executable.NativeExecutable(program, found)
+        whole = kept.find(program, needs, executable.lowered)
+        if whole is not None:
+            return executable.NativeExecutable(program, whole)
         lower = executable.lowering()
         segments = partition(program, partial(lower.lowerable, precise=needs.precise))
         unwatched = needs._replace(watched=())

@@ -23,9 +23,8 @@ from typing import Final
 
 import numpy as np
 
-from adjoint.base.errors import NativeUnavailableError, ProgramError
+from adjoint.base.errors import NativeUnavailableError
 from adjoint.executors.interface import Needs
-from adjoint.executors.native import executable
 from adjoint.executors.native.entry.python_api import python_api
 from adjoint.executors.native.lowered import Calling, Lowered, LoweredFunction
 from adjoint.executors.native.machine.llvm import Code, cores, machine
@@ -36,8 +35,10 @@ from adjoint.executors.native.preparation.digests import (
     program_digest,
     value_content,
 )
-from adjoint.executors.native.sources import known_sources, sources_digest, unchanged_content
+from adjoint.executors.native.sources import are_unchanged, known_sources, unchanged_content
 from adjoint.program import Program
+
+Lowering = Callable[[Program, Needs], Lowered | None]
 
 _KEY: Final = 32
 _NAMES: Final = getattr(os, "confstr_names", ())  # of what the C library tells
@@ -46,13 +47,16 @@ _NUMBER: Final = Struct("<Q")
 _MOST: Final = 1 << 48  # bytes that anything may have
 
 
-def find(program: Program, needs: Needs) -> LoweredFunction | None:
-    """The machine code of a program that is kept on disk, if there is any."""
+def find(program: Program, needs: Needs, lower: Lowering) -> LoweredFunction | None:
+    """The machine code of a program that is kept on disk, if there is any.
+
+    lower: makes its text, if anybody asks for that.
+    """
     kept = object_cache()
     if kept is None:
         return None
     try:
-        key = _key(program, needs, known_sources)
+        key = _key(program, needs)
         content = None if key is None else kept.load(key)
         entry = None if content is None else unpacked(content, program)
         code = None if entry is None else _load(entry[0])
@@ -60,28 +64,27 @@ def find(program: Program, needs: Needs) -> LoweredFunction | None:
         return None
     if entry is None or code is None:
         return None
-    return LoweredFunction(program, code, entry[1], partial(_lower_again, program, needs))
+    return LoweredFunction(program, code, entry[1], partial(lower, program, needs))
 
 
-def keep(program: Program, needs: Needs, made: LoweredFunction) -> None:
+def keep(program: Program, needs: Needs, function: LoweredFunction) -> None:
     """Keep on disk what came of a program, for `find`."""
     kept = object_cache()
-    if kept is None or len(made.code.key) != _KEY:
+    if kept is None or len(function.code.key) != _KEY or not are_unchanged():
         return
-    # Sources are read once more: of what was imported meanwhile they may be others.
-    key = _key(program, needs, sources_digest)
+    key = _key(program, needs)
     if key is not None:
-        kept.store(key, packed(made.code.key, made.calling))
+        kept.store(key, packed(function.code.key, function.calling))
 
 
 # --- keys ----------------------------------------------------------------------------------------
 
 
-def _key(program: Program, needs: Needs, sources: Callable[[], bytes | None]) -> bytes | None:
+def _key(program: Program, needs: Needs) -> bytes | None:
     """The digest of all that lowering depends on; None where there is something unknown in it."""
     if needs.timed:  # which asks for counters, and for the regions that they are of
         return None
-    own, around = sources(), _surroundings()
+    own, around = known_sources(), _surroundings()
     content = None if own is None or around is None else program_digest(program)
     if own is None or around is None or content is None:
         return None
@@ -138,10 +141,3 @@ def _load(code_key: bytes) -> Code | None:
     """The object; None where it is gone, or refers to what this process has not."""
     python_api()  # which looks whether Python is as code takes it to be, and defines symbols
     return machine().load(code_key, provide)
-
-
-def _lower_again(program: Program, needs: Needs) -> Lowered:
-    lowered = executable.lowering().lowered(program, needs)
-    if lowered is None:
-        raise ProgramError("a program that was machine code cannot become machine code")
-    return lowered

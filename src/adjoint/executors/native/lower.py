@@ -105,15 +105,14 @@ def native(program: Program, needs: Needs) -> LoweredFunction | None:
 
     It is only loaded where an earlier process has kept it on disk.
     """
-    found = kept.find(program, needs)
-    if found is not None:
-        return found
-    text = lowered(program, needs)
-    if text is None:
-        return None
-    code = machine().compile(text.text)
-    function = LoweredFunction(program, code, text.calling, lambda: text)
-    kept.keep(program, needs, function)
+    function = kept.find(program, needs, lowered)
+    if function is None:
+        text = lowered(program, needs)
+        if text is None:
+            return None
+        code = machine().compile(text.text)
+        function = LoweredFunction(program, code, text.calling, lambda: text)
+        kept.keep(program, needs, function)
     return function
 
 

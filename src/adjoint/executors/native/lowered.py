@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from adjoint.base.arrays import ArrayType
+from adjoint.base.errors import ProgramError
 from adjoint.executors.interface import CodeRegion
 from adjoint.executors.native.entry.callable import make_callable
 from adjoint.executors.native.machine.llvm import Code, machine
@@ -45,7 +46,7 @@ class LoweredFunction:
     """
 
     def __init__(
-        self, program: Program, code: Code, calling: Calling, lower: Callable[[], Lowered]
+        self, program: Program, code: Code, calling: Calling, lower: Callable[[], Lowered | None]
     ) -> None:
         self.function: Callable[..., Any] = make_callable(code, "program")
         self.code = code
@@ -60,7 +61,10 @@ class LoweredFunction:
     @cached_property
     def lowered(self) -> Lowered:
         """The text that the code is of; lowered once more where an earlier process has done it."""
-        return self._lower()
+        lowered = self._lower()
+        if lowered is None:
+            raise ProgramError("what was lowered once cannot be lowered again")
+        return lowered
 
     @property
     def regions(self) -> Sequence[CodeRegion]:

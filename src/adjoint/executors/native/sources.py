@@ -1,4 +1,10 @@
-"""The package's own sources, as a digest: what machine code is made by, as well as of."""
+"""The package's own sources, as a digest: what machine code is made by, as well as of.
+
+It tells what this process runs only as long as nothing is changed under it. So there is none where
+a file or a folder is younger than the process, by its content or by its place, and none where the
+package has been replaced by another. On disk that is looked at once more after anything was
+lowered, since lowering is imported when it is first needed.
+"""
 
 from __future__ import annotations
 
@@ -12,21 +18,36 @@ from typing import Final
 
 # All that lowering imports of the package lies in these rooms.
 ROOMS: Final = ("base", "program", "primitives", "transforms", "loops", "optimise", "executors")
-_HOME: Final = Path(__file__).resolve().parents[2]
 # Nanoseconds before this module is imported in which others may have been.
 _IMPORTING: Final = 5_000_000_000
 _OLDEST: Final = time.time_ns() - _IMPORTING
+_HOME: Final = Path(__file__).parents[2]
+
+
+def _place(folder: Path) -> tuple[int, int] | None:
+    """Which folder is there."""
+    try:
+        facts = os.stat(folder)
+    except OSError:
+        return None
+    return facts.st_dev, facts.st_ino
+
+
+_HOME_PLACE: Final = _place(_HOME)
 
 
 def sources_digest() -> bytes | None:
-    """The digest of the sources that this process runs; None where they may be other ones by now.
-
-    That is so where there is none, or one has changed since the process has begun.
-    """
-    return digest_of(_HOME, _OLDEST)
+    """The digest of the sources that this process runs; None where they may be others by now."""
+    return digest_of(_HOME, _OLDEST) if _place(_HOME) == _HOME_PLACE else None
 
 
 known_sources = cache(sources_digest)
+
+
+def are_unchanged() -> bool:
+    """Whether there is a digest, and it still is what it was when it was first asked for."""
+    known = known_sources()
+    return known is not None and known == sources_digest()
 
 
 def digest_of(home: Path, oldest: int) -> bytes | None:
@@ -35,9 +56,9 @@ def digest_of(home: Path, oldest: int) -> bytes | None:
     count = 0
     try:
         for room in ROOMS:
-            for path in _sources(os.path.join(home, room)):
-                content = unchanged_content(path, oldest)
-                if content is None:
+            for path in _sources(os.path.join(home, room), oldest):
+                content = None if path is None else unchanged_content(path, oldest)
+                if path is None or content is None:
                     return None
                 name = os.path.relpath(path, home).encode("utf-8", "surrogateescape")
                 for part in (name, content):
@@ -57,14 +78,21 @@ def unchanged_content(path: Path | str, oldest: int = _OLDEST) -> bytes | None:
             facts = os.fstat(file.fileno())  # after it was read
     except OSError:
         return None
-    return None if max(facts.st_mtime_ns, facts.st_ctime_ns) > oldest else content
+    return None if _is_younger(facts, oldest) else content
 
 
-def _sources(folder: str) -> Iterator[str]:
+def _is_younger(facts: os.stat_result, oldest: int) -> bool:
+    return max(facts.st_mtime_ns, facts.st_ctime_ns) > oldest
+
+
+def _sources(folder: str, oldest: int) -> Iterator[str | None]:
+    """The files in a folder and below, in order; None where a folder is younger."""
     with os.scandir(folder) as listing:
         entries = sorted(listing, key=lambda entry: entry.name)
+    if _is_younger(os.stat(folder), oldest):
+        yield None
     for entry in entries:
         if entry.name.endswith(".py"):
             yield entry.path
         elif entry.name != "__pycache__" and entry.is_dir():
-            yield from _sources(entry.path)
+            yield from _sources(entry.path, oldest)
