@@ -1,8 +1,8 @@
 """Compiled code kept on disk, for the next process.
 
-An entry is an object file as LLVM has made it, under a digest of all that it depends on: the text
-of the module, in which no address of a process stands, the processor, the effort, and the versions
-of what compiles. So nothing is ever out of date. The folder belongs to the user alone, and each
+An entry lies under a digest of all that it depends on, so that nothing is ever out of date. Most
+are object files as LLVM has made them: they depend on the text of the module, in which no address
+of a process stands, the processor, the effort, and the versions of what compiles. The folder belongs to the user alone, and each
 entry bears a message authentication code under a random key that lies in the folder: what somebody
 else has put there, or has been cut short, is not loaded. Other files in the folder are let alone.
 

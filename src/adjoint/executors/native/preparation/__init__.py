@@ -1,1 +1,1 @@
-"""What becomes of a program before it is nodes: parts of it, and equations by way of others."""
+"""What becomes of a program before it is nodes: a digest, parts of it, equations by way of others."""
