@@ -2,9 +2,10 @@
 
 An entry lies under a digest of all that it depends on, so that nothing is ever out of date. Most
 are object files as LLVM has made them: they depend on the text of the module, in which no address
-of a process stands, the processor, the effort, and the versions of what compiles. The folder belongs to the user alone, and each
-entry bears a message authentication code under a random key that lies in the folder: what somebody
-else has put there, or has been cut short, is not loaded. Other files in the folder are let alone.
+of a process stands, the processor, the effort, and the versions of what compiles. The folder
+belongs to the user alone, and each entry bears a message authentication code under a random key
+that lies in the folder: what somebody else has put there, or has been cut short, is not loaded.
+Other files in the folder are let alone.
 
 Processes may share a folder: an entry is there as a whole or not at all.
 """
