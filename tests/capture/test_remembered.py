@@ -1,0 +1,544 @@
+"""Calls of recursive functions that a capture need not run again, and those that it must."""
+
+from __future__ import annotations
+
+import io
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import adjoint as ad
+from adjoint.capture.clones import remembered
+from adjoint.capture.clones.repeatable import proof_of
+
+A = np.random.default_rng(0).standard_normal((6, 6))
+X = np.array([0.7, 1.3, -0.4])
+FACTOR = 1.0
+FIRST = SECOND = 1.5
+COUNT = OTHER = 3
+CALLS = [0]
+AFTER = remembered._AFTER
+SCALES = {"s": 2.0}
+rng = np.random.default_rng(1)
+
+
+@pytest.fixture
+def kept(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """Calls are remembered at once; how many were not run again."""
+    made: list[remembered.Calls] = []
+
+    class Told(remembered.Calls):
+        __slots__ = ()
+
+        def __init__(self, function: Any, call: Any) -> None:
+            super().__init__(function, call)
+            made.append(self)
+
+    monkeypatch.setattr(remembered, "_AFTER", 2)
+    monkeypatch.setattr(remembered, "Calls", Told)
+    return lambda: sum([calls.hits for calls in made])
+
+
+def slope_by_differences(function: Any, x: Any) -> Any:
+    """The gradient by central differences."""
+    slopes = np.zeros_like(x)
+    for place in np.ndindex(x.shape):
+        step = np.zeros_like(x)
+        step[place] = 1e-6
+        slopes[place] = (function(x + step) - function(x - step)) / 2e-6
+    return slopes
+
+
+def agrees(function: Any, x: Any = X) -> None:
+    """Value and gradient are those of plain NumPy, and under `ad.jit` at each of some calls."""
+    value, slope = ad.value_and_grad(function)(x)
+    np.testing.assert_allclose(value, function(x), rtol=1e-12)
+    np.testing.assert_allclose(slope, slope_by_differences(function, x), rtol=1e-5, atol=1e-7)
+    jitted = ad.jit(ad.grad(function))
+    for point in (x, x, 1.1 * x):
+        expected = slope_by_differences(function, point)
+        np.testing.assert_allclose(jitted(point), expected, rtol=1e-5, atol=1e-7)
+
+
+# --- what is remembered ---------------------------------------------------------------------------
+
+
+def minor(a: Any, row: int, columns: tuple[int, ...]) -> Any:
+    if len(columns) == 1:
+        return a[row, columns[0]]
+    total, sign = 0.0, 1.0
+    for place, column in enumerate(columns):
+        rest = columns[:place] + columns[place + 1 :]
+        total = total + sign * a[row, column] * minor(a, row + 1, rest)
+        sign = -sign
+    return total
+
+
+def determinant(a: Any) -> Any:
+    return minor(a, 0, tuple(range(len(a))))
+
+
+def paths(x: Any, i: int, j: int) -> Any:
+    if i == 0 or j == 0:
+        return np.sin(x[(i + j) % 3]) * x[0]
+    total = math.pi * helped(x, i, j)
+    total += FACTOR * paths(x, i - 1, j) + paths(x, i, j - 1)
+    return total * 0.5
+
+
+def helped(x: Any, i: int, j: int) -> Any:
+    return x[i % x.shape[0]] * x[j % 3]
+
+
+def test_minors(kept: Any) -> None:
+    value, slope = ad.value_and_grad(determinant)(A)
+    np.testing.assert_allclose(value, np.linalg.det(A), rtol=1e-10)
+    np.testing.assert_allclose(slope, np.linalg.det(A) * np.linalg.inv(A).T, rtol=1e-8)
+    assert kept() > 50
+
+
+def test_calls_are_remembered_when_there_were_many(
+    kept: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remembered, "_AFTER", AFTER)
+    ad.grad(lambda x: paths(x, 3, 3))(X)
+    assert not kept()
+    a = np.random.default_rng(0).standard_normal((9, 9))
+    np.testing.assert_allclose(ad.jit(determinant)(a), np.linalg.det(a), rtol=1e-9)
+    assert kept() > 500
+
+
+def test_paths_in_a_lattice(kept: Any) -> None:
+    agrees(lambda x: paths(x, 5, 5))
+    assert kept() > 50
+
+
+def test_other_arguments_are_other_calls(kept: Any) -> None:
+    agrees(lambda x: paths(x, 4, 4) + paths(2 * x, 4, 4) * paths(x, 4, 3))
+    assert kept() > 20
+
+
+def test_higher_derivatives_and_forward_mode(kept: Any) -> None:
+    function = lambda x: paths(x, 3, 3)  # noqa: E731
+    hessian = ad.hessian(function)(X)
+    expected = [
+        slope_by_differences(lambda x, k=k: ad.grad(function)(x)[k], X)  # type: ignore[misc]
+        for k in range(3)
+    ]
+    np.testing.assert_allclose(hessian, expected, rtol=1e-5, atol=1e-6)
+    nested = ad.grad(lambda x: np.sum(ad.grad(function)(x) ** 2))(X)
+    np.testing.assert_allclose(nested, 2 * hessian @ ad.grad(function)(X), rtol=1e-9)
+    assert kept() > 10
+
+
+def test_results_are_new_objects(kept: Any) -> None:
+    def function(x: Any) -> Any:
+        first, second = paths(x, 4, 4), paths(x, 4, 4)
+        same = 2.0 if first is second else 1.0
+        first += 3.0 * x[0]
+        return same * first * second
+
+    agrees(function)
+    assert kept() > 0
+
+
+def test_a_function_that_is_bound_anew(kept: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    agrees(lambda x: paths(x, 4, 4))
+    monkeypatch.setitem(globals(), "helped", lambda x, i, j: x[i % 3] + x[j % 3])
+    agrees(lambda x: paths(x, 4, 4))
+
+
+# --- what is not, as it may change ----------------------------------------------------------------
+
+
+def test_arrays_that_are_written_into_in_between(kept: Any) -> None:
+    def function(x: Any) -> Any:
+        x = x.copy()
+        total = paths(x, 4, 4)
+        x[1] = 2 * x[1] * x[0]
+        total = total * paths(x, 4, 4)
+        middle = x[1:]
+        middle *= 0.5
+        return total + paths(x, 4, 4)
+
+    agrees(function)
+    assert kept() > 0
+
+
+def test_views_are_run_again(kept: Any) -> None:
+    def function(x: Any) -> Any:
+        y = np.concatenate([x, x])
+        view = y[:3]
+        total = paths(view, 3, 3)
+        y[0] = 3 * x[1]
+        return total + paths(view, 3, 3)
+
+    agrees(function)
+
+
+def test_arrays_that_were_filled(kept: Any) -> None:
+    def function(x: Any) -> Any:
+        y, total = np.zeros(3), 0.0
+        for k in range(3):
+            y[k] = x[k] ** 2
+            total = total + paths(y, 3, 3)
+        return total
+
+    agrees(function)
+
+
+def test_globals_that_change_in_between(kept: Any) -> None:
+    def function(x: Any) -> Any:
+        global FACTOR
+        FACTOR = 1.0
+        total = paths(x, 4, 4)
+        FACTOR = 2.0
+        total = total + paths(x, 4, 4)
+        FACTOR = 1.0
+        return total + 3 * paths(x, 4, 4)
+
+    agrees(function)
+
+
+def scaled(x: Any, n: int, c: Any) -> Any:
+    if n == 0:
+        return x[0] * c
+    return scaled(x, n - 1, c) * x[1] + scaled(x, n - 1, c) * n * c
+
+
+def from_globals(x: Any) -> Any:
+    total = scaled(x, 3, FIRST) + 2.0 * scaled(x, 3, SECOND)
+    return total + scaled(x, COUNT, FIRST) * scaled(x, OTHER, COUNT) * scaled(x, 2, OTHER)
+
+
+@pytest.mark.parametrize("way", [ad.grad, lambda f: ad.jit(ad.grad(f))], ids=["grad", "jit"])
+def test_equal_data_that_differ_later(kept: Any, monkeypatch: pytest.MonkeyPatch, way: Any) -> None:
+    gradient = way(from_globals)
+    same, other = FIRST, float(str(FIRST))
+    data = [
+        *(dict(FIRST=same, SECOND=same, COUNT=3, OTHER=3), dict(SECOND=0.5), dict(SECOND=0.25)),
+        *(dict(SECOND=other), dict(FIRST=2.5), dict(OTHER=2), dict(OTHER=4), dict(COUNT=4)),
+        *(dict(COUNT=3, OTHER=3), dict(FIRST=0.1, SECOND=0.1), dict(FIRST=0.2), dict(FIRST=0.1)),
+    ]
+    for names in data:
+        for name, value in names.items():
+            monkeypatch.setitem(globals(), name, value)
+        for point in (X, X, 1.2 * X):
+            expected = slope_by_differences(from_globals, point)
+            np.testing.assert_allclose(gradient(point), expected, rtol=1e-5, atol=1e-7)
+    assert kept() > 0
+
+
+def test_equal_data_of_a_closure_that_differ_later(kept: Any) -> None:
+    data = [1.5, 1.5, 3, 3]
+
+    def function(x: Any) -> Any:
+        a, b, m, n = data
+        return scaled(x, 3, a) * scaled(x, 3, b) + scaled(x, 2, m) * scaled(x, 2, n)
+
+    gradient = ad.grad(function)
+    for changed in ((0, 2.0), (1, 2.5), (0, 2.5), (1, 1.0), (2, 4), (3, 5), (2, 5), (0, 1.0)):
+        for point in (X, X, 1.2 * X):
+            expected = slope_by_differences(function, point)
+            np.testing.assert_allclose(gradient(point), expected, rtol=1e-5, atol=1e-7)
+        place, value = changed
+        data[place] = value
+    assert kept() > 0
+
+
+def copied_sign(x: Any, s: Any) -> Any:
+    if s > 5:
+        return copied_sign(x, s - 10)
+    return x[0] * np.copysign(1.0, s) + x[1] / (1.0 + s * s)
+
+
+@pytest.mark.parametrize("pair", [(-0.0, 0.0), (0, -0.0), (True, 1), (1, 1.0), (False, 0)])
+def test_equal_numbers_of_other_kinds(kept: Any, pair: tuple[Any, Any]) -> None:
+    def function(x: Any) -> Any:
+        total = paths(x, 4, 4)
+        for s in (*pair, *pair):
+            total = total + copied_sign(x, s) * x[2]
+        return total
+
+    agrees(function)
+
+
+def typed(x: Any, n: Any) -> Any:
+    if n > 5:
+        return typed(x, n - 6)
+    return x[0] * np.arctan(n) + x[1] / (2 + n)  # which is float16 of a truth value
+
+
+def test_integers_are_no_floats(kept: Any) -> None:
+    def function(x: Any) -> Any:
+        total = 0.0
+        for n in (1, 1.0, True, 3, 3.0, 1, 1.0, True, 3, 3.0):
+            total = total + typed(x, n) * x[2]
+        return total
+
+    agrees(function)
+    assert kept() > 0
+
+
+# --- what is not, as it may do more ---------------------------------------------------------------
+
+
+def counting(x: Any, n: int) -> Any:
+    CALLS[0] += 1
+    return x[0] if n == 0 else counting(x, n - 1) * x[1] + counting(x, n - 1)
+
+
+def printing(x: Any, n: int) -> Any:
+    print("at", n)
+    return x[0] if n == 0 else printing(x, n - 1) * x[1] + printing(x, n - 1)
+
+
+def drawing(x: Any, n: int) -> Any:
+    return x[0] * rng.normal() if n == 0 else drawing(x, n - 1) * x[1] + drawing(x, n - 1)
+
+
+def with_default(x: Any, n: int, seen: Any = [0]) -> Any:  # noqa: B006
+    return x[n % 3] if n == 0 else with_default(x, n - 1) * x[1] + with_default(x, n - 1)
+
+
+def with_keyword(x: Any, *, n: int) -> Any:
+    return x[0] if n == 0 else with_keyword(x, n=n - 1) * x[1] + with_keyword(x, n=n - 1)
+
+
+def starred(x: Any, *n: int) -> Any:
+    return x[0] if n[0] == 0 else starred(x, n[0] - 1) * x[1] + starred(x, n[0] - 1)
+
+
+def catching(x: Any, n: int) -> Any:
+    try:
+        return x[0] if n == 0 else catching(x, n - 1) * x[1] + catching(x, n - 1)
+    except ZeroDivisionError:
+        return x[1]
+
+
+def generating(x: Any, n: int) -> Any:
+    yield x[0] if n == 0 else sum(generating(x, n - 1)) * x[1] + sum(generating(x, n - 1))
+
+
+def through_a_dictionary(x: Any, n: int) -> Any:
+    if n == 0:
+        return x[0] * SCALES["s"]
+    return through_a_dictionary(x, n - 1) * x[1] + through_a_dictionary(x, n - 1)
+
+
+def importing(x: Any, n: int) -> Any:
+    from math import pi
+
+    return x[0] * pi if n == 0 else importing(x, n - 1) * x[1] + importing(x, n - 1)
+
+
+def identifying(x: Any, n: int) -> Any:
+    return x[0] * (1.0 if x is X else 2.0) if n == 0 else identifying(x, n - 1) * x[1]
+
+
+def raising(x: Any, n: int) -> Any:
+    if n == 0:
+        raise ValueError("zero")
+    return raising(x, n - 1)
+
+
+def writing(x: Any, n: int) -> Any:
+    x[0] = x[0] * 1.5
+    return x[0] if n == 0 else writing(x, n - 1) * x[1] + writing(x, n - 1)
+
+
+def through_an_effect(x: Any, n: int) -> Any:
+    return counting(x, 0) if n == 0 else through_an_effect(x, n - 1) + through_an_effect(x, n - 1)
+
+
+def closed_over() -> Any:
+    scale = 2.0
+
+    def inner(x: Any, n: int) -> Any:
+        return x[0] * scale if n == 0 else inner(x, n - 1) * x[1] + inner(x, n - 1)
+
+    return inner
+
+
+UNPROVEN = [
+    *(counting, printing, drawing, with_default, with_keyword, starred, catching, generating),
+    *(through_a_dictionary, importing, identifying, raising, writing, through_an_effect),
+    closed_over(),
+]
+
+
+@pytest.mark.parametrize("function", UNPROVEN, ids=lambda function: function.__name__)
+def test_what_may_do_more_is_not_proven(function: Any) -> None:
+    assert proof_of(function) is None
+
+
+@pytest.mark.parametrize("function", [minor, paths, helped, copied_sign, typed])
+def test_what_only_computes_is_proven(function: Any) -> None:
+    proof = proof_of(function)
+    assert proof is not None
+    assert proof.holds()
+
+
+def test_a_shadowed_builtin_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    proof = proof_of(minor)
+    monkeypatch.setitem(globals(), "len", lambda columns: 1)
+    assert proof is not None
+    assert not proof.holds()
+    assert proof_of(minor) is not None  # a function of this module, which only computes
+
+
+def test_effects_happen_each_time(kept: Any) -> None:
+    CALLS[0] = 0
+    ad.grad(lambda x: counting(x, 6))(X)
+    assert CALLS[0] == 127
+    assert not kept()
+
+
+def test_text_is_printed_each_time(kept: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    ad.grad(lambda x: printing(x, 4))(X)
+    assert capsys.readouterr().out.count("at") == 31
+
+
+def test_numbers_are_drawn_each_time(kept: Any) -> None:
+    rng.bit_generator.state = np.random.default_rng(3).bit_generator.state
+    value, _ = ad.value_and_grad(lambda x: drawing(x, 4))(X)
+    rng.bit_generator.state = np.random.default_rng(3).bit_generator.state
+    np.testing.assert_allclose(value, drawing(X, 4), rtol=1e-12)
+
+
+def test_arguments_are_written_into_each_time(kept: Any) -> None:
+    agrees(lambda x: writing(x.copy(), 4))
+    assert not kept()
+
+
+def in_place(x: Any, n: int) -> Any:
+    x *= 1.1
+    return x[0] * 1.0 if n == 0 else in_place(x, n - 1) * x[1] + in_place(x, n - 1)
+
+
+def into_a_row(x: Any, n: int) -> Any:
+    row = x[1:]
+    row += 0.1
+    return x[1] * 1.0 if n == 0 else into_a_row(x, n - 1) * x[0] + into_a_row(x, n - 1)
+
+
+def by_out(x: Any, n: int) -> Any:
+    np.multiply(x, 1.1, x)
+    return x[0] * 1.0 if n == 0 else by_out(x, n - 1) * x[1] + by_out(x, n - 1)
+
+
+@pytest.mark.parametrize("function", [in_place, into_a_row, by_out])
+def test_operators_that_write_into_arguments(kept: Any, function: Any) -> None:
+    assert proof_of(function) is not None  # which arrays they are, the code does not say
+    agrees(lambda x: function(x.copy(), 4))
+    assert not kept()
+
+
+def asking(x: Any, n: int) -> Any:
+    if n == 0:
+        return x[0] * (2.0 if x[1] > 0 else 3.0)
+    return asking(x, n - 1) * x[2] + asking(x, n - 1)
+
+
+def test_questions_are_asked_each_time(kept: Any) -> None:
+    function = ad.jit(ad.grad(lambda x: asking(x, 4)))
+    for sign in (1.0, -1.0, 1.0):
+        point = X * np.array([1.0, sign, 1.0])
+        expected = slope_by_differences(lambda x: asking(x, 4), point)
+        np.testing.assert_allclose(function(point), expected, rtol=1e-5, atol=1e-7)
+
+
+def overflowing(x: Any, n: int) -> Any:
+    if n == 0:
+        return np.exp(x[0] * 2000.0)
+    return overflowing(x, n - 1) * 0.5 + overflowing(x, n - 1) * x[1]
+
+
+def test_warnings_come_each_time(kept: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ad.value_and_grad(lambda x: overflowing(x, 6))(X)
+    assert not kept()
+
+
+def test_handlers_and_logs_of_errors_are_called_each_time(kept: Any) -> None:
+    met: list[Any] = []
+
+    def function(x: Any) -> Any:
+        with np.errstate(over="call", call=lambda *about: met.append(about)):
+            return overflowing(x, 4)
+
+    log = io.StringIO()
+
+    def logged(x: Any) -> Any:
+        with np.errstate(over="log", call=log):
+            return overflowing(x, 4)
+
+    for way in (function, logged):
+        way(X)
+    plain = len(met), log.getvalue().count("\n")
+    met.clear()
+    log.truncate(0)
+    for way in (function, logged):
+        ad.value_and_grad(way)(X)
+    assert (len(met), log.getvalue().count("\n")) >= plain
+    assert not kept()
+
+
+def test_an_error_comes_where_it_is_raised_later(kept: Any) -> None:
+    def function(x: Any) -> Any:
+        with np.errstate(all="ignore"):
+            total = overflowing(x, 4) + overflowing(x, 4) + overflowing(x, 4)
+        with np.errstate(all="raise"):
+            return total + overflowing(x, 4)
+
+    with pytest.raises(FloatingPointError):
+        ad.grad(function)(X)
+
+
+def test_errors_are_raised_each_time(kept: Any) -> None:
+    def function(x: Any) -> Any:
+        met = 0
+        for _ in range(8):
+            try:
+                raising(x, 3)
+            except ValueError:
+                met += 1
+        return x[0] * met
+
+    np.testing.assert_allclose(ad.grad(function)(X), [8.0, 0.0, 0.0])
+
+
+def test_batches(kept: Any) -> None:
+    stack = np.stack([X, 2 * X])
+    found = ad.vmap(lambda x: paths(x, 4, 4))(stack)
+    np.testing.assert_allclose(found, [paths(x, 4, 4) for x in stack], rtol=1e-12)
+    assert not kept()
+
+
+def test_captures_within_captures(kept: Any) -> None:
+    def function(x: Any) -> Any:
+        inner = ad.grad(lambda y: paths(y, 3, 3) * paths(x, 3, 3))(x)
+        return np.sum(inner) + paths(x, 3, 3)
+
+    value = ad.value_and_grad(function)(X)[0]
+    slope = slope_by_differences(lambda x: paths(x, 3, 3), X)
+    np.testing.assert_allclose(value, slope.sum() * paths(X, 3, 3) + paths(X, 3, 3), rtol=1e-6)
+
+
+def descending(x: Any, n: int) -> Any:
+    return x[0] * 1.0 if n == 0 else descending(x, n - 1) * 0.99 + x[1]
+
+
+def test_deep_recursion_takes_few_more_frames(kept: Any) -> None:
+    agrees(lambda x: descending(x, 500))
+
+
+def test_nothing_is_kept_of_a_capture(kept: Any) -> None:
+    function = lambda x: paths(x, 4, 4)  # noqa: E731
+    ad.grad(function)(X)
+    assert not [effect for effect in [str(ad.explain(function, X))] if "keeps values" in effect]
