@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import math
+import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -269,7 +271,7 @@ def test_equal_numbers_of_other_kinds(kept: Any, pair: tuple[Any, Any]) -> None:
 
 def typed(x: Any, n: Any) -> Any:
     if n > 5:
-        return typed(x, n - 6)
+        return typed(x, n - 6) + typed(x, n - 5)
     return x[0] * np.arctan(n) + x[1] / (2 + n)  # which is float16 of a truth value
 
 
@@ -282,6 +284,21 @@ def test_integers_are_no_floats(kept: Any) -> None:
 
     agrees(function)
     assert kept() > 0
+
+
+def deep(x: Any, n: int) -> Any:
+    if n == 0:
+        return x[0]
+    if n > 8:
+        return 0.5 * deep(x, n - 1)
+    return 0.5 * deep(x, n - 1) + 0.25 * x[1] * deep(x, n - 1)
+
+
+def test_what_is_remembered_takes_no_depth_from_recursions() -> None:
+    # As deep as it goes without: near the limit, the call is made once more without a memory.
+    x = np.array([0.5, 1.5, 2.5])
+    most = sys.getrecursionlimit() - len(inspect.stack()) - 60
+    np.testing.assert_allclose(ad.jit(lambda x: deep(x, most))(x), deep(x, most), rtol=1e-12)
 
 
 # --- what is not, as it may do more ---------------------------------------------------------------

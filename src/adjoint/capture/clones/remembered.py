@@ -13,8 +13,10 @@ function pays nothing for this.
 
 from __future__ import annotations
 
+import dis
 import types
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 from weakref import ref
 
@@ -27,7 +29,7 @@ from adjoint.capture.recording.trace import Trace, captures, current
 from adjoint.capture.recording.traced import Traced, from_slot
 
 _AFTER: Final = 256  # calls in one capture, from where on they are remembered
-_DEPTH: Final = 64  # of remembered calls within each other, as each takes a frame of the stack
+_DEPTH: Final = 16  # of remembered calls within each other, as each takes frames of the stack
 _IN_VAIN: Final = 4096  # calls that were remembered, where few came again
 _EXACT: Final = frozenset({int, bool, str, type(None)})  # which are equal as they are the same
 _IMMUTABLE: Final = frozenset({float, complex, np.float64, np.float32, np.complex128, np.complex64})
@@ -84,6 +86,15 @@ class Calls:
         return self._recall
 
     def _recall(self, *args: Any, **kwargs: Any) -> Any:
+        if self.depth:
+            return self._known_or_run(args, kwargs)
+        try:
+            return self._known_or_run(args, kwargs)
+        except RecursionError:  # which there may be for the frames that remembering takes
+            self.proof = None
+            return self.call(*args, **kwargs)
+
+    def _known_or_run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         trace, modes = current(), noted_modes()
         if kwargs or trace is None or modes is None or not self._may_recall(trace):
             return self.call(*args, **kwargs)
@@ -119,8 +130,11 @@ class Calls:
 
     def _may_recall(self, trace: Trace) -> bool:
         """Whether a call can be what an earlier one was, and is noted if it does more."""
-        assert self.proof is not None
-        if current() is not trace or trace.remembered.get(self.function) is not self:
+        if (
+            self.proof is None
+            or current() is not trace
+            or trace.remembered.get(self.function) is not self
+        ):
             return False
         if not all(map(_is_usual, captures())):
             return False
@@ -185,8 +199,20 @@ def _key(value: Any, trace: Trace, arguments: _ArgumentsTold) -> Any:
 
 
 def is_recursive(function: types.FunctionType) -> bool:
-    """Whether a function looks up its own name."""
-    return function.__name__ in function.__code__.co_names
+    """Whether a function looks up its own name more than once a call: in two places, or a loop.
+
+    Else each of its calls has arguments of its own, as in a recursion that only goes deep.
+    """
+    code = function.__code__
+    return function.__name__ in code.co_names and _is_branching(code)
+
+
+@lru_cache(maxsize=1024)
+def _is_branching(code: types.CodeType) -> bool:
+    instructions = list(dis.get_instructions(code))
+    own = [x for x in instructions if x.opname == "LOAD_GLOBAL" and x.argval == code.co_name]
+    loops = any(x.opname == "FOR_ITER" or "BACKWARD" in x.opname for x in instructions)
+    return len(own) > 1 or (len(own) == 1 and loops)
 
 
 def remembering(stand: Stand) -> Any:
