@@ -1,51 +1,34 @@
 """Functions that do nothing but compute, as their bytecode proves.
 
-Each instruction, of the function and of all that it can call, is one that this file knows: it uses
-local names, numbers, tuples, ranges, arithmetic and indexing, NumPy's ufuncs and functions of
-`math`. Nothing is stored but in local names, nothing is caught, nothing is asked for its identity.
-What is not known, as an instruction of a later version of Python, proves nothing.
+Each instruction, of the function and of all that it can call, is one that only computes
+(`computing.py`): with local names, numbers, tuples, ranges, arithmetic and indexing, and with
+functions that are looked up to be called at once: NumPy's ufuncs, those of `math`, and others that
+are proven likewise. Nothing is stored but in local names, nothing is caught, nothing is asked for
+its identity. All names that are looked up are watched from then on, where clones look them up.
 """
 
 from __future__ import annotations
 
 import builtins
-import dis
 import inspect
 import math
-import sys
 import types
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from adjoint.capture.clones.computing import DATA, FUNCTION, only_computes
+from adjoint.capture.clones.shadows import shadow_of
 from adjoint.capture.clones.standing import ABSENT
 from adjoint.capture.clones.users import is_users
+from adjoint.capture.recording.hooks import hooks
 
-_METHOD_FLAG: Final = sys.version_info >= (3, 12)  # of LOAD_ATTR
-_KNOWN: Final = frozenset(
-    {
-        *("RESUME", "NOP", "CACHE", "PRECALL", "CALL", "PUSH_NULL", "POP_TOP", "COPY", "SWAP"),
-        *("LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW", "LOAD_FAST_LOAD_FAST"),
-        *("LOAD_FAST_BORROW_LOAD_FAST_BORROW", "STORE_FAST", "STORE_FAST_STORE_FAST"),
-        *("STORE_FAST_LOAD_FAST", "LOAD_SMALL_INT", "RETURN_VALUE"),
-        *("BINARY_OP", "BINARY_SUBSCR", "BINARY_SLICE", "BUILD_TUPLE", "BUILD_SLICE"),
-        *("UNPACK_SEQUENCE", "COMPARE_OP", "TO_BOOL", "UNARY_NEGATIVE", "UNARY_POSITIVE"),
-        *("UNARY_NOT", "GET_ITER", "FOR_ITER", "END_FOR", "POP_ITER", "EXTENDED_ARG", "NOT_TAKEN"),
-        *("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"),
-        *("JUMP_IF_TRUE_OR_POP", "JUMP_IF_FALSE_OR_POP"),
-        *("POP_JUMP_IF_TRUE", "POP_JUMP_IF_FALSE"),
-        *("POP_JUMP_FORWARD_IF_TRUE", "POP_JUMP_FORWARD_IF_FALSE"),
-        *("POP_JUMP_BACKWARD_IF_TRUE", "POP_JUMP_BACKWARD_IF_FALSE"),
-    }
-)
-_LOOKS_INTO: Final = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
-_TYPES: Final = frozenset({"shape", "ndim", "size"})  # what any array is asked for
 _BUILTINS: Final = {
     name: getattr(builtins, name)
     for name in ("abs", "enumerate", "len", "max", "min", "range", "reversed", "sum", "tuple")
 }
 _NUMBERS: Final = frozenset({int, float, complex, bool, type(None)})
-_MODULES: Final = (np, math)
+_UFUNCS: Final = frozenset([value for value in vars(np).values() if type(value) is np.ufunc])
 _OTHERWISE: Final = (
     inspect.CO_VARARGS
     | inspect.CO_VARKEYWORDS
@@ -118,47 +101,20 @@ def _is_called_plainly(function: types.FunctionType) -> bool:
 def _read(function: types.FunctionType, watched: list[Watched]) -> list[Any] | None:
     """The functions that one looks up, if it does nothing else but compute."""
     called: list[Any] = []
-    module: Any = None  # what the instruction before has looked up
-    for instruction in dis.get_instructions(function.__code__):
-        name = instruction.opname
-        if name in ("CACHE", "EXTENDED_ARG"):
-            continue
-        if module is not None:
-            if name not in _LOOKS_INTO or not _is_member(module, instruction.argval, watched):
-                return None
-            module = None
-        elif name == "LOAD_GLOBAL":
-            value = _looked_up(function, instruction.argval, watched)
-            if value is np or value is math:
-                module = value
-            elif type(value) is types.FunctionType:
-                called.append(value)
-            elif not _is_pure(value):
-                return None
-        elif not _is_known(instruction):
-            return None
-    return called
 
+    def look_up(name: str) -> Any:
+        value = _looked_up(function, name, watched)
+        if value is np or value is math:
+            return value
+        if type(value) is not types.FunctionType:
+            return _kind_of(value)
+        called.append(value)
+        return FUNCTION
 
-def _is_known(instruction: dis.Instruction) -> bool:
-    """Whether an instruction that looks up no global only computes."""
-    name = instruction.opname
-    if name == "LOAD_ATTR":
-        method = _METHOD_FLAG and bool((instruction.arg or 0) & 1)
-        return instruction.argval in _TYPES and not method
-    if name in ("LOAD_CONST", "RETURN_CONST"):
-        return _is_constant(instruction.argval)
-    return name in _KNOWN
+    def member(module: Any, name: str) -> Any:
+        return _member(module, name, watched)
 
-
-def _is_constant(value: Any) -> bool:
-    """Whether a constant of code is a number, text, or a tuple or slice of such."""
-    kind = type(value)
-    if kind is tuple:
-        return all(map(_is_constant, value))
-    if kind is slice:
-        return all(map(_is_constant, (value.start, value.stop, value.step)))
-    return kind in _NUMBERS or kind is str
+    return called if only_computes(function.__code__, look_up, member) else None
 
 
 def _looked_up(function: types.FunctionType, name: str, watched: list[Watched]) -> Any:
@@ -174,22 +130,33 @@ def _looked_up(function: types.FunctionType, name: str, watched: list[Watched]) 
     return value
 
 
-def _is_member(module: Any, name: str, watched: list[Watched]) -> bool:
-    """Whether what is looked up in a module is pure; it is watched."""
+def _member(module: Any, name: str, watched: list[Watched]) -> str | None:
+    """What is looked up in a module, in which it is watched, and in what clones see in its place.
+
+    Those assign to the module's stand-in, which must have what it would have of itself.
+    """
     value = vars(module).get(name, ABSENT)
-    watched.append(Watched(vars(module), name, value))
-    return _is_pure(value)
+    kind = _kind_of(value)
+    if kind is None:
+        return None
+    stand_in = shadow_of(module)
+    shown = getattr(stand_in, name, ABSENT)  # which is kept there
+    if shown is not hooks.rebind(value):
+        return None
+    watched += (Watched(vars(module), name, value), Watched(vars(stand_in), name, shown))
+    return kind
 
 
-def _is_pure(value: Any) -> bool:
-    """Whether something is a number, or a function that does nothing but compute from numbers."""
+def _kind_of(value: Any) -> str | None:
+    """Data for a number; a function if it does nothing but compute from data; None for others."""
     kind = type(value)
     if kind in _NUMBERS:
-        return True
+        return DATA
     if kind is types.BuiltinFunctionType and value.__self__ is math:
-        return vars(math).get(value.__name__) is value
+        return FUNCTION if vars(math).get(value.__name__) is value else None
     if kind is np.ufunc:
-        return vars(np).get(value.__name__) is value
-    return kind in (type, types.BuiltinFunctionType) and any(
+        return FUNCTION if value in _UFUNCS else None
+    known = kind in (type, types.BuiltinFunctionType) and any(
         [value is known for known in _BUILTINS.values()]
     )
+    return FUNCTION if known else None
