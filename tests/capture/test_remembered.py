@@ -496,10 +496,23 @@ def overflowing(x: Any, n: int) -> Any:
 
 
 def test_warnings_come_each_time(kept: Any) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        ad.value_and_grad(lambda x: overflowing(x, 6))(X)
-    assert not kept()
+    counts = []
+    for way in (lambda x: overflowing(x, 6), ad.jit(lambda x: overflowing(x, 6))):
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            way(X)
+        counts.append(len(warned))
+    assert counts[0] == counts[1] > 60
+    assert kept() > 0
+
+
+def test_programs_do_not_depend_on_warnings(kept: Any) -> None:
+    function = ad.jit(lambda x: logarithms(x, 6) * overflowing(x, 3))
+    function(0.1 * np.abs(X))
+    before = kept()
+    with pytest.warns(RuntimeWarning):
+        function(X[::-1])  # which these tests capture too, and compare with the replay
+    assert kept() > before > 0
 
 
 def test_handlers_and_logs_of_errors_are_called_each_time(kept: Any) -> None:
@@ -524,6 +537,66 @@ def test_handlers_and_logs_of_errors_are_called_each_time(kept: Any) -> None:
         ad.value_and_grad(way)(X)
     assert (len(met), log.getvalue().count("\n")) >= plain
     assert not kept()
+
+
+def logarithms(x: Any, n: int) -> Any:
+    if n < 2:
+        return np.log(x[n])
+    return logarithms(x, n - 1) * 0.5 + logarithms(x, n - 2)
+
+
+@pytest.mark.parametrize("modes", [{"under": "ignore"}, {"all": "ignore"}])
+def test_what_was_quiet_warns_elsewhere(kept: Any, modes: Any) -> None:
+    # The modes of `under` are what they are anyway, but what is recorded in there never warns.
+    def function(x: Any) -> Any:
+        with np.errstate(**modes):
+            total = logarithms(x, 5)
+        return total + logarithms(x, 5)
+
+    jitted = ad.jit(function)
+    np.testing.assert_allclose(jitted(np.abs(X)), function(np.abs(X)))
+    with pytest.warns(RuntimeWarning, match="invalid value"):
+        jitted(X[::-1])
+    assert kept() > 0
+
+
+def endless(x: Any) -> Any:
+    def again() -> Any:
+        return again()
+
+    CALLS[0] += 1
+    return again()
+
+
+def through_a_name(x: Any, n: int) -> Any:
+    if n < 2:
+        return changing(x) * 1.0
+    return through_a_name(x, n - 1) * 0.5 + through_a_name(x, n - 2)
+
+
+def changing(x: Any) -> Any:
+    return x[0]
+
+
+def test_effects_happen_once_where_the_stack_ends(kept: Any) -> None:
+    plain = changing
+
+    def function(x: Any) -> Any:
+        global changing
+        total = through_a_name(x, 5)
+        changing = endless
+        try:
+            total = total + through_a_name(x, 5)
+        except RecursionError:
+            total = 2.0 * total
+        finally:
+            changing = plain
+        return total
+
+    CALLS[0] = 0
+    ad.value_and_grad(function)(X)
+    assert CALLS[0] == 1
+    assert kept() > 0
 
 
 def test_an_error_comes_where_it_is_raised_later(kept: Any) -> None:

@@ -3,9 +3,10 @@
 A determinant by expansion of minors calls itself a million times with a few hundred different
 arguments. A call whose arguments are the same slots and numbers writes the same records as an
 earlier one, so that its result is the slot that is there already. That holds for functions that are
-proven to do nothing but compute (`repeatable.py`), where the earlier call asked nothing, said
-nothing and wrote into nothing. Only then is a result remembered, and only numbers are: they cannot
-be written into, and each time a new object stands for one.
+proven to do nothing but compute (`repeatable.py`), where the earlier call asked nothing and wrote
+into nothing. Only then is a result remembered, and only numbers are: they cannot be written into,
+and each time a new object stands for one. Where NumPy has warned, the call is run again and what it
+gives is the earlier slot still: programs do not depend on what is warned of.
 
 Nothing is remembered before a function has been called some hundred times: a capture of an ordinary
 function pays nothing for this.
@@ -36,12 +37,17 @@ _IMMUTABLE: Final = frozenset({float, complex, np.float64, np.float32, np.comple
 
 
 class _CallResult(NamedTuple):
-    """What a call gave. held: its traced arguments, weakly, and its floats, which the key names."""
+    """What a call gave.
+
+    traced, held: its traced arguments, weakly, and its floats, which the key names. silent: whether
+    NumPy warned of nothing.
+    """
 
     slot: int
     value: Any
     traced: tuple[tuple[ref[Traced], int], ...]
     held: tuple[float, ...]
+    silent: bool
 
 
 class _ArgumentsTold:
@@ -86,21 +92,23 @@ class Calls:
         return self._recall
 
     def _recall(self, *args: Any, **kwargs: Any) -> Any:
-        if self.depth:
-            return self._known_or_run(args, kwargs)
-        try:
-            return self._known_or_run(args, kwargs)
-        except RecursionError:  # which there may be for the frames that remembering takes
-            self.proof = None
-            return self.call(*args, **kwargs)
-
-    def _known_or_run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         trace, modes = current(), noted_modes()
         if kwargs or trace is None or modes is None or not self._may_recall(trace):
             return self.call(*args, **kwargs)
-        arguments = _ArgumentsTold()
+        if self.depth:
+            return self._known_or_run(args, trace, modes)
         try:
-            key = (modes, *[_key(argument, trace, arguments) for argument in args])
+            return self._known_or_run(args, trace, modes)
+        except RecursionError:  # which there may be for the frames that remembering takes
+            self.proof = None
+            return self.call(*args)  # once more, as it only computes
+
+    def _known_or_run(self, args: tuple[Any, ...], trace: Trace, modes: Any) -> Any:
+        arguments = _ArgumentsTold()
+        # Records that were set apart since, as by the end of an `errstate`, are not used again.
+        apart = len(trace.quiet), len(trace.failed)
+        try:
+            key = (modes, apart, *[_key(argument, trace, arguments) for argument in args])
         except _UntoldArgument:
             return self.call(*args)
         known = self.results.get(key)
@@ -108,6 +116,8 @@ class Calls:
             [kept() is x for (kept, _), x in zip(known.traced, arguments.traced, strict=True)]
         ):
             self.hits += 1
+            if not known.silent:
+                self._run_within(args)  # for its warnings alone, which depend on values
             return from_slot(trace, known.slot, known.value)
         return self._run(args, key, arguments, trace)
 
@@ -115,18 +125,21 @@ class Calls:
         """Call the function, and remember what it gave if it did nothing else."""
         before = _noted()
         traced = tuple([(ref(x), x._slot) for x in arguments.traced])
-        self.depth += 1
-        try:
-            result = self.call(*args)
-        finally:
-            self.depth -= 1
+        result = self._run_within(args)
         if _is_new_number(result, trace, arguments) and before == _noted():
             slots = [x._slot for x in arguments.traced]
             unwritten = slots == [slot for _, slot in traced]
             if unwritten and self._may_recall(trace):
-                held = tuple(arguments.held)
-                self.results[key] = _CallResult(result._slot, result._value, traced, held)
+                held, silent = tuple(arguments.held), not any([x.said for x in captures()])
+                self.results[key] = _CallResult(result._slot, result._value, traced, held, silent)
         return result
+
+    def _run_within(self, args: Any) -> Any:
+        self.depth += 1
+        try:
+            return self.call(*args)
+        finally:
+            self.depth -= 1
 
     def _may_recall(self, trace: Trace) -> bool:
         """Whether a call can be what an earlier one was, and is noted if it does more."""
@@ -160,7 +173,6 @@ def _is_usual(trace: Trace) -> bool:
         and not trace.inside
         and trace.lines is None
         and not trace.effects
-        and not trace.said
         and trace.refusal is None
     )
 
@@ -169,8 +181,8 @@ def _noted() -> list[tuple[Any, ...]]:
     """How much the captures under way have noted besides records."""
     return [
         (
-            *(len(trace.questions), len(trace.guards or ()), len(trace.effects), len(trace.said)),
-            *(len(trace.ran), len(trace.failed), len(trace.supposed), len(trace.stale)),
+            *(len(trace.questions), len(trace.guards or ()), len(trace.effects), len(trace.ran)),
+            *(len(trace.failed), len(trace.supposed), len(trace.stale)),
             *(trace.asked, trace.survivors, trace.refusal),
         )
         for trace in captures()
