@@ -10,20 +10,9 @@ import pytest
 
 from adjoint.capture.clones.repeatable import proof_of
 from adjoint.capture.clones.shadows import shadow_of
-from tests.capture.test_remembered import (
-    X,
-    copied_sign,
-    counting,
-    drawing,
-    helped,
-    minor,
-    paths,
-    printing,
-    raising,
-    typed,
-    waves,
-    writing,
-)
+from tests.capture.recursions import X
+from tests.capture.test_remembered import copied_sign, helped, minor, paths, typed, waves
+from tests.capture.test_remembered_effects import counting, drawing, printing, raising, writing
 
 SCALES = {"s": 2.0}
 
