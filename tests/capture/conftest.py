@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 import adjoint as ad
+from adjoint.capture.clones import remembered
 
 _ALSO_NATIVE = ("test_programs", "test_indexing")
 
@@ -17,3 +19,20 @@ def numpy_alone(request: pytest.FixtureRequest) -> Iterator[None]:
     also_native = request.module.__name__.rpartition(".")[2] in _ALSO_NATIVE
     with ad.config(native=None if also_native else False):
         yield
+
+
+@pytest.fixture
+def kept(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """Calls are remembered at once; how many came again."""
+    made: list[remembered.Calls] = []
+
+    class Told(remembered.Calls):
+        __slots__ = ()
+
+        def __init__(self, function: Any, call: Any) -> None:
+            super().__init__(function, call)
+            made.append(self)
+
+    monkeypatch.setattr(remembered, "_AFTER", 2)
+    monkeypatch.setattr(remembered, "Calls", Told)
+    return lambda: sum([calls.hits for calls in made])

@@ -31,8 +31,16 @@ from adjoint.capture.clones.drawing import drawing, is_random_module
 from adjoint.capture.clones.handing import calls_functions, handing
 from adjoint.capture.clones.library import DISPATCHING, around_clones, dispatching
 from adjoint.capture.clones.memoised import Memoised, forget_values
+from adjoint.capture.clones.remembered import is_recursive, remembering
 from adjoint.capture.clones.shadows import ShadowModule, shadow_of
-from adjoint.capture.clones.standing import ABSENT, Clone, Stand, content_of, keywords_of
+from adjoint.capture.clones.standing import (
+    ABSENT,
+    Clone,
+    Stand,
+    content_of,
+    keywords_of,
+    leads_nowhere,
+)
 from adjoint.capture.clones.users import is_ours, is_users, is_users_kind, is_users_module
 from adjoint.capture.facts.purity import IMPURE_BUILTINS, builtin_effect, effect_of
 from adjoint.capture.numpy.making.mapping import Vectorize
@@ -104,7 +112,10 @@ class Rebound(dict[str, Any]):
                 return self._builtin(name, called=True)
             except KeyError:
                 raise NameError(f"name '{name}' is not defined", name=name) from None
-        return value if type(value) in _PLAIN else self._stand(name, value).called
+        if type(value) in _PLAIN:
+            return value
+        known = self._stand(name, value)
+        return remembering(known) if known.recursive else known.called
 
     def _stand(self, name: str, value: Any) -> Stand:
         if settings().choice is not self.choice:  # of a function that has outlived its capture
@@ -144,7 +155,7 @@ def stand_for(value: Any) -> Stand:
     called = rebind(value)
     shown = value if is_itself(value) else called
     if type(value) is types.FunctionType and is_users(value):
-        return Stand(value, shown, called, None, known_clone(value))
+        return Stand(value, shown, called, None, known_clone(value), is_recursive(value))
     if isinstance(value, types.ModuleType):
         judges = (
             isinstance(value, ShadowModule) or is_random_module(value) or is_users_module(value)
@@ -187,12 +198,6 @@ _storing: weakref.WeakSet[Rebound] = weakref.WeakSet()
 # Clones of this capture alone: what they share with their functions may lead to these, as in a
 # closure that calls itself. Kept, they would keep the functions alive, and all that they hold.
 _passing: list[tuple[dict[int, Any], int]] = []
-_LEADS_NOWHERE = frozenset(
-    {
-        *(np.ndarray, float, int, str, bool, complex, type(None), np.float64, np.ufunc),
-        *(types.ModuleType, types.BuiltinFunctionType),
-    }
-)
 _making: Any = threading.local()  # the clones whose closures are being filled
 
 
@@ -337,7 +342,7 @@ def clone(function: types.FunctionType) -> Clone:
     kept, key = settings().choice.clones, id(function)
     if len(kept) >= _CLONES_LIMIT:
         kept.clear()
-    if cloned.call.__closure__ and not all(map(_leads_nowhere, cloned.call.__closure__)):
+    if cloned.call.__closure__ and not all(map(leads_nowhere, cloned.call.__closure__)):
         _passing.append((kept, key))
 
     def forget(reference: Any, clones: dict[int, Any] = kept) -> None:
@@ -360,14 +365,6 @@ def _replaced(function: types.FunctionType) -> Clone | None:
 
     keywords = keywords_of(function)
     return Clone(call, (), function.__code__, function.__defaults__, keywords)
-
-
-def _leads_nowhere(cell: Any) -> bool:
-    """Whether what a cell holds cannot hold a function in turn."""
-    content = content_of(cell)
-    if type(content) is np.ndarray:
-        return not content.dtype.hasobject
-    return type(content) in _LEADS_NOWHERE
 
 
 def _code_of(function: types.FunctionType) -> types.CodeType:

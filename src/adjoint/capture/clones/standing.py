@@ -6,6 +6,8 @@ import operator
 import types
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 
 class Clone(NamedTuple):
     """A function under new names.
@@ -59,12 +61,20 @@ def content_of(cell: Any) -> Any:
         return ABSENT
 
 
+def leads_nowhere(cell: Any) -> bool:
+    """Whether what a cell holds cannot hold a function in turn."""
+    content = content_of(cell)
+    if type(content) is np.ndarray:
+        return not content.dtype.hasobject
+    return type(content) in _LEADS_NOWHERE
+
+
 class Stand(NamedTuple):
     """What a clone sees under a global name.
 
     value: what the name is bound to. shown: what a clone sees. called: what it calls, if it calls
     that. effect: why looking it up may be an effect (see `facts.purity`). clone: the `Clone`, where
-    the value is a function of the user's.
+    the value is a function of the user's. recursive: whether that calls itself, as it seems.
     """
 
     value: Any
@@ -72,7 +82,14 @@ class Stand(NamedTuple):
     called: Any = None
     effect: str | None = None
     clone: Any = None
+    recursive: bool = False
 
 
 ABSENT: Final = object()
 """The content of a cell that is not bound yet."""
+_LEADS_NOWHERE: Final = frozenset(
+    {
+        *(np.ndarray, float, int, str, bool, complex, type(None), np.float64, np.ufunc),
+        *(types.ModuleType, types.BuiltinFunctionType),
+    }
+)

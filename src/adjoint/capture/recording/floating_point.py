@@ -19,6 +19,7 @@ from adjoint.capture.recording.trace import note_effect
 
 _DEFAULT: Final = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
 _TOLD: Final = {"divide": "log", "over": "log", "invalid": "log"}
+_NOTED: Final = frozenset({"log", "ignore", "raise"})
 _ENTERED: Final = {**_DEFAULT, **_TOLD}
 OF_CONSTANTS: Final = "NumPy warns of what does not depend on the arguments"
 _CALLED: Final = "a handler was called"
@@ -82,6 +83,14 @@ def as_set() -> dict[str, str]:
     modes: Any = np.geterr()
     ours = isinstance(np.geterrcall(), _Speaker)
     return {kind: "warn" if ours and mode == "log" else mode for kind, mode in modes.items()}
+
+
+def noted_modes() -> tuple[Any, ...] | None:
+    """The modes, if all that NumPy may warn of is noted, or ignored, or is an error."""
+    modes = tuple(np.geterr().values())
+    if "log" in modes and not isinstance(np.geterrcall(), _Speaker):
+        return None  # to an object of the user's
+    return modes if _NOTED.issuperset(modes) else None
 
 
 class spoken:

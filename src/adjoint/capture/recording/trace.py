@@ -77,7 +77,8 @@ class Trace:
     code that was entered through objects. script: what is drawn and printed, where that is written
     down (`script.py`). survivors: whether traced values outlived a capture within this one. past:
     of values that an earlier call has left, the point of that call (see `facts/past.py`). stale:
-    the slots of such values that have come into this capture.
+    the slots of such values that have come into this capture. remembered: the calls of recursive
+    functions, by function (`clones/remembered.py`).
     """
 
     __slots__ = (
@@ -110,6 +111,7 @@ class Trace:
         "ran",
         "records",
         "refusal",
+        "remembered",
         "said",
         "script",
         "stale",
@@ -139,6 +141,7 @@ class Trace:
         self.inside = False
         self.calls: list[Any] = []
         self.refusal: Exception | None = None
+        self.remembered: dict[Any, Any] = {}
         self.said: set[str] = set()
         self.ran: list[Any] = []
         self.questions: dict[int, Any] = {}
@@ -479,4 +482,5 @@ def alone(trace: Trace) -> Iterator[None]:
 def leave(trace: Trace) -> None:
     """End a capture."""
     trace.open = False
+    trace.remembered = {}
     _state.stack.pop()
