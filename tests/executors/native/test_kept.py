@@ -179,6 +179,10 @@ def test_all_that_is_asked_is_in_the_key() -> None:
     assert kept._key(long_program(3), Needs(threads=object())) is None  # type: ignore[arg-type]
 
 
+def spoilt(name: str) -> Any:
+    raise ValueError(f"{name}.__spec__ is not set")
+
+
 def test_all_that_is_around_is_in_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
     def key() -> bytes | None:
         return kept._key(long_program(3), Needs())
@@ -204,6 +208,12 @@ def test_all_that_is_around_is_in_the_key(monkeypatch: pytest.MonkeyPatch) -> No
     assert key() == keys[0]
     assert None not in keys
     assert len(set(keys)) == len(keys)
+    for name, function in (("unchanged_content", lambda path: None), ("find_spec", spoilt)):
+        with monkeypatch.context() as patch:
+            patch.setattr(kept, name, function)
+            kept._surroundings.cache_clear()
+            assert key() is None
+    kept._surroundings.cache_clear()
     monkeypatch.setattr(kept, "known_sources", lambda: None)
     assert key() is None
 

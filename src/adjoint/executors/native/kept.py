@@ -102,7 +102,10 @@ def _surroundings() -> tuple[str | bytes, ...] | None:
 
     None where SciPy, which takes long to load, may be another by now than it was.
     """
-    scipy = find_spec("scipy")
+    try:
+        scipy = find_spec("scipy")
+    except ValueError:  # a module that somebody has put together
+        return None
     origin = None if scipy is None else scipy.origin
     versions = None if origin is None else unchanged_content(Path(origin).with_name("version.py"))
     if versions is None:

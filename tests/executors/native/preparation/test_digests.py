@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import adjoint as ad
 from adjoint.base.arrays import array_type
 from adjoint.executors import Needs
 from adjoint.executors.native.lower import lowerable, lowered
@@ -35,6 +36,11 @@ from tests.executors.native.random_programs import random_program
 F8, F4 = np.dtype("f8"), np.dtype("f4")
 X, MATRIX = array_type((3,), F8), array_type((2, 2), F8)
 ADD, SUBTRACT, SIN = (UFUNCS[ufunc] for ufunc in (np.add, np.subtract, np.sin))
+
+
+OTHER_SETTINGS: dict[str, Any] = dict(
+    kink=0.25, strong_zeros=False, debug=False, native=False, precise=True, threads=3, replay=False
+)
 
 
 # --- all primitives -------------------------------------------------------------------------------
@@ -81,12 +87,13 @@ def written_anew(whole: Program) -> Program:
 
 
 def test_one_digest_is_of_one_text() -> None:
-    """And every program that can be lowered has a digest."""
+    """Whatever the settings are; and every program that can be lowered has a digest."""
     texts: dict[bytes, str] = {}
     for candidate in map(bare, every_program()):
         if is_lowerable(candidate):
-            for whole in (candidate, written_anew(candidate)):
-                text = lowered(whole, Needs())
+            for whole, chosen in ((candidate, {}), (written_anew(candidate), OTHER_SETTINGS)):
+                with ad.config(**chosen):
+                    text = lowered(whole, Needs())
                 if text is not None:
                     digest = program_digest(whole)
                     assert digest is not None
