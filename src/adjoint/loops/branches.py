@@ -141,10 +141,18 @@ def _early_branch(cut: Halves, places: Sequence[ArrayType]) -> Program:
     results = builder.inline(program, inputs)
     names = dict(zip(own, results[cut.early_count :], strict=True))
     residuals = [
-        zeros(builder, type_).atom if seat is None else names[seat]
+        _unread(builder, type_) if seat is None else names[seat]
         for type_, seat in zip(places, _seats(cut, places), strict=True)
     ]
     return builder.build([*results[: cut.early_count], *residuals])
+
+
+def _unread(builder: Builder, type: ArrayType) -> Atom:
+    """What a branch has in the place of another's residual: a number of Python's where that is."""
+    atom: Atom = zeros(builder, type).atom
+    if type.weak:
+        (atom,) = builder.emit(operation(PRIMITIVES["python_number"]), [atom])
+    return atom
 
 
 def _late_branch(cut: Halves, passed: Sequence[int], places: Sequence[ArrayType]) -> Program:

@@ -152,7 +152,8 @@ class Planner:
 
     def _switch(self, branches: Sequence[Program]) -> Construct:
         """Branches all of which write the same results over the same operands."""
-        origins = [_traced(branch) for branch in branches]
+        known: _Origins = {}
+        origins = [_traced(branch, known) for branch in branches]
         wanted: dict[int, int] = {}
         for k, place in origins[0].items():
             if place not in wanted.values() and all(other.get(k) == place for other in origins):
@@ -166,12 +167,20 @@ class Planner:
         return _arranged(bodies, {k: 1 + j for k, j in wanted.items()}, (), {})
 
 
+_Origins = dict[int, dict[int, int]]
+
+
 def _is_construct(item: Item) -> bool:
     return isinstance(item, ArrayNode) and item.kind is Kind.CONTROL
 
 
-def _traced(program: Program) -> dict[int, int]:
-    """For each array that a program returns, the input that it may have been written over."""
+def _traced(program: Program, known: _Origins) -> dict[int, int]:
+    """For each array that a program returns, the input that it may have been written over.
+
+    known: the same for programs within, by identity, each of which is looked at once.
+    """
+    if id(program) in known:
+        return known[id(program)]
     producers = {
         v: (equation, n) for equation in program.equations for n, v in enumerate(equation.outputs)
     }
@@ -180,16 +189,17 @@ def _traced(program: Program) -> dict[int, int]:
     for number, atom in enumerate(program.outputs):
         while atom in producers:
             equation, place = producers[atom]
-            source = _written(equation, place)
+            source = _written(equation, place, known)
             if source is None:
                 break
             atom = equation.inputs[source]
         if not isinstance(atom, Literal) and atom in inputs and atom.type.ndim:
             origins[number] = inputs[atom]
+    known[id(program)] = origins
     return origins
 
 
-def _written(equation: Equation, place: int) -> int | None:
+def _written(equation: Equation, place: int, known: _Origins) -> int | None:
     """The operand that a result of an equation could be written over."""
     primitive, params = equation.primitive, equation.params
     if primitive in SCATTERS:
@@ -199,7 +209,7 @@ def _written(equation: Equation, place: int) -> int | None:
     if primitive is WHILE and 0 < place <= params["carried"]:
         return int(params["constants"]) + place - 1
     if primitive is SWITCH:
-        traced = [_traced(branch).get(place) for branch in params["branches"]]
+        traced = [_traced(branch, known).get(place) for branch in params["branches"]]
         if traced[0] is not None and len(set(traced)) == 1:
             return 1 + traced[0]
     return None
