@@ -3,6 +3,8 @@
 A stage computes how many of its guards hold, up to the first that does not. Arithmetic may be done
 ahead of a guard, since nobody sees what comes of it. What calls the user's own code, or may run
 without end, may not: it is in a stage of its own, which runs once all guards before it have held.
+But a loop can be *held*: that the guards before it hold is part of its test, so that it ends at
+once where one does not.
 """
 
 from __future__ import annotations
@@ -103,8 +105,9 @@ def _bounds(program: Program, guards: Sequence[Guard]) -> tuple[list[range], dic
     waiting: dict[Equation, int] = {}
     first = passed = 0
     calls = False
+    held = _can_be_held(program, guards)
     for equation in program.equations:
-        if not must_wait(equation):
+        if equation in held or not must_wait(equation):
             continue
         before = passed
         while passed < len(guards) and guards[passed].place <= (equation.origin or 0):
@@ -123,6 +126,49 @@ def _bounds(program: Program, guards: Sequence[Guard]) -> tuple[list[range], dic
     elif calls:
         bounds.append(range(first, first))
     return bounds or [range(0)], waiting
+
+
+def _can_be_held(program: Program, guards: Sequence[Guard]) -> set[Equation]:
+    """The loops that wait for guards all of whose values are known where the loops begin."""
+    loops = [equation for equation in program.equations if equation.primitive is WHILE]
+    if not loops:
+        return set()
+    atoms = program.outputs[len(program.outputs) - len(guards) :]
+    order = {equation: number for number, equation in enumerate(program.equations)}
+    makers = {x: order[equation] for equation in program.equations for x in equation.outputs}
+    return {
+        loop
+        for loop in loops
+        if not any(map(calls_users, _within(loop)))
+        and all(
+            not isinstance(atom, Variable) or makers.get(atom, -1) < order[loop]
+            for atom, guard in zip(atoms, guards, strict=True)
+            if guard.place <= (loop.origin or 0)
+        )
+    }
+
+
+def _held(loop: Equation, held: Atom) -> Equation:
+    """A loop whose test is whether something holds, besides its own."""
+    params = dict(loop.params)
+    constants, body = params["constants"], params["body"]
+    test: Program = params["test"]
+    inner = Builder()
+    inputs = [inner.input(variable.type) for variable in test.inputs]
+    holds = inner.input(held.type)
+    ordered = [*inputs[:constants], holds, *inputs[constants:]]
+    (truth,) = inner.inline(test, inputs)
+    inner.derived = True
+    (both,) = inner.emit(operation(UFUNCS[np.logical_and]), [holds, truth])
+    inner.inputs = ordered
+    unused = Variable(held.type)
+    given = (*body.inputs[:constants], unused, *body.inputs[constants:])
+    params["test"] = inner.build([both])
+    params["body"] = Program(given, body.equations, body.outputs)
+    params["constants"] = constants + 1
+    operands = (*loop.inputs[:constants], held, *loop.inputs[constants:])
+    whole = operation(loop.primitive, **params)
+    return Equation(whole, operands, loop.outputs, loop.origin, loop.derived)
 
 
 def must_wait(equation: Equation) -> bool:
@@ -250,9 +296,7 @@ class _Counting:
     def add(self, atom: Atom, guard: Guard, number: int) -> None:
         """Count one more guard."""
         while atom not in self.known and isinstance(atom, Variable):
-            equation = next(self.waiting)
-            self.builder.equations.append(equation)
-            self.known.update(equation.outputs)
+            self.known.update(self._append(next(self.waiting)).outputs)
         self.looked_at[atom] = None
         self.builder.derived = True  # the user did not write it, and is not warned
         holds = self._holds(atom, guard)
@@ -268,7 +312,8 @@ class _Counting:
     def finished(self, outputs: Sequence[Atom]) -> tuple[Program, tuple[int, ...]]:
         """The program, and its outputs to be watched."""
         assert self.count is not None
-        self.builder.equations.extend(self.waiting)
+        for equation in self.waiting:
+            self._append(equation)
         whole = [*outputs, self.count]
         watched = watch_all(self.builder.build(whole))
         if watched:
@@ -277,6 +322,13 @@ class _Counting:
                 whole.append(sentinel)
                 watched = (*watched, len(whole) - 1)
         return roll_if_it_pays(self.builder.build([*whole, *self.kept])), watched
+
+    def _append(self, equation: Equation) -> Equation:
+        """Go on with an equation; a loop runs only if all guards so far hold."""
+        if equation.primitive is WHILE and self.held is not None:
+            equation = _held(equation, self.held)
+        self.builder.equations.append(equation)
+        return equation
 
     def _emit(self, which: Any, *operands: Atom, **params: Any) -> tuple[Variable, ...]:
         primitive = UFUNCS.get(which, which)
