@@ -41,6 +41,7 @@ from adjoint.capture.recording.traced import Traced, begin_births, end_births, f
 from adjoint.capture.recording.valued import value_of
 from adjoint.capture.recording.verified import check_values
 from adjoint.capture.recording.views import cell_of
+from adjoint.capture.rounds.sites import forget_loops
 from adjoint.program import Program
 
 
@@ -229,6 +230,7 @@ def _leave(
     births: how known arrays that were made before are told. roots: from where that is reached.
     """
     leave(held[0])
+    forget_loops(held[0])
     store_globals()
     if past is not None:
         past.leave(held[0])

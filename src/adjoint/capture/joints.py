@@ -11,6 +11,7 @@ from adjoint.capture.numpy.linalg import products
 from adjoint.capture.recording import applying, entries, escape, texts, valued, views
 from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.trace import current
+from adjoint.capture.rounds import sites
 from adjoint.capture.scipy import sparse
 
 hooks.fill(
@@ -41,6 +42,7 @@ hooks.fill(
     set_shape=views.set_shape,
     show=escape.show,
     star=sparse.star,
+    truth_in_rounds=sites.truth_in_rounds,
     ufunc=ufuncs.ufunc,
     unseen=texts.unseen,
     value_of=valued.value_of,

@@ -75,6 +75,13 @@ def taken_apart(code: CodeType) -> list[Instruction]:
     return instructions
 
 
+def loaded_constant(instruction: Instruction, code: CodeType) -> Any:
+    """The constant that an instruction loads; None where it loads none."""
+    if instruction.name == "LOAD_CONST":
+        return code.co_consts[instruction.argument]
+    return instruction.argument if instruction.name == "LOAD_SMALL_INT" else None
+
+
 def put_together(
     code: CodeType,
     places: list[int],
@@ -222,7 +229,7 @@ def depths(instructions: list[Instruction], code: CodeType) -> list[int] | None:
             if instruction.target is not None:
                 after = depth + dis.stack_effect(instruction.operation, argument, jump=True)
                 waiting.append((numbers[instruction.target], after))
-            if instruction.name in _ENDS:
+            if instruction.name in ENDS:
                 break
             if instruction.name == "RETURN_GENERATOR":
                 depth += 1  # what is sent to it first
@@ -234,7 +241,7 @@ def depths(instructions: list[Instruction], code: CodeType) -> list[int] | None:
     return heights
 
 
-_ENDS = frozenset(
+ENDS = frozenset(
     {
         *("RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE", "JUMP_FORWARD"),
         *("JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"),

@@ -24,6 +24,7 @@ _WHOLE_ATTRIBUTES: Final = frozenset(
     {"__dict__", "__getattribute__", "__getstate__", "__reduce__", "__slots__", "__setattr__"}
 )
 _IDENTITY: Final = frozenset({"is_", "is_not", "shares_memory", "may_share_memory", "id"})
+_MOST_ORIGINALS: Final = 8192
 _TEXT: Final = frozenset({"ascii", "format", "print", "repr", "str"})
 
 
@@ -73,6 +74,22 @@ def facts_of(code: types.CodeType) -> CodeFacts:
             stores_globals = stores_globals or inner.stores_globals
             cells |= inner.stored_cells
     return CodeFacts(stores_globals, frozenset(cells))
+
+
+_originals: dict[int, tuple[types.CodeType, types.CodeType]] = {}
+
+
+def note_original(rewritten: types.CodeType, original: types.CodeType) -> None:
+    """Note which code a clone's code was made of."""
+    if len(_originals) >= _MOST_ORIGINALS:
+        _originals.clear()
+    _originals[id(rewritten)] = (rewritten, original)
+
+
+def original_of(code: types.CodeType) -> types.CodeType | None:
+    """The user's code that a clone's was made of; None for other code."""
+    known = _originals.get(id(code))
+    return known[1] if known is not None and known[0] is code else None
 
 
 def _is_name(constant: object) -> bool:

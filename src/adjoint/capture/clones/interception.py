@@ -19,7 +19,7 @@ import numpy as np
 
 from adjoint.base.interpreter import knows_bytecode
 from adjoint.capture.bytecode.assembly import Instruction, depths, put_together, taken_apart
-from adjoint.capture.bytecode.code import CALLED, CONSTANTS
+from adjoint.capture.bytecode.code import CALLED, CONSTANTS, note_original
 from adjoint.capture.bytecode.writing import Writing
 from adjoint.capture.clones.adopting import NAMED, WRITTEN_CELL, WRITTEN_ITEM
 from adjoint.capture.clones.attempts import note_attempts
@@ -113,6 +113,7 @@ class _InterceptedCode:
         code = put_together(self.code, places, self.groups, values, _DEPTH)
         code = code.replace(co_names=tuple(self.names))
         note_attempts(code)
+        note_original(code, self.code)
         return code
 
     def _added(self, instruction: Instruction, name: str, argument: int = 0) -> Instruction:

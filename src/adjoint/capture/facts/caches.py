@@ -13,6 +13,8 @@ _ATOMS: Final = frozenset({type(None), bool, int, float, complex, str})
 def cached(survey: Surveying, value: Any, expression: str, where: str, _: bool) -> None:
     """A cached function."""
     survey.exactly(value, expression, where, "cache")
+    if survey.within:
+        survey.hinder("a cache counts its calls", where)
     if hasattr(value, "__wrapped__"):
         name = survey.writer.constant(value)
         survey.visit(value.__wrapped__, f"{name}.__wrapped__", where)

@@ -69,6 +69,8 @@ def other(survey: Surveying, value: Any, expression: str, where: str, traced: bo
         survey.visit(value.py_func, f"{expression}.py_func", where)
     elif isinstance(value, enum.Enum):
         _member(survey, value, expression, where)
+    elif room == "capture" and survey.within:
+        survey.hinder(f"the state of a {kind.__qualname__} is not compared", where)
     elif room is not None and room not in _ROOMS:
         _own_object(survey, value, expression, where)
     elif isinstance(value, (np.generic, np.dtype)):
@@ -272,6 +274,8 @@ def _instance(survey: Surveying, value: Any, expression: str, where: str, traced
     name = survey.once(value, expression, where, changing=True)
     if name is None:
         return
+    if survey.within and hasattr(kind, "__del__"):
+        survey.hinder(f"a {kind.__qualname__} does something when it is given up", where)
     writer = survey.writer
     writer.demand(f"type({name}) is not {writer.constant(kind)}", where, f"a {kind.__name__}")
     survey.class_facts(kind)
@@ -421,7 +425,13 @@ def _not_comparable(survey: Surveying, value: Any, expression: str, where: str, 
 
 
 def _traced(survey: Surveying, value: Any, expression: str, where: str, _: bool) -> None:
-    survey.hinder("a traced value that an earlier capture has left", where)
+    if not survey.within:
+        survey.hinder("a traced value that an earlier capture has left", where)
+        return
+    name = survey.once(value, expression, where)
+    if name is not None:
+        survey.exactly(type(value), f"type({name})", where, "traced")
+        survey.traced.append(name)
 
 
 def _untouched(survey: Surveying, value: Any, expression: str, where: str, _: bool) -> None:

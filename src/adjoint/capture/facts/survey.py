@@ -22,14 +22,15 @@ import numpy as np
 
 from adjoint.base.arrays import is_numeric
 from adjoint.base.pytrees import is_leaf
-from adjoint.capture.bytecode.code import facts_of, reads_of
+from adjoint.capture.bytecode.code import original_of, reads_of
 from adjoint.capture.clones.rebinding import Rebound
 from adjoint.capture.clones.users import is_ours, is_users, is_users_class, is_users_module
+from adjoint.capture.facts.functions import dispatching, own_cells, wrapped
 from adjoint.capture.facts.kinds import KINDS_OF_VALUE, memory_facts, other, registered
 from adjoint.capture.facts.places import Getter, Holder, Place, can_hold, is_data
 from adjoint.capture.facts.purity import is_pure_module
 from adjoint.capture.facts.said import absent_facts, said_facts, settings_facts
-from adjoint.capture.facts.surveying import Surveying, content_of, is_users_module_dict
+from adjoint.capture.facts.surveying import Running, Surveying, is_users_module_dict
 from adjoint.capture.facts.writing import Check, FactWriter, TooManyFactsError
 from adjoint.capture.recording.script import GLOBAL
 
@@ -63,7 +64,8 @@ class Survey(Surveying):
     function: the user's, or `With` something else. traced: which positional arguments hold arrays
     and numbers that are inputs; None for all arguments. cells: names in the function's closure
     whose contents are inputs. wide: places of data that are inputs; all of them are in `data`, as
-    far as there is one of a name, and inputs in `inputs`.
+    far as there is one of a name, and inputs in `inputs`. A function may also be `Running`; then
+    traced values are no hindrance, but `traced`, by their names in the check.
     """
 
     def __init__(
@@ -91,6 +93,8 @@ class Survey(Surveying):
         self.changing: list[tuple[str, bool]] = []
         self.arrays: list[tuple[str, Any]] = []  # by their names in the check
         self.generators: list[Any] = [*GLOBAL]
+        self.within = type(function) is Running
+        self.traced: list[str] = []
         self._entered: set[tuple[int, int]] = set()
         self._names: set[tuple[int, str]] = set()
         self._builtins: dict[int, tuple[Any, dict[str, None]]] = {}
@@ -112,6 +116,14 @@ class Survey(Surveying):
         """The check without the types of arrays that are inputs, for who checks them as well."""
         return self.writer.check(typed=False)
 
+    def getter_of(self, names: list[str]) -> Getter:
+        """What finds what has these names in the check, where the facts hold."""
+        return self.writer.getter(names) or _nothing
+
+    def asked_builtins(self) -> set[str]:
+        """The builtins whose names code may look up."""
+        return {name for _, asked in self._builtins.values() for name in asked}
+
     def getter(self) -> Getter | None:
         """What finds the data that are inputs, at a call whose facts hold; None without any."""
         return self.writer.getter([place.expression for place in self.inputs])
@@ -126,7 +138,9 @@ class Survey(Surveying):
         self.hindrances.append(Hindrance(f"{where}: {text}" if where else text))
 
     def _root(self, function: Any) -> None:
-        if type(function) is With:
+        if type(function) is Running:
+            self._enter(function.code, function.names)
+        elif type(function) is With:
             self.writer.demand("type(function) is not With", "the function", "kind")
             self.writer.values["With"] = With
             self.visit(function.function, "function[0]", _name(function.function))
@@ -214,15 +228,15 @@ class Survey(Surveying):
             return
         writer = self.writer
         if type(value.__globals__) is Rebound:
-            self.hinder("a function that was made while another was captured", where)
+            self._captured_function(value, name, where)
             return
         ours = is_ours(value)
         if not (ours or is_users(value)):
             writer.demand(f"{name} is not {writer.constant(value)}", where, "function")
             if hasattr(value, "registry"):
-                self._dispatching(value, name, where)
+                dispatching(self, value, name, where)
             if "__wrapped__" in value.__dict__ or value.__closure__:
-                self._wrapped(value, name, where)
+                wrapped(self, value, name, where)
             return
         code = writer.constant(value.__code__)
         writer.demand(f"{name}.__code__ is not {code}", where, "code")
@@ -230,7 +244,7 @@ class Survey(Surveying):
         if cells:
             closure = writer.let(f"{name}.__closure__")
         if ours:
-            self._own_cells(value, closure if cells else "", where)
+            own_cells(self, value, closure if cells else "", where)
             return
         unlike = f"{name}.__globals__ is not {writer.constant(value.__globals__)}"
         writer.demand(unlike, where, "module")
@@ -241,6 +255,23 @@ class Survey(Surveying):
             self.cell(cell, f"{closure}[{number}]", free, free in inputs)
         self._attributes_of_function(value, name, where)
         self._enter(value.__code__, value.__globals__)
+
+    def _captured_function(self, value: Any, name: str, where: str) -> None:
+        """A function that was made while another was captured: it has a clone's code."""
+        original = original_of(value.__code__)
+        if not self.within or original is None:
+            self.hinder("a function that was made while another was captured", where)
+            return
+        writer = self.writer
+        writer.demand(f"{name}.__code__ is not {writer.constant(value.__code__)}", where, "code")
+        names = writer.constant(value.__globals__)
+        writer.demand(f"{name}.__globals__ is not {names}", where, "module")
+        self._defaults(value, name, where)
+        for number, cell in enumerate(value.__closure__ or ()):
+            free = value.__code__.co_freevars[number]
+            self.cell(cell, f"{name}.__closure__[{number}]", free)
+        self._attributes_of_function(value, name, where)
+        self._enter(original, value.__globals__.original)
 
     def _defaults(self, value: Any, name: str, where: str) -> None:
         self.visit(value.__defaults__, f"{name}.__defaults__", f"{where}.__defaults__")
@@ -253,35 +284,6 @@ class Survey(Surveying):
             self.writer.demand(f"{writer_name}.keys() != {keys}", where, "attributes")
         else:
             self._plain_functions.append((name, where))
-
-    def _own_cells(self, value: Any, closure: str, where: str) -> None:
-        """What one of this package's functions closes over: the user's functions and plain data.
-
-        What it keeps for itself changes, and is no fact.
-        """
-        stored = facts_of(value.__code__).stored_cells
-        names = value.__code__.co_freevars
-        for number, (free, cell) in enumerate(zip(names, value.__closure__ or (), strict=True)):
-            if free not in stored:
-                content = content_of(cell)
-                users = type(content) is types.FunctionType and not is_ours(content)
-                place = content.__qualname__ if users else f"{where} ({free})"
-                self.cell(cell, f"{closure}[{number}]", place)
-
-    def _wrapped(self, value: Any, name: str, where: str) -> None:
-        """The user's functions within one of a library, as `contextmanager` makes them."""
-        for number, cell in enumerate(value.__closure__ or ()):
-            content = content_of(cell)
-            if type(content) is types.FunctionType:
-                self.visit(content, f"{name}.__closure__[{number}].cell_contents", where)
-
-    def _dispatching(self, value: Any, name: str, where: str) -> None:
-        """A function of `functools.singledispatch`: those that it stands for."""
-        registry = self.writer.let(f"{name}.registry")
-        kinds = self.writer.constant(list(value.registry))
-        self.writer.demand(f"[*{registry}] != {kinds}", where, "classes")
-        for kind, function in value.registry.items():
-            self.visit(function, f"{registry}[{self.writer.constant(kind)}]", where)
 
     def _enter(self, code: types.CodeType, names: dict[str, Any]) -> None:
         """Note what code may look up that may be run."""
@@ -472,8 +474,7 @@ class Survey(Surveying):
             for name, where in self._plain_functions:
                 writer.demand(f"{name}.__dict__", where, "no attributes")
         memory_facts(self, self.attributes)
-        asking = {name for _, asked in self._builtins.values() for name in asked}
-        said_facts(self, self._holders, self.attributes, asking)
+        said_facts(self, self._holders, self.attributes, self.asked_builtins())
         objects = [name for name, thing in self.changing if thing or self.identities]
         if len(objects) > 1:
             unlike = f"not distinct({', '.join(objects)})"
@@ -488,6 +489,10 @@ _SLOTS: Final = frozenset(
 
 def _name(function: Any) -> str:
     return getattr(function, "__qualname__", None) or type(function).__name__
+
+
+def _nothing(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    return ()
 
 
 def _never(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int | None:

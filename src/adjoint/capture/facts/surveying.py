@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import sys
+import types
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from adjoint.capture.clones.users import is_users_module
 from adjoint.capture.facts.writing import Absent, FactWriter
+
+
+class Running(NamedTuple):
+    """The code of a function that is being run, as the user wrote it, and its globals."""
+
+    code: types.CodeType
+    names: dict[str, Any]
 
 
 class Surveying(ABC):
@@ -21,6 +29,8 @@ class Surveying(ABC):
     generators: list[Any]
     bytes: int
     whole: bool
+    within: bool
+    traced: list[str]
 
     @abstractmethod
     def visit(self, value: Any, expression: str, where: str, traced: bool = False) -> None:
@@ -67,6 +77,8 @@ class Surveying(ABC):
 
     def cell(self, cell: Any, expression: str, where: str, traced: bool = False) -> None:
         """What a cell of a closure holds."""
+        if self.within:  # it may be written into as an object is
+            self.changing.append((expression, False))
         try:
             content = cell.cell_contents
         except ValueError:  # not bound yet

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.errors import ValueNeededError
-from adjoint.capture.recording.guards import WHOLE
+from adjoint.capture.recording.guards import WHOLE, Inquiry
 from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.places import PACKAGE, user_line
 from adjoint.capture.recording.stale import Stale
@@ -268,16 +268,29 @@ def concrete(value: Any, kind: str = WHOLE) -> Any:
         _note_question(trace, value._slot, sys._getframe(2))
     if trace.witness:
         return ask_in_all(value, kind)
+    return _answer(trace, value, kind)
+
+
+def _inquire(trace: Trace, slot: int, kind: str, answer: Any, direct: bool = True) -> None:
+    """Note a question among all."""
+    truth = kind == "bool" and np.size(answer) == 1 and bool(answer)
+    trace.inquiries.append(Inquiry(len(trace.records), slot, kind, truth, direct))
+
+
+def _answer(trace: Trace, value: Traced, kind: str) -> Any:
     if not trace.nested and (value._value is not None or trace.calls):
         answer = computed(trace, value._slot) if value._value is None else value._value
         if trace.guards is None or trace.asked:
             trace.asked = True
         else:
             trace.guard(len(trace.records), value._slot, kind, answer)
+        _inquire(trace, value._slot, kind, answer)
         return answer
     if value._value is not None and all(capture.guards is None for capture in captures()):
         for capture in captures():
             capture.asked = True
+            slot = value._slot if capture is trace else -1
+            _inquire(capture, slot, kind, value._value, capture is trace)
         return value._value
     return ask_in_all(value, kind)
 
@@ -307,6 +320,7 @@ def ask_in_all(value: Any, kind: str) -> Any:
     """The same where the value depends on outer captures too, each of which notes the question."""
     met: list[tuple[Trace, int, int]] = []
     answer = None if value._trace.witness else value._value
+    levels: list[tuple[Trace, int, int]] = []
     while type(value) is Traced:
         if is_known(value):
             value = unwrap(value)
@@ -316,6 +330,7 @@ def ask_in_all(value: Any, kind: str) -> Any:
         if trace.guards is not None and not trace.asked:
             met.append((trace, len(trace.records), value._slot))
         trace.asked = True  # for good if it cannot be computed
+        levels.append((trace, len(trace.records), value._slot))
         if value._value is not None and not trace.nested and not trace.witness:
             value = value._value
             break
@@ -324,4 +339,7 @@ def ask_in_all(value: Any, kind: str) -> Any:
     for trace, place, slot in met:
         trace.asked = False
         trace.guard(place, slot, kind, value)
+    for number, (trace, place, slot) in enumerate(levels):
+        truth = kind == "bool" and np.size(value) == 1 and bool(value)
+        trace.inquiries.append(Inquiry(place, slot, kind, truth, not number))
     return value if answer is None else answer

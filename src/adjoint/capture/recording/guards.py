@@ -49,6 +49,26 @@ class Guard(NamedTuple):
         return self.place, self.slot, self.kind
 
 
+class Inquiry(NamedTuple):
+    """One question of many, in the order in which they were asked.
+
+    place: how many records there were. slot: of the value; -1 where it is one of another capture.
+    kind: of the question. answer: for truth values alone. direct: whether it was asked of this
+    capture's value, and not of what another capture makes of it.
+    """
+
+    place: int
+    slot: int
+    kind: str
+    answer: bool
+    direct: bool = True
+
+    @property
+    def is_truth(self) -> bool:
+        """Whether the truth of a value of this capture was asked for."""
+        return self.kind == "bool" and self.slot >= 0
+
+
 def answer_to(kind: str, value: Any) -> Any:
     """The answer to a question at a value: hashable, and equal for values with the same answer."""
     if kind == DONE:

@@ -18,8 +18,9 @@ import numpy as np
 class Hooks:
     """What the files of `recording` and `clones` call in rooms above theirs.
 
-    products: the operations of `x @ y` by the numbers of axes. stale: values that earlier captures
-    derived from their arguments, by identity. methods: of traced arrays, by name, of other
+    run_rounds: makes a loop of the program of what is proven to be one, if there is something that
+    does. products: the operations of `x @ y` by the numbers of axes. stale: values that earlier
+    captures derived from their arguments, by identity. methods: of traced arrays, by name, of other
     libraries' arrays.
     """
 
@@ -52,9 +53,11 @@ class Hooks:
     rewritten: Callable[..., Any]
     is_users_file: Callable[[str], bool]
     is_users_kind: Callable[[type], bool]
+    truth_in_rounds: Callable[[Any, Any], bool | None]
     value_of: Callable[[Any], Any]
 
     def __init__(self) -> None:
+        self.run_rounds: Callable[..., tuple[int, Any]] | None = None
         self.products: dict[tuple[int, int], Any] = {}
         self.stale: dict[int, tuple[Any, tuple[int, ...]]] = {}
         self.methods: dict[str, Callable[..., Any]] = {}

@@ -16,7 +16,7 @@ from typing import Any
 from adjoint.base.errors import QuestionsAloneWarning
 from adjoint.capture.recording.escape import carries_derivative
 from adjoint.capture.recording.trace import Trace, note_effect
-from adjoint.program import Operation
+from adjoint.program import Operation, Program
 
 
 def questions_alone(trace: Trace, outputs: Sequence[int]) -> list[int]:
@@ -81,6 +81,35 @@ def _follow(trace: Trace, results: Sequence[int]) -> bool:
     return False
 
 
+def _after_rounds(params: dict[str, Any], depends: list[bool]) -> list[bool]:
+    """For each result of a `while`, whether it follows from marked operands, but by the test."""
+    constants, body = params["constants"], params["body"]
+    fixed, carried = depends[:constants], depends[constants:]
+    while True:
+        results = _flow(body, [*fixed, *carried])
+        more = [a or b for a, b in zip(carried, results, strict=False)]
+        if more == carried:
+            return [False, *carried, *results[len(carried) :]]
+        carried = more
+
+
+def _flow(program: Program, depends: list[bool]) -> list[bool]:
+    """For each result of a program, whether it follows from marked inputs, but by questions."""
+    marked: dict[Any, bool] = dict(zip(program.inputs, depends, strict=True))
+    for equation in program.equations:
+        operands = [marked.get(atom, False) for atom in equation.inputs]
+        params = equation.params
+        if "test" in params:
+            results = _after_rounds(params, operands)
+        elif "branches" in params:
+            flows = [_flow(branch, operands[1:]) for branch in params["branches"]]
+            results = [any(row) for row in zip(*flows, strict=True)]
+        else:
+            results = [any(operands)] * len(equation.outputs)
+        marked.update(zip(equation.outputs, results, strict=True))
+    return [marked.get(atom, False) for atom in program.outputs]
+
+
 def _depending_on_active(trace: Trace) -> list[bool]:
     """For each slot, whether it follows from an active input, by whatever operations."""
     depends = list(trace.active)
@@ -89,6 +118,9 @@ def _depending_on_active(trace: Trace) -> list[bool]:
         count = 1
         if isinstance(head, Operation):
             count = len(head.infer(tuple([trace.types[slot] for slot in slots])))
+            if "test" in head.params:
+                depends.extend(_after_rounds(head.params, [depends[slot] for slot in slots]))
+                continue
         elif not slots:  # a constant: maybe of an outer capture, which knows of its own
             moved = carries_derivative(trace.values.get(len(depends)))
         depends.extend([moved] * count)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 from typing import Any
 
 from adjoint.capture.recording.applying import concrete
@@ -23,6 +24,12 @@ def _round(self: Traced, digits: Any = None) -> Any:
     return self.round(digits) if self._value is None else round(concrete(self, WHOLE), digits)
 
 
+def _truth(self: Traced) -> bool:
+    """The truth of a value; after the last round, where it is the test of a loop (see `rounds`)."""
+    truth = hooks.truth_in_rounds(self, sys._getframe(1))
+    return bool(concrete(self, "bool")) if truth is None else truth
+
+
 def _index(self: Traced) -> int:
     return operator.index(concrete(self))
 
@@ -33,7 +40,7 @@ def formatted(value: Any) -> str:
 
 
 for _name, _method in {
-    "__bool__": lambda self: bool(concrete(self, "bool")),
+    "__bool__": _truth,
     "__int__": lambda self: int(concrete(self, "int")),
     "__index__": _index,
     "__float__": lambda self: float(hooks.escape(self, "float")),

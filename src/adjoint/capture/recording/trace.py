@@ -27,7 +27,7 @@ from adjoint.capture.recording.constants import (
     check_plain,
     same_memory,
 )
-from adjoint.capture.recording.guards import TEXT, WHOLE, Guard, guard_of
+from adjoint.capture.recording.guards import TEXT, WHOLE, Guard, Inquiry, guard_of
 from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.places import literal_places, user_line, user_place
 from adjoint.capture.recording.stale import Stale
@@ -73,6 +73,9 @@ class Trace:
     this trace and known ones (see `pipeline.py`). at_once: whether it is to be machine code.
     refusal: the first error of ours that the user's code met. said: what NumPy has warned of.
     questions: the slots whose values were asked for, with the code that asked, and where in it.
+    inquiries: all that was asked, in order. sites: where truth was asked, by frame and instruction
+    (see `capture/rounds`); looping: of these, by frame, the one that loops; loops: by code and
+    instruction, in this capture and those within it.
     effects: why the capture cannot stand for a later call, each with the user's line. entered: the
     code that was entered through objects. script: what is drawn and printed, where that is written
     down (`script.py`). survivors: whether traced values outlived a capture within this one. past:
@@ -95,10 +98,13 @@ class Trace:
         "guards",
         "inlined",
         "input_count",
+        "inquiries",
         "inside",
         "level",
         "lines",
         "literals",
+        "looping",
+        "loops",
         "meaning",
         "nested",
         "numbers",
@@ -114,6 +120,7 @@ class Trace:
         "remembered",
         "said",
         "script",
+        "sites",
         "stale",
         "starts",
         "supposed",
@@ -145,6 +152,10 @@ class Trace:
         self.said: set[str] = set()
         self.ran: list[Any] = []
         self.questions: dict[int, Any] = {}
+        self.inquiries: list[Inquiry] = []
+        self.sites: dict[tuple[int, Any], Any] = {}
+        self.loops: dict[tuple[int, Any], Any] = {}
+        self.looping: dict[int, Any] = {}
         self.level = 0
         self.open = True
         self.asked = False

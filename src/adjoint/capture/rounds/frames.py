@@ -1,0 +1,161 @@
+"""A running frame of the user's code: its names, and whether they are all that it goes on with."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections import Counter
+from types import CodeType
+from typing import Any, Final, NamedTuple
+
+from adjoint.capture.bytecode.assembly import Instruction, depths, taken_apart
+from adjoint.capture.bytecode.liveness import live_names, repeating
+from adjoint.capture.recording.trace import captures
+
+_MARK: Final = ".rounds"  # under which no name of Python's can be
+_GENERATORS: Final = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+# What asks for a truth value, with how much of the stack it takes.
+_TESTS: Final = {
+    **dict.fromkeys(("POP_JUMP_IF_TRUE", "POP_JUMP_IF_FALSE", "UNARY_NOT", "TO_BOOL"), 1),
+    **dict.fromkeys(("POP_JUMP_FORWARD_IF_TRUE", "POP_JUMP_FORWARD_IF_FALSE"), 1),
+    **dict.fromkeys(("POP_JUMP_BACKWARD_IF_TRUE", "POP_JUMP_BACKWARD_IF_FALSE"), 1),
+    **dict.fromkeys(("JUMP_IF_TRUE_OR_POP", "JUMP_IF_FALSE_OR_POP"), 1),
+    "COMPARE_OP": 2,
+}
+# By what code may look at all names of a frame.
+LOOKS_AT_FRAMES: Final = frozenset(
+    {"locals", "vars", "dir", "eval", "exec", "_getframe", "currentframe", "f_locals", "stack"}
+)
+_MOST: Final = 4096
+_JUMPS: Final = ("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT")
+_PASSED: Final = frozenset({"TO_BOOL", "COMPARE_OP", "NOP", "NOT_TAKEN", "CACHE"})
+
+
+class AskingPlace(NamedTuple):
+    """An instruction of a loop that asks for a truth value while nothing else lies on the stack.
+
+    names: the local ones that the code may read from there on. ways: where it goes on if it is true
+    and if it is false. The test of a `while` is compiled twice, before the loop and at its end, and
+    both go on at the same places: they are one question.
+    """
+
+    names: frozenset[str]
+    ways: tuple[int, ...]
+
+
+_known: dict[int, tuple[CodeType, dict[int, AskingPlace]]] = {}
+
+
+def place_of(code: CodeType, instruction: int) -> AskingPlace | None:
+    """The instruction as a place from which code goes on with its names alone.
+
+    None where something else lies on its stack (within a `for` loop, an iterator; within `with`,
+    what is to be called at the end), and where it is run once.
+    """
+    known = _known.get(id(code))
+    if known is None or known[0] is not code:
+        if len(_known) >= _MOST:
+            _known.clear()
+        known = _known[id(code)] = (code, _places_alone(code))
+    return known[1].get(instruction)
+
+
+def _places_alone(code: CodeType) -> dict[int, AskingPlace]:
+    if not code.co_flags & inspect.CO_OPTIMIZED:  # of a class, whose names are a dict of its own
+        return {}
+    if code.co_flags & _GENERATORS or not LOOKS_AT_FRAMES.isdisjoint(code.co_names):
+        return {}
+    instructions = taken_apart(code)
+    heights = depths(instructions, code) or [-1] * len(instructions)
+    live, looped = live_names(code), repeating(instructions, code)
+    asked = {
+        instruction.place: _ways(instructions, number)
+        for number, (instruction, height) in enumerate(zip(instructions, heights, strict=True))
+        if height >= 0 and _TESTS.get(instruction.name) == height
+    }
+    within = {ways for place, ways in asked.items() if place in looped}
+    return {
+        place: AskingPlace(live[place], ways) for place, ways in asked.items() if ways in within
+    }
+
+
+def _ways(instructions: list[Instruction], number: int) -> tuple[int, ...]:
+    """Where code goes on after a truth value, if it is true and if it is false."""
+    asking = instructions[number]
+    while instructions[number].name in _PASSED and number + 1 < len(instructions):
+        number += 1
+    jump = instructions[number]
+    if jump.target is None or "POP_JUMP" not in jump.name or "NONE" in jump.name:
+        return (asking.place,)
+    ways = (_after_jumps(instructions, jump.target), _after_jumps(instructions, number + 1, True))
+    return ways if jump.name.endswith("TRUE") else ways[::-1]
+
+
+def _after_jumps(instructions: list[Instruction], at: int, is_number: bool = False) -> int:
+    """The place of the first instruction from there on that does something."""
+    numbers = {instruction.place: number for number, instruction in enumerate(instructions)}
+    number = at if is_number else numbers[at]
+    for _ in instructions:
+        instruction = instructions[number]
+        if instruction.name in _JUMPS and instruction.target is not None:
+            number = numbers[instruction.target]
+        elif instruction.name in ("NOP", "NOT_TAKEN", "CACHE", "RESUME"):
+            number += 1
+        else:
+            break
+    return instructions[number].place
+
+
+def names_in(frame: Any) -> dict[str, Any]:
+    """What the names of a frame are bound to that it goes on with.
+
+    Nothing refers to that afterwards: how many names an array has is counted.
+    """
+    place = place_of(frame.f_code, frame.f_lasti)
+    names = frame.f_locals
+    live = () if place is None else place.names
+    values = {name: value for name, value in names.items() if name in live}
+    if type(names) is dict:  # before 3.13, it is kept with the frame
+        mark = names.get(_MARK)
+        names.clear()
+        if mark is not None:
+            names[_MARK] = mark
+    return values
+
+
+def held_elsewhere(frame: Any, values: tuple[Any, ...]) -> list[bool]:
+    """For each value, whether more than local names of the frame and captures refers to it."""
+    names = frame.f_locals
+    bound = Counter(map(id, names.values()))
+    known = [capture.arrays for capture in captures()]
+    names_in(frame)
+    return [
+        references
+        > _UNBOUND
+        + bound[id(value)]
+        + sum(id(value) in arrays and arrays[id(value)][0] is value for arrays in known)
+        for value, references in zip(values, _references(values), strict=True)
+    ]
+
+
+def _references(values: tuple[Any, ...]) -> list[int]:
+    return [sys.getrefcount(value) for value in values]
+
+
+_UNBOUND: Final = _references((object(),))[0]
+
+
+def mark(frame: Any) -> object:
+    """What a frame is known by: another may lie at its place in memory when it has ended."""
+    token = frame.f_locals.setdefault(_MARK, object())
+    names_in(frame)
+    return token
+
+
+def is_marked(frame: Any, token: object) -> bool:
+    """Whether it is the frame that was marked."""
+    names = frame.f_locals
+    marked = names.get(_MARK) is token
+    if type(names) is dict:
+        names_in(frame)
+    return marked
