@@ -10,7 +10,7 @@ import pytest
 
 from adjoint.capture.bytecode.arithmetic import numeric_names
 from adjoint.capture.bytecode.assembly import taken_apart
-from adjoint.capture.bytecode.liveness import live_names, repeating
+from adjoint.capture.bytecode.liveness import live_names, looped
 
 
 def counting(x: Any, limit: Any) -> Any:
@@ -160,7 +160,7 @@ def test_what_repeats_is_told_from_what_runs_once() -> None:
         return x
 
     code = function.__code__
-    again = repeating(taken_apart(code), code)
+    repeated = looped(taken_apart(code))
     compares = [i.place for i in taken_apart(code) if i.name == "COMPARE_OP"]
-    assert compares[0] not in again
-    assert compares[-1] in again
+    assert compares[0] not in repeated
+    assert compares[-1] in repeated

@@ -31,7 +31,7 @@ def live_names(code: CodeType) -> dict[int, frozenset[str]]:
     effects = [_effect(instruction) for instruction in instructions]
     if None in effects:
         return dict.fromkeys([x.place for x in instructions], shared | frozenset(names))
-    successors, handlers = ways_on(instructions, code)
+    successors, handlers = _ways(instructions, code)
     live: list[_Locals] = [_NONE] * len(instructions)
     changed = True
     while changed:
@@ -49,19 +49,19 @@ def live_names(code: CodeType) -> dict[int, frozenset[str]]:
     }
 
 
-def repeating(instructions: list[Instruction], code: CodeType) -> set[int]:
-    """The places of the instructions that may be run again in the same frame."""
-    successors, handlers = ways_on(instructions, code)
-    reached: list[set[int]] = []
-    for number in range(len(instructions)):
-        waiting, seen = [*successors[number], *handlers[number]], set[int]()
-        while waiting:
-            following = waiting.pop()
-            if following not in seen:
-                seen.add(following)
-                waiting += [*successors[following], *handlers[following]]
-        reached.append(seen)
-    return {x.place for number, x in enumerate(instructions) if number in reached[number]}
+def looped(instructions: list[Instruction]) -> set[int]:
+    """The places of the instructions of loops: from where a jump leads back to, up to the jump.
+
+    They may be run again in the same frame. What is moved out of a loop, as handlers of errors are,
+    is not among them.
+    """
+    spans = [
+        (instruction.target, instruction.place)
+        for instruction in instructions
+        if instruction.target is not None and instruction.target <= instruction.place
+    ]
+    places = [instruction.place for instruction in instructions]
+    return {place for place in places if any(first <= place <= last for first, last in spans)}
 
 
 def _effect(instruction: Instruction) -> tuple[_Locals, _Locals] | None:
@@ -82,7 +82,7 @@ def _effect(instruction: Instruction) -> tuple[_Locals, _Locals] | None:
     return None if "_FAST" in name else (_NONE, _NONE)
 
 
-def ways_on(
+def _ways(
     instructions: list[Instruction], code: CodeType
 ) -> tuple[list[list[int]], list[list[int]]]:
     """For each instruction, by numbers, which may follow it, and which handle its errors."""

@@ -9,7 +9,7 @@ from types import CodeType
 from typing import Any, Final, NamedTuple
 
 from adjoint.capture.bytecode.assembly import Instruction, depths, taken_apart
-from adjoint.capture.bytecode.liveness import live_names, repeating
+from adjoint.capture.bytecode.liveness import live_names, looped
 from adjoint.capture.recording.trace import captures
 
 _MARK: Final = ".rounds"  # under which no name of Python's can be
@@ -67,13 +67,16 @@ def _places_alone(code: CodeType) -> dict[int, AskingPlace]:
         return {}
     instructions = taken_apart(code)
     heights = depths(instructions, code) or [-1] * len(instructions)
-    live, looped = live_names(code), repeating(instructions, code)
     asked = {
         instruction.place: _ways(instructions, number)
         for number, (instruction, height) in enumerate(zip(instructions, heights, strict=True))
         if height >= 0 and _TESTS.get(instruction.name) == height
     }
-    within = {ways for place, ways in asked.items() if place in looped}
+    repeated = looped(instructions)
+    within = {ways for place, ways in asked.items() if place in repeated}
+    if not within:
+        return {}
+    live = live_names(code)
     return {
         place: AskingPlace(live[place], ways) for place, ways in asked.items() if ways in within
     }

@@ -340,7 +340,7 @@ def _site_of(trace: Trace, frame: Any) -> Site | None:
     place = place_of(frame.f_code, frame.f_lasti)
     if place is None:
         return None
-    key = (id(frame), place.ways)
+    key = (id(frame), (id(frame.f_code), place.ways))
     site: Site | None = trace.sites.get(key)
     if site is not None and (site.token is None or is_marked(frame, site.token)):
         return site
