@@ -18,6 +18,7 @@ from benchmarks.table import Table, compared
 STEP = 0.1  # of Euler's method
 ENOUGH = 1e-5  # slope, or step, at which a descent ends
 FORWARD_TWICE = "JAX with jit, forward in forward"
+PLAINLY = "adjoint with ad.jit, reverse in reverse, Python's `while` and `if`"
 MODES = {"ff": "forward in forward", "fr": "forward in reverse", "rf": "reverse in forward"}
 MODES["rr"] = "reverse in reverse"
 
@@ -130,19 +131,74 @@ def saddle(start: Any, modes: str, tools: Tools) -> Any:
     return xp.concatenate([p, highest(p)])
 
 
+# --- the same in loops and branches of Python's own -----------------------------------------------
+
+
+def descend_plainly(function: Any, start: Any) -> Any:
+    """`descend`, with `while` and `if`."""
+    point, rate, count = start, 1e-5, 0
+    value, gradient = ad.value_and_grad(function)(point)
+    while True:
+        steepness = np.sqrt(np.sum(gradient**2))
+        if steepness <= ENOUGH or rate * steepness <= ENOUGH:
+            return point
+        further = point - rate * gradient
+        lower, turned = ad.value_and_grad(function)(further)
+        if lower < value:
+            point, value, gradient, count = further, lower, turned, count + 1
+            if count == 10:
+                rate, count = 2 * rate, 0
+        else:
+            rate, count = rate / 2, 0
+
+
+def particle_plainly(start: Any) -> Any:
+    """`particle`, with loops of Python's own."""
+
+    def crossing(w: Any) -> Any:
+        charges = np.array([[10.0, 10.0 - w], [10.0, 0.0]])
+
+        def potential(place: Any) -> Any:
+            return np.sum(1 / np.sqrt(np.sum((place - charges) ** 2, 1)))
+
+        place, velocity = np.array([0.0, 8.0]), np.array([0.75, 0.0])
+        while place[1] + STEP * velocity[1] > 0:
+            place, velocity = (
+                place + STEP * velocity,
+                velocity - STEP * ad.grad(potential)(place),
+            )
+        return (place[0] - place[1] / velocity[1] * velocity[0]) ** 2
+
+    return descend_plainly(crossing, start)
+
+
+def saddle_plainly(start: Any) -> Any:
+    """`saddle`, with loops of Python's own."""
+
+    def height(p: Any, q: Any) -> Any:
+        return np.sum(p**2) - np.sum(q**2)
+
+    def highest(p: Any) -> Any:
+        return descend_plainly(lambda q: -height(p, q), start)
+
+    p = descend_plainly(lambda p: height(p, highest(p)), start)
+    return np.concatenate([p, highest(p)])
+
+
 def run() -> list[Table]:
     return [
-        _table("particle", particle, np.array(0.0), ()),
-        _table("saddle", saddle, np.array([1.0, 1.0]), (4,)),
+        _table("particle", particle, particle_plainly, np.array(0.0), ()),
+        _table("saddle", saddle, saddle_plainly, np.array([1.0, 1.0]), (4,)),
     ]
 
 
-def _table(name: str, function: Any, start: Any, shape: tuple[int, ...]) -> Table:
+def _table(name: str, function: Any, plainly: Any, start: Any, shape: tuple[int, ...]) -> Table:
     mine = adjoints()
     candidates: dict[str, Thunk] = {}
     for modes, words in MODES.items():
         jitted = ad.jit(partial(function, modes=modes, tools=mine))
         candidates[f"adjoint with ad.jit, {words}"] = partial(jitted, start)
+    candidates[PLAINLY] = partial(ad.jit(plainly), start)
     if installed("jax"):
         theirs = jaxs()
         candidates[FORWARD_TWICE] = jitted_by_jax(

@@ -281,6 +281,18 @@ def test_python_numbers_take_the_dtype_of_the_other_operand(
         np.testing.assert_array_equal(found, equation.primitive.evaluate(array, number))
 
 
+@pytest.mark.parametrize("name", ["equal", "not_equal", "less", "greater_equal", "add"])
+@pytest.mark.parametrize("numbers", [(3, 3), (2, 3), (2.5, 2), (2.5, 2.5), (-1, 1)])
+def test_python_numbers_meet_as_they_are(name: str, numbers: tuple[Any, Any]) -> None:
+    equation = equation_of(name, [type_of(number) for number in numbers])
+    assert equation is not None
+    case = Case("case", equation)
+    arrays = [np.full(16, number, type_of(number).dtype) for number in numbers]
+    found, status = run(compiled(module_of([case], 0)), case, arrays, 0)
+    assert not status.any()
+    np.testing.assert_array_equal(found, equation.primitive.evaluate(*numbers))
+
+
 # --- reductions ----------------------------------------------------------------------------------
 
 

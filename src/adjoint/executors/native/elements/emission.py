@@ -183,6 +183,8 @@ def _loop(primitive: Primitive, signature: _Signature) -> tuple[np.dtype[Any], .
     if primitive is POWER_LOG:  # of numbers of the type of the power
         return (signature[2][0],) * 4
     given: list[Any] = [_PYTHON[dtype.kind] if weak else dtype for dtype, weak in signature]
+    if all(weak for _, weak in signature):  # NumPy compares two of Python's integers as objects
+        given = [dtype for dtype, _ in signature]
     if primitive is INTEGER_POWER:
         ufunc: Any = np.power
         given.append(int)
