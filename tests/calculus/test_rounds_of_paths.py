@@ -393,3 +393,57 @@ def test_changes_of_modules_within_rounds_are_seen() -> None:
         steps.clear()
         ad.grad(noted)(1.0)
         assert len(steps) == 7
+
+
+def known_array_of_two_names(a: Any) -> Any:
+    x, y = np.array([1.0, 2.0]), 0.0 * a
+    kept = x
+    while np.sum(x) > 0.1 * a:
+        kept = x
+        x = 0.8 * x
+        kept[0] = kept[0] + 0.01
+        y = y + a * x[0] + kept[0]
+    return y + np.sum(kept) * a
+
+
+def known_array_of_a_cell(a: Any) -> Any:
+    x, y = np.array([1.0, 2.0]), 0.0 * a
+
+    def first() -> Any:
+        return x[0]
+
+    while np.sum(x) > 0.1 * a:
+        x = 0.8 * x
+        y = y + a * first()
+    return y
+
+
+def lists_that_become_one(a: Any) -> Any:
+    one, other = [a * 1.0], [a * 1.0]
+    while one[0] > 1e-2:
+        one[0] = 0.8 * one[0]
+        other[0] = other[0] + 0.1 * one[0]
+        if one[0] < 0.1 * a:
+            other = one
+    return one[0] + 2 * other[0]
+
+
+def compared_lists(a: Any) -> Any:
+    x, y = a, 2 * a
+    while [x, y] > [0.1, 0.5]:
+        x, y = 0.9 * x, 0.85 * y
+    return x + y
+
+
+@pytest.mark.parametrize(
+    "function",
+    [known_array_of_two_names, known_array_of_a_cell, lists_that_become_one, compared_lists],
+)
+def test_names_of_one_object_stay_names_of_one(function: Any) -> None:
+    jitted = ad.jit(ad.value_and_grad(function))
+    for a in (1.0, 2.0, 0.5, 1.3):
+        h = 1e-7
+        slope = (function(a + h) - function(a - h)) / (2 * h)
+        for value, derivative in (jitted(a), ad.value_and_grad(function)(a)):
+            np.testing.assert_allclose(value, function(a), rtol=1e-9)
+            np.testing.assert_allclose(derivative, slope, rtol=1e-4, atol=1e-6)

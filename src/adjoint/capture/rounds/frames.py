@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import inspect
 import sys
 from collections import Counter
@@ -14,14 +15,19 @@ from adjoint.capture.recording.trace import captures
 
 _MARK: Final = ".rounds"  # under which no name of Python's can be
 _GENERATORS: Final = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
-# What asks for a truth value, with how much of the stack it takes.
-_TESTS: Final = {
-    **dict.fromkeys(("POP_JUMP_IF_TRUE", "POP_JUMP_IF_FALSE", "UNARY_NOT", "TO_BOOL"), 1),
-    **dict.fromkeys(("POP_JUMP_FORWARD_IF_TRUE", "POP_JUMP_FORWARD_IF_FALSE"), 1),
-    **dict.fromkeys(("POP_JUMP_BACKWARD_IF_TRUE", "POP_JUMP_BACKWARD_IF_FALSE"), 1),
-    **dict.fromkeys(("JUMP_IF_TRUE_OR_POP", "JUMP_IF_FALSE_OR_POP"), 1),
-    "COMPARE_OP": 2,
-}
+# What asks for the truth of what lies on the stack alone.
+_TESTS: Final = frozenset(
+    {
+        *("POP_JUMP_IF_TRUE", "POP_JUMP_IF_FALSE", "UNARY_NOT", "TO_BOOL"),
+        *("POP_JUMP_FORWARD_IF_TRUE", "POP_JUMP_FORWARD_IF_FALSE"),
+        *("POP_JUMP_BACKWARD_IF_TRUE", "POP_JUMP_BACKWARD_IF_FALSE"),
+        *("JUMP_IF_TRUE_OR_POP", "JUMP_IF_FALSE_OR_POP"),
+    }
+)
+# From 3.13 on, a comparison may ask for the truth of its result. So do lists that are compared, of
+# whether their entries are equal, before all of that: those questions are of other primitives.
+_ORDERS: Final = {"<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal"}
+_ASKS_ITSELF: Final = 16  # in the argument of COMPARE_OP
 # By what code may look at all names of a frame.
 LOOKS_AT_FRAMES: Final = frozenset(
     {"locals", "vars", "dir", "eval", "exec", "_getframe", "currentframe", "f_locals", "stack"}
@@ -34,13 +40,15 @@ _PASSED: Final = frozenset({"TO_BOOL", "COMPARE_OP", "NOP", "NOT_TAKEN", "CACHE"
 class AskingPlace(NamedTuple):
     """An instruction of a loop that asks for a truth value while nothing else lies on the stack.
 
-    names: the local ones that the code may read from there on. ways: where it goes on if it is true
+    names: the local ones that the code may read from there on. primitive: of which the value is a
+    result, if it is a comparison that asks. ways: where it goes on if it is true
     and if it is false. The test of a `while` is compiled twice, before the loop and at its end, and
     both go on at the same places: they are one question.
     """
 
     names: frozenset[str]
     ways: tuple[int, ...]
+    primitive: str | None
 
 
 _known: dict[int, tuple[CodeType, dict[int, AskingPlace]]] = {}
@@ -70,16 +78,29 @@ def _places_alone(code: CodeType) -> dict[int, AskingPlace]:
     asked = {
         instruction.place: _ways(instructions, number)
         for number, (instruction, height) in enumerate(zip(instructions, heights, strict=True))
-        if height >= 0 and _TESTS.get(instruction.name) == height
+        if (instruction.name in _TESTS and height == 1)
+        or (_comparing(instruction) is not None and height == 2)
     }
     repeated = looped(instructions)
     within = {ways for place, ways in asked.items() if place in repeated}
     if not within:
         return {}
     live = live_names(code)
+    primitives = {instruction.place: _comparing(instruction) for instruction in instructions}
     return {
-        place: AskingPlace(live[place], ways) for place, ways in asked.items() if ways in within
+        place: AskingPlace(live[place], ways, primitives[place])
+        for place, ways in asked.items()
+        if ways in within
     }
+
+
+def _comparing(instruction: Instruction) -> str | None:
+    """The primitive of a comparison that asks for the truth of its result."""
+    if instruction.name != "COMPARE_OP" or sys.version_info < (3, 13):
+        return None
+    if not instruction.argument & _ASKS_ITSELF:
+        return None
+    return _ORDERS.get(dis.cmp_op[instruction.argument >> 5])
 
 
 def _ways(instructions: list[Instruction], number: int) -> tuple[int, ...]:
@@ -126,12 +147,19 @@ def names_in(frame: Any) -> dict[str, Any]:
     return values
 
 
+def bindings(frame: Any) -> dict[str, int]:
+    """What the local names of a frame are bound to, by identity, but those that others share."""
+    shared = {*frame.f_code.co_cellvars, *frame.f_code.co_freevars, _MARK}
+    names = frame.f_locals
+    bound = {name: id(value) for name, value in names.items() if name not in shared}
+    names_in(frame)
+    return bound
+
+
 def held_elsewhere(frame: Any, values: tuple[Any, ...]) -> list[bool]:
     """For each value, whether more than local names of the frame and captures refers to it."""
-    names = frame.f_locals
-    bound = Counter(map(id, names.values()))
+    bound = Counter(bindings(frame).values())
     known = [capture.arrays for capture in captures()]
-    names_in(frame)
     return [
         references
         > _UNBOUND

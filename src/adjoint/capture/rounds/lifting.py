@@ -20,7 +20,7 @@ from adjoint.capture.bytecode.code import original_of
 from adjoint.capture.recording.applying import frozen, slot_in
 from adjoint.capture.recording.trace import Trace
 from adjoint.capture.recording.traced import Traced, from_slot
-from adjoint.capture.rounds.frames import held_elsewhere, names_in
+from adjoint.capture.rounds.frames import bindings, held_elsewhere, names_in
 
 _GREATEST: Final = (
     1 << 31
@@ -92,7 +92,7 @@ def lift_names(trace: Trace, frame: Any, names: Collection[str]) -> list[Traced]
         if _is_number(value)
     }
     foreign = tuple({id(x): x for x in values.values() if _is_foreign(trace, x)}.values())
-    bound = {name: id(value) for name, value in values.items()}
+    bound = bindings(frame)
     values.clear()  # so that nothing but the frame's names is counted
     for value, is_shared in zip(foreign, held_elsewhere(frame, foreign), strict=True):
         if not is_shared:

@@ -199,7 +199,9 @@ def _effects(trace: Trace) -> tuple[Any, ...] | None:
 
 def are_alike(one: Moment, other: Moment) -> bool:
     """Whether a function goes on alike from two moments, whatever the slots."""
-    if _pattern(one.values) != _pattern(other.values) or one.asked_type != other.asked_type:
+    if one.asked_type != other.asked_type or _pattern(one.held) != _pattern(other.held):
+        return False
+    if _pattern(_identities(one)) != _pattern(_identities(other)):
         return False
     captures = (one.trace, other.trace)
     return all(
@@ -249,7 +251,11 @@ def lead(before: Moment, after: Moment, kept: list[Any]) -> Lead | None:
     return Lead(rebound, untouched)
 
 
-def _pattern(values: Sequence[ReachedValue]) -> list[int]:
+def _identities(moment: Moment) -> list[int]:
+    return [value.identity for value in moment.values]
+
+
+def _pattern(identities: Sequence[int]) -> list[int]:
     """Which places hold one and the same object."""
     first: dict[int, int] = {}
-    return [first.setdefault(value.identity, number) for number, value in enumerate(values)]
+    return [first.setdefault(identity, number) for number, identity in enumerate(identities)]

@@ -29,6 +29,7 @@ from adjoint.capture.rounds.moments import (
     lead,
 )
 from adjoint.capture.rounds.paths import RoundPath, RoundTree, TreeConstants, path_between
+from adjoint.program import Operation
 
 # Questions at a place before the first moment is noted: where a program is kept, few; else as many
 # as cost more than to look.
@@ -335,10 +336,18 @@ def first_look() -> int:
     return FIRST_KEPT if outer is not None and outer.guards is not None else FIRST_ELSE
 
 
-def _site_of(trace: Trace, frame: Any) -> Site | None:
-    """The place of a question; None where nothing can be told of it."""
+def _primitive_of(trace: Trace, slot: int) -> str | None:
+    """The name of the primitive of which a slot is a result."""
+    trace.find_owners()
+    owner = trace.owners[slot]
+    head = trace.records[owner][0] if owner >= 0 else None
+    return head.primitive.name if isinstance(head, Operation) else None
+
+
+def _site_of(trace: Trace, slot: int, frame: Any) -> Site | None:
+    """The place of a question about a slot; None where nothing can be told of it."""
     place = place_of(frame.f_code, frame.f_lasti)
-    if place is None:
+    if place is None or place.primitive not in (None, _primitive_of(trace, slot)):
         return None
     key = (id(frame), (id(frame.f_code), place.ways))
     site: Site | None = trace.sites.get(key)
@@ -357,7 +366,7 @@ def truth_in_rounds(value: Traced, frame: Any) -> bool | None:
         return None
     if trace is not current() or value.type.size != 1 or computed_value(value) is None:
         return None
-    site = None if hooks.run_rounds is None else _site_of(trace, frame)
+    site = None if hooks.run_rounds is None else _site_of(trace, value._slot, frame)
     if site is None:
         return None
     owner: Site | None = trace.looping.get(id(frame))
