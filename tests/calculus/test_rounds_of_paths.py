@@ -447,3 +447,101 @@ def test_names_of_one_object_stay_names_of_one(function: Any) -> None:
         for value, derivative in (jitted(a), ad.value_and_grad(function)(a)):
             np.testing.assert_allclose(value, function(a), rtol=1e-9)
             np.testing.assert_allclose(derivative, slope, rtol=1e-4, atol=1e-6)
+
+
+def either(a: Any) -> Any:
+    y = a
+    while True:
+        y = y * 1.1 + 0.1
+        hit = (y > 50.0) or (y < -50.0)
+        if hit:
+            return y
+
+
+def first_that_counts(a: Any) -> Any:
+    y = a
+    while True:
+        y = y * 1.1 + 0.1
+        rest = np.maximum(y - 50.0, 0.0) or 0.0
+        if rest:
+            return y + rest
+
+
+def _looped_over(p: list[float], q: list[float], y: Any) -> Any:
+    weight = 0.0
+    while y < 100.0:
+        y = y * 1.1 + 0.1
+        if y > 40.0:
+            p.append(2.0)
+            weight = weight + len(q)
+            p.pop()
+        else:
+            weight = weight + 0.1
+    return weight + 0 * y
+
+
+def lists_that_are_one_in_one_call(a: Any) -> Any:
+    both = [1.0]
+    return _looped_over([1.0], [1.0], a) * 0 + _looped_over(both, both, a)
+
+
+def attribute_of_a_derivative(a: Any) -> Any:
+    function: Any = ad.grad(lambda z: z * z)
+    function.total, y = a * 1.0, a
+    while y < 100.0:
+        y = y * 1.1 + 0.1
+        function.total = function.total + 1.0
+    return y * 0 + function.total
+
+
+def attribute_of_a_class(a: Any) -> Any:
+    kind: Any = type("Kind", (), {})
+    kind.total, y = a * 1.0, a
+    while y < 100.0:
+        y = y * 1.1 + 0.1
+        kind.total = kind.total + 1.0
+    return y * 0 + kind.total
+
+
+def _bare() -> Any:
+    def nothing() -> None:
+        pass
+
+    return nothing
+
+
+def functions_that_swap(a: Any) -> Any:
+    one, other = _bare(), _bare()
+    one.total, other.total, y = a * 1.0, a * 2.0, a
+    first, second = one, other
+    while y < 100.0:
+        y = y * 1.1 + 0.1
+        one.total = one.total + 1.0
+        if np.sin(y) > 0.0:
+            one, other = other, one
+    return y * 0 + 3 * first.total + 5 * second.total
+
+
+def large_constant(a: Any) -> Any:
+    y, count = a, 0
+    while y < 100.0:
+        y = y * 1.1 + 0.1
+        count += 1
+    return y + (count + 4611686018427387904 + 4611686018427387904) / 1e18
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        *(either, first_that_counts, lists_that_are_one_in_one_call, attribute_of_a_derivative),
+        *(attribute_of_a_class, functions_that_swap, large_constant),
+    ],
+)
+def test_what_rounds_read_and_write_elsewhere_is_seen(function: Any) -> None:
+    jitted = ad.jit(ad.value_and_grad(function))
+    for a in (1.0, 2.0, 0.4, 1.3):
+        h = 1e-7
+        slope = (function(a + h) - function(a - h)) / (2 * h)
+        for value, derivative in (jitted(a), ad.value_and_grad(function)(a)):
+            np.testing.assert_allclose(value, function(a), rtol=1e-9)
+            np.testing.assert_allclose(derivative, slope, rtol=1e-4, atol=1e-6)

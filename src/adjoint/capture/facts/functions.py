@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 import types
-from typing import Any
+from typing import Any, Final
 
 from adjoint.capture.bytecode.code import facts_of
-from adjoint.capture.clones.users import is_ours
+from adjoint.capture.clones.users import is_ours, is_users_class, is_users_module
+from adjoint.capture.facts.purity import is_pure_module
 from adjoint.capture.facts.surveying import Surveying, content_of
+from adjoint.capture.recording.traced import Traced
+
+_MADE_IN_PYTHON: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 
 
 def own_cells(survey: Surveying, value: Any, closure: str, where: str) -> None:
@@ -40,3 +45,44 @@ def dispatching(survey: Surveying, value: Any, name: str, where: str) -> None:
     survey.writer.demand(f"[*{registry}] != {kinds}", where, "classes")
     for kind, function in value.registry.items():
         survey.visit(function, f"{registry}[{survey.writer.constant(kind)}]", where)
+
+
+def own_attributes(survey: Surveying, value: Any, name: str, where: str) -> None:
+    """That the attributes of a function, an object that wraps one or a class are the same objects.
+
+    A loop could write into them. They are no fact of a replay, which sees them by what is asked.
+    """
+    survey.changing.append((name, True))
+    inside = getattr(value, "__dict__", None)
+    if inside is not None and any(type(held) is Traced for held in inside.values()):
+        survey.hinder("attributes that hold traced values", where)
+    elif inside is not None:
+        survey.writer.values["same_attributes"] = same_attributes
+        kept = survey.writer.constant([*inside.items()])
+        survey.writer.demand(f"not same_attributes({name}, {kept})", where, "its attributes")
+
+
+def attributes_of_class(survey: Surveying, value: type) -> None:
+    """The same of a class of none of the user's modules, as `type(name, bases, {})` makes it."""
+    if not is_users_class(value) and value.__flags__ & _MADE_IN_PYTHON:
+        own_attributes(survey, value, survey.writer.constant(value), value.__name__)
+
+
+def same_attributes(value: Any, kept: list[tuple[str, Any]]) -> bool:
+    """Whether an object has these attributes and no others."""
+    inside = value.__dict__
+    return len(inside) == len(kept) and all(inside.get(key, kept) is held for key, held in kept)
+
+
+def imported(survey: Surveying, name: str) -> None:
+    """A module that a function imports when it runs."""
+    module: Any = sys.modules.get(name)
+    if module is None:
+        survey.hinder(f"it imports {name}, which nobody has imported yet")
+    elif (
+        not isinstance(module, types.ModuleType)  # what somebody has put in its place
+        or is_users_module(module)
+        or is_pure_module(name)
+    ):
+        modules = survey.writer.constant(sys.modules)
+        survey.visit(module, f"{modules}[{name!r}]", name)

@@ -24,6 +24,7 @@ from adjoint.base.errors import AdjointError
 from adjoint.capture.clones.compiled import source_of
 from adjoint.capture.clones.users import is_users_class, is_users_kind
 from adjoint.capture.facts.caches import cached
+from adjoint.capture.facts.functions import own_attributes
 from adjoint.capture.facts.purity import is_pure_module
 from adjoint.capture.facts.surveying import Look, Surveying
 from adjoint.capture.facts.writing import Absent
@@ -394,6 +395,8 @@ def _parts(*names: str) -> Look:
         if name is not None:
             kind = survey.writer.constant(type(value))
             survey.writer.demand(f"type({name}) is not {kind}", where, type(value).__name__)
+            if survey.within:
+                own_attributes(survey, value, name, where)
             for attribute in names:
                 survey.visit(getattr(value, attribute), f"{name}.{attribute}", where)
 

@@ -14,7 +14,6 @@ generator of random numbers) makes the function one that cannot be replayed.
 from __future__ import annotations
 
 import builtins
-import sys
 import types
 from typing import Any, Final, NamedTuple
 
@@ -25,7 +24,14 @@ from adjoint.base.pytrees import is_leaf
 from adjoint.capture.bytecode.code import original_of, reads_of
 from adjoint.capture.clones.rebinding import Rebound
 from adjoint.capture.clones.users import is_ours, is_users, is_users_class, is_users_module
-from adjoint.capture.facts.functions import dispatching, own_cells, wrapped
+from adjoint.capture.facts.functions import (
+    attributes_of_class,
+    dispatching,
+    imported,
+    own_attributes,
+    own_cells,
+    wrapped,
+)
 from adjoint.capture.facts.kinds import KINDS_OF_VALUE, memory_facts, other, registered
 from adjoint.capture.facts.places import Getter, Holder, Place, can_hold, is_data
 from adjoint.capture.facts.purity import is_pure_module
@@ -227,6 +233,8 @@ class Survey(Surveying):
         if name is None:
             return
         writer = self.writer
+        if self.within:
+            own_attributes(self, value, name, where)
         if type(value.__globals__) is Rebound:
             self._captured_function(value, name, where)
             return
@@ -302,7 +310,7 @@ class Survey(Surveying):
         for chain in sorted(reads.chains, key=len):
             self._chain(names, chain)
         for name in sorted(reads.imports):
-            self._imported(name)
+            imported(self, name)
 
     # --- names -----------------------------------------------------------------------------------
 
@@ -351,18 +359,6 @@ class Survey(Surveying):
                 f"{expression} is not {self.writer.constant(value)}", where, "member"
             )
 
-    def _imported(self, name: str) -> None:
-        module: Any = sys.modules.get(name)
-        if module is None:
-            self.hinder(f"it imports {name}, which nobody has imported yet")
-        elif (
-            not isinstance(module, types.ModuleType)  # what somebody has put in its place
-            or is_users_module(module)
-            or is_pure_module(name)
-        ):
-            modules = self.writer.constant(sys.modules)
-            self.visit(module, f"{modules}[{name!r}]", name)
-
     # --- modules, classes and objects: by the attributes that code may ask for ------------------
 
     def _module(self, value: Any, expression: str, where: str) -> None:
@@ -381,6 +377,8 @@ class Survey(Surveying):
 
     def class_facts(self, value: type) -> None:
         """What the user's classes among a class and those above it define."""
+        if self.within:
+            attributes_of_class(self, value)
         if id(value) in self._held or not any(map(is_users_class, value.__mro__)):
             return
         self._held.add(id(value))

@@ -15,13 +15,12 @@ from adjoint.capture.recording.trace import captures
 
 _MARK: Final = ".rounds"  # under which no name of Python's can be
 _GENERATORS: Final = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
-# What asks for the truth of what lies on the stack alone.
+# What asks for the truth of what lies on the stack alone, and takes it from there.
 _TESTS: Final = frozenset(
     {
         *("POP_JUMP_IF_TRUE", "POP_JUMP_IF_FALSE", "UNARY_NOT", "TO_BOOL"),
         *("POP_JUMP_FORWARD_IF_TRUE", "POP_JUMP_FORWARD_IF_FALSE"),
         *("POP_JUMP_BACKWARD_IF_TRUE", "POP_JUMP_BACKWARD_IF_FALSE"),
-        *("JUMP_IF_TRUE_OR_POP", "JUMP_IF_FALSE_OR_POP"),
     }
 )
 # From 3.13 on, a comparison may ask for the truth of its result. So do lists that are compared, of

@@ -81,10 +81,10 @@ def changed(before: dict[str, Any], now: dict[str, Any]) -> frozenset[str]:
     )
 
 
-def lift_names(trace: Trace, frame: Any, names: Collection[str]) -> list[Traced]:
+def lift_names(trace: Trace, frame: Any, names: Collection[str]) -> dict[str, Traced]:
     """Bind names of a frame to traced values in the place of others; those that are new."""
     if not names:
-        return []
+        return {}
     values = {name: value for name, value in names_in(frame).items() if name in names}
     lifted = {
         name: from_slot(trace, trace.constant(value, type_of(value)), value)
@@ -99,7 +99,7 @@ def lift_names(trace: Trace, frame: Any, names: Collection[str]) -> list[Traced]
             new = from_slot(trace, slot_in(trace, value), frozen(value._value))
             lifted.update({name: new for name, place in bound.items() if place == id(value)})
     _bind(frame, lifted)
-    return list(lifted.values())
+    return lifted
 
 
 def unlift_names(trace: Trace, frame: Any, names: Collection[str]) -> None:

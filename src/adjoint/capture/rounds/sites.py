@@ -40,6 +40,7 @@ _MOST_SITES: Final = 256  # of a capture
 _MOST_LOOPS: Final = 8  # at one instruction
 _MOST_WITHIN: Final = 8  # questions of a place in a round of the loop that it is in
 _MOST_GIVEN: Final = 2  # rounds that a place waits for an earlier one
+_MOST_ANEW: Final = 2
 _MOST_WAITED: Final = 64  # rounds between two attempts
 
 
@@ -92,14 +93,14 @@ class _MomentChain:
     """Moments of a frame that are alike, one round after the other.
 
     begun, last: the first and the last. answer: to the question at the last. noted: whether that is
-    among the inquiries of the capture. shared: the arrays at the first, by their numbers, that
-    others may hold. kept: the values at the last. rounds: since the last attempt to run the loop.
-    wanted: how many there are to be before the next.
+    among the inquiries of the capture. anew: how often it has begun anew. shared: the arrays at
+    the first, by their numbers, that others may hold. kept: the values at the last. rounds: since
+    the last attempt to run the loop. wanted: how many there are to be before the next.
     """
 
     __slots__ = (
-        *("answer", "begun", "constants", "kept", "last", "loop", "noted", "rounds", "shared"),
-        "wanted",
+        *("anew", "answer", "begun", "constants", "kept", "last", "loop", "noted", "rounds"),
+        *("shared", "wanted"),
     )
 
     def __init__(
@@ -119,6 +120,7 @@ class _MomentChain:
         self.kept: list[Any] = []
         self.move(begun, kept, answer, True)
         self.rounds, self.wanted = 0, 1 if loop.tree.paths else 2
+        self.anew = 0
 
     def move(self, now: Moment, kept: Sequence[Traced], answer: bool, noted: bool) -> None:
         """Let this be the last moment."""
@@ -155,12 +157,12 @@ class Site:
     token: by which the frame is known. at: the instruction. waited: how often, for an earlier one.
     count: of the questions. power: the count at which a moment is noted. values: that could be
     lifted (see `lifting.py`). lifts: whether they may be. own: those that were, which nobody else
-    holds. seen, alone: how often it was asked since the loop of its frame was asked for the time
-    `seen`.
+    holds. stuck: the names of those that cannot be, since others hold them. seen, alone: how often
+    it was asked since the loop of its frame was asked for the time `seen`.
     """
 
     __slots__ = (
-        *("alone", "at", "chain", "count", "lifts", "own", "power", "seen"),
+        *("alone", "at", "chain", "count", "lifts", "own", "power", "seen", "stuck"),
         *("token", "values", "waited"),
     )
 
@@ -173,6 +175,7 @@ class Site:
         self.lifts = True
         self.values: dict[str, Any] = {}
         self.own: dict[int, Traced] = {}
+        self.stuck: set[str] = set()
         self.chain: _MomentChain | None = None
 
     def look(self, trace: Trace, value: Traced, frame: Any) -> ReadyLoop | None:
@@ -186,7 +189,7 @@ class Site:
                 self._lift(trace, frame, self.chain.loop.names)
                 ready = self._compare(trace, value, frame)
             values = liftable_in(trace, frame)
-            news = changed(self.values, values) if self.lifts else frozenset()
+            news = changed(self.values, values) - self.stuck if self.lifts else frozenset()
             self.values = values
             is_due = self.count >= self.power or (news and self.chain is not None)
             if ready is None and is_due:
@@ -194,8 +197,9 @@ class Site:
         return ready
 
     def _lift(self, trace: Trace, frame: Any, names: frozenset[str]) -> None:
-        for value in lift_names(trace, frame, names):
-            self.own[id(value)] = value
+        lifted = lift_names(trace, frame, names)
+        self.own.update({id(value): value for value in lifted.values()})
+        self.stuck |= liftable_in(trace, frame).keys() & names
 
     def _unlift(self, trace: Trace, frame: Any, names: frozenset[str]) -> None:
         """Do without lifted values: something is asked of them that no loop can answer."""
@@ -244,6 +248,11 @@ class Site:
         if now is None or not are_alike(loop.base, now):
             return None
         led = lead(last, now, chain.kept)
+        if led is None and chain.anew < _MOST_ANEW:  # now it is known what is made in a round
+            self.chain = _MomentChain(trace, frame, loop, now, traced, bool(value._value))
+            self.chain.anew = chain.anew + 1
+            self.power = max(self.power, 2 * self.count)
+            return None
         path = None if led is None else chain.path(now, led)
         if path is None:
             self.chain = None  # until the next moment is noted
