@@ -13,6 +13,17 @@ import adjoint as ad
 from tests.calculus.test_rounds import loops_in
 
 
+def compare_with_python(function: Any, points: tuple[float, ...]) -> None:
+    """Values and derivatives, jitted and not, are those of the function that Python runs."""
+    jitted = ad.jit(ad.value_and_grad(function))
+    for a in points:
+        h = 1e-7
+        slope = (function(a + h) - function(a - h)) / (2 * h)
+        for value, derivative in (jitted(a), ad.value_and_grad(function)(a)):
+            np.testing.assert_allclose(value, function(a), rtol=1e-9)
+            np.testing.assert_allclose(derivative, slope, rtol=1e-4, atol=1e-6)
+
+
 def counted(a: Any) -> Any:
     x, count = a, 0
     while x > 1e-3 and count < 60:
@@ -181,13 +192,7 @@ def roots(a: Any) -> Any:
 
 @pytest.mark.parametrize("function", [text, entries, large, roots], ids=lambda f: f.__name__)
 def test_numbers_that_are_more_than_numbers_stay_pythons(function: Any) -> None:
-    jitted = ad.jit(ad.value_and_grad(function))
-    for a in (1.0, 2.0, 0.5, 1.0):
-        h = 1e-7
-        slope = (function(a + h) - function(a - h)) / (2 * h)
-        for value, derivative in (jitted(a), ad.value_and_grad(function)(a)):
-            np.testing.assert_allclose(value, function(a), rtol=1e-9)
-            np.testing.assert_allclose(derivative, slope, rtol=1e-4, atol=1e-7)
+    compare_with_python(function, (1.0, 2.0, 0.5, 1.0))
 
 
 def three_deep(a: Any) -> Any:
@@ -226,13 +231,7 @@ def shared_helper(a: Any) -> Any:
 
 @pytest.mark.parametrize("function", [three_deep, two_in_a_row, shared_helper])
 def test_loops_within_and_after_loops(function: Any) -> None:
-    jitted = ad.jit(ad.value_and_grad(function))
-    for a in (1.0, 2.0, 0.3, 7.0, 1.0):
-        h = 1e-7
-        slope = (function(a + h) - function(a - h)) / (2 * h)
-        for value, derivative in (jitted(a), ad.value_and_grad(function)(a)):
-            np.testing.assert_allclose(value, function(a), rtol=1e-9)
-            np.testing.assert_allclose(derivative, slope, rtol=1e-4, atol=1e-6)
+    compare_with_python(function, (1.0, 2.0, 0.3, 7.0, 1.0))
 
 
 def test_numbers_of_pythons_overflow_in_silence() -> None:
@@ -317,13 +316,7 @@ def rebuilt(a: Any) -> Any:
     ids=lambda f: f.__name__,
 )
 def test_what_is_held_elsewhere_is_as_python_leaves_it(function: Any) -> None:
-    jitted = ad.jit(ad.value_and_grad(function))
-    for a in (1.0, 2.0, 0.5, 1.0):
-        h = 1e-7
-        slope = (function(a + h) - function(a - h)) / (2 * h)
-        for value, derivative in (jitted(a), ad.value_and_grad(function)(a)):
-            np.testing.assert_allclose(value, function(a), rtol=1e-9)
-            np.testing.assert_allclose(derivative, slope, rtol=1e-4, atol=1e-6)
+    compare_with_python(function, (1.0, 2.0, 0.5, 1.0))
 
 
 def test_without_a_round_an_array_is_still_the_callers() -> None:
@@ -440,13 +433,7 @@ def compared_lists(a: Any) -> Any:
     [known_array_of_two_names, known_array_of_a_cell, lists_that_become_one, compared_lists],
 )
 def test_names_of_one_object_stay_names_of_one(function: Any) -> None:
-    jitted = ad.jit(ad.value_and_grad(function))
-    for a in (1.0, 2.0, 0.5, 1.3):
-        h = 1e-7
-        slope = (function(a + h) - function(a - h)) / (2 * h)
-        for value, derivative in (jitted(a), ad.value_and_grad(function)(a)):
-            np.testing.assert_allclose(value, function(a), rtol=1e-9)
-            np.testing.assert_allclose(derivative, slope, rtol=1e-4, atol=1e-6)
+    compare_with_python(function, (1.0, 2.0, 0.5, 1.3))
 
 
 def either(a: Any) -> Any:
@@ -538,10 +525,4 @@ def large_constant(a: Any) -> Any:
     ],
 )
 def test_what_rounds_read_and_write_elsewhere_is_seen(function: Any) -> None:
-    jitted = ad.jit(ad.value_and_grad(function))
-    for a in (1.0, 2.0, 0.4, 1.3):
-        h = 1e-7
-        slope = (function(a + h) - function(a - h)) / (2 * h)
-        for value, derivative in (jitted(a), ad.value_and_grad(function)(a)):
-            np.testing.assert_allclose(value, function(a), rtol=1e-9)
-            np.testing.assert_allclose(derivative, slope, rtol=1e-4, atol=1e-6)
+    compare_with_python(function, (1.0, 2.0, 0.4, 1.3))
