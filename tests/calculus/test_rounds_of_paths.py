@@ -350,6 +350,21 @@ def test_a_class_within_a_function_keeps_its_names() -> None:
         np.testing.assert_allclose(ad.jit(with_class)(a), with_class(a))
 
 
+local_names = locals
+
+
+def test_the_names_of_a_frame_stay_the_users() -> None:
+    def looking(a: Any) -> Any:
+        x = a * 1.0
+        names = local_names()
+        while x > 1e-2:
+            x = 0.5 * x
+        return x * len(names)
+
+    for a in (1.0, 2.0):
+        np.testing.assert_allclose(ad.jit(looking)(a), looking(a))
+
+
 def test_an_error_of_a_later_round_is_raised() -> None:
     def divided(a: Any) -> Any:
         x, y = a, 1.0

@@ -17,7 +17,7 @@ from adjoint.capture import Traced, from_slot
 from adjoint.capture.recording.applying import slot_in
 from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.trace import Trace, captures
-from adjoint.capture.rounds.paths import CONSTANT, VARIABLE, Reference, RoundPart
+from adjoint.capture.rounds.paths import CONSTANT, LOCAL, VARIABLE, Reference, RoundPart
 from adjoint.capture.rounds.sites import FEWEST, Ended, ReadyLoop
 from adjoint.loops.declared import SWITCH, WHILE
 from adjoint.primitives import UFUNCS
@@ -176,7 +176,7 @@ class _LoopProgram:
             else:
                 results = (step.head.literal,)
             for number, result in enumerate(results, place):
-                atoms[1, number] = result
+                atoms[LOCAL, number] = result
             place += step.results
 
     def _as_carried(self, builder: Builder, atom: Atom) -> Atom:

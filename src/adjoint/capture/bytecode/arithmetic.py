@@ -21,7 +21,8 @@ _TESTS: Final = ("POP_JUMP_IF", "POP_JUMP_FORWARD_IF", "POP_JUMP_BACKWARD_IF", "
 _OF_FLOATS: Final = frozenset({"+", "-", "*", "/"})
 _COUNTS: Final = frozenset({"+", "-"})
 _DIVIDES: Final = frozenset({"%", "//"})
-_GREATEST: Final = 1 << 31  # constants that a count stays far from the end of int64 with
+# Whole numbers below that, added as often as one can wait for, stay far from the end of int64.
+GREATEST_COUNT: Final = 1 << 31
 _TAKES_ONE: Final = frozenset({"STORE_FAST", "STORE_GLOBAL", "STORE_DEREF", "POP_TOP"})
 
 
@@ -135,7 +136,7 @@ class _NumberUses:
             return True
         if type(constant) is not int:
             return False
-        if abs(constant) >= _GREATEST:
+        if abs(constant) >= GREATEST_COUNT:
             return False
         divides = operator in _DIVIDES and is_left and constant != 0
         return (operator in self.operators or divides) and self._is_number(place)

@@ -12,7 +12,7 @@ from adjoint.capture.facts.purity import is_pure_module
 from adjoint.capture.facts.surveying import Surveying, content_of
 from adjoint.capture.recording.traced import Traced
 
-_MADE_IN_PYTHON: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE
+MADE_IN_PYTHON: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 
 
 def own_cells(survey: Surveying, value: Any, closure: str, where: str) -> None:
@@ -64,7 +64,7 @@ def own_attributes(survey: Surveying, value: Any, name: str, where: str) -> None
 
 def attributes_of_class(survey: Surveying, value: type) -> None:
     """The same of a class of none of the user's modules, as `type(name, bases, {})` makes it."""
-    if not is_users_class(value) and value.__flags__ & _MADE_IN_PYTHON:
+    if not is_users_class(value) and value.__flags__ & MADE_IN_PYTHON:
         own_attributes(survey, value, survey.writer.constant(value), value.__name__)
 
 

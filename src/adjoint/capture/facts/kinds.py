@@ -24,7 +24,7 @@ from adjoint.base.errors import AdjointError
 from adjoint.capture.clones.compiled import source_of
 from adjoint.capture.clones.users import is_users_class, is_users_kind
 from adjoint.capture.facts.caches import cached
-from adjoint.capture.facts.functions import own_attributes
+from adjoint.capture.facts.functions import MADE_IN_PYTHON, own_attributes
 from adjoint.capture.facts.purity import is_pure_module
 from adjoint.capture.facts.surveying import Look, Surveying
 from adjoint.capture.facts.writing import Absent
@@ -34,7 +34,6 @@ from adjoint.capture.recording.traced import Traced
 _BYTES: Final = 1 << 24  # of arrays that are compared at every call
 _ATOMS: Final = frozenset({type(None), bool, int, float, complex, str})
 _MOST_ATOMS: Final = 100_000
-_MADE_IN_PYTHON: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 _BUFFERED: Final = "biufc"
 _BARE: Final = frozenset({"abc", "typing", "enum", "builtins", "typing_extensions"})
 _OF_MEMBERS: Final = frozenset({"_name_", "__objclass__", "_sort_order_"})
@@ -96,7 +95,7 @@ def _is_plain_object(kind: type) -> bool:
     """Whether objects of a pure package have all their state in attributes."""
     if not is_pure_module(kind.__module__) or hasattr(kind, "__next__"):
         return False
-    in_python = all(base.__flags__ & _MADE_IN_PYTHON for base in kind.__mro__ if base is not object)
+    in_python = all(base.__flags__ & MADE_IN_PYTHON for base in kind.__mro__ if base is not object)
     return in_python and (bool(kind.__dictoffset__) or hasattr(kind, "__slots__"))
 
 
@@ -299,7 +298,7 @@ def _contents(survey: Surveying, value: Any, name: str, where: str, traced: bool
     bases = [
         base
         for base in type(value).__mro__
-        if base is not object and not base.__flags__ & _MADE_IN_PYTHON
+        if base is not object and not base.__flags__ & MADE_IN_PYTHON
     ]
     if not bases:
         return True

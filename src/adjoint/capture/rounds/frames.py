@@ -6,7 +6,7 @@ import dis
 import inspect
 import sys
 from collections import Counter
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any, Final, NamedTuple
 
 from adjoint.capture.bytecode.assembly import Instruction, depths, taken_apart
@@ -31,6 +31,7 @@ _ASKS_ITSELF: Final = 16  # in the argument of COMPARE_OP
 LOOKS_AT_FRAMES: Final = frozenset(
     {"locals", "vars", "dir", "eval", "exec", "_getframe", "currentframe", "f_locals", "stack"}
 )
+_LOOKING: Final = frozenset(map(id, (locals, vars, dir, eval, exec, sys._getframe)))
 _MOST: Final = 4096
 _JUMPS: Final = ("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT")
 _PASSED: Final = frozenset({"TO_BOOL", "COMPARE_OP", "NOP", "NOT_TAKEN", "CACHE"})
@@ -74,8 +75,9 @@ def _places_alone(code: CodeType) -> dict[int, AskingPlace]:
         return {}
     instructions = taken_apart(code)
     heights = depths(instructions, code) or [-1] * len(instructions)
+    numbers = {instruction.place: number for number, instruction in enumerate(instructions)}
     asked = {
-        instruction.place: _ways(instructions, number)
+        instruction.place: _ways(instructions, numbers, number)
         for number, (instruction, height) in enumerate(zip(instructions, heights, strict=True))
         if (instruction.name in _TESTS and height == 1)
         or (_comparing(instruction) is not None and height == 2)
@@ -102,7 +104,7 @@ def _comparing(instruction: Instruction) -> str | None:
     return _ORDERS.get(dis.cmp_op[instruction.argument >> 5])
 
 
-def _ways(instructions: list[Instruction], number: int) -> tuple[int, ...]:
+def _ways(instructions: list[Instruction], numbers: dict[int, int], number: int) -> tuple[int, ...]:
     """Where code goes on after a truth value, if it is true and if it is false."""
     asking = instructions[number]
     while instructions[number].name in _PASSED and number + 1 < len(instructions):
@@ -110,14 +112,13 @@ def _ways(instructions: list[Instruction], number: int) -> tuple[int, ...]:
     jump = instructions[number]
     if jump.target is None or "POP_JUMP" not in jump.name or "NONE" in jump.name:
         return (asking.place,)
-    ways = (_after_jumps(instructions, jump.target), _after_jumps(instructions, number + 1, True))
+    starts = (numbers[jump.target], number + 1)
+    ways = tuple([_after_jumps(instructions, numbers, start) for start in starts])
     return ways if jump.name.endswith("TRUE") else ways[::-1]
 
 
-def _after_jumps(instructions: list[Instruction], at: int, is_number: bool = False) -> int:
-    """The place of the first instruction from there on that does something."""
-    numbers = {instruction.place: number for number, instruction in enumerate(instructions)}
-    number = at if is_number else numbers[at]
+def _after_jumps(instructions: list[Instruction], numbers: dict[int, int], number: int) -> int:
+    """The place of the first instruction from this one on that does something."""
     for _ in instructions:
         instruction = instructions[number]
         if instruction.name in _JUMPS and instruction.target is not None:
@@ -129,7 +130,13 @@ def _after_jumps(instructions: list[Instruction], at: int, is_number: bool = Fal
     return instructions[number].place
 
 
-def names_in(frame: Any) -> dict[str, Any]:
+def looks_at_frames(frame: FrameType) -> bool:
+    """Whether a function that looks at frames has another name where the code looks it up."""
+    names: Any = getattr(frame.f_globals, "original", frame.f_globals)
+    return any(id(names.get(name)) in _LOOKING for name in frame.f_code.co_names)
+
+
+def names_in(frame: FrameType) -> dict[str, Any]:
     """What the names of a frame are bound to that it goes on with.
 
     Nothing refers to that afterwards: how many names an array has is counted.
@@ -146,7 +153,7 @@ def names_in(frame: Any) -> dict[str, Any]:
     return values
 
 
-def bindings(frame: Any) -> dict[str, int]:
+def bindings(frame: FrameType) -> dict[str, int]:
     """What the local names of a frame are bound to, by identity, but those that others share."""
     shared = {*frame.f_code.co_cellvars, *frame.f_code.co_freevars, _MARK}
     names = frame.f_locals
@@ -155,7 +162,7 @@ def bindings(frame: Any) -> dict[str, int]:
     return bound
 
 
-def held_elsewhere(frame: Any, values: tuple[Any, ...]) -> list[bool]:
+def held_elsewhere(frame: FrameType, values: tuple[Any, ...]) -> list[bool]:
     """For each value, whether more than local names of the frame and captures refers to it."""
     bound = Counter(bindings(frame).values())
     known = [capture.arrays for capture in captures()]
@@ -175,14 +182,14 @@ def _references(values: tuple[Any, ...]) -> list[int]:
 _UNBOUND: Final = _references((object(),))[0]
 
 
-def mark(frame: Any) -> object:
+def mark(frame: FrameType) -> object:
     """What a frame is known by: another may lie at its place in memory when it has ended."""
     token = frame.f_locals.setdefault(_MARK, object())
     names_in(frame)
     return token
 
 
-def is_marked(frame: Any, token: object) -> bool:
+def is_marked(frame: FrameType, token: object) -> bool:
     """Whether it is the frame that was marked."""
     names = frame.f_locals
     marked = names.get(_MARK) is token

@@ -10,24 +10,21 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Collection
-from typing import Any, Final
+from types import FrameType
+from typing import Any
 
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, type_of
-from adjoint.capture.bytecode.arithmetic import NumericNames, numeric_names
+from adjoint.capture.bytecode.arithmetic import GREATEST_COUNT, NumericNames, numeric_names
 from adjoint.capture.bytecode.code import original_of
 from adjoint.capture.recording.applying import frozen, slot_in
 from adjoint.capture.recording.trace import Trace
 from adjoint.capture.recording.traced import Traced, from_slot
 from adjoint.capture.rounds.frames import bindings, held_elsewhere, names_in
 
-_GREATEST: Final = (
-    1 << 31
-)  # whole numbers that stay far from the end of int64 when they are counted
 
-
-def liftable_in(trace: Trace, frame: Any) -> dict[str, Any]:
+def liftable_in(trace: Trace, frame: FrameType) -> dict[str, Any]:
     """Of the local names of a frame that it goes on with, those of values that can be lifted.
 
     Each with what tells its value from others.
@@ -46,7 +43,7 @@ def liftable_in(trace: Trace, frame: Any) -> dict[str, Any]:
 
 
 def _is_number(value: Any) -> bool:
-    return type(value) is float or (type(value) is int and -_GREATEST < value < _GREATEST)
+    return type(value) is float or (type(value) is int and abs(value) < GREATEST_COUNT)
 
 
 def _named(numbers: NumericNames, value: Any) -> frozenset[str]:
@@ -81,7 +78,7 @@ def changed(before: dict[str, Any], now: dict[str, Any]) -> frozenset[str]:
     )
 
 
-def lift_names(trace: Trace, frame: Any, names: Collection[str]) -> dict[str, Traced]:
+def lift_names(trace: Trace, frame: FrameType, names: Collection[str]) -> dict[str, Traced]:
     """Bind names of a frame to traced values in the place of others; those that are new."""
     if not names:
         return {}
@@ -102,7 +99,7 @@ def lift_names(trace: Trace, frame: Any, names: Collection[str]) -> dict[str, Tr
     return lifted
 
 
-def unlift_names(trace: Trace, frame: Any, names: Collection[str]) -> None:
+def unlift_names(trace: Trace, frame: FrameType, names: Collection[str]) -> None:
     """Bind names to Python's numbers again, where these do not depend on the arguments."""
     plain = {
         name: value._value
@@ -131,7 +128,7 @@ def _is_constant(trace: Trace, slot: int) -> bool:
     return True
 
 
-def _bind(frame: Any, values: dict[str, Any]) -> None:
+def _bind(frame: FrameType, values: dict[str, Any]) -> None:
     if not values:
         return
     names = frame.f_locals

@@ -14,6 +14,7 @@ writes into must be the same object at each moment, or have been made in the loo
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import FrameType
 from typing import Any, Final, NamedTuple
 from weakref import ref
 
@@ -102,7 +103,7 @@ class FrameWatch:
         self._generators = [(rng, None) for rng in survey.generators]
 
     @classmethod
-    def of(cls, frame: Any) -> FrameWatch | None:
+    def of(cls, frame: FrameType) -> FrameWatch | None:
         """What is noted of a frame; None where that cannot be compared."""
         original = original_of(frame.f_code)
         names = getattr(frame.f_globals, "original", None)
@@ -115,7 +116,7 @@ class FrameWatch:
             return None
         return cls(survey)
 
-    def traced(self, frame: Any) -> tuple[Traced, ...] | None:
+    def traced(self, frame: FrameType) -> tuple[Traced, ...] | None:
         """The traced values that are reached now, if all else is as it was."""
         names = names_in(frame)
         if self._check(None, (), names) is not None:
@@ -123,7 +124,12 @@ class FrameWatch:
         return self._traced(None, (), names)
 
     def moment(
-        self, trace: Trace, frame: Any, asked: int, traced: Sequence[Traced], last: Moment | None
+        self,
+        trace: Trace,
+        frame: FrameType,
+        asked: int,
+        traced: Sequence[Traced],
+        last: Moment | None,
     ) -> Moment | None:
         """This moment; None where values are reached that are views, or may share memory."""
         values = []

@@ -18,6 +18,7 @@ from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from adjoint.base.arrays import ArrayType
+from adjoint.capture.bytecode.arithmetic import GREATEST_COUNT
 from adjoint.capture.recording.constants import SAME_AS, RecordedLiteral, same_constant
 from adjoint.capture.recording.guards import Inquiry
 from adjoint.capture.recording.trace import Trace, captures
@@ -349,7 +350,7 @@ class _Reading:
             return True
         known = [constant_in(trace, slot) for slot in slots]
         if name in ("add", "subtract"):
-            return any(number is not None and abs(number) < 1 << 31 for number in known)
+            return any(number is not None and abs(number) < GREATEST_COUNT for number in known)
         return name in ("remainder", "floor_divide") and bool(known[-1])
 
     def _reference(self, slot: int) -> Reference | None:

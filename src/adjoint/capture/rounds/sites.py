@@ -11,6 +11,7 @@ with that round, and then knows it. What is known of a loop serves all frames of
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import FrameType
 from typing import Any, Final, NamedTuple
 
 from adjoint.capture.bytecode.code import original_of
@@ -18,7 +19,13 @@ from adjoint.capture.recording.applying import concrete
 from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.trace import Trace, current, outermost
 from adjoint.capture.recording.traced import Traced
-from adjoint.capture.rounds.frames import held_elsewhere, is_marked, mark, place_of
+from adjoint.capture.rounds.frames import (
+    held_elsewhere,
+    is_marked,
+    looks_at_frames,
+    mark,
+    place_of,
+)
 from adjoint.capture.rounds.lifting import changed, lift_names, liftable_in, unlift_names
 from adjoint.capture.rounds.moments import (
     FrameWatch,
@@ -106,7 +113,7 @@ class _MomentChain:
     def __init__(
         self,
         trace: Trace,
-        frame: Any,
+        frame: FrameType,
         loop: KnownLoop,
         begun: Moment,
         kept: tuple[Traced, ...],
@@ -166,7 +173,7 @@ class Site:
         *("token", "values", "waited"),
     )
 
-    def __init__(self, frame: Any) -> None:
+    def __init__(self, frame: FrameType) -> None:
         self.token: object = None
         self.at = frame.f_lasti
         self.waited = 0
@@ -178,7 +185,7 @@ class Site:
         self.stuck: set[str] = set()
         self.chain: _MomentChain | None = None
 
-    def look(self, trace: Trace, value: Traced, frame: Any) -> ReadyLoop | None:
+    def look(self, trace: Trace, value: Traced, frame: FrameType) -> ReadyLoop | None:
         """The loop that this question is asked in, if enough of it is known."""
         self.count += 1
         ready = None
@@ -196,17 +203,17 @@ class Site:
                 self._note(trace, value, frame, news)
         return ready
 
-    def _lift(self, trace: Trace, frame: Any, names: frozenset[str]) -> None:
+    def _lift(self, trace: Trace, frame: FrameType, names: frozenset[str]) -> None:
         lifted = lift_names(trace, frame, names)
         self.own.update({id(value): value for value in lifted.values()})
         self.stuck |= liftable_in(trace, frame).keys() & names
 
-    def _unlift(self, trace: Trace, frame: Any, names: frozenset[str]) -> None:
+    def _unlift(self, trace: Trace, frame: FrameType, names: frozenset[str]) -> None:
         """Do without lifted values: something is asked of them that no loop can answer."""
         unlift_names(trace, frame, names)
         self.lifts = False
 
-    def _adopt(self, trace: Trace, value: Traced, frame: Any) -> None:
+    def _adopt(self, trace: Trace, value: Traced, frame: FrameType) -> None:
         """Go on with a loop that was met at this instruction in another frame."""
         for loop in _loops_at(frame):
             if loop.tree.paths and loop.tree.untouched:
@@ -221,7 +228,7 @@ class Site:
                     return
                 unlift_names(trace, frame, loop.names)
 
-    def _note(self, trace: Trace, value: Traced, frame: Any, names: frozenset[str]) -> None:
+    def _note(self, trace: Trace, value: Traced, frame: FrameType, names: frozenset[str]) -> None:
         """Compare with this moment from now on. names: whose values are to be lifted too."""
         if self.chain is not None and self.lifts:
             names |= self.chain.loop.names
@@ -240,7 +247,7 @@ class Site:
         known.insert(0, loop)
         del known[_MOST_LOOPS:]
 
-    def _compare(self, trace: Trace, value: Traced, frame: Any) -> ReadyLoop | None:
+    def _compare(self, trace: Trace, value: Traced, frame: FrameType) -> ReadyLoop | None:
         chain = self.chain
         assert chain is not None
         loop, last = chain.loop, chain.last
@@ -287,7 +294,7 @@ class Site:
         self.alone += 1
         return self.alone <= _MOST_WITHIN
 
-    def gives_way(self, trace: Trace, frame: Any) -> bool:
+    def gives_way(self, trace: Trace, frame: FrameType) -> bool:
         """Whether an earlier place of the frame is about to loop as well, as at the head of a loop.
 
         From there on, a round ends where the loop does. It is waited for, for a round or two.
@@ -299,7 +306,7 @@ class Site:
             if place == id(frame) and other.token is self.token
         )
 
-    def run(self, trace: Trace, frame: Any, ready: ReadyLoop) -> Ended | None:
+    def run(self, trace: Trace, frame: FrameType, ready: ReadyLoop) -> Ended | None:
         """Run a loop, and go on from where it ends, as from a round of it."""
         chain = self.chain
         assert chain is not None
@@ -319,7 +326,7 @@ class Site:
 
 
 def _moment(
-    trace: Trace, value: Traced, frame: Any, watch: FrameWatch | None, last: Moment | None
+    trace: Trace, value: Traced, frame: FrameType, watch: FrameWatch | None, last: Moment | None
 ) -> tuple[Moment | None, tuple[Traced, ...]]:
     """This moment of a frame, with the traced values that are reached; None where it is another."""
     traced = None if watch is None else watch.traced(frame)
@@ -328,7 +335,7 @@ def _moment(
     return watch.moment(trace, frame, value._slot, traced, last), traced
 
 
-def _loops_at(frame: Any) -> list[KnownLoop]:
+def _loops_at(frame: FrameType) -> list[KnownLoop]:
     """The loops that are known at the instruction where a frame is, in all captures under way."""
     outer = outermost()
     assert outer is not None
@@ -353,7 +360,7 @@ def _primitive_of(trace: Trace, slot: int) -> str | None:
     return head.primitive.name if isinstance(head, Operation) else None
 
 
-def _site_of(trace: Trace, slot: int, frame: Any) -> Site | None:
+def _site_of(trace: Trace, slot: int, frame: FrameType) -> Site | None:
     """The place of a question about a slot; None where nothing can be told of it."""
     place = place_of(frame.f_code, frame.f_lasti)
     if place is None or place.primitive not in (None, _primitive_of(trace, slot)):
@@ -364,19 +371,21 @@ def _site_of(trace: Trace, slot: int, frame: Any) -> Site | None:
         return site
     if original_of(frame.f_code) is None or len(trace.sites) >= _MOST_SITES:
         return None
+    if looks_at_frames(frame):
+        return None
     site = trace.sites[key] = Site(frame)
     return site
 
 
-def truth_in_rounds(value: Traced, frame: Any) -> bool | None:
+def truth_in_rounds(value: Traced, frame: FrameType) -> bool | None:
     """The truth of a value after all rounds of the loop that asks; None where there is none."""
     trace = value._trace
     if trace is None or not trace.open or trace.witness or trace.inside or not trace.valued:
         return None
-    if trace is not current() or value.type.size != 1 or computed_value(value) is None:
+    if trace is not current() or value.type.size != 1:
         return None
     site = None if hooks.run_rounds is None else _site_of(trace, value._slot, frame)
-    if site is None:
+    if site is None or computed_value(value) is None:
         return None
     owner: Site | None = trace.looping.get(id(frame))
     if owner is not None and owner is not site and site.is_within(owner):
