@@ -26,7 +26,8 @@ INDEX = np.dtype(np.int64)
 class Frame:
     """One loop while it is written, or the whole function.
 
-    position: the value of the label, or that of its first lane. fresh: where there are lanes, which
+    position: the value of the label, or that of its first lane. within: the least and the greatest
+    value that the label has here, in any lane, if less than its extent is known. fresh: where there are lanes, which
     of them have not been computed by the round before; None for all. registers: the values known in
     it, by variable and unrolled indices. along: results that were computed along with others, by
     primitive and operand.
@@ -35,6 +36,7 @@ class Frame:
     label: Label | None = None
     lanes: int = 0
     position: str = "0"
+    within: tuple[int, int] | None = None
     fresh: Value | None = None
     registers: dict[Variable, dict[tuple[int, ...], Value]] = field(default_factory=dict)
     pointers: dict[Any, str] = field(default_factory=dict)
@@ -231,14 +233,14 @@ class Memory:
 
     def holds(self, guards: Sequence[IndexGuard]) -> bool | Value:
         """Whether all guards hold: known here, or an i1, or one for each lane."""
+        known = [guard.known(self._ranges(guard.term)) for guard in guards]
+        if False in known:
+            return False
         held: Value | None = None
-        for guard in guards:
-            value = self.index(guard.term)
-            if not value.lanes and not value.text.startswith("%"):
-                number = int(value.text)
-                if not guard.low <= number < guard.high or (number - guard.low) % guard.step:
-                    return False
+        for guard, holds in zip(guards, known, strict=True):
+            if holds:
                 continue
+            value = self.index(guard.term)
             wide = vector_type("i64", value.lanes)
 
             def number_text(number: int, lanes: int = value.lanes) -> str:
@@ -254,6 +256,18 @@ class Memory:
             mask = Value((text,), np.dtype(bool), value.lanes)
             held = mask if held is None else self._both(held, mask)
         return True if held is None else held
+
+    def _ranges(self, term: Term) -> dict[Label, tuple[int, int]]:
+        """The least and the greatest value of those labels of a term of which they are known."""
+        ranges = {}
+        for label in term.labels():
+            if label.unrolled:
+                ranges[label] = self.unrolled[label], self.unrolled[label]
+                continue
+            frame = next((frame for frame in self.frames if frame.label is label), None)
+            if frame is not None and frame.within is not None:
+                ranges[label] = frame.within
+        return ranges
 
     def _both(self, one: Value, other: Value) -> Value:
         lanes = max(one.lanes, other.lanes)

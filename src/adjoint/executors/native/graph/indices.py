@@ -105,16 +105,21 @@ class Term:
         """All labels, found."""
         return [atom.find() for atom in self.atoms() if isinstance(atom, Label)]
 
-    def bounds(self, dynamic: Mapping[Dynamic, tuple[int, int]]) -> tuple[int, int]:
-        """The least and the greatest value."""
+    def bounds(self, known: Mapping[Any, tuple[int, int]]) -> tuple[int, int]:
+        """The least and the greatest value.
+
+        Args:
+            known: the same of atoms; for labels that are not among them, of their whole extent.
+        """
         low = high = self.offset
         for atom, factor in self.parts:
             if isinstance(atom, Label):
-                least, most = 0, atom.find().extent - 1
+                label = atom.find()
+                least, most = known.get(label) or (0, label.extent - 1)
             elif isinstance(atom, Dynamic):
-                least, most = dynamic[atom]
+                least, most = known[atom]
             else:
-                least, most = atom.term.bounds(dynamic)
+                least, most = atom.term.bounds(known)
                 least, most = least // atom.divisor, most // atom.divisor
                 if atom.modulus and (least < 0 or most >= atom.modulus):
                     least, most = 0, atom.modulus - 1
@@ -190,12 +195,17 @@ class IndexGuard:
     high: int
     step: int = 1
 
-    def known(self) -> bool | None:
-        """Whether it holds, where that does not depend on a loop."""
-        if not self.term.constant:
+    def known(self, labels: Mapping[Label, tuple[int, int]]) -> bool | None:
+        """Whether it holds, where that follows from the least and the greatest value of labels."""
+        if any(isinstance(atom, Dynamic) for atom in self.term.atoms()):
             return None
-        value = self.term.offset
-        return self.low <= value < self.high and not (value - self.low) % self.step
+        least, most = self.term.bounds(labels)
+        if most < self.low or self.high <= least:
+            return False
+        if least == most:
+            return not (least - self.low) % self.step
+        within = self.low <= least and most < self.high
+        return True if within and self.step == 1 else None
 
 
 @dataclass(frozen=True, slots=True)
