@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.executors.native.graph.indices import Dynamic, IndexGuard, Label, Quotient, Term, total
+from adjoint.executors.native.graph.indices import (
+    Dynamic,
+    IndexGuard,
+    Label,
+    Quotient,
+    Term,
+    recombined,
+    total,
+)
 from adjoint.executors.native.machine.module import (
     Block,
     Value,
@@ -203,7 +211,7 @@ class Memory:
             flat = total(
                 (terms[axis], s) for axis, s in zip(place.axes, place.strides, strict=True)
             )
-            sorted_term = self._sorted_terms[key] = sort_term(flat)
+            sorted_term = self._sorted_terms[key] = sort_term(recombined(flat))
         number, scalars, stride, vectors = self._evaluate(sorted_term)
         base = self.bases[variable]
         scalar = memory_type(variable.type.dtype)

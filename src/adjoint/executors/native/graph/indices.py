@@ -7,7 +7,7 @@ A *term* is where an access stands along an axis: whole multiples of labels and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -170,6 +170,41 @@ def quotient(term: Term, divisor: int, modulus: int = 0) -> Term:
     if divisor == 1 and not modulus:
         return term
     return Term(((Quotient(term, divisor, modulus), 1),))
+
+
+def recombined(term: Term) -> Term:
+    """The same, with digits put together again: `t // 12 * 12 + t // 4 % 3 * 4 + t % 4` is `t`.
+
+    So memory that holds an array row by row is reached without a division, however it is shaped.
+    """
+    parts = list(term.parts)
+    while (pair := _neighbours(parts)) is not None:
+        (high, factor), (low, unit) = pair
+        assert isinstance(high, Quotient) and isinstance(low, Quotient)
+        modulus = low.modulus * high.modulus  # 0 where the higher digit has none
+        rest = [part for part in parts if part not in pair]
+        joined = quotient(low.term, low.divisor, modulus).scaled(unit)
+        both = total([(Term(tuple(rest)), 1), (joined, 1)])
+        parts, offset = list(both.parts), both.offset
+        term = Term(both.parts, term.offset + offset)
+    return term
+
+
+def _neighbours(
+    parts: Sequence[tuple[Atom, int]],
+) -> tuple[tuple[Atom, int], tuple[Atom, int]] | None:
+    """Two digits of one number of which the first counts the overflows of the second."""
+    quotients = [(atom, factor) for atom, factor in parts if isinstance(atom, Quotient)]
+    for high, factor in quotients:
+        for low, unit in quotients:
+            if (
+                low.modulus
+                and high.term == low.term
+                and high.divisor == low.divisor * low.modulus
+                and factor == unit * low.modulus
+            ):
+                return (high, factor), (low, unit)
+    return None
 
 
 def substitute(term: Term, values: Mapping[Any, Term]) -> Term:
