@@ -31,6 +31,9 @@ class Control:
     def counting(self, start: str, end: str, step: int) -> Iterator[str]:
         """A loop from start to end, run at least once; yields its counter."""
         block = self.block
+        if start.isdecimal() and end.isdecimal() and int(end) - int(start) <= step:
+            yield start
+            return
         head, after = block.new_label("loop"), block.new_label("done")
         counter, following = f"%{head}.i", f"%{head}.next"
         block.do(f"br label %{head}")

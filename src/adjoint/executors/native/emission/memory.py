@@ -35,10 +35,10 @@ class Frame:
     """One loop while it is written, or the whole function.
 
     position: the value of the label, or that of its first lane. within: the least and the greatest
-    value that the label has here, in any lane, if less than its extent is known. fresh: where there are lanes, which
-    of them have not been computed by the round before; None for all. registers: the values known in
-    it, by variable and unrolled indices. along: results that were computed along with others, by
-    primitive and operand.
+    value that the label has here, in any lane, if more than its extent is known. fresh: where there
+    are lanes, which of them have not been computed by the round before; None for all. registers:
+    the values known in it, by variable and unrolled indices. along: results that were computed
+    along with others, by primitive and operand.
     """
 
     label: Label | None = None
@@ -267,15 +267,15 @@ class Memory:
 
     def _ranges(self, term: Term) -> dict[Label, tuple[int, int]]:
         """The least and the greatest value of those labels of a term of which they are known."""
-        ranges = {}
-        for label in term.labels():
-            if label.unrolled:
-                ranges[label] = self.unrolled[label], self.unrolled[label]
-                continue
-            frame = next((frame for frame in self.frames if frame.label is label), None)
-            if frame is not None and frame.within is not None:
-                ranges[label] = frame.within
-        return ranges
+        known = [(label, self.range_of(label)) for label in term.labels()]
+        return {label: within for label, within in known if within is not None}
+
+    def range_of(self, label: Label) -> tuple[int, int] | None:
+        """The least and the greatest value of a label here; None if it may have any."""
+        if label.unrolled:
+            return self.unrolled[label], self.unrolled[label]
+        frame = next((frame for frame in self.frames if frame.label is label), None)
+        return frame.within if frame is not None else None
 
     def _both(self, one: Value, other: Value) -> Value:
         lanes = max(one.lanes, other.lanes)

@@ -181,9 +181,7 @@ class Writer:
             least = min(first, max(extent - loop.lanes, 0))  # of the round that starts earlier
             self._clipped(loop, Range(str(first), str(last)), part, 1, (least, last - 1))
 
-    def _by_table(
-        self, loop: Loop, ranges: Sequence[tuple[int, int]], part: Range | None
-    ) -> None:
+    def _by_table(self, loop: Loop, ranges: Sequence[tuple[int, int]], part: Range | None) -> None:
         """The rounds in several ranges, written once."""
         name = self.module.fresh("ranges")
         entries = ", ".join(f"i64 {end}" for each in ranges for end in each)
@@ -215,9 +213,7 @@ class Writer:
         with self.control.when(some):
             self._rounds(loop, Range(first, last), turns, within)
 
-    def _rounds(
-        self, loop: Loop, part: Range, turns: int, within: tuple[int, int] | None
-    ) -> None:
+    def _rounds(self, loop: Loop, part: Range, turns: int, within: tuple[int, int] | None) -> None:
         """Rounds side by side, from first to last, and sums carried over now and then."""
         summed = [
             item

@@ -179,10 +179,9 @@ def recombined(term: Term) -> Term:
     """
     parts = list(term.parts)
     while (pair := _neighbours(parts)) is not None:
-        (high, factor), (low, unit) = pair
-        assert isinstance(high, Quotient) and isinstance(low, Quotient)
+        high, low, unit = pair
         modulus = low.modulus * high.modulus  # 0 where the higher digit has none
-        rest = [part for part in parts if part not in pair]
+        rest = [part for part in parts if part[0] not in (high, low)]
         joined = quotient(low.term, low.divisor, modulus).scaled(unit)
         both = total([(Term(tuple(rest)), 1), (joined, 1)])
         parts, offset = list(both.parts), both.offset
@@ -190,10 +189,8 @@ def recombined(term: Term) -> Term:
     return term
 
 
-def _neighbours(
-    parts: Sequence[tuple[Atom, int]],
-) -> tuple[tuple[Atom, int], tuple[Atom, int]] | None:
-    """Two digits of one number of which the first counts the overflows of the second."""
+def _neighbours(parts: Sequence[tuple[Atom, int]]) -> tuple[Quotient, Quotient, int] | None:
+    """Two digits of a number, the higher one first, and what a unit of the lower one counts."""
     quotients = [(atom, factor) for atom, factor in parts if isinstance(atom, Quotient)]
     for high, factor in quotients:
         for low, unit in quotients:
@@ -203,7 +200,7 @@ def _neighbours(
                 and high.divisor == low.divisor * low.modulus
                 and factor == unit * low.modulus
             ):
-                return (high, factor), (low, unit)
+                return high, low, unit
     return None
 
 
@@ -229,6 +226,16 @@ class IndexGuard:
     low: int
     high: int
     step: int = 1
+
+    @property
+    def interval(self) -> tuple[Label, int, int] | None:
+        """The label that alone decides it, the first value and the end; None if it is no such."""
+        if self.step != 1 or len(self.term.parts) != 1:
+            return None
+        ((atom, factor),) = self.term.parts
+        if not isinstance(atom, Label) or factor != 1:
+            return None
+        return atom.find(), self.low - self.term.offset, self.high - self.term.offset
 
     def known(self, labels: Mapping[Label, tuple[int, int]]) -> bool | None:
         """Whether it holds, where that follows from the least and the greatest value of labels."""

@@ -18,7 +18,7 @@ from adjoint.executors.native.schedule.order import Loop, Scheduler, instances
 from adjoint.executors.native.schedule.storage import nodes_within
 
 MOST_WRITTEN: Final = 1024  # instances that a loop may have in all its zones
-LEAST_SPARED: Final = 256  # guards looked at that a zone has to spare
+LEAST_SPARED: Final = 64  # guards looked at that a zone has to spare for each of its instances
 MOST_OFFSETS: Final = 16  # of the unrolled labels in a guard: each has its borders
 
 Zone = tuple[int, int]
@@ -48,15 +48,15 @@ class Zones:
         if not inside:
             return []
         whole = [*zip([0, *inside], [*inside, loop.label.extent], strict=True)]
-        volume = max(_volume(node, loop.label) for node in nodes)
-        spared = volume * len(guards)
+        written = sum(map(self._written, loop.body))
+        spared = len(guards) * max(_volume(node, loop.label) for node in nodes)
         shortest = max(loop.lanes, 1)
         worth = [
             (last - first, first, last)
             for first, last in whole
-            if last - first >= shortest and (last - first) * spared >= LEAST_SPARED
+            if last - first >= shortest and (last - first) * spared >= LEAST_SPARED * written
         ]
-        most = MOST_WRITTEN // sum(map(self._written, loop.body))
+        most = MOST_WRITTEN // written
         return sorted((first, last) for _, first, last in sorted(worth, reverse=True)[:most])
 
     def _written(self, item: ArrayNode | Loop) -> int:
