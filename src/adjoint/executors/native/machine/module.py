@@ -41,6 +41,8 @@ class Value:
 MISSED: Final = 1
 RAISED: Final = 2
 OVERFLOW: Final = 3
+
+_FIRST_RANGE: Final = 1 << 20  # the number of the first range among metadata
 # The attribute of functions that are written as they should be: simplifying them finds nothing.
 PLAIN: Final = '"plain"'
 # The attributes of functions of numbers that live in a library. Nothing but their result matters:
@@ -89,6 +91,7 @@ class Module:
     attributes: list[str] = field(default_factory=list)
     count: int = 0
     tags: dict[int, str] = field(default_factory=dict)
+    ranges: dict[tuple[str, int, int], str] = field(default_factory=dict)
     last_tag: int = 0
     stack_bytes: int = 0
 
@@ -113,6 +116,15 @@ class Module:
             tag = self.tags[number] = f"!{place}"
             self.attributes.append(f'!{place + 1} = !{{!"array {number}", !1, i64 0}}')
             self.attributes.append(f"{tag} = !{{!{place + 1}, !{place + 1}, i64 0}}")
+        return tag
+
+    def range_tag(self, type_text: str, least: int, most: int) -> str:
+        """Metadata for what is read and is an integer from `least` to `most`."""
+        key = type_text, least, most
+        tag = self.ranges.get(key)
+        if tag is None:
+            tag = self.ranges[key] = f"!{_FIRST_RANGE + len(self.ranges)}"
+            self.attributes.append(f"{tag} = !{{{type_text} {least}, {type_text} {most + 1}}}")
         return tag
 
     def text(self) -> str:
