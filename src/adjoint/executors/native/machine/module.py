@@ -136,10 +136,11 @@ class Block:
     """Writes the instructions of one function, in order.
 
     label: the basic block that is being written. known: what has been written in it, by what it is
-    made of; of use for what depends on nothing else and changes nothing.
+    made of; of use for what depends on nothing else and changes nothing. comparisons: what single
+    floats were compared, by the name of the result: the predicate and both numbers.
     """
 
-    __slots__ = ("_number", "known", "label", "lines", "module", "opening")
+    __slots__ = ("_number", "comparisons", "known", "label", "lines", "module", "opening")
 
     def __init__(self, module: Module) -> None:
         self.module = module
@@ -147,6 +148,7 @@ class Block:
         self.lines: list[str] = []
         self.label = "entry"
         self.known: dict[Any, Any] = {}
+        self.comparisons: dict[str, tuple[str, Value, Value]] = {}
         self._number = 0
 
     def op(self, text: str) -> str:
