@@ -90,30 +90,34 @@ class HardZeros:
 def users_part(program: Program) -> Program | None:
     """What the user wrote of a program with derivatives, with all its last results.
 
-    It raises the same floating-point errors. None where it calls the user's code, follows from
-    derivatives, or cannot be told apart from them within a loop or a branch.
+    It raises the same floating-point errors. Derivatives are in it where the user's own numbers
+    follow from them. None where it calls the user's code, or cannot be told apart from derivatives
+    within a loop or a branch.
     """
     equations: list[Equation] = []
-    known: set[Any] = set(program.inputs)
-    for equation in program.equations:
+    needed: set[Any] = set()
+    for equation in reversed(program.equations):
         if is_users_code(equation.primitive):
             return None
-        if _is_derived(equation):
+        is_needed = not needed.isdisjoint(equation.outputs)
+        if not is_needed and _is_quiet(equation):
             continue
-        part = _users_part_of(equation) if holds_programs(equation) else equation
-        if part is None or any(isinstance(x, Variable) and x not in known for x in part.inputs):
-            return None
+        part = equation
+        if not is_needed and holds_programs(equation):
+            own = _users_part_of(equation)
+            if own is None:
+                return None
+            part = own
         equations.append(part)
-        known.update(part.outputs)
-    used = {atom for equation in equations for atom in equation.inputs}
-    last = [x for equation in equations for x in equation.outputs if x not in used]
-    return Program(program.inputs, equations, last)
+        needed.update(x for x in part.inputs if isinstance(x, Variable))
+    last = [x for equation in equations for x in equation.outputs if x not in needed]
+    return Program(program.inputs, equations[::-1], last[::-1])
 
 
-def _is_derived(equation: Equation) -> bool:
+def _is_quiet(equation: Equation) -> bool:
     """Whether the user wrote nothing of it that may raise a floating-point error."""
     if not holds_programs(equation):
-        return equation.derived
+        return equation.derived or not _raises(equation)
     within = chain.from_iterable(map(all_equations, held_programs(equation.operation)))
     return all(inner.derived for inner in within if _raises(inner))
 
