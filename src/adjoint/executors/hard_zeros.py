@@ -2,7 +2,9 @@
 
 At first NumPy runs the program as it is, which warns of what the user's code does, and then the one
 with masks (see `transforms/hardness.py`). Where that comes often, both become machine code: of the
-first, only what the user wrote, to know whether NumPy would warn.
+first, only what the user wrote, to know whether NumPy would warn. The same is tried where machine
+code of the whole often has no results: errors of derivatives, of which nobody is to be warned, are
+none to code that looks at the user's part alone.
 """
 
 from __future__ import annotations
@@ -80,9 +82,7 @@ class HardZeros:
 
     def run(self, arguments: Sequence[Any]) -> tuple[Any, ...] | None:
         """The results, if all is machine code, no NaN is left, and NumPy would not warn."""
-        if self._own is None or self._hard.attempt() is None:
-            return None
-        if self._own.run_or_count(arguments) is None:
+        if self._own is None or self._own.run_or_count(arguments) is None:
             return None
         return self._hard.run_or_count(arguments)
 
