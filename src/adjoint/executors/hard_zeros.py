@@ -106,12 +106,13 @@ def users_part(program: Program) -> Program | None:
         is_needed = not needed.isdisjoint(equation.outputs)
         if not is_needed and _is_quiet(equation):
             continue
-        part = equation
-        if not is_needed and holds_programs(equation):
-            own = _users_part_of(equation)
-            if own is None:
-                return None
-            part = own
+        part: Equation | None = equation
+        if holds_programs(equation):
+            part = _users_part_of(equation)
+            if is_needed and (part is None or not needed & {*equation.outputs} <= {*part.outputs}):
+                part = equation
+        if part is None:
+            return None
         equations.append(part)
         needed.update(x for x in part.inputs if isinstance(x, Variable))
     last = [x for equation in equations for x in equation.outputs if x not in needed]
