@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import ceil
-from typing import Final
+from typing import Any, Final
 from zlib import crc32
 
 from adjoint.loops.declared import SCAN
@@ -67,5 +67,6 @@ def _rounds(equation: Equation) -> int:
     """How often what an equation holds is run, about: one time where nobody can say."""
     count = equation.inputs[0]
     if equation.primitive is SCAN and isinstance(count, Literal):
-        return max(int(count.value), 1)
+        rounds: Any = count.value
+        return max(int(rounds), 1)
     return equation.params.get("length") or 1
