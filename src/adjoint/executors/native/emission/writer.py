@@ -184,7 +184,7 @@ class Writer:
     def _by_table(self, loop: Loop, ranges: Sequence[tuple[int, int]], part: Range | None) -> None:
         """The rounds in several ranges, written once."""
         name = self.module.fresh("ranges")
-        entries = ", ".join(f"i64 {end}" for each in ranges for end in each)
+        entries = ", ".join(f"i64 {first}, i64 {last}" for first, last in ranges)
         count = 2 * len(ranges)
         self.module.functions.append(f"@{name} = private constant [{count} x i64] [{entries}]")
         with self.control.counting("0", str(count), 2) as number:
