@@ -27,7 +27,7 @@ from adjoint.program import Literal, Variable
 Reader = Callable[[], Value]
 
 
-class _Parts:
+class _GuardedAccesses:
     """The accesses of a guarded node, of which those that cannot count are passed over quickly."""
 
     def __init__(self, accesses: Sequence[Access], readers: Sequence[Reader]) -> None:
@@ -85,7 +85,7 @@ class Values:
         self.faults: list[Fault] = []
         self._noted: dict[int, str] = {}  # where those of so many lanes have been noted
         self._readers: dict[int, list[Reader]] = {}
-        self._parts: dict[int, _Parts] = {}
+        self._guarded_accesses: dict[int, _GuardedAccesses] = {}
         self._homes: dict[int, Path] = {}
         self._divisors: Counter[Access] | None = None
         self._companions: frozenset[Any] | None = None
@@ -166,7 +166,7 @@ class Values:
         moved = [inner.substituted(values) for inner in producer.accesses]
         readers = [self.reader(node, inner, mask) for inner in moved]
         target = tuple(access.substituted(values).terms)
-        guarded = _Parts(moved, readers) if producer.kind is Kind.GUARDED else None
+        guarded = _GuardedAccesses(moved, readers) if producer.kind is Kind.GUARDED else None
 
         def read() -> Value:
             if guarded is not None:
@@ -182,9 +182,11 @@ class Values:
     def value(self, node: ArrayNode) -> Value:
         """The value of a node (for a reduction, of one part) at the present indices."""
         if node.kind is Kind.GUARDED:
-            parts = self._parts.get(node.number)
+            parts = self._guarded_accesses.get(node.number)
             if parts is None:
-                parts = self._parts[node.number] = _Parts(node.accesses, self.operands(node))
+                parts = self._guarded_accesses[node.number] = _GuardedAccesses(
+                    node.accesses, self.operands(node)
+                )
             return self._guarded(node, node, parts)
         if node.kind is Kind.NUMBER:
             return self.memory.index(node.target[0])
@@ -265,7 +267,7 @@ class Values:
         way = self.ways.get(node.number)
         return (node.equation.primitive.name, node.accesses, way) in self._companions
 
-    def _guarded(self, node: ArrayNode, home: ArrayNode, parts: _Parts) -> Value:
+    def _guarded(self, node: ArrayNode, home: ArrayNode, parts: _GuardedAccesses) -> Value:
         """What is written last, or the sum of all that is written."""
         dtype = home.output.type.dtype
         written: Value | None = None
