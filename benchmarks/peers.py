@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
@@ -16,8 +17,11 @@ from typing import Any
 
 import numpy as np
 
+import adjoint as ad
 from benchmarks.measure import Thunk, medians
+from benchmarks.table import Times
 
+Seconds = dict[str, float]
 Function = Callable[..., Any]  # (argument, xp, *constants) -> scalar
 
 PEERS = ("autograd", "jax", "torch", "casadi")
@@ -136,16 +140,24 @@ def casadi_gradient(
     return {"CasADi, prepared": lambda: function(*values)}
 
 
-def assert_agreement(candidates: Mapping[str, Thunk], expected: Any, tolerance: float) -> None:
-    """Refuse to time what is not the gradient. `expected` is an array or a list of them."""
+def assert_agreement(candidates: Mapping[str, Thunk], expected: Any, tolerance: float) -> Seconds:
+    """Refuse to time what is not the gradient. `expected` is an array or a list of them.
+
+    Returns:
+        What one call of each of them took.
+    """
     wanted = expected if isinstance(expected, list) else [expected]
+    seconds: Seconds = {}
     for name, thunk in candidates.items():
+        start = time.perf_counter()
         value: Any = thunk()
+        seconds[name] = time.perf_counter() - start
         found = list(value) if isinstance(value, list | tuple) else [value]
         for got, want in zip(found, wanted, strict=True):
             error = np.max(np.abs(np.reshape(np.asarray(got), np.shape(want)) - want))
             if not error <= tolerance * np.max(np.abs(want)):
                 raise AssertionError(f"the gradient by {name} is off by {error:.2g}")
+    return seconds
 
 
 def agreeing_medians(
@@ -154,8 +166,10 @@ def agreeing_medians(
     tolerance: float,
     seconds: float,
     others: Mapping[str, Thunk] | None = None,
-) -> dict[str, float]:
+) -> Times:
     """Their medians, if they agree: before, and after, when what became hot has been compiled.
+
+    Nothing is read from disk, and neither LLVM nor XLA is started by the first calls.
 
     Args:
         candidates: What to time, each with the same results.
@@ -164,7 +178,18 @@ def agreeing_medians(
         seconds: How long to measure, all candidates together.
         others: More to time, with results of their own.
     """
-    assert_agreement(candidates, expected, tolerance)
+    _start_compilers()
+    with ad.config(cache=False):
+        first = assert_agreement(candidates, expected, tolerance)
     times = medians({**candidates, **(others or {})}, seconds)
     assert_agreement(candidates, expected, tolerance)
-    return times
+    return Times(times, first)
+
+
+def _start_compilers() -> None:
+    """What every process pays once is paid before the first calls are timed."""
+    ad.jit(ad.grad(lambda x: np.sum(x * x)))(np.ones(3))
+    if installed("jax"):
+        jax, xp = jax_modules()
+        jax.jit(jax.grad(lambda x: xp.sum(x * x)))(xp.ones(3)).block_until_ready()
+    ad.cache_clear()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 
@@ -49,6 +49,19 @@ def _three_digits(value: float) -> str:
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
+class Times(dict[str, float]):
+    """Median seconds by name, and those of first calls.
+
+    Args:
+        medians: of hot calls.
+        first: of calls that had everything to do: capture, derivation, compilation.
+    """
+
+    def __init__(self, medians: Mapping[str, float], first: Mapping[str, float]) -> None:
+        super().__init__(medians)
+        self.first = first
+
+
 def compared(
     times: dict[str, float],
     unit: str,
@@ -67,12 +80,18 @@ def compared(
     """
     units = [unit, *(name for name in others if name in times)]
     table = Table([title, "median", *(f"{name} = 1" for name in units)])
+    first = times.first if isinstance(times, Times) else {}
+    if first:
+        table.columns = [*table.columns, "first call"]
     lines = dict(times)
     if limit is not None:
         lines[f"limit: {limit[0]}"] = limit[1]
     for name, seconds in lines.items():
         ratios = [ratio(seconds / times[each]) for each in units]
-        table.rows.append([name, duration(seconds), *ratios])
+        row = [name, duration(seconds), *ratios]
+        if first:
+            row.append(duration(first[name]) if name in first else "")
+        table.rows.append(row)
     return table
 
 

@@ -41,7 +41,7 @@ def test_continuous_integration_runs_the_commands_of_the_readme() -> None:
 def test_the_core_depends_on_little() -> None:
     project = tomllib.loads(page("pyproject.toml"))["project"]
     names = {re.match(r"[\w-]+", text).group() for text in project["dependencies"]}  # type: ignore[union-attr]
-    assert names == {"llvmlite", "numpy", "optree", "scipy"}
+    assert names == {"llvmlite", "numpy", "optree", "scipy", "threadpoolctl"}
 
 
 def test_the_command_line_asks_for_what_its_extra_installs() -> None:

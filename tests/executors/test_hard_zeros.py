@@ -18,6 +18,7 @@ from adjoint.executors.native.preparation.expansions import with_finite_products
 from adjoint.executors.numpy import NumpyExecutor
 from adjoint.primitives.expression import bind
 from adjoint.primitives.hardness import STRONG_CONTRACT
+from adjoint.program import Equation, Program
 from tests.building import f8, program_of
 
 X = np.array([-0.5, 4.0, -1.0, 0.25])
@@ -152,6 +153,17 @@ def test_the_users_part_raises_the_same_errors() -> None:
     own = users_part(program)
     assert own is not None
     assert [equation.primitive.name for equation in own.equations] == ["log", "multiply"]
+
+
+def test_what_the_user_wrote_may_follow_from_what_nobody_is_warned_of() -> None:
+    program = program_of(lambda x, y: (np.log(np.negative(x)), np.exp(y)), f8(3), f8(3))
+    quiet = [
+        Equation(e.operation, e.inputs, e.outputs, derived=e.primitive.name != "log")
+        for e in program.equations
+    ]
+    own = users_part(Program(program.inputs, quiet, program.outputs))
+    assert own is not None
+    assert [equation.primitive.name for equation in own.equations] == ["negative", "log"]
 
 
 def test_the_users_functions_are_called_no_more_often(native_runs: list[bool]) -> None:

@@ -17,7 +17,7 @@ from adjoint.primitives.elementwise.selection import select
 from adjoint.primitives.expression import bind
 from adjoint.primitives.structure.contraction import contract
 from adjoint.primitives.structure.moving import TRANSPOSE, broadcast_to, permute, reshape, sum_axes
-from adjoint.primitives.structure.slicing import SLICE, concatenate, stack, take
+from adjoint.primitives.structure.slicing import SLICE, UPDATE, concatenate, stack, take
 from adjoint.program import Equation, Program, check_program
 from tests.building import f8, names, program_of
 
@@ -42,6 +42,28 @@ ROWS: dict[str, tuple[Callable[..., Any], tuple[Any, ...], list[str]]] = {
         lambda x: stack([take(x, (k,)) for k in (0, 2, 1)], 0),
         (ROW,),
         ["slice"] * 3 + ["stack"],
+    ),
+    "a product without numbers": (
+        lambda x: (
+            contract(take(x, ((0, 0, 1), 0)), take(x, ((0, 0, 1), 1)), "a,a->") + take(x, (0, 0))
+        ),
+        (N,),
+        ["fill", "slice", "add"],
+    ),
+    "a sum without numbers": (
+        lambda x: x + sum_axes(take(x, ((0, 0, 1), (0, 2, 1))), (0,)),
+        (N,),
+        ["fill", "add"],
+    ),
+    "nothing joined to something": (
+        lambda x: concatenate([np.sin(take(x, ((0, 0, 1), (0, 2, 1)))), x, np.cos(x)], 0),
+        (N,),
+        ["cos", "concatenate"],
+    ),
+    "a write of nothing": (
+        lambda x, r: bind(UPDATE, x, take(r, ((0, 0, 1),)), index=((1, 1, 1), 0)) + 1.0,
+        (N, ROW),
+        ["add"],
     ),
     "dead code": (lambda x: (np.exp(np.cos(x)), np.sin(x))[1], (M,), ["sin"]),
     "multiplication by one": (lambda x: np.sin(x * 1.0), (M,), ["sin"]),

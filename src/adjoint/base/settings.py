@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
+from adjoint.base.linear_algebra_threads import linear_algebra_on
 from adjoint.base.packages import PackageChoice, check_apart, choice_of, names_of, without
 
 
@@ -123,7 +124,8 @@ def config(**changes: Any) -> Iterator[Settings]:
         under `ad.jit`; True for all at once; False for none.
     precise: elementary functions (exp, sin, ...) of machine code are NumPy's own, to the last bit;
         else they are within 4 units in the last place.
-    threads: the cores that long loops of machine code run on; None for all that there are.
+    threads: the cores that long loops of machine code run on; None for all that there are. A number
+        is also that of the threads of BLAS and LAPACK, in all of the process while the block lasts.
     cache: where compiled code is kept for the next process: a folder; True for the platform's own;
         False for nowhere; None for what the environment variable ADJOINT_CACHE says (a folder or
         `off`), else the platform's. A folder that others may write to is not used.
@@ -152,11 +154,14 @@ def config(**changes: Any) -> Iterator[Settings]:
     unknown = sorted(set(changes) - _NAMES.keys())
     if unknown:
         raise ArgumentError(f"config has no setting {unknown[0]!r}; it has {', '.join(_NAMES)}.")
-    token = _current.set(_changed(_current.get(), changes))
-    try:
-        yield _current.get()
-    finally:
-        _current.reset(token)
+    chosen = _changed(_current.get(), changes)
+    threads = changes.get("threads")
+    with nullcontext() if threads is None else linear_algebra_on(threads):
+        token = _current.set(chosen)
+        try:
+            yield chosen
+        finally:
+            _current.reset(token)
 
 
 _NAMES = {name: None for name, of in Settings.__dataclass_fields__.items() if of.init}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from math import ceil
-from typing import Final
+from typing import Any, Final
 from zlib import crc32
 
-from adjoint.program import Program, held_programs
+from adjoint.loops.declared import SCAN
+from adjoint.program import Equation, Literal, Program, held_programs
 
 FEWEST_RUNS: Final = 4
 MOST_RUNS: Final = 32
@@ -57,6 +58,15 @@ def _effort(program: Program) -> tuple[float, int]:
         seconds += 0.7e-6 + 1e-9 * numbers
         for body in held_programs(equation.operation):
             inner, count = _effort(body)
-            seconds += inner * (equation.params.get("length") or 1)
+            seconds += inner * _rounds(equation)
             equations += count
     return seconds, equations
+
+
+def _rounds(equation: Equation) -> int:
+    """How often what an equation holds is run, about: one time where nobody can say."""
+    count = equation.inputs[0]
+    if equation.primitive is SCAN and isinstance(count, Literal):
+        rounds: Any = count.value
+        return max(int(rounds), 1)
+    return equation.params.get("length") or 1

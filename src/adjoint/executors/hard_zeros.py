@@ -2,7 +2,9 @@
 
 At first NumPy runs the program as it is, which warns of what the user's code does, and then the one
 with masks (see `transforms/hardness.py`). Where that comes often, both become machine code: of the
-first, only what the user wrote, to know whether NumPy would warn.
+first, only what the user wrote, to know whether NumPy would warn. The same is tried where machine
+code of the whole often has no results: errors of derivatives, of which nobody is to be warned, are
+none to code that looks at the user's part alone.
 """
 
 from __future__ import annotations
@@ -80,40 +82,47 @@ class HardZeros:
 
     def run(self, arguments: Sequence[Any]) -> tuple[Any, ...] | None:
         """The results, if all is machine code, no NaN is left, and NumPy would not warn."""
-        if self._own is None or self._hard.attempt() is None:
+        if self._own is None:
             return None
-        if self._own.run_or_count(arguments) is None:
+        well = self._own.run_or_count(arguments) is not None
+        if not well and self._hard.attempt() is not None:
             return None
-        return self._hard.run_or_count(arguments)
+        results = self._hard.run_or_count(arguments)  # which counts at the least
+        return results if well else None
 
 
 def users_part(program: Program) -> Program | None:
     """What the user wrote of a program with derivatives, with all its last results.
 
-    It raises the same floating-point errors. None where it calls the user's code, follows from
-    derivatives, or cannot be told apart from them within a loop or a branch.
+    It raises the same floating-point errors. Derivatives are in it where the user's own numbers
+    follow from them. None where it calls the user's code, or cannot be told apart from derivatives
+    within a loop or a branch.
     """
     equations: list[Equation] = []
-    known: set[Any] = set(program.inputs)
-    for equation in program.equations:
+    needed: set[Any] = set()
+    for equation in reversed(program.equations):
         if is_users_code(equation.primitive):
             return None
-        if _is_derived(equation):
+        is_needed = not needed.isdisjoint(equation.outputs)
+        if not is_needed and _is_quiet(equation):
             continue
-        part = _users_part_of(equation) if holds_programs(equation) else equation
-        if part is None or any(isinstance(x, Variable) and x not in known for x in part.inputs):
+        part: Equation | None = equation
+        if holds_programs(equation):
+            part = _users_part_of(equation)
+            if is_needed and (part is None or not needed & {*equation.outputs} <= {*part.outputs}):
+                part = equation
+        if part is None:
             return None
         equations.append(part)
-        known.update(part.outputs)
-    used = {atom for equation in equations for atom in equation.inputs}
-    last = [x for equation in equations for x in equation.outputs if x not in used]
-    return Program(program.inputs, equations, last)
+        needed.update(x for x in part.inputs if isinstance(x, Variable))
+    last = [x for equation in equations for x in equation.outputs if x not in needed]
+    return Program(program.inputs, equations[::-1], last[::-1])
 
 
-def _is_derived(equation: Equation) -> bool:
+def _is_quiet(equation: Equation) -> bool:
     """Whether the user wrote nothing of it that may raise a floating-point error."""
     if not holds_programs(equation):
-        return equation.derived
+        return equation.derived or not _raises(equation)
     within = chain.from_iterable(map(all_equations, held_programs(equation.operation)))
     return all(inner.derived for inner in within if _raises(inner))
 

@@ -213,10 +213,13 @@ class Tiered:
         return results
 
     def _with_hard_zeros(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        with errstate(all="ignore"):  # the first run has warned
+            return self._hardened()(arguments)
+
+    def _hardened(self) -> HardZeros:
         if self._hard is None:
             self._hard = HardZeros(self.program, self.watched, self.data, Tiered)
-        with errstate(all="ignore"):  # the first run has warned
-            return self._hard(arguments)
+        return self._hard
 
     def source(self) -> str:
         """The source that the NumPy executor makes."""
@@ -305,3 +308,5 @@ class Tiered:
     def _give_up(self, way: _Way) -> None:
         self._compiled[self._key(way.settings)] = _NOTHING
         self._way = None
+        if self.watched and not self.hard:
+            self._hardened()

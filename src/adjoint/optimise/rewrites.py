@@ -24,12 +24,15 @@ from adjoint.primitives.structure.moving import (
     BROADCAST,
     FILL,
     RESHAPE,
+    SUM,
     TRANSPOSE,
     inverse_permutation,
 )
-from adjoint.primitives.structure.slicing import CONCATENATE, SLICE, STACK
+from adjoint.primitives.structure.slicing import CONCATENATE, INCREMENT, SLICE, STACK, UPDATE
 from adjoint.program import Atom, Equation, Literal, Operation, operation
 
+_WRITES = frozenset({UPDATE, INCREMENT})
+_MOVES = frozenset({STACK, CONCATENATE, TRANSPOSE, RESHAPE, BROADCAST, SLICE, SCALE})
 MULTIPLY, DIVIDE, NEGATIVE = (PRIMITIVES[name] for name in ("multiply", "divide", "negative"))
 
 
@@ -51,6 +54,8 @@ def rewrite(
 ) -> Rewritten:
     """A simpler way to the result: an atom that equals it, another operation, or None."""
     primitive = op.primitive
+    if any(0 in atom.type.shape for atom in inputs):
+        return _without_numbers(op, inputs, result)
     if primitive.ufunc is not None or primitive is SCALE or primitive is SELECT:
         return (
             _drop_broadcasts(op, inputs, result, definition)
@@ -59,6 +64,24 @@ def rewrite(
         )
     rule = _RULES.get(primitive)
     return rule(op, inputs, result, definition) if rule else None
+
+
+def _without_numbers(op: Operation, inputs: tuple[Atom, ...], result: Any) -> Rewritten:
+    """What arrays without numbers add is left out, so that nobody has to know such arrays.
+
+    `a[i, :i] @ x[:i]` has a first round in a loop over i.
+    """
+    primitive = op.primitive
+    if primitive in _WRITES and 0 in inputs[1].type.shape:
+        return inputs[0] if inputs[0].type == result.type else None
+    if primitive is CONCATENATE and result.type.size:
+        full = tuple(atom for atom in inputs if 0 not in atom.type.shape)
+        same = all(atom.type.dtype == result.type.dtype for atom in full)
+        return (op, full) if same else None
+    if primitive in (SUM, CONTRACT) or (primitive in _MOVES and not result.type.size):
+        type_ = result.type
+        return operation(FILL, shape=type_.shape, dtype=type_.dtype, value=0), ()
+    return None
 
 
 def _drop_broadcasts(

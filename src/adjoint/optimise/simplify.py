@@ -56,7 +56,14 @@ def local_rewrites(program: Program) -> Program:
             )
             equations.append(kept)
             definitions[result] = kept
+        wrote(place, before)
         return equations[place].outputs[0]
+
+    def wrote(place: int, equation: Equation) -> None:
+        """What the user writes too, later on, must warn as the user's own does."""
+        kept = equations[place]
+        if kept.derived and not equation.derived:
+            equations[place] = Equation(kept.operation, kept.inputs, kept.outputs, equation.origin)
 
     for equation in program.equations:
         if not equation.outputs:  # a loop that carries nothing and stacks nothing
@@ -82,11 +89,8 @@ def local_rewrites(program: Program) -> Program:
                 kept = Equation(op, inputs, equation.outputs, equation.origin, equation.derived)
             equations.append(kept)
             definitions.update((variable, kept) for variable in kept.outputs)
-        kept = equations[place]
-        if kept.derived and not equation.derived:
-            # The user wrote it too, later on: it must warn as the user's own does.
-            equations[place] = Equation(op, inputs, kept.outputs, equation.origin)
-        names.update(zip(equation.outputs, kept.outputs, strict=True))
+        wrote(place, equation)
+        names.update(zip(equation.outputs, equations[place].outputs, strict=True))
     return Program(program.inputs, equations, map(rename, program.outputs))
 
 

@@ -11,7 +11,12 @@ from adjoint.executors.native import kept
 from adjoint.executors.native.elements import held_in_registers, supports
 from adjoint.executors.native.emission.calls import emit_calls, place_values
 from adjoint.executors.native.emission.kernel import emit_kernel
-from adjoint.executors.native.emission.tables import add_table, is_table, with_tables_as_inputs
+from adjoint.executors.native.emission.tables import (
+    add_table,
+    is_table,
+    range_of,
+    with_tables_as_inputs,
+)
 from adjoint.executors.native.entry.function import STACK_LIMIT, EntrySpec, emit_entry
 from adjoint.executors.native.graph.nodes import (
     CONTROL,
@@ -125,9 +130,11 @@ def lowered(program: Program, needs: Needs) -> Lowered | None:
     if not all(held_in_registers(type_.dtype) for type_ in _outside(program)):
         return None
     module = Module()
-    planner = Planner(module, needs.precise, needs.threads)
     given = program.input_types
     program, tables = with_tables_as_inputs(program)
+    known = zip(program.inputs[len(given) :], map(range_of, tables), strict=True)
+    ranges = {table: within for table, within in known if within is not None}
+    planner = Planner(module, needs.precise, needs.threads, ranges)
     pieces = cut(program)
     if pieces is None:
         built = _kernel(planner, program, "program", needs, 0)

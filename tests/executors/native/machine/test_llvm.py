@@ -321,6 +321,8 @@ def test_effort_follows_the_text() -> None:
     assert effort_for(short) is Effort.NORMAL
     many = "".join(straight_line(1000).replace("@long", f"@long{i}") for i in range(12))
     assert effort_for(many) is Effort.LIGHT
+    table = f'@table = internal constant [600000 x i8] c"{600_000 * "0"}"'
+    assert effort_for(f"{table}\n{short}") is Effort.NORMAL
 
 
 # --- lifetime ------------------------------------------------------------------------------------

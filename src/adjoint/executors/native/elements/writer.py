@@ -145,7 +145,10 @@ class ElementWriter:
         )
         how = f'metadata !"{predicate}", metadata !"fpexcept.maytrap"'
         text = f"call {result} @{function}({kind} {x.text}, {kind} {y.text}, {how})"
-        return self.value(text, BOOLEAN, x.lanes)
+        mask = self.value(text, BOOLEAN, x.lanes)
+        if not x.lanes:
+            self.block.comparisons[mask.text] = predicate, x, y
+        return mask
 
     def equal_number(self, x: Value, number: Any) -> Value:
         """Whether a real number or an integer is equal to a constant."""
@@ -170,12 +173,28 @@ class ElementWriter:
 
     def select(self, mask: Value, x: Value, y: Value) -> Value:
         """x where the mask holds, y elsewhere; of any dtype."""
+        compared = self.block.comparisons.get(mask.text)
+        if compared is not None and x.dtype.kind == "f" and not x.lanes:
+            # Of single numbers, a mask would go through the flags of the processor and back.
+            predicate, *pair = compared
+            lanes = self.compare(predicate, *map(self._paired, pair))
+            return self._alone(self.select(lanes, self._paired(x), self._paired(y)))
         booleans, kind = register_type(mask), register_type(x)
         parts = tuple(
             self.block.op(f"select {booleans} {mask.text}, {kind} {first}, {kind} {second}")
             for first, second in zip(x.parts, y.parts, strict=True)
         )
         return Value(parts, x.dtype, x.lanes)
+
+    def _paired(self, x: Value) -> Value:
+        """A number as the first of two lanes."""
+        kind = register_type(x)
+        text = f"insertelement <2 x {kind}> zeroinitializer, {kind} {x.text}, i32 0"
+        return self.value(text, x.dtype, 2)
+
+    def _alone(self, x: Value) -> Value:
+        """The first of the lanes."""
+        return self.value(f"extractelement {register_type(x)} {x.text}, i32 0", x.dtype, 0)
 
     def change(self, operation: str, x: Value, dtype: np.dtype[Any]) -> Value:
         """A conversion by one instruction: `sitofp`, `trunc`, `bitcast`."""

@@ -14,6 +14,7 @@ class BodyOperand:
     """What a body reads or writes: a number in registers, or an array in memory.
 
     tag: equal for memory that may overlap. fixed: whether nothing in the function writes it.
+    within: the least and the greatest of its integers, if they are known.
     """
 
     type: ArrayType
@@ -21,6 +22,7 @@ class BodyOperand:
     pointer: str = ""
     tag: int = 0
     fixed: bool = False
+    within: tuple[int, int] | None = None
 
     @property
     def bytes(self) -> int:
@@ -35,6 +37,8 @@ def read_row(block: Block, row: BodyOperand) -> BodyOperand:
     dtype, texts = row.type.dtype, []
     scalar = memory_type(dtype)
     tag = ", !invariant.load !0" if row.fixed else _tag(block, row)
+    if row.within is not None:
+        tag += f", !range {block.module.range_tag(scalar, *row.within)}"
     for part in range(2 if dtype.kind == "c" else 1):
         text = block.op(f"load {scalar}, ptr {_beside(block, row.pointer, scalar, part)}{tag}")
         if dtype.kind == "b":

@@ -22,10 +22,18 @@ class Control:
         name = self.block.module.declare("llvm.smin.i64", "declare i64 @llvm.smin.i64(i64, i64)")
         return self.block.op(f"call i64 {name}(i64 {one}, i64 {other})")
 
+    def most(self, one: str, other: str) -> str:
+        """The greater of two i64."""
+        name = self.block.module.declare("llvm.smax.i64", "declare i64 @llvm.smax.i64(i64, i64)")
+        return self.block.op(f"call i64 {name}(i64 {one}, i64 {other})")
+
     @contextmanager
     def counting(self, start: str, end: str, step: int) -> Iterator[str]:
         """A loop from start to end, run at least once; yields its counter."""
         block = self.block
+        if start.isdecimal() and end.isdecimal() and int(end) - int(start) <= step:
+            yield start
+            return
         head, after = block.new_label("loop"), block.new_label("done")
         counter, following = f"%{head}.i", f"%{head}.next"
         block.do(f"br label %{head}")

@@ -174,7 +174,7 @@ class _Shared:
         with task.control.when(worker):  # the caller's own flags are read by its caller
             block.do("call void @floating.clear()")
         turns = task.start(self.loop, private=True)
-        task.rounds(self.loop, Range("%first", "%last", False), turns)
+        task.rounds(self.loop, turns, Range("%first", "%last"))
         self._store_results()
         fault = task.values.faulty()
         self._store_status(block.op(f"zext i1 {fault} to i32"), worker)

@@ -57,6 +57,7 @@ class ProgramWriter(Writer):
         self, module: Module, layout: Layout, block: Block | None = None, budget: str = ""
     ) -> None:
         super().__init__(module, layout, block)
+        self.ranges = dict(layout.ranges)
         self.budget = budget
         if layout.constructs and not budget:
             self.budget = self.block.stack("i64", 8)
@@ -91,6 +92,8 @@ class ProgramWriter(Writer):
         for variable, given in zip(self.layout.scheduler.graph.program.inputs, inputs, strict=True):
             if given.value is not None:
                 self.memory.frame.registers[variable] = {(): given.value}
+            if given.within is not None:
+                self.ranges[variable] = given.within
 
     def run(self) -> None:
         """All of it."""
@@ -166,7 +169,8 @@ class _Constructs:
         if start:
             size = start * atom.type.dtype.itemsize
             pointer = self.block.op(f"getelementptr i8, ptr {pointer}, i64 {size}")
-        return BodyOperand(atom.type, None, pointer, home.tag, home.kind == "input")
+        within = self.writer.ranges.get(access.source)
+        return BodyOperand(atom.type, None, pointer, home.tag, home.kind == "input", within)
 
     def _results(self) -> list[BodyOperand | None]:
         """Where each result that is an array is to be written."""
@@ -250,7 +254,7 @@ class _Constructs:
         size = type_.size * type_.dtype.itemsize
         offset = self.block.op(f"mul nsw i64 {index}, {size}")
         pointer = self.block.op(f"getelementptr i8, ptr {whole.pointer}, i64 {offset}")
-        return BodyOperand(type_, None, pointer, whole.tag, whole.fixed)
+        return replace(whole, type=type_, pointer=pointer)
 
     def _scan(self) -> None:
         block, params = self.block, self.params

@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.executors.native.graph.indices import Dynamic, IndexGuard, Label, Quotient, Term, total
+from adjoint.executors.native.graph.indices import (
+    Dynamic,
+    IndexGuard,
+    Label,
+    Quotient,
+    Term,
+    recombined,
+    total,
+)
 from adjoint.executors.native.machine.module import (
     Block,
     Value,
@@ -26,15 +34,17 @@ INDEX = np.dtype(np.int64)
 class Frame:
     """One loop while it is written, or the whole function.
 
-    position: the value of the label, or that of its first lane. fresh: where there are lanes, which
-    of them have not been computed by the round before; None for all. registers: the values known in
-    it, by variable and unrolled indices. along: results that were computed along with others, by
-    primitive and operand.
+    position: the value of the label, or that of its first lane. within: the least and the greatest
+    value that the label has here, in any lane, if more than its extent is known. fresh: where there
+    are lanes, which of them have not been computed by the round before; None for all. registers:
+    the values known in it, by variable and unrolled indices. along: results that were computed
+    along with others, by primitive and operand.
     """
 
     label: Label | None = None
     lanes: int = 0
     position: str = "0"
+    within: tuple[int, int] | None = None
     fresh: Value | None = None
     registers: dict[Variable, dict[tuple[int, ...], Value]] = field(default_factory=dict)
     pointers: dict[Any, str] = field(default_factory=dict)
@@ -201,7 +211,7 @@ class Memory:
             flat = total(
                 (terms[axis], s) for axis, s in zip(place.axes, place.strides, strict=True)
             )
-            sorted_term = self._sorted_terms[key] = sort_term(flat)
+            sorted_term = self._sorted_terms[key] = sort_term(recombined(flat))
         number, scalars, stride, vectors = self._evaluate(sorted_term)
         base = self.bases[variable]
         scalar = memory_type(variable.type.dtype)
@@ -231,14 +241,14 @@ class Memory:
 
     def holds(self, guards: Sequence[IndexGuard]) -> bool | Value:
         """Whether all guards hold: known here, or an i1, or one for each lane."""
+        known = [guard.known(self._ranges(guard.term)) for guard in guards]
+        if False in known:
+            return False
         held: Value | None = None
-        for guard in guards:
-            value = self.index(guard.term)
-            if not value.lanes and not value.text.startswith("%"):
-                number = int(value.text)
-                if not guard.low <= number < guard.high or (number - guard.low) % guard.step:
-                    return False
+        for guard, holds in zip(guards, known, strict=True):
+            if holds:
                 continue
+            value = self.index(guard.term)
             wide = vector_type("i64", value.lanes)
 
             def number_text(number: int, lanes: int = value.lanes) -> str:
@@ -254,6 +264,18 @@ class Memory:
             mask = Value((text,), np.dtype(bool), value.lanes)
             held = mask if held is None else self._both(held, mask)
         return True if held is None else held
+
+    def _ranges(self, term: Term) -> dict[Label, tuple[int, int]]:
+        """The least and the greatest value of those labels of a term of which they are known."""
+        known = [(label, self.range_of(label)) for label in term.labels()]
+        return {label: within for label, within in known if within is not None}
+
+    def range_of(self, label: Label) -> tuple[int, int] | None:
+        """The least and the greatest value of a label here; None if it may have any."""
+        if label.unrolled:
+            return self.unrolled[label], self.unrolled[label]
+        frame = next((frame for frame in self.frames if frame.label is label), None)
+        return frame.within if frame is not None else None
 
     def _both(self, one: Value, other: Value) -> Value:
         lanes = max(one.lanes, other.lanes)

@@ -39,6 +39,14 @@ def with_tables_as_inputs(program: Program) -> tuple[Program, list[np.ndarray[An
     return Program(inputs, rest, program.outputs), arrays
 
 
+def range_of(array: np.ndarray[Any, Any]) -> tuple[int, int] | None:
+    """The least and the greatest number of an array of integers, where LLVM can be told them."""
+    if array.dtype.kind != "i":
+        return None
+    least, most = int(array.min()), int(array.max())
+    return (least, most) if most < np.iinfo(array.dtype).max else None
+
+
 def add_table(module: Module, array: np.ndarray[Any, Any]) -> str:
     """A global that holds the numbers of an array in order; returns its name."""
     octets = np.ascontiguousarray(array).tobytes()

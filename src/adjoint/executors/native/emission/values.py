@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import Any, Final
 
 import numpy as np
@@ -24,6 +25,38 @@ from adjoint.primitives.structure.gathering import GATHER
 from adjoint.program import Literal, Variable
 
 Reader = Callable[[], Value]
+
+
+class _GuardedAccesses:
+    """The accesses of a guarded node, of which those that cannot count are passed over quickly."""
+
+    def __init__(self, accesses: Sequence[Access], readers: Sequence[Reader]) -> None:
+        self.all = list(zip(accesses, readers, strict=True))
+        intervals = [[g.interval for g in access.guards] for access in accesses]
+        labels = Counter(one[0] for row in intervals for one in row if one is not None)
+        self.label = labels.most_common(1)[0][0] if labels else None
+        self._ends = [
+            next(
+                (
+                    (low, end)
+                    for one in row
+                    if one
+                    for label, low, end in [one]
+                    if label is self.label
+                ),
+                (-inf, inf),
+            )
+            for row in intervals
+        ]
+
+    def within(self, least: int, most: int) -> list[tuple[Access, Reader]]:
+        """Those that may count where the label has values from `least` to `most`."""
+        return [
+            part
+            for part, (low, end) in zip(self.all, self._ends, strict=True)
+            if low <= most and least < end
+        ]
+
 
 _RECIPROCAL: Final = UFUNCS[np.reciprocal]
 
@@ -52,6 +85,7 @@ class Values:
         self.faults: list[Fault] = []
         self._noted: dict[int, str] = {}  # where those of so many lanes have been noted
         self._readers: dict[int, list[Reader]] = {}
+        self._guarded_accesses: dict[int, _GuardedAccesses] = {}
         self._homes: dict[int, Path] = {}
         self._divisors: Counter[Access] | None = None
         self._companions: frozenset[Any] | None = None
@@ -132,10 +166,10 @@ class Values:
         moved = [inner.substituted(values) for inner in producer.accesses]
         readers = [self.reader(node, inner, mask) for inner in moved]
         target = tuple(access.substituted(values).terms)
+        guarded = _GuardedAccesses(moved, readers) if producer.kind is Kind.GUARDED else None
 
         def read() -> Value:
-            if producer.kind is Kind.GUARDED:
-                guarded = [(inner, reader) for inner, reader in zip(moved, readers, strict=True)]
+            if guarded is not None:
                 return self._guarded(node, producer, guarded)
             if producer.kind is Kind.NUMBER:
                 return self.memory.index(target[0])
@@ -148,8 +182,12 @@ class Values:
     def value(self, node: ArrayNode) -> Value:
         """The value of a node (for a reduction, of one part) at the present indices."""
         if node.kind is Kind.GUARDED:
-            readers = self.operands(node)
-            return self._guarded(node, node, list(zip(node.accesses, readers, strict=True)))
+            parts = self._guarded_accesses.get(node.number)
+            if parts is None:
+                parts = self._guarded_accesses[node.number] = _GuardedAccesses(
+                    node.accesses, self.operands(node)
+                )
+            return self._guarded(node, node, parts)
         if node.kind is Kind.NUMBER:
             return self.memory.index(node.target[0])
         if node.kind is Kind.GATHER:
@@ -229,13 +267,12 @@ class Values:
         way = self.ways.get(node.number)
         return (node.equation.primitive.name, node.accesses, way) in self._companions
 
-    def _guarded(
-        self, node: ArrayNode, home: ArrayNode, parts: Sequence[tuple[Access, Reader]]
-    ) -> Value:
+    def _guarded(self, node: ArrayNode, home: ArrayNode, parts: _GuardedAccesses) -> Value:
         """What is written last, or the sum of all that is written."""
         dtype = home.output.type.dtype
         written: Value | None = None
-        for access, reader in parts:
+        within = self.memory.range_of(parts.label) if parts.label is not None else None
+        for access, reader in parts.all if within is None else parts.within(*within):
             held = self.memory.holds(access.guards)
             if held is False:
                 continue

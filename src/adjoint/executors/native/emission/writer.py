@@ -22,19 +22,26 @@ from adjoint.executors.native.machine.module import Block, Module, Value, regist
 from adjoint.executors.native.schedule.layout import TURNS, Layout
 from adjoint.executors.native.schedule.order import Item, Loop, instances
 from adjoint.executors.native.schedule.storage import MemoryPlace
+from adjoint.executors.native.schedule.zones import Zones
 from adjoint.program import Variable
 
 SHORT: Final = 24  # instances of a body that is written several times
+MOST_BETWEEN: Final = 2  # ranges of rounds outside of zones that are written one by one
 ROUNDS: Final = 16  # of a loop between two compensated additions to a sum
 
 
 @dataclass(frozen=True)
 class Range:
-    """The part of a loop that is written: i64 operands, and whether they are known numbers."""
+    """Rounds of a loop: the first value of the label and the end, as i64 operands."""
 
     first: str
     last: str
-    known: bool
+
+    @property
+    def count(self) -> int | None:
+        """How many values of the label there are, if that is known."""
+        known = self.first.isdecimal() and self.last.isdecimal()
+        return int(self.last) - int(self.first) if known else None
 
 
 class Writer:
@@ -52,6 +59,7 @@ class Writer:
         )
         self.accumulators = Accumulators(self.values, self.control)
         self.scatters = Scatters(self.values)
+        self.zones = Zones(layout.scheduler)
         self.reserved: dict[int, str] = {}
 
     # --- where things are -------------------------------------------------------------------------
@@ -91,9 +99,7 @@ class Writer:
     def item(self, item: Item) -> None:
         """One item of a schedule."""
         if isinstance(item, Loop):
-            extent = item.label.extent
-            turns = self.start(item)
-            self.rounds(item, Range("0", str(extent), True), turns)
+            self.rounds(item, self.start(item))
             self.finish(item)
         elif item.kind is Kind.PRODUCT:
             self._product(item)
@@ -151,27 +157,63 @@ class Writer:
             return 1
         return TURNS if rounds >= TURNS else 1
 
-    def rounds(self, loop: Loop, part: Range, turns: int) -> None:
-        """The rounds of a part of a loop: as many as can side by side, and then the rest."""
-        step = max(loop.lanes, 1)
-        extent = loop.label.extent
-        whole = extent // (step * turns) * step * turns
-        if part.known:
-            if whole:
-                self._rounds(loop, Range("0", str(whole), True), turns, False)
-            if whole < extent:
-                self._rounds(loop, Range(str(whole), str(extent), True), 1, True)
-            return
-        main = self.control.least(part.last, str(whole))
-        some = self.block.op(f"icmp slt i64 {part.first}, {main}")
-        with self.control.when(some):
-            self._rounds(loop, Range(part.first, main, False), turns, False)
-        if whole < extent:
-            left = self.block.op(f"icmp sgt i64 {part.last}, {whole}")
-            with self.control.when(left):
-                self._rounds(loop, Range(str(whole), part.last, False), 1, True)
+    def rounds(self, loop: Loop, turns: int, part: Range | None = None) -> None:
+        """The rounds of a loop, or of a part of it: in its zones first, then those between.
 
-    def _rounds(self, loop: Loop, part: Range, turns: int, partial: bool) -> None:
+        In zones as many stand side by side as can.
+        """
+        step = max(loop.lanes, 1) * turns
+        extent = loop.label.extent
+        whole = extent // step * step
+        zones = [
+            (first, last)
+            for low, high in self.zones.of(loop) or [(0, extent)]
+            if (first := -(-low // step) * step) < (last := min(high, whole) // step * step)
+        ]
+        for first, last in zones:
+            self._clipped(loop, Range(str(first), str(last)), part, turns, (first, last - 1))
+        starts, ends = [0, *(last for _, last in zones)], [*(first for first, _ in zones), extent]
+        between = [(start, end) for start, end in zip(starts, ends, strict=True) if start < end]
+        if len(between) > MOST_BETWEEN:
+            self._by_table(loop, between, part)
+            return
+        for first, last in between:
+            least = min(first, max(extent - loop.lanes, 0))  # of the round that starts earlier
+            self._clipped(loop, Range(str(first), str(last)), part, 1, (least, last - 1))
+
+    def _by_table(self, loop: Loop, ranges: Sequence[tuple[int, int]], part: Range | None) -> None:
+        """The rounds in several ranges, written once."""
+        name = self.module.fresh("ranges")
+        entries = ", ".join(f"i64 {first}, i64 {last}" for first, last in ranges)
+        count = 2 * len(ranges)
+        self.module.functions.append(f"@{name} = private constant [{count} x i64] [{entries}]")
+        with self.control.counting("0", str(count), 2) as number:
+            at = self.block.op(f"getelementptr i64, ptr @{name}, i64 {number}")
+            first = self.block.op(f"load i64, ptr {at}")
+            last = self.block.op(
+                f"load i64, ptr {self.block.op(f'getelementptr i64, ptr {at}, i64 1')}"
+            )
+            self._clipped(loop, Range(first, last), part, 1, None)
+
+    def _clipped(
+        self,
+        loop: Loop,
+        rounds: Range,
+        part: Range | None,
+        turns: int,
+        within: tuple[int, int] | None,
+    ) -> None:
+        """Those rounds that belong to a part. within: the least and the greatest of the label."""
+        if part is None:
+            self._rounds(loop, rounds, turns, within)
+            return
+        first = self.control.most(part.first, rounds.first)
+        last = self.control.least(part.last, rounds.last)
+        some = self.block.op(f"icmp slt i64 {first}, {last}")
+        with self.control.when(some):
+            self._rounds(loop, Range(first, last), turns, within)
+
+    def _rounds(self, loop: Loop, part: Range, turns: int, within: tuple[int, int] | None) -> None:
         """Rounds side by side, from first to last, and sums carried over now and then."""
         summed = [
             item
@@ -184,6 +226,8 @@ class Writer:
         starts = [*loop.starts, *self.accumulators.continued(loop)]
         lanes = max(loop.lanes, 1)
         step = lanes * turns
+        # In zones, as in whole loops, the rounds end with the loop or before it.
+        partial = within is None or within[1] == loop.label.extent - 1
 
         def body(position: str) -> None:
             for turn in range(turns):
@@ -191,10 +235,10 @@ class Writer:
                 here = position
                 if turn:
                     here = self.block.op(f"add i64 {position}, {turn * lanes}")
-                self._round(loop, here, partial)
+                self._round(loop, here, partial, within)
             self.accumulators.turn = 0
 
-        few = part.known and int(part.last) - int(part.first) <= 2 * ROUNDS * step
+        few = part.count is not None and part.count <= 2 * ROUNDS * step
         if not summed or few:
             with self.control.counting(part.first, part.last, step) as position:
                 body(position)
@@ -210,9 +254,11 @@ class Writer:
             for node in summed:
                 self.accumulators.carry_over(node)
 
-    def _round(self, loop: Loop, counter: str, partial: bool) -> None:
+    def _round(
+        self, loop: Loop, counter: str, partial: bool, within: tuple[int, int] | None
+    ) -> None:
         """The body once, for one value of the label or for as many as there are lanes."""
-        frame = Frame(loop.label, loop.lanes, counter)
+        frame = Frame(loop.label, loop.lanes, counter, within)
         extent, lanes = loop.label.extent, loop.lanes
         if lanes and partial and extent % lanes:
             # The last round starts earlier, so that all its lanes lie within the arrays.

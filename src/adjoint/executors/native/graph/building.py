@@ -86,7 +86,7 @@ class GraphBuilder:
 
     def _output(self, atom: Atom, taken: set[Variable]) -> None:
         """Outputs that are no node's own array, or repeat one, are copies."""
-        own = self.itself(atom)
+        own = self._in_same_order(atom)
         if own is not None and own in self.graph.producers and own not in taken:
             taken.add(own)
             self.graph.outputs.append(own)
@@ -97,6 +97,16 @@ class GraphBuilder:
         self.add(Kind.GUARDED, None, copy, (access,))
         taken.add(copy)
         self.graph.outputs.append(copy)
+
+    def _in_same_order(self, atom: Atom) -> Variable | None:
+        """The variable in whose memory the numbers of an atom, and no others, are row by row."""
+        own = self.itself(atom)
+        if own is not None or not isinstance(atom, Variable) or not atom.type.ndim:
+            return own
+        source, _ = self.parts.get(atom, (atom, 0))
+        if not source.type.ndim or source.type.size != atom.type.size:
+            return None
+        return self.itself(source)
 
     def itself(self, atom: Atom) -> Variable | None:
         """The variable with memory or registers of its own that an atom is, index by index."""

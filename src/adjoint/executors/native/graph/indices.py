@@ -7,7 +7,7 @@ A *term* is where an access stands along an axis: whole multiples of labels and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,16 +105,21 @@ class Term:
         """All labels, found."""
         return [atom.find() for atom in self.atoms() if isinstance(atom, Label)]
 
-    def bounds(self, dynamic: Mapping[Dynamic, tuple[int, int]]) -> tuple[int, int]:
-        """The least and the greatest value."""
+    def bounds(self, known: Mapping[Any, tuple[int, int]]) -> tuple[int, int]:
+        """The least and the greatest value.
+
+        Args:
+            known: the same of atoms; for labels that are not among them, of their whole extent.
+        """
         low = high = self.offset
         for atom, factor in self.parts:
             if isinstance(atom, Label):
-                least, most = 0, atom.find().extent - 1
+                label = atom.find()
+                least, most = known.get(label) or (0, label.extent - 1)
             elif isinstance(atom, Dynamic):
-                least, most = dynamic[atom]
+                least, most = known[atom]
             else:
-                least, most = atom.term.bounds(dynamic)
+                least, most = atom.term.bounds(known)
                 least, most = least // atom.divisor, most // atom.divisor
                 if atom.modulus and (least < 0 or most >= atom.modulus):
                     least, most = 0, atom.modulus - 1
@@ -167,6 +172,38 @@ def quotient(term: Term, divisor: int, modulus: int = 0) -> Term:
     return Term(((Quotient(term, divisor, modulus), 1),))
 
 
+def recombined(term: Term) -> Term:
+    """The same, with digits put together again: `t // 12 * 12 + t // 4 % 3 * 4 + t % 4` is `t`.
+
+    So memory that holds an array row by row is reached without a division, however it is shaped.
+    """
+    parts = list(term.parts)
+    while (pair := _neighbours(parts)) is not None:
+        high, low, unit = pair
+        modulus = low.modulus * high.modulus  # 0 where the higher digit has none
+        rest = [part for part in parts if part[0] not in (high, low)]
+        joined = quotient(low.term, low.divisor, modulus).scaled(unit)
+        both = total([(Term(tuple(rest)), 1), (joined, 1)])
+        parts, offset = list(both.parts), both.offset
+        term = Term(both.parts, term.offset + offset)
+    return term
+
+
+def _neighbours(parts: Sequence[tuple[Atom, int]]) -> tuple[Quotient, Quotient, int] | None:
+    """Two digits of a number, the higher one first, and what a unit of the lower one counts."""
+    quotients = [(atom, factor) for atom, factor in parts if isinstance(atom, Quotient)]
+    for high, factor in quotients:
+        for low, unit in quotients:
+            if (
+                low.modulus
+                and high.term == low.term
+                and high.divisor == low.divisor * low.modulus
+                and factor == unit * low.modulus
+            ):
+                return high, low, unit
+    return None
+
+
 def substitute(term: Term, values: Mapping[Any, Term]) -> Term:
     """The term with atoms replaced by terms."""
     pieces: list[tuple[Term, int]] = [(Term((), term.offset), 1)]
@@ -190,12 +227,27 @@ class IndexGuard:
     high: int
     step: int = 1
 
-    def known(self) -> bool | None:
-        """Whether it holds, where that does not depend on a loop."""
-        if not self.term.constant:
+    @property
+    def interval(self) -> tuple[Label, int, int] | None:
+        """The label that alone decides it, the first value and the end; None if it is no such."""
+        if self.step != 1 or len(self.term.parts) != 1:
             return None
-        value = self.term.offset
-        return self.low <= value < self.high and not (value - self.low) % self.step
+        ((atom, factor),) = self.term.parts
+        if not isinstance(atom, Label) or factor != 1:
+            return None
+        return atom.find(), self.low - self.term.offset, self.high - self.term.offset
+
+    def known(self, labels: Mapping[Label, tuple[int, int]]) -> bool | None:
+        """Whether it holds, where that follows from the least and the greatest value of labels."""
+        if any(isinstance(atom, Dynamic) for atom in self.term.atoms()):
+            return None
+        least, most = self.term.bounds(labels)
+        if most < self.low or self.high <= least:
+            return False
+        if least == most:
+            return not (least - self.low) % self.step
+        within = self.low <= least and most < self.high
+        return True if within and self.step == 1 else None
 
 
 @dataclass(frozen=True, slots=True)

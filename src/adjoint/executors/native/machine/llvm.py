@@ -70,6 +70,7 @@ _FLOATS_ARE_USED = ctypes.c_int(1)
 _LONG_BLOCK = 250_000
 _LONG_TEXT = 500_000
 _LABEL = re.compile(r"^(?:define |[\w.$-]+:)", re.MULTILINE)
+_GLOBAL = re.compile(r"^@.*$", re.MULTILINE)
 
 
 @contextmanager
@@ -383,7 +384,8 @@ _CODE_LEVEL = {Effort.QUICK: 0, Effort.LIGHT: 1, Effort.NORMAL: 2}
 
 
 def effort_for(text: str) -> Effort:
-    """The effort that a text is worth, if nobody says it."""
+    """The effort that a text is worth, if nobody says it: tables of numbers are no work."""
+    text = _GLOBAL.sub("", text)
     if len(text) <= _LONG_TEXT:
         return Effort.NORMAL
     starts = [0, *(match.start() for match in _LABEL.finditer(text)), len(text)]

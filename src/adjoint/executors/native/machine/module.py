@@ -41,6 +41,8 @@ class Value:
 MISSED: Final = 1
 RAISED: Final = 2
 OVERFLOW: Final = 3
+
+_FIRST_RANGE: Final = 1 << 20  # the number of the first range among metadata
 # The attribute of functions that are written as they should be: simplifying them finds nothing.
 PLAIN: Final = '"plain"'
 # The attributes of functions of numbers that live in a library. Nothing but their result matters:
@@ -89,6 +91,7 @@ class Module:
     attributes: list[str] = field(default_factory=list)
     count: int = 0
     tags: dict[int, str] = field(default_factory=dict)
+    ranges: dict[tuple[str, int, int], str] = field(default_factory=dict)
     last_tag: int = 0
     stack_bytes: int = 0
 
@@ -115,6 +118,15 @@ class Module:
             self.attributes.append(f"{tag} = !{{!{place + 1}, !{place + 1}, i64 0}}")
         return tag
 
+    def range_tag(self, type_text: str, least: int, most: int) -> str:
+        """Metadata for what is read and is an integer from `least` to `most`."""
+        key = type_text, least, most
+        tag = self.ranges.get(key)
+        if tag is None:
+            tag = self.ranges[key] = f"!{_FIRST_RANGE + len(self.ranges)}"
+            self.attributes.append(f"{tag} = !{{{type_text} {least}, {type_text} {most + 1}}}")
+        return tag
+
     def text(self) -> str:
         """All of it, without a target."""
         return "\n".join((*self.declarations.values(), *self.functions, *self.attributes, ""))
@@ -124,10 +136,11 @@ class Block:
     """Writes the instructions of one function, in order.
 
     label: the basic block that is being written. known: what has been written in it, by what it is
-    made of; of use for what depends on nothing else and changes nothing.
+    made of; of use for what depends on nothing else and changes nothing. comparisons: what single
+    floats were compared, by the name of the result: the predicate and both numbers.
     """
 
-    __slots__ = ("_number", "known", "label", "lines", "module", "opening")
+    __slots__ = ("_number", "comparisons", "known", "label", "lines", "module", "opening")
 
     def __init__(self, module: Module) -> None:
         self.module = module
@@ -135,6 +148,7 @@ class Block:
         self.lines: list[str] = []
         self.label = "entry"
         self.known: dict[Any, Any] = {}
+        self.comparisons: dict[str, tuple[str, Value, Value]] = {}
         self._number = 0
 
     def op(self, text: str) -> str:

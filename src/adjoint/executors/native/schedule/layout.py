@@ -22,7 +22,7 @@ class Layout:
     products may be fused with sums. watched: arrays in which a NaN is a fault, looked for while
     they are written. pauses: the items after which Python may see to its signals. timed: the first
     entry of `@times` to which items add what they took; None if they do not. constructs: the
-    programs within, by node.
+    programs within, by node. ranges: the least and the greatest number of tables of integers.
     """
 
     scheduler: Scheduler
@@ -35,6 +35,7 @@ class Layout:
     pauses: frozenset[int] = frozenset()
     timed: int | None = None
     constructs: Mapping[int, Construct] = field(default_factory=dict)
+    ranges: Mapping[Variable, tuple[int, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

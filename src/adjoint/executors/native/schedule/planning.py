@@ -36,13 +36,15 @@ ROUND_TIME: Final = 2.0  # nanoseconds that a round takes at least
 class Planner:
     """Plans the programs of one module.
 
-    precise: nothing is fused. threads: how many may share a loop; None for all cores. bodies: those
-    that are planned, of which equal ones are one.
+    precise: nothing is fused. threads: how many may share a loop; None for all cores. ranges: the
+    least and the greatest number of tables of integers. bodies: those that are planned, of which
+    equal ones are one.
     """
 
     module: Module
     precise: bool
     threads: int | None
+    ranges: Mapping[Variable, tuple[int, int]]
     bodies: dict[tuple[Program, tuple[tuple[int, int], ...]], InnerProgram] = field(
         default_factory=dict
     )
@@ -114,6 +116,7 @@ class Planner:
             pauses=frozenset(n for n, time in enumerate(times) if time > PAUSED_TIME),
             timed=timed,
             constructs=constructs,
+            ranges=self.ranges,
         )
         return layout, _in_place(graph, takes, over)
 
