@@ -94,7 +94,7 @@ def test_the_turn_comes_when_compiling_is_over(
 ) -> None:
     monkeypatch.setattr(turns, "_WAIT", 0.5)
     monkeypatch.setattr(turns, "seconds_of_run", lambda program: 0.1)
-    monkeypatch.setattr(tiered, "_expected_seconds", lambda program: 1.0)
+    monkeypatch.setattr(tiered, "_expected_seconds", lambda program, hard: 1.02)
     waits: list[float | None] = []
     wait = Compilation.wait
 
@@ -103,9 +103,9 @@ def test_the_turn_comes_when_compiling_is_over(
         return wait(compilation, seconds)
 
     monkeypatch.setattr(Compilation, "wait", noted)
-    for number in range(29):  # begun at the 4th, and looked for after 4 * 0.5 s
+    for number in range(29):  # begun at the 4th, and looked for after 2 * 0.52 s
         slope(X)
-        assert fake.hits == max(0, number + 1 - 3 - 20)
+        assert fake.hits == max(0, number + 1 - 3 - 11)
     assert waits == [60.0]
 
 

@@ -9,7 +9,7 @@ from adjoint.program import Program, held_programs
 FEWEST_RUNS: Final = 4
 MOST_RUNS: Final = 32
 LOADING: Final = 0.2  # seconds that loading LLVM takes, about, once in a process
-_CALL: Final = 1e-5  # seconds that a call takes besides what NumPy does in it, at least
+_CALL: Final = 1e-5  # seconds that a call takes besides what NumPy does in it
 _UNROLLED: Final = 64  # numbers of an array for which code is written out, about
 
 
@@ -34,7 +34,7 @@ def compiling_seconds(program: Program) -> float:
 
 
 def seconds_of_run(program: Program) -> float:
-    """How long a run on NumPy takes, at the least."""
+    """How long a run on NumPy takes, about."""
     return _CALL + _effort(program).seconds
 
 

@@ -1,11 +1,11 @@
 """The policy of executors: NumPy first, machine code for what comes often, NumPy where it fails.
 
 A program is counted. Once it is hot it is compiled beside the caller, who goes on with NumPy. At a
-call whose number the program alone decides it turns to machine code: when compiling is over but for
-0.05 s, as it is estimated. Where it takes longer, that call waits, for 0.1 s at most; then one
+call that the script alone decides it turns to machine code (`turns.py`): when compiling is over but
+for 0.05 s, as it is estimated. Where it takes longer, that call waits, for 0.09 s at most; then one
 looks again after as many calls as until then. So the same run of a script gives the same bits,
-unless compiling takes twice as long as such programs do. Programs that make up one call turn at
-different calls, so that no call waits for all of them.
+unless compiling takes much longer than such programs do. Of the programs that make up one call, one
+turns at a call, so that no call waits for two.
 
 Machine code has no results where something unusual has come up (a floating-point error, a NaN among
 derivatives, arguments of other types). NumPy then runs the program from the start; where a
@@ -46,9 +46,13 @@ _NOTHING: Final = (None, None)
 _compiled_before: Final = threading.Event()
 
 
-def _expected_seconds(program: Program) -> float:
-    """How long compiling takes, about, with all that has to be loaded for it."""
-    return compiling_seconds(program) + (0 if _compiled_before.is_set() else LOADING)
+def _expected_seconds(program: Program, hard: bool) -> float:
+    """How long compiling takes, about, with all that has to be loaded for it.
+
+    hard: whether it is compiled with hard zeros, whose masks are as much again.
+    """
+    seconds = compiling_seconds(program) * (2 if hard else 1)
+    return seconds + (0 if _compiled_before.is_set() else LOADING)
 
 
 # What is being compiled, of whichever programs: of two that are equal, it is done once.
@@ -257,7 +261,7 @@ class Tiered:
             return self._choose(way.settings)
         seconds = None if at_once else _LONGEST_WAIT
         if (begun and not at_once) or not compilation.wait(seconds):
-            turn.put_off(_expected_seconds(self.program))
+            turn.put_off(_expected_seconds(self.program, self.hard))
             return way
         turn.is_over()
         _compiled_before.set()

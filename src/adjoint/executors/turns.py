@@ -1,7 +1,7 @@
 """When programs turn to machine code: by a clock that is the same at each run of a script.
 
 Programs are compiled one after the other, beside the caller. The clock says how far that has come,
-for certain: it goes on with each run on NumPy, by the time that such a run takes at the least.
+as is estimated: it goes on with each run on NumPy, by the time that such a run takes.
 Programs that make up one call (forward, backward, questions) are compiled in the order in which
 they were hot, and turn at different calls: no call waits for two of them.
 """
@@ -23,7 +23,7 @@ _BESIDE: Final = 2
 class _Clock:
     """What all programs of the process go by.
 
-    compiled: seconds of compiling that have passed, for certain. runs: how many were counted.
+    compiled: seconds of compiling that have passed. runs: how many were counted.
     last: the one of them at which a program had its turn last. pending: turns to come.
     """
 
@@ -46,17 +46,18 @@ class Turn:
     __slots__ = (
         "__weakref__",
         "_before",
+        "_count",
+        "_fewest",
         "_finish",
         "_latest",
-        "_left",
-        "_runs",
         "_seconds",
         "at_once",
     )
 
     def __init__(self, program: Program) -> None:
         self.at_once = False
-        self._runs = self._left = runs_on_numpy(program)
+        self._count = 0  # of its runs
+        self._fewest = runs_on_numpy(program)  # of them, before it comes
         self._seconds = seconds_of_run(program)
         self._finish = -inf  # by the clock, when it is compiled
         self._before = self._latest = 0  # the last two runs of it
@@ -71,8 +72,8 @@ class Turn:
         clock.runs += 1
         clock.compiled += self._seconds / _BESIDE
         self._before, self._latest = self._latest, clock.runs
-        if self._left > 0:
-            self._left -= 1
+        self._count += 1
+        if self._count <= self._fewest:
             return False
         if clock.compiled < self._finish - _WAIT or clock.last > self._before:
             return False
@@ -88,7 +89,7 @@ class Turn:
         pending = [(each, turn) for each in _clock.pending if (turn := each()) is not None]
         before = [turn._finish for _, turn in pending if turn._latest > self._before]
         self._finish = max(_clock.compiled, *before, self._finish) + seconds
-        self._left, self._runs = self._runs - 1, 2 * self._runs
+        self._fewest = 2 * (self._count - 1)
         others = [each for each, turn in pending if turn is not self]
         _clock.pending = (*others, weakref.ref(self))
 
