@@ -2,7 +2,7 @@
 
 A program is counted. Once it is hot it is compiled beside the caller, who goes on with NumPy. At a
 call that the script alone decides it turns to machine code (`turns.py`): when compiling is over but
-for 0.05 s, as it is estimated. Where it takes longer, that call waits, for 0.09 s at most; then one
+for 0.05 s, as it is estimated. Where it takes longer, that call waits, for 0.08 s at most; then one
 looks again after as many calls as until then. So the same run of a script gives the same bits,
 unless compiling takes much longer than such programs do. Of the programs that make up one call, one
 turns at a call, so that no call waits for two.
@@ -35,7 +35,7 @@ from adjoint.executors.turns import Turn
 from adjoint.optimise import is_tape_length, lengthened
 from adjoint.program import Program
 
-_LONGEST_WAIT: Final = 0.09  # seconds that a call waits at most for what nobody asked for
+_LONGEST_WAIT: Final = 0.08  # seconds that a call waits at most for what nobody asked for
 _starting = threading.RLock()  # a signal handler may come by within
 hold_over_forks(_starting)
 _NUMPY: Final = NumpyExecutor()
