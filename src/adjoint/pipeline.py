@@ -10,6 +10,7 @@ from __future__ import annotations
 import linecache
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from numpy import errstate
@@ -171,30 +172,55 @@ def prepare(
         back with it).
     recapture: captures the function once more with the user's lines, to point at one in an error.
     """
-    about = (kind, settings().kink, _always_rolls())
-    key = (*about, captured.key)
-    compiled = _cache.get(key) or _derived_before(about, captured)
+    about = _about(kind)
+    compiled = _found(about, captured)
+    if compiled is None:
+        try:
+            compiled = _derived((*about, captured.key), captured.program(), derive)
+        except AdjointError as error:
+            _point_at_line(error, recapture, function)
+            raise
+    note_capture(compiled, captured)
+    return compiled
+
+
+def prepare_later(kind: Any, captured: Captured, derive: Derivation) -> Callable[[], Compiled]:
+    """What gives the compiled program, and derives it if it is new, so that another call can.
+
+    The capture, and what arrays it holds, can be forgotten.
+    """
+    about = _about(kind)
+    compiled = _found(about, captured)
     if compiled is not None:
-        note_capture(compiled, captured)
-        return compiled
+        found = compiled
+        return lambda: found
+    return partial(_derived, (*about, captured.key), captured.program(), derive)
+
+
+def _about(kind: Any) -> tuple[Any, ...]:
+    """What a derived program depends on besides its capture; the kind comes first."""
+    return kind, settings().kink, _always_rolls()
+
+
+def _found(about: tuple[Any, ...], captured: Captured) -> Compiled | None:
+    return _cache.get((*about, captured.key)) or _derived_before(about, captured)
+
+
+def _derived(key: tuple[Any, ...], program: Program, derive: Derivation) -> Compiled:
+    """What is derived from a program, kept under a key."""
+    kind = key[0]
     with collector_at_rest():
-        program = captured.program()
         rolled = roll_if_it_pays(program)
         if rolled is program and len(program) > _REPETITIVE:
             program = rolled = simplify(program)
         try:
-            try:
-                derived, watched, facts = derive(rolled, kind)
-            except MissingRuleError:  # a loop may lack what its equations have
-                if rolled is program:
-                    raise
-                derived, watched, facts = derive(program, kind)
-        except AdjointError as error:
-            _point_at_line(error, recapture, function)
-            raise
+            derived, watched, facts = derive(rolled, kind)
+        except MissingRuleError:  # a loop may lack what its equations have
+            if rolled is program:
+                raise
+            derived, watched, facts = derive(program, kind)
         compiled = _cache.put(key, compile_program(derived, watched, facts))
         compiled.data = True
-        note_capture(compiled, captured)
         return compiled
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import adjoint as ad
-from adjoint.executors import tiered
+from adjoint.executors import tiered, turns
 from adjoint.executors.hard_zeros import HardZeros, users_part
 from adjoint.executors.interface import Needs
 from adjoint.executors.native.executor import NativeExecutor
@@ -29,8 +29,9 @@ SLOPE = [0.0, 0.25, 0.0, 3.0]
 def native_runs(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether each run that was asked of machine code had results; code is there at once."""
     pytest.importorskip("llvmlite")
-    monkeypatch.setattr(tiered, "runs_on_numpy", lambda program: 2)
-    monkeypatch.setattr(tiered, "_WAIT", 60.0)
+    monkeypatch.setattr(turns, "runs_on_numpy", lambda program: 2)
+    monkeypatch.setattr(turns, "_WAIT", 60.0)
+    monkeypatch.setattr(tiered, "_LONGEST_WAIT", 60.0)
     ad.cache_clear()
     had: list[bool] = []
     run = HardZeros.run

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import adjoint as ad
-from adjoint.executors import compilation, tiered
+from adjoint.executors import compilation, tiered, turns
 from tests.executors.native.fake import FakeLowering, install
 
 
@@ -25,6 +25,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeLowering]:
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> int:
     """A program is hot after 3 runs, and turns to machine code after 6, however long that takes."""
-    monkeypatch.setattr(tiered, "runs_on_numpy", lambda program: 3)
-    monkeypatch.setattr(tiered, "_WAIT", 60.0)
+    monkeypatch.setattr(turns, "runs_on_numpy", lambda program: 3)
+    monkeypatch.setattr(turns, "_WAIT", 60.0)
+    monkeypatch.setattr(tiered, "_LONGEST_WAIT", 60.0)
     return 6

@@ -43,8 +43,8 @@ class Slow:
 def test_no_call_waits_for_long(
     fake: FakeLowering, soon: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tiered, "_WAIT", 0.001)
-    monkeypatch.setattr(tiered, "_expected_seconds", lambda program: 0.0)
+    monkeypatch.setattr(tiered, "_LONGEST_WAIT", 0.001)
+    monkeypatch.setattr(tiered, "_expected_seconds", lambda program, hard: 0.0)
     slow = Slow(fake)
     for _ in range(4 * 3 + 1):  # begun at the 4th, looked for at the 7th and the 13th
         np.testing.assert_allclose(slope(X), EXPECTED)

@@ -7,18 +7,22 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 _lock = threading.RLock()  # a signal handler may come by within
 _resting: list[int] = []  # the threads within such a block, once for each
-_was_enabled = False
+_before = gc.get_threshold()
+# New objects until a collection: more than there are. Whether the collector is enabled is left to
+# the user, whose threads go on meanwhile, and so is a threshold that the user sets then.
+_NEVER: Final = 2_147_483_629
 
 
 @contextmanager
 def collector_at_rest() -> Iterator[None]:
-    """No collections within the block, if there would have been any.
+    """No collections within the block but those that are asked for.
 
     Programs of thousands of equations are thousands of objects, none of which is garbage, that the
-    collector would look through again and again.
+    collector would look through again and again, and with them all that the process has.
     """
     here = threading.get_ident()
     try:
@@ -32,20 +36,25 @@ def collector_at_rest() -> Iterator[None]:
 
 
 def _begin(here: int) -> None:
-    global _was_enabled
+    global _before
     with _lock:
         _resting.append(here)
         if len(_resting) == 1:
-            _was_enabled = gc.isenabled()
-            gc.disable()
+            _before = gc.get_threshold()
+            gc.set_threshold(_NEVER, *_before[1:])
 
 
 def _end(here: int) -> None:
     with _lock:
-        if _resting == [here] and _was_enabled:
-            gc.enable()
+        if _resting == [here]:
+            _work_again()
         if here in _resting:  # else an exception has come before it was
             _resting.remove(here)
+
+
+def _work_again() -> None:
+    if gc.get_threshold()[0] == _NEVER:
+        gc.set_threshold(*_before)
 
 
 def _forget_others() -> None:
@@ -55,8 +64,8 @@ def _forget_others() -> None:
     here = threading.get_ident()
     others = [thread for thread in _resting if thread != here]
     _resting[:] = [here] * (len(_resting) - len(others))
-    if others and not _resting and _was_enabled:
-        gc.enable()
+    if others and not _resting:
+        _work_again()
 
 
 if hasattr(os, "register_at_fork"):

@@ -1,11 +1,11 @@
 """The policy of executors: NumPy first, machine code for what comes often, NumPy where it fails.
 
 A program is counted. Once it is hot it is compiled beside the caller, who goes on with NumPy. At a
-call whose number the program alone decides it turns to machine code: when compiling is over but for
-0.05 s, as it is estimated. Where it takes longer, that call waits, for 0.1 s at most; then one
+call that the script alone decides it turns to machine code (`turns.py`): when compiling is over but
+for 0.05 s, as it is estimated. Where it takes longer, that call waits, for 0.08 s at most; then one
 looks again after as many calls as until then. So the same run of a script gives the same bits,
-unless compiling takes twice as long as such programs do. Programs that make up one call turn at
-different calls, so that no call waits for all of them.
+unless compiling takes much longer than such programs do. Of the programs that make up one call, one
+turns at a call, so that no call waits for two.
 
 Machine code has no results where something unusual has come up (a floating-point error, a NaN among
 derivatives, arguments of other types). NumPy then runs the program from the start; where a
@@ -26,24 +26,16 @@ from adjoint.base.forking import hold_over_forks
 from adjoint.base.settings import Settings, settings
 from adjoint.executors.attempt import Attempt
 from adjoint.executors.compilation import Compilation
-from adjoint.executors.effort import (
-    LOADING,
-    compiling_seconds,
-    runs_apart,
-    runs_on_numpy,
-    runs_within,
-)
+from adjoint.executors.effort import LOADING, compiling_seconds
 from adjoint.executors.hard_zeros import HardZeros
 from adjoint.executors.interface import Executable, Executor, GuardedExecutable, Needs
 from adjoint.executors.native.executor import NativeExecutor
 from adjoint.executors.numpy import NumpyExecutable, NumpyExecutor
+from adjoint.executors.turns import Turn
 from adjoint.optimise import is_tape_length, lengthened
 from adjoint.program import Program
 
-_WAIT: Final = 0.05  # seconds that a call may be expected to wait for what nobody asked for
-# How much slower compiling is beside a caller who keeps the interpreter busy. No call waits for
-# more than twice _WAIT, so the calls before it leave time for what the estimate may be wrong by.
-_BESIDE: Final = 4
+_LONGEST_WAIT: Final = 0.08  # seconds that a call waits at most for what nobody asked for
 _starting = threading.RLock()  # a signal handler may come by within
 hold_over_forks(_starting)
 _NUMPY: Final = NumpyExecutor()
@@ -54,9 +46,13 @@ _NOTHING: Final = (None, None)
 _compiled_before: Final = threading.Event()
 
 
-def _expected_seconds(program: Program) -> float:
-    """How long compiling takes, about, with all that has to be loaded for it."""
-    return compiling_seconds(program) + (0 if _compiled_before.is_set() else LOADING)
+def _expected_seconds(program: Program, hard: bool) -> float:
+    """How long compiling takes, about, with all that has to be loaded for it.
+
+    hard: whether it is compiled with hard zeros, whose masks are as much again.
+    """
+    seconds = compiling_seconds(program) * (2 if hard else 1)
+    return seconds + (0 if _compiled_before.is_set() else LOADING)
 
 
 # What is being compiled, of whichever programs: of two that are equal, it is done once.
@@ -97,8 +93,7 @@ class Tiered:
         "_compiled",
         "_fast",
         "_hard",
-        "_runs",
-        "_runs_left",
+        "_turn",
         "_way",
         "data",
         "hard",
@@ -113,8 +108,7 @@ class Tiered:
         self.data = False
         self._fast: NumpyExecutable | None = None
         self._hard: HardZeros | None = None
-        self._runs = -1  # until it is hot; known at the first run
-        self._runs_left = -1  # until it turns to machine code, or that is looked for again
+        self._turn: Turn | None = None  # known at the first run
         self._way: _Way | None = None
         # Machine code by what it depends on, on its way and there; None where there is none.
         self._compilations: dict[_Key, Compilation] = {}
@@ -229,7 +223,9 @@ class Tiered:
 
     def compile_at_once(self) -> None:
         """Let the next run be of machine code, and wait for it, unless the settings forbid it."""
-        self._runs = self._runs_left = 0
+        if self._turn is None:
+            self._turn = Turn(self.program)
+        self._turn.at_once = True
         if self._way is not None and self._way.waiting:
             self._way = None
 
@@ -256,23 +252,21 @@ class Tiered:
 
     def _count_run(self, way: _Way) -> _Way:
         """The way for this run: machine code once there have been enough, and it is there."""
-        if self._runs < 0:
-            runs = runs_on_numpy(self.program)
-            self._runs = self._runs_left = runs + runs_apart(self.program, runs // 2)
-        at_once = bool(way.settings.native) or not self._runs
-        if self._runs_left > 0 and not at_once:
-            self._runs_left -= 1
+        turn = self._turn
+        if turn is None:
+            turn = self._turn = Turn(self.program)
+        at_once = bool(way.settings.native) or turn.at_once
+        if not (turn.comes() or at_once):
             return way
         key = self._key(way.settings)
         compilation, begun = self._compilation(key)
         if compilation is None:  # another thread has been faster
             return self._choose(way.settings)
-        expected = _expected_seconds(self.program)
-        seconds = None if at_once else _WAIT + min(expected, _WAIT)
+        seconds = None if at_once else _LONGEST_WAIT
         if (begun and not at_once) or not compilation.wait(seconds):
-            runs = max(self._runs, runs_within(self.program, _BESIDE * (expected - _WAIT)))
-            self._runs_left, self._runs = runs - 1, self._runs + runs
+            turn.put_off(_expected_seconds(self.program, self.hard))
             return way
+        turn.is_over()
         _compiled_before.set()
         executable = compilation.executable(way.settings.debug)
         attempt = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from adjoint.base import pytrees
 from adjoint.base.settings import settings
@@ -18,8 +18,17 @@ from adjoint.capture.recording.guards import Guard
 from adjoint.capture.recording.ran import ready
 from adjoint.capture.recording.script import Script, restore, same_states, states_now
 from adjoint.capture.recording.texts import UnseenError
-from adjoint.pipeline import Compiled, forget_capture, note_capture, prepare, run
+from adjoint.pipeline import (
+    Compiled,
+    forget_capture,
+    note_capture,
+    prepare,
+    prepare_later,
+    run,
+)
 from adjoint.program import Program
+
+_LONG: Final = 500  # operations from which making a path takes longer than a call should
 
 
 class CallOutcome(NamedTuple):
@@ -65,13 +74,15 @@ def capture_call(
     at_once: bool,
     derives: bool = False,
     wide: Sequence[frozenset[str]] = (),
+    in_time: bool = True,
 ) -> CallOutcome:
     """Capture a call and run it.
 
     keep: whether to look for what a later call needs to go without a capture: facts, effects, and
     questions, which become guards. at_once: whether the program is to be machine code at once.
     derives: whether so is what is derived within it, which is likely to be all of it. wide: places
-    of data that are to be inputs; sets of them, of which the first is taken that can.
+    of data that are to be inputs; sets of them, of which the first is taken that can. in_time:
+    whether the path is ready then, however long it is; else the next call has to make it so.
     """
     survey = survey_of(call) if keep and not call.traced else None
     again = again_of(target, call, derives)
@@ -81,8 +92,9 @@ def capture_call(
         return CallOutcome(_run(path_of(captured, False), call, captured), None, survey, reasons)
     observation = observed(again, call, survey)
     kept = not observation.hindrances
-    path = path_of(observation.captured, kept)
     more = kept and (bool(wide) or not observation.script.is_empty)
+    later = kept and not at_once and _values_of(observation.captured, call) is not None
+    path = path_of(observation.captured, kept, later=later)
     if kept and at_once and not more:
         path.compile_at_once()
     # With questions, nothing that was derived within is machine code at once.
@@ -95,6 +107,8 @@ def capture_call(
         path = widest
         if at_once:
             path.compile_at_once()
+    if len(observation.captured.trace.records) <= _LONG or in_time:
+        path.make_ready()
     return CallOutcome(results, path if kept else None, survey, observation.hindrances)
 
 
@@ -152,7 +166,7 @@ def _widest(
 
 def _rehearsed_path(captured: Captured) -> Path:
     script = captured.trace.script
-    return path_of(captured, True, None if script.is_empty else script)
+    return path_of(captured, True, None if script.is_empty else script, later=True)
 
 
 def again_of(target: Any, call: Call, derives: bool = False) -> Callable[..., Captured]:
@@ -200,12 +214,15 @@ def _explains(script: Script, before: Sequence[Any]) -> bool:
         restore(after)
 
 
-def path_of(captured: Captured, kept: bool, script: Script | None = None) -> Path:
-    """A capture as a path. kept: whether for later calls."""
+def path_of(
+    captured: Captured, kept: bool, script: Script | None = None, later: bool = False
+) -> Path:
+    """A capture as a path. kept: whether for later calls. later: whether they may prepare it."""
     guards = guards_of(captured) if kept else ()
     whole = _compiled_whole(captured, guards, script)
+    staged: CompiledStages | Callable[[], CompiledStages]
     if whole is None:
-        staged = _staged(with_guards(captured, guards), guards)
+        staged = _staged(with_guards(captured, guards), guards, later)
     else:
         staged = CompiledStages.of_one(whole)
         note_capture(whole, captured)
@@ -311,8 +328,10 @@ def _compiled_whole(
     return inlined.compiled if inlined.slots == alone else None
 
 
-def _staged(captured: Captured, guards: Sequence[Guard]) -> CompiledStages:
-    """The program ready to run, found again by its structure."""
+def _staged(
+    captured: Captured, guards: Sequence[Guard], later: bool
+) -> CompiledStages | Callable[[], CompiledStages]:
+    """The program ready to run, found again by its structure; or what makes it, if it is late."""
 
     def derive(program: Program, _: Any) -> tuple[Program, tuple[int, ...], CompiledStages]:
         divided = cut(program, guards)
@@ -323,6 +342,13 @@ def _staged(captured: Captured, guards: Sequence[Guard]) -> CompiledStages:
         (guard.place, *guard.question, guard.answer if guard.kind == "bool" else None)
         for guard in guards
     )
-    compiled = prepare(("jit", questions), captured, derive)
+    kind = ("jit", questions)
+    if not later:
+        return _ready(prepare(kind, captured, derive))
+    prepared = prepare_later(kind, captured, derive)
+    return lambda: _ready(prepared())
+
+
+def _ready(compiled: Compiled) -> CompiledStages:
     staged: CompiledStages = compiled.facts
     return staged.ready(compiled)

@@ -138,6 +138,7 @@ class Bucket:
             at_once=self.at_once,
             derives=self.derives,
             wide=self.wide,
+            in_time=self.at_once,
         )
         self.hindrances = outcome.hindrances
         if outcome.path is None or outcome.survey is None:
@@ -203,6 +204,8 @@ class KeptPaths:
             if self.exploded:
                 return _anew(target, call)
             return self._guarded(target, self.tree, call, held if mine else None, mine)
+        if not self.path.is_ready:
+            return _made_ready(self.path, target, call)
         if self.path.script is not None:
             return self._played(target, call)
         values = [*self._arrays(call), *self.path.constants]
@@ -239,6 +242,8 @@ class KeptPaths:
         arrays = self._arrays(call)
         path, reached = self.path, -1
         while True:
+            if not path.is_ready:
+                return _made_ready(path, target, call)
             try:
                 if path.script is None:
                     outcome = path.run(arrays, held, tried)
@@ -273,7 +278,14 @@ class KeptPaths:
             self.bucket.drop(self)
             return STRAYED
         wide = [frozenset(self.wide)] if self.wide else ()
-        outcome = capture_call(target, call, keep=current() is None, at_once=False, wide=wide)
+        outcome = capture_call(
+            target,
+            call,
+            keep=current() is None,
+            at_once=False,
+            wide=wide,
+            in_time=self.bucket.at_once,
+        )
         path = outcome.path
         if path is None or outcome.survey is None or not path.guards:
             return outcome.results
@@ -305,7 +317,7 @@ class KeptPaths:
     def quick(self) -> Quick | None:
         """The short way under the settings in force, if the path is all machine code."""
         path, chosen = self.path, settings()
-        attempt = path.first.attempt()
+        attempt = path.first.attempt() if path.is_ready else None
         if (
             attempt is None
             or path.script is not None
@@ -327,6 +339,13 @@ class KeptPaths:
                 *(len(path.guards), count, path, self),
             )
         return quick
+
+
+def _made_ready(path: Path, target: Any, call: Call) -> Any:
+    """The results of a call at which a path's program is made, that it may serve the next."""
+    results = _anew(target, call)
+    path.make_ready()
+    return results
 
 
 def _anew(target: Any, call: Call) -> Any:

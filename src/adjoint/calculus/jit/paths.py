@@ -149,21 +149,21 @@ class Played(NamedTuple):
 class Path:
     """A captured program with its guards.
 
-    constants: of the closure, after the arguments. treedef: of the results. script: what is done
-    besides. nodes: of the tree that it is in. again: whether it was right more than once. quick:
-    for the owner's use. key: of the capture, in debug mode.
+    staged: its program, or what makes it, when it is first asked for. constants: of the closure,
+    after the arguments. treedef: of the results. script: what is done besides. nodes: of the tree
+    that it is in. again: whether it was right more than once. quick: for the owner's use. key: of
+    the capture, in debug mode.
     """
 
     def __init__(
         self,
-        staged: CompiledStages,
+        staged: CompiledStages | Callable[[], CompiledStages],
         guards: Sequence[Guard],
         constants: Sequence[Any],
         treedef: Any,
         script: Script | None = None,
     ) -> None:
-        self.staged = staged
-        self.stages = staged.stages
+        self._staged = staged
         self.guards = guards
         self.constants = list(constants)
         self.treedef = treedef
@@ -172,6 +172,28 @@ class Path:
         self.again = False
         self.quick: Any = None
         self.key: Any = None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether its program has been made."""
+        return isinstance(self._staged, CompiledStages)
+
+    @property
+    def staged(self) -> CompiledStages:
+        """Its program."""
+        staged = self._staged
+        if not isinstance(staged, CompiledStages):
+            staged = self._staged = staged()
+        return staged
+
+    def make_ready(self) -> None:
+        """Make its program, if that is still to be done."""
+        self._staged = self.staged
+
+    @property
+    def stages(self) -> list[Stage]:
+        """The stages of its program."""
+        return self.staged.stages
 
     @property
     def first(self) -> Compiled:

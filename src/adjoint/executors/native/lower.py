@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from adjoint.base.arrays import ArrayType
+from adjoint.base.collection import collector_at_rest
 from adjoint.executors.interface import Needs
 from adjoint.executors.native import kept
 from adjoint.executors.native.elements import held_in_registers, supports
@@ -129,6 +130,11 @@ def lowered(program: Program, needs: Needs) -> Lowered | None:
     """
     if not all(held_in_registers(type_.dtype) for type_ in _outside(program)):
         return None
+    with collector_at_rest():  # a collection of all that there is holds up the caller beside
+        return _lowered(program, needs)
+
+
+def _lowered(program: Program, needs: Needs) -> Lowered:
     module = Module()
     given = program.input_types
     program, tables = with_tables_as_inputs(program)

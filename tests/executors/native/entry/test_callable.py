@@ -86,6 +86,34 @@ def test_a_callable_in_a_cycle_is_collected() -> None:
     assert alive() is None
 
 
+def test_a_callable_in_a_cycle_can_be_called_to_the_last() -> None:
+    said: list[Any] = []
+
+    class Holder:
+        def __del__(self) -> None:
+            said.append(self.function(np.ones(2)))
+
+    def abandoned() -> weakref.ref[Any]:
+        made = code(EntrySpec((f8(2), f8(2)), (f8(2),), bare=True), binary("fadd", f8(2)))
+        holder: Any = Holder()
+        holder.ring, holder.made = holder, made
+        holder.function = bind(make_callable(made, "kernel"), [np.ones(2)])
+        return weakref.ref(made)
+
+    for _ in range(20):
+        alive = abandoned()
+        gc.collect()
+        assert alive() is None
+    assert [each.tolist() for each in said] == [[2, 2]] * 20
+
+
+def test_the_collector_does_not_look_at_what_keeps_the_code() -> None:
+    made = code(EntrySpec((f8(2),), (f8(2),)), copies(f8(2)), MEMCPY)
+    function: Any = make_callable(made, "kernel")
+    assert not gc.is_tracked(function.__self__[-1])
+    assert gc.get_referents(function.__self__[-1]) == []
+
+
 def test_many_callables_leave_nothing() -> None:
     made = code(EntrySpec((f8(2),), (f8(2),)), copies(f8(2)), MEMCPY)
     constant = np.ones(2)

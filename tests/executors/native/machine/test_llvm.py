@@ -342,6 +342,31 @@ def test_code_is_freed_with_its_object() -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="reads the memory map of Linux")
+def test_nobody_who_lets_go_of_code_waits_for_llvm() -> None:
+    own = Machine()
+    code = own.compile(ADD.replace("AMOUNT", "5"))
+    (tracker,) = [x for x in gc.get_referents(code) if hasattr(x, "close")]
+    begun, go_on = threading.Event(), threading.Event()
+
+    def works() -> None:
+        with own._alone():
+            begun.set()
+            assert go_on.wait(60)
+
+    thread = threading.Thread(target=works)
+    thread.start()
+    assert begun.wait(60)
+    del code  # at once, though another thread has the machine
+    assert not tracker.closed
+    go_on.set()
+    thread.join(60)
+    assert tracker.closed
+    again = own.compile(ADD.replace("AMOUNT", "6"))
+    (tracker,) = [x for x in gc.get_referents(again) if hasattr(x, "close")]
+    del again
+    assert tracker.closed
+
+
 def test_many_modules_leave_nothing_behind() -> None:
     def regions() -> int:
         gc.collect()

@@ -3,6 +3,10 @@
 The function's `__self__` is a tuple: the inputs that are bound, and a keeper of the compiled code
 and of the definition that Python reads the address from. So both live exactly as long as the
 function can be called; Python lets go of `__self__` last, and whoever calls holds the function.
+
+Where a function is in a ring with other objects, the collector of garbage empties these in any
+order, and before that lets them say farewell (`__del__`), when they may still call the function. It
+must not come to the keeper: an array of objects, into which it does not look, holds that.
 """
 
 from __future__ import annotations
@@ -10,6 +14,8 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
+
+import numpy as np
 
 from adjoint.base.errors import ArgumentTypeError
 
@@ -62,7 +68,7 @@ def make_callable(
     code: CompiledCode, name: str, constants: Sequence[Any] = ()
 ) -> Callable[..., Any]:
     """The function `@entry` of the code; constants are its last inputs, which it then has."""
-    return _function((*constants, _Keeper(code, name)))
+    return _function((*constants, _hidden(_Keeper(code, name))))
 
 
 def bind(function: Callable[..., Any], constants: Sequence[Any]) -> Callable[..., Any]:
@@ -73,13 +79,23 @@ def bind(function: Callable[..., Any], constants: Sequence[Any]) -> Callable[...
     return _function((*constants, *_own(function)))
 
 
+def _hidden(keeper: _Keeper) -> np.ndarray:
+    """What holds a keeper, and frees it, without the collector of garbage."""
+    array = np.empty((), object)
+    array[()] = keeper
+    return array
+
+
 def _function(own: tuple[Any, ...]) -> Callable[..., Any]:
-    function: Callable[..., Any] = _new_function(ctypes.addressof(own[-1].definition), own, _HOME)
+    definition = own[-1][()].definition
+    function: Callable[..., Any] = _new_function(ctypes.addressof(definition), own, _HOME)
     return function
 
 
 def _own(function: Callable[..., Any]) -> tuple[Any, ...]:
     own = getattr(function, "__self__", None)
-    if type(own) is tuple and own and type(own[-1]) is _Keeper:
-        return own
+    if type(own) is tuple and own:
+        last = own[-1]
+        if isinstance(last, np.ndarray) and not last.ndim and isinstance(last.item(), _Keeper):
+            return own
     raise ArgumentTypeError(f"{function!r} was not made by make_callable")

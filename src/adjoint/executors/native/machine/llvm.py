@@ -99,6 +99,10 @@ class Code:
         self.key = key
         self.compile_seconds = compile_seconds
 
+    def __del__(self) -> None:
+        if not sys.is_finalizing():
+            self._machine.free(self._tracker)
+
     def address(self, name: str) -> int:
         """Where the function or global of this name begins."""
         try:
@@ -122,6 +126,7 @@ class Machine:
         vector_library: str | None = "default",
     ) -> None:
         self._lock = threading.RLock()
+        self._freed: list[Any] = []  # what keeps code that nobody has any more
         self._symbols: dict[str, int] = {}
         self._libraries = 0
         _check_memory()
@@ -226,7 +231,7 @@ class Machine:
         start = time.perf_counter()
         effort = effort or effort_for(text)
         kept = None if verify else object_cache()
-        with self._lock:
+        with self._alone():
             key = b"" if kept is None else digest(text, effort.value, *self.identity)
             content = None if kept is None else kept.load(key)
             if content is not None:
@@ -252,7 +257,7 @@ class Machine:
         if content is None:
             return None
         stored = StoredObject.of(content)
-        with self._lock:
+        with self._alone():
             for name in stored.external:
                 provide(name)
                 if self.find(name) is None:
@@ -260,6 +265,32 @@ class Machine:
             tracker = self._link(stored)
             Counts.loaded += 1
         return Code(self, key, tracker, time.perf_counter() - start)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Lets no other thread use LLVM, and frees afterwards what it was asked to meanwhile."""
+        try:
+            with self._lock:
+                yield
+        finally:
+            self._free_all()
+
+    def free(self, tracker: Any) -> None:
+        """Let go of code: at once, or when what LLVM does in another thread is over.
+
+        The thread that has the code last, which may be any, at any time, does not wait for that.
+        """
+        self._freed.append(tracker)
+        self._free_all()
+
+    def _free_all(self) -> None:
+        while self._freed and self._lock.acquire(blocking=False):
+            try:
+                self._freed.pop().close()
+            except IndexError:  # the collector has come between, and freed it
+                pass
+            finally:
+                self._lock.release()
 
     def _object(self, text: str, effort: Effort, verify: bool) -> StoredObject:
         with (
@@ -272,14 +303,14 @@ class Machine:
 
     def optimised(self, text: str, effort: Effort | None = None) -> str:
         """The text of a module after optimisation."""
-        with self._lock, self._optimised(text, effort or effort_for(text), True) as module:
+        with self._alone(), self._optimised(text, effort or effort_for(text), True) as module:
             return str(module)
 
     def assembly(self, text: str, effort: Effort | None = None) -> str:
         """The assembly text of a module."""
         effort = effort or effort_for(text)
         with (
-            self._lock,
+            self._alone(),
             self._optimised(text, effort, True) as module,
             _llvm_errors("making assembly"),
         ):
