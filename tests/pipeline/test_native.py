@@ -181,10 +181,14 @@ def test_strong_zeros_in_pieces(fake: FakeLowering) -> None:
 def test_what_always_misses_is_left_to_numpy(fake: FakeLowering) -> None:
     fake.misses = True
     with ad.config(native=True):
-        for _ in range(PATIENCE + 5):
+        for _ in range(3 * PATIENCE):
             np.testing.assert_allclose(slope(X), EXPECTED)
-    assert fake.runs == PATIENCE
-    assert len(fake.made) == 1
+        runs, made = fake.runs, len(fake.made)
+        for _ in range(5):
+            np.testing.assert_allclose(slope(X), EXPECTED)
+    # Of the whole, of what the user wrote, and of that with hard zeros.
+    assert fake.runs == runs <= 3 * PATIENCE
+    assert len(fake.made) == made <= 3
 
 
 def test_what_misses_now_and_then_stays(fake: FakeLowering) -> None:
@@ -201,7 +205,7 @@ def test_what_misses_now_and_then_stays(fake: FakeLowering) -> None:
 
 def test_arguments_of_another_layout_are_no_misses(fake: FakeLowering) -> None:
     with ad.config(native=True):
-        for _ in range(2 * PATIENCE):
+        for _ in range(3 * PATIENCE):
             np.testing.assert_allclose(slope(np.repeat(X, 2)[::2]), EXPECTED)
     assert fake.hits == 2 * PATIENCE
 

@@ -43,6 +43,9 @@ class Tier(Protocol):
     def attempt(self) -> Any:
         """The guarded machine code, if there is any."""
 
+    def compile_at_once(self) -> None:
+        """Let the next run be of machine code."""
+
 
 class HardZeros:
     """A program with hard zeros.
@@ -79,6 +82,12 @@ class HardZeros:
         for n in lost:
             repaired[n] = np.where(np.isnan(results[n]), further[n], results[n])[()]
         return tuple(repaired)
+
+    def compile_at_once(self) -> None:
+        """Let the next run be of machine code, as `Tiered` does."""
+        self._hard.compile_at_once()
+        if self._own is not None:
+            self._own.compile_at_once()
 
     def run(self, arguments: Sequence[Any]) -> tuple[Any, ...] | None:
         """The results, if all is machine code, no NaN is left, and NumPy would not warn."""

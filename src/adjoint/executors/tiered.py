@@ -213,6 +213,8 @@ class Tiered:
     def _hardened(self) -> HardZeros:
         if self._hard is None:
             self._hard = HardZeros(self.program, self.watched, self.data, Tiered)
+            if self._turn is not None and self._turn.at_once:
+                self._hard.compile_at_once()
         return self._hard
 
     def source(self) -> str:
