@@ -205,7 +205,7 @@ def test_what_misses_now_and_then_stays(fake: FakeLowering) -> None:
 
 def test_arguments_of_another_layout_are_no_misses(fake: FakeLowering) -> None:
     with ad.config(native=True):
-        for _ in range(3 * PATIENCE):
+        for _ in range(2 * PATIENCE):
             np.testing.assert_allclose(slope(np.repeat(X, 2)[::2]), EXPECTED)
     assert fake.hits == 2 * PATIENCE
 
