@@ -17,6 +17,7 @@ from adjoint.optimise.simplify import eliminate_dead_code
 from adjoint.pipeline import Compiled, compile_program
 from adjoint.program import Program, Variable
 
+_OFTEN: Final = 3  # times that a stage is asked how many of its guards hold
 _MOST_NUMBERS: Final = 8  # answers to a question for all of a value, which seldom comes again
 
 
@@ -37,6 +38,7 @@ class Stage:
         self.source = source
         self.compiled = compiled
         self._probe: Compiled | None = None
+        self._asked = 0
 
     def probe(self) -> Compiled:
         """What tells how many guards hold, and does nothing else."""
@@ -54,9 +56,13 @@ class Stage:
 
     def held(self, arguments: Sequence[Any], guards: Sequence[Guard]) -> int | Difference:
         """How many guards hold, told without a trace: no warning, no error."""
+        probe = self.probe()
+        self._asked += 1
+        if self._asked == _OFTEN:  # the stage itself is no machine code that could tell
+            probe.compile_at_once()
         try:
             with np.errstate(all="ignore"):
-                return int(self.probe()(arguments)[0])
+                return int(probe(arguments)[0])
         except Exception:  # beyond a guard that does not hold, anything may happen
             return self.step(arguments, guards)
 
