@@ -8,7 +8,8 @@ from math import prod
 from adjoint.executors.native.machine.llvm import machine
 from adjoint.executors.native.machine.module import Module
 from adjoint.executors.native.products.blas import called, emit_call, fewest_flops
-from adjoint.executors.native.products.plan import ArrayProduct, grouped
+from adjoint.executors.native.products.plan import ArrayProduct, Groups, grouped
+from adjoint.executors.native.products.shared import emit_shared, shared
 from adjoint.executors.native.products.tiles import emit_tiles, emit_zeros
 from adjoint.executors.native.products.tiling import Vectors, tiled
 
@@ -34,6 +35,7 @@ def emit_product(
     lanes: int | None = None,
     registers: int | None = None,
     blas: bool | None = None,
+    threads: int = 1,
 ) -> Emitted | None:
     """Add the function of a product to the module; None when it is of a kind that is not known.
 
@@ -63,6 +65,14 @@ def emit_product(
     if call is not None and call.flops >= least:
         emit_call(module, name, product.dtype, call)
         return Emitted(name, 0, product.flops, moved, True)
-    tiling = tiled(groups, Vectors(lanes, registers, size))
-    scratch = emit_tiles(module, name, product.dtype, tiling)
+    vectors = Vectors(lanes, registers, size)
+
+    def tiles(part: str, axes: Groups) -> int:
+        return emit_tiles(module, part, product.dtype, tiled(axes, vectors))
+
+    share = shared(groups, product.flops, threads)
+    if share is None:
+        scratch = tiles(name, groups)
+    else:
+        scratch = emit_shared(module, name, product.dtype, share, tiles)
     return Emitted(name, scratch, product.flops, moved, False)

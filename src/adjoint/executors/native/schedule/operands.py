@@ -35,9 +35,12 @@ def is_product(equation: Equation) -> bool:
 
 
 def emit_products(
-    module: Module, graph: Graph
+    module: Module, graph: Graph, threads: int
 ) -> tuple[dict[int, tuple[str, tuple[int, int]]], dict[int, int]]:
-    """The functions of all products, and the scratch that they need."""
+    """The functions of all products, and the scratch that they need.
+
+    threads: how many may share one of them.
+    """
     functions: dict[int, tuple[str, tuple[int, int]]] = {}
     scratch: dict[int, int] = {}
     known: dict[ArrayProduct, Emitted] = {}
@@ -62,7 +65,7 @@ def emit_products(
             result,
         )
         if wanted not in known:
-            emitted = emit_product(module, wanted)
+            emitted = emit_product(module, wanted, threads=threads)
             assert emitted is not None
             known[wanted] = emitted
         functions[node.number] = (known[wanted].name, (sides[0][1], sides[1][1]))

@@ -18,7 +18,13 @@ from adjoint.executors.native.schedule.layout import Construct, InnerProgram, La
 from adjoint.executors.native.schedule.operands import emit_products, is_product
 from adjoint.executors.native.schedule.order import Item, Scheduler, choose_unrolled, paths
 from adjoint.executors.native.schedule.overwriting import candidates, settled
-from adjoint.executors.native.schedule.regions import Region, own_memory, region_of, shared_loops
+from adjoint.executors.native.schedule.regions import (
+    Region,
+    own_memory,
+    region_of,
+    shared_loops,
+    threads_for,
+)
 from adjoint.executors.native.schedule.storage import ALIGNMENT, BODY_STACK, STACK, allocate, stored
 from adjoint.loops import CHECKPOINT, SCAN, SWITCH, WHILE
 from adjoint.program import Equation, Literal, Program, Variable
@@ -94,7 +100,7 @@ class Planner:
         if takes:
             takes = settled(graph, scheduler, takes, over)
         shared = shared_loops(scheduler, threads)
-        products, scratch = emit_products(self.module, graph)
+        products, scratch = emit_products(self.module, graph, threads_for(threads))
         scratch.update(own_memory(graph, scheduler, shared))
         scratch.update({number: construct.bytes for number, construct in constructs.items()})
         first_tag, is_body = self.module.last_tag + 1, wanted is not None

@@ -87,10 +87,17 @@ def own_memory(graph: Graph, scheduler: Scheduler, threads: dict[Loop, int]) -> 
     return sizes
 
 
+def threads_for(threads: int | None) -> int:
+    """How many threads there may be where so many are asked for; None is for all cores."""
+    if machine().find("pthread_create") is None:
+        return 1
+    return cores() if threads is None else threads
+
+
 def shared_loops(scheduler: Scheduler, threads: int | None) -> dict[Loop, int]:
     """The outermost loops that are long enough for several threads, and how many."""
-    count = cores() if threads is None else threads
-    if count < 2 or machine().find("pthread_create") is None:
+    count = threads_for(threads)
+    if count < 2:
         return {}
     shared = {}
     for item in scheduler.items:
