@@ -4,6 +4,7 @@ import io
 import json
 import subprocess
 import sys
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ def test_other_structures_do_not_pass() -> None:
     assert difference([float("nan")], [1.0]) is not None
 
 
-# --- the protocol -----------------------------------------------------------------------------------
+# --- the protocol ---------------------------------------------------------------------------------
 
 
 def talk(*messages: dict[str, Any]) -> list[Any]:
@@ -150,7 +151,7 @@ def test_the_sparse_jacobian_of_different_cameras() -> None:
         dense[2 * i : 2 * i + 2, 11 * n + 3 * m + i] = own[:, 14]
         dense[2 * p + i, 11 * n + 3 * m + i] = -2 * weights[i]
     found = np.zeros_like(dense)
-    for row, (start, end) in enumerate(zip(rows[:-1], rows[1:], strict=True)):
+    for row, (start, end) in enumerate(pairwise(rows)):
         found[row, cols[start:end]] = vals[start:end]
     np.testing.assert_allclose(found, dense, rtol=1e-9, atol=1e-9)
     assert ba.Compressed(rows, cols, vals).rows[-1] == 31 * p
