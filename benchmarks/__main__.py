@@ -20,6 +20,7 @@ CASES = {
     "lstm": "benchmarks.lstm",
     "descents": "benchmarks.descents",
     "minors": "benchmarks.minors",
+    "gradbench": "benchmarks.gradbench.figures",
     "checkpoints": "benchmarks.checkpoints",
     "modes": "benchmarks.modes",
     "unjitted": "benchmarks.unjitted",

@@ -54,7 +54,11 @@ def adjoints() -> Tools:
 def jaxs() -> Tools:
     """JAX's, which has no reverse mode through such loops."""
     jax, xp = jax_modules()
-    return Tools(xp, jax.lax.while_loop, {"f": _forward(jax.jvp, xp)})
+
+    def reverse(function: Any, point: Any) -> Any:
+        return jax.value_and_grad(function)(point)
+
+    return Tools(xp, jax.lax.while_loop, {"f": _forward(jax.jvp, xp), "r": reverse})
 
 
 def descend(slope: Callable[..., Any], function: Any, start: Any, tools: Tools) -> Any:
@@ -134,16 +138,35 @@ def saddle(start: Any, modes: str, tools: Tools) -> Any:
 # --- the same in loops and branches of Python's own -----------------------------------------------
 
 
-def descend_plainly(function: Any, start: Any) -> Any:
+def forwards(function: Any, point: Any) -> Any:
+    """The value and the gradient by forward mode."""
+
+    def noted(point: Any) -> Any:
+        value = function(point)
+        return value, value
+
+    gradient, value = ad.jacobian(noted, mode=ad.Mode.FORWARD, has_aux=True)(point)
+    return value, gradient
+
+
+def backwards(function: Any, point: Any) -> Any:
+    """The same by reverse mode."""
+    return ad.value_and_grad(function)(point)
+
+
+PLAIN_SLOPES = {"f": forwards, "r": backwards}
+
+
+def descend_plainly(slope: Callable[..., Any], function: Any, start: Any) -> Any:
     """`descend`, with `while` and `if`."""
     point, rate, count = start, 1e-5, 0
-    value, gradient = ad.value_and_grad(function)(point)
+    value, gradient = slope(function, point)
     while True:
         steepness = np.sqrt(np.sum(gradient**2))
         if steepness <= ENOUGH or rate * steepness <= ENOUGH:
             return point
         further = point - rate * gradient
-        lower, turned = ad.value_and_grad(function)(further)
+        lower, turned = slope(function, further)
         if lower < value:
             point, value, gradient, count = further, lower, turned, count + 1
             if count == 10:
@@ -152,8 +175,9 @@ def descend_plainly(function: Any, start: Any) -> Any:
             rate, count = rate / 2, 0
 
 
-def particle_plainly(start: Any) -> Any:
+def particle_plainly(start: Any, modes: str = "rr") -> Any:
     """`particle`, with loops of Python's own."""
+    outer, inner = (PLAIN_SLOPES[mode] for mode in modes)
 
     def crossing(w: Any) -> Any:
         charges = np.array([[10.0, 10.0 - w], [10.0, 0.0]])
@@ -165,23 +189,24 @@ def particle_plainly(start: Any) -> Any:
         while place[1] + STEP * velocity[1] > 0:
             place, velocity = (
                 place + STEP * velocity,
-                velocity - STEP * ad.grad(potential)(place),
+                velocity - STEP * inner(potential, place)[1],
             )
         return (place[0] - place[1] / velocity[1] * velocity[0]) ** 2
 
-    return descend_plainly(crossing, start)
+    return descend_plainly(outer, crossing, start)
 
 
-def saddle_plainly(start: Any) -> Any:
+def saddle_plainly(start: Any, modes: str = "rr") -> Any:
     """`saddle`, with loops of Python's own."""
+    outer, inner = (PLAIN_SLOPES[mode] for mode in modes)
 
     def height(p: Any, q: Any) -> Any:
         return np.sum(p**2) - np.sum(q**2)
 
     def highest(p: Any) -> Any:
-        return descend_plainly(lambda q: -height(p, q), start)
+        return descend_plainly(inner, lambda q: -height(p, q), start)
 
-    p = descend_plainly(lambda p: height(p, highest(p)), start)
+    p = descend_plainly(outer, lambda p: height(p, highest(p)), start)
     return np.concatenate([p, highest(p)])
 
 

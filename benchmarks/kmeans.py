@@ -55,7 +55,7 @@ def run() -> list[Table]:
 
 
 def _table(objective: Callable[..., Any], centroids: Any, points: Any) -> Table:
-    direction = _direction(objective)
+    direction = direction_of(objective)
     jitted = ad.jit(direction)
     candidates: dict[str, Thunk] = {
         BY_HAND: lambda: direction_by_hand(centroids, points),
@@ -73,7 +73,9 @@ def _table(objective: Callable[..., Any], centroids: Any, points: Any) -> Table:
     return compared(times, BY_HAND, bound, [SCALAR, "JAX with jit"], title)
 
 
-def _direction(objective: Callable[..., Any]) -> Callable[..., Any]:
+def direction_of(objective: Callable[..., Any]) -> Callable[..., Any]:
+    """The Newton direction of an objective: the gradient over the diagonal of the Hessian."""
+
     def direction(centroids: Any, points: Any) -> Any:
         def cost(c: Any) -> Any:
             return objective(c, points)

@@ -58,9 +58,9 @@ def start() -> Any:
     return [(np.zeros(HIDDEN), np.zeros(HIDDEN)) for _ in range(LAYERS)]
 
 
-def by_python(parameters: Any, characters: Any) -> Any:
-    """The loss by Python's own loop."""
-    state, total = start(), 0.0
+def by_python(parameters: Any, characters: Any, state: Any = None) -> Any:
+    """The loss by Python's own loop, from that state of the layers or the usual one."""
+    state, total = start() if state is None else state, 0.0
     for now, following in pairwise(characters):
         state, likelihood = character(parameters, state, now, following)
         total = total + likelihood

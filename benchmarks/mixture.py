@@ -18,15 +18,13 @@ SHAPES = ((10, 25), (32, 25), (64, 100))  # d, k
 BY_HAND = "NumPy by hand"
 
 
-def factors(icf: Any, d: int, xp: Any) -> tuple[Any, Any]:
-    """The triangles below the diagonals, row by row, and the diagonals, both of each factor."""
-    rows, columns = np.tril_indices(d, -1)
-    below = xp.zeros((icf.shape[0], d, d), dtype=icf.dtype)
+def triangles(entries: Any, rows: Any, columns: Any, d: int, xp: Any) -> Any:
+    """Square matrices with these entries at these places, and zeros elsewhere."""
+    below = xp.zeros((entries.shape[0], d, d), dtype=entries.dtype)
     if hasattr(below, "at"):  # JAX writes nothing in place
-        below = below.at[:, rows, columns].set(icf[:, d:])
-    else:
-        below[:, rows, columns] = icf[:, d:]
-    return below, xp.exp(icf[:, :d])
+        return below.at[:, rows, columns].set(entries)
+    below[:, rows, columns] = entries
+    return below
 
 
 def log_sum_exp(values: Any, xp: Any) -> Any:
@@ -38,13 +36,34 @@ def log_sum_exp(values: Any, xp: Any) -> Any:
 def log_posterior(parameters: Any, xp: Any, x: Any) -> Any:
     """That of weights, means and factors of inverse covariances, up to a constant."""
     alphas, means, icf = parameters
+    d = x.shape[1]
+    return posterior(alphas, means, icf[:, :d], icf[:, d:], np.tril_indices(d, -1), x, xp)
+
+
+def posterior(
+    alphas: Any,
+    means: Any,
+    logarithms: Any,
+    entries: Any,
+    places: Any,
+    x: Any,
+    xp: Any = np,
+    gamma: float = 1.0,
+    extra: float = 0.0,
+) -> Any:
+    """The same of logarithms of diagonals, and of the entries of the factors at places below.
+
+    gamma, extra: the precision of the Wishart prior, and its degrees of freedom beyond d + 1.
+    """
     n, d = x.shape
-    below, diagonals = factors(icf, d, xp)
+    rows, columns = places
+    below, diagonals = triangles(entries, rows, columns, d, xp), xp.exp(logarithms)
     differences = x - means[:, None]  # (k, n, d)
     products = differences @ xp.swapaxes(below, 1, 2) + diagonals[:, None] * differences
-    traces = xp.sum(icf[:, :d], 1)
+    traces = xp.sum(logarithms, 1)
     terms = (alphas + traces)[:, None] - 0.5 * xp.sum(products**2, 2)
-    prior = -0.5 * (xp.sum(diagonals**2) + xp.sum(icf[:, d:] ** 2))
+    squares = xp.sum(diagonals**2) + xp.sum(entries**2)
+    prior = extra * xp.sum(traces) - 0.5 * gamma**2 * squares
     return xp.sum(log_sum_exp(terms, xp)) - n * log_sum_exp(alphas, xp) + prior
 
 
@@ -53,7 +72,7 @@ def gradient_by_hand(parameters: Any, x: Any) -> list[Any]:
     alphas, means, icf = parameters
     n, d = x.shape
     rows, columns = np.tril_indices(d, -1)
-    below, diagonals = factors(icf, d, np)
+    below, diagonals = triangles(icf[:, d:], rows, columns, d, np), np.exp(icf[:, :d])
     whole = below + diagonals[:, None] * np.eye(d)
     differences = x - means[:, None]
     products = differences @ np.swapaxes(whole, 1, 2)

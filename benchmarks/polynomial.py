@@ -21,7 +21,7 @@ BY_HAND = "NumPy by hand"
 def half_squares(coefficients: Any, xp: Any, t: Any, y: Any) -> Any:
     """Half the sum of squares of the polynomial's misses."""
     value = xp.zeros_like(t)
-    for degree in range(DEGREE, -1, -1):
+    for degree in range(len(coefficients) - 1, -1, -1):
         value = value * t + coefficients[degree]
     miss = value - y
     return 0.5 * xp.sum(miss * miss)
