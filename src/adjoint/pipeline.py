@@ -173,7 +173,7 @@ def prepare(
     recapture: captures the function once more with the user's lines, to point at one in an error.
     """
     about = _about(kind)
-    compiled = _found(about, captured)
+    compiled = _known(about, captured)
     if compiled is None:
         try:
             compiled = _derived((*about, captured.key), captured.program(), derive)
@@ -190,10 +190,9 @@ def prepare_later(kind: Any, captured: Captured, derive: Derivation) -> Callable
     The capture, and what arrays it holds, can be forgotten.
     """
     about = _about(kind)
-    compiled = _found(about, captured)
-    if compiled is not None:
-        found = compiled
-        return lambda: found
+    known = _known(about, captured)
+    if known is not None:
+        return lambda: known
     return partial(_derived, (*about, captured.key), captured.program(), derive)
 
 
@@ -202,7 +201,7 @@ def _about(kind: Any) -> tuple[Any, ...]:
     return kind, settings().kink, _always_rolls()
 
 
-def _found(about: tuple[Any, ...], captured: Captured) -> Compiled | None:
+def _known(about: tuple[Any, ...], captured: Captured) -> Compiled | None:
     return _cache.get((*about, captured.key)) or _derived_before(about, captured)
 
 

@@ -21,8 +21,8 @@ def runs_on_numpy(program: Program) -> int:
     by MOST_RUNS times. The estimate depends on the program alone: so the same run of a script
     always gives the same results.
     """
-    effort = _effort(program)
-    runs = effort.compiling / 8 / max(effort.seconds, 1e-9)
+    needed = _effort(program)
+    runs = needed.compiling / 8 / max(needed.running, 1e-9)
     return int(min(max(runs, FEWEST_RUNS), MOST_RUNS))
 
 
@@ -36,34 +36,34 @@ def compiling_seconds(program: Program) -> float:
 
 def seconds_of_run(program: Program) -> float:
     """How long a run on NumPy takes, about."""
-    return _CALL + _effort(program).seconds
+    return _CALL + _effort(program).running
 
 
-class _Effort(NamedTuple):
+class _Seconds(NamedTuple):
     """The seconds that NumPy takes for a program, about, and LLVM to compile it."""
 
-    seconds: float
+    running: float
     compiling: float
 
 
-def _effort(program: Program) -> _Effort:
-    seconds, compiling = _of_equations(program)
-    return _Effort(seconds, 3e-2 + compiling)
+def _effort(program: Program) -> _Seconds:
+    running, compiling = _of_equations(program)
+    return _Seconds(running, 3e-2 + compiling)
 
 
-def _of_equations(program: Program) -> _Effort:
+def _of_equations(program: Program) -> _Seconds:
     """Of the equations of a program, and of those in the bodies of its loops and branches."""
-    seconds = compiling = 0.0
+    running = compiling = 0.0
     for equation in program.equations:
         sizes = [variable.type.size for variable in equation.outputs]
-        largest = max(*sizes, *(atom.type.size for atom in equation.inputs), 0)
-        seconds += 0.7e-6 + 1e-9 * sum(sizes)
+        largest = max([*sizes, *(atom.type.size for atom in equation.inputs)], default=0)
+        running += 0.7e-6 + 1e-9 * sum(sizes)
         compiling += 1e-4 * (1 + min(largest, _UNROLLED))
         for body in held_programs(equation.operation):
             inner = _of_equations(body)
-            seconds += inner.seconds * _rounds(equation)
+            running += inner.running * _rounds(equation)
             compiling += 5e-3 + inner.compiling
-    return _Effort(seconds, compiling)
+    return _Seconds(running, compiling)
 
 
 def _rounds(equation: Equation) -> int:

@@ -86,15 +86,15 @@ class Turn:
 
         It begins after those of the programs that were run since the last run of this one.
         """
-        pending = [(each, turn) for each in _clock.pending if (turn := each()) is not None]
-        before = [turn._finish for _, turn in pending if turn._latest > self._before]
+        turns = [(ref, turn) for ref in _clock.pending if (turn := ref()) is not None]
+        before = [turn._finish for _, turn in turns if turn._latest > self._before]
         self._finish = max(_clock.compiled, *before, self._finish) + seconds
         self._fewest = 2 * (self._count - 1)
-        others = [each for each, turn in pending if turn is not self]
+        others = [ref for ref, turn in turns if turn is not self]
         _clock.pending = (*others, weakref.ref(self))
 
     def is_over(self) -> None:
         """Note that its compilation is, and so are those before it."""
         clock = _clock
         clock.compiled = max(clock.compiled, self._finish)
-        clock.pending = tuple([each for each in clock.pending if each() is not self])
+        clock.pending = tuple([ref for ref in clock.pending if ref() is not self])

@@ -316,6 +316,39 @@ def test_long_code_is_compiled_quickly() -> None:
     assert real_function(code, "long")(0.25) == straight_line_by_hand(20_000, 0.25)
 
 
+def test_hot_functions_are_compiled_well_beside_long_code() -> None:
+    hot = """define internal double @square(double %x) "plain" "hot" {
+entry:
+  %s = alloca double
+  store double %x, ptr %s
+  %a = load double, ptr %s
+  %y = fmul double %a, %a
+  %r = call double @twice(double %y)
+  ret double %r
+}
+define internal double @twice(double %x) "plain" "hot" {
+entry:
+  %y = fadd double %x, %x
+  %z = call double @llvm.fabs.f64(double %y)
+  ret double %z
+}
+"""
+    calls = """declare double @llvm.fabs.f64(double)
+define double @doubled(double %x) {
+entry:
+  %y = call double @square(double %x)
+  ret double %y
+}
+"""
+    text = calls + hot + straight_line(20_000)
+    assert effort_for(text) is Effort.QUICK
+    code = machine().compile(text)
+    assert real_function(code, "doubled")(3.0) == 18.0
+    assert real_function(code, "long")(0.25) == straight_line_by_hand(20_000, 0.25)
+    with pytest.raises(NativeUnavailableError, match="no visible symbol"):
+        code.address("square")
+
+
 def test_effort_follows_the_text() -> None:
     short = straight_line(100)
     assert effort_for(short) is Effort.NORMAL

@@ -26,7 +26,7 @@ from adjoint.executors.native.machine.object_cache import Counts, ObjectCache, S
 
 X = np.array([0.5, 1.0, 2.0])
 KEY = digest("key")
-OBJECT = StoredObject(b"an object\0file", ("entry",), ("sin", "python.object.None"))
+OBJECT = StoredObject((b"an object\0file", b"another"), ("entry",), ("sin", "python.object.None"))
 STORED = OBJECT.content()
 TEXT = "define i32 @one(i32 %x) {\n  %y = add i32 %x, 1\n  ret i32 %y\n}\n"
 PROGRAM = """

@@ -32,6 +32,7 @@ from adjoint.executors.native.machine.symbols import (
     address_of,
     define,
     functions_to_simplify,
+    hot_functions,
     symbols_of,
 )
 
@@ -293,13 +294,23 @@ class Machine:
                 self._lock.release()
 
     def _object(self, text: str, effort: Effort, verify: bool) -> StoredObject:
+        if effort is Effort.NORMAL or (hot := hot_functions(text)) is None:
+            return StoredObject(*self._image(text, effort, verify))
+        within, cold = hot
+        one = StoredObject(*self._image(cold, effort, verify))
+        other = StoredObject(*self._image(within, Effort.NORMAL, verify))
+        external = {*one.external, *other.external} - {*other.defined}
+        return StoredObject(one.images + other.images, one.defined, tuple(external))
+
+    def _image(
+        self, text: str, effort: Effort, verify: bool
+    ) -> tuple[tuple[bytes], tuple[str, ...], tuple[str, ...]]:
         with (
             self._optimised(text, effort, verify) as module,
             _llvm_errors("making machine code"),
         ):
-            image = self._target_machine(_CODE_LEVEL[effort]).emit_object(module)
-            image = bytes(image)
-            return StoredObject(image, *symbols_of(image, module))
+            image = bytes(self._target_machine(_CODE_LEVEL[effort]).emit_object(module))
+            return (image,), *symbols_of(image, module)
 
     def optimised(self, text: str, effort: Effort | None = None) -> str:
         """The text of a module after optimisation."""
@@ -358,8 +369,10 @@ class Machine:
         return self._passes
 
     def _link(self, stored: StoredObject) -> Any:
-        image, defined, external = stored
-        builder = self._llvm.JITLibraryBuilder().add_object_img(image)
+        images, defined, external = stored
+        builder = self._llvm.JITLibraryBuilder()
+        for image in images:
+            builder.add_object_img(image)
         for name in external:
             builder.import_symbol(name, self.resolve(name))
         for name in _IMPLIED:

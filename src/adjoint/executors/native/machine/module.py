@@ -45,6 +45,9 @@ OVERFLOW: Final = 3
 _FIRST_RANGE: Final = 1 << 20  # the number of the first range among metadata
 # The attribute of functions that are written as they should be: simplifying them finds nothing.
 PLAIN: Final = '"plain"'
+# That of functions where time is spent: they are compiled well, however long the rest of a module
+# is. They refer to nothing of the module but other such functions.
+HOT: Final = '"hot"'
 # The attributes of functions of numbers that live in a library. Nothing but their result matters:
 # errors are read from the floating-point flags at the end. They are not `speculatable`: a call
 # stays where the branches have led to it. LLVM's own knowledge of C functions is not wanted, since

@@ -21,6 +21,7 @@ import stat
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -38,23 +39,25 @@ _stored: dict[Path, int] = {}  # bytes, in a folder, since its size was looked a
 
 
 class StoredObject(NamedTuple):
-    """An object file, the names that it shows to others, and those that it wants from others."""
+    """Object files that belong together: the names that they show to others, and want of them."""
 
-    image: bytes
+    images: tuple[bytes, ...]
     defined: tuple[str, ...]
     external: tuple[str, ...]
 
     def content(self) -> bytes:
         """What is kept of it."""
-        names = json.dumps([self.defined, self.external]).encode()
-        return b"".join((len(names).to_bytes(8, "little"), names, self.image))
+        head = json.dumps([self.defined, self.external, [*map(len, self.images)]]).encode()
+        return b"".join((len(head).to_bytes(8, "little"), head, *self.images))
 
     @classmethod
     def of(cls, content: bytes) -> StoredObject:
         """What was kept so."""
         start = 8 + int.from_bytes(content[:8], "little")
-        names = json.loads(content[8:start])
-        return cls(content[start:], tuple(names[0]), tuple(names[1]))
+        defined, external, sizes = json.loads(content[8:start])
+        ends = [*accumulate(sizes, initial=start)]
+        images = tuple(content[first:last] for first, last in pairwise(ends))
+        return cls(images, tuple(defined), tuple(external))
 
 
 class Counts:

@@ -11,7 +11,7 @@ import re
 import struct
 from typing import Any, Final, NamedTuple
 
-from adjoint.executors.native.machine.module import PLAIN
+from adjoint.executors.native.machine.module import HOT, PLAIN
 
 # Where in this process lies what no library has under a name: objects of Python and NumPy, and
 # functions that are found in tables. Machine code refers to it by names of ours, which the next
@@ -43,6 +43,26 @@ _DEFINITION: Final = re.compile(r'^define [^@\n]*@"?([^"(\n]+)"?\((.*)$', re.MUL
 def functions_to_simplify(text: str) -> list[str]:
     """The functions that a module defines, but for those that say that they need no passes."""
     return [match[1] for match in _DEFINITION.finditer(text) if PLAIN not in match[2]]
+
+
+_FUNCTION: Final = re.compile(r"^define internal ([^\n]*)\{\n.*?^\}\n", re.MULTILINE | re.DOTALL)
+_COMMON: Final = re.compile(r"^(?:declare|attributes|!)[^\n]*\n", re.MULTILINE)
+
+
+def hot_functions(text: str) -> tuple[str, str] | None:
+    """A module of the functions of another that are hot, and the rest of it; None without any."""
+    hot = [match for match in _FUNCTION.finditer(text) if HOT in match[1]]
+    if not hot:
+        return None
+    within = [
+        *_COMMON.findall(text),
+        *(f"define hidden {x[0][len('define internal ') :]}" for x in hot),
+    ]
+    cold, last = [f"declare hidden {match[1]}\n" for match in hot], 0
+    for match in hot:
+        cold.append(text[last : match.start()])
+        last = match.end()
+    return "".join(within), "".join([*cold, text[last:]])
 
 
 # --- object files ---------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.executors.native.machine.module import (
+    HOT,
     PLAIN,
     Block,
     Module,
@@ -271,7 +272,7 @@ class ProductWriter:
         self.block.do("ret void")
         header = (
             f"define internal void @{name}(ptr noalias %c, ptr %a, ptr %b, ptr %scratch) "
-            f"nounwind {PLAIN}"
+            f"nounwind {PLAIN} {HOT}"
         )
         self.module.functions.append(self.block.function(header))
 
