@@ -1,7 +1,8 @@
 """The kernel of a program, and the loops of it that several threads share.
 
 A shared loop becomes a function of a *task* (`machine/tasks.py`): the range of the label, and what
-it needs to know.
+it needs to know. So does one of a long kernel on which time is spent: a function of its own is
+compiled well.
 """
 
 from __future__ import annotations
@@ -16,13 +17,22 @@ from adjoint.executors.native.emission.loops import ProgramWriter
 from adjoint.executors.native.emission.writer import Range, Writer
 from adjoint.executors.native.graph.nodes import ArrayNode, Kind
 from adjoint.executors.native.machine.llvm import machine
-from adjoint.executors.native.machine.module import Block, Module, Value, memory_type, scalar_type
+from adjoint.executors.native.machine.module import (
+    HOT,
+    Block,
+    Module,
+    Value,
+    memory_type,
+    scalar_type,
+)
 from adjoint.executors.native.machine.tasks import emit_runner
 from adjoint.executors.native.schedule.layout import Layout
-from adjoint.executors.native.schedule.order import Loop
+from adjoint.executors.native.schedule.order import Loop, instances
 from adjoint.executors.native.schedule.storage import ALIGNMENT, MemoryPlace
 from adjoint.program import Variable
 
+LONG: Final = 1000  # instances of a kernel that may be compiled in a single sweep
+APART: Final = 2000.0  # nanoseconds, about, from which a loop of such a kernel is worth more
 _HEADER: Final = 64  # bytes of a task before its results
 _SLOT: Final = 16  # bytes of one result, or of one number that is handed over
 
@@ -32,13 +42,15 @@ def emit_kernel(module: Module, layout: Layout, name: str) -> None:
     writer = ProgramWriter(module, layout)
     module.alias_tag(0)
     writer.bases("%inputs", "%outputs", "%workspace")
+    long = sum(map(instances, layout.scheduler.graph.nodes)) > LONG
     for variable, place in layout.storage.places.items():
         if place.kind == "stack":
             writer.reserve(variable, place)
     for number, item in enumerate(layout.scheduler.items):
         before = clock(writer) if layout.timed is not None else ""
-        if isinstance(item, Loop) and layout.threads.get(item, 1) > 1:
-            _Shared(writer, item, layout.threads[item]).emit()
+        threads = layout.threads.get(item, 1) if isinstance(item, Loop) else 1
+        if isinstance(item, Loop) and (threads > 1 or (long and layout.times[number] > APART)):
+            _Shared(writer, item, threads).emit()
         else:
             writer.item(item)
         if layout.timed is not None:
@@ -138,10 +150,13 @@ class _Shared:
         name = self.caller.module.fresh("task")
         turns = self._write_task(name)
         tasks, stride = self._fill_tasks(turns)
-        emit_runner(self.caller.module)
-        self.caller.block.do(
-            f"call void @run_tasks(ptr @{name}, ptr {tasks}, i64 {stride}, i64 {self.threads})"
-        )
+        if self.threads == 1:
+            self.caller.block.op(f"call ptr @{name}(ptr {tasks})")
+        else:
+            emit_runner(self.caller.module)
+            self.caller.block.do(
+                f"call void @run_tasks(ptr @{name}, ptr {tasks}, i64 {stride}, i64 {self.threads})"
+            )
         self._collect(tasks, stride)
 
     # --- the task ---------------------------------------------------------------------------------
@@ -178,7 +193,7 @@ class _Shared:
         self._store_results()
         fault = task.values.faulty()
         self._store_status(block.op(f"zext i1 {fault} to i32"), worker)
-        header = f"define internal ptr @{name}(ptr %task) nounwind"
+        header = f"define internal ptr @{name}(ptr %task) nounwind {HOT}"
         self.caller.module.functions.append(block.function(header))
         return turns
 

@@ -21,7 +21,7 @@ _NUMPY_ERRORS: Final = 0x8 | 0x1 | 0x2  # the same as NPY_FPE_...
 _LANES: Final = 8
 _STEP: Final = 4 * _LANES
 
-_MXCSR_CLEAR = f"""define internal void @floating.clear() {{
+_MXCSR_CLEAR = f"""define internal void @floating.clear() "hot" {{
 entry:
   %slot = alloca i32
   call void @llvm.x86.sse.stmxcsr(ptr %slot)
@@ -38,7 +38,7 @@ done:
   ret void
 }}"""
 
-_MXCSR_RAISED = f"""define internal i32 @floating.raised() {{
+_MXCSR_RAISED = f"""define internal i32 @floating.raised() "hot" {{
 entry:
   %slot = alloca i32
   call void @llvm.x86.sse.stmxcsr(ptr %slot)
@@ -47,18 +47,18 @@ entry:
   ret i32 %errors
 }}"""
 
-_NUMPY_CLEAR = """define internal void @floating.clear() {{
+_NUMPY_CLEAR = """define internal void @floating.clear() "hot" {{
 entry:
   call void {clear}()
   ret void
 }}"""
 
-_NEVER_RAISED = """define internal i32 @floating.raised() {
+_NEVER_RAISED = """define internal i32 @floating.raised() "hot" {
 entry:
   ret i32 0
 }"""
 
-_NUMPY_RAISED = """define internal i32 @floating.raised() {{
+_NUMPY_RAISED = """define internal i32 @floating.raised() "hot" {{
 entry:
   %found = call i32 {raised}()
   %errors = and i32 %found, {errors}

@@ -46,21 +46,34 @@ def functions_to_simplify(text: str) -> list[str]:
 
 
 _FUNCTION: Final = re.compile(r"^define internal ([^\n]*)\{\n.*?^\}\n", re.MULTILINE | re.DOTALL)
-_COMMON: Final = re.compile(r"^(?:declare|attributes|!)[^\n]*\n", re.MULTILINE)
+_COMMON: Final = re.compile(r"^(?:declare|attributes|!|@\S+ = private )[^\n]*\n", re.MULTILINE)
+_VARIABLE: Final = re.compile(r"^@(\S+) = (?!private )", re.MULTILINE)
+_NAME: Final = re.compile(r'@"?([-\w.$]+)')
 
 
 def hot_functions(text: str) -> tuple[str, str] | None:
-    """A module of the functions of another that are hot, and the rest of it; None without any."""
-    hot = [match for match in _FUNCTION.finditer(text) if HOT in match[1]]
-    if not hot:
+    """A module of the functions of another that are hot, with all they call, and the rest of it.
+
+    None without any, or where they refer to a variable of the module.
+    """
+    functions = {_NAME.search(x[1])[1]: x for x in _FUNCTION.finditer(text)}  # type: ignore[index]
+    waiting = [name for name, match in functions.items() if HOT in match[1]]
+    hot: dict[str, re.Match[str]] = {}
+    used: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name in functions and name not in hot:
+            hot[name] = functions[name]
+            called = set(_NAME.findall(functions[name][0]))
+            used |= called
+            waiting += called
+    if not hot or not used.isdisjoint(_VARIABLE.findall(text)):
         return None
-    within = [
-        *_COMMON.findall(text),
-        *(f"define hidden {x[0][len('define internal ') :]}" for x in hot),
-    ]
-    cold, last = [f"declare hidden {match[1]}\n" for match in hot], 0
-    for match in hot:
-        cold.append(text[last : match.start()])
+    within = [*_COMMON.findall(text)]
+    cold, last = [], 0
+    for match in sorted(hot.values(), key=lambda match: match.start()):
+        within.append(f"define hidden {match[0].removeprefix('define internal ')}")
+        cold.append(f"{text[last : match.start()]}declare hidden {match[1]}\n")
         last = match.end()
     return "".join(within), "".join([*cold, text[last:]])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -23,6 +23,7 @@ class Layout:
     they are written. pauses: the items after which Python may see to its signals. timed: the first
     entry of `@times` to which items add what they took; None if they do not. constructs: the
     programs within, by node. ranges: the least and the greatest number of tables of integers.
+    times: about how many nanoseconds each item takes.
     """
 
     scheduler: Scheduler
@@ -36,6 +37,7 @@ class Layout:
     timed: int | None = None
     constructs: Mapping[int, Construct] = field(default_factory=dict)
     ranges: Mapping[Variable, tuple[int, int]] = field(default_factory=dict)
+    times: Sequence[float] = ()
 
 
 @dataclass(frozen=True)

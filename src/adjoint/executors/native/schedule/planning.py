@@ -123,6 +123,7 @@ class Planner:
             timed=timed,
             constructs=constructs,
             ranges=self.ranges,
+            times=times,
         )
         return layout, _in_place(graph, takes, over)
 
