@@ -29,6 +29,7 @@ from adjoint.executors.native.machine.module import Module
 from adjoint.executors.native.preparation.segments import Cut, cut
 from adjoint.executors.native.schedule.planning import Planner
 from adjoint.executors.native.schedule.regions import Region
+from adjoint.executors.native.systems import equations as systems
 from adjoint.primitives.calls.custom import CONSTANT, CUSTOM_CALL
 from adjoint.primitives.calls.linear import LINEAR_CALL
 from adjoint.primitives.structure.reductions import MAX, MIN
@@ -50,6 +51,8 @@ def lowerable(equation: Equation, precise: bool) -> bool:
         return all(_wholly_lowerable(body, precise) for body in programs_within(equation))
     if primitive in JOINS and len(equation.inputs) > MOST_JOINED:
         return False
+    if primitive in systems.ALL:
+        return systems.is_supported(equation)
     if primitive in (CUSTOM_CALL, LINEAR_CALL) or primitive.multiple:
         return False
     if primitive in REDUCTIONS | STRUCTURE | WRITES | SCATTERS:

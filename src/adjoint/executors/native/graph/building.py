@@ -40,6 +40,7 @@ from adjoint.executors.native.graph.structure import (
     written,
 )
 from adjoint.executors.native.preparation.expansions import last_write
+from adjoint.executors.native.systems import equations as systems
 from adjoint.primitives.elementwise.conversion import CAST
 from adjoint.primitives.structure.contraction import CONTRACT, split_spec
 from adjoint.primitives.structure.gathering import GATHER, GATHER_ADD, IOTA, LAST_WRITE
@@ -209,6 +210,8 @@ class GraphBuilder:
             self.scatter(equation)
         elif primitive in CONTROL:
             self._control(equation)
+        elif primitive in systems.ALL:
+            self._system(equation)
         elif primitive is LAST_WRITE:
             self._last_write(equation)
         elif primitive is FILL:
@@ -319,7 +322,7 @@ class GraphBuilder:
             reading(atom, whole([labels[letter] for letter in letters])) for letters, atom in sides
         )
         if self.is_product(equation):
-            self.add(Kind.PRODUCT, equation, output, accesses, reduced=tuple(reduced))
+            self.add(Kind.ROUTINE, equation, output, accesses, reduced=tuple(reduced))
         elif reduced:
             more = {"reduced": tuple(reduced), "combine": "sum"}
             self.add(Kind.REDUCE, equation, output, accesses, **more)
@@ -337,6 +340,19 @@ class GraphBuilder:
         labels = self.same_axes(copy, atom, range(atom.type.ndim))
         self.add(Kind.GUARDED, None, copy, (self.access(atom, whole(labels)),))
         return Access(copy, tuple(terms))
+
+    def _system(self, equation: Equation) -> None:
+        """A routine on square matrices, whose operands have the dtype in which it computes."""
+        *casts, equation = systems.converted(equation)
+        for cast in casts:
+            self._elementwise(cast)
+        axes = self.graph.axes
+        accesses = tuple(self._in_memory(a, whole(axes[a])) for a in systems.used(equation))
+        for variable in equation.outputs:
+            self._axes(variable, [None] * variable.type.ndim)
+        first, *others = equation.outputs
+        node = self.add(Kind.ROUTINE, equation, first, accesses, others=tuple(others))
+        self.graph.producers.update(dict.fromkeys(others, node))
 
     def write(self, equation: Equation) -> None:
         """A write into a part that is known beforehand."""

@@ -1,0 +1,93 @@
+"""Which equations are routines on square matrices, and what these are to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from adjoint.base.arrays import array_type
+from adjoint.executors.native.systems.plan import LARGEST, Strides, System
+from adjoint.primitives.elementwise.conversion import CAST
+from adjoint.primitives.linear_algebra.cholesky import CHOLESKY
+from adjoint.primitives.linear_algebra.determinants import ADJUGATE, DET, SLOGDET
+from adjoint.primitives.linear_algebra.systems import INV, LU_FACTORS, SOLVE, SOLVE_FACTORED
+from adjoint.program import Atom, Equation, Variable, operation
+
+ADJUGATE_LIMIT: Final = 1e3  # as `adjugate` has it
+SYSTEMS: Final = frozenset({ADJUGATE, CHOLESKY, DET, INV, LU_FACTORS, SLOGDET, SOLVE})
+SOLVING: Final = frozenset({SOLVE, SOLVE_FACTORED})
+ALL: Final = SYSTEMS | SOLVING
+
+
+def converted(equation: Equation) -> list[Equation]:
+    """The equation, after casts of its operands to the dtype in which it computes."""
+    dtype = equation.outputs[0].type.dtype
+    casts, inputs = [], []
+    for number, atom in enumerate(equation.inputs):
+        is_pivots = number > 0 and atom.type.dtype.kind == "i" and _is_factored(equation)
+        if atom.type.dtype != dtype and not is_pivots and atom in used(equation):
+            given, atom = atom, Variable(array_type(atom.type.shape, dtype))
+            casts.append(Equation(operation(CAST, dtype=dtype), (given,), (atom,)))
+        inputs.append(atom)
+    op, outputs = equation.operation, equation.outputs
+    return [*casts, Equation(op, inputs, outputs, equation.origin, equation.derived)]
+
+
+def is_supported(equation: Equation) -> bool:
+    """Whether an equation, of those of `ALL`, is small enough for code of our own."""
+    return _matrix(equation).type.shape[-1] <= LARGEST
+
+
+def used(equation: Equation) -> tuple[Variable, ...]:
+    """The operands that the routine reads: the matrix, or else its factors; the right-hand side."""
+    inputs: Any = equation.inputs
+    if equation.primitive is ADJUGATE:
+        return tuple(inputs[:1])
+    return tuple(inputs[1:]) if _is_factored(equation) else tuple(inputs)
+
+
+def system_of(equation: Equation, strides: Sequence[tuple[int, ...]]) -> System:
+    """The routine of an equation. strides: of the operands that it reads, for each axis."""
+    primitive, params = equation.primitive, equation.params
+    result = equation.outputs[0].type
+    size = _matrix(equation).type.shape[-1]
+    solves = primitive in SOLVING
+    rank = result.ndim if primitive in (DET, SLOGDET) else result.ndim - 2
+    batch = result.shape[:rank]
+    kept = [axis for axis, length in enumerate(batch) if length != 1]
+    operands = []
+    for atom, steps in zip(used(equation), strides, strict=True):
+        own = 1 if atom.type.dtype.kind == "i" else 2  # pivots have one axis
+        lead = atom.type.ndim - own
+        along = [
+            steps[axis - rank + lead] if axis >= rank - lead else 0 for axis in kept
+        ]
+        operands.append(Strides(tuple(along), *steps[lead:]))
+    return System(
+        operation=primitive.name,
+        dtype=result.dtype,
+        size=size,
+        columns=result.shape[-1] if solves else 0,
+        batch=tuple(batch[axis] for axis in kept),
+        operands=tuple(operands),
+        factored=primitive is not ADJUGATE and _is_factored(equation),
+        turned=bool(params.get("adjoint", False)),
+        conjugated=bool(params.get("adjoint", False)),
+        limit=ADJUGATE_LIMIT if primitive is ADJUGATE else params.get("limit"),
+    )
+
+
+def flops_of(equation: Equation) -> float:
+    """Additions and multiplications together, about."""
+    strides = [(0,) * atom.type.ndim for atom in used(equation)]
+    return float(system_of(equation, strides).flops)
+
+
+def _matrix(equation: Equation) -> Atom:
+    return equation.inputs[0]
+
+
+def _is_factored(equation: Equation) -> bool:
+    if equation.primitive is SOLVE_FACTORED:
+        return True
+    return equation.primitive not in (SOLVE, CHOLESKY) and len(equation.inputs) > 1

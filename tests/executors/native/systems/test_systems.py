@@ -1,0 +1,202 @@
+"""Factorisations, solutions, inverses and determinants as machine code, against NumPy's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("llvmlite")
+
+import adjoint as ad
+from tests.executors.native.comparing import is_lowerable, run_native
+
+SIZES = (1, 2, 3, 4, 5, 8, 13, 16, 17, 33, 48)
+TOLERANCE = {"f4": 2e-5, "f8": 2e-13, "c8": 2e-5, "c16": 2e-13}
+Random = np.random.Generator
+
+
+def numbers(random: Random, shape: tuple[int, ...], dtype: str) -> Any:
+    x = random.standard_normal(shape)
+    if dtype.startswith("c"):
+        x = x + 1j * random.standard_normal(shape)
+    return x.astype(dtype)
+
+
+def regular(random: Random, shape: tuple[int, ...], dtype: str) -> Any:
+    """Matrices of small condition numbers whose largest numbers are not on the diagonal."""
+    n = shape[-1]
+    x = numbers(random, shape, dtype) / n + 2 * np.eye(n)
+    return np.ascontiguousarray(x[..., random.permutation(n), :].astype(dtype))
+
+
+def positive(random: Random, shape: tuple[int, ...], dtype: str) -> Any:
+    x = numbers(random, shape, dtype) / shape[-1]
+    return (x @ np.swapaxes(x.conj(), -1, -2) + np.eye(shape[-1])).astype(dtype)
+
+
+def check(function: Callable[..., Any], *arguments: Any, tolerance: float) -> None:
+    """A function's program is machine code, and gives what NumPy gives."""
+    program = ad.program(function, *arguments).program
+    assert is_lowerable(program), str(program)
+    found = run_native(program, arguments)
+    assert found is not None, "machine code gave up"
+    with np.errstate(all="ignore"):
+        expected = function(*arguments)
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    for x, y in zip(found, expected, strict=True):
+        assert np.shape(x) == np.shape(y)
+        assert np.asarray(x).dtype == np.asarray(y).dtype
+        scale = float(np.max(np.abs(y)))
+        assert np.max(np.abs(x - y)) <= tolerance * max(scale, 1e-30)
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "solve": lambda a, b: np.linalg.solve(a, b),
+    "vector": lambda a, b: np.linalg.solve(a, b[..., :1]),
+    "transposed": lambda a, b: np.linalg.solve(np.swapaxes(a, -1, -2), b),
+    "inverse": lambda a, b: np.linalg.inv(a),
+    "det": lambda a, b: np.linalg.det(a),
+    "slogdet": lambda a, b: tuple(np.linalg.slogdet(a)),
+    "arranged": lambda a, b: np.linalg.solve(a[..., ::-1, :], b[..., ::-1]),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_one_matrix_and_stacks(name: str, dtype: str) -> None:
+    random = np.random.default_rng(len(name))
+    for number, n in enumerate(SIZES):
+        lead = ((), (3,), (9,), (2, 5))[number % 4]
+        columns = (1, 2, 3, 8, 11)[number % 5]
+        for shape in ((), lead):
+            a = regular(random, (*shape, n, n), dtype)
+            b = numbers(random, (*shape, n, columns), dtype)
+            check(FUNCTIONS[name], a, b, tolerance=TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_cholesky_reads_the_lower_triangle(dtype: str) -> None:
+    random = np.random.default_rng(1)
+    for number, n in enumerate(SIZES):
+        lead = ((), (3,), (9,), (2, 5))[number % 4]
+        a = positive(random, (*lead, n, n), dtype)
+        a += np.triu(numbers(random, (n, n), dtype), 1)
+        check(np.linalg.cholesky, a, tolerance=TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("dtype", ["f8", "c16"])
+def test_gradients(dtype: str) -> None:
+    random = np.random.default_rng(2)
+
+    def loss(a: Any, b: Any) -> Any:
+        x = np.linalg.solve(a, b)
+        total = np.sum((x * x.conj()).real) + np.sum(np.abs(np.linalg.slogdet(a)[1]))
+        return total + np.abs(np.linalg.det(a)) ** 2 + np.sum(np.linalg.inv(a).real)
+
+    for n in (1, 2, 4, 7, 18):
+        a, b = regular(random, (n, n), dtype), numbers(random, (n, 3), dtype)
+        check(ad.grad(loss, (0, 1)), a, b, tolerance=1e-11)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 16, 30, 48])
+def test_residuals_are_as_small_as_numpys(n: int) -> None:
+    random = np.random.default_rng(n)
+    solve = ad.jit(np.linalg.solve)
+    for trial in range(40):
+        u, _ = np.linalg.qr(random.standard_normal((n, n)))
+        v, _ = np.linalg.qr(random.standard_normal((n, n)))
+        a = u @ np.diag(np.logspace(0, -(trial % 12), n)) @ v
+        if trial % 2:
+            a *= np.logspace(-6, 6, n)[random.permutation(n), None]
+        b = random.standard_normal((n, 2))
+        with ad.config(native=True):
+            x = solve(a, b)
+        y = np.linalg.solve(a, b)
+        size = np.abs(a) @ np.abs(y) + np.abs(b)
+        ours, theirs = (np.max(np.abs(a @ z - b) / size) for z in (x, y))
+        assert ours <= 4 * theirs + 8 * n * np.finfo(float).eps
+
+
+@pytest.mark.parametrize("n", [3, 9])
+def test_what_has_no_solution_is_numpys_error(n: int) -> None:
+    singular = np.ones((n, n))
+    b = np.ones((n, 1))
+    with ad.config(native=True):
+        for function in (lambda a: np.linalg.solve(a, b), np.linalg.inv):
+            jitted = ad.jit(function)
+            jitted(np.eye(n))
+            with pytest.raises(np.linalg.LinAlgError, match="Singular"):
+                jitted(singular)
+        cholesky = ad.jit(np.linalg.cholesky)
+        cholesky(np.eye(n))
+        with pytest.raises(np.linalg.LinAlgError, match="positive definite"):
+            cholesky(singular - 2 * np.eye(n))
+        assert ad.jit(np.linalg.det)(singular) == 0.0
+        assert np.isneginf(ad.jit(np.linalg.slogdet)(np.zeros((n, n)))[1])
+
+
+@pytest.mark.parametrize("n", [2, 7])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_numbers_that_are_not_finite_are_left_to_numpy(n: int, value: float) -> None:
+    random = np.random.default_rng(n)
+    for place in np.ndindex(n, n):
+        a = random.standard_normal((n, n))
+        a[place] = value
+        b = np.ones((n, 1))
+        for function in (lambda a: np.linalg.solve(a, b), np.linalg.inv, np.linalg.det):
+            program = ad.program(function, np.eye(n)).program
+            assert run_native(program, [a, *[b] * (len(program.inputs) - 1)]) is None
+
+
+def test_determinants_out_of_range() -> None:
+    for scale in (1e-150, 1e150):
+        a = np.diag([scale, scale, 1 / scale, 3.0, 2.0, 1.0])
+        for n in (3, 6):
+            with ad.config(native=True):
+                found = ad.jit(np.linalg.det)(a[:n, :n])
+            assert np.isclose(found, np.linalg.det(a[:n, :n]), rtol=1e-12)
+
+
+def test_pivots_from_outside_reach_nothing_outside() -> None:
+    for n in (3, 7):
+        b = np.ones((n, 2))
+        program = ad.program(np.linalg.solve, np.eye(n), b).program
+        *_, last = program.equations
+        from adjoint.program import Program
+
+        alone = Program(last.inputs, [last], last.outputs)
+        for pivot in (-1, n, 2**31 - 1):
+            pivots = np.arange(n, dtype=np.int32)
+            pivots[1] = pivot
+            run_native(alone, [np.eye(n), np.eye(n), pivots, b])
+
+
+def chain(steps: int) -> Callable[..., Any]:
+    def function(a: Any, b: Any) -> Any:
+        def step(_: Any, state: Any) -> Any:
+            x, total = state
+            s = a + 0.1 * x @ x.T
+            total = total + np.linalg.slogdet(s)[1] + np.log(np.linalg.det(s) ** 2)
+            return np.linalg.solve(s, b) + np.linalg.inv(s) @ b, total
+
+        x, total = ad.fori_loop(0, steps, step, (b, 0.0))
+        return total + np.sum(x)
+
+    return function
+
+
+@pytest.mark.parametrize("n", [2, 5, 20])
+def test_loops_hold_them(n: int) -> None:
+    random = np.random.default_rng(n)
+    a, b = regular(random, (n, n), "f8") * 2, numbers(random, (n, n), "f8")
+    gradient = ad.grad(chain(7), (0, 1))
+    report = ad.program(gradient, a, b).native()
+    assert not report.left()
+    with ad.config(native=False):
+        expected = gradient(a, b)
+    with ad.config(native=True):
+        for x, y in zip(ad.jit(gradient)(a, b), expected, strict=True):
+            assert np.allclose(x, y, rtol=1e-9, atol=1e-9 * np.max(np.abs(y)))
