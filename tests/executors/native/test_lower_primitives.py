@@ -154,6 +154,8 @@ def agree(case: Case, what: str, program: Program, arguments: list[Any]) -> bool
     exact = all(not t.inexact for t in program.output_types)
     bound = 0.0 if exact else TOLERANCE[narrowest_bytes(program)]
     error = distance(found, expected)
+    if case.primitive.name == "adjugate":  # of rank one it is zero, up to rounding with NumPy
+        error *= min(1.0, float(np.max(np.abs(expected[0]))))
     assert error <= bound, f"{case}: {what}: relative error {error:.1e}"
     return True
 

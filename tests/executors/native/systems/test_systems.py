@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("llvmlite")
 
 import adjoint as ad
-from tests.executors.native.comparing import is_lowerable, run_native
+from tests.executors.native.comparing import compiled, is_lowerable, run_native
 
 SIZES = (1, 2, 3, 4, 5, 8, 13, 16, 17, 33, 48)
 TOLERANCE = {"f4": 2e-5, "f8": 2e-13, "c8": 2e-5, "c16": 2e-13}
@@ -67,10 +67,11 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("dtype", TOLERANCE)
 def test_one_matrix_and_stacks(name: str, dtype: str) -> None:
-    random = np.random.default_rng(len(name))
-    for number, n in enumerate(SIZES):
-        lead = ((), (3,), (9,), (2, 5))[number % 4]
-        columns = (1, 2, 3, 8, 11)[number % 5]
+    random = np.random.default_rng([*name.encode(), *dtype.encode()])
+    first = random.integers(4)
+    for number, n in enumerate(SIZES[first::4]):
+        lead = ((3,), (9,), (2, 5))[number % 3]
+        columns = (1, 2, 3, 8, 11)[(first + number) % 5]
         for shape in ((), lead):
             a = regular(random, (*shape, n, n), dtype)
             b = numbers(random, (*shape, n, columns), dtype)
@@ -93,8 +94,10 @@ def test_gradients(dtype: str) -> None:
 
     def loss(a: Any, b: Any) -> Any:
         x = np.linalg.solve(a, b)
-        total = np.sum((x * x.conj()).real) + np.sum(np.abs(np.linalg.slogdet(a)[1]))
-        return total + np.abs(np.linalg.det(a)) ** 2 + np.sum(np.linalg.inv(a).real)
+        total = np.sum(np.abs(x) ** 2)
+        if a.dtype.kind == "f":
+            total = total + np.linalg.slogdet(a)[1]
+        return total + np.abs(np.linalg.det(a)) ** 2 + np.sum(np.abs(np.linalg.inv(a)) ** 2)
 
     for n in (1, 2, 4, 7, 18):
         a, b = regular(random, (n, n), dtype), numbers(random, (n, 3), dtype)
@@ -105,7 +108,7 @@ def test_gradients(dtype: str) -> None:
 def test_residuals_are_as_small_as_numpys(n: int) -> None:
     random = np.random.default_rng(n)
     solve = ad.jit(np.linalg.solve)
-    for trial in range(40):
+    for trial in range(24):
         u, _ = np.linalg.qr(random.standard_normal((n, n)))
         v, _ = np.linalg.qr(random.standard_normal((n, n)))
         a = u @ np.diag(np.logspace(0, -(trial % 12), n)) @ v
@@ -142,13 +145,14 @@ def test_what_has_no_solution_is_numpys_error(n: int) -> None:
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_numbers_that_are_not_finite_are_left_to_numpy(n: int, value: float) -> None:
     random = np.random.default_rng(n)
-    for place in np.ndindex(n, n):
-        a = random.standard_normal((n, n))
-        a[place] = value
-        b = np.ones((n, 1))
-        for function in (lambda a: np.linalg.solve(a, b), np.linalg.inv, np.linalg.det):
-            program = ad.program(function, np.eye(n)).program
-            assert run_native(program, [a, *[b] * (len(program.inputs) - 1)]) is None
+    b = np.ones((n, 1))
+    for function in (lambda a, b: np.linalg.solve(a, b), lambda a, b: np.linalg.det(a) * b):
+        run = compiled(ad.program(function, np.eye(n), b).program)
+        assert run(np.eye(n), b) is not None
+        for place in np.ndindex(n, n):
+            a = random.standard_normal((n, n))
+            a[place] = value
+            assert run(a, b) is None
 
 
 def test_determinants_out_of_range() -> None:

@@ -11,11 +11,12 @@ from adjoint.primitives.elementwise.conversion import CAST
 from adjoint.primitives.linear_algebra.cholesky import CHOLESKY
 from adjoint.primitives.linear_algebra.determinants import ADJUGATE, DET, SLOGDET
 from adjoint.primitives.linear_algebra.systems import INV, LU_FACTORS, SOLVE, SOLVE_FACTORED
+from adjoint.primitives.linear_algebra.triangular import ADJOINT, PLAIN, SOLVE_TRIANGULAR
 from adjoint.program import Atom, Equation, Variable, operation
 
 ADJUGATE_LIMIT: Final = 1e3  # as `adjugate` has it
 SYSTEMS: Final = frozenset({ADJUGATE, CHOLESKY, DET, INV, LU_FACTORS, SLOGDET, SOLVE})
-SOLVING: Final = frozenset({SOLVE, SOLVE_FACTORED})
+SOLVING: Final = frozenset({SOLVE, SOLVE_FACTORED, SOLVE_TRIANGULAR})
 ALL: Final = SYSTEMS | SOLVING
 
 
@@ -24,8 +25,7 @@ def converted(equation: Equation) -> list[Equation]:
     dtype = equation.outputs[0].type.dtype
     casts, inputs = [], []
     for number, atom in enumerate(equation.inputs):
-        is_pivots = number > 0 and atom.type.dtype.kind == "i" and _is_factored(equation)
-        if atom.type.dtype != dtype and not is_pivots and atom in used(equation):
+        if atom.type.dtype != dtype and number != _pivots(equation) and atom in used(equation):
             given, atom = atom, Variable(array_type(atom.type.shape, dtype))
             casts.append(Equation(operation(CAST, dtype=dtype), (given,), (atom,)))
         inputs.append(atom)
@@ -49,15 +49,17 @@ def used(equation: Equation) -> tuple[Variable, ...]:
 def system_of(equation: Equation, strides: Sequence[tuple[int, ...]]) -> System:
     """The routine of an equation. strides: of the operands that it reads, for each axis."""
     primitive, params = equation.primitive, equation.params
+    trans = params.get("trans", ADJOINT if params.get("adjoint") else PLAIN)
     result = equation.outputs[0].type
     size = _matrix(equation).type.shape[-1]
     solves = primitive in SOLVING
     rank = result.ndim if primitive in (DET, SLOGDET) else result.ndim - 2
     batch = result.shape[:rank]
     kept = [axis for axis, length in enumerate(batch) if length != 1]
-    operands = []
+    place, operands = _pivots(equation), []
+    pivots = None if place is None else equation.inputs[place]
     for atom, steps in zip(used(equation), strides, strict=True):
-        own = 1 if atom.type.dtype.kind == "i" else 2  # pivots have one axis
+        own = 1 if atom is pivots else 2
         lead = atom.type.ndim - own
         along = [
             steps[axis - rank + lead] if axis >= rank - lead else 0 for axis in kept
@@ -71,8 +73,11 @@ def system_of(equation: Equation, strides: Sequence[tuple[int, ...]]) -> System:
         batch=tuple(batch[axis] for axis in kept),
         operands=tuple(operands),
         factored=primitive is not ADJUGATE and _is_factored(equation),
-        turned=bool(params.get("adjoint", False)),
-        conjugated=bool(params.get("adjoint", False)),
+        turned=trans != PLAIN,
+        conjugated=trans == ADJOINT,
+        lower=params.get("lower", True),
+        unit=params.get("unit", False),
+        checked=params.get("check_finite", False),
         limit=ADJUGATE_LIMIT if primitive is ADJUGATE else params.get("limit"),
     )
 
@@ -87,7 +92,12 @@ def _matrix(equation: Equation) -> Atom:
     return equation.inputs[0]
 
 
+def _pivots(equation: Equation) -> int | None:
+    """Which operand has the pivots, one axis of them for each matrix."""
+    return 2 if _is_factored(equation) else None
+
+
 def _is_factored(equation: Equation) -> bool:
     if equation.primitive is SOLVE_FACTORED:
         return True
-    return equation.primitive not in (SOLVE, CHOLESKY) and len(equation.inputs) > 1
+    return equation.primitive not in (SOLVE, CHOLESKY, SOLVE_TRIANGULAR) and len(equation.inputs) > 1

@@ -28,7 +28,8 @@ class System:
     operation: the name of the primitive. size: rows of the matrices. columns: of the right-hand
     sides, 0 where there are none. batch: the axes of the stack. operands: the matrix, or
     its LU factors and their pivots (`factored`), and the right-hand side where there is one. turned: whether the system is that of the transpose. conjugated:
-    whether of the conjugate too. lower, unit: of a triangular matrix. limit: the condition number
+    whether of the conjugate too. lower, unit: of a triangular matrix. checked: whether all numbers of the
+    matrix have to be finite, those that are not read too. limit: the condition number
     beyond which there is no result.
     """
 
@@ -43,6 +44,7 @@ class System:
     conjugated: bool = False
     lower: bool = True
     unit: bool = False
+    checked: bool = False
     limit: float | None = None
 
     @property

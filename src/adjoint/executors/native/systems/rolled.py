@@ -171,6 +171,11 @@ class _Routine(StackWriter):
             self.numbers.require_regular([entry(k, k)])
             self.flush()
 
+    def _require_finite(self, entry: Entry) -> None:
+        with self.counting("0", self.size) as i, self.counting("0", self.size) as j:
+            self.numbers.require_finite([entry(i, j)])
+            self.flush()
+
     def _of_factors(self) -> None:
         entry, operation = self.factors(), self.system.operation
         with self.counting("0", self.size) as i, self.counting("0", self.size) as j:
@@ -243,6 +248,8 @@ class _Routine(StackWriter):
         strides, dtype = system.operands[place], system.dtype
         triangular = system.operation == "solve_triangular"
         entry = self.entry(0) if triangular else self.factors()
+        if system.checked:
+            self._require_finite(entry)
         if not (triangular and system.unit):
             self._require_regular(entry)
 

@@ -114,6 +114,8 @@ class _Routine(StackWriter):
         system = self.system
         zero = self.numbers.number(0.0)
         rows = self.matrix(0, system.size)
+        if system.checked:
+            self.numbers.require_finite([value for row in rows for value in row])
         for i in range(system.size):
             for j in range(system.size):
                 if (j > i) if system.lower else (j < i):
