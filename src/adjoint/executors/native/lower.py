@@ -51,7 +51,7 @@ def lowerable(equation: Equation, precise: bool) -> bool:
         return all(_wholly_lowerable(body, precise) for body in programs_within(equation))
     if primitive in JOINS and len(equation.inputs) > MOST_JOINED:
         return False
-    if primitive in systems.ALL:
+    if primitive in systems.ALL | systems.CHOLESKY_SLOPES:
         return systems.is_supported(equation)
     if primitive in (CUSTOM_CALL, LINEAR_CALL) or primitive.multiple:
         return False

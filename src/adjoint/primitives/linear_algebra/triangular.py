@@ -32,6 +32,8 @@ def _type(a: ArrayType, b: ArrayType, **how: Any) -> ArrayType:
 def _evaluate(a: Any, b: Any, lower: bool, trans: int, unit: bool, check_finite: bool) -> Any:
     from scipy.linalg import solve_triangular  # late: slow to import
 
+    if trans == ADJOINT and a.dtype.kind != "c":  # SciPy copies the matrix for that
+        trans = TRANSPOSED
     how: Any = {"trans": trans, "lower": lower, "unit_diagonal": unit}
     if a.ndim == 2 and b.ndim == 2:
         return solve_triangular(a, b, check_finite=check_finite, **how)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 pytest.importorskip("llvmlite")
 
@@ -199,6 +200,67 @@ def test_loops_hold_them(n: int) -> None:
     gradient = ad.grad(chain(7), (0, 1))
     report = ad.program(gradient, a, b).native()
     assert not report.left()
+    with ad.config(native=False):
+        expected = gradient(a, b)
+    with ad.config(native=True):
+        for x, y in zip(ad.jit(gradient)(a, b), expected, strict=True):
+            assert np.allclose(x, y, rtol=1e-9, atol=1e-9 * np.max(np.abs(y)))
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_triangular_systems(dtype: str) -> None:
+    random = np.random.default_rng([*dtype.encode()])
+    for number, n in enumerate((1, 2, 3, 4, 5, 9, 17, 48)):
+        lead = ((), (3,), (9,), (2, 5))[number % 4]
+        a = numbers(random, (*lead, n, n), dtype) / n + np.eye(n, dtype=dtype)
+        a = np.ascontiguousarray(a.astype(dtype))
+        b = numbers(random, (*lead, n, (1, 2, 3, 8, 11)[number % 5]), dtype)
+        for lower in (True, False):
+            how = {"lower": lower, "trans": number % 3, "unit_diagonal": bool(number % 2)}
+            check(
+                lambda a, b, how=how: scipy.linalg.solve_triangular(a, b, **how),
+                a,
+                b,
+                tolerance=TOLERANCE[dtype],
+            )
+
+
+@pytest.mark.parametrize("n", [3, 20])
+def test_errors_of_triangular_systems_are_scipys(n: int) -> None:
+    singular, b = np.eye(n), np.ones(n)
+    singular[1, 1] = 0.0
+    unread = np.eye(n)
+    unread[1, 0] = np.nan
+    solve = ad.jit(lambda a, b: scipy.linalg.solve_triangular(a, b))
+    with ad.config(native=True):
+        assert np.array_equal(solve(np.eye(n), b), b)
+        with pytest.raises(np.linalg.LinAlgError, match="resolution failed at diagonal 1"):
+            solve(singular, b)
+        with pytest.raises(ValueError, match="must not contain infs or NaNs"):
+            solve(unread, b)
+
+
+def factor_chain(steps: int) -> Callable[..., Any]:
+    def function(a: Any, b: Any) -> Any:
+        def step(_: Any, state: Any) -> Any:
+            x, total = state
+            factor = np.linalg.cholesky(a + 0.1 * x @ x.T)
+            half = scipy.linalg.solve_triangular(factor, b, lower=True)
+            total = total + np.sum(np.log(np.diagonal(factor))) + np.sum(half**2)
+            return scipy.linalg.cho_solve((factor, True), b), total
+
+        x, total = ad.fori_loop(0, steps, step, (b, 0.0))
+        return total + np.sum(x**2)
+
+    return function
+
+
+@pytest.mark.parametrize("n", [2, 6])
+def test_loops_hold_cholesky_factors(n: int) -> None:
+    random = np.random.default_rng(n)
+    a, b = positive(random, (n, n), "f8"), numbers(random, (n, n), "f8")
+    gradient = ad.grad(factor_chain(5), (0, 1))
+    assert not ad.program(gradient, a, b).native().left()
     with ad.config(native=False):
         expected = gradient(a, b)
     with ad.config(native=True):

@@ -34,14 +34,14 @@ from adjoint.executors.native.graph.nodes import (
 from adjoint.executors.native.graph.structure import (
     Movement,
     block_start,
+    changes_nothing,
     movement,
     needed,
     whole,
     written,
 )
-from adjoint.executors.native.preparation.expansions import last_write
+from adjoint.executors.native.preparation.expansions import cholesky_slope, last_write
 from adjoint.executors.native.systems import equations as systems
-from adjoint.primitives.elementwise.conversion import CAST
 from adjoint.primitives.structure.contraction import CONTRACT, split_spec
 from adjoint.primitives.structure.gathering import GATHER, GATHER_ADD, IOTA, LAST_WRITE
 from adjoint.primitives.structure.moving import FILL
@@ -186,7 +186,7 @@ class GraphBuilder:
             **more,
         )
         self.graph.nodes.append(node)
-        self.graph.producers[output] = node
+        self.graph.producers.update(dict.fromkeys(node.outputs, node))
         return node
 
     # --- equations --------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ class GraphBuilder:
     def equation(self, equation: Equation) -> None:
         """Add what becomes of an equation."""
         primitive = equation.primitive
-        if primitive in STRUCTURE or _changes_nothing(equation):
+        if primitive in STRUCTURE or changes_nothing(equation):
             self.structure(equation)
         elif primitive in REDUCTIONS:
             self._reduction(equation)
@@ -212,6 +212,8 @@ class GraphBuilder:
             self._control(equation)
         elif primitive in systems.ALL:
             self._system(equation)
+        elif primitive in systems.CHOLESKY_SLOPES:
+            self._several(cholesky_slope(equation))
         elif primitive is LAST_WRITE:
             self._last_write(equation)
         elif primitive is FILL:
@@ -226,6 +228,10 @@ class GraphBuilder:
             self.add(Kind.NUMBER, equation, output, (), target=whole(labels))
         else:
             self._elementwise(equation)
+
+    def _several(self, equations: Sequence[Equation]) -> None:
+        for equation in equations:
+            self.equation(equation)
 
     def structure(self, equation: Equation) -> None:
         """A result that is an operand, seen otherwise."""
@@ -351,8 +357,7 @@ class GraphBuilder:
         for variable in equation.outputs:
             self._axes(variable, [None] * variable.type.ndim)
         first, *others = equation.outputs
-        node = self.add(Kind.ROUTINE, equation, first, accesses, others=tuple(others))
-        self.graph.producers.update(dict.fromkeys(others, node))
+        self.add(Kind.ROUTINE, equation, first, accesses, others=tuple(others))
 
     def write(self, equation: Equation) -> None:
         """A write into a part that is known beforehand."""
@@ -447,9 +452,7 @@ class GraphBuilder:
         """Where indices differ all writes are the last, and there is nothing to be found out."""
         (output,) = equation.outputs
         if output.type.size > 1 and not any(map(self._counts, equation.inputs)):
-            for simpler in last_write(equation):
-                self.equation(simpler)
-            return
+            return self._several(last_write(equation))
         self._axes(output, [None] * output.type.ndim)
         self.moves[output] = Literal(np.True_), Movement(lambda terms: (), ())
 
@@ -495,9 +498,3 @@ class GraphBuilder:
 def dynamic_terms(count: int) -> tuple[Term, ...]:
     """The values of so many index arrays."""
     return tuple(Term(((Dynamic(place), 1),)) for place in range(count))
-
-
-def _changes_nothing(equation: Equation) -> bool:
-    """Whether it is a conversion to the type that there is: a copy, which programs need not."""
-    types = equation.inputs[:1]
-    return equation.primitive is CAST and types[0].type.dtype == equation.outputs[0].type.dtype

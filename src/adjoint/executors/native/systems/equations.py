@@ -8,7 +8,11 @@ from typing import Any, Final
 from adjoint.base.arrays import array_type
 from adjoint.executors.native.systems.plan import LARGEST, Strides, System
 from adjoint.primitives.elementwise.conversion import CAST
-from adjoint.primitives.linear_algebra.cholesky import CHOLESKY
+from adjoint.primitives.linear_algebra.cholesky import (
+    CHOLESKY,
+    CHOLESKY_PULLBACK,
+    CHOLESKY_PUSHFORWARD,
+)
 from adjoint.primitives.linear_algebra.determinants import ADJUGATE, DET, SLOGDET
 from adjoint.primitives.linear_algebra.systems import INV, LU_FACTORS, SOLVE, SOLVE_FACTORED
 from adjoint.primitives.linear_algebra.triangular import ADJOINT, PLAIN, SOLVE_TRIANGULAR
@@ -18,6 +22,7 @@ ADJUGATE_LIMIT: Final = 1e3  # as `adjugate` has it
 SYSTEMS: Final = frozenset({ADJUGATE, CHOLESKY, DET, INV, LU_FACTORS, SLOGDET, SOLVE})
 SOLVING: Final = frozenset({SOLVE, SOLVE_FACTORED, SOLVE_TRIANGULAR})
 ALL: Final = SYSTEMS | SOLVING
+CHOLESKY_SLOPES: Final = frozenset({CHOLESKY_PULLBACK, CHOLESKY_PUSHFORWARD})
 
 
 def converted(equation: Equation) -> list[Equation]:
@@ -34,7 +39,7 @@ def converted(equation: Equation) -> list[Equation]:
 
 
 def is_supported(equation: Equation) -> bool:
-    """Whether an equation, of those of `ALL`, is small enough for code of our own."""
+    """Whether an equation, of those of `ALL` or of `CHOLESKY_SLOPES`, is small enough for code of our own."""
     return _matrix(equation).type.shape[-1] <= LARGEST
 
 
