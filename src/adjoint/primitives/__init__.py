@@ -105,4 +105,5 @@ __all__ = [
     "special_quadrature",
     "spectral",
     "structure",
+    "triangular",
 ]

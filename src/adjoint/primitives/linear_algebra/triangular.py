@@ -53,14 +53,14 @@ def triangle_of(x: Expression, lower: bool, unit: bool = False) -> Expression:
     columns: Any = reshape(numbers, (1, x.shape[-1]))
     inner, outer = (columns, rows) if lower else (rows, columns)
     kept = np.less(inner, outer) if unit else np.less_equal(inner, outer)
-    return select(kept, x, 0.0)  # type: ignore[no-any-return]
+    return select(kept, x, 0.0)
 
 
 def _turned(x: Expression, trans: int) -> Expression:
     if trans == PLAIN:
         return x
     x = permute(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
-    return conjugate(x) if trans == ADJOINT else x  # type: ignore[no-any-return]
+    return conjugate(x) if trans == ADJOINT else x
 
 
 def _moved(d_a: Expression, x: Expression, lower: bool, trans: int, unit: bool) -> Expression:
@@ -71,7 +71,7 @@ def _moved(d_a: Expression, x: Expression, lower: bool, trans: int, unit: bool) 
 def _derivative(tangents: Any, operands: Any, results: Any, check_finite: bool, **how: Any) -> Any:
     # T x = b gives dT x + T dx = db, so dx = T^-1 (db - dT x), whatever T is of the matrix.
     (a, _), (d_a, d_b), (x,) = operands, tangents, results
-    right = None if d_b is None else cast(d_b, x.dtype)
+    right: Any = None if d_b is None else cast(d_b, x.dtype)
     if d_a is not None:
         right = difference(right, _moved(d_a, x, **how))
     return (solve_triangular(a, right, check_finite=False, **how),)

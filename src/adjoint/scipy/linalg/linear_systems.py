@@ -201,7 +201,9 @@ def cho_solve(
 ) -> Any:
     """Solve with a factor of `cho_factor`."""
     c, lower = c_and_lower
-    return _cho_solve(c, b, np.ravel(lower)[:1].any(), check_finite)  # one for each matrix, from 1.18 on
+    return _cho_solve(
+        c, b, np.ravel(lower)[:1].any(), check_finite
+    )  # one for each matrix, from 1.18 on
 
 
 @over_batches(c=2, b="1|2")

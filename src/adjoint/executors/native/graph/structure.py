@@ -194,6 +194,7 @@ def whole(labels: Sequence[Label | None]) -> Terms:
     """Every label itself."""
     return tuple(map(label_term, labels))
 
+
 def changes_nothing(equation: Equation) -> bool:
     """Whether it is a conversion to the type that there is: a copy, which programs need not."""
     types = equation.inputs[:1]

@@ -38,9 +38,7 @@ def is_product(equation: Equation) -> bool:
     return prod(lengths.values()) >= PRODUCT_WORK
 
 
-def emit_routines(
-    module: Module, graph: Graph
-) -> tuple[dict[int, RoutineCall], dict[int, int]]:
+def emit_routines(module: Module, graph: Graph) -> tuple[dict[int, RoutineCall], dict[int, int]]:
     """The functions of all nodes that call one, and the scratch that they need."""
     calls: dict[int, RoutineCall] = {}
     scratch: dict[int, int] = {}

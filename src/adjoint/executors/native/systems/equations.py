@@ -39,7 +39,7 @@ def converted(equation: Equation) -> list[Equation]:
 
 
 def is_supported(equation: Equation) -> bool:
-    """Whether an equation, of those of `ALL` or of `CHOLESKY_SLOPES`, is small enough for code of our own."""
+    """Whether the matrices are small enough for code of our own."""
     return _matrix(equation).type.shape[-1] <= LARGEST
 
 
@@ -66,9 +66,7 @@ def system_of(equation: Equation, strides: Sequence[tuple[int, ...]]) -> System:
     for atom, steps in zip(used(equation), strides, strict=True):
         own = 1 if atom is pivots else 2
         lead = atom.type.ndim - own
-        along = [
-            steps[axis - rank + lead] if axis >= rank - lead else 0 for axis in kept
-        ]
+        along = [steps[axis - rank + lead] if axis >= rank - lead else 0 for axis in kept]
         operands.append(Strides(tuple(along), *steps[lead:]))
     return System(
         operation=primitive.name,
@@ -105,4 +103,6 @@ def _pivots(equation: Equation) -> int | None:
 def _is_factored(equation: Equation) -> bool:
     if equation.primitive is SOLVE_FACTORED:
         return True
-    return equation.primitive not in (SOLVE, CHOLESKY, SOLVE_TRIANGULAR) and len(equation.inputs) > 1
+    return (
+        equation.primitive not in (SOLVE, CHOLESKY, SOLVE_TRIANGULAR) and len(equation.inputs) > 1
+    )

@@ -26,11 +26,11 @@ class System:
     """A routine on a stack of square matrices, whose results lie in the order of C.
 
     operation: the name of the primitive. size: rows of the matrices. columns: of the right-hand
-    sides, 0 where there are none. batch: the axes of the stack. operands: the matrix, or
-    its LU factors and their pivots (`factored`), and the right-hand side where there is one. turned: whether the system is that of the transpose. conjugated:
-    whether of the conjugate too. lower, unit: of a triangular matrix. checked: whether all numbers of the
-    matrix have to be finite, those that are not read too. limit: the condition number
-    beyond which there is no result.
+    sides, 0 where there are none. batch: the axes of the stack. operands: the matrix, or its LU
+    factors and their pivots (`factored`), and the right-hand side where there is one. turned:
+    whether the system is that of the transpose. conjugated: whether of the conjugate too. lower,
+    unit: of a triangular matrix. checked: whether all numbers of the matrix have to be finite,
+    those that are not read too. limit: the condition number beyond which there is no result.
     """
 
     operation: str

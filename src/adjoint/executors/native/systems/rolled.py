@@ -297,7 +297,7 @@ class _Routine(StackWriter):
         return self.block.op(f"sub nsw i64 {self.size - 1}, {step}")
 
     def _substitute(self, entry: Entry, lower: bool, unit: bool) -> None:
-        """Solve with a triangle, its transpose, or the conjugate of that, for a vector of columns."""
+        """Solve with a triangle, its transpose, or the conjugate of that, for one vector."""
         numbers, panel, system = self.numbers, self.right, self.system
         forward = lower is not system.turned
 
@@ -367,7 +367,7 @@ class _Routine(StackWriter):
     # --- Cholesky --------------------------------------------------------------------------------
 
     def _cholesky(self) -> None:
-        """Of the lower triangle, as the upper factor U of U^H U, whose rows are the columns of L."""
+        """Of the lower triangle, as the factor U of U^H U, whose rows are the columns of L."""
         numbers, square = self.numbers, self.square
         read, zero = self.entry(0), numbers.number(0.0)
         blocks = range(square.blocks)
@@ -405,4 +405,3 @@ class _Routine(StackWriter):
                 self._write(self.plus(start, j), value)
             with self.counting(self.plus(i, 1), self.size) as j:
                 self._write(self.plus(start, j), numbers.number(0.0))
-

@@ -98,9 +98,7 @@ class _Routine(StackWriter):
             numbers.require_regular([factors.rows[k][k] for k in range(system.size)])
 
             def solved(right: Rows) -> Rows:
-                return registers.solved(
-                    numbers, factors, right, system.turned, system.conjugated
-                )
+                return registers.solved(numbers, factors, right, system.turned, system.conjugated)
 
         self.flush()
         with self.pieces(system.columns, self.wide) as index:
@@ -136,5 +134,3 @@ class _Routine(StackWriter):
         lanes, step = (self.wide, 1) if self.wide else (self.lanes, self.result_step(0))
         for i, row in enumerate(rows):
             self.store(row[0], self.at(start, dtype, i * columns), lanes, step)
-
-
