@@ -12,6 +12,7 @@ import scipy.linalg
 pytest.importorskip("llvmlite")
 
 import adjoint as ad
+from adjoint.executors.native.systems import equations
 from tests.executors.native.comparing import compiled, is_lowerable, run_native
 
 SIZES = (1, 2, 3, 4, 5, 8, 13, 16, 17, 33, 48)
@@ -193,7 +194,7 @@ def chain(steps: int) -> Callable[..., Any]:
     return function
 
 
-@pytest.mark.parametrize("n", [2, 5, 20])
+@pytest.mark.parametrize("n", [2, 5, 20, 60])
 def test_loops_hold_them(n: int) -> None:
     random = np.random.default_rng(n)
     a, b = regular(random, (n, n), "f8") * 2, numbers(random, (n, n), "f8")
@@ -255,7 +256,7 @@ def factor_chain(steps: int) -> Callable[..., Any]:
     return function
 
 
-@pytest.mark.parametrize("n", [2, 6])
+@pytest.mark.parametrize("n", [2, 6, 60])
 def test_loops_hold_cholesky_factors(n: int) -> None:
     random = np.random.default_rng(n)
     a, b = positive(random, (n, n), "f8"), numbers(random, (n, n), "f8")
@@ -266,3 +267,26 @@ def test_loops_hold_cholesky_factors(n: int) -> None:
     with ad.config(native=True):
         for x, y in zip(ad.jit(gradient)(a, b), expected, strict=True):
             assert np.allclose(x, y, rtol=1e-9, atol=1e-9 * np.max(np.abs(y)))
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_calls_of_lapack(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(equations, "is_supported", equations.is_callable)
+    random = np.random.default_rng([*dtype.encode()])
+    bound = 3 * TOLERANCE[dtype]
+    for number, function in enumerate(FUNCTIONS.values()):
+        n, lead = (49, 70)[number % 2], ((), (3,))[number // 2 % 2]
+        a, b = regular(random, (*lead, n, n), dtype), numbers(random, (*lead, n, 7), dtype)
+        check(function, a, b, tolerance=bound)
+    a = positive(random, (60, 60), dtype) + np.triu(numbers(random, (60, 60), dtype), 1)
+    check(np.linalg.cholesky, a, tolerance=bound)
+    a = (numbers(random, (60, 60), dtype) / 60 + np.eye(60)).astype(dtype)
+    for number in range(12):
+        how = {"lower": number % 2 == 0, "trans": number % 3, "unit_diagonal": number > 6}
+        arranged = (lambda a: a, lambda a: a.T, lambda a: a[::-1, ::-1])[number // 4]
+        check(
+            lambda a, b, of=arranged, how=how: scipy.linalg.solve_triangular(of(a), b, **how),
+            a,
+            numbers(random, (60, 1 + number), dtype),
+            tolerance=bound,
+        )

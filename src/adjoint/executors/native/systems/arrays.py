@@ -31,6 +31,7 @@ class ArrayWriter:
         self.module = module
         self.block = Block(module)
         self.numbers = Arithmetic(self.block, dtype)
+        self.scalar = scalar_type(part_dtype(dtype))
         self.slot = self.block.stack("i8", 1)
         self.block.opening.append(f"  store i8 0, ptr {self.slot}")
 
@@ -141,6 +142,11 @@ class ArrayWriter:
         """The smaller of two indices."""
         name = self.module.declare("llvm.smin.i64", "declare i64 @llvm.smin.i64(i64, i64)")
         return self.block.op(f"call i64 {name}(i64 {one}, i64 {other})")
+
+    @staticmethod
+    def truth(text: str) -> Value:
+        """A condition as a value."""
+        return Value((text,), np.dtype(bool))
 
     # --- faults ----------------------------------------------------------------------------------
 

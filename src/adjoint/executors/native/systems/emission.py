@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from adjoint.executors.native.machine.llvm import machine
 from adjoint.executors.native.machine.module import Module
-from adjoint.executors.native.systems.plan import WRITTEN_OUT, System
+from adjoint.executors.native.systems.lapack import emit_calls
+from adjoint.executors.native.systems.plan import LARGEST, WRITTEN_OUT, System
 from adjoint.executors.native.systems.rolled import emit_rolled
 from adjoint.executors.native.systems.written_out import emit_written_out
 
@@ -28,5 +29,7 @@ def emit_system(module: Module, system: System, lanes: int | None = None) -> Emi
     if lanes is None:
         lanes = machine().native_lanes(system.dtype)
     name = module.fresh("system")
-    emit = emit_written_out if system.size <= WRITTEN_OUT else emit_rolled
+    emit = emit_calls
+    if system.size <= LARGEST:
+        emit = emit_written_out if system.size <= WRITTEN_OUT else emit_rolled
     return EmittedSystem(name, emit(module, name, system, lanes))

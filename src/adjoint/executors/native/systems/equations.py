@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from adjoint.base.arrays import array_type
+from adjoint.executors.native.systems import lapack
 from adjoint.executors.native.systems.plan import LARGEST, Strides, System
 from adjoint.primitives.elementwise.conversion import CAST
 from adjoint.primitives.linear_algebra.cholesky import (
@@ -18,11 +19,13 @@ from adjoint.primitives.linear_algebra.systems import INV, LU_FACTORS, SOLVE, SO
 from adjoint.primitives.linear_algebra.triangular import ADJOINT, PLAIN, SOLVE_TRIANGULAR
 from adjoint.program import Atom, Equation, Variable, operation
 
+LARGEST_SLOPE: Final = 192  # rows of Cholesky factors whose derivatives are machine code
 ADJUGATE_LIMIT: Final = 1e3  # as `adjugate` has it
 SYSTEMS: Final = frozenset({ADJUGATE, CHOLESKY, DET, INV, LU_FACTORS, SLOGDET, SOLVE})
 SOLVING: Final = frozenset({SOLVE, SOLVE_FACTORED, SOLVE_TRIANGULAR})
 ALL: Final = SYSTEMS | SOLVING
 CHOLESKY_SLOPES: Final = frozenset({CHOLESKY_PULLBACK, CHOLESKY_PUSHFORWARD})
+ROUTINES: Final = ALL | CHOLESKY_SLOPES
 
 
 def converted(equation: Equation) -> list[Equation]:
@@ -39,8 +42,22 @@ def converted(equation: Equation) -> list[Equation]:
 
 
 def is_supported(equation: Equation) -> bool:
-    """Whether the matrices are small enough for code of our own."""
+    """Whether the matrices are small enough for code that is better than calls of LAPACK."""
     return _matrix(equation).type.shape[-1] <= LARGEST
+
+
+def is_callable(equation: Equation) -> bool:
+    """Whether there is code, of our own or of LAPACK, which within loops is better than NumPy.
+
+    Derivatives of large Cholesky factors take NumPy fewer operations.
+    """
+    size, columns = _matrix(equation).type.shape[-1], equation.outputs[0].type.shape[-1:]
+    if size <= LARGEST:
+        return True
+    if equation.primitive in CHOLESKY_SLOPES and size > LARGEST_SLOPE:
+        return False
+    dtype = equation.outputs[0].type.dtype.str[1:]
+    return max((size, *columns)) < 2**31 and lapack.is_there(dtype)
 
 
 def used(equation: Equation) -> tuple[Variable, ...]:

@@ -158,7 +158,8 @@ def is_even(numbers: Arithmetic, factors: Factors) -> Value:
 def determinant(numbers: Arithmetic, factors: Factors) -> Value:
     """The product of the pivots, with the sign of the order of rows.
 
-    It is zero where a pivot is; a fault where a product on the way is so small that it loses digits.
+    It is zero where a pivot is. A product on the way that is so small that it loses digits is a
+    fault.
     """
     pivots = [factors.rows[k][k] for k in range(len(factors.rows))]
     product = pivots[0]

@@ -26,14 +26,14 @@ _TRUTH = np.dtype(bool)
 
 def emit_rolled(module: Module, name: str, system: System, lanes: int) -> int:
     """Write the function of a routine; returns how many bytes of scratch it needs."""
-    routine = _Routine(module, system, lanes)
+    routine = RolledRoutine(module, system, lanes)
     with routine.each():
         routine.body()
     routine.function(name, len(routine.results), len(system.operands))
     return routine.scratch_bytes
 
 
-class _Routine(StackWriter):
+class RolledRoutine(StackWriter):
     """One routine.
 
     square: the matrix that is factorised. right: a vector of columns of the right-hand side.
