@@ -56,7 +56,6 @@ NUMPY_ALONE = frozenset(
         "i1e",
         "k0",
         "k1",
-        "adjugate_slope",
         "rotation",
         "pulled_rotation",
         "cluster_mean",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -290,3 +293,42 @@ def test_calls_of_lapack(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
             numbers(random, (60, 1 + number), dtype),
             tolerance=bound,
         )
+
+
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_second_derivatives_of_determinants(n: int) -> None:
+    random = np.random.default_rng(n)
+    a, u = random.standard_normal((2, n, n))
+    check(
+        lambda a, u: ad.jvp(ad.grad(np.linalg.det), (a,), (u,))[1],
+        a,
+        u,
+        tolerance=1e-12,
+    )
+
+
+SCRIPT = """
+import sys
+import numpy as np
+import adjoint as ad
+
+def loss(a, b):
+    step = lambda k, x: np.linalg.solve(a + np.outer(x, x), b)
+    return np.sum(ad.fori_loop(0, 3, step, b))
+
+with ad.config(native=True, cache=sys.argv[1]):
+    for n in (3, 60):
+        print(ad.jit(ad.grad(loss))(2 * np.eye(n), np.linspace(0, 1, n)).sum())
+print(ad.cache_info().compiled)
+"""
+
+
+def test_another_process_loads_them(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", SCRIPT, str(tmp_path / "kept")]
+    first, second = (
+        subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+        for _ in range(2)
+    )
+    assert first[:2] == second[:2]
+    assert first[2] != "0"
+    assert second[2] == "0"

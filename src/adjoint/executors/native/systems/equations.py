@@ -7,21 +7,23 @@ from typing import Any, Final
 
 from adjoint.base.arrays import array_type
 from adjoint.executors.native.systems import lapack
-from adjoint.executors.native.systems.plan import LARGEST, Strides, System
+from adjoint.executors.native.systems.plan import LARGEST, WRITTEN_OUT, Strides, System
 from adjoint.primitives.elementwise.conversion import CAST
 from adjoint.primitives.linear_algebra.cholesky import (
     CHOLESKY,
     CHOLESKY_PULLBACK,
     CHOLESKY_PUSHFORWARD,
 )
-from adjoint.primitives.linear_algebra.determinants import ADJUGATE, DET, SLOGDET
+from adjoint.primitives.linear_algebra.determinants import ADJUGATE, ADJUGATE_SLOPE, DET, SLOGDET
 from adjoint.primitives.linear_algebra.systems import INV, LU_FACTORS, SOLVE, SOLVE_FACTORED
 from adjoint.primitives.linear_algebra.triangular import ADJOINT, PLAIN, SOLVE_TRIANGULAR
 from adjoint.program import Atom, Equation, Variable, operation
 
 LARGEST_SLOPE: Final = 192  # rows of Cholesky factors whose derivatives are machine code
 ADJUGATE_LIMIT: Final = 1e3  # as `adjugate` has it
-SYSTEMS: Final = frozenset({ADJUGATE, CHOLESKY, DET, INV, LU_FACTORS, SLOGDET, SOLVE})
+SYSTEMS: Final = frozenset(
+    {ADJUGATE, ADJUGATE_SLOPE, CHOLESKY, DET, INV, LU_FACTORS, SLOGDET, SOLVE}
+)
 SOLVING: Final = frozenset({SOLVE, SOLVE_FACTORED, SOLVE_TRIANGULAR})
 ALL: Final = SYSTEMS | SOLVING
 CHOLESKY_SLOPES: Final = frozenset({CHOLESKY_PULLBACK, CHOLESKY_PUSHFORWARD})
@@ -43,18 +45,21 @@ def converted(equation: Equation) -> list[Equation]:
 
 def is_supported(equation: Equation) -> bool:
     """Whether the matrices are small enough for code that is better than calls of LAPACK."""
-    return _matrix(equation).type.shape[-1] <= LARGEST
+    largest = WRITTEN_OUT if equation.primitive is ADJUGATE_SLOPE else LARGEST
+    return _matrix(equation).type.shape[-1] <= largest
 
 
 def is_callable(equation: Equation) -> bool:
     """Whether there is code, of our own or of LAPACK, which within loops is better than NumPy.
 
-    Derivatives of large Cholesky factors take NumPy fewer operations.
+    Derivatives of large Cholesky factors take NumPy fewer operations, and those of adjugates
+    are written for small matrices alone.
     """
     size, columns = _matrix(equation).type.shape[-1], equation.outputs[0].type.shape[-1:]
-    if size <= LARGEST:
-        return True
-    if equation.primitive in CHOLESKY_SLOPES and size > LARGEST_SLOPE:
+    primitive = equation.primitive
+    if primitive is ADJUGATE_SLOPE or size <= LARGEST:
+        return is_supported(equation)
+    if primitive in CHOLESKY_SLOPES and size > LARGEST_SLOPE:
         return False
     dtype = equation.outputs[0].type.dtype.str[1:]
     return max((size, *columns)) < 2**31 and lapack.is_there(dtype)
@@ -121,5 +126,6 @@ def _is_factored(equation: Equation) -> bool:
     if equation.primitive is SOLVE_FACTORED:
         return True
     return (
-        equation.primitive not in (SOLVE, CHOLESKY, SOLVE_TRIANGULAR) and len(equation.inputs) > 1
+        equation.primitive not in (SOLVE, CHOLESKY, SOLVE_TRIANGULAR, ADJUGATE_SLOPE)
+        and len(equation.inputs) > 1
     )

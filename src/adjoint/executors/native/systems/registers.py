@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from adjoint.executors.native.machine.module import Value, constant
 from adjoint.executors.native.systems.arithmetic import Arithmetic
 
 Rows = list[list[Value]]
+Pair = tuple[Value, Value]
+_Number = TypeVar("_Number")
 INDEX = np.dtype(np.int32)
 
 
@@ -211,18 +213,69 @@ def turn_and_logarithm(numbers: Arithmetic, pivot: Value) -> tuple[Value, Value]
     return Value(tuple(parts), pivot.dtype, pivot.lanes), numbers.logarithm(size)
 
 
+class _Ring(Protocol[_Number]):
+    """What minors are made with."""
+
+    def add(self, x: _Number, y: _Number) -> _Number:
+        """x + y."""
+
+    def subtract(self, x: _Number, y: _Number) -> _Number:
+        """x - y."""
+
+    def multiply(self, x: _Number, y: _Number) -> _Number:
+        """x y."""
+
+    def negative(self, x: _Number) -> _Number:
+        """-x."""
+
+
+class _Dual:
+    """Numbers with tangents."""
+
+    def __init__(self, numbers: Arithmetic) -> None:
+        self.numbers = numbers
+
+    def add(self, x: Pair, y: Pair) -> Pair:
+        """x + y."""
+        return self.numbers.add(x[0], y[0]), self.numbers.add(x[1], y[1])
+
+    def subtract(self, x: Pair, y: Pair) -> Pair:
+        """x - y."""
+        return self.numbers.subtract(x[0], y[0]), self.numbers.subtract(x[1], y[1])
+
+    def multiply(self, x: Pair, y: Pair) -> Pair:
+        """x y."""
+        multiply = self.numbers.multiply
+        slope = self.numbers.add(multiply(x[0], y[1]), multiply(x[1], y[0]))
+        return multiply(x[0], y[0]), slope
+
+    def negative(self, x: Pair) -> Pair:
+        """-x."""
+        return self.numbers.negative(x[0]), self.numbers.negative(x[1])
+
+
 def adjugate(numbers: Arithmetic, rows: Rows) -> Rows:
     """The transposed cofactors; nothing is divided, so that singular matrices have them too."""
+    return _cofactors(numbers, rows) if len(rows) > 1 else [[numbers.number(1.0)]]
+
+
+def adjugate_slope(numbers: Arithmetic, rows: Rows, tangents: Rows) -> Rows:
+    """The derivative of the adjugate."""
+    if len(rows) == 1:
+        return [[numbers.number(0.0)]]
+    pairs = [list(zip(*both, strict=True)) for both in zip(rows, tangents, strict=True)]
+    return [[slope for _, slope in row] for row in _cofactors(_Dual(numbers), pairs)]
+
+
+def _cofactors(numbers: _Ring[_Number], rows: list[list[_Number]]) -> list[list[_Number]]:
     size = len(rows)
-    if size == 1:
-        return [[numbers.number(1.0)]]
 
     @cache
-    def minor(some: tuple[int, ...], others: tuple[int, ...]) -> Value:
+    def minor(some: tuple[int, ...], others: tuple[int, ...]) -> _Number:
         first, *rest = some
         if not rest:
             return rows[first][others[0]]
-        total: Value | None = None
+        total: _Number | None = None
         for place, column in enumerate(others):
             left = (*others[:place], *others[place + 1 :])
             term = numbers.multiply(rows[first][column], minor(tuple(rest), left))
@@ -234,7 +287,7 @@ def adjugate(numbers: Arithmetic, rows: Rows) -> Rows:
         return total
 
     without = {sum(range(size)) - sum(kept): kept for kept in combinations(range(size), size - 1)}
-    result: Rows = [[] for _ in range(size)]
+    result: list[list[_Number]] = [[] for _ in range(size)]
     for i in range(size):
         for j in range(size):
             value = minor(without[j], without[i])

@@ -37,6 +37,9 @@ class _Routine(StackWriter):
             self._checked(0, rows)
         elif system.operation == "adjugate":
             self._checked(0, registers.adjugate(numbers, self.matrix(0, system.size)))
+        elif system.operation == "adjugate_slope":
+            rows = (self.matrix(place, system.size) for place in (0, 1))
+            self._checked(0, registers.adjugate_slope(numbers, *rows))
         elif system.operation == "inv":
             self._inverse()
         else:
