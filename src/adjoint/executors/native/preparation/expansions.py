@@ -43,7 +43,7 @@ def cholesky_slope(equation: Equation) -> list[Equation]:
     builder.origin, builder.derived = equation.origin, equation.derived
     dtype = equation.outputs[0].type.dtype
     given = [Expression(builder, atom) for atom in equation.inputs]
-    factor, x = (each if each.type.dtype == dtype else cast(each, dtype) for each in given)
+    factor, x = (y if y.type.dtype == dtype else cast(y, dtype) for y in given)
     lower = kept(factor)
     triangle = factor if dtype.kind == "f" else lower  # whose diagonal may be complex
     if equation.primitive is CHOLESKY_PUSHFORWARD:

@@ -14,7 +14,7 @@ from adjoint.executors.native.machine.module import Module
 from adjoint.executors.native.products import ArrayProduct, Emitted, emit_product
 from adjoint.executors.native.schedule.layout import RoutineCall
 from adjoint.executors.native.schedule.order import stride_along
-from adjoint.executors.native.systems import EmittedSystem, System, emit_system
+from adjoint.executors.native.systems import EmittedSystem, SquareSystem, emit_system
 from adjoint.executors.native.systems.equations import system_of, used
 from adjoint.primitives.structure.contraction import CONTRACT, split_spec
 from adjoint.program import Equation, Variable
@@ -42,13 +42,13 @@ def emit_routines(module: Module, graph: Graph) -> tuple[dict[int, RoutineCall],
     """The functions of all nodes that call one, and the scratch that they need."""
     calls: dict[int, RoutineCall] = {}
     scratch: dict[int, int] = {}
-    known: dict[ArrayProduct | System, Emitted | EmittedSystem] = {}
+    known: dict[ArrayProduct | SquareSystem, Emitted | EmittedSystem] = {}
     for node in graph.nodes:
         if node.kind is not Kind.ROUTINE:
             continue
         assert node.equation is not None
         sides = [_strides(access) for access in node.accesses]
-        wanted: ArrayProduct | System
+        wanted: ArrayProduct | SquareSystem
         if node.equation.primitive is CONTRACT:
             wanted = _product(node, [strides for strides, _ in sides])
         else:
@@ -56,20 +56,22 @@ def emit_routines(module: Module, graph: Graph) -> tuple[dict[int, RoutineCall],
         if wanted not in known:
             known[wanted] = _emitted(module, wanted)
         starts = tuple(start for _, start in sides)
-        calls[node.number] = RoutineCall(known[wanted].name, starts, isinstance(wanted, System))
+        calls[node.number] = RoutineCall(
+            known[wanted].name, starts, isinstance(wanted, SquareSystem)
+        )
         scratch[node.number] = known[wanted].scratch_bytes
     return calls, scratch
 
 
-def _emitted(module: Module, wanted: ArrayProduct | System) -> Emitted | EmittedSystem:
-    if isinstance(wanted, System):
+def _emitted(module: Module, wanted: ArrayProduct | SquareSystem) -> Emitted | EmittedSystem:
+    if isinstance(wanted, SquareSystem):
         return emit_system(module, wanted)
     emitted = emit_product(module, wanted)
     assert emitted is not None
     return emitted
 
 
-def _system(graph: Graph, node: ArrayNode, strides: Sequence[dict[Label, int]]) -> System:
+def _system(graph: Graph, node: ArrayNode, strides: Sequence[dict[Label, int]]) -> SquareSystem:
     """The routine of a node on matrices."""
     assert node.equation is not None
     steps = []

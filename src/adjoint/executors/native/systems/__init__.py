@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from adjoint.executors.native.systems.emission import EmittedSystem, emit_system
-from adjoint.executors.native.systems.plan import LARGEST, System
+from adjoint.executors.native.systems.plan import LARGEST, SquareSystem
 
-__all__ = ["LARGEST", "EmittedSystem", "System", "emit_system"]
+__all__ = ["LARGEST", "EmittedSystem", "SquareSystem", "emit_system"]

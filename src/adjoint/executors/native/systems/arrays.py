@@ -172,8 +172,8 @@ class ArrayWriter:
     def function(self, name: str, results: int, operands: int) -> None:
         """End the function, and put it into the module."""
         self.flush()
-        found = self.block.op(f"load i8, ptr {self.slot}")
-        self.block.do(f"ret i1 {self.block.op(f'icmp ne i8 {found}, 0')}")
+        noted = self.block.op(f"load i8, ptr {self.slot}")
+        self.block.do(f"ret i1 {self.block.op(f'icmp ne i8 {noted}, 0')}")
         parameters = [f"ptr noalias %r{number}" for number in range(results)]
         parameters += [f"ptr readonly %o{number}" for number in range(operands)]
         header = (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from adjoint.executors.native.machine.llvm import machine
 from adjoint.executors.native.machine.module import Module
 from adjoint.executors.native.systems.lapack import emit_calls
-from adjoint.executors.native.systems.plan import LARGEST, WRITTEN_OUT, System
+from adjoint.executors.native.systems.plan import LARGEST, WRITTEN_OUT, SquareSystem
 from adjoint.executors.native.systems.rolled import emit_rolled
 from adjoint.executors.native.systems.written_out import emit_written_out
 
@@ -24,7 +24,7 @@ class EmittedSystem:
     scratch_bytes: int
 
 
-def emit_system(module: Module, system: System, lanes: int | None = None) -> EmittedSystem:
+def emit_system(module: Module, system: SquareSystem, lanes: int | None = None) -> EmittedSystem:
     """Add the function of a routine to the module. lanes: of the vector unit, if not this one's."""
     if lanes is None:
         lanes = machine().native_lanes(system.dtype)

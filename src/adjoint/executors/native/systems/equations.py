@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from adjoint.base.arrays import array_type
 from adjoint.executors.native.systems import lapack
-from adjoint.executors.native.systems.plan import LARGEST, WRITTEN_OUT, Strides, System
+from adjoint.executors.native.systems.plan import LARGEST, WRITTEN_OUT, SquareSystem, Strides
 from adjoint.primitives.elementwise.conversion import CAST
 from adjoint.primitives.linear_algebra.cholesky import (
     CHOLESKY,
@@ -73,7 +73,7 @@ def used(equation: Equation) -> tuple[Variable, ...]:
     return tuple(inputs[1:]) if _is_factored(equation) else tuple(inputs)
 
 
-def system_of(equation: Equation, strides: Sequence[tuple[int, ...]]) -> System:
+def system_of(equation: Equation, strides: Sequence[tuple[int, ...]]) -> SquareSystem:
     """The routine of an equation. strides: of the operands that it reads, for each axis."""
     primitive, params = equation.primitive, equation.params
     trans = params.get("trans", ADJOINT if params.get("adjoint") else PLAIN)
@@ -90,7 +90,7 @@ def system_of(equation: Equation, strides: Sequence[tuple[int, ...]]) -> System:
         lead = atom.type.ndim - own
         along = [steps[axis - rank + lead] if axis >= rank - lead else 0 for axis in kept]
         operands.append(Strides(tuple(along), *steps[lead:]))
-    return System(
+    return SquareSystem(
         operation=primitive.name,
         dtype=result.dtype,
         size=size,

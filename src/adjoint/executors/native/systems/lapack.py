@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from adjoint.executors.native.machine.module import Module, Value, number_text
 from adjoint.executors.native.machine.routines import Routine, routine
-from adjoint.executors.native.systems.plan import System
+from adjoint.executors.native.systems.plan import SquareSystem
 from adjoint.executors.native.systems.registers import INDEX
 from adjoint.executors.native.systems.rolled import Entry, RolledRoutine
 
@@ -24,19 +24,19 @@ def is_there(system_dtype: str) -> bool:
     return all(routine(letter + name) is not None for name in NAMES)
 
 
-def emit_calls(module: Module, name: str, system: System, lanes: int) -> int:
+def emit_calls(module: Module, name: str, system: SquareSystem, lanes: int) -> int:
     """Write the function of a routine; returns how many bytes of scratch it needs."""
-    made = _LapackRoutine(module, system, lanes)
-    with made.each():
-        made.body()
-    made.function(name, len(made.results), len(system.operands))
-    return made.scratch_bytes
+    writer = _LapackRoutine(module, system, lanes)
+    with writer.matrices():
+        writer.body()
+    writer.function(name, len(writer.results), len(system.operands))
+    return writer.scratch_bytes
 
 
 class _LapackRoutine(RolledRoutine):
     """One routine. The matrix in scratch lies column by column where it has been factorised."""
 
-    def __init__(self, module: Module, system: System, lanes: int) -> None:
+    def __init__(self, module: Module, system: SquareSystem, lanes: int) -> None:
         super().__init__(module, system, lanes)
         matrix = -(-self.size * self.size * system.dtype.itemsize // 64) * 64
         self.matrix_place = "%scratch"
@@ -49,14 +49,16 @@ class _LapackRoutine(RolledRoutine):
     # --- calls -----------------------------------------------------------------------------------
 
     def _routine(self, name: str) -> Routine:
-        found = routine(LETTERS[self.system.dtype.str[1:]] + name)
-        assert found is not None
-        return found
+        called = routine(LETTERS[self.system.dtype.str[1:]] + name)
+        assert called is not None
+        return called
 
     def _call(self, called: Routine, *arguments: str) -> None:
         symbol = called.symbol
         function = self.module.declare(symbol, f"@{symbol} = external global i8")
-        self.block.do(f"call void {function}({', '.join(f'ptr {each}' for each in arguments)})")
+        self.block.do(
+            f"call void {function}({', '.join(f'ptr {argument}' for argument in arguments)})"
+        )
 
     def _letter(self, text: str) -> str:
         return self._constant(f"lapack.{text}", "i8", str(ord(text)))
@@ -112,7 +114,7 @@ class _LapackRoutine(RolledRoutine):
         self.by_columns = True
 
     def factors(self) -> Entry:
-        """Reads the factors: given, or made here."""
+        """Reads the factors: given, or writer here."""
         if self.system.factored:
             return self.entry(0)
         self._factorise(0)
@@ -127,7 +129,7 @@ class _LapackRoutine(RolledRoutine):
     # --- systems ---------------------------------------------------------------------------------
 
     def _for_columns(self, entry: Entry, right: Callable[[str, str], Value]) -> None:
-        """The right-hand sides where the solutions will be, which are then made of them."""
+        """The right-hand sides where the solutions will be, which are then writer of them."""
         columns, dtype, size = self.columns, self.system.dtype, self.size
         with self.counting("0", size) as i:
             start = self.at(self.targets[0], dtype, self.times(i, columns))
@@ -155,7 +157,7 @@ class _LapackRoutine(RolledRoutine):
     def _swap_rows(self, one: str, other: str) -> None:
         columns, dtype = self.columns, self.system.dtype
         first, second = (
-            self.at(self.targets[0], dtype, self.times(each, columns)) for each in (one, other)
+            self.at(self.targets[0], dtype, self.times(row, columns)) for row in (one, other)
         )
         lanes = self.right.lanes
         with self.counting("0", columns - columns % max(lanes, 1), max(lanes, 1)) as j:

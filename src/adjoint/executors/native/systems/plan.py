@@ -22,7 +22,7 @@ class Strides:
 
 
 @dataclass(frozen=True)
-class System:
+class SquareSystem:
     """A routine on a stack of square matrices, whose results lie in the order of C.
 
     operation: the name of the primitive. size: rows of the matrices. columns: of the right-hand
@@ -50,10 +50,10 @@ class System:
     @property
     def flops(self) -> int:
         """Additions and multiplications together, about."""
-        size, each = self.size, 4 if self.dtype.kind == "c" else 1
+        size, weight = self.size, 4 if self.dtype.kind == "c" else 1
         work = 2 * size**2 * max(self.columns, 1)
         if not self.factored and self.operation != "solve_triangular":
             work += 2 * size**3 // 3
         if self.operation in ("inv", "adjugate"):
             work += 2 * size**3
-        return each * work * prod(self.batch)
+        return weight * work * prod(self.batch)

@@ -24,7 +24,7 @@ INDEX = np.dtype(np.int32)
 
 
 @dataclass
-class Factors:
+class PivotedFactors:
     """L below the diagonal and U from it on, the row that each step swapped, in what was chosen.
 
     chosen: for each step, whether it swapped its row with each of those below.
@@ -35,7 +35,7 @@ class Factors:
     chosen: list[list[Value]]
 
 
-def factorised(numbers: Arithmetic, rows: Rows) -> Factors:
+def factorised(numbers: Arithmetic, rows: Rows) -> PivotedFactors:
     """The LU factors with partial pivoting; a column of zeros is left as it is."""
     writer, size = numbers.writer, len(rows)
     rows = [list(row) for row in rows]
@@ -58,14 +58,14 @@ def factorised(numbers: Arithmetic, rows: Rows) -> Factors:
             for j in range(k + 1, size):
                 product = numbers.multiply(rows[i][k], rows[k][j])
                 rows[i][j] = numbers.subtract(rows[i][j], product)
-    return Factors(rows, pivots, chosen)
+    return PivotedFactors(rows, pivots, chosen)
 
 
-def factors_of(numbers: Arithmetic, rows: Rows, pivots: list[Value]) -> Factors:
-    """Factors that are given."""
+def factors_of(numbers: Arithmetic, rows: Rows, pivots: list[Value]) -> PivotedFactors:
+    """PivotedFactors that are given."""
     size, writer = len(rows), numbers.writer
     chosen = [[writer.equal_number(pivots[k], i) for i in range(k + 1, size)] for k in range(size)]
-    return Factors(rows, pivots, chosen)
+    return PivotedFactors(rows, pivots, chosen)
 
 
 def swap(numbers: Arithmetic, rows: Rows, k: int, masks: Sequence[Value]) -> None:
@@ -109,7 +109,7 @@ def substituted(
 
 
 def solved(
-    numbers: Arithmetic, factors: Factors, right: Rows, turned: bool, conjugated: bool
+    numbers: Arithmetic, factors: PivotedFactors, right: Rows, turned: bool, conjugated: bool
 ) -> Rows:
     """The solution of A x = b, or of that with A^T or A^H, from the factors of A."""
     steps = range(len(factors.rows))
@@ -147,7 +147,7 @@ def cholesky(numbers: Arithmetic, rows: Rows) -> Rows:
     return [[rows[i][j] if j <= i else zero for j in range(size)] for i in range(size)]
 
 
-def is_even(numbers: Arithmetic, factors: Factors) -> Value:
+def is_even(numbers: Arithmetic, factors: PivotedFactors) -> Value:
     """Whether the rows were swapped an even number of times."""
     writer, even = numbers.writer, None
     for k, place in enumerate(factors.pivots):
@@ -157,7 +157,7 @@ def is_even(numbers: Arithmetic, factors: Factors) -> Value:
     return even
 
 
-def determinant(numbers: Arithmetic, factors: Factors) -> Value:
+def determinant(numbers: Arithmetic, factors: PivotedFactors) -> Value:
     """The product of the pivots, with the sign of the order of rows.
 
     It is zero where a pivot is. A product on the way that is so small that it loses digits is a
@@ -183,7 +183,7 @@ def too_small(numbers: Arithmetic, product: Value, some_zero: Value) -> Value:
     return writer.both(writer.compare("olt", size, least), writer.invert(some_zero))
 
 
-def sign_and_logarithm(numbers: Arithmetic, factors: Factors) -> tuple[Value, Value]:
+def sign_and_logarithm(numbers: Arithmetic, factors: PivotedFactors) -> tuple[Value, Value]:
     """The sign of the determinant, and the logarithm of its modulus; a fault where it is zero."""
     writer = numbers.writer
     pivots = [factors.rows[k][k] for k in range(len(factors.rows))]
@@ -229,7 +229,7 @@ class _Ring(Protocol[_Number]):
         """-x."""
 
 
-class _Dual:
+class _TangentArithmetic:
     """Numbers with tangents."""
 
     def __init__(self, numbers: Arithmetic) -> None:
@@ -264,7 +264,7 @@ def adjugate_slope(numbers: Arithmetic, rows: Rows, tangents: Rows) -> Rows:
     if len(rows) == 1:
         return [[numbers.number(0.0)]]
     pairs = [list(zip(*both, strict=True)) for both in zip(rows, tangents, strict=True)]
-    return [[slope for _, slope in row] for row in _cofactors(_Dual(numbers), pairs)]
+    return [[slope for _, slope in row] for row in _cofactors(_TangentArithmetic(numbers), pairs)]
 
 
 def _cofactors(numbers: _Ring[_Number], rows: list[list[_Number]]) -> list[list[_Number]]:

@@ -13,7 +13,7 @@ import numpy as np
 from adjoint.executors.native.machine.module import Module, Value, constant
 from adjoint.executors.native.systems import registers
 from adjoint.executors.native.systems.panels import Panel, Slot
-from adjoint.executors.native.systems.plan import System
+from adjoint.executors.native.systems.plan import SquareSystem
 from adjoint.executors.native.systems.registers import INDEX
 from adjoint.executors.native.systems.stacks import StackWriter, fitting
 
@@ -24,10 +24,10 @@ _LONG = np.dtype(np.int64)
 _TRUTH = np.dtype(bool)
 
 
-def emit_rolled(module: Module, name: str, system: System, lanes: int) -> int:
+def emit_rolled(module: Module, name: str, system: SquareSystem, lanes: int) -> int:
     """Write the function of a routine; returns how many bytes of scratch it needs."""
     routine = RolledRoutine(module, system, lanes)
-    with routine.each():
+    with routine.matrices():
         routine.body()
     routine.function(name, len(routine.results), len(system.operands))
     return routine.scratch_bytes
@@ -40,7 +40,7 @@ class RolledRoutine(StackWriter):
     pivots: the rows that were swapped, where they are found here.
     """
 
-    def __init__(self, module: Module, system: System, lanes: int) -> None:
+    def __init__(self, module: Module, system: SquareSystem, lanes: int) -> None:
         super().__init__(module, system, 1)
         size = system.size
         self.size = size
@@ -359,9 +359,9 @@ class RolledRoutine(StackWriter):
             total = Slot(self, constant(0.0, part))
             with self.counting("0", self.size) as i:
                 total.set(writer.add(total.get(), self.numbers.modulus(entry(i, j))))
-            found, before = total.get(), most.get()
-            larger = writer.compare("ogt", found, before)
-            most.set(writer.select(larger, found, before))
+            column, before = total.get(), most.get()
+            larger = writer.compare("ogt", column, before)
+            most.set(writer.select(larger, column, before))
         return most.get()
 
     # --- Cholesky --------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import numpy as np
 
 from adjoint.executors.native.machine.module import Module, Value
 from adjoint.executors.native.systems.arrays import ArrayWriter
-from adjoint.executors.native.systems.plan import Strides, System
+from adjoint.executors.native.systems.plan import SquareSystem, Strides
 from adjoint.executors.native.systems.registers import INDEX, Rows
 
 _FEWEST: Final = 4  # matrices of which several are computed at once
@@ -24,7 +24,7 @@ class StackWriter(ArrayWriter):
     present matrix begins; targets: for each result.
     """
 
-    def __init__(self, module: Module, system: System, lanes: int) -> None:
+    def __init__(self, module: Module, system: SquareSystem, lanes: int) -> None:
         super().__init__(module, system.dtype)
         self.system = system
         axis = max(range(len(system.batch)), key=lambda a: system.batch[a], default=-1)
@@ -51,7 +51,7 @@ class StackWriter(ArrayWriter):
         return INDEX if self.system.factored and place == 1 else self.system.dtype
 
     @contextmanager
-    def each(self) -> Iterator[None]:
+    def matrices(self) -> Iterator[None]:
         """The body for each matrix, or for as many as there are lanes."""
         self.places = [f"%o{number}" for number in range(len(self.system.operands))]
         self.targets = [f"%r{number}" for number in range(len(self.results))]

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from adjoint.executors.native.machine.module import Module
 from adjoint.executors.native.systems import registers
-from adjoint.executors.native.systems.plan import System
-from adjoint.executors.native.systems.registers import Factors, Rows
+from adjoint.executors.native.systems.plan import SquareSystem
+from adjoint.executors.native.systems.registers import PivotedFactors, Rows
 from adjoint.executors.native.systems.stacks import StackWriter, fitting
 
 _SOLVING = ("solve", "solve_factored", "solve_triangular")
 
 
-def emit_written_out(module: Module, name: str, system: System, lanes: int) -> int:
+def emit_written_out(module: Module, name: str, system: SquareSystem, lanes: int) -> int:
     """Write the function of a routine; returns how many bytes of scratch it needs."""
-    writer = _Routine(module, system, lanes)
-    with writer.each():
+    writer = _WrittenOutRoutine(module, system, lanes)
+    with writer.matrices():
         writer.body()
     writer.function(name, len(writer.results), len(system.operands))
     return 0
 
 
-class _Routine(StackWriter):
+class _WrittenOutRoutine(StackWriter):
     """One routine. wide: the lanes of a vector of columns, where matrices come one by one."""
 
-    def __init__(self, module: Module, system: System, lanes: int) -> None:
+    def __init__(self, module: Module, system: SquareSystem, lanes: int) -> None:
         super().__init__(module, system, lanes)
         self.wide = 0 if self.lanes else fitting(lanes, system.columns)
 
@@ -45,7 +45,7 @@ class _Routine(StackWriter):
         else:
             self._of_factors(self.factors())
 
-    def factors(self) -> Factors:
+    def factors(self) -> PivotedFactors:
         """The LU factors: given, or made here."""
         system = self.system
         if not system.factored:
@@ -54,7 +54,7 @@ class _Routine(StackWriter):
         pivots = [row[0] for row in self.matrix(1, 1)]
         return registers.factors_of(self.numbers, rows, pivots)
 
-    def _of_factors(self, factors: Factors) -> None:
+    def _of_factors(self, factors: PivotedFactors) -> None:
         numbers, operation = self.numbers, self.system.operation
         numbers.require_finite([value for row in factors.rows for value in row])
         if operation == "det":
