@@ -53,7 +53,7 @@ def lowerable(equation: Equation, precise: bool) -> bool:
     if primitive in JOINS and len(equation.inputs) > MOST_JOINED:
         return False
     if primitive in systems.ROUTINES:
-        return systems.is_supported(equation)
+        return not precise and systems.is_supported(equation)
     if primitive in (CUSTOM_CALL, LINEAR_CALL) or primitive.multiple:
         return False
     if primitive in REDUCTIONS | STRUCTURE | WRITES | SCATTERS:
@@ -86,7 +86,7 @@ def _lowerable_within(equation: Equation, precise: bool) -> bool:
     primitive = equation.primitive
     types = [atom.type for atom in (*equation.inputs, *equation.outputs)]
     if primitive in systems.ROUTINES and _has_known_numbers(types):
-        return systems.is_callable(equation)
+        return not precise and systems.is_callable(equation)
     return not primitive.opaque and primitive is not CONSTANT and lowerable(equation, precise)
 
 

@@ -172,15 +172,21 @@ def determinant(numbers: Arithmetic, factors: PivotedFactors) -> Value:
         numbers.faults.append(too_small(numbers, product, some_zero))
     negative = numbers.negative(product)
     product = numbers.select(is_even(numbers, factors), product, negative)
-    return numbers.select(some_zero, numbers.number(0.0), product)
+    product = numbers.select(some_zero, numbers.number(0.0), product)
+    numbers.require_finite([product])
+    return product
 
 
 def too_small(numbers: Arithmetic, product: Value, some_zero: Value) -> Value:
     """Whether a product of numbers none of which is zero may have lost digits."""
     writer = numbers.writer
     size = numbers.size(product)
-    least = writer.constant(float(np.finfo(numbers.part).tiny) * 2.0**60, size)
-    return writer.both(writer.compare("olt", size, least), writer.invert(some_zero))
+    information = np.finfo(numbers.part)
+    least = float(information.tiny)
+    if numbers.dtype.kind == "c":  # of which one part may be much smaller than the other
+        least /= float(information.eps)
+    below = writer.compare("olt", size, writer.constant(least, size))
+    return writer.both(below, writer.invert(some_zero))
 
 
 def sign_and_logarithm(numbers: Arithmetic, factors: PivotedFactors) -> tuple[Value, Value]:

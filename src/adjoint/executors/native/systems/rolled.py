@@ -223,7 +223,9 @@ class RolledRoutine(StackWriter):
             zero.set(some_zero)
         value = product.get()
         value = numbers.select(self._is_odd(), numbers.negative(value), value)
-        return numbers.select(zero.get(), numbers.number(0.0), value)
+        value = numbers.select(zero.get(), numbers.number(0.0), value)
+        numbers.require_finite([value])
+        return value
 
     def _sign_and_logarithm(self, entry: Entry) -> tuple[Value, Value]:
         """See `registers.sign_and_logarithm`."""

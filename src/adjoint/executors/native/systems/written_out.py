@@ -38,8 +38,8 @@ class _WrittenOutRoutine(StackWriter):
         elif system.operation == "adjugate":
             self._checked(0, registers.adjugate(numbers, self.matrix(0, system.size)))
         elif system.operation == "adjugate_slope":
-            rows = (self.matrix(place, system.size) for place in (0, 1))
-            self._checked(0, registers.adjugate_slope(numbers, *rows))
+            rows, tangents = self.matrix(0, system.size), self.matrix(1, system.size)
+            self._checked(0, registers.adjugate_slope(numbers, rows, tangents))
         elif system.operation == "inv":
             self._inverse()
         else:
