@@ -1,4 +1,4 @@
-"""Factorisations of small square matrices, and what is made of them, inside machine code."""
+"""Factorisations of square matrices, and what is made of them, inside machine code."""
 
 from __future__ import annotations
 
