@@ -16,6 +16,7 @@ CASES = {
     "polynomial": "benchmarks.polynomial",
     "kmeans": "benchmarks.kmeans",
     "mixture": "benchmarks.mixture",
+    "kalman": "benchmarks.kalman",
     "rk4": "benchmarks.rk4",
     "lstm": "benchmarks.lstm",
     "descents": "benchmarks.descents",

@@ -44,6 +44,7 @@ INNER_ROOMS: dict[str, tuple[str, ...]] = {
         "functions",
         "elements",
         "products",
+        "systems",
         "preparation",
         "graph",
         "schedule",

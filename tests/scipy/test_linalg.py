@@ -54,6 +54,15 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         lambda a, b: linalg.solve_triangular(a, b, unit_diagonal=True),
         (A, b),
     ),
+    "solve_triangular unit T lower": (
+        lambda a, b: linalg.solve_triangular(a, b, 1, lower=True, unit_diagonal=True),
+        (A, B),
+    ),
+    "solve lower": (lambda a, b: linalg.solve(a, b, assume_a="lower triangular"), (A, b)),
+    "solve upper transposed": (
+        lambda a, b: linalg.solve(a, b, assume_a="upper triangular", transposed=True),
+        (A, b),
+    ),
     **{
         name: (getattr(linalg, name), (A,))
         for name in ["inv", "det", "pinv", "norm", "svdvals", "lu", "lu_factor"]
@@ -117,6 +126,32 @@ def test_value_and_derivatives(name: str) -> None:
 )
 def test_all_modes(function: Any) -> None:
     agrees_in_all_modes(function, W)
+
+
+@pytest.mark.parametrize("name", ["solve_triangular", "cho_solve"])
+def test_triangular_systems_are_not_factorised(name: str) -> None:
+    def loss(a: Any, b: Any) -> Any:
+        if name == "cho_solve":
+            return np.sum(linalg.cho_solve((a, False), b) ** 2)
+        return np.sum(linalg.solve_triangular(a, b) ** 2)
+
+    program = ad.program(ad.grad(loss, (0, 1)), A, b).program
+    names = {equation.primitive.name for equation in program.equations}
+    assert "solve_triangular" in names
+    assert names.isdisjoint({"solve", "lu_factors", "solve_factored", "inv"})
+
+
+@pytest.mark.parametrize("left", ["f4", "f8", "c8", "c16", "i8"])
+@pytest.mark.parametrize("right", ["f4", "f8", "c8", "c16", "i8"])
+def test_triangular_systems_have_scipys_dtype(left: str, right: str) -> None:
+    a, b = np.array([[2, 1], [0, 4]]).astype(left), np.array([[1], [2]]).astype(right)
+    for trans in (0, 1, 2):
+        expected = linalg.solve_triangular(a, b, trans)
+        for native in (False, True):
+            with ad.config(native=native):
+                x = ad.jit(lambda a, b, t=trans: linalg.solve_triangular(a, b, t))(a, b)
+            assert x.dtype == expected.dtype
+            np.testing.assert_allclose(x, expected, rtol=1e-6)
 
 
 def test_in_single_precision_and_complex() -> None:

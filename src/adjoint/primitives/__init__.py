@@ -21,6 +21,7 @@ from adjoint.primitives.linear_algebra import (
     singular_values,
     sparse,
     spectral,
+    triangular,
 )
 from adjoint.primitives.linear_algebra import systems as linear_algebra
 from adjoint.primitives.special import bessel as special_bessel
@@ -104,4 +105,5 @@ __all__ = [
     "special_quadrature",
     "spectral",
     "structure",
+    "triangular",
 ]

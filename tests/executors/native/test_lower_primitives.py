@@ -56,16 +56,6 @@ NUMPY_ALONE = frozenset(
         "i1e",
         "k0",
         "k1",
-        "solve",
-        "lu_factors",
-        "inv",
-        "cholesky",
-        "cholesky_pushforward",
-        "cholesky_pullback",
-        "det",
-        "slogdet",
-        "adjugate",
-        "adjugate_slope",
         "rotation",
         "pulled_rotation",
         "cluster_mean",
@@ -142,6 +132,12 @@ IN_PART = frozenset(
         "multiply",
         "power",
         "contract",
+        "adjugate",
+        "cholesky",
+        "inv",
+        "lu_factors",
+        "solve",
+        "solve_triangular",
     ]
 ).union({"erf", "erfc", "ndtr", "xlogy", "xlog1py"})
 TOLERANCE = {8: 4e-15, 4: 4e-6}
@@ -161,6 +157,8 @@ def agree(case: Case, what: str, program: Program, arguments: list[Any]) -> bool
     exact = all(not t.inexact for t in program.output_types)
     bound = 0.0 if exact else TOLERANCE[narrowest_bytes(program)]
     error = distance(found, expected)
+    if case.primitive.name == "adjugate":  # of rank one it is zero, up to rounding with NumPy
+        error *= min(1.0, float(np.max(np.abs(expected[0]))))
     assert error <= bound, f"{case}: {what}: relative error {error:.1e}"
     return True
 

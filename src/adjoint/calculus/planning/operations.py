@@ -25,6 +25,7 @@ from adjoint.primitives.linear_algebra.cholesky import (
 )
 from adjoint.primitives.linear_algebra.determinants import ADJUGATE, ADJUGATE_SLOPE, DET, SLOGDET
 from adjoint.primitives.linear_algebra.systems import INV, LU_FACTORS, SOLVE, SOLVE_FACTORED
+from adjoint.primitives.linear_algebra.triangular import SOLVE_TRIANGULAR
 from adjoint.primitives.structure.contraction import CONTRACT, split_spec
 from adjoint.primitives.structure.gathering import GATHER, GATHER_ADD, GATHER_SET, IOTA, LAST_WRITE
 from adjoint.primitives.structure.moving import BROADCAST, FILL, RESHAPE, SUM, TRANSPOSE
@@ -47,7 +48,7 @@ _FACTORISING: Final = frozenset(
         *(DET, INV, LU_FACTORS, SLOGDET, SOLVE),
     }
 )
-_SOLVING: Final = frozenset({SOLVE, SOLVE_FACTORED})
+_SOLVING: Final = frozenset({SOLVE, SOLVE_FACTORED, SOLVE_TRIANGULAR})
 _REDUCTIONS: Final = frozenset({SUM, MAX, MIN, CUMULATIVE_SUM})
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from adjoint.base.arrays import ArrayType
 from adjoint.executors.native import executable
+from adjoint.executors.native.systems import equations as systems
 from adjoint.primitives.calls.custom import is_users_code
 from adjoint.program import Equation
 from adjoint.program.operation import parameter_text
@@ -23,6 +24,8 @@ def reason_for(equation: Equation, precise: bool) -> str:
         return "it calls a function that is not looked into"
     if executable.lowering().lowerable(equation, precise):
         return "it is too little for machine code by itself"
+    if equation.primitive in systems.ROUTINES and not systems.is_supported(equation):
+        return "LAPACK computes it"
     inner = executable.lowering().hindrance(equation, precise)
     if inner is not None:
         return f"it holds {text_of(inner)}: {reason_for(inner, precise)}"

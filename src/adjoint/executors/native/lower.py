@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -35,6 +36,7 @@ from adjoint.executors.native.machine.module import Module
 from adjoint.executors.native.preparation.segments import Cut, cut
 from adjoint.executors.native.schedule.planning import Planner
 from adjoint.executors.native.schedule.regions import Region
+from adjoint.executors.native.systems import equations as systems
 from adjoint.primitives.calls.custom import CONSTANT, CUSTOM_CALL
 from adjoint.primitives.calls.linear import LINEAR_CALL
 from adjoint.primitives.structure.reductions import MAX, MIN
@@ -48,7 +50,7 @@ def lowerable(equation: Equation, precise: bool) -> bool:
     """Whether an equation can be made machine code of."""
     primitive = equation.primitive
     types = [atom.type for atom in (*equation.inputs, *equation.outputs)]
-    if any(not type_.size or not held_in_registers(type_.dtype) for type_ in types):
+    if not _has_known_numbers(types):
         return False
     if primitive is CONSTANT:
         return is_table(equation)
@@ -56,11 +58,17 @@ def lowerable(equation: Equation, precise: bool) -> bool:
         return all(_wholly_lowerable(body, precise) for body in programs_within(equation))
     if primitive in JOINS and len(equation.inputs) > MOST_JOINED:
         return False
+    if primitive in systems.ROUTINES:
+        return not precise and systems.is_supported(equation)
     if primitive in (CUSTOM_CALL, LINEAR_CALL) or primitive.multiple:
         return False
     if primitive in REDUCTIONS | STRUCTURE | WRITES | SCATTERS:
         return primitive not in (MAX, MIN) or types[0].dtype.kind != "c"
     return primitive in OTHERS or supports(equation, precise)
+
+
+def _has_known_numbers(types: Sequence[ArrayType]) -> bool:
+    return all(type_.size and held_in_registers(type_.dtype) for type_ in types)
 
 
 def programs_within(equation: Equation) -> tuple[Program, ...]:
@@ -82,12 +90,15 @@ def hindrance(equation: Equation, precise: bool) -> Equation | None:
 
 def _lowerable_within(equation: Equation, precise: bool) -> bool:
     primitive = equation.primitive
+    types = [atom.type for atom in (*equation.inputs, *equation.outputs)]
+    if primitive in systems.ROUTINES and _has_known_numbers(types):
+        return not precise and systems.is_callable(equation)
     return not primitive.opaque and primitive is not CONSTANT and lowerable(equation, precise)
 
 
 def _wholly_lowerable(program: Program, precise: bool) -> bool:
     types = (*program.input_types, *program.output_types)
-    return all(type_.size and held_in_registers(type_.dtype) for type_ in types) and all(
+    return _has_known_numbers(types) and all(
         _lowerable_within(equation, precise) for equation in program.equations
     )
 

@@ -37,13 +37,17 @@ from adjoint.primitives.typing_rules import broadcast_shape
 _BLOCK = 48
 
 
-def _kept(x: Expression) -> Expression:
-    """The strictly lower triangle and the real part of the diagonal, which is what LAPACK reads."""
+def kept(x: Expression, share: float = 1.0) -> Expression:
+    """The strictly lower triangle, and a share of the real part of the diagonal.
+
+    Which is all of it for what LAPACK reads.
+    """
     numbers = bind(IOTA, builder=x.builder, length=x.shape[-1])
     rows: Any = reshape(numbers, (x.shape[-1], 1))
     columns: Any = reshape(numbers, (1, x.shape[-1]))
     below = select(np.less(columns, rows), x, 0.0)
-    diagonal: Any = select(np.equal(columns, rows), real(x), 0.0)
+    part = real(x) if share == 1.0 else share * real(x)
+    diagonal: Any = select(np.equal(columns, rows), part, 0.0)
     return below + cast(diagonal, x.dtype)  # type: ignore[no-any-return]
 
 
@@ -115,7 +119,7 @@ def _diagonal(x: Any) -> Any:
 
 
 def _lower(x: Any) -> Any:
-    """What `_kept` keeps."""
+    """What `kept` keeps."""
     return _with_diagonal(np.tril(x), _diagonal(x))
 
 
@@ -195,13 +199,13 @@ def _pushforward_derivative(tangents: Any, operands: Any, results: Any) -> Any:
     (d_factor, d_tangent), (slope,) = tangents, results
     right = None if d_tangent is None else cast(d_tangent, slope.dtype)
     if d_factor is not None:
-        right = difference(right, _symmetric(_times_adjoint(_kept(d_factor), slope)))
+        right = difference(right, _symmetric(_times_adjoint(kept(d_factor), slope)))
     return (bind(CHOLESKY_PUSHFORWARD, operands[0], right),)
 
 
 def _pushforward_taylor(operands: Any, results: Any, k: int) -> Any:
     (factor, tangent), (slope,) = operands, results
-    known = convolve(lambda x, y: _times_adjoint(_kept(x), y), factor, slope, k, 1, k)
+    known = convolve(lambda x, y: _times_adjoint(kept(x), y), factor, slope, k, 1, k)
     right = None if tangent[k] is None else cast(tangent[k], slope.type.dtype)
     right = difference(right, None if known is None else _symmetric(known))
     return (None if right is None else bind(CHOLESKY_PUSHFORWARD, factor[0], right),)
@@ -212,13 +216,13 @@ def _pullback_derivative(tangents: Any, operands: Any, results: Any) -> Any:
     (d_factor, d_cotangent), (slope,) = tangents, results
     right = None if d_cotangent is None else cast(d_cotangent, slope.dtype)
     if d_factor is not None:
-        right = difference(right, multiply(_symmetric(slope), _kept(d_factor)))
+        right = difference(right, multiply(_symmetric(slope), kept(d_factor)))
     return (bind(CHOLESKY_PULLBACK, operands[0], right),)
 
 
 def _pullback_taylor(operands: Any, results: Any, k: int) -> Any:
     (factor, cotangent), (slope,) = operands, results
-    known = convolve(lambda x, y: multiply(_symmetric(y), _kept(x)), factor, slope, k, 1, k)
+    known = convolve(lambda x, y: multiply(_symmetric(y), kept(x)), factor, slope, k, 1, k)
     right = None if cotangent[k] is None else cast(cotangent[k], slope.type.dtype)
     right = difference(right, known)
     return (None if right is None else bind(CHOLESKY_PULLBACK, factor[0], right),)

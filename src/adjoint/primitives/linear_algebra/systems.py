@@ -95,16 +95,17 @@ def trace_of_product(x: Expression, y: Expression) -> Expression:
 # --- solve ---------------------------------------------------------------------------------------
 
 
-def _solve_type(a: ArrayType, b: ArrayType) -> ArrayType:
-    lead = square_shape("solve", a)
+def solve_type(a: ArrayType, b: ArrayType, name: str = "solve") -> ArrayType:
+    """The type rule of what solves systems."""
+    lead = square_shape(name, a)
     if b.ndim < 2 or b.shape[-2] != a.shape[-1]:
         raise ShapeError(
-            f"solve: matrices of shape {a.shape} do not fit right-hand sides of shape {b.shape}, "
+            f"{name}: matrices of shape {a.shape} do not fit right-hand sides of shape {b.shape}, "
             "which need as many rows (a right-hand side with one axis is one vector; any other "
             "holds matrices in its last two)."
         )
-    lead = broadcast_shape("solve", lead, b.shape[:-2])
-    return array_type((*lead, *b.shape[-2:]), matrix_dtype("solve", a, b))
+    lead = broadcast_shape(name, lead, b.shape[:-2])
+    return array_type((*lead, *b.shape[-2:]), matrix_dtype(name, a, b))
 
 
 def _solve_derivative(tangents: Any, operands: Any, results: Any) -> Any:
@@ -145,10 +146,10 @@ def _solve_batch(operands: Any, batched: Any, size: int) -> Any:
     a, b = operands
     if batched[0]:
         return solve(*align_batch(operands, batched))
-    return _by_columns(b, lambda wide: solve(a, wide))
+    return by_columns(b, lambda wide: solve(a, wide))
 
 
-def _by_columns(b: Expression, solve_all: Any) -> Expression:
+def by_columns(b: Expression, solve_all: Any) -> Expression:
     """A batch of right-hand sides as columns of one: one factorisation for all."""
     size, *lead, rows, columns = b.shape
     last = b.ndim - 1
@@ -160,7 +161,7 @@ def _by_columns(b: Expression, solve_all: Any) -> Expression:
 
 SOLVE = Primitive(
     "solve",
-    infer=_solve_type,
+    infer=solve_type,
     evaluate=np.linalg.solve,
     linear=Joint(frozenset({1})),
     derivative=_solve_derivative,
@@ -300,7 +301,7 @@ def _factored_batch(operands: Any, batched: Any, size: int, adjoint: bool) -> An
     a, factors, pivots, b = operands
     if batched[0]:  # NumPy factorises a stack of small matrices faster than Python walks through it
         return solve(*align_batch((_adjoint_if(a, adjoint), b), (True, batched[3])))
-    return _by_columns(
+    return by_columns(
         b, lambda wide: bind(SOLVE_FACTORED, a, factors, pivots, wide, adjoint=adjoint)
     )
 
@@ -308,7 +309,7 @@ def _factored_batch(operands: Any, batched: Any, size: int, adjoint: bool) -> An
 # The solution of A x = b, or A^H x = b, for one matrix A whose LU factors are given.
 SOLVE_FACTORED: Primitive = Primitive(
     "solve_factored",
-    infer=lambda a, factors, pivots, b, adjoint: _solve_type(a, b),
+    infer=lambda a, factors, pivots, b, adjoint: solve_type(a, b),
     evaluate=_factored_evaluate,
     linear=Joint(frozenset({3})),
     derivative=_factored_derivative,

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from adjoint.base.errors import LinearAlgebraError, UnsupportedFunctionError
-from adjoint.capture.numpy.table import as_operand
+from adjoint.capture.numpy.table import as_operand, perform
 from adjoint.capture.recording.applying import concrete
 from adjoint.capture.scipy.table import implements_scipy
+from adjoint.primitives.linear_algebra.triangular import SOLVE_TRIANGULAR
 from adjoint.scipy.linalg.batches import over_batches
 
 
@@ -21,18 +22,21 @@ def _columns(solve: Any, right: Any) -> Any:
     return solve(right)
 
 
+_TRANS: Final = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}
+
+
+def _by_triangle(
+    a: Any, b: Any, lower: Any, trans: int = 0, unit: Any = False, check_finite: Any = False
+) -> Any:
+    """Solve with one triangle of a matrix, its transpose (trans = 1) or its adjoint (2)."""
+    a = as_operand(a)
+    how = {"lower": bool(lower), "trans": trans, "unit": bool(unit)}
+    how["check_finite"] = bool(check_finite)
+    return _columns(lambda right: perform(SOLVE_TRIANGULAR, a, right, **how), b)
+
+
 def _adjoint(a: Any) -> Any:
     return np.conjugate(np.swapaxes(a, -1, -2))
-
-
-def _turned(a: Any, trans: Any) -> Any:
-    if trans in (0, "N"):
-        return a
-    if trans in (1, "T"):
-        return np.swapaxes(a, -1, -2)
-    if trans in (2, "C"):
-        return _adjoint(a)
-    raise ValueError("trans must be 0, 1, 2, 'N', 'T' or 'C'")
 
 
 def _symmetric(a: Any, lower: bool, hermitian: bool) -> Any:
@@ -65,7 +69,7 @@ def solve(
         if kind == "pos":
             np.linalg.cholesky(a)  # which raises where it is not
     elif kind in ("lower triangular", "upper triangular"):
-        a = np.tril(a) if kind.startswith("lower") else np.triu(a)
+        return _by_triangle(a, b, kind.startswith("lower"), int(transposed))
     elif kind == "diagonal":
         a = a * np.eye(a.shape[-1])
     elif kind not in (None, "gen", "general"):
@@ -89,12 +93,9 @@ def solve_triangular(
     check_finite: bool = True,
 ) -> Any:
     """a x = b with the lower or the upper triangle of a."""
-    a = as_operand(a)
-    if unit_diagonal:
-        a = (np.tril(a, -1) if lower else np.triu(a, 1)) + np.eye(a.shape[-1])
-    else:
-        a = np.tril(a) if lower else np.triu(a)
-    return _columns(lambda right: np.linalg.solve(_turned(a, trans), right), b)
+    if trans not in _TRANS:
+        raise ValueError("trans must be 0, 1, 2, 'N', 'T' or 'C'")
+    return _by_triangle(a, b, lower, _TRANS[trans], unit_diagonal, check_finite)
 
 
 @implements_scipy("linalg")
@@ -200,14 +201,15 @@ def cho_solve(
 ) -> Any:
     """Solve with a factor of `cho_factor`."""
     c, lower = c_and_lower
-    return _cho_solve(c, b, np.ravel(lower)[:1].any())  # one for each matrix, from 1.18 on
+    return _cho_solve(
+        c, b, np.ravel(lower)[:1].any(), check_finite
+    )  # one for each matrix, from 1.18 on
 
 
 @over_batches(c=2, b="1|2")
-def _cho_solve(c: Any, b: Any, lower: Any) -> Any:
-    c = np.tril(c) if lower else _adjoint(np.triu(c))
-    first = _columns(lambda right: np.linalg.solve(c, right), b)
-    return _columns(lambda right: np.linalg.solve(_adjoint(c), right), first)
+def _cho_solve(c: Any, b: Any, lower: Any, check: Any) -> Any:
+    first, then = (0, 2) if lower else (2, 0)
+    return _by_triangle(c, _by_triangle(c, b, lower, first, check_finite=check), lower, then)
 
 
 def _eliminated(a: Any) -> tuple[Any, Any, Any, Any]:
@@ -279,14 +281,11 @@ def lu_solve(
 def _lu_solve(packed: Any, pivots: Any, b: Any, trans: int) -> Any:
     packed = as_operand(packed)
     order = _order(np.asarray(concrete(pivots)), packed.shape[0])
-    lower = np.tril(packed, -1) + np.eye(packed.shape[0], dtype=packed.dtype)
-    upper = np.triu(packed)
     if trans == 0:
-        half = _columns(lambda right: np.linalg.solve(lower, right[order]), b)
-        return _columns(lambda right: np.linalg.solve(upper, right), half)
-    half = _columns(lambda right: np.linalg.solve(_turned(upper, trans), right), b)
-    back = np.argsort(order)
-    return _columns(lambda right: np.linalg.solve(_turned(lower, trans), right)[back], half)
+        half = _by_triangle(packed, as_operand(b)[order], True, unit=True)
+        return _by_triangle(packed, half, False)
+    half = _by_triangle(packed, b, False, trans)
+    return _by_triangle(packed, half, True, trans, unit=True)[np.argsort(order)]
 
 
 @implements_scipy("linalg")
@@ -395,15 +394,15 @@ def eigh(
     factor = None
     if b is not None:  # L^-1 a L^-H, with b = L L^H
         factor = np.linalg.cholesky(_symmetric(as_operand(b), lower, hermitian=True))
-        half = np.linalg.solve(factor, a)
-        a = _adjoint(np.linalg.solve(factor, _adjoint(half)))
+        half = _by_triangle(factor, a, True)
+        a = _adjoint(_by_triangle(factor, _adjoint(half), True))
     first, last = (0, a.shape[-1] - 1) if subset_by_index is None else subset_by_index
     part = slice(first, last + 1)
     if eigvals_only:
         return np.linalg.eigvalsh(a)[..., part]
     values, vectors = np.linalg.eigh(a)
     if factor is not None:
-        vectors = np.linalg.solve(_adjoint(factor), vectors)
+        vectors = _by_triangle(factor, vectors, True, 2)
     return values[..., part], vectors[..., part]
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
+
+import numpy as np
 
 from adjoint.base.arrays import ArrayType
 from adjoint.executors.native.machine.module import Block, Value, memory_type, scalar_type
@@ -34,17 +36,21 @@ def read_row(block: Block, row: BodyOperand) -> BodyOperand:
     """A row that is a number, read; others are where they are."""
     if row.type.ndim:
         return row
-    dtype, texts = row.type.dtype, []
-    scalar = memory_type(dtype)
     tag = ", !invariant.load !0" if row.fixed else _tag(block, row)
     if row.within is not None:
-        tag += f", !range {block.module.range_tag(scalar, *row.within)}"
+        tag += f", !range {block.module.range_tag(memory_type(row.type.dtype), *row.within)}"
+    return BodyOperand(row.type, read_number(block, row.pointer, row.type.dtype, tag))
+
+
+def read_number(block: Block, pointer: str, dtype: np.dtype[Any], tag: str = "") -> Value:
+    """The number at a pointer."""
+    texts, scalar = [], memory_type(dtype)
     for part in range(2 if dtype.kind == "c" else 1):
-        text = block.op(f"load {scalar}, ptr {_beside(block, row.pointer, scalar, part)}{tag}")
+        text = block.op(f"load {scalar}, ptr {_beside(block, pointer, scalar, part)}{tag}")
         if dtype.kind == "b":
             text = block.op(f"trunc i8 {text} to i1")
         texts.append(text)
-    return BodyOperand(row.type, Value(tuple(texts), dtype))
+    return Value(tuple(texts), dtype)
 
 
 def write_row(block: Block, row: BodyOperand, value: Value) -> None:

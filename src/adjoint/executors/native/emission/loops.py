@@ -142,7 +142,7 @@ class _Constructs:
             body = self._body(0, self.operands, results)
             for number, variable in enumerate(self.node.outputs):
                 if not variable.type.ndim:
-                    self._define(variable, body.result(number))
+                    self.writer.define_number(variable, body.result(number))
         self._barrier()
         for body in self.bodies:
             self.writer.values.faults.append((body.values.faulty(), 0))
@@ -182,12 +182,6 @@ class _Constructs:
             pointer, place = self.memory.bases[variable], self.memory.places[variable]
             targets.append(BodyOperand(variable.type, None, pointer, place.tag))
         return targets
-
-    def _define(self, variable: Variable, value: Value) -> None:
-        """A result that is a number is known."""
-        self.memory.frame.registers[variable] = {(): value}
-        if variable in self.writer.layout.storage.places:
-            self.memory.store(variable, (), value)
 
     def _copied(self, number: int, operand: BodyOperand) -> None:
         """The memory of a result, holding an operand, if it is not that of the operand."""
@@ -342,7 +336,7 @@ class _Constructs:
         for k, carry in enumerate(carried):
             value = carry.finish()
             if value is not None:
-                self._define(self.node.outputs[first_result + k], value)
+                self.writer.define_number(self.node.outputs[first_result + k], value)
 
     def _while(self) -> None:
         block, params = self.block, self.params
@@ -367,7 +361,7 @@ class _Constructs:
         block.do(f"br label %{head}")
         block.place(done)
         rounds = block.op(f"load i64, ptr {counter}")
-        self._define(self.node.output, Value((rounds,), INDEX))
+        self.writer.define_number(self.node.output, Value((rounds,), INDEX))
         self._clear_unreached(stacked, rounds, self.node.output)
         self._finish(carried, 1)
 
@@ -466,7 +460,7 @@ class _Constructs:
         for k, slot in numbers.items():
             value = slot.finish()
             assert value is not None
-            self._define(self.node.outputs[k], value)
+            self.writer.define_number(self.node.outputs[k], value)
 
 
 def _read_by_rounds(variable: Variable, count: Atom, program: Program) -> bool:

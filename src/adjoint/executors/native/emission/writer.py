@@ -1,4 +1,4 @@
-"""From a schedule to the instructions of one function: loops, nodes, products."""
+"""From a schedule to the instructions of one function: loops, nodes, calls of routines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from adjoint.executors.native.elements import convert
 from adjoint.executors.native.emission.accumulation import Accumulators
-from adjoint.executors.native.emission.carrying import copy
+from adjoint.executors.native.emission.carrying import copy, read_number
 from adjoint.executors.native.emission.control import Control
 from adjoint.executors.native.emission.memory import INDEX, Frame, Memory
 from adjoint.executors.native.emission.scattering import Scatters
@@ -101,25 +101,42 @@ class Writer:
         if isinstance(item, Loop):
             self.rounds(item, self.start(item))
             self.finish(item)
-        elif item.kind is Kind.PRODUCT:
-            self._product(item)
+        elif item.kind is Kind.ROUTINE:
+            self._routine(item)
         else:
             self._node(item)
 
-    def _product(self, node: ArrayNode) -> None:
-        name, offsets = self.layout.products[node.number]
-        arguments = [f"ptr {self.memory.bases[node.output]}"]
-        for access, offset in zip(node.accesses, offsets, strict=True):
+    def _routine(self, node: ArrayNode) -> None:
+        """A call of a function on whole arrays, and a fault where it says so."""
+        call = self.layout.routines[node.number]
+        slots = {v: self.block.stack("[16 x i8]") for v in node.outputs if not v.type.ndim}
+        arguments = [slots.get(v) or self.memory.bases[v] for v in node.outputs]
+        for access, start in zip(node.accesses, call.starts, strict=True):
             assert isinstance(access.source, Variable)
             size = access.source.type.dtype.itemsize
             base = self.memory.bases[access.source]
-            if offset:
-                base = self.block.op(f"getelementptr i8, ptr {base}, i64 {offset * size}")
-            arguments.append(f"ptr {base}")
+            if start:
+                base = self.block.op(f"getelementptr i8, ptr {base}, i64 {start * size}")
+            arguments.append(base)
         scratch = self.layout.storage.scratch.get(node.number)
         offset = scratch.offset if scratch is not None else 0
-        place = self.block.op(f"getelementptr i8, ptr {self.memory.workspace}, i64 {offset}")
-        self.block.do(f"call void @{name}({', '.join(arguments)}, ptr {place})")
+        arguments.append(
+            self.block.op(f"getelementptr i8, ptr {self.memory.workspace}, i64 {offset}")
+        )
+        listed = ", ".join(f"ptr {argument}" for argument in arguments)
+        if not call.fails:
+            self.block.do(f"call void @{call.name}({listed})")
+            return
+        self.values.faults.append((self.block.op(f"call i1 @{call.name}({listed})"), 0))
+        self.values.flush_faults()
+        for variable, slot in slots.items():
+            self.define_number(variable, read_number(self.block, slot, variable.type.dtype))
+
+    def define_number(self, variable: Variable, value: Value) -> None:
+        """A result that is a number is known."""
+        self.memory.frame.registers[variable] = {(): value}
+        if variable in self.layout.storage.places:
+            self.memory.store(variable, (), value)
 
     # --- loops ------------------------------------------------------------------------------------
 

@@ -34,13 +34,14 @@ from adjoint.executors.native.graph.nodes import (
 from adjoint.executors.native.graph.structure import (
     Movement,
     block_start,
+    changes_nothing,
     movement,
     needed,
     whole,
     written,
 )
-from adjoint.executors.native.preparation.expansions import last_write
-from adjoint.primitives.elementwise.conversion import CAST
+from adjoint.executors.native.preparation.expansions import cholesky_slope, last_write
+from adjoint.executors.native.systems import equations as systems
 from adjoint.primitives.structure.contraction import CONTRACT, split_spec
 from adjoint.primitives.structure.gathering import GATHER, GATHER_ADD, IOTA, LAST_WRITE
 from adjoint.primitives.structure.moving import FILL
@@ -195,7 +196,7 @@ class GraphBuilder:
             **more,
         )
         self.graph.nodes.append(node)
-        self.graph.producers[output] = node
+        self.graph.producers.update(dict.fromkeys(node.outputs, node))
         return node
 
     # --- equations --------------------------------------------------------------------------------
@@ -203,7 +204,7 @@ class GraphBuilder:
     def equation(self, equation: Equation) -> None:
         """Add what becomes of an equation."""
         primitive = equation.primitive
-        if primitive in STRUCTURE or _changes_nothing(equation):
+        if primitive in STRUCTURE or changes_nothing(equation):
             self.structure(equation)
         elif primitive in REDUCTIONS:
             self._reduction(equation)
@@ -219,6 +220,10 @@ class GraphBuilder:
             self.scatter(equation)
         elif primitive in CONTROL:
             self._control(equation)
+        elif primitive in systems.ALL:
+            self._system(equation)
+        elif primitive in systems.CHOLESKY_SLOPES:
+            self._several(cholesky_slope(equation))
         elif primitive is LAST_WRITE:
             self._last_write(equation)
         elif primitive is FILL:
@@ -233,6 +238,10 @@ class GraphBuilder:
             self.add(Kind.NUMBER, equation, output, (), target=whole(labels))
         else:
             self._elementwise(equation)
+
+    def _several(self, equations: Sequence[Equation]) -> None:
+        for equation in equations:
+            self.equation(equation)
 
     def structure(self, equation: Equation) -> None:
         """A result that is an operand, seen otherwise."""
@@ -329,7 +338,7 @@ class GraphBuilder:
             reading(atom, whole([labels[letter] for letter in letters])) for letters, atom in sides
         )
         if self.is_product(equation):
-            self.add(Kind.PRODUCT, equation, output, accesses, reduced=tuple(reduced))
+            self.add(Kind.ROUTINE, equation, output, accesses, reduced=tuple(reduced))
         elif reduced:
             more = {"reduced": tuple(reduced), "combine": "sum"}
             self.add(Kind.REDUCE, equation, output, accesses, **more)
@@ -347,6 +356,18 @@ class GraphBuilder:
         labels = self.same_axes(copy, atom, range(atom.type.ndim))
         self.add(Kind.GUARDED, None, copy, (self.access(atom, whole(labels)),))
         return Access(copy, tuple(terms))
+
+    def _system(self, equation: Equation) -> None:
+        """A routine on square matrices, whose operands have the dtype in which it computes."""
+        *casts, equation = systems.converted(equation)
+        for cast in casts:
+            self._elementwise(cast)
+        axes = self.graph.axes
+        accesses = tuple(self._in_memory(a, whole(axes[a])) for a in systems.used(equation))
+        for variable in equation.outputs:
+            self._axes(variable, [None] * variable.type.ndim)
+        first, *others = equation.outputs
+        self.add(Kind.ROUTINE, equation, first, accesses, others=tuple(others))
 
     def write(self, equation: Equation) -> None:
         """A write into a part that is known beforehand."""
@@ -441,9 +462,7 @@ class GraphBuilder:
         """Where indices differ all writes are the last, and there is nothing to be found out."""
         (output,) = equation.outputs
         if output.type.size > 1 and not any(map(self._counts, equation.inputs)):
-            for simpler in last_write(equation):
-                self.equation(simpler)
-            return
+            return self._several(last_write(equation))
         self._axes(output, [None] * output.type.ndim)
         self.moves[output] = Literal(np.True_), Movement(lambda terms: (), ())
 
@@ -489,9 +508,3 @@ class GraphBuilder:
 def dynamic_terms(count: int) -> tuple[Term, ...]:
     """The values of so many index arrays."""
     return tuple(Term(((Dynamic(place), 1),)) for place in range(count))
-
-
-def _changes_nothing(equation: Equation) -> bool:
-    """Whether it is a conversion to the type that there is: a copy, which programs need not."""
-    types = equation.inputs[:1]
-    return equation.primitive is CAST and types[0].type.dtype == equation.outputs[0].type.dtype

@@ -34,7 +34,7 @@ class Kind(Enum):
     REDUCE = "reduce"  # combined over labels that the result does not have
     GATHER = "gather"  # read where other arrays say
     SCATTER = "scatter"  # written where other arrays say
-    PRODUCT = "product"  # a product of matrices in memory
+    ROUTINE = "routine"  # a function on whole arrays in memory, as a product of matrices
     CONTROL = "control"  # programs within, run again and again or one of several
 
 
@@ -45,8 +45,9 @@ class ArrayNode:
     labels: for each axis of the result, None where its length is 1. reduced: the labels that are
     combined away (or, for a scatter, that run over what is written). accesses: the operands, in
     the node's own labels. indices: for gathers and scatters, the accesses of the index arrays.
-    bounds: the lengths of the axes that they index. others: what it computes beside `output`, for
-    loops and branches, whose accesses say where each operand begins in memory.
+    bounds: the lengths of the axes that they index. others: what it computes beside `output`. The
+    accesses of loops and branches say where each operand begins in memory, and those of routines
+    have one stride for each axis.
     """
 
     number: int

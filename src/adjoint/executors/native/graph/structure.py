@@ -15,6 +15,7 @@ from adjoint.executors.native.graph.indices import (
     row_strides,
     total,
 )
+from adjoint.primitives.elementwise.conversion import CAST
 from adjoint.primitives.structure.moving import BROADCAST, RESHAPE, TRANSPOSE
 from adjoint.primitives.structure.slicing import SLICE, Index
 from adjoint.program import Equation
@@ -192,3 +193,9 @@ def needed(guards: Sequence[IndexGuard]) -> tuple[IndexGuard, ...]:
 def whole(labels: Sequence[Label | None]) -> Terms:
     """Every label itself."""
     return tuple(map(label_term, labels))
+
+
+def changes_nothing(equation: Equation) -> bool:
+    """Whether it is a conversion to the type that there is: a copy, which programs need not."""
+    types = equation.inputs[:1]
+    return equation.primitive is CAST and types[0].type.dtype == equation.outputs[0].type.dtype

@@ -11,6 +11,9 @@ from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.elementwise.selection import select
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.hardness import STRONG_CONTRACT
+from adjoint.primitives.linear_algebra.cholesky import CHOLESKY_PUSHFORWARD, kept
+from adjoint.primitives.linear_algebra.systems import adjoint, multiply
+from adjoint.primitives.linear_algebra.triangular import ADJOINT, solve_triangular
 from adjoint.primitives.structure.contraction import CONTRACT
 from adjoint.primitives.structure.gathering import GATHER, GATHER_SET, IOTA
 from adjoint.primitives.structure.moving import reshape, zeros
@@ -28,6 +31,35 @@ def last_write(equation: Equation) -> list[Equation]:
     bind(UFUNCS[np.equal], bind(GATHER, owners, *indices), numbers)
     *first, last = builder.equations
     same = Equation(last.operation, last.inputs, equation.outputs, derived=equation.derived)
+    return [*first, same]
+
+
+def cholesky_slope(equation: Equation) -> list[Equation]:
+    """The derivative of a Cholesky factor, or its transpose, by triangular systems.
+
+    T = L Phi(L^-1 H' L^-H), and the transpose accordingly.
+    """
+    builder = Builder()
+    builder.origin, builder.derived = equation.origin, equation.derived
+    dtype = equation.outputs[0].type.dtype
+    given = [Expression(builder, atom) for atom in equation.inputs]
+    factor, x = (y if y.type.dtype == dtype else cast(y, dtype) for y in given)
+    lower = kept(factor)
+    triangle = factor if dtype.kind == "f" else lower  # whose diagonal may be complex
+    if equation.primitive is CHOLESKY_PUSHFORWARD:
+        middle = kept(x, 0.5)
+        middle = solve_triangular(triangle, middle + adjoint(middle), lower=True)
+        middle = solve_triangular(triangle, adjoint(middle), lower=True)
+        multiply(lower, kept(middle, 0.5))
+    else:
+        middle = kept(multiply(adjoint(lower), kept(x)), 0.5)
+        middle = solve_triangular(triangle, middle, lower=True, trans=ADJOINT)
+        middle = solve_triangular(triangle, adjoint(middle), lower=True, trans=ADJOINT)
+        kept(middle + adjoint(middle), 0.5)
+    *first, last = builder.equations
+    same = Equation(
+        last.operation, last.inputs, equation.outputs, equation.origin, equation.derived
+    )
     return [*first, same]
 
 

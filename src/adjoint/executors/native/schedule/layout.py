@@ -14,10 +14,19 @@ TURNS: Final = 4
 
 
 @dataclass(frozen=True)
+class RoutineCall:
+    """The function that a node calls, where its operands start, and whether it may fail."""
+
+    name: str
+    starts: tuple[int, ...]
+    fails: bool
+
+
+@dataclass(frozen=True)
 class Layout:
     """How one program is written.
 
-    products: for each product of matrices, the name of its function and where its operands start.
+    routines: for each node that is a function on whole arrays, how that is called.
     threads: for each outermost loop that several threads share, how many. contract: whether
     products may be fused with sums. watched: arrays in which a NaN is a fault, looked for while
     they are written. pauses: the items after which Python may see to its signals. timed: the first
@@ -29,7 +38,7 @@ class Layout:
     scheduler: Scheduler
     storage: Storage
     ways: dict[int, Path]
-    products: dict[int, tuple[str, tuple[int, int]]]
+    routines: dict[int, RoutineCall]
     threads: dict[Loop, int]
     contract: bool
     watched: frozenset[Variable] = frozenset()

@@ -1,7 +1,8 @@
-"""Products of matrices: the functions that they call, and how their operands lie in memory."""
+"""Functions on whole arrays, of nodes that call them, and how their operands lie in memory."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Final
 
@@ -11,8 +12,11 @@ from adjoint.executors.native.graph.indices import Access, Label
 from adjoint.executors.native.graph.nodes import ArrayNode, Graph, Kind
 from adjoint.executors.native.machine.module import Module
 from adjoint.executors.native.products import ArrayProduct, Emitted, emit_product
+from adjoint.executors.native.schedule.layout import RoutineCall
 from adjoint.executors.native.schedule.order import stride_along
-from adjoint.primitives.structure.contraction import split_spec
+from adjoint.executors.native.systems import EmittedSystem, SquareSystem, emit_system
+from adjoint.executors.native.systems.equations import system_of, used
+from adjoint.primitives.structure.contraction import CONTRACT, split_spec
 from adjoint.program import Equation, Variable
 
 PRODUCT_WORK: Final = 256  # multiplications from which a product is left to its own routine
@@ -34,43 +38,74 @@ def is_product(equation: Equation) -> bool:
     return prod(lengths.values()) >= PRODUCT_WORK
 
 
-def emit_products(
+def emit_routines(
     module: Module, graph: Graph, threads: int
-) -> tuple[dict[int, tuple[str, tuple[int, int]]], dict[int, int]]:
-    """The functions of all products, and the scratch that they need.
+) -> tuple[dict[int, RoutineCall], dict[int, int]]:
+    """The functions of all nodes that call one, and the scratch that they need.
 
-    threads: how many may share one of them.
+    threads: how many may share a product.
     """
-    functions: dict[int, tuple[str, tuple[int, int]]] = {}
+    calls: dict[int, RoutineCall] = {}
     scratch: dict[int, int] = {}
-    known: dict[ArrayProduct, Emitted] = {}
+    known: dict[ArrayProduct | SquareSystem, Emitted | EmittedSystem] = {}
     for node in graph.nodes:
-        if node.kind is not Kind.PRODUCT:
+        if node.kind is not Kind.ROUTINE:
             continue
         assert node.equation is not None
         sides = [_strides(access) for access in node.accesses]
-        shapes = [atom.type.shape for atom in node.equation.inputs]
-        result = (
-            tuple(int(n) for n in np.cumprod((1, *node.output.type.shape[:0:-1]))[::-1])
-            if node.output.type.ndim
-            else ()
-        )
-        wanted = ArrayProduct(
-            node.output.type.dtype,
-            node.equation.params["spec"],
-            shapes[0],
-            shapes[1],
-            _filled(sides[0][0], node, 0),
-            _filled(sides[1][0], node, 1),
-            result,
-        )
+        wanted: ArrayProduct | SquareSystem
+        if node.equation.primitive is CONTRACT:
+            wanted = _product(node, [strides for strides, _ in sides])
+        else:
+            wanted = _system(graph, node, [strides for strides, _ in sides])
         if wanted not in known:
-            emitted = emit_product(module, wanted, threads=threads)
-            assert emitted is not None
-            known[wanted] = emitted
-        functions[node.number] = (known[wanted].name, (sides[0][1], sides[1][1]))
+            known[wanted] = _emitted(module, wanted, threads)
+        starts = tuple(start for _, start in sides)
+        calls[node.number] = RoutineCall(
+            known[wanted].name, starts, isinstance(wanted, SquareSystem)
+        )
         scratch[node.number] = known[wanted].scratch_bytes
-    return functions, scratch
+    return calls, scratch
+
+
+def _emitted(
+    module: Module, wanted: ArrayProduct | SquareSystem, threads: int
+) -> Emitted | EmittedSystem:
+    if isinstance(wanted, SquareSystem):
+        return emit_system(module, wanted)
+    emitted = emit_product(module, wanted, threads=threads)
+    assert emitted is not None
+    return emitted
+
+
+def _system(graph: Graph, node: ArrayNode, strides: Sequence[dict[Label, int]]) -> SquareSystem:
+    """The routine of a node on matrices."""
+    assert node.equation is not None
+    steps = []
+    for atom, by_label in zip(used(node.equation), strides, strict=True):
+        labels = [None if label is None else label.find() for label in graph.axes[atom]]
+        steps.append(tuple(0 if x is None else by_label[x] for x in labels))
+    return system_of(node.equation, steps)
+
+
+def _product(node: ArrayNode, strides: Sequence[dict[Label, int]]) -> ArrayProduct:
+    """The product of a node."""
+    assert node.equation is not None
+    shapes = [atom.type.shape for atom in node.equation.inputs]
+    result = (
+        tuple(int(n) for n in np.cumprod((1, *node.output.type.shape[:0:-1]))[::-1])
+        if node.output.type.ndim
+        else ()
+    )
+    return ArrayProduct(
+        node.output.type.dtype,
+        node.equation.params["spec"],
+        shapes[0],
+        shapes[1],
+        _filled(strides[0], node, 0),
+        _filled(strides[1], node, 1),
+        result,
+    )
 
 
 def _filled(strides: dict[Label, int], node: ArrayNode, side: int) -> tuple[int, ...]:

@@ -62,7 +62,7 @@ def choose_unrolled(graph: Graph, lanes: int, is_body: bool) -> None:
     is_body: whether it is run many times, and so should have lanes however small it is.
     """
     labels = list(dict.fromkeys(label.find() for label in graph.labels))
-    nodes = [node for node in graph.nodes if node.kind is not Kind.PRODUCT]
+    nodes = [node for node in graph.nodes if node.kind is not Kind.ROUTINE]
     pieced = {
         label.find() for node in nodes for label in node.reduced if label.extent <= LONGEST_SUMMED
     }
@@ -184,9 +184,9 @@ class Scheduler:
         items: list[Item] = []
         while waiting:
             for node in list(waiting.values()):
-                if node.kind is Kind.PRODUCT and bound:
-                    raise AssertionError("products stand outside of all loops")
-                free = node.kind is Kind.PRODUCT or not rest[node.number]
+                if node.kind is Kind.ROUTINE and bound:
+                    raise AssertionError("routines stand outside of all loops")
+                free = node.kind is Kind.ROUTINE or not rest[node.number]
                 if free and self._ready(node, waiting):
                     items.append(node)
                     del waiting[node.number]
@@ -224,7 +224,7 @@ class Scheduler:
         chosen: dict[int, ArrayNode] = {}
         identity = label_term(label)
         for number, node in waiting.items():
-            if label not in _open_to(node, rest[number]) or node.kind is Kind.PRODUCT:
+            if label not in _open_to(node, rest[number]) or node.kind is Kind.ROUTINE:
                 continue
             if self._against_memory(node, label, rest[number]):
                 continue
@@ -340,10 +340,10 @@ def _open_to(node: ArrayNode, rest: list[Label]) -> list[Label]:
 
 
 def _read_outside(graph: Graph) -> set[Variable]:
-    """Outputs, and what products, loops and branches read: they have memory."""
+    """Outputs, and what routines, loops and branches read: they have memory."""
     outside = set(graph.outputs)
     for node in graph.nodes:
-        if node.kind in (Kind.PRODUCT, Kind.CONTROL):
+        if node.kind in (Kind.ROUTINE, Kind.CONTROL):
             outside.update(a.source for a in node.accesses if isinstance(a.source, Variable))
     return outside
 

@@ -15,7 +15,7 @@ from adjoint.executors.native.graph.nodes import SCATTERS, ArrayNode, Graph, Kin
 from adjoint.executors.native.machine.llvm import machine
 from adjoint.executors.native.machine.module import Module
 from adjoint.executors.native.schedule.layout import Construct, InnerProgram, Layout
-from adjoint.executors.native.schedule.operands import emit_products, is_product
+from adjoint.executors.native.schedule.operands import emit_routines, is_product
 from adjoint.executors.native.schedule.order import Item, Scheduler, choose_unrolled, paths
 from adjoint.executors.native.schedule.overwriting import candidates, settled
 from adjoint.executors.native.schedule.regions import (
@@ -100,7 +100,7 @@ class Planner:
         if takes:
             takes = settled(graph, scheduler, takes, over)
         shared = shared_loops(scheduler, threads)
-        products, scratch = emit_products(self.module, graph, threads_for(threads))
+        routines, scratch = emit_routines(self.module, graph, threads_for(threads))
         scratch.update(own_memory(graph, scheduler, shared))
         scratch.update({number: construct.bytes for number, construct in constructs.items()})
         first_tag, is_body = self.module.last_tag + 1, wanted is not None
@@ -115,7 +115,7 @@ class Planner:
             scheduler,
             storage,
             paths(scheduler.items),
-            products,
+            routines,
             shared,
             contract=not self.precise,
             watched=_watched_within(graph, watched),

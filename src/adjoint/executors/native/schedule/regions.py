@@ -8,11 +8,12 @@ from math import prod
 from typing import Final
 
 from adjoint.executors.native.elements import cost
-from adjoint.executors.native.graph.nodes import Graph, Kind
+from adjoint.executors.native.graph.nodes import ArrayNode, Graph, Kind
 from adjoint.executors.native.machine.llvm import cores, machine
 from adjoint.executors.native.schedule.layout import TURNS
 from adjoint.executors.native.schedule.order import Item, Loop, Scheduler, paths, result_path
 from adjoint.executors.native.schedule.storage import nodes_within, own_bytes, rolled_axes
+from adjoint.executors.native.systems import equations as systems
 from adjoint.program import Variable
 
 NAMED: Final = 4  # operations of a region that are told by name
@@ -44,8 +45,8 @@ def region_of(item: Item, taken: Collection[Variable] = ()) -> Region:
     moved: dict[Variable, int] = {}
     for node in nodes:
         volume = prod(label.extent for label in node.iteration())
-        flops += cost(node.operation) * volume
-        wide = node.kind in (Kind.PRODUCT, Kind.CONTROL)  # they say nothing of what they walk over
+        flops += _work(node, volume)
+        wide = node.kind in (Kind.ROUTINE, Kind.CONTROL)  # they say nothing of what they walk over
         for variable in (*node.outputs, *(access.source for access in node.reads())):
             if not isinstance(variable, Variable):
                 continue
@@ -60,6 +61,12 @@ def region_of(item: Item, taken: Collection[Variable] = ()) -> Region:
     if isinstance(item, Loop):
         title = f"loop of {item.label.extent}: {title}"
     return Region(title, len(nodes), flops, sum(moved.values()))
+
+
+def _work(node: ArrayNode, volume: int) -> float:
+    if node.equation is not None and node.equation.primitive in systems.ALL:
+        return systems.flops_of(node.equation)
+    return cost(node.operation) * volume
 
 
 def own_memory(graph: Graph, scheduler: Scheduler, threads: dict[Loop, int]) -> dict[int, int]:

@@ -77,9 +77,9 @@ class Storage:
 
 def in_registers(producer: ArrayNode, home: Path, access: Access, path: Path) -> bool:
     """Whether a reader finds the value of a producer in the registers of its loop."""
-    if producer.kind is Kind.CONTROL:
+    if producer.kind in (Kind.CONTROL, Kind.ROUTINE):
         return not access.source.type.ndim
-    if producer.kind in (Kind.PRODUCT, Kind.SCATTER) or path[: len(home)] != home:
+    if producer.kind is Kind.SCATTER or path[: len(home)] != home:
         return False
     if not set(rolled_axes(producer).values()) <= {loop.label for loop in home}:
         return False
@@ -241,9 +241,9 @@ def stored(graph: Graph, scheduler: Scheduler) -> dict[Variable, Path]:
     for node in graph.nodes:
         if node.number not in ways:
             continue
-        if node.kind in (Kind.PRODUCT, Kind.SCATTER) or _finished_later(node, ways):
+        if node.kind is Kind.SCATTER or _finished_later(node, ways):
             homes.setdefault(node.output, result_path(node, ways[node.number]))
-        if node.kind is Kind.CONTROL:
+        if node.kind in (Kind.CONTROL, Kind.ROUTINE):
             homes.update((variable, ()) for variable in node.outputs if variable.type.ndim)
         for access in scheduler.reads(node):
             source = access.source
@@ -251,7 +251,7 @@ def stored(graph: Graph, scheduler: Scheduler) -> dict[Variable, Path]:
                 continue
             producer = graph.producers[source]
             home = result_path(producer, ways[producer.number])
-            whole = node.kind is Kind.PRODUCT or (node.kind is Kind.CONTROL and source.type.ndim)
+            whole = node.kind is Kind.ROUTINE or (node.kind is Kind.CONTROL and source.type.ndim)
             if whole or not in_registers(producer, home, access, ways[node.number]):
                 homes.setdefault(source, home)
     return homes
@@ -316,7 +316,7 @@ def _shared(
     ways: dict[int, Path],
 ) -> Path:
     """The loops, from the outermost, within which a value is computed and read at one index."""
-    if producer.kind in (Kind.PRODUCT, Kind.CONTROL):
+    if producer.kind in (Kind.ROUTINE, Kind.CONTROL):
         return ()
     walked = producer.walked()
     axes = {label: axis for axis, label in rolled_axes(producer).items() if walked[axis]}
