@@ -26,6 +26,7 @@ from adjoint.executors.native.graph.nodes import (
 from adjoint.executors.native.lowered import Calling, Lowered, LoweredFunction
 from adjoint.executors.native.machine.llvm import machine
 from adjoint.executors.native.machine.module import Module
+from adjoint.executors.native.machine.ufuncs import is_of_scipy
 from adjoint.executors.native.preparation.segments import Cut, cut
 from adjoint.executors.native.schedule.planning import Planner
 from adjoint.executors.native.schedule.regions import Region
@@ -149,6 +150,7 @@ def lowered(program: Program, needs: Needs) -> Lowered | None:
         loops=built.loops,
         errors=not needs.hard,
         watched=tuple(number for number in needs.watched if number not in built.watched),
+        special=any(map(is_of_scipy, module.declarations)),
     )
     if needs.timed:
         module.functions.append(f"@times = global [{len(built.regions)} x i64] zeroinitializer")

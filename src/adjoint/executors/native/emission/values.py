@@ -178,7 +178,16 @@ class Values:
             primitive, params = MULTIPLY, {}
             types = [array_type((), type_.dtype, type_.weak) for type_ in types]
         value = emit(
-            self.block, self.faults, primitive, params, wide, types, dtype, self.contract, alone
+            self.block,
+            self.faults,
+            primitive,
+            params,
+            wide,
+            types,
+            dtype,
+            self.contract,
+            alone,
+            precise=not self.contract,
         )
         if self.faults:
             self.flush_faults()
