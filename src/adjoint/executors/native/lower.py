@@ -27,6 +27,7 @@ from adjoint.executors.native.lowered import Calling, Lowered, LoweredFunction
 from adjoint.executors.native.machine.llvm import machine
 from adjoint.executors.native.machine.module import Module
 from adjoint.executors.native.machine.ufuncs import is_of_scipy
+from adjoint.executors.native.preparation.algorithms import has_algorithm, with_algorithms
 from adjoint.executors.native.preparation.segments import Cut, cut
 from adjoint.executors.native.schedule.planning import Planner
 from adjoint.executors.native.schedule.regions import Region
@@ -51,11 +52,11 @@ def lowerable(equation: Equation, precise: bool) -> bool:
         return all(_wholly_lowerable(body, precise) for body in programs_within(equation))
     if primitive in JOINS and len(equation.inputs) > MOST_JOINED:
         return False
-    if primitive in (CUSTOM_CALL, LINEAR_CALL) or primitive.multiple:
+    if primitive in (CUSTOM_CALL, LINEAR_CALL):
         return False
     if primitive in REDUCTIONS | STRUCTURE | WRITES | SCATTERS:
         return primitive not in (MAX, MIN) or types[0].dtype.kind != "c"
-    return primitive in OTHERS or supports(equation, precise)
+    return primitive in OTHERS or has_algorithm(equation) or supports(equation, precise)
 
 
 def programs_within(equation: Equation) -> tuple[Program, ...]:
@@ -128,6 +129,7 @@ def lowered(program: Program, needs: Needs) -> Lowered | None:
     module = Module()
     planner = Planner(module, needs.precise, needs.threads)
     given = program.input_types
+    program = with_algorithms(program)
     program, tables = with_tables_as_inputs(program)
     pieces = cut(program)
     if pieces is None:

@@ -287,7 +287,10 @@ def test_the_view_names_what_is_within() -> None:
     view = ad.program(function, np.array([1.5, 0.5])).native()
     (left,) = view.left()
     assert left.equation.startswith("scan of ")
-    assert left.reason == "it holds argsort[axis=0, given=()] of f8[2]: there is no machine code for it"
+    assert (
+        left.reason
+        == "it holds argsort[axis=0, given=()] of f8[2]: there is no machine code for it"
+    )
 
 
 def test_a_program_of_several_pieces_around_loops() -> None:

@@ -132,13 +132,14 @@ def emit(
     contract: bool = True,
     alone: bool = False,
     precise: bool = False,
+    part: int = 0,
 ) -> Value:
     """Write one instance of a primitive; returns its result.
 
     operands: of the dtypes of the program, all with the same lanes. faults: conditions under which
     NumPy must run instead are added to it. contract: whether sums may be fused with products.
     alone: whether the program has single numbers here, not the numbers of arrays. precise: whether
-    every bit must be NumPy's.
+    every bit must be NumPy's. part: which of several results.
     """
     writer = ElementWriter(block, faults, contract)
     weak = [t.weak for t in operand_types]
@@ -165,7 +166,7 @@ def emit(
         if _suits(rule, precise):
             result = rule.emit(writer, *converted)
         else:
-            result = emit_loop(writer, primitive.name, loop, converted)
+            result = emit_loop(writer, primitive.name, loop, converted, part)
     if alone and loop[0].kind in "iu" and primitive in WRAPPING:
         fault_of_overflow(writer, WRAPPING[primitive], converted)
     return convert(block, faults, result, result_dtype)

@@ -10,7 +10,7 @@ import numpy as np
 from adjoint.executors.native.elements.writer import ElementWriter
 from adjoint.executors.native.functions import inner_loops
 from adjoint.executors.native.machine.module import Value
-from adjoint.executors.native.machine.ufuncs import inner_loop, truncated
+from adjoint.executors.native.machine.ufuncs import inner_loop, result_of, truncated
 
 _KINDS = frozenset("iufc")
 _LARGEST = 2.0**31  # of the integers that SciPy cuts numbers to
@@ -22,16 +22,21 @@ def has_loop(name: str, loop: Sequence[np.dtype[Any]]) -> bool:
 
 
 def emit_loop(
-    writer: ElementWriter, name: str, loop: Sequence[np.dtype[Any]], operands: Sequence[Value]
+    writer: ElementWriter,
+    name: str,
+    loop: Sequence[np.dtype[Any]],
+    operands: Sequence[Value],
+    part: int = 0,
 ) -> Value:
-    """Write the call of it."""
+    """Write the call of it; part: which of several results."""
     symbol = inner_loop(name, loop)
     assert symbol is not None  # else it is not supported
     given = list(operands)
     for place in truncated(name):
         if given[place].dtype.kind == "f":
             given[place] = _whole(writer, given[place])
-    return inner_loops.call(writer.block, symbol, given, loop[-1])
+    results = inner_loops.call(writer.block, symbol, given, loop[len(given) :])
+    return results[result_of(name, part)]
 
 
 def _whole(writer: ElementWriter, x: Value) -> Value:

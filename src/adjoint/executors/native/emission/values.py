@@ -188,6 +188,7 @@ class Values:
             self.contract,
             alone,
             precise=not self.contract,
+            part=node.part,
         )
         if self.faults:
             self.flush_faults()

@@ -27,30 +27,41 @@ _ATTRIBUTES = "nounwind willreturn memory(none)"  # of calls: nothing but the re
 _ENVIRONMENT = 64  # bytes, more than any fenv_t has
 
 
-def call(block: Block, symbol: str, operands: Sequence[Value], dtype: np.dtype[Any]) -> Value:
-    """Write the call of a loop with operands of its dtypes and equal lanes; its result."""
+def call(
+    block: Block, symbol: str, operands: Sequence[Value], dtypes: Sequence[np.dtype[Any]]
+) -> list[Value]:
+    """Write the call of a loop with operands of its dtypes and equal lanes; its results."""
     lanes = operands[0].lanes
     name = f"{symbol}.{lanes}"
-    types = [operand.dtype for operand in operands]
-    kind = _returned(dtype, lanes)
     if name not in block.module.wrappers:
         block.module.wrappers.add(name)
-        block.module.functions.append(_wrapper(block.module, name, symbol, types, dtype, lanes))
+        types = [operand.dtype for operand in operands]
+        block.module.functions.append(_wrapper(block.module, name, symbol, types, dtypes, lanes))
+    kind = _returned(dtypes, lanes)
     listing = ", ".join(
         f"{vector_type(scalar_type(operand.dtype), lanes)} {part}"
         for operand in operands
         for part in operand.parts
     )
-    found = block.op(f"call {kind} @{name}({listing}) {_ATTRIBUTES}")
-    if dtype.kind != "c":
-        return Value((found,), dtype, lanes)
-    parts = tuple(block.op(f"extractvalue {kind} {found}, {place}") for place in (0, 1))
-    return Value(parts, dtype, lanes)
+    found = block.once(f"call {kind} @{name}({listing}) {_ATTRIBUTES}")
+    results, place = [], 0
+    for dtype in dtypes:
+        count = _parts(dtype)
+        places = range(place, place + count)
+        parts = tuple(block.once(f"extractvalue {kind} {found}, {number}") for number in places)
+        results.append(Value(parts, dtype, lanes))
+        place += count
+    return results
 
 
-def _returned(dtype: np.dtype[Any], lanes: int) -> str:
-    part = vector_type(scalar_type(dtype), lanes)
-    return f"{{ {part}, {part} }}" if dtype.kind == "c" else part
+def _parts(dtype: np.dtype[Any]) -> int:
+    return 2 if dtype.kind == "c" else 1
+
+
+def _returned(dtypes: Sequence[np.dtype[Any]], lanes: int) -> str:
+    """The type of all results together: of each its parts."""
+    kinds = [vector_type(scalar_type(x), lanes) for x in dtypes for _ in range(_parts(x))]
+    return f"{{ {', '.join(kinds)} }}"
 
 
 def _wrapper(
@@ -58,35 +69,45 @@ def _wrapper(
     name: str,
     symbol: str,
     types: Sequence[np.dtype[Any]],
-    dtype: np.dtype[Any],
+    dtypes: Sequence[np.dtype[Any]],
     lanes: int,
 ) -> str:
+    """The function of registers: operands of types, results of dtypes."""
     block = Block(module)
     parameters, places = [], []
     for number, type_ in enumerate(types):
         kind = vector_type(scalar_type(type_), lanes)
-        parts = [f"%x{number}.{part}" for part in range(2 if type_.kind == "c" else 1)]
+        parts = [f"%x{number}.{part}" for part in range(_parts(type_))]
         parameters += [f"{kind} {part}" for part in parts]
         places.append(_stored(block, parts, type_, lanes))
-    result = block.stack(_memory(dtype, lanes))
-    pointers = block.stack(f"[{len(types) + 1} x ptr]", 16)
-    steps = block.stack(f"[{len(types) + 1} x i64]", 16)
+    results = [block.stack(_memory(dtype, lanes)) for dtype in dtypes]
     count = block.stack("i64", 16)
     block.do(f"store i64 {max(1, lanes)}, ptr {count}")
-    for number, (place, type_) in enumerate(zip((*places, result), (*types, dtype), strict=True)):
-        at = block.op(f"getelementptr ptr, ptr {pointers}, i64 {number}")
-        block.do(f"store ptr {place}, ptr {at}")
-        at = block.op(f"getelementptr i64, ptr {steps}, i64 {number}")
-        block.do(f"store i64 {type_.itemsize}, ptr {at}")
+    pointers = _listed(block, "ptr", [*places, *results])
+    steps = _listed(block, "i64", [str(type_.itemsize) for type_ in (*types, *dtypes)])
     module.declare(symbol, f"@{symbol} = external global [2 x ptr]")
     function = block.op(f"load ptr, ptr @{symbol}")
     at = block.op(f"getelementptr i8, ptr @{symbol}, i64 8")
     data = block.op(f"load ptr, ptr {at}")
     arguments = ", ".join(f"ptr {x}" for x in (pointers, count, steps, data))
     _keeping_flags(block, f"call void {function}({arguments})")
-    block.do(f"ret {_returned(dtype, lanes)} {_loaded(block, result, dtype, lanes)}")
-    listing, returned = ", ".join(parameters), _returned(dtype, lanes)
-    return block.function(f"define internal {returned} @{name}({listing}) noinline")
+    whole, kind, place = "poison", _returned(dtypes, lanes), 0
+    for result, dtype in zip(results, dtypes, strict=True):
+        register = vector_type(scalar_type(dtype), lanes)
+        for part in _loaded(block, result, dtype, lanes):
+            whole = block.op(f"insertvalue {kind} {whole}, {register} {part}, {place}")
+            place += 1
+    block.do(f"ret {kind} {whole}")
+    return block.function(f"define internal {kind} @{name}({', '.join(parameters)}) noinline")
+
+
+def _listed(block: Block, kind: str, items: Sequence[str]) -> str:
+    """Where these items lie, one after the other."""
+    place = block.stack(f"[{len(items)} x {kind}]", 16)
+    for number, item in enumerate(items):
+        at = block.op(f"getelementptr {kind}, ptr {place}, i64 {number}")
+        block.do(f"store {kind} {item}, ptr {at}")
+    return place
 
 
 def _memory(dtype: np.dtype[Any], lanes: int) -> str:
@@ -109,26 +130,23 @@ def _stored(block: Block, parts: Sequence[str], dtype: np.dtype[Any], lanes: int
     return place
 
 
-def _loaded(block: Block, place: str, dtype: np.dtype[Any], lanes: int) -> str:
+def _loaded(block: Block, place: str, dtype: np.dtype[Any], lanes: int) -> list[str]:
+    """The parts of what lies there."""
     scalar = scalar_type(dtype)
-    kind = vector_type(scalar, lanes)
-    if dtype.kind != "c":
-        return block.op(f"load {kind}, ptr {place}, align {dtype.itemsize}")
-    if lanes:
-        wide = vector_type(scalar, 2 * lanes)
-        whole = block.op(f"load {wide}, ptr {place}, align {dtype.itemsize // 2}")
-        parts = []
-        for part in (0, 1):
-            mask = ", ".join(f"i32 {2 * lane + part}" for lane in range(lanes))
-            picked = f"<{lanes} x i32> <{mask}>"
-            parts.append(block.op(f"shufflevector {wide} {whole}, {wide} poison, {picked}"))
-    else:
-        parts = [block.op(f"load {scalar}, ptr {place}")]
+    kind, count = vector_type(scalar, lanes), _parts(dtype)
+    size = dtype.itemsize // count
+    if count == 1:
+        return [block.op(f"load {kind}, ptr {place}, align {size}")]
+    if not lanes:
         at = block.op(f"getelementptr {scalar}, ptr {place}, i64 1")
-        parts.append(block.op(f"load {scalar}, ptr {at}"))
-    returned = _returned(dtype, lanes)
-    first = block.op(f"insertvalue {returned} poison, {kind} {parts[0]}, 0")
-    return block.op(f"insertvalue {returned} {first}, {kind} {parts[1]}, 1")
+        return [block.op(f"load {scalar}, ptr {one}, align {size}") for one in (place, at)]
+    wide, parts = vector_type(scalar, 2 * lanes), []
+    whole = block.op(f"load {wide}, ptr {place}, align {size}")
+    for part in (0, 1):
+        mask = ", ".join(f"i32 {2 * lane + part}" for lane in range(lanes))
+        picked = f"<{lanes} x i32> <{mask}>"
+        parts.append(block.op(f"shufflevector {wide} {whole}, {wide} poison, {picked}"))
+    return parts
 
 
 def _keeping_flags(block: Block, text: str) -> None:

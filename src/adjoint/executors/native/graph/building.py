@@ -6,6 +6,7 @@ Structural equations disappear: they become part of the accesses of the equation
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -222,7 +223,16 @@ class GraphBuilder:
             labels = self._axes(output, [None])
             self.add(Kind.NUMBER, equation, output, (), target=whole(labels))
         else:
-            self._elementwise(equation)
+            for place, output in enumerate(equation.outputs):
+                if not place or output in self._used:
+                    self._elementwise(equation, output, place)
+
+    @cached_property
+    def _used(self) -> frozenset[Atom]:
+        """What is read by an equation, or returned."""
+        program = self.graph.program
+        read = [atom for equation in program.equations for atom in equation.inputs]
+        return frozenset(atom for atom in (*read, *program.outputs) if isinstance(atom, Variable))
 
     def structure(self, equation: Equation) -> None:
         """A result that is an operand, seen otherwise."""
@@ -236,8 +246,7 @@ class GraphBuilder:
             source, before = self.parts.get(atom, (atom, 0))  # type: ignore[arg-type]
             self.parts[output] = source, before + start
 
-    def _elementwise(self, equation: Equation) -> None:
-        (output,) = equation.outputs
+    def _elementwise(self, equation: Equation, output: Variable, part: int) -> None:
         shape = output.type.shape
         wanted: list[Label | None] = [None] * len(shape)
         for atom in equation.inputs:
@@ -255,6 +264,7 @@ class GraphBuilder:
         terms = whole(labels)
         accesses = tuple(self.aligned(atom, terms) for atom in equation.inputs)
         self.add(Kind.POINTWISE, equation, output, accesses)
+        self.graph.nodes[-1].part = part
 
     def _reduction(self, equation: Equation) -> None:
         (output,), (atom,) = equation.outputs, equation.inputs

@@ -46,7 +46,8 @@ class ArrayNode:
     combined away (or, for a scatter, that run over what is written). accesses: the operands, in
     the node's own labels. indices: for gathers and scatters, the accesses of the index arrays.
     bounds: the lengths of the axes that they index. others: what it computes beside `output`, for
-    loops and branches, whose accesses say where each operand begins in memory.
+    loops and branches, whose accesses say where each operand begins in memory. part: which of the
+    results of its equation `output` is, where each is a node.
     """
 
     number: int
@@ -62,6 +63,7 @@ class ArrayNode:
     target: tuple[Term, ...] = ()
     derived: bool = False
     others: tuple[Variable, ...] = ()
+    part: int = 0
 
     @property
     def outputs(self) -> tuple[Variable, ...]:

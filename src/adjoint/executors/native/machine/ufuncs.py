@@ -27,8 +27,10 @@ _PREFIX: Final = "ufunc."
 _OF_SCIPY: Final = f"{_PREFIX}scipy."
 _OF_NUMPY: Final = f"{_PREFIX}numpy."
 
-# SciPy has these within functions of Python, which only choose between ufuncs.
-_WITHIN: Final = {"zeta": LateUfunc(f"{MODULE}._ufuncs", "_zeta")}
+# SciPy has this one within a function of Python, which only chooses between ufuncs.
+_WITHIN: Final = {"zeta": LateUfunc(f"{MODULE}._ufuncs", "_zeta"), "exponent": np.frexp}
+# Primitives that are a later result of a ufunc.
+_LATER: Final = {"exponent": 1}
 
 # Distributions of Boost, whose errors are exceptions and warnings of Python in the midst of it.
 _IN_PYTHON: Final = (
@@ -65,11 +67,24 @@ _entries: Final[dict[str, tuple[_Entry, Any]]] = {}  # which live as long as the
 
 def ufunc_of(name: str) -> Any:
     """The ufunc of a primitive, or what stands for it; None where it has none."""
-    late = PRIMITIVES[name].ufunc or _WITHIN.get(name)
+    late = _unresolved(name)
     try:
         return None if late is None else resolve(late)
     except (ImportError, AttributeError):  # of another SciPy
         return None
+
+
+def _unresolved(name: str) -> Any:
+    primitive = PRIMITIVES.get(name)
+    if primitive is None or primitive.ufunc is not None:
+        return None if primitive is None else primitive.ufunc
+    known = primitive.evaluate  # of those with several results it is the ufunc
+    return known if isinstance(known, LateUfunc) else _WITHIN.get(name)
+
+
+def result_of(name: str, place: int) -> int:
+    """Which of the results of its ufunc a result of a primitive is."""
+    return _LATER.get(name, place)
 
 
 def inner_loop(name: str, dtypes: Sequence[np.dtype[Any]]) -> str | None:
@@ -83,6 +98,8 @@ def inner_loop(name: str, dtypes: Sequence[np.dtype[Any]]) -> str | None:
     for place, text in enumerate(ufunc.types):
         letters = text.replace("->", "")
         if all(np.dtype(x) == dtype for x, dtype in zip(letters, dtypes, strict=True)):
+            if name in _DEPRECATED and "l" not in letters:
+                return None
             return _defined(name, ufunc, place, letters)
     return None
 
@@ -105,8 +122,8 @@ def is_of_scipy(symbol: str) -> bool:
 
 def is_special(name: str) -> bool:
     """Whether a primitive is a function of SciPy's."""
-    late = PRIMITIVES[name].ufunc if name in PRIMITIVES else None
-    return name in _WITHIN or (isinstance(late, LateUfunc) and late.module.startswith(MODULE))
+    late = _unresolved(name)
+    return isinstance(late, LateUfunc) and late.module.startswith(MODULE)
 
 
 def truncated(name: str) -> tuple[int, ...]:
@@ -114,25 +131,22 @@ def truncated(name: str) -> tuple[int, ...]:
     if name not in _TRUNCATING:
         return ()
     places = [text.partition("->")[0] for text in resolve(PRIMITIVES[name].ufunc).types]
-    return tuple(
-        place for place, letters in enumerate(zip(*places, strict=True)) if "l" in letters
-    )
+    return tuple(place for place, letters in enumerate(zip(*places, strict=True)) if "l" in letters)
 
 
+# Where no operand is an integer, SciPy warns in any case.
+_DEPRECATED: Final = frozenset(("bdtr", "bdtrc", "bdtri"))
 _TRUNCATING: Final = frozenset(
     (
         *("yn", "kn", "expn", "smirnov", "smirnovi", "_smirnovp", "_smirnovc", "_smirnovci"),
-        *("bdtr", "bdtrc", "bdtri", "nbdtr", "nbdtrc", "nbdtri", "pdtri"),
+        *("nbdtr", "nbdtrc", "nbdtri", "pdtri"),
     )
 )
 
 
 def _is_called(name: str, ufunc: Any) -> bool:
     return (
-        isinstance(ufunc, np.ufunc)
-        and ufunc.signature is None
-        and ufunc.nout == 1
-        and not name.startswith(_IN_PYTHON)
+        isinstance(ufunc, np.ufunc) and ufunc.signature is None and not name.startswith(_IN_PYTHON)
     )
 
 
