@@ -43,12 +43,12 @@ def call(
         for operand in operands
         for part in operand.parts
     )
-    found = block.once(f"call {kind} @{name}({listing}) {_ATTRIBUTES}")
+    whole = block.once(f"call {kind} @{name}({listing}) {_ATTRIBUTES}")
     results, place = [], 0
     for dtype in dtypes:
         count = _parts(dtype)
         places = range(place, place + count)
-        parts = tuple(block.once(f"extractvalue {kind} {found}, {number}") for number in places)
+        parts = tuple(block.once(f"extractvalue {kind} {whole}, {number}") for number in places)
         results.append(Value(parts, dtype, lanes))
         place += count
     return results
