@@ -17,7 +17,7 @@ from scipy import special
 import adjoint as ad
 from adjoint.base.arrays import type_of
 from adjoint.executors.native.elements import has_rule
-from adjoint.executors.native.machine import symbols, ufuncs
+from adjoint.executors.native.machine import kernels, symbols, ufuncs
 from adjoint.primitives import PRIMITIVES
 from adjoint.primitives.typing_rules import resolve
 from tests.executors.native.comparing import run_native
@@ -160,6 +160,9 @@ def test_a_symbol_is_provided_again(monkeypatch: pytest.MonkeyPatch) -> None:
         assert symbols.address_of(name) is None
     ufuncs.provide(symbol)
     assert symbols.address_of(symbol) is not None
+    kernels.kernel.cache_clear()
+    ufuncs.provide("ufunc.kernel.gamma")
+    assert symbols.address_of("ufunc.kernel.gamma") is not None
 
 
 def test_another_layout_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,3 +190,28 @@ def test_scipy_is_loaded_when_it_is_needed() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False"]
+
+
+# --- functions of single numbers ------------------------------------------------------------------
+
+
+def test_functions_of_single_numbers_are_those_of_the_ufuncs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gamma, names = special.gamma, {name for name, _ in loops()}
+    known = [name for name in names if ufuncs.number_function(name, [DOUBLE, DOUBLE]) is not None]
+    assert {"gamma", "psi", "gammainc", "hyp2f1", "ellipkinc", "erfinv"} <= set(known)
+    assert ufuncs.number_function("gamma", [SINGLE, SINGLE]) is None
+    assert ufuncs.number_function("kn", [DOUBLE, DOUBLE, DOUBLE]) is None  # which warns
+    assert ufuncs.number_function("exp", [DOUBLE, DOUBLE]) is None  # not of SciPy
+    compared = kernels.kernel.__wrapped__
+    assert compared("gamma", gamma) == "ufunc.kernel.gamma"
+    of_psi = kernels._address("psi", 1)
+    monkeypatch.setattr(kernels, "_address", lambda name, count: of_psi)
+    assert compared("gamma", gamma) is None
+
+
+def test_another_signature_is_refused() -> None:
+    assert kernels._address("gamma", 1) is not None
+    assert kernels._address("gamma", 2) is None
+    assert kernels._address("nothing", 1) is None

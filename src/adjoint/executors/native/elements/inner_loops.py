@@ -10,7 +10,12 @@ import numpy as np
 from adjoint.executors.native.elements.writer import ElementWriter
 from adjoint.executors.native.functions import inner_loops
 from adjoint.executors.native.machine.module import Value
-from adjoint.executors.native.machine.ufuncs import inner_loop, result_of, truncated
+from adjoint.executors.native.machine.ufuncs import (
+    inner_loop,
+    number_function,
+    result_of,
+    truncated,
+)
 
 _KINDS = frozenset("iufc")
 _LARGEST = 2.0**31  # of the integers that SciPy cuts numbers to
@@ -35,6 +40,9 @@ def emit_loop(
     for place in truncated(name):
         if given[place].dtype.kind == "f":
             given[place] = _whole(writer, given[place])
+    function = number_function(name, loop)
+    if function is not None:
+        return inner_loops.call_for_each(writer.block, function, given)
     results = inner_loops.call(writer.block, symbol, given, loop[len(given) :])
     return results[result_of(name, part)]
 

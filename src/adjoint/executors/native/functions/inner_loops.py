@@ -8,7 +8,7 @@ left.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from adjoint.executors.native.machine.module import (
 
 _ATTRIBUTES = "nounwind willreturn memory(none)"  # of calls: nothing but the result matters
 _ENVIRONMENT = 64  # bytes, more than any fenv_t has
+_MXCSR_ERRORS = 0x1 | 0x4 | 0x8  # invalid, division by zero, overflow
 
 
 def call(
@@ -52,6 +53,74 @@ def call(
         results.append(Value(parts, dtype, lanes))
         place += count
     return results
+
+
+def call_for_each(block: Block, symbol: str, operands: Sequence[Value]) -> Value:
+    """Write the calls of a function of doubles, number by number, which raise no flags."""
+    lanes, dtype = operands[0].lanes, operands[0].dtype
+    name = f"{symbol}.{lanes}"
+    kind = vector_type("double", lanes)
+    if name not in block.module.wrappers:
+        block.module.wrappers.add(name)
+        block.module.functions.append(
+            _number_by_number(block.module, name, symbol, len(operands), lanes)
+        )
+    listing = ", ".join(f"{kind} {operand.text}" for operand in operands)
+    return Value((block.once(f"call {kind} @{name}({listing}) {_ATTRIBUTES}"),), dtype, lanes)
+
+
+def _number_by_number(module: Module, name: str, symbol: str, count: int, lanes: int) -> str:
+    block, kind = Block(module), vector_type("double", lanes)
+    module.declare(symbol, f"declare double @{symbol}({'double, ' * count}i32)")
+    operands = [f"%x{number}" for number in range(count)]
+    restore = _noted_flags(block)
+    if not lanes:
+        listing = "".join(f"double {x}, " for x in operands)
+        result = block.op(f"call double @{symbol}({listing}i32 0)")
+    else:
+        result = "poison"
+        for lane in range(lanes):
+            picked = [block.op(f"extractelement {kind} {x}, i32 {lane}") for x in operands]
+            listing = "".join(f"double {x}, " for x in picked)
+            one = block.op(f"call double @{symbol}({listing}i32 0)")
+            result = block.op(f"insertelement {kind} {result}, double {one}, i32 {lane}")
+    restore()
+    block.do(f"ret {kind} {result}")
+    parameters = ", ".join(f"{kind} {x}" for x in operands)
+    return block.function(f"define internal {kind} @{name}({parameters}) noinline")
+
+
+def _noted_flags(block: Block) -> Callable[[], None]:
+    """Note the flags; what is returned writes instructions that bring them back."""
+    module = block.module
+    if not machine().is_x86:
+        place = block.stack(f"[{_ENVIRONMENT} x i8]", 16)
+        for name in ("feholdexcept", "fesetenv"):
+            module.declare(name, f"declare i32 @{name}(ptr)")
+        block.op(f"call i32 @feholdexcept(ptr {place})")
+        return lambda: block.do(f"call i32 @fesetenv(ptr {place})")
+    slot, noted = block.stack("i32", 4), block.stack("i32", 4)
+    _declare_mxcsr(module)
+    block.do(f"call void @llvm.x86.sse.stmxcsr(ptr {noted})")
+
+    def restore() -> None:
+        block.do(f"call void @llvm.x86.sse.stmxcsr(ptr {slot})")
+        before, after = (block.op(f"load i32, ptr {place}") for place in (noted, slot))
+        new = block.op(f"and i32 {after}, {block.op(f'xor i32 {before}, -1')}")
+        errors = block.op(f"and i32 {new}, {_MXCSR_ERRORS}")
+        same, raised, kept = block.op(f"icmp eq i32 {errors}, 0"), "raised", "kept"
+        block.do(f"br i1 {same}, label %{kept}, label %{raised}")
+        block.place(raised)
+        block.do(f"call void @llvm.x86.sse.ldmxcsr(ptr {noted})")
+        block.do(f"br label %{kept}")
+        block.place(kept)
+
+    return restore
+
+
+def _declare_mxcsr(module: Module) -> None:
+    for name in ("llvm.x86.sse.stmxcsr", "llvm.x86.sse.ldmxcsr"):
+        module.declare(name, f"declare void @{name}(ptr)")
 
 
 def _parts(dtype: np.dtype[Any]) -> int:
@@ -160,8 +229,7 @@ def _keeping_flags(block: Block, text: str) -> None:
         block.do(text)
         block.op(f"call i32 @feupdateenv(ptr {place})")
         return
-    for name in ("llvm.x86.sse.stmxcsr", "llvm.x86.sse.ldmxcsr"):
-        module.declare(name, f"declare void @{name}(ptr)")
+    _declare_mxcsr(module)
     slot = block.stack("i32", 4)
     block.do(f"call void @llvm.x86.sse.stmxcsr(ptr {slot})")
     before = block.op(f"load i32, ptr {slot}")

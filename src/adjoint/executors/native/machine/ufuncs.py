@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from adjoint.executors.native.machine.kernels import PREFIX, kernel
 from adjoint.executors.native.machine.symbols import address_of, define
 from adjoint.primitives.declaration import PRIMITIVES
 from adjoint.primitives.special.declaring import MODULE
@@ -56,13 +57,13 @@ class _Head(ctypes.Structure):
     )
 
 
-class _Entry(ctypes.Structure):
+class _LoopPointers(ctypes.Structure):
     """What a symbol stands for: a loop, and what it is given at each call."""
 
     _fields_ = (("function", ctypes.c_void_p), ("data", ctypes.c_void_p))
 
 
-_entries: Final[dict[str, tuple[_Entry, Any]]] = {}  # which live as long as the process
+_pointers: Final[dict[str, tuple[_LoopPointers, Any]]] = {}  # which live as long as the process
 
 
 def ufunc_of(name: str) -> Any:
@@ -104,11 +105,23 @@ def inner_loop(name: str, dtypes: Sequence[np.dtype[Any]]) -> str | None:
     return None
 
 
+def number_function(name: str, dtypes: Sequence[np.dtype[Any]]) -> str | None:
+    """The symbol of a function of SciPy's for single doubles; None where only a loop is right."""
+    silent = is_special(name) and name not in _TRUNCATING | _DEPRECATED
+    if not silent or any(dtype != np.float64 for dtype in dtypes):
+        return None
+    ufunc = ufunc_of(name)
+    return kernel(name, ufunc) if _is_called(name, ufunc) else None
+
+
 def provide(symbol: str) -> None:
     """Define a symbol, if it is that of a loop which this process has."""
     if symbol == IGNORED:
         define(IGNORED, id(_errors_are_ignored))
     if not symbol.startswith(_PREFIX) or address_of(symbol) is not None:
+        return
+    if symbol.startswith(PREFIX):
+        number_function(symbol.removeprefix(PREFIX), ())
         return
     name, _, letters = symbol.removeprefix(_PREFIX).partition(".")[2].rpartition(".")
     if name in PRIMITIVES:
@@ -117,7 +130,7 @@ def provide(symbol: str) -> None:
 
 def is_of_scipy(symbol: str) -> bool:
     """Whether a symbol is that of a loop of SciPy's, which reports errors in its own way."""
-    return symbol.startswith(_OF_SCIPY)
+    return symbol.startswith((_OF_SCIPY, PREFIX))
 
 
 def is_special(name: str) -> bool:
@@ -157,13 +170,13 @@ def _defined(name: str, ufunc: np.ufunc, place: int, letters: str) -> str | None
         head = _head(ufunc) if _is_as_known() else None
         if head is None:
             return None
-        entry = _Entry(
+        entry = _LoopPointers(
             ctypes.c_void_p.from_address(head.functions + 8 * place).value,
             ctypes.c_void_p.from_address(head.data + 8 * place).value if head.data else None,
         )
         if not entry.function:
             return None
-        _entries[symbol] = entry, ufunc
+        _pointers[symbol] = entry, ufunc
         define(symbol, ctypes.addressof(entry))
     return symbol
 
