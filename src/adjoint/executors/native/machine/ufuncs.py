@@ -99,7 +99,7 @@ def inner_loop(name: str, dtypes: Sequence[np.dtype[Any]]) -> str | None:
     for place, text in enumerate(ufunc.types):
         letters = text.replace("->", "")
         if all(np.dtype(x) == dtype for x, dtype in zip(letters, dtypes, strict=True)):
-            if name in _DEPRECATED and "l" not in letters:
+            if name in _DEPRECATED and not _INTEGERS & set(letters):
                 return None
             return _defined(name, ufunc, place, letters)
     return None
@@ -144,9 +144,12 @@ def truncated(name: str) -> tuple[int, ...]:
     if name not in _TRUNCATING:
         return ()
     places = [text.partition("->")[0] for text in resolve(PRIMITIVES[name].ufunc).types]
-    return tuple(place for place, letters in enumerate(zip(*places, strict=True)) if "l" in letters)
+    return tuple(
+        place for place, letters in enumerate(zip(*places, strict=True)) if _INTEGERS & set(letters)
+    )
 
 
+_INTEGERS: Final = frozenset("ilqp")
 # Where no operand is an integer, SciPy warns in any case.
 _DEPRECATED: Final = frozenset(("bdtr", "bdtrc", "bdtri"))
 _TRUNCATING: Final = frozenset(
