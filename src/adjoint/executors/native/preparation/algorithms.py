@@ -7,15 +7,20 @@ here (a count of zero, of which NumPy warns) becomes an index out of bounds, so 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import prod
 from typing import Any, Final
 
 import numpy as np
 
 from adjoint.base.arrays import array_type
+from adjoint.executors.native.preparation.running_products import (
+    RunningProduct,
+    running_products,
+)
 from adjoint.loops import SCAN
 from adjoint.optimise.bodies import in_bodies
+from adjoint.optimise.simplify import eliminate_dead_code
 from adjoint.primitives.declaration import Primitive
 from adjoint.primitives.elementwise.comparison import ARGMAX, ARGMIN
 from adjoint.primitives.elementwise.conversion import cast
@@ -48,16 +53,24 @@ def has_algorithm(equation: Equation) -> bool:
 
 def with_algorithms(program: Program) -> Program:
     """The program with such equations replaced, in the bodies of loops too."""
-    if any(equation.primitive in _ALGORITHMS for equation in program.equations):
-        program = _replaced(program)
+    products = running_products(program)
+    if products or any(equation.primitive in _ALGORITHMS for equation in program.equations):
+        program = eliminate_dead_code(_replaced(program, products))
     return in_bodies(with_algorithms)(program)
 
 
-def _replaced(program: Program) -> Program:
+def _replaced(program: Program, products: Mapping[Variable, RunningProduct]) -> Program:
     builder, names = Builder(), dict[Variable, Atom]()
     for equation in program.equations:
         inputs = [_known(names, atom) for atom in equation.inputs]
         write = _ALGORITHMS.get(equation.primitive)
+        product = products.get(equation.outputs[0]) if equation.outputs else None
+        if product is not None:
+            terms = Expression(builder, _known(names, product.terms))
+            builder.origin, builder.derived = equation.origin, equation.derived
+            running = _running(np.multiply, terms, product.axis, reverse=False)
+            names[equation.outputs[0]] = running.atom
+            continue
         if write is None:
             builder.equations.append(
                 Equation(
@@ -84,52 +97,56 @@ def _known(names: dict[Variable, Atom], atom: Atom) -> Atom:
 
 
 def _running_sums(x: Expression, axis: int, reverse: bool) -> Any:
+    return _running(np.add, x, axis, reverse)
+
+
+def _running(combine: Any, x: Expression, axis: int, reverse: bool) -> Any:
+    """What combines the entries up to each along an axis, in their order."""
     shape, count = x.shape, x.shape[axis]
     if count <= _WRITTEN_OUT:
-        return _written_out(x, axis, reverse)
+        return _written_out(combine, x, axis, reverse)
     before, after = prod(shape[:axis]), shape[axis + 1 :]
     rows = (prod(after),) if prod(after) > 1 else ()
     if before == 1:
-        return reshape(_along_rows(reshape(x, (count, *rows)), reverse), shape)
+        return reshape(_along_rows(combine, reshape(x, (count, *rows)), reverse), shape)
     builder = Builder()
     block = Expression(builder, builder.input(array_type((count, *rows), x.dtype)))
-    body = builder.build([_along_rows(block, reverse).atom])
+    body = builder.build([_along_rows(combine, block, reverse).atom])
     blocks = reshape(x, (before, count, *rows))
-    return reshape(_scanned(blocks, body, carried=0, reverse=False), shape)
+    return reshape(_scanned(blocks, body, [], reverse=False), shape)
 
 
-def _written_out(x: Expression, axis: int, reverse: bool) -> Any:
+def _written_out(combine: Any, x: Expression, axis: int, reverse: bool) -> Any:
     count, whole = x.shape[axis], [(0, size, 1) for size in x.shape]
     ways = [(*whole[:axis], (k, k + 1, 1), *whole[axis + 1 :]) for k in range(count)]
     parts = [take(x, way) for way in ways]
     sums = [parts[-1 if reverse else 0]]
     for part in parts[-2::-1] if reverse else parts[1:]:
-        sums.append(sums[-1] + part)
+        sums.append(combine(sums[-1], part))
     return concatenate(sums[::-1] if reverse else sums, axis) if count > 1 else x
 
 
-def _along_rows(x: Expression, reverse: bool) -> Any:
-    """Running sums along the first axis."""
+def _along_rows(combine: Any, x: Expression, reverse: bool) -> Any:
+    """The same along the first axis."""
     builder, row = Builder(), array_type(x.shape[1:], x.dtype)
     total, term = (Expression(builder, builder.input(row)) for _ in range(2))
-    result = (total + term).atom
-    return _scanned(x, builder.build([result, result]), carried=1, reverse=reverse)
+    result = combine(total, term).atom
+    start = _filled(x, row.shape, x.dtype, _neutral(combine, x.dtype))
+    return _scanned(x, builder.build([result, result]), [start], reverse=reverse)
 
 
-def _scanned(x: Expression, body: Program, carried: int, reverse: bool) -> Any:
-    """The rows that a body makes of those of an array, with what is carried starting at zero."""
+def _scanned(x: Expression, body: Program, start: list[Any], reverse: bool) -> Any:
+    """The rows that a body makes of those of an array, with what is carried."""
     length = x.shape[0]
-    start = [
-        _filled(x, type_.shape, type_.dtype, _zero(type_.dtype))
-        for type_ in body.output_types[:carried]
-    ]
-    params = {"constants": 0, "carried": carried, "length": length, "reverse": reverse}
+    params = {"constants": 0, "carried": len(start), "length": length, "reverse": reverse}
     results = bind(SCAN, np.int64(length), *start, x, builder=x.builder, body=body, **params)
     return results[-1]
 
 
-def _zero(dtype: np.dtype[Any]) -> Any:
-    """What changes no term, not even a zero, to which it is added."""
+def _neutral(combine: Any, dtype: np.dtype[Any]) -> Any:
+    """What changes no term, not even a zero, with which it is combined."""
+    if combine is np.multiply:
+        return 1
     if dtype.kind == "c":
         return complex(-0.0, -0.0)
     return -0.0 if dtype.kind == "f" else 0
