@@ -25,7 +25,7 @@ class RunningProduct(NamedTuple):
     axis: int
 
 
-class _Step(NamedTuple):
+class _Doubling(NamedTuple):
     """Each entry the product of twice as many terms as before: of an array that held `reach`."""
 
     before: Variable
@@ -37,18 +37,18 @@ def running_products(program: Program) -> dict[Variable, RunningProduct]:
     """The variables of a program that are running products, if no step on the way is read."""
     if sum(equation.primitive is CONCATENATE for equation in program.equations) < 2:
         return {}
-    search = _Search(program)
-    found: dict[Variable, RunningProduct] = {}
+    search = _DoublingSearch(program)
+    running: dict[Variable, RunningProduct] = {}
     for equation in program.equations:
         step = search.step(equation)
         if step is not None and 2 * step.reach >= step.before.type.shape[step.axis]:
             terms = search.terms(step)
             if terms is not None and step.reach > 1:
-                found[equation.outputs[0]] = RunningProduct(terms, step.axis)
-    return found
+                running[equation.outputs[0]] = RunningProduct(terms, step.axis)
+    return running
 
 
-class _Search:
+class _DoublingSearch:
     def __init__(self, program: Program) -> None:
         self._producers = {v: equation for equation in program.equations for v in equation.outputs}
         read = [atom for equation in program.equations for atom in equation.inputs]
@@ -56,7 +56,7 @@ class _Search:
             atom for atom in (*read, *program.outputs) if isinstance(atom, Variable)
         )
 
-    def terms(self, step: _Step) -> Variable | None:
+    def terms(self, step: _Doubling) -> Variable | None:
         """What the steps began with."""
         while step.reach > 1:
             if self._uses[step.before] != 3 or step.before not in self._producers:
@@ -67,7 +67,7 @@ class _Search:
             step = earlier
         return step.before
 
-    def step(self, equation: Equation) -> _Step | None:
+    def step(self, equation: Equation) -> _Doubling | None:
         """An equation as the last of a step: the first entries, then products of two."""
         if equation.primitive is not CONCATENATE or len(equation.inputs) != 2:
             return None
@@ -84,7 +84,7 @@ class _Search:
         (before, first), (_, second), (_, third) = parts  # type: ignore[misc]
         count, reach = before.type.shape[axis], first[1]
         wanted = ((0, reach, 1), (reach, count, 1), (0, count - reach, 1))
-        return _Step(before, axis, reach) if (first, second, third) == wanted else None
+        return _Doubling(before, axis, reach) if (first, second, third) == wanted else None
 
     def _single(self, atom: Atom) -> Equation | None:
         """The equation that computes a variable for one reader alone."""
