@@ -99,6 +99,12 @@ def test_first_places(dtype: str) -> None:
                     same(lambda x, f=function, axis=axis: f(x, axis) * 2, y)
 
 
+def test_long_rows_are_left_to_numpy() -> None:
+    for axis, is_left in ((1, True), (0, False)):
+        program = ad.program(lambda x, axis=axis: np.argmax(x, axis), np.zeros((4, 10_000))).program
+        assert is_lowerable(program) is not is_left
+
+
 @pytest.mark.parametrize("count", [1, 2, 7, 100])
 def test_searches(count: int) -> None:
     table = np.sort(np.round(numbers((count,), "f8") / 3))

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from adjoint.base.arrays import array_type
+from adjoint.base.arrays import ArrayType, array_type
 from adjoint.executors.native.preparation.running_products import (
     RunningProduct,
     running_products,
@@ -40,6 +40,7 @@ from adjoint.primitives.structure.sorting import SEARCHSORTED, WARN_WHERE_ZERO
 from adjoint.program import Atom, Builder, Equation, Program, Variable
 
 _WRITTEN_OUT: Final = 8  # terms of running sums that are written one by one
+_FEW: Final = 1 << 15  # numbers among which NumPy's search for the greatest is no faster
 
 
 def has_algorithm(equation: Equation) -> bool:
@@ -47,8 +48,18 @@ def has_algorithm(equation: Equation) -> bool:
     types = [atom.type for atom in equation.inputs]
     if equation.primitive not in _ALGORITHMS or any(type_.weak for type_ in types):
         return False
+    if equation.primitive in (ARGMAX, ARGMIN) and _is_long_row(types[0], equation.params["axes"]):
+        return False
     allowed = "biufc" if equation.primitive is CUMULATIVE_SUM else "biuf"
     return all(type_.dtype.kind in allowed for type_ in types)
+
+
+def _is_long_row(type_: ArrayType, axes: tuple[int, ...]) -> bool:
+    """Whether NumPy, which looks once at numbers that lie side by side, is faster than two looks.
+
+    Of a million it takes 0.14 ms, and machine code 0.5; along other axes 1.05 and 0.7.
+    """
+    return axes[0] == type_.ndim - 1 and type_.size > _FEW
 
 
 def with_algorithms(program: Program) -> Program:
