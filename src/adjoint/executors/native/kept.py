@@ -27,9 +27,9 @@ from adjoint.base.errors import NativeUnavailableError
 from adjoint.executors.interface import Needs
 from adjoint.executors.native.entry.python_api import python_api
 from adjoint.executors.native.lowered import Calling, Lowered, LoweredFunction
+from adjoint.executors.native.machine import routines, ufuncs
 from adjoint.executors.native.machine.llvm import Code, cores, machine
 from adjoint.executors.native.machine.object_cache import digest, object_cache
-from adjoint.executors.native.machine.routines import provide
 from adjoint.executors.native.preparation.digests import (
     UndigestedError,
     program_digest,
@@ -143,4 +143,9 @@ def unpacked(content: bytes, program: Program) -> tuple[bytes, Calling] | None:
 def _load(code_key: bytes) -> Code | None:
     """The object; None where it is gone, or refers to what this process has not."""
     python_api()  # which looks whether Python is as code takes it to be, and defines symbols
-    return machine().load(code_key, provide)
+    return machine().load(code_key, _provide)
+
+
+def _provide(symbol: str) -> None:
+    routines.provide(symbol)
+    ufuncs.provide(symbol)

@@ -33,6 +33,8 @@ from adjoint.executors.native.graph.nodes import (
 from adjoint.executors.native.lowered import Calling, Lowered, LoweredFunction
 from adjoint.executors.native.machine.llvm import machine
 from adjoint.executors.native.machine.module import Module
+from adjoint.executors.native.machine.ufuncs import is_of_scipy
+from adjoint.executors.native.preparation.algorithms import has_algorithm, with_algorithms
 from adjoint.executors.native.preparation.segments import Cut, cut
 from adjoint.executors.native.schedule.planning import Planner
 from adjoint.executors.native.schedule.regions import Region
@@ -60,11 +62,11 @@ def lowerable(equation: Equation, precise: bool) -> bool:
         return False
     if primitive in systems.ROUTINES:
         return not precise and systems.is_supported(equation)
-    if primitive in (CUSTOM_CALL, LINEAR_CALL) or primitive.multiple:
+    if primitive in (CUSTOM_CALL, LINEAR_CALL):
         return False
     if primitive in REDUCTIONS | STRUCTURE | WRITES | SCATTERS:
         return primitive not in (MAX, MIN) or types[0].dtype.kind != "c"
-    return primitive in OTHERS or supports(equation, precise)
+    return primitive in OTHERS or has_algorithm(equation) or supports(equation, precise)
 
 
 def _has_known_numbers(types: Sequence[ArrayType]) -> bool:
@@ -148,6 +150,7 @@ def lowered(program: Program, needs: Needs) -> Lowered | None:
 def _lowered(program: Program, needs: Needs) -> Lowered:
     module = Module()
     given = program.input_types
+    program = with_algorithms(program)
     program, tables = with_tables_as_inputs(program)
     known = zip(program.inputs[len(given) :], map(range_of, tables), strict=True)
     ranges = {table: within for table, within in known if within is not None}
@@ -173,6 +176,7 @@ def _lowered(program: Program, needs: Needs) -> Lowered:
         loops=built.loops,
         errors=not needs.hard,
         watched=tuple(number for number in needs.watched if number not in built.watched),
+        special=any(map(is_of_scipy, module.declarations)),
     )
     if needs.timed:
         module.functions.append(f"@times = global [{len(built.regions)} x i64] zeroinitializer")

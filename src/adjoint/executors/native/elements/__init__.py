@@ -16,6 +16,7 @@ from adjoint.executors.native.elements.emission import (
     cost,
     emit,
     emit_both,
+    has_rule,
     held_in_registers,
     supports,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "emit",
     "emit_both",
     "functions",
+    "has_rule",
     "held_in_registers",
     "identity",
     "integers",

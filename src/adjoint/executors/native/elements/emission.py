@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 import numpy as np
 
@@ -25,10 +25,12 @@ from adjoint.executors.native.elements.complex_numbers import (
 from adjoint.executors.native.elements.conversions import convert, truth
 from adjoint.executors.native.elements.formulas import written
 from adjoint.executors.native.elements.functions import call, power_log
+from adjoint.executors.native.elements.inner_loops import emit_loop, has_loop
 from adjoint.executors.native.elements.integers import WRAPPING, fault_of_overflow
 from adjoint.executors.native.elements.rules import COMPANIONS, RULES, Rule
 from adjoint.executors.native.elements.writer import BOOLEAN, ElementWriter, Fault
 from adjoint.executors.native.machine.module import Block, Value
+from adjoint.executors.native.machine.ufuncs import is_special, ufunc_of
 from adjoint.primitives.declaration import Primitive
 from adjoint.primitives.elementwise.arithmetic import INTEGER_POWER, POWER_LOG
 from adjoint.primitives.elementwise.conversion import (
@@ -40,7 +42,6 @@ from adjoint.primitives.elementwise.conversion import (
 )
 from adjoint.primitives.elementwise.declaring import SCALE
 from adjoint.primitives.elementwise.selection import SELECT
-from adjoint.primitives.typing_rules import resolve
 from adjoint.program import Equation
 
 _PYTHON: Final = {"f": float, "i": int, "c": complex, "b": bool}
@@ -52,23 +53,58 @@ _Signature = tuple[tuple[np.dtype[Any], bool], ...]
 def supports(equation: Equation, precise: bool) -> bool:
     """Whether an elementwise equation can be written for the dtypes of its operands.
 
+    precise: only if every bit of the result is NumPy's.
+    """
+    if has_rule(equation, precise):
+        return True
+    loop = _loop_of(equation)
+    if loop is None or not has_loop(_called(equation.primitive), loop):
+        return False
+    return equation.primitive is not INTEGER_POWER or _is_called(loop, equation.params["exponent"])
+
+
+def _called(primitive: Primitive) -> str:
+    """The name of the ufunc whose loop computes it."""
+    return "power" if primitive is INTEGER_POWER else str(primitive.name)
+
+
+def _is_called(loop: Sequence[np.dtype[Any]], exponent: int) -> bool:
+    """Whether an integer power is NumPy's power of two numbers, which has ways for some alone."""
+    return loop[0].kind in "fc" and loop[0] == loop[1] and not -2 < exponent < 3
+
+
+def has_rule(equation: Equation, precise: bool) -> bool:
+    """Whether there are instructions for it, and not a call of NumPy's or SciPy's own function.
+
     precise: only if every bit of the result is that of exact rounding.
     """
     primitive, params = equation.primitive, equation.params
-    types = tuple(atom.type for atom in equation.inputs)
-    dtypes = [t.dtype for t in (*types, *(variable.type for variable in equation.outputs))]
-    if not all(map(held_in_registers, dtypes)):
-        return False
     if primitive in _WITHOUT_LOOP:
-        return True
-    loop = _loop(primitive, _signature(types))
-    if loop is None or not all(map(held_in_registers, loop)):
+        return _in_registers(equation)
+    loop = _loop_of(equation)
+    if loop is None:
         return False
     if primitive is INTEGER_POWER:
         return _supports_power(loop[0].kind, params["exponent"], precise)
     if primitive is POWER_LOG:
         return loop[0].kind == "f" and not precise
-    rule = _rule(primitive.name, loop)
+    return _suits(_rule(primitive.name, loop), precise)
+
+
+def _loop_of(equation: Equation) -> tuple[np.dtype[Any], ...] | None:
+    """The dtypes of the loop of an equation, if all are known to machine code."""
+    if not _in_registers(equation):
+        return None
+    loop = _loop(equation.primitive, _signature([atom.type for atom in equation.inputs]))
+    return loop if loop is not None and all(map(held_in_registers, loop)) else None
+
+
+def _in_registers(equation: Equation) -> bool:
+    atoms = (*equation.inputs, *equation.outputs)
+    return all(held_in_registers(atom.type.dtype) for atom in atoms)
+
+
+def _suits(rule: Rule | None, precise: bool) -> TypeGuard[Rule]:
     return rule is not None and (rule.exact or not precise)
 
 
@@ -95,12 +131,15 @@ def emit(
     result_dtype: np.dtype[Any],
     contract: bool = True,
     alone: bool = False,
+    precise: bool = False,
+    part: int = 0,
 ) -> Value:
     """Write one instance of a primitive; returns its result.
 
     operands: of the dtypes of the program, all with the same lanes. faults: conditions under which
     NumPy must run instead are added to it. contract: whether sums may be fused with products.
-    alone: whether the program has single numbers here, not the numbers of arrays.
+    alone: whether the program has single numbers here, not the numbers of arrays. precise: whether
+    every bit must be NumPy's. part: which of several results.
     """
     writer = ElementWriter(block, faults, contract)
     weak = [t.weak for t in operand_types]
@@ -115,14 +154,19 @@ def emit(
         else convert(block, faults, operand, dtype, python)
         for operand, dtype, python in zip(operands, loop, weak, strict=False)
     ]
-    if primitive is INTEGER_POWER:
+    if primitive is INTEGER_POWER and _supports_power(loop[0].kind, params["exponent"], precise):
         result = _integer_power(writer, converted[0], params["exponent"])
+    elif primitive is INTEGER_POWER:
+        exponent = writer.constant(params["exponent"], converted[0])
+        result = emit_loop(writer, "power", loop, [converted[0], exponent])
     elif primitive is POWER_LOG:
         result = power_log(writer, converted[0], converted[2], **params)
     else:
         rule = _rule(primitive.name, loop)
-        assert rule is not None
-        result = rule.emit(writer, *converted)
+        if _suits(rule, precise):
+            result = rule.emit(writer, *converted)
+        else:
+            result = emit_loop(writer, primitive.name, loop, converted, part)
     if alone and loop[0].kind in "iu" and primitive in WRAPPING:
         fault_of_overflow(writer, WRAPPING[primitive], converted)
     return convert(block, faults, result, result_dtype)
@@ -190,10 +234,10 @@ def _loop(primitive: Primitive, signature: _Signature) -> tuple[np.dtype[Any], .
         given.append(int)
     elif primitive is SCALE:
         ufunc = np.multiply
-    elif primitive.ufunc is None:
-        return None
     else:
-        ufunc = resolve(primitive.ufunc)
+        ufunc = ufunc_of(primitive.name)
+        if ufunc is None:
+            return None
     dtypes: tuple[np.dtype[Any], ...] = ufunc.resolve_dtypes((*given, *[None] * ufunc.nout))
     return dtypes
 
@@ -224,12 +268,18 @@ _COSTS: Final[dict[str, float]] = {
     **dict.fromkeys(("gcd", "lcm"), 100.0),
     "integer_power": 4.0,
     "contract": 2.0,  # a product and a sum
+    **dict.fromkeys(("nextafter", "ldexp", "bitwise_count", "count", "round"), 10.0),
 }
+_COST_OF_SPECIAL: Final = 150.0
 
 
 def cost(name: str) -> float:
     """About how many additions one instance takes as long as."""
     formula = written(name)
     if formula is not None:
-        return sum(_COSTS.get(function, 1.0) for function in formula.names)
-    return _COSTS.get(name, 1.0)
+        return sum(map(_cost, formula.names))
+    return _cost(name)
+
+
+def _cost(name: str) -> float:
+    return _COSTS.get(name, _COST_OF_SPECIAL if is_special(name) else 1.0)

@@ -10,11 +10,13 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from adjoint.base.errors import NativeUnavailableError
+from adjoint.executors.native.elements.inner_loops import emit_loop, has_loop
 from adjoint.executors.native.elements.rules import RULES, Rule
 from adjoint.executors.native.elements.writer import DOUBLE, SINGLE, ElementWriter
 from adjoint.executors.native.machine.module import Block, Module, Value
-from adjoint.primitives.declaration import PRIMITIVES
+from adjoint.primitives.declaration import PRIMITIVES, Primitive
 from adjoint.primitives.elementwise.formulas import Formula
+from adjoint.primitives.special.declaring import find_special
 
 
 class FormulaNumber(NDArrayOperatorsMixin):
@@ -46,10 +48,19 @@ class FormulaNumber(NDArrayOperatorsMixin):
         name = ufunc.__name__
         values = [self._of(x) for x in inputs]
         rule = RULES.get((name, values[0].dtype.kind))
-        if rule is None or method != "__call__" or kwargs:
-            raise NativeUnavailableError(f"there are no instructions for {name}")
+        if method != "__call__" or kwargs:
+            raise NativeUnavailableError(f"there are no instructions for {name} by {method}")
         self.used.append(name)
-        return self._number(rule.emit(self.writer, *values))
+        if rule is not None:
+            return self._number(rule.emit(self.writer, *values))
+        return self._number(self._by_loop(find_special(ufunc), values))
+
+    def _by_loop(self, primitive: Primitive | None, values: list[Value]) -> Value:
+        """A function of SciPy, by the inner loop of its ufunc."""
+        loop = [value.dtype for value in values] + [self.real]
+        if primitive is None or not has_loop(primitive.name, loop):
+            raise NativeUnavailableError("there are no instructions for a function of a formula")
+        return emit_loop(self.writer, primitive.name, loop, values)
 
     def _number(self, value: Value) -> FormulaNumber:
         return FormulaNumber(self.writer, value, self.used, self.real)

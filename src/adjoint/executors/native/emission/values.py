@@ -216,7 +216,17 @@ class Values:
             primitive, params = MULTIPLY, {}
             types = [array_type((), type_.dtype, type_.weak) for type_ in types]
         value = emit(
-            self.block, self.faults, primitive, params, wide, types, dtype, self.contract, alone
+            self.block,
+            self.faults,
+            primitive,
+            params,
+            wide,
+            types,
+            dtype,
+            self.contract,
+            alone,
+            precise=not self.contract,
+            part=node.part,
         )
         if self.faults:
             self.flush_faults()

@@ -39,6 +39,7 @@ from adjoint.executors.native.entry.python_api import (
 from adjoint.executors.native.entry.status import emit_has_nan, emit_interrupted, emit_status
 from adjoint.executors.native.machine.llvm import machine
 from adjoint.executors.native.machine.module import OVERFLOW, PLAIN, RAISED, Block, Module
+from adjoint.executors.native.machine.ufuncs import IGNORED
 
 STACK_LIMIT: Final = 32 << 10  # bytes of workspace that may lie on the stack
 MANY: Final = 8  # inputs of one type in a row that are checked in a loop
@@ -60,6 +61,7 @@ class EntrySpec:
     errors: whether a floating-point error is a miss.
     watched: outputs in which a NaN is a miss. bare: return the only output, not a tuple of it.
     tables: the kernel's last inputs, which are globals of the module, by name.
+    special: whether functions of SciPy are called, which report errors in a way of their own.
     """
 
     inputs: tuple[ArrayType, ...]
@@ -73,6 +75,7 @@ class EntrySpec:
     watched: tuple[int, ...] = ()
     bare: bool = False
     tables: tuple[str, ...] = ()
+    special: bool = False
 
     def __post_init__(self) -> None:
         if self.workspace_bytes > STACK_LIMIT and not self.workspace_given:
@@ -114,6 +117,8 @@ class _EntryWriter:
         for place in range(len(spec.outputs)):
             block.do(f"store ptr null, ptr {self._at(self.results, place)}")
         given = self._check_count()
+        if spec.special:
+            self._check_quiet()
         self._check_inputs(inputs, given)
         workspace, lent = self._check_memory(given)
         data = self._make_outputs(outputs, lent)
@@ -161,6 +166,15 @@ class _EntryWriter:
         enough = block.op(f"icmp sge i64 {given}, 0")
         self._go_on(block.op(f"and i1 {complete}, {enough}"), self.miss)
         return given
+
+    def _check_quiet(self) -> None:
+        """A miss where SciPy is to warn of errors, or to raise them: it must run itself."""
+        function = self._pointer(IGNORED)
+        answer = self._call("ptr", "PyObject_CallNoArgs", f"ptr {function}")
+        self._go_on(self.block.op(f"icmp ne ptr {answer}, null"), self.failed)
+        self._call("void", "Py_DecRef", f"ptr {answer}")  # of a truth value, which stays
+        yes = self._pointer(self.api.objects["True"])
+        self._go_on(self.block.op(f"icmp eq ptr {answer}, {yes}"), self.miss)
 
     def _check_inputs(self, inputs: str, given: str) -> None:
         block = self.block
@@ -302,6 +316,9 @@ class _EntryWriter:
         for place in spec.watched:
             fine = self._without_nan(fine, data[place], spec.outputs[place])
         self._take_back(state)
+        if spec.special:  # memory may have been wanting
+            error = self._call("ptr", "PyErr_Occurred", "")
+            self._go_on(block.op(f"icmp eq ptr {error}, null"), self.failed)
         self.length = block.op(f"getelementptr i8, ptr {state}, i64 16")
         return status, fine
 

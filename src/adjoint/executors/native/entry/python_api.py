@@ -52,6 +52,8 @@ _PYTHON_FUNCTIONS: Final = (
     "PyEval_RestoreThread",
     "PyErr_CheckSignals",
     "PyErr_SetObject",
+    "PyErr_Occurred",
+    "PyObject_CallNoArgs",
     "PyLong_FromLongLong",
 )
 # Places in the tables of NumPy's C-API, which are the same in all of NumPy 2.

@@ -6,11 +6,13 @@ Structural equations disappear: they become part of the accesses of the equation
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from adjoint.executors.native.graph.accesses import AccessBuilder
 from adjoint.executors.native.graph.indices import (
     ZERO,
     Access,
@@ -49,7 +51,7 @@ from adjoint.primitives.structure.slicing import INCREMENT, STACK, indexed_shape
 from adjoint.program import Atom, Equation, Literal, Program, Variable
 
 
-class GraphBuilder:
+class GraphBuilder(AccessBuilder):
     """Builds the graph of a program.
 
     is_product: whether a contraction is left to the routines for products of matrices. over: which
@@ -59,16 +61,14 @@ class GraphBuilder:
     def __init__(
         self, program: Program, is_product: Callable[[Equation], bool], over: Mapping[int, int]
     ) -> None:
-        self.graph = Graph(program)
+        super().__init__(program)
         self.over = over
         self.is_product = is_product
-        self.moves: dict[Variable, tuple[Atom, Movement]] = {}
-        self.parts: dict[Variable, tuple[Atom, int]] = {}
 
     def build(self) -> Graph:
         """The whole graph."""
         for variable in self.graph.program.inputs:
-            self._axes(variable, [None] * variable.type.ndim)
+            self.new_axes(variable, [None] * variable.type.ndim)
         for equation in self.graph.program.equations:
             self.equation(equation)
         taken: set[Variable] = set()
@@ -87,7 +87,7 @@ class GraphBuilder:
 
     def _output(self, atom: Atom, taken: set[Variable]) -> None:
         """Outputs that are no node's own array, or repeat one, are copies."""
-        own = self._in_same_order(atom)
+        own = self.in_same_order(atom)
         if own is not None and own in self.graph.producers and own not in taken:
             taken.add(own)
             self.graph.outputs.append(own)
@@ -98,106 +98,6 @@ class GraphBuilder:
         self.add(Kind.GUARDED, None, copy, (access,))
         taken.add(copy)
         self.graph.outputs.append(copy)
-
-    def _in_same_order(self, atom: Atom) -> Variable | None:
-        """The variable in whose memory the numbers of an atom, and no others, are row by row."""
-        own = self.itself(atom)
-        if own is not None or not isinstance(atom, Variable) or not atom.type.ndim:
-            return own
-        source, _ = self.parts.get(atom, (atom, 0))
-        if not source.type.ndim or source.type.size != atom.type.size:
-            return None
-        return self.itself(source)
-
-    def itself(self, atom: Atom) -> Variable | None:
-        """The variable with memory or registers of its own that an atom is, index by index."""
-        if not isinstance(atom, Variable):
-            return None
-        terms = whole(self.graph.axes[atom])
-        access = self.access(atom, terms)
-        source = access.source
-        if not isinstance(source, Variable) or source.type.shape != atom.type.shape:
-            return None
-        return source if access.terms == terms else None
-
-    # --- labels -----------------------------------------------------------------------------------
-
-    def label(self, extent: int) -> Label:
-        """A new label."""
-        label = Label(extent, len(self.graph.labels))
-        self.graph.labels.append(label)
-        return label
-
-    def _axes(self, variable: Variable, wanted: Sequence[Label | None]) -> tuple[Label | None, ...]:
-        """Give a variable its labels: joined with those wanted, where that is possible."""
-        labels: list[Label | None] = []
-        for length, label in zip(variable.type.shape, wanted, strict=True):
-            if length == 1:
-                labels.append(None)
-                continue
-            own = self.label(length)
-            own.members.add(variable)
-            if label is not None:
-                label.join(own)
-            labels.append(own)
-        self.graph.axes[variable] = tuple(labels)
-        return tuple(labels)
-
-    def known(self, atom: Atom, axis: int) -> Label | None:
-        """The label of an axis, if it has one."""
-        return self.graph.axes[atom][axis] if isinstance(atom, Variable) else None
-
-    def same_axes(
-        self, variable: Variable, atom: Atom, carried: Sequence[int | None]
-    ) -> tuple[Label | None, ...]:
-        """Give a variable the labels of an atom's axes, where it carries them."""
-        return self._axes(
-            variable, [None if axis is None else self.known(atom, axis) for axis in carried]
-        )
-
-    # --- accesses ---------------------------------------------------------------------------------
-
-    def access(
-        self, atom: Atom, terms: Sequence[Term], guards: tuple[IndexGuard, ...] = ()
-    ) -> Access:
-        """Read an atom at terms, through all structure to what has memory of its own."""
-        terms = tuple(terms)
-        while isinstance(atom, Variable) and atom in self.moves:
-            source, movement = self.moves[atom]
-            terms, atom = movement.back(terms), source
-        return Access(atom, terms, guards)
-
-    def aligned(self, atom: Atom, terms: Sequence[Term]) -> Access:
-        """Read an operand that is broadcast against the result."""
-        shape = atom.type.shape
-        lead = len(terms) - len(shape)
-        return self.access(
-            atom, [ZERO if n == 1 else terms[lead + axis] for axis, n in enumerate(shape)]
-        )
-
-    def add(
-        self,
-        kind: Kind,
-        equation: Equation | None,
-        output: Variable,
-        accesses: tuple[Access, ...],
-        **more: Any,
-    ) -> ArrayNode:
-        """Add a node."""
-        derived = equation is not None and equation.derived
-        node = ArrayNode(
-            len(self.graph.nodes),
-            kind,
-            equation,
-            output,
-            self.graph.axes[output],
-            accesses,
-            derived=derived,
-            **more,
-        )
-        self.graph.nodes.append(node)
-        self.graph.producers.update(dict.fromkeys(node.outputs, node))
-        return node
 
     # --- equations --------------------------------------------------------------------------------
 
@@ -228,16 +128,25 @@ class GraphBuilder:
             self._last_write(equation)
         elif primitive is FILL:
             (output,) = equation.outputs
-            self._axes(output, [None] * output.type.ndim)
+            self.new_axes(output, [None] * output.type.ndim)
             dtype = equation.params["dtype"]
             number = Literal(dtype.type(equation.params["value"]))
             self.moves[output] = (number, Movement(lambda terms: (), (None,) * output.type.ndim))
         elif primitive is IOTA:
             (output,) = equation.outputs
-            labels = self._axes(output, [None])
+            labels = self.new_axes(output, [None])
             self.add(Kind.NUMBER, equation, output, (), target=whole(labels))
         else:
-            self._elementwise(equation)
+            for place, output in enumerate(equation.outputs):
+                if not place or output in self._used:
+                    self._elementwise(equation, output, place)
+
+    @cached_property
+    def _used(self) -> frozenset[Atom]:
+        """What is read by an equation, or returned."""
+        program = self.graph.program
+        read = [atom for equation in program.equations for atom in equation.inputs]
+        return frozenset(atom for atom in (*read, *program.outputs) if isinstance(atom, Variable))
 
     def _several(self, equations: Sequence[Equation]) -> None:
         for equation in equations:
@@ -255,8 +164,7 @@ class GraphBuilder:
             source, before = self.parts.get(atom, (atom, 0))  # type: ignore[arg-type]
             self.parts[output] = source, before + start
 
-    def _elementwise(self, equation: Equation) -> None:
-        (output,) = equation.outputs
+    def _elementwise(self, equation: Equation, output: Variable, part: int) -> None:
         shape = output.type.shape
         wanted: list[Label | None] = [None] * len(shape)
         for atom in equation.inputs:
@@ -264,7 +172,7 @@ class GraphBuilder:
             for axis in range(atom.type.ndim):
                 if atom.type.shape[axis] != 1 and wanted[lead + axis] is None:
                     wanted[lead + axis] = self.known(atom, axis)
-        labels = self._axes(output, wanted)
+        labels = self.new_axes(output, wanted)
         for atom in equation.inputs:
             lead = len(shape) - atom.type.ndim
             for axis in range(atom.type.ndim):
@@ -274,6 +182,7 @@ class GraphBuilder:
         terms = whole(labels)
         accesses = tuple(self.aligned(atom, terms) for atom in equation.inputs)
         self.add(Kind.POINTWISE, equation, output, accesses)
+        self.graph.nodes[-1].part = part
 
     def _reduction(self, equation: Equation) -> None:
         (output,), (atom,) = equation.outputs, equation.inputs
@@ -319,7 +228,7 @@ class GraphBuilder:
                 lengths[letter] = atom.type.shape[axis]
                 if known.get(letter) is None:
                     known[letter] = self.known(atom, axis)
-        labels = dict(zip(result, self._axes(output, [known[x] for x in result]), strict=True))
+        labels = dict(zip(result, self.new_axes(output, [known[x] for x in result]), strict=True))
         reduced = []
         for letter in dict.fromkeys(left + right):
             if letter not in labels:
@@ -361,11 +270,11 @@ class GraphBuilder:
         """A routine on square matrices, whose operands have the dtype in which it computes."""
         *casts, equation = systems.converted(equation)
         for cast in casts:
-            self._elementwise(cast)
+            self._elementwise(cast, cast.outputs[0], 0)
         axes = self.graph.axes
         accesses = tuple(self._in_memory(a, whole(axes[a])) for a in systems.used(equation))
         for variable in equation.outputs:
-            self._axes(variable, [None] * variable.type.ndim)
+            self.new_axes(variable, [None] * variable.type.ndim)
         first, *others = equation.outputs
         self.add(Kind.ROUTINE, equation, first, accesses, others=tuple(others))
 
@@ -424,7 +333,7 @@ class GraphBuilder:
         count, rank = len(indices), indices[0].type.ndim
         wanted = [self.known(indices[0], axis) for axis in range(rank)]
         wanted += [self.known(array, axis) for axis in range(count, array.type.ndim)]
-        labels = self._axes(output, wanted)
+        labels = self.new_axes(output, wanted)
         reads = tuple(self.access(index, whole(labels[:rank])) for index in indices)
         source = self.access(array, (*dynamic_terms(count), *whole(labels[rank:])))
         bounds = array.type.shape[:count]
@@ -463,7 +372,7 @@ class GraphBuilder:
         (output,) = equation.outputs
         if output.type.size > 1 and not any(map(self._counts, equation.inputs)):
             return self._several(last_write(equation))
-        self._axes(output, [None] * output.type.ndim)
+        self.new_axes(output, [None] * output.type.ndim)
         self.moves[output] = Literal(np.True_), Movement(lambda terms: (), ())
 
     def _counts(self, atom: Atom) -> bool:
@@ -482,7 +391,7 @@ class GraphBuilder:
             return
         accesses = tuple(map(self._in_one_piece, equation.inputs))
         for variable in equation.outputs:
-            self._axes(variable, [None] * variable.type.ndim)
+            self.new_axes(variable, [None] * variable.type.ndim)
         first, *others = equation.outputs
         number, derived = len(self.graph.nodes), equation.derived
         node = ArrayNode(number, Kind.CONTROL, equation, first, (), accesses, derived=derived)

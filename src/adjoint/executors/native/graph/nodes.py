@@ -47,7 +47,8 @@ class ArrayNode:
     the node's own labels. indices: for gathers and scatters, the accesses of the index arrays.
     bounds: the lengths of the axes that they index. others: what it computes beside `output`. The
     accesses of loops and branches say where each operand begins in memory, and those of routines
-    have one stride for each axis.
+    have one stride for each axis. part: which of the results of its equation `output` is, where
+    each is a node.
     """
 
     number: int
@@ -63,6 +64,7 @@ class ArrayNode:
     target: tuple[Term, ...] = ()
     derived: bool = False
     others: tuple[Variable, ...] = ()
+    part: int = 0
 
     @property
     def outputs(self) -> tuple[Variable, ...]:

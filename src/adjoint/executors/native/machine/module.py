@@ -86,7 +86,7 @@ class Module:
     """Functions and declarations; the text of the whole when asked.
 
     last_tag: the greatest number that stands for memory so far. stack_bytes: what bodies of loops
-    have of the stack so far.
+    have of the stack so far. wrappers: the names of functions that are added once.
     """
 
     declarations: dict[str, str] = field(default_factory=dict)
@@ -97,6 +97,7 @@ class Module:
     ranges: dict[tuple[str, int, int], str] = field(default_factory=dict)
     last_tag: int = 0
     stack_bytes: int = 0
+    wrappers: set[str] = field(default_factory=set)
 
     def declare(self, name: str, text: str) -> str:
         """Declare an external function or a global once; returns `@name`."""
