@@ -60,10 +60,10 @@ def _cut(groups: Groups, axis: ProductAxis, size: int) -> Groups:
 def emit_shared(module: Module, name: str, dtype: np.dtype[Any], share: Share, emit: Emit) -> int:
     """Add the function of a product, which its threads compute; returns the bytes of scratch."""
     whole, rest = f"{name}.whole", f"{name}.rest"
-    each = -(-max(emit(whole, share.whole), emit(rest, share.rest)) // 64) * 64
+    bytes_of_part = -(-max(emit(whole, share.whole), emit(rest, share.rest)) // 64) * 64
     emit_runner(module)
     module.functions.append(_TASK_FUNCTION.format(
-        name=name, whole=whole, rest=rest, last=share.threads - 1, scratch=each,
+        name=name, whole=whole, rest=rest, last=share.threads - 1, scratch=bytes_of_part,
         **{side: share.part * getattr(share.axis, side) * dtype.itemsize for side in "abc"},
     ))  # fmt: skip
     divide = module.declare(
@@ -75,7 +75,7 @@ def emit_shared(module: Module, name: str, dtype: np.dtype[Any], share: Share, e
     module.functions.append(
         _FUNCTION.format(name=name, count=share.threads, size=size, divide=divide, strict=_STRICT)
     )
-    return each * share.threads
+    return bytes_of_part * share.threads
 
 
 _STRICT: Final = 'metadata !"fpexcept.strict"'
