@@ -270,6 +270,8 @@ class BoundOperator:
     def matrices(self) -> Rows:
         """The matrix of each block, (blocks, size, size)."""
         size, blocks = self.solution.size, self.solution.blocks
+        if not size:
+            return np.zeros((blocks, 0, 0), self.solution.dtype)
         basis = np.broadcast_to(
             np.eye(size, dtype=self.solution.dtype)[:, None], (size, blocks, size)
         )
