@@ -34,6 +34,9 @@ _MAC: Final = 32
 _MODE: Final = 0o600
 _KEY_FILE: Final = "key"
 _OURS: Final = re.compile(r"[0-9a-f]{64}|\.[0-9a-f]{16}")  # entries, and what was not finished
+# Another word for each way of making objects of a text, and of writing entries: those of an earlier
+# version of this package are then no entries of this one.
+_FORM: Final = b"objects in parts"
 VARIABLE: Final = "ADJOINT_CACHE"
 _stored: dict[Path, int] = {}  # bytes, in a folder, since its size was looked at
 
@@ -132,8 +135,8 @@ class ObjectCache:
 
 
 def digest(*parts: str | bytes) -> bytes:
-    """The key of what comes of these texts."""
-    total = hashlib.sha256()
+    """The key of what comes of these texts, in the form in which entries are written now."""
+    total = hashlib.sha256(_FORM)
     for part in parts:
         encoded = part.encode() if isinstance(part, str) else part
         total.update(len(encoded).to_bytes(8, "little"))
