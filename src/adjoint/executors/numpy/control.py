@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -108,18 +109,24 @@ class _LoopText:
         return [f"{tape}[{rounds}:] = 0" for tape in self.tapes]
 
     def after(self, rounds: str) -> list[str]:
-        """What stands after the loop: results have memory of their own."""
-        arrays = [] if self._overwrites else self._arrays()
+        """What stands after the loop: results have memory of their own.
+
+        An array that a round hands on as it came, to whichever place, may be the caller's, or two
+        of the results.
+        """
+        arrays = self._arrays()
+        outputs = self.body.outputs[: len(self.state)]
+        handed = {*self.body.inputs, *(atom for atom, n in Counter(outputs).items() if n > 1)}
+        if self._overwrites:  # then what is carried has been copied before
+            handed -= {*self.carried}
         kept = [
             name
-            for name, variable, atom in zip(
-                self.state, self.carried, self.body.outputs, strict=False
-            )
-            if name in arrays and atom is variable
+            for name, atom in zip(self.state, outputs, strict=True)
+            if name in arrays and atom in handed
         ]
         lines = [f"{name} = {self._array}({name})" for name in kept]
         begun = [name for name in arrays if name not in kept]
-        if begun:
+        if begun and not self._overwrites:
             lines.append(f"if {rounds} < 1:")
             lines += [f"    {name} = {self._array}({name})" for name in begun]
         return lines
