@@ -19,7 +19,8 @@ class Arithmetic:
         self.block = block
         self.dtype = dtype
         self.part = part_dtype(dtype)
-        self.writer = ElementWriter(block, [])
+        # Of columns that are equal, the second is zero where products are rounded, as in LAPACK.
+        self.writer = ElementWriter(block, [], contract=False)
         self.faults: list[Value] = []
 
     def number(self, value: float, lanes: int = 0) -> Value:
@@ -107,6 +108,15 @@ class Arithmetic:
         """A fault where a pivot is zero or not finite."""
         self.faults += [self.is_zero(pivot) for pivot in pivots]
         self.require_finite(pivots)
+
+    def require_significant(self, pivot: Value, above: Value, count: int) -> None:
+        """A fault where a pivot may be zero but for rounding, beside the largest number above it.
+
+        Whether a matrix is singular is decided by LAPACK, whose order of operations is another.
+        """
+        limit = 16 * count * float(np.finfo(self.part).eps)
+        least = self.writer.multiply(above, self.writer.constant(limit, above))
+        self.faults.append(self.writer.compare("olt", self.size(pivot), least))
 
     def require_finite(self, values: Sequence[Value]) -> None:
         """A fault where a number is infinite or NaN."""

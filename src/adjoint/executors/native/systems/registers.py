@@ -58,6 +58,12 @@ def factorised(numbers: Arithmetic, rows: Rows) -> PivotedFactors:
             for j in range(k + 1, size):
                 product = numbers.multiply(rows[i][k], rows[k][j])
                 rows[i][j] = numbers.subtract(rows[i][j], product)
+    for k in range(1, size):
+        above = numbers.size(rows[0][k])
+        for i in range(1, k):
+            other = numbers.size(rows[i][k])
+            above = writer.select(writer.compare("ogt", other, above), other, above)
+        numbers.require_significant(rows[k][k], above, size)
     return PivotedFactors(rows, pivots, chosen)
 
 

@@ -164,7 +164,19 @@ class RolledRoutine(StackWriter):
         if self.system.factored:
             return self.entry(0)
         self._factorise(0)
+        self._require_significant()
         return self.square.number
+
+    def _require_significant(self) -> None:
+        """See `registers.factorised`."""
+        numbers, writer = self.numbers, self.numbers.writer
+        with self.counting("1", self.size) as k:
+            above = Slot(self, constant(0.0, numbers.part))
+            with self.counting("0", k) as i:
+                other, before = numbers.size(self.square.number(i, k)), above.get()
+                above.set(writer.select(writer.compare("ogt", other, before), other, before))
+            numbers.require_significant(self.square.number(k, k), above.get(), self.system.size)
+            self.flush()
 
     def _require_regular(self, entry: Entry) -> None:
         with self.counting("0", self.size) as k:
