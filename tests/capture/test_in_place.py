@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -326,3 +327,12 @@ def test_wrong_shapes_are_numpys_errors() -> None:
         function(X)
     with pytest.raises(ValueError, match="reshape"):
         ad.jit(function)(X)
+
+
+def test_the_parts_of_an_infinity() -> None:
+    x = np.array([np.inf, -np.inf, 1.5, -2.25])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for one, other in zip(ad.jit(np.modf)(x), np.modf(x), strict=True):
+            np.testing.assert_array_equal(one, other)
+            np.testing.assert_array_equal(np.signbit(one), np.signbit(other))

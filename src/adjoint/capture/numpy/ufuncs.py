@@ -86,8 +86,10 @@ def _modf(x: Any) -> Any:
     x = strong(x)
     dtype = np.modf(np.zeros(0, x.dtype))[0].dtype
     x = x if x.dtype == dtype else x.astype(dtype)
-    whole = np.trunc(x)
-    return x - whole, whole
+    whole, infinite = np.trunc(x), np.isinf(x)
+    finite = np.where(infinite, x.dtype.type(0), x)
+    rest = finite - np.trunc(finite)  # of an infinity it is a zero of its sign
+    return np.where(infinite, np.copysign(x.dtype.type(0), x), rest), whole
 
 
 def _matvec(a: Any, b: Any) -> Any:

@@ -41,9 +41,11 @@ from adjoint.executors.native.schedule.regions import Region
 from adjoint.executors.native.systems import equations as systems
 from adjoint.primitives.calls.custom import CONSTANT, CUSTOM_CALL
 from adjoint.primitives.calls.linear import LINEAR_CALL
+from adjoint.primitives.special.declaring import SPECIAL
 from adjoint.primitives.structure.reductions import MAX, MIN
-from adjoint.program import Equation, Program, held_programs
+from adjoint.program import Equation, Program, all_equations, held_programs
 
+_OF_SCIPY: Final = frozenset(SPECIAL.values())
 LENT: Final = 1 << 15  # bytes from which results are lent by the caller
 RELEASED: Final = 50_000.0  # additions from which other threads of Python run meanwhile
 
@@ -150,6 +152,8 @@ def lowered(program: Program, needs: Needs) -> Lowered | None:
 def _lowered(program: Program, needs: Needs) -> Lowered:
     module = Module()
     given = program.input_types
+    # Also those of SciPy's functions that are formulas here report errors as SciPy has them.
+    special = any(equation.primitive in _OF_SCIPY for equation in all_equations(program))
     program = with_algorithms(program)
     program, tables = with_tables_as_inputs(program)
     known = zip(program.inputs[len(given) :], map(range_of, tables), strict=True)
@@ -176,7 +180,7 @@ def _lowered(program: Program, needs: Needs) -> Lowered:
         loops=built.loops,
         errors=not needs.hard,
         watched=tuple(number for number in needs.watched if number not in built.watched),
-        special=any(map(is_of_scipy, module.declarations)),
+        special=special or any(map(is_of_scipy, module.declarations)),
     )
     if needs.timed:
         module.functions.append(f"@times = global [{len(built.regions)} x i64] zeroinitializer")

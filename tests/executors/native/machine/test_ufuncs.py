@@ -215,3 +215,14 @@ def test_another_signature_is_refused() -> None:
     assert kernels._address("gamma", 1) is not None
     assert kernels._address("gamma", 2) is None
     assert kernels._address("nothing", 1) is None
+
+
+@pytest.mark.parametrize("name", ["erf", "erfc", "ndtr", "logit"])
+def test_formulas_of_scipys_functions_report_errors_too(name: str) -> None:
+    function = getattr(special, name)
+    with ad.config(native=True):
+        jitted = ad.jit(lambda x: function(x))
+        jitted(np.array([0.3, 0.5]))
+        with special.errstate(all="raise"), pytest.raises(special.SpecialFunctionError):
+            jitted(np.array([np.nan, 0.5]))
+        np.testing.assert_allclose(jitted(np.array([0.5])), function(np.array([0.5])), rtol=1e-15)

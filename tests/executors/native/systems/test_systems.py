@@ -332,3 +332,26 @@ def test_another_process_loads_them(tmp_path: Path) -> None:
     assert first[:2] == second[:2]
     assert first[2] != "0"
     assert second[2] == "0"
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 9])
+def test_matrices_with_equal_columns_are_as_singular_as_for_numpy(n: int) -> None:
+    random = np.random.default_rng(n)
+    functions = [np.linalg.inv, np.linalg.det, lambda a: np.linalg.slogdet(a)[1]]
+    with ad.config(native=True):
+        compiled = [ad.jit(function) for function in functions]
+        for function in compiled:
+            function(np.eye(n) * 2 + 0.1)
+    for _ in range(60):
+        a = random.integers(-5, 6, (n, n)).astype(float)
+        one, other = random.choice(n, 2, replace=False)
+        a[:, other] = random.integers(1, 4) * a[:, one]
+        for function in compiled:
+            outcomes = []
+            for native in (False, True):
+                with ad.config(native=native), np.errstate(all="ignore"):
+                    try:
+                        outcomes.append(function(a))
+                    except np.linalg.LinAlgError as error:
+                        outcomes.append(str(error))
+            np.testing.assert_equal(outcomes[1], outcomes[0])

@@ -232,8 +232,8 @@ _USUAL: Final = {
 
 def _errors_are_ignored() -> bool:
     special = sys.modules.get(MODULE)
-    if special is None:
-        return False
+    if special is None:  # then nobody has asked for errors
+        return True
     actions = special.geterr()
     return bool(
         actions == _USUAL
