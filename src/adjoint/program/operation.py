@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any, Final, Protocol
 from weakref import WeakValueDictionary
 
+import numpy as np
+
 from adjoint.base.arrays import ArrayType
 
 _INFERENCE_LIMIT: Final = 2048
@@ -51,12 +53,15 @@ class Operation:
         return f"{self.primitive.name}{parameter_text(self.params)}"
 
 
+_SIGNED_ZEROS = (float, complex, np.inexact)
 _living: WeakValueDictionary[Any, Operation] = WeakValueDictionary()
 
 
 def operation(primitive: Any, **params: Any) -> Operation:
     """The one `Operation` of a primitive with these (hashable) parameters."""
-    key = (primitive, *params.items())
+    # Zeros of both signs are equal, and are not the same.
+    signs = [repr(value) for value in params.values() if isinstance(value, _SIGNED_ZEROS)]
+    key = (primitive, *params.items(), *signs)
     interned = _living.get(key)
     if interned is None:
         interned = _living.setdefault(key, Operation(primitive, params))

@@ -12,21 +12,19 @@ import importlib
 import mmap
 import os
 import platform
-import re
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from enum import Enum
 from functools import cache
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from adjoint.base.errors import NativeUnavailableError
 from adjoint.base.forking import hold_over_forks
+from adjoint.executors.native.machine.effort import Effort, effort_for
 from adjoint.executors.native.machine.object_cache import Counts, StoredObject, digest, object_cache
 from adjoint.executors.native.machine.symbols import (
     address_of,
@@ -35,20 +33,6 @@ from adjoint.executors.native.machine.symbols import (
     hot_functions,
     symbols_of,
 )
-
-
-class Effort(Enum):
-    """How much time is spent on better code.
-
-    QUICK is a single sweep, in time proportional to the text; straight-line code loses nothing by
-    it but the fusing of products with sums. LIGHT cleans up and allocates registers well. NORMAL
-    also moves what a loop repeats out of it, and takes the most time per instruction.
-    """
-
-    QUICK = "quick"
-    LIGHT = "light"
-    NORMAL = "normal"
-
 
 # The functions that LLVM may call of its own accord: for copies, for remainders, and for the
 # fused multiply-add and the roundings of machines that have no instruction for them.
@@ -64,14 +48,6 @@ _IMPLIED = (
 
 # To this refer all objects with floating-point numbers on Windows, and nothing reads it.
 _FLOATS_ARE_USED = ctypes.c_int(1)
-
-# LLVM's scheduler and register allocator take more than linear time on long straight-line code: a
-# block of more characters than this is compiled with `Effort.QUICK` (8,000 instructions: 17 ms
-# instead of 150), a longer text of shorter blocks with `Effort.LIGHT`.
-_LONG_BLOCK = 250_000
-_LONG_TEXT = 500_000
-_LABEL = re.compile(r"^(?:define |[\w.$-]+:)", re.MULTILINE)
-_GLOBAL = re.compile(r"^@.*$", re.MULTILINE)
 
 
 @contextmanager
@@ -425,16 +401,6 @@ def _check_memory() -> None:
 
 
 _CODE_LEVEL = {Effort.QUICK: 0, Effort.LIGHT: 1, Effort.NORMAL: 2}
-
-
-def effort_for(text: str) -> Effort:
-    """The effort that a text is worth, if nobody says it: tables of numbers are no work."""
-    text = _GLOBAL.sub("", text)
-    if len(text) <= _LONG_TEXT:
-        return Effort.NORMAL
-    starts = [0, *(match.start() for match in _LABEL.finditer(text)), len(text)]
-    longest = max(end - start for start, end in pairwise(starts))
-    return Effort.QUICK if longest > _LONG_BLOCK else Effort.LIGHT
 
 
 def _enabled(features: str) -> frozenset[str]:

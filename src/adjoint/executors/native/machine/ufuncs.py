@@ -63,7 +63,8 @@ class _LoopPointers(ctypes.Structure):
     _fields_ = (("function", ctypes.c_void_p), ("data", ctypes.c_void_p))
 
 
-_pointers: Final[dict[str, tuple[_LoopPointers, Any]]] = {}  # which live as long as the process
+# Code refers to them for as long as the process lives.
+_pointers: Final[list[tuple[_LoopPointers, Any]]] = []
 
 
 def ufunc_of(name: str) -> Any:
@@ -179,7 +180,7 @@ def _defined(name: str, ufunc: np.ufunc, place: int, letters: str) -> str | None
         )
         if not entry.function:
             return None
-        _pointers[symbol] = entry, ufunc
+        _pointers.append((entry, ufunc))
         define(symbol, ctypes.addressof(entry))
     return symbol
 
