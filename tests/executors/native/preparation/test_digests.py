@@ -177,8 +177,9 @@ def test_whatever_is_changed_in_a_program_changes_its_digest() -> None:
         if is_lowerable(whole) and len(whole) < 8:
             own = program_digest(whole)
             for mutant in mutants(whole):
-                assert program_digest(mutant) != own, str(mutant)
-                count += 1
+                if mutant != whole:  # inputs that nobody reads may be exchanged
+                    assert program_digest(mutant) != own, str(mutant)
+                    count += 1
     assert count > 10_000
 
 
