@@ -54,6 +54,8 @@ IN_PART = frozenset(
     {"sum", "add", "subtract", "multiply", "contract", "adjugate", "cholesky", "inv"}
     | {"lu_factors", "solve", "solve_triangular"}
 )
+# Whether a matrix is singular is LAPACK's to say: of one that is, machine code has no results.
+GIVEN_UP = frozenset({("det", 4, "value")})
 TOLERANCE = {8: 4e-15, 4: 4e-6}
 SAMPLED = [p for p in PRIMITIVES.values() if not isinstance(p.samples, EmptySlot)]
 
@@ -65,8 +67,9 @@ def agree(case: Case, what: str, program: Program, arguments: list[Any]) -> bool
     with np.errstate(all="ignore"):
         expected = compiled(program, False).run(*arguments)
     found = run_native(program, arguments)
-    if found is None and case.primitive.name == "det" and case.number == 4:
-        return True  # whether a matrix of rank two is singular is LAPACK's to say
+    if (case.primitive.name, case.number, what) in GIVEN_UP:
+        assert found is None
+        return True
     assert found is not None, f"{case}: {what}: machine code gave up"
     for x, _, type_ in zip(found, expected, program.output_types, strict=True):
         assert (x.shape, x.dtype) == (type_.shape, type_.dtype), f"{case}: {what}"

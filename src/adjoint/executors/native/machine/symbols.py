@@ -45,7 +45,9 @@ def functions_to_simplify(text: str) -> list[str]:
     return [match[1] for match in _DEFINITION.finditer(text) if PLAIN not in match[2]]
 
 
-_FUNCTION: Final = re.compile(r"^define internal ([^\n]*)\{\n.*?^\}\n", re.MULTILINE | re.DOTALL)
+_FUNCTION: Final = re.compile(
+    r'^define internal ([^@\n]*@"?(?P<name>[-\w.$]+)[^\n]*)\{\n.*?^\}\n', re.MULTILINE | re.DOTALL
+)
 _COMMON: Final = re.compile(r"^(?:declare|attributes|!|@\S+ = private )[^\n]*\n", re.MULTILINE)
 _VARIABLE: Final = re.compile(r"^@(\S+) = (?!private )", re.MULTILINE)
 _NAME: Final = re.compile(r'@"?([-\w.$]+)')
@@ -56,7 +58,7 @@ def hot_functions(text: str) -> tuple[str, str] | None:
 
     None without any, or where they refer to a variable of the module.
     """
-    functions = {_NAME.search(x[1])[1]: x for x in _FUNCTION.finditer(text)}  # type: ignore[index]
+    functions = {match["name"]: match for match in _FUNCTION.finditer(text)}
     waiting = [name for name, match in functions.items() if HOT in match[1]]
     hot: dict[str, re.Match[str]] = {}
     used: set[str] = set()
