@@ -16,11 +16,13 @@ from adjoint.executors.native.elements import cost
 from adjoint.executors.native.graph.indices import (
     Access,
     Dynamic,
+    IndexGuard,
     Label,
     Quotient,
     Term,
     label_term,
-    row_strides,
+    recombined,
+    total,
 )
 from adjoint.executors.native.graph.nodes import ArrayNode, Graph, Kind
 from adjoint.program import Literal, Variable
@@ -31,6 +33,7 @@ LONGEST_UNROLLED: Final = 16
 LONGEST_SUMMED: Final = 8  # of labels that are written out only because they are reduced
 LARGEST_CROSSED: Final = 8192  # numbers of an array that a reduction may walk across its rows
 MOST_LANES: Final = 64
+SHORT_PIECE: Final = 32  # indices of a part that is not worth vectors of its own
 ELEMENTARY: Final = 20.0  # what functions cost that are no mere arithmetic
 
 
@@ -273,8 +276,12 @@ class Scheduler:
     def _outermost(self, node: ArrayNode, label: Label, rest: list[Label]) -> float:
         """How much of what a node reads and writes has the label as its first loop."""
         score = 0.0
-        for terms in (*(access.terms for access in self.reads(node)), node.terms()):
-            order = [x for term in terms for x in term.labels() if x in rest]
+        accesses = [(access.source, access.terms) for access in self.reads(node)]
+        for source, terms in (*accesses, (node.output, node.terms())):
+            if isinstance(source, Literal):
+                continue
+            axes = self.graph.in_memory_order(source)
+            order = [x for axis in axes for x in terms[axis].labels() if x in rest]
             if order and order[0] is label:
                 score += prod(x.extent for x in set(order))
         return score
@@ -291,10 +298,18 @@ class Scheduler:
         penalties = {candidate: self._penalty(candidate, nodes, rest, order) for candidate in order}
         if min(penalties, key=lambda candidate: penalties[candidate]) is not label:
             return 0
+        if penalties[label] > self._moving(nodes, rest):
+            return 0
         lanes = self.lanes_of(nodes)
         while lanes > label.extent:
             lanes //= 2
         return lanes if lanes > 1 else 0
+
+    def _moving(self, nodes: list[ArrayNode], rest: dict[int, list[Label]]) -> float:
+        """How badly no lanes at all suit nodes that only move numbers; infinite for others."""
+        if any(node.kind is not Kind.GUARDED or node.combine == "sum" for node in nodes):
+            return inf
+        return sum(_volume(node, rest[node.number]) for node in nodes)
 
     def _penalty(
         self, lane: Label, nodes: list[ArrayNode], rest: dict[int, list[Label]], order: list[Label]
@@ -306,24 +321,52 @@ class Scheduler:
             mine = rest[node.number]
             if lane in _ordered(node)[:-1]:
                 return inf
-            volume = prod(label.extent for label in mine) * instances(node)
+            volume = _volume(node, mine)
             if lane not in mine:
                 total += volume * 4.0
                 continue
             if lane in node.reduced and lane is not order[0]:
                 total += 6.0 * volume / lane.extent
-            stride = stride_along(node.terms(), node.output.type.shape, lane)
+            stride = stride_along(node.terms(), self.graph.strides(node.output), lane)
             if node.output in self.outside and stride not in (0, 1):
                 total += 2.0 * volume
             for access in self.reads(node):
+                # What is put together of short pieces is read under as many masks.
+                if any(_is_piece(guard, lane) for guard in access.guards):
+                    total += 2.0 * volume
+                    continue
                 if isinstance(access.source, Literal) or access.source in here:
                     continue
-                if stride_along(access.terms, access.source.type.shape, lane) not in (0, 1):
+                strides = self.graph.strides(access.source)
+                if stride_along(access.terms, strides, lane) not in (0, 1):
                     used = access.labels()
                     depth = max((order.index(x) for x in used if x in order), default=-1)
                     loops = prod(x.extent for x in order[: depth + 1] if x in mine)
-                    total += 2.0 * loops * prod(x.extent for x in used if x.unrolled)
+                    written = prod(x.extent for x in used if x.unrolled)
+                    total += 2.0 * loops * written * prod(map(_share, access.guards))
         return total
+
+
+def _volume(node: ArrayNode, labels: Sequence[Label]) -> int:
+    """How many numbers a node computes in loops over some labels."""
+    return prod(label.extent for label in labels) * instances(node)
+
+
+def _share(guard: IndexGuard) -> float:
+    """The share of the indices for which a guard holds; 1 where that is not known."""
+    interval = guard.interval
+    if interval is None:
+        return 1.0
+    label, first, end = interval
+    return max(min(end, label.extent) - max(first, 0), 0) / label.extent
+
+
+def _is_piece(guard: IndexGuard, lane: Label) -> bool:
+    """Whether a guard holds for a few lanes along a label alone."""
+    if lane not in guard.term.labels():
+        return False
+    interval = guard.interval
+    return interval is None or interval[2] - interval[1] < SHORT_PIECE
 
 
 def _ordered(node: ArrayNode) -> list[Label]:
@@ -382,10 +425,16 @@ def axis_values(producer: ArrayNode, access: Access) -> dict[Label | Dynamic, Te
     }
 
 
-def stride_along(terms: Sequence[Term], shape: tuple[int, ...], lane: Label) -> int | None:
-    """How far apart in memory the numbers of two lanes are; None where that is not constant."""
+def stride_along(terms: Sequence[Term], strides: tuple[int, ...], lane: Label) -> int | None:
+    """How far apart in memory the numbers of two lanes are; None where that is not constant.
+
+    strides: of the array, for each axis.
+    """
+    pairs = list(zip(terms, strides, strict=True))
+    if any(isinstance(atom, Quotient) for term in terms for atom in term.atoms()):
+        pairs = [(recombined(total(pairs)), 1)]  # digits may be one number in memory
     stride = 0
-    for term, step in zip(terms, row_strides(shape), strict=True):
+    for term, step in pairs:
         for atom, factor in term.parts:
             if isinstance(atom, Label):
                 stride += factor * step * (atom.find() is lane)

@@ -154,7 +154,7 @@ def allocate(
     storage = Storage(taken=taken)
     _place_given(storage, graph, first_tag, is_body)
     heads = _heads(storage)
-    wanted = _in_memory(graph, scheduler, paths(scheduler.items))
+    wanted = in_memory(graph, scheduler, paths(scheduler.items))
     allocator, stack = Allocator(), 0
     largest = BODY_EACH if is_body else STACK_EACH
     first, last = _lifetimes(graph, scheduler)
@@ -172,7 +172,7 @@ def allocate(
             axes, lanes, path = wanted[variable]
             shape = tuple(variable.type.shape[axis] for axis in axes)
             size = prod(shape) * max(lanes, 1) * variable.type.dtype.itemsize
-            strides = row_strides(shape)
+            strides = graph.strides(variable, axes)
             storage.shared[variable] = path
             if size <= largest and stack + size <= most:
                 stack += -(-size // ALIGNMENT) * ALIGNMENT
@@ -257,7 +257,7 @@ def stored(graph: Graph, scheduler: Scheduler) -> dict[Variable, Path]:
     return homes
 
 
-def _in_memory(
+def in_memory(
     graph: Graph, scheduler: Scheduler, ways: dict[int, Path]
 ) -> dict[Variable, tuple[tuple[int, ...], int, Path]]:
     """The variables that need memory of their own: with which axes, how many lanes, where."""
@@ -280,7 +280,7 @@ def _in_memory(
 
 def whole_places(graph: Graph, scheduler: Scheduler) -> set[Variable]:
     """The arrays that have memory of their own for all of their numbers."""
-    wanted = _in_memory(graph, scheduler, paths(scheduler.items))
+    wanted = in_memory(graph, scheduler, paths(scheduler.items))
     arrays = {
         variable for variable in (*graph.program.inputs, *graph.outputs) if variable.type.ndim
     }
