@@ -33,6 +33,7 @@ LONGEST_UNROLLED: Final = 16
 LONGEST_SUMMED: Final = 8  # of labels that are written out only because they are reduced
 LARGEST_CROSSED: Final = 8192  # numbers of an array that a reduction may walk across its rows
 MOST_LANES: Final = 64
+LOOKED_UP: Final = 3.0  # what it costs to read an index, and to see that it is within the bounds
 SHORT_PIECE: Final = 32  # indices of a part that is not worth vectors of its own
 ELEMENTARY: Final = 20.0  # what functions cost that are no mere arithmetic
 
@@ -306,10 +307,17 @@ class Scheduler:
         return lanes if lanes > 1 else 0
 
     def _moving(self, nodes: list[ArrayNode], rest: dict[int, list[Label]]) -> float:
-        """How badly no lanes at all suit nodes that only move numbers; infinite for others."""
-        if any(node.kind is not Kind.GUARDED or node.combine == "sum" for node in nodes):
-            return inf
-        return sum(_volume(node, rest[node.number]) for node in nodes)
+        """How badly no lanes at all suit nodes that only move numbers; infinite for others.
+
+        The numbers of a row that is looked up are neighbours, and are so in the result.
+        """
+        total = 0.0
+        for node in nodes:
+            if node.kind not in (Kind.GUARDED, Kind.GATHER) or node.combine == "sum":
+                return inf
+            rounds = prod(label.extent for label in rest[node.number])
+            total += _volume(node, rest[node.number]) + LOOKED_UP * rounds * len(node.indices)
+        return total
 
     def _penalty(
         self, lane: Label, nodes: list[ArrayNode], rest: dict[int, list[Label]], order: list[Label]
@@ -341,6 +349,8 @@ class Scheduler:
                 if stride_along(access.terms, strides, lane) not in (0, 1):
                     used = access.labels()
                     depth = max((order.index(x) for x in used if x in order), default=-1)
+                    if any(isinstance(atom, Dynamic) for t in access.terms for atom in t.atoms()):
+                        depth = len(order)  # an index is another one in each round
                     loops = prod(x.extent for x in order[: depth + 1] if x in mine)
                     written = prod(x.extent for x in used if x.unrolled)
                     total += 2.0 * loops * written * prod(map(_share, access.guards))
