@@ -25,7 +25,7 @@ import numpy as np
 
 from adjoint.base.errors import NativeUnavailableError
 from adjoint.executors.interface import Needs
-from adjoint.executors.native.entry.python_api import python_api
+from adjoint.executors.native.entry.runtime import runtime
 from adjoint.executors.native.lowered import Calling, Lowered, LoweredFunction
 from adjoint.executors.native.machine import routines, ufuncs
 from adjoint.executors.native.machine.llvm import Code, cores, machine
@@ -142,7 +142,7 @@ def unpacked(content: bytes, program: Program) -> tuple[bytes, Calling] | None:
 
 def _load(code_key: bytes) -> Code | None:
     """The object; None where it is gone, or refers to what this process has not."""
-    python_api()  # which looks whether Python is as code takes it to be, and defines symbols
+    runtime()  # which looks whether Python is as code takes it to be, and defines symbols
     return machine().load(code_key, _provide)
 
 

@@ -177,7 +177,6 @@ def _lowered(program: Program, needs: Needs) -> Lowered:
         workspace_given=built.workspace_bytes > STACK_LIMIT,
         lent=lent,
         release=sum(region.flops for region in built.regions) > RELEASED,
-        loops=built.loops,
         errors=not needs.hard,
         watched=tuple(number for number in needs.watched if number not in built.watched),
         special=special or any(map(is_of_scipy, module.declarations)),
