@@ -12,7 +12,7 @@ from adjoint.primitives.elementwise.selection import select
 from adjoint.primitives.samples import draw, sample
 
 
-class _Line:
+class _FiveNumbers:
     """What stands for a ufunc of five numbers, whose dtypes are those of a sum of them."""
 
     nin = 5
@@ -83,7 +83,7 @@ def _declared(name: str, slope_of: Callable[..., Any]) -> Formula:
                 draw(2, 3),
             ),
         ),
-        like=_Line(),
+        like=_FiveNumbers(),
     )
 
 

@@ -108,7 +108,7 @@ def written(name: str) -> WrittenFormula | None:
         _written(ufunc, trial, [trial.constant(1.5, Value(("0",), DOUBLE))] * ufunc.nin, names)
     except NativeUnavailableError:
         return None
-    exact = all((rule := RULES.get((each, "f"))) is not None and rule.exact for each in names)
+    exact = all((rule := RULES.get((used, "f"))) is not None and rule.exact for used in names)
     return WrittenFormula(Rule(emit, exact and not ufunc.wide), tuple(names))
 
 

@@ -77,11 +77,14 @@ def _transforms(name: str, letters: str) -> bool:
     ufunc, given_letter = _ufunc(name), letters[0]
     length = _TRIAL - 1 if name.endswith("odd") else _TRIAL
     half = length // 2 + 1
-    count, made = half if name == "irfft" else length, half if given_letter in "fd" else length
+    count, result_length = (
+        half if name == "irfft" else length,
+        half if given_letter in "fd" else length,
+    )
     numbers = np.random.default_rng(0).normal(size=(2, 2 * count))
     given = np.asarray(numbers, given_letter.lower())
     given = given.view(given_letter) if given_letter in "FD" else given[:, ::2]
-    factor, result = np.array(0.3, letters[1]), np.empty((2, made), letters[2])
+    factor, result = np.array(0.3, letters[1]), np.empty((2, result_length), letters[2])
     expected = ufunc(given, factor, out=np.empty_like(result))
     place = [text.replace("->", "") for text in ufunc.types].index(letters)
     symbol = loop_pointers(f"{_PREFIX}trial", ufunc, place)
@@ -90,7 +93,7 @@ def _transforms(name: str, letters: str) -> bool:
         return False
     function, data = (ctypes.c_void_p * 2).from_address(address)
     places = (ctypes.c_void_p * 3)(*(x.ctypes.data for x in (given, factor, result)))
-    counts = (ctypes.c_ssize_t * 3)(len(given), count, made)
+    counts = (ctypes.c_ssize_t * 3)(len(given), count, result_length)
     outer = (given.strides[0], 0, result.strides[0])
     steps = (ctypes.c_ssize_t * 5)(*outer, given.strides[1], result.strides[1])
     ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(function or 0)(places, counts, steps, data)

@@ -98,7 +98,7 @@ def _library() -> Any:
     return importlib.import_module("numpy._core._multiarray_umath")  # NumPy 1 has it elsewhere
 
 
-class _Place(ctypes.Structure):
+class _LibraryAddress(ctypes.Structure):
     """What `dladdr` says of an address."""
 
     _fields_ = (
@@ -115,9 +115,9 @@ def _is_numpys(address: int) -> bool:
         find = ctypes.CDLL(None).dladdr
     except (AttributeError, OSError, TypeError):
         return True
-    place = _Place()
-    found = find(ctypes.c_void_p(address), ctypes.byref(place))
-    return bool(found) and (place.file or b"").decode(errors="replace") == _library().__file__
+    place = _LibraryAddress()
+    known = find(ctypes.c_void_p(address), ctypes.byref(place))
+    return bool(known) and (place.file or b"").decode(errors="replace") == _library().__file__
 
 
 def _sorts(address: int, dtype: np.dtype[Any], kind: Any) -> bool:

@@ -120,9 +120,9 @@ def _part(x: Any, start: tuple[int, ...], shape: Sequence[int]) -> Any:
     return take(x, tuple((i, i + n, 1) for i, n in zip(start, shape, strict=True)))
 
 
-def _alike(x: Any, y: Any) -> tuple[Any, Any]:
+def _alike(x: Any, y: Any) -> list[Any]:
     dtype = np.promote_types(x.dtype, y.dtype)
-    return tuple(z if z.dtype == dtype else cast(z, dtype) for z in (x, y))  # type: ignore[return-value]
+    return [z if z.dtype == dtype else cast(z, dtype) for z in (x, y)]
 
 
 def _passed(constants: Any, start: Any, rows: Any, body: Any) -> Any:

@@ -39,7 +39,7 @@ class EmittedRows:
 def emit_rows(module: Module, routine: RowRoutine) -> EmittedRows:
     """Add the function of a routine to the module."""
     name = module.fresh("rows")
-    kind = _Order if routine.operation == "argsort" else _Transform
+    kind = _Sorting if routine.operation == "argsort" else _Transform
     writer = kind(module, routine)
     writer.body()
     writer.function(name, 1, 1)
@@ -109,7 +109,7 @@ class _RowWriter(ArrayWriter):
         return super().at(pointer, np.dtype(np.int8) if dtype.kind == "b" else dtype, offset)
 
 
-class _Order(_RowWriter):
+class _Sorting(_RowWriter):
     """The places of the numbers of each row in their order."""
 
     def body(self) -> None:
@@ -121,14 +121,14 @@ class _Order(_RowWriter):
         symbol = self.routine.symbol
         function = self.module.declare(symbol, f"declare i32 @{symbol}(ptr, ptr, i64, ptr)")
         with self.rows():
-            given, made = self.source if numbers is None else numbers, places or self.target
+            given, ordered = self.source if numbers is None else numbers, places or self.target
             with self.counting("0", operand.length) as i:
-                self.write([i], self.number(made, result, i, 1), result.dtype)
+                self.write([i], self.number(ordered, result, i, 1), result.dtype)
                 if numbers is not None:
                     parts = self.read(self.number(self.source, operand, i), operand.dtype)
                     self.write(parts, self.number(numbers, operand, i, 1), operand.dtype)
             told = self.block.op(
-                f"call i32 {function}(ptr {given}, ptr {made}, i64 {operand.length}, ptr null)"
+                f"call i32 {function}(ptr {given}, ptr {ordered}, i64 {operand.length}, ptr null)"
             )
             self.numbers.faults.append(self.truth(self.block.op(f"icmp slt i32 {told}, 0")))
             self.flush()
