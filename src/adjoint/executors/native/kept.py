@@ -27,7 +27,7 @@ from adjoint.base.errors import NativeUnavailableError
 from adjoint.executors.interface import Needs
 from adjoint.executors.native.entry.runtime import runtime
 from adjoint.executors.native.lowered import Calling, Lowered, LoweredFunction
-from adjoint.executors.native.machine import routines, ufuncs
+from adjoint.executors.native.machine import fourier, orders, routines, ufuncs
 from adjoint.executors.native.machine.llvm import Code, cores, machine
 from adjoint.executors.native.machine.object_cache import digest, object_cache
 from adjoint.executors.native.preparation.digests import (
@@ -147,5 +147,5 @@ def _load(code_key: bytes) -> Code | None:
 
 
 def _provide(symbol: str) -> None:
-    routines.provide(symbol)
-    ufuncs.provide(symbol)
+    for library in (routines, ufuncs, orders, fourier):
+        library.provide(symbol)

@@ -10,6 +10,7 @@ from typing import Final
 from adjoint.executors.native.elements import cost
 from adjoint.executors.native.graph.nodes import ArrayNode, Graph, Kind
 from adjoint.executors.native.machine.llvm import cores, machine
+from adjoint.executors.native.rows import equations as rows
 from adjoint.executors.native.schedule.layout import TURNS
 from adjoint.executors.native.schedule.order import Item, Loop, Scheduler, paths, result_path
 from adjoint.executors.native.schedule.storage import nodes_within, own_bytes, rolled_axes
@@ -66,6 +67,8 @@ def region_of(item: Item, taken: Collection[Variable] = ()) -> Region:
 def _work(node: ArrayNode, volume: int) -> float:
     if node.equation is not None and node.equation.primitive in systems.ALL:
         return systems.flops_of(node.equation)
+    if node.equation is not None and node.equation.primitive in rows.ALL:
+        return rows.flops_of(node.equation)
     return cost(node.operation) * volume
 
 
