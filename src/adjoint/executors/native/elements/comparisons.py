@@ -160,8 +160,14 @@ def _enter_choice(names: tuple[str, str], which: str) -> None:
         beats = f"u{which}t"  # of equal zeros the second is taken, as by NumPy's vector loops
         if not x.text.startswith("%"):  # of a constant LLVM knows whether it is NaN
             x, y, beats = y, x, f"u{which}e"
-        extreme = writer.select(writer.compare(beats, x, y), x, y)
-        return writer.select(writer.is_nan(y), y, extreme)
+
+        def extreme() -> Value:
+            first = writer.in_lanes(writer.compare(beats, x, y), x, y)
+            return writer.select(writer.is_nan(y), y, first)
+
+        if x.lanes:
+            return extreme()
+        return writer.of_ordered(lambda: writer.extreme(beats[1:], x, y), extreme, x, y)
 
     @rule(names[1], "f")
     def dropping(writer: ElementWriter, x: Value, y: Value) -> Value:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ _MINDFUL = "llvm.experimental.constrained"
 _ROUNDED = 'metadata !"round.tonearest", metadata !"fpexcept.maytrap"'
 _CONSTANT = re.compile("0x[0-9A-F]{16}|-?[0-9]+")
 _RAISING = frozenset(("olt", "ole", "ogt", "oge", "ult", "ule", "ugt", "uge"))
+_REVERSED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
 
 
 def llvm_suffix(dtype: np.dtype[Any], lanes: int) -> str:
@@ -175,16 +177,67 @@ class ElementWriter:
         """x where the mask holds, y elsewhere; of any dtype."""
         compared = self.block.comparisons.get(mask.text)
         if compared is not None and x.dtype.kind == "f" and not x.lanes:
-            # Of single numbers, a mask would go through the flags of the processor and back.
             predicate, *pair = compared
-            lanes = self.compare(predicate, *map(self._paired, pair))
-            return self._alone(self.select(lanes, self._paired(x), self._paired(y)))
+            if pair in ([x, y], [y, x]):
+                order = predicate[1:] if pair == [x, y] else _REVERSED[predicate[1:]]
+                extreme = partial(self.extreme, order, x, y)
+                return self.of_ordered(extreme, partial(self.in_lanes, mask, x, y), *pair)
+            return self.in_lanes(mask, x, y)
         booleans, kind = register_type(mask), register_type(x)
         parts = tuple(
             self.block.op(f"select {booleans} {mask.text}, {kind} {first}, {kind} {second}")
             for first, second in zip(x.parts, y.parts, strict=True)
         )
         return Value(parts, x.dtype, x.lanes)
+
+    def in_lanes(self, mask: Value, x: Value, y: Value) -> Value:
+        """One of two floats where others were compared.
+
+        Of single numbers, the mask would go through the flags of the processor and back.
+        """
+        if x.lanes:
+            return self.select(mask, x, y)
+        predicate, *pair = self.block.comparisons[mask.text]
+        lanes = self.compare(predicate, *map(self._paired, pair))
+        return self._alone(self.select(lanes, self._paired(x), self._paired(y)))
+
+    def extreme(self, order: str, x: Value, y: Value) -> Value:
+        """x where it is before y in an order (`lt`, `ge`), else y; of numbers without NaN.
+
+        That is one instruction where equal numbers give the second. For NaN it raises a flag.
+        """
+        if order.endswith("e"):
+            order, x, y = order.replace("e", "t"), y, x
+        kind = register_type(x)
+        first = self.block.op(f"fcmp o{order} {kind} {x.text}, {y.text}")
+        return self.value(
+            f"select {vector_type('i1', x.lanes)} {first}, {kind} {x.text}, {kind} {y.text}",
+            x.dtype,
+            x.lanes,
+        )
+
+    def of_ordered(
+        self, usual: Callable[[], Value], with_nan: Callable[[], Value], x: Value, y: Value
+    ) -> Value:
+        """A value made of two single floats: in one way, and in another where one of them is NaN.
+
+        The question is a branch that the processor foresees, so that the value does not wait for
+        its answer.
+        """
+        block = self.block
+        labels = [block.new_label(stem) for stem in ("ordered", "unordered", "chosen")]
+        ordered, unordered, chosen = labels
+        nan = self.compare("uno", x, y)
+        tag = block.module.rare_tag()
+        block.do(f"br i1 {nan.text}, label %{unordered}, label %{ordered}, !prof {tag}")
+        ways = []
+        for label, way in ((ordered, usual), (unordered, with_nan)):
+            block.place(label)
+            value = way()
+            ways.append(f"[{value.text}, %{block.label}]")
+            block.do(f"br label %{chosen}")
+        block.place(chosen)
+        return self.value(f"phi {register_type(x)} {', '.join(ways)}", x.dtype, 0)
 
     def _paired(self, x: Value) -> Value:
         """A number as the first of two lanes."""

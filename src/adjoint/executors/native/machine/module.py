@@ -43,6 +43,7 @@ RAISED: Final = 2
 OVERFLOW: Final = 3
 
 _FIRST_RANGE: Final = 1 << 20  # the number of the first range among metadata
+_RARE: Final = _FIRST_RANGE - 1  # and that of the weights of branches
 # The attribute of functions that are written as they should be: simplifying them finds nothing.
 PLAIN: Final = '"plain"'
 # That of functions where time is spent: they are compiled well, however long the rest of a module
@@ -86,7 +87,8 @@ class Module:
     """Functions and declarations; the text of the whole when asked.
 
     last_tag: the greatest number that stands for memory so far. stack_bytes: what bodies of loops
-    have of the stack so far. wrappers: the names of functions that are added once.
+    have of the stack so far. wrappers: the names of functions that are added once. branches:
+    whether some are hardly ever taken.
     """
 
     declarations: dict[str, str] = field(default_factory=dict)
@@ -98,6 +100,7 @@ class Module:
     last_tag: int = 0
     stack_bytes: int = 0
     wrappers: set[str] = field(default_factory=set)
+    branches: bool = False
 
     def declare(self, name: str, text: str) -> str:
         """Declare an external function or a global once; returns `@name`."""
@@ -129,6 +132,14 @@ class Module:
         if tag is None:
             tag = self.ranges[key] = f"!{_FIRST_RANGE + len(self.ranges)}"
             self.attributes.append(f"{tag} = !{{{type_text} {least}, {type_text} {most + 1}}}")
+        return tag
+
+    def rare_tag(self) -> str:
+        """Metadata for a branch that is hardly ever taken to its first label."""
+        tag = f"!{_RARE}"
+        if not self.branches:
+            self.branches = True
+            self.attributes.append(f'{tag} = !{{!"branch_weights", i32 1, i32 100000}}')
         return tag
 
     def text(self) -> str:
