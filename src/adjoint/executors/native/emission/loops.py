@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+import numpy as np
+
 from adjoint.executors.native.emission.carrying import (
     Alternating,
     BodyOperand,
@@ -24,6 +26,7 @@ from adjoint.executors.native.emission.carrying import (
     read_row,
     write_row,
 )
+from adjoint.executors.native.emission.last_written import LastWritten, watched
 from adjoint.executors.native.emission.memory import INDEX
 from adjoint.executors.native.emission.writer import Writer
 from adjoint.executors.native.graph.nodes import ArrayNode, Kind
@@ -125,6 +128,7 @@ class _Constructs:
             self.scratch = self.block.op(at)
         self.operands = [self._operand(place) for place in range(len(node.accesses))]
         self.bodies: list[ProgramWriter] = []
+        self.last_written: dict[Variable, LastWritten] = {}
 
     def emit(self) -> None:
         """The construct, and its results."""
@@ -203,6 +207,7 @@ class _Constructs:
             offset = self.construct.workspace
             workspace = self.block.op(f"getelementptr i8, ptr {self.scratch}, i64 {offset}")
         writer.place(workspace, inputs, outputs)
+        writer.memory.last_written = self.last_written
         writer.run()
         self.bodies.append(writer)
         return writer
@@ -226,12 +231,23 @@ class _Constructs:
             return CarriedNumber(block, operand.type, operand.value)
         if k in self.construct.bodies[-1].over:
             self._copied(first_result + k, operand)
-            return InPlace(block, result, k in self.construct.held)
+            held = k in self.construct.held
+            if not held and result.type.dtype.kind in "fiu":
+                self._watch(k, result.type.dtype)
+            return InPlace(block, result, held)
         if k in self.construct.held:
             return Copied(block, operand, result)
         offset = self.construct.buffers[k]
         spare = block.op(f"getelementptr i8, ptr {self.scratch}, i64 {offset}")
         return Alternating(block, operand, result, spare, odd)
+
+    def _watch(self, k: int, dtype: np.dtype[Any]) -> None:
+        """Keep what is written last into a carried array for the next round."""
+        body, constants = self.construct.bodies[-1], self.params["constants"]
+        found = watched(body.layout, constants + k, k, constants)
+        if found is not None:
+            last = LastWritten(self.block, memory_type(dtype), found)
+            self.last_written.update(dict.fromkeys(found.variables, last))
 
     def _stacked(
         self, results: Sequence[BodyOperand | None], types: Sequence[Any], index: str

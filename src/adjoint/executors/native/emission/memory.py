@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from adjoint.executors.native.emission.last_written import LastWritten
 from adjoint.executors.native.graph.indices import (
     Dynamic,
     IndexGuard,
@@ -95,7 +97,7 @@ class Memory:
 
     bases: the pointer of each place. frames: the loops that are open, innermost last. unrolled:
     the values of the labels that are written out. dynamic: the values of index arrays. workspace:
-    where it begins.
+    where it begins. last_written: the entries written last of arrays that a loop fills.
     """
 
     def __init__(self, block: Block, places: dict[Variable, MemoryPlace]) -> None:
@@ -106,6 +108,7 @@ class Memory:
         self.unrolled: dict[Label, int] = {}
         self.dynamic: dict[Dynamic, Value] = {}
         self.workspace = "%workspace"
+        self.last_written: Mapping[Variable, LastWritten] = {}
         self._sorted_terms: dict[Any, SortedTerm] = {}
 
     # --- loops ------------------------------------------------------------------------------------
@@ -294,14 +297,29 @@ class Memory:
     def _alias_tag(self, tag: int) -> str:
         return f", !tbaa {self.block.module.alias_tag(tag)}"
 
-    def load(self, variable: Variable, terms: Sequence[Term], mask: Value | None = None) -> Value:
-        """The number of an array at some terms; where the mask does not hold, 0."""
+    def load(
+        self,
+        variable: Variable,
+        terms: Sequence[Term],
+        mask: Value | None = None,
+        reader: int | None = None,
+    ) -> Value:
+        """The number of an array at some terms; where the mask does not hold, 0.
+
+        reader: the number of the node that reads it, where it looks a single number up.
+        """
         place = self.places[variable]
         address = self.address(variable, place, terms)
         key = (variable, address, mask)
         loaded = self.frame.loads.get(key)
         if loaded is None:
-            loaded = self.load_at(variable.type.dtype, place, address, mask)
+            dtype = variable.type.dtype
+            last = self.last_written.get(variable)
+            from_memory = partial(self.load_at, dtype, place, address, mask)
+            if last is None or reader not in last.watched.readers:
+                loaded = from_memory()
+            else:
+                loaded = Value((last.read(address.pointer, lambda: from_memory().text),), dtype)
             self.frame.loads[key] = loaded
         return loaded
 

@@ -31,6 +31,7 @@ class Scatters:
         parts = len(value.parts)
         home = self.memory.places[node.output]
         tag = self.memory.tag(home)
+        last = self.memory.last_written.get(node.output)
         width = max(home.lanes, 1)  # where each place has numbers for all lanes, one after another
         for lane in range(max(lanes, 1)):
             offset = self._lane_offset(address, lane, lanes)
@@ -57,6 +58,8 @@ class Scatters:
                 if dtype.kind == "b":
                     text = self.block.op(f"zext i1 {text} to i8")
                 self.block.do(f"store {scalar} {text}, ptr {place}, align 1{tag}")
+                if last is not None:
+                    last.note(node, place, text)
 
     def _old(self, places: Sequence[str], scalar: str, dtype: np.dtype[Any], tag: str) -> Value:
         texts = [self.block.op(f"load {scalar}, ptr {p}, align 1{tag}") for p in places]

@@ -124,7 +124,8 @@ class Values:
                 return self._register(producer, access)
         terms = access.terms
         if mask is None:
-            return lambda: self.memory.load(source, terms)
+            reader = node.number if node.kind is Kind.GATHER else None
+            return lambda: self.memory.load(source, terms, reader=reader)
         return lambda: self.memory.load(source, terms, mask())
 
     def _register(self, producer: ArrayNode, access: Access) -> Reader:
