@@ -101,6 +101,16 @@ def test_an_index_that_leaves_the_array_in_a_later_round() -> None:
     assert answer(made, np.int64(10**6), np.zeros(500), np.int64(0)) is None
 
 
+@pytest.mark.parametrize("index", [-4, -3, -1, 0, 2, 3, 6, 2**63 - 1, -(2**63), -(2**63) + 3])
+def test_indices_counted_from_the_end(index: int) -> None:
+    body = program(lambda a, k, s: bind(GATHER, a, k) + s, array(3), INDEX, NUMBER)
+    entries = np.array([1.0, 2.0, 4.0])
+    found = answer(scan(body, 2), np.int64(2), entries, np.int64(index), np.float64(0.5))
+    assert (found is not None) == (-3 <= index < 3)
+    if found is not None:
+        assert found[0] == 2 * entries[index] + 0.5
+
+
 def test_a_fault_ends_a_loop_without_end() -> None:
     grows = program(lambda x, y: (np.sin(x), y * 1e300), NUMBER, NUMBER)
     made = repeat(program(lambda x, y: x > -2.0, NUMBER, NUMBER), grows)

@@ -228,14 +228,14 @@ class ElementWriter:
         labels = [block.new_label(stem) for stem in ("ordered", "unordered", "chosen")]
         ordered, unordered, chosen = labels
         nan = self.compare("uno", x, y)
-        tag = block.module.rare_tag()
-        block.do(f"br i1 {nan.text}, label %{unordered}, label %{ordered}, !prof {tag}")
-        ways = []
-        for label, way in ((ordered, usual), (unordered, with_nan)):
-            block.place(label)
-            value = way()
-            ways.append(f"[{value.text}, %{block.label}]")
-            block.do(f"br label %{chosen}")
+        block.rarely(nan.text, unordered, ordered)
+        first = usual()
+        ways = [f"[{first.text}, %{block.label}]"]
+        block.do(f"br label %{chosen}")
+        block.place(unordered)
+        second = with_nan()
+        ways.append(f"[{second.text}, %{block.label}]")
+        block.do(f"br label %{chosen}")
         block.place(chosen)
         return self.value(f"phi {register_type(x)} {', '.join(ways)}", x.dtype, 0)
 

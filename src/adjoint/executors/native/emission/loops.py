@@ -208,6 +208,7 @@ class _Constructs:
             workspace = self.block.op(f"getelementptr i8, ptr {self.scratch}, i64 {offset}")
         writer.place(workspace, inputs, outputs)
         writer.memory.last_written = self.last_written
+        writer.values.leaves = True
         writer.run()
         self.bodies.append(writer)
         return writer

@@ -64,7 +64,9 @@ _RECIPROCAL: Final = UFUNCS[np.reciprocal]
 class Values:
     """Reads and computes in one function.
 
-    ways: the loops around each node. contract: whether products may be fused with sums.
+    ways: the loops around each node. contract: whether products may be fused with sums. leaves:
+    whether a run ends at once where NumPy has to make it: within loops, whose rounds would have
+    to keep that in mind.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class Values:
         self.storage = storage
         self.ways = ways
         self.contract = contract
+        self.leaves = False
         self.faults: list[Fault] = []
         self._noted: dict[int, str] = {}  # where those of so many lanes have been noted
         self._readers: dict[int, list[Reader]] = {}
@@ -339,6 +342,8 @@ class Values:
 
     def _within(self, value: Value, length: int) -> Value:
         block, lanes = self.block, value.lanes
+        if self._leaves_for(lanes):
+            return Value((self._single_within(value.text, length),), INDEX)
         wide, bits = vector_type("i64", lanes), vector_type("i1", lanes)
         size = block.splat(constant(length, INDEX), lanes).text
         zero = block.splat(constant(0, INDEX), lanes).text
@@ -350,11 +355,32 @@ class Values:
         safe = block.op(f"select {bits} {outside}, {wide} {zero}, {wide} {index}")
         return Value((safe,), INDEX, lanes)
 
+    def _single_within(self, text: str, length: int) -> str:
+        """An index counted from the start, where those counted from the end are rare."""
+        block = self.block
+        inside, outside, behind = map(block.new_label, ("inside", "outside", "behind"))
+        beyond = block.op(f"icmp uge i64 {text}, {length}")
+        block.rarely(beyond, outside, behind)
+        block.do(f"br label %{inside}")
+        block.place(outside)
+        moved = block.op(f"add i64 {text}, {length}")
+        wrong = block.op(f"icmp uge i64 {moved}, {length}")
+        tag = block.module.rare_tag()
+        block.do(f"br i1 {wrong}, label %{block.missed()}, label %{inside}, !prof {tag}")
+        block.place(inside)
+        return block.op(f"phi i64 [{text}, %{behind}], [{moved}, %{outside}]")
+
     # --- faults -----------------------------------------------------------------------------------
+
+    def _leaves_for(self, lanes: int) -> bool:
+        return self.leaves and not lanes and len(self.memory.frames) == 1
 
     def flush_faults(self) -> None:
         """Note the conditions under which NumPy has to run the program, for each lane."""
         for text, lanes in self.faults:
+            if self._leaves_for(lanes):
+                self.block.rarely(text, self.block.missed(), self.block.new_label("well"))
+                continue
             wide = vector_type("i1", lanes)
             place = self._noted.get(lanes)
             if place is None:

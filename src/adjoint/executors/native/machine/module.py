@@ -152,15 +152,17 @@ class Block:
 
     label: the basic block that is being written. known: what has been written in it, by what it is
     made of; of use for what depends on nothing else and changes nothing. comparisons: what single
-    floats were compared, by the name of the result: the predicate and both numbers.
+    floats were compared, by the name of the result: the predicate and both numbers. ending: what
+    stands after all else.
     """
 
-    __slots__ = ("_number", "comparisons", "known", "label", "lines", "module", "opening")
+    __slots__ = ("_number", "comparisons", "ending", "known", "label", "lines", "module", "opening")
 
     def __init__(self, module: Module) -> None:
         self.module = module
         self.opening: list[str] = []  # stack memory, which belongs in the entry block
         self.lines: list[str] = []
+        self.ending: list[str] = []
         self.label = "entry"
         self.known: dict[Any, Any] = {}
         self.comparisons: dict[str, tuple[str, Value, Value]] = {}
@@ -202,6 +204,18 @@ class Block:
         self.label = label
         self.known = {}
 
+    def rarely(self, condition: str, label: str, after: str) -> None:
+        """Go to a label where an i1 holds, which is foreseen not to be so, and on to another."""
+        tag = self.module.rare_tag()
+        self.do(f"br i1 {condition}, label %{label}, label %{after}, !prof {tag}")
+        self.place(after)
+
+    def missed(self) -> str:
+        """The label of what ends a function that runs programs: NumPy has to run it."""
+        if not self.ending:
+            self.ending += ["missed:", f"  ret i32 {MISSED}"]
+        return "missed"
+
     def splat(self, value: Value, lanes: int) -> Value:
         """The value in every lane; itself when it has lanes already or none are wanted."""
         if not lanes or value.lanes == lanes:
@@ -223,7 +237,7 @@ class Block:
 
     def function(self, header: str) -> str:
         """The text of the function: `define ... {`, its stack memory, its instructions."""
-        return "\n".join((f"{header} {{", "entry:", *self.opening, *self.lines, "}"))
+        return "\n".join((f"{header} {{", "entry:", *self.opening, *self.lines, *self.ending, "}"))
 
 
 def number_text(value: Any, dtype: np.dtype[Any]) -> tuple[str, ...]:
