@@ -14,11 +14,12 @@ from adjoint.executors.native.elements import Fault, convert, emit, emit_both
 from adjoint.executors.native.emission.memory import INDEX, Memory
 from adjoint.executors.native.graph.indices import Access, Dynamic, Label
 from adjoint.executors.native.graph.nodes import REDUCTIONS, ArrayNode, Graph, Kind
+from adjoint.executors.native.graph.quotients import is_quotient, shared_divisors
 from adjoint.executors.native.machine.module import Block, Value, constant, vector_type
 from adjoint.executors.native.schedule.order import Path, Scheduler, axis_values, result_path
 from adjoint.executors.native.schedule.storage import Storage, in_registers
 from adjoint.primitives import UFUNCS
-from adjoint.primitives.elementwise.arithmetic import ADD, DIVIDE, MULTIPLY
+from adjoint.primitives.elementwise.arithmetic import ADD, MULTIPLY
 from adjoint.primitives.elementwise.selection import SELECT
 from adjoint.primitives.structure.contraction import CONTRACT
 from adjoint.primitives.structure.gathering import GATHER
@@ -90,7 +91,7 @@ class Values:
         self._readers: dict[int, list[Reader]] = {}
         self._guarded_accesses: dict[int, _GuardedAccesses] = {}
         self._homes: dict[int, Path] = {}
-        self._divisors: Counter[Access] | None = None
+        self._divisors: frozenset[int] | None = None
         self._companions: frozenset[Any] | None = None
 
     def home(self, node: ArrayNode) -> Path:
@@ -237,13 +238,12 @@ class Values:
         return value
 
     def _by_reciprocal(self, node: ArrayNode) -> bool:
-        """Whether a quotient is one of several derivatives with the same divisor."""
-        if not self.contract or not _is_derived_quotient(node):
+        """Whether a quotient is one of several with the same divisor, of derivatives."""
+        if not self.contract or not is_quotient(node):
             return False
         if self._divisors is None:
-            nodes = [other for other in self.graph.nodes if _is_derived_quotient(other)]
-            self._divisors = Counter(other.accesses[1] for other in nodes)
-        return self._divisors[node.accesses[1]] > 1
+            self._divisors = shared_divisors(self.graph)
+        return node.number in self._divisors
 
     def _quotient(
         self, operands: Sequence[Value], types: Sequence[ArrayType], dtype: np.dtype[Any]
@@ -403,13 +403,3 @@ class Values:
                 text = self.block.op(f"call i1 @{name}(<{lanes} x i1> {text})")
             any_fault = self.block.op(f"or i1 {any_fault}, {text}")
         return any_fault
-
-
-def _is_derived_quotient(node: ArrayNode) -> bool:
-    """Derivatives are exact up to rounding only, so that a quotient may round twice."""
-    equation = node.equation
-    if equation is None or not node.derived or equation.primitive is not DIVIDE:
-        return False
-    dtype = node.output.type.dtype
-    divisor = equation.inputs[1]
-    return dtype.kind == "f" and divisor.type.dtype == dtype and isinstance(divisor, Variable)

@@ -1,0 +1,1 @@
+"""Equations as nodes, functions of indices."""
