@@ -245,10 +245,10 @@ class _Constructs:
     def _watch(self, k: int, dtype: np.dtype[Any]) -> None:
         """Keep what is written last into a carried array for the next round."""
         body, constants = self.construct.bodies[-1], self.params["constants"]
-        found = watched(body.layout, constants + k, k, constants)
-        if found is not None:
-            last = LastWritten(self.block, memory_type(dtype), found)
-            self.last_written.update(dict.fromkeys(found.variables, last))
+        write = watched(body.layout, constants + k, k, constants)
+        if write is not None:
+            last = LastWritten(self.block, memory_type(dtype), write)
+            self.last_written.update(dict.fromkeys(write.variables, last))
 
     def _stacked(
         self, results: Sequence[BodyOperand | None], types: Sequence[Any], index: str
