@@ -24,7 +24,7 @@ import numpy as np
 
 from adjoint.base.errors import NativeUnavailableError
 from adjoint.base.forking import hold_over_forks
-from adjoint.executors.native.machine.effort import Effort, effort_for
+from adjoint.executors.native.machine.effort import Effort, code_level, effort_for
 from adjoint.executors.native.machine.object_cache import Counts, StoredObject, digest, object_cache
 from adjoint.executors.native.machine.symbols import (
     address_of,
@@ -137,7 +137,7 @@ class Machine:
     def _versions(self) -> tuple[str, str]:
         """Of LLVM, and of what is done with it here, to be counted up where that changes."""
         llvmlite = importlib.import_module("llvmlite").__version__
-        return f"{self._llvm.llvm_version_info} {llvmlite}", "1"
+        return f"{self._llvm.llvm_version_info} {llvmlite}", "2"
 
     def _host_features(self, cpu: str | None) -> str:
         """Those of the host; with AVX-512, its vectors are to be used at their full width."""
@@ -285,7 +285,7 @@ class Machine:
             self._optimised(text, effort, verify) as module,
             _llvm_errors("making machine code"),
         ):
-            image = bytes(self._target_machine(_CODE_LEVEL[effort]).emit_object(module))
+            image = bytes(self._target_machine(code_level(text, effort)).emit_object(module))
             return (image,), *symbols_of(image, module)
 
     def optimised(self, text: str, effort: Effort | None = None) -> str:
@@ -301,7 +301,7 @@ class Machine:
             self._optimised(text, effort, True) as module,
             _llvm_errors("making assembly"),
         ):
-            return str(self._target_machine(_CODE_LEVEL[effort]).emit_assembly(module))
+            return str(self._target_machine(code_level(text, effort)).emit_assembly(module))
 
     @contextmanager
     def _optimised(self, text: str, effort: Effort, verify: bool) -> Iterator[Any]:
@@ -406,9 +406,6 @@ def _check_memory() -> None:
     pages.close()
     if failed:
         raise NativeUnavailableError(f"the system lets no new code be executed: {reason}")
-
-
-_CODE_LEVEL = {Effort.QUICK: 0, Effort.LIGHT: 1, Effort.NORMAL: 2}
 
 
 def _enabled(features: str) -> frozenset[str]:
