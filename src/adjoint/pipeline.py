@@ -173,13 +173,14 @@ def prepare(
     recapture: captures the function once more with the user's lines, to point at one in an error.
     """
     about = _about(kind)
-    compiled = _known(about, captured)
-    if compiled is None:
-        try:
-            compiled = _derived((*about, captured.key), captured.program(), derive)
-        except AdjointError as error:
-            _point_at_line(error, recapture, function)
-            raise
+    with collector_at_rest():
+        compiled = _known(about, captured)
+        if compiled is None:
+            try:
+                compiled = _derived((*about, captured.key), captured.program(), derive)
+            except AdjointError as error:
+                _point_at_line(error, recapture, function)
+                raise
     note_capture(compiled, captured)
     return compiled
 
