@@ -319,12 +319,17 @@ def run(compiled: Compiled, arguments: Sequence[Any], tried: bool = False) -> Se
 
 
 def _values(compiled: Compiled, arguments: Sequence[Any], recorded: Sequence[Any]) -> Any:
-    """What recorded results are at the values of the arguments, if these are known."""
+    """What recorded results are at the values of the arguments, if these are known.
+
+    None also where that would be computed twice: here, and in a larger program that is compiled.
+    """
     values = [value_of(x) if type(x) is Traced else x for x in arguments]
     if any(value is None for value in values):
         return None
     trace = current()
     if trace is not None and trace.at_once and not trace.guards:
+        if _slots(arguments) != alone(trace.input_count, len(arguments)):
+            return None
         compiled.compile_at_once()
     results = compiled(values)
     for result, value in zip(recorded, results, strict=True):
@@ -356,11 +361,20 @@ def _note_inlined(
     trace.inlined = None
     if any(not is_known(value) and value._trace is not trace for value in (*arguments, *results)):
         return
-    slots = tuple([None if is_known(value) else value._slot for value in arguments])
+    slots = _slots(arguments)
     known = [unwrap(value) for value in arguments if is_known(value)]
     if not any(map(is_known, results)):
         own = tuple([result._slot for result in results])
         trace.inlined = Inlined(compiled, slots, known, own, values)
+
+
+def _slots(arguments: Sequence[Any]) -> tuple[int | None, ...]:
+    return tuple([None if is_known(value) else value._slot for value in arguments])
+
+
+def alone(inputs: int, arguments: int) -> tuple[int | None, ...]:
+    """The slots of arguments that are all inputs of a capture in order, and then known ones."""
+    return (*range(inputs), *[None] * (arguments - inputs))
 
 
 def inline(program: Program, arguments: Sequence[Any]) -> list[Any]:

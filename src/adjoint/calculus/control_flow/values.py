@@ -17,7 +17,7 @@ from adjoint.executors.effort import compiling_seconds, seconds_of_run
 from adjoint.loops.declared import WHILE
 from adjoint.pipeline import CLEARED_TOO, Compiled, compile_program
 from adjoint.primitives import UFUNCS
-from adjoint.program import Builder, Literal, Operation, operation
+from adjoint.program import Builder, Literal, Operation, Program, operation
 
 _COUNT: Final = array_type((), np.dtype(np.int64))
 _FEWEST: Final = 2  # rounds that NumPy makes in any case
@@ -29,28 +29,33 @@ def loop_results(loop: Operation, values: Sequence[Any], longest: int) -> tuple[
 
     longest: the most rounds that a loop within it is likely to make.
     """
-    compiled = _compiled(loop, tuple(map(type_of, values)))
+    types = tuple(map(type_of, values))
     of_round = seconds_of_run(loop.params["body"], longest)
-    few = max(int(compiling_seconds(compiled.program) / _SHARE / of_round), _FEWEST)
+    few = max(int(compiling_seconds(_alone(loop, types)) / _SHARE / of_round), _FEWEST)
     constants = loop.params["constants"]
     given = (*values[:constants], np.int64(few), *values[constants:], np.int64(0))
     limited = _limited(loop)
     rounds, *carried = limited.primitive.evaluate(*given, **limited.params)
     if rounds < few:
         return (rounds, *carried[:-1])
-    more, *carried = compiled((*values[:constants], *carried[:-1]))
+    more, *carried = _compiled(loop, types)((*values[:constants], *carried[:-1]))
     if any(np.isnan(x).any() for x in carried if np.asarray(x).dtype.kind in "fc"):
         results: tuple[Any, ...] = loop.primitive.evaluate(*values, **loop.params)
         return results  # in which a hard zero may win over what is not finite
     return (rounds + more, *carried)
 
 
+def _alone(loop: Operation, types: tuple[ArrayType, ...]) -> Program:
+    """The program that is a loop."""
+    builder = Builder()
+    inputs = [builder.input(type_) for type_ in types]
+    return builder.build(builder.emit(loop, inputs))
+
+
 @lru_cache(maxsize=64)
 def _compiled(loop: Operation, types: tuple[ArrayType, ...]) -> Compiled:
     """A loop alone, which is machine code when it is run."""
-    builder = Builder()
-    inputs = [builder.input(type_) for type_ in types]
-    compiled = compile_program(builder.build(builder.emit(loop, inputs)))
+    compiled = compile_program(_alone(loop, types))
     compiled.compile_at_once()
     return compiled
 
