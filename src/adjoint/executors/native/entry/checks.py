@@ -28,7 +28,7 @@ from adjoint.executors.native.entry.python_api import (
     PythonApi,
     pointer,
 )
-from adjoint.executors.native.machine.module import PLAIN, Block, Module
+from adjoint.executors.native.machine.module import SWEPT, Block, Module
 
 ALIGNMENT: Final = 64  # of the workspace
 _PYTHON_TYPES: Final = {"i": int, "f": float, "c": complex}
@@ -101,7 +101,7 @@ class _Check:
         name = f"@{self.module.fresh('check')}"
         self.block.place("wrong")
         self.block.do("ret ptr null")
-        header = f"define internal ptr {name}(ptr %object, ptr %slot) {PLAIN}"
+        header = f"define internal ptr {name}(ptr %object, ptr %slot) {SWEPT}"
         self.module.functions.append(self.block.function(header))
         return name
 

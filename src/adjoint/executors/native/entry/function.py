@@ -38,12 +38,11 @@ from adjoint.executors.native.entry.python_api import (
 )
 from adjoint.executors.native.entry.status import emit_has_nan, emit_interrupted, emit_status
 from adjoint.executors.native.machine.llvm import machine
-from adjoint.executors.native.machine.module import OVERFLOW, PLAIN, RAISED, Block, Module
+from adjoint.executors.native.machine.module import OVERFLOW, RAISED, SWEPT, Block, Module
 from adjoint.executors.native.machine.ufuncs import IGNORED
 
 STACK_LIMIT: Final = 32 << 10  # bytes of workspace that may lie on the stack
 MANY: Final = 8  # inputs of one type in a row that are checked in a loop
-LONG: Final = 1500  # lines of an entry that is compiled in the least time
 SPARE: Final = ALIGNMENT - 1  # bytes that a workspace array needs beyond the workspace itself
 
 
@@ -125,9 +124,7 @@ class _EntryWriter:
         status, fine = self._run(inputs, outputs, workspace, data)
         self._finish(status, fine, data)
         probe = machine().stack_probe if spec.workspace_bytes else ""
-        # Hundreds of results are thousands of branches: good registers would take seconds there.
-        plain = " noinline optnone" if len(block.lines) > LONG else ""
-        header = f"define ptr @entry(ptr %self, ptr %args, i64 %nargs) {PLAIN}{probe}{plain}"
+        header = f"define ptr @entry(ptr %self, ptr %args, i64 %nargs) {SWEPT}{probe}"
         self.module.functions.append(block.function(header))
 
     # --- writing ---------------------------------------------------------------------------------

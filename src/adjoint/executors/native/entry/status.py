@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Final
 
 from adjoint.executors.native.entry.python_api import PythonApi, pointer
-from adjoint.executors.native.machine.module import RAISED, Block, Module
+from adjoint.executors.native.machine.module import RAISED, SWEPT, Block, Module
 
 _MXCSR_ERRORS: Final = 0x1 | 0x4 | 0x8  # invalid, division by zero, overflow
 _NUMPY_ERRORS: Final = 0x8 | 0x1 | 0x2  # the same as NPY_FPE_...
@@ -118,7 +118,7 @@ def emit_interrupted(module: Module, api: PythonApi) -> None:
     block.do("call void @floating.clear()")
     raised = block.op(f"icmp ne i32 {answer}, 0")
     block.do(f"ret i32 {block.op(f'select i1 {raised}, i32 {RAISED}, i32 0')}")
-    module.functions.append(block.function("define internal i32 @interrupted(ptr %state) noinline"))
+    module.functions.append(block.function(f"define internal i32 @interrupted(ptr %state) {SWEPT}"))
 
 
 def emit_has_nan(module: Module, scalar: str) -> str:
