@@ -15,7 +15,7 @@ import numpy as np
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.calculus.control_flow.values import loop_results
 from adjoint.capture import Traced, from_slot
-from adjoint.capture.recording.applying import slot_in
+from adjoint.capture.recording.applying import frozen, slot_in
 from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.trace import Trace, captures, outermost
 from adjoint.capture.rounds.paths import CONSTANT, LOCAL, VARIABLE, Reference, RoundPart
@@ -284,6 +284,8 @@ def _recorded(
     after: dict[int, tuple[int, Any]] = {}
     for place, number in enumerate(program.carried):
         slot, result = first + place, results[place]
+        if not trace.nested:  # else it follows from what an outer capture traces
+            trace.values[slot] = frozen(result)
         if program.types[number].weak:
             slot, result = trace.record(operation(PYTHON_NUMBER), (slot,)), result.item()
         after[number] = slot, result

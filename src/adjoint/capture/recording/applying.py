@@ -351,8 +351,9 @@ def ask_in_all(value: Any, kind: str) -> Any:
             met.append((trace, len(trace.records), value._slot))
         trace.asked = True  # for good if it cannot be computed
         levels.append((trace, len(trace.records), value._slot))
-        if value._value is not None and not trace.nested and not trace.witness:
-            value = value._value
+        known = answer if value._value is None else value._value
+        if known is not None and not trace.nested and not trace.witness:
+            value = known
             break
         with np.errstate(all="ignore"):  # the program will warn when it runs
             value = trace.value(value._slot, apply)
