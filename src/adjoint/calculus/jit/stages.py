@@ -173,7 +173,6 @@ def _held(loop: Equation, held: Atom) -> Equation:
 
 def must_wait(equation: Equation) -> bool:
     """Whether an equation must not be run where a guard before it does not hold."""
-    primitive = equation.primitive
     if calls_users(equation) or _ends_by_value(equation):
         return True
     return any(map(must_wait, _within(equation)))
