@@ -23,7 +23,7 @@ from adjoint.executors.native.machine.symbols import define
 
 pytest.importorskip("llvmlite")
 
-from llvmlite.binding.newpassmanagers import NewPassManager  # noqa: E402
+from llvmlite.binding.newpassmanagers import NewPassManager
 
 ADD = "define i32 @add(i32 %x) nounwind {\n  %y = add i32 %x, AMOUNT\n  ret i32 %y\n}\n"
 SINE = """
