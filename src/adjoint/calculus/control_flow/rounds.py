@@ -17,7 +17,7 @@ from adjoint.calculus.control_flow.values import loop_results
 from adjoint.capture import Traced, from_slot
 from adjoint.capture.recording.applying import frozen, slot_in
 from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.trace import Trace, captures, outermost
+from adjoint.capture.recording.trace import Trace, captures, is_waited_for, outermost
 from adjoint.capture.rounds.paths import CONSTANT, LOCAL, VARIABLE, Reference, RoundPart
 from adjoint.capture.rounds.sites import FEWEST, Ended, ReadyLoop
 from adjoint.loops.declared import SWITCH, WHILE
@@ -248,7 +248,7 @@ def _results(loop: Operation, values: Sequence[Any]) -> tuple[Any, ...]:
     outer = outermost()
     assert outer is not None
     results: tuple[Any, ...]
-    if outer.numbers is not None and outer.guards is not None:  # it is compiled for good
+    if is_waited_for():
         results = loop_results(loop, values, outer.longest)
     else:
         results = loop.primitive.evaluate(*values, **loop.params)
