@@ -16,7 +16,7 @@ from adjoint.capture.recording.guards import WHOLE, Inquiry
 from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.places import PACKAGE, user_line
 from adjoint.capture.recording.stale import Stale
-from adjoint.capture.recording.trace import Trace, captures
+from adjoint.capture.recording.trace import Trace, captures, outermost
 from adjoint.capture.recording.traced import (
     Traced,
     from_array,
@@ -154,6 +154,12 @@ def slot_in(trace: Trace, operand: Any) -> int:
     if state is None:
         trace.arrays[id(operand)] = (operand, slot)
     return slot
+
+
+def is_waited_for() -> bool:
+    """Whether all that is captured is to be machine code at once, as under `jit`."""
+    outer = outermost()
+    return outer is not None and outer.numbers is not None and outer.guards is not None
 
 
 def note_value(value: Any) -> None:

@@ -441,12 +441,6 @@ def outermost() -> Trace | None:
     return stack[0] if stack else None
 
 
-def is_waited_for() -> bool:
-    """Whether all that is captured is to be machine code at once, as under `jit`."""
-    outer = outermost()
-    return outer is not None and outer.numbers is not None and outer.guards is not None
-
-
 def depth() -> int:
     """How many captures are under way."""
     return len(getattr(_state, "stack", ()))
