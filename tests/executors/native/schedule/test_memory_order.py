@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ BLOCK = 12
 
 
 @pytest.fixture
-def shuffled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def shuffled(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """Arrays lie in random orders, and inputs are copied; the list says how many did."""
     random = np.random.default_rng(0)
     turned: list[int] = []
@@ -38,7 +39,8 @@ def shuffled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(MemoryOrders, "chosen", chosen)
     monkeypatch.setattr(MemoryOrders, "copied", copied)
-    return turned
+    with ad.config(cache=False):
+        yield turned
 
 
 def _step(random: np.random.Generator, known: list[Any], rows: Any) -> Any:
