@@ -27,7 +27,7 @@ from adjoint.base.errors import NativeUnavailableError
 from adjoint.executors.interface import Needs
 from adjoint.executors.native.entry.python_api import python_api
 from adjoint.executors.native.lowered import Calling, Lowered, LoweredFunction
-from adjoint.executors.native.machine import routines, ufuncs
+from adjoint.executors.native.machine import pool, routines, ufuncs
 from adjoint.executors.native.machine.llvm import Code, cores, machine
 from adjoint.executors.native.machine.object_cache import digest, object_cache
 from adjoint.executors.native.preparation.digests import (
@@ -149,3 +149,4 @@ def _load(code_key: bytes) -> Code | None:
 def _provide(symbol: str) -> None:
     routines.provide(symbol)
     ufuncs.provide(symbol)
+    pool.provide(symbol)

@@ -8,10 +8,10 @@ from math import prod
 from adjoint.executors.native.machine.llvm import machine
 from adjoint.executors.native.machine.module import Module
 from adjoint.executors.native.products.blas import called, emit_call, fewest_flops
-from adjoint.executors.native.products.plan import ArrayProduct, Groups, grouped
+from adjoint.executors.native.products.plan import ArrayProduct, grouped
 from adjoint.executors.native.products.shared import emit_shared, shared
 from adjoint.executors.native.products.tiles import emit_tiles, emit_zeros
-from adjoint.executors.native.products.tiling import Vectors, tiled
+from adjoint.executors.native.products.tiling import Tiling, Vectors, tiled
 
 
 @dataclass(frozen=True)
@@ -67,12 +67,13 @@ def emit_product(
         return Emitted(name, 0, product.flops, moved, True)
     vectors = Vectors(lanes, registers, size)
 
-    def tiles(part: str, axes: Groups) -> int:
-        return emit_tiles(module, part, product.dtype, tiled(axes, vectors))
+    def tiles(part: str, tiling: Tiling) -> int:
+        return emit_tiles(module, part, product.dtype, tiling)
 
-    share = shared(groups, product.flops, threads)
+    tiling = tiled(groups, vectors)
+    share = shared(tiling, moved, threads)
     if share is None:
-        scratch = tiles(name, groups)
+        scratch = tiles(name, tiling)
     else:
         scratch = emit_shared(module, name, product.dtype, share, tiles)
     return Emitted(name, scratch, product.flops, moved, False)

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Final
 
 from adjoint.executors.native.elements import cost
 from adjoint.executors.native.graph.nodes import ArrayNode, Graph, Kind
-from adjoint.executors.native.machine.llvm import cores, machine
-from adjoint.executors.native.schedule.layout import TURNS
-from adjoint.executors.native.schedule.order import Item, Loop, Scheduler, paths, result_path
+from adjoint.executors.native.machine.llvm import cores
+from adjoint.executors.native.machine.pool import SHARED_TIME, has_pool
+from adjoint.executors.native.schedule.layout import TURNS, Division
+from adjoint.executors.native.schedule.order import (
+    Item,
+    Loop,
+    Scheduler,
+    instances,
+    paths,
+    result_path,
+)
 from adjoint.executors.native.schedule.storage import nodes_within, own_bytes, rolled_axes
 from adjoint.executors.native.systems import equations as systems
 from adjoint.program import Variable
@@ -19,8 +27,12 @@ from adjoint.program import Variable
 NAMED: Final = 4  # operations of a region that are told by name
 FLOP_TIME: Final = 0.05  # nanoseconds, about
 BYTE_TIME: Final = 0.05
-SHARED_TIME: Final = 150_000.0  # nanoseconds from which a loop is shared by threads
-MOST_GATHERED: Final = 1 << 20  # bytes that each thread may gather in
+PART_TIME: Final = 8_000.0  # nanoseconds of a part of a loop, at least
+MOST_PARTS: Final = 32
+MOST_THREADS: Final = 64
+MOST_GATHERED: Final = 1 << 22  # bytes that all parts of a loop gather in
+MOST_GATHERING: Final = 0.1  # of the time of a loop, what clearing and reading them may take
+MOST_RESULTS: Final = 512  # numbers gathered in registers, of all parts
 
 
 @dataclass(frozen=True)
@@ -69,15 +81,17 @@ def _work(node: ArrayNode, volume: int) -> float:
     return cost(node.operation) * volume
 
 
-def own_memory(graph: Graph, scheduler: Scheduler, threads: dict[Loop, int]) -> dict[int, int]:
-    """What reductions need for which every lane or thread gathers in memory of its own."""
+def own_memory(
+    graph: Graph, scheduler: Scheduler, divided: Mapping[Loop, Division]
+) -> dict[int, int]:
+    """What reductions need for which every lane or part gathers in memory of its own."""
     ways = paths(scheduler.items)
     sizes = {}
     for node in graph.nodes:
         if node.kind is not Kind.REDUCE or not ways.get(node.number):
             continue
         way = ways[node.number]
-        count = threads.get(way[0], 1)
+        count = divided[way[0]].parts if way[0] in divided else 1
         lanes = next((loop for loop in way if loop.lanes), None)
         home = {loop.label for loop in result_path(node, way)}
         inner = [label for label in rolled_axes(node).values() if label not in home]
@@ -96,30 +110,43 @@ def own_memory(graph: Graph, scheduler: Scheduler, threads: dict[Loop, int]) -> 
 
 def threads_for(threads: int | None) -> int:
     """How many threads there may be where so many are asked for; None is for all cores."""
-    if machine().find("pthread_create") is None:
+    if not has_pool():
         return 1
-    return cores() if threads is None else threads
+    return min(cores() if threads is None else threads, MOST_THREADS)
 
 
-def shared_loops(scheduler: Scheduler, threads: int | None) -> dict[Loop, int]:
-    """The outermost loops that are long enough for several threads, and how many."""
+def divided_loops(scheduler: Scheduler, threads: int | None) -> dict[Loop, Division]:
+    """The outermost loops that are long enough for several threads, and how they are divided.
+
+    Where something is gathered over the rounds, parts are made for one thread as well.
+    """
     count = threads_for(threads)
-    if count < 2:
-        return {}
-    shared = {}
+    divided = {}
     for item in scheduler.items:
-        if not isinstance(item, Loop):
-            continue
-        nodes = list(nodes_within(item))
-        if any(node.kind is Kind.SCATTER for node in nodes):
-            continue
-        region = region_of(item)
-        grains = item.label.extent // (max(item.lanes, 1) * TURNS)
-        gathered = sum(
-            node.output.type.size * node.output.type.dtype.itemsize
-            for node in item.starts
-            if rolled_axes(node)
-        )
-        if region.estimate > SHARED_TIME and grains >= 4 * count and gathered <= MOST_GATHERED:
-            shared[item] = count
-    return shared
+        if isinstance(item, Loop) and (count > 1 or item.starts):
+            parts = _parts(item)
+            if parts > 1:
+                divided[item] = Division(parts, count)
+    return divided
+
+
+def _parts(loop: Loop) -> int:
+    """How many parts a loop is worth, however many threads there are; 1 for none."""
+    nodes = list(nodes_within(loop))
+    if any(node.kind is Kind.SCATTER for node in nodes):
+        return 1
+    time = region_of(loop).estimate
+    if time < SHARED_TIME:
+        return 1
+    grains = loop.label.extent // (max(loop.lanes, 1) * (TURNS if loop.starts else 1))
+    most = min(MOST_PARTS, int(time / PART_TIME), grains)
+    gathered = sum(
+        node.output.type.size * node.output.type.dtype.itemsize
+        for node in loop.starts
+        if rolled_axes(node)
+    )
+    if gathered:  # which is cleared and read once more for each part
+        most = min(most, int(time * MOST_GATHERING / (gathered * BYTE_TIME)))
+        most = min(most, MOST_GATHERED // gathered)
+    results = sum(instances(node) for node in loop.starts)
+    return min(most, max(2, MOST_RESULTS // max(results, 1)))
