@@ -29,7 +29,7 @@ class BodyGraphBuilder(GraphBuilder):
     """Builds the graph of a body. over: see `GraphBuilder`."""
 
     def __init__(
-        self, program: Program, is_product: Callable[[Equation], bool], over: Mapping[int, int]
+        self, program: Program, is_product: IsProduct, over: Mapping[int, int]
     ) -> None:
         super().__init__(program, is_product, over)
         self._producers = {v: equation for equation in program.equations for v in equation.outputs}
@@ -271,7 +271,7 @@ def _is_zero(atom: Atom) -> bool:
 
 def build_graph(
     program: Program,
-    is_product: Callable[[Equation], bool],
+    is_product: IsProduct,
     over: Mapping[int, int] | None = None,
 ) -> Graph:
     """The graph of a program; of a body, where `over` says what it may write over."""

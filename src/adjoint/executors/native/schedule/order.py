@@ -193,6 +193,8 @@ class Scheduler:
             if not waiting:
                 break
             label, chosen = self._best(waiting, rest)
+            if not any(outer.lanes for outer in bound):
+                chosen = self._unmixed(label, chosen, waiting, rest)
             loop = Loop(label, self._lanes(label, chosen, rest, bound))
             loop.starts = [node for node in chosen if _starts(node, label, inside)]
             loop.body = self._arrange(chosen, (*bound, loop))
@@ -218,13 +220,64 @@ class Scheduler:
                 best, heaviest = (work, outer), (label, chosen)
         return heaviest
 
-    def _closure(
-        self, label: Label, waiting: dict[int, ArrayNode], rest: dict[int, list[Label]]
+    def _unmixed(
+        self,
+        label: Label,
+        nodes: list[ArrayNode],
+        waiting: dict[int, ArrayNode],
+        rest: dict[int, list[Label]],
     ) -> list[ArrayNode]:
+        """The nodes, or those of them that have lanes along one label, where no label suits all.
+
+        Rows that are read along themselves, and the numbers made of their sums, are such: in one
+        loop, either each lane reads a row of its own, number by number, or the numbers are computed
+        one at a time. A loss and its gradient, of 100 000 rows of 20 numbers, take 18 ms in one
+        loop and 1 ms in three.
+        """
+        across = [node for node in nodes if self._reads_rows(node, label, rest[node.number])]
+        if len(across) in (0, len(nodes)):
+            return nodes
+        along = [node for node in nodes if node not in across]
+        lost = self._least_penalty(nodes, rest)
+        lost -= self._least_penalty(across, rest) + self._least_penalty(along, rest)
+        least = max(prod(x.extent for x in rest[node.number]) for node in across) / 2
+        if lost < least:
+            return nodes
+        groups = [self._closure(label, waiting, rest, group) for group in (along, across)]
+        return max(groups, key=lambda group: sum(map(_work, group)))
+
+    def _reads_rows(self, node: ArrayNode, label: Label, rest: list[Label]) -> bool:
+        """Whether a reduction reads a large array whose rows lie along another of its labels."""
+        if node.kind is not Kind.REDUCE or len(rest) < 2:
+            return False
+        for access in self.reads(node):
+            source = access.source
+            if isinstance(source, Literal) or source.type.size < LARGEST_CROSSED:
+                continue
+            strides = {x: stride_along(access.terms, source.type.shape, x) for x in rest}
+            if strides[label] not in (0, 1) and 1 in strides.values():
+                return True
+        return False
+
+    def _least_penalty(self, nodes: list[ArrayNode], rest: dict[int, list[Label]]) -> float:
+        """How badly the best lanes suit some nodes."""
+        order = list(dict.fromkeys(x for node in nodes for x in rest[node.number]))
+        return min(self._penalty(lane, nodes, rest, order) for lane in order)
+
+    def _closure(
+        self,
+        label: Label,
+        waiting: dict[int, ArrayNode],
+        rest: dict[int, list[Label]],
+        among: Sequence[ArrayNode] | None = None,
+    ) -> list[ArrayNode]:
+        """The nodes that a loop over the label may hold. among: which are asked for."""
         chosen: dict[int, ArrayNode] = {}
         identity = label_term(label)
         for number, node in waiting.items():
             if label not in _open_to(node, rest[number]) or node.kind is Kind.ROUTINE:
+                continue
+            if among is not None and node not in among:
                 continue
             if self._against_memory(node, label, rest[number]):
                 continue

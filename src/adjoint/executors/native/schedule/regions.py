@@ -27,7 +27,9 @@ from adjoint.program import Variable
 NAMED: Final = 4  # operations of a region that are told by name
 FLOP_TIME: Final = 0.05  # nanoseconds, about
 BYTE_TIME: Final = 0.05
-PART_TIME: Final = 8_000.0  # nanoseconds of a part of a loop, at least
+# What the estimates are to be divided by for arrays that lie in caches, and vectors of 64 bytes.
+CAUTION: Final = 4.0
+PART_TIME: Final = 6_000.0  # nanoseconds of a part of a loop, at least
 MOST_PARTS: Final = 32
 MOST_THREADS: Final = 64
 MOST_GATHERED: Final = 1 << 22  # bytes that all parts of a loop gather in
@@ -135,7 +137,7 @@ def _parts(loop: Loop) -> int:
     nodes = list(nodes_within(loop))
     if any(node.kind is Kind.SCATTER for node in nodes):
         return 1
-    time = region_of(loop).estimate
+    time = region_of(loop).estimate / CAUTION
     if time < SHARED_TIME:
         return 1
     grains = loop.label.extent // (max(loop.lanes, 1) * (TURNS if loop.starts else 1))
@@ -146,7 +148,7 @@ def _parts(loop: Loop) -> int:
         if rolled_axes(node)
     )
     if gathered:  # which is cleared and read once more for each part
-        most = min(most, int(time * MOST_GATHERING / (gathered * BYTE_TIME)))
+        most = min(most, int(time * MOST_GATHERING * CAUTION / (gathered * BYTE_TIME)))
         most = min(most, MOST_GATHERED // gathered)
     results = sum(instances(node) for node in loop.starts)
     return min(most, max(2, MOST_RESULTS // max(results, 1)))
