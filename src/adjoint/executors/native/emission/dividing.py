@@ -93,9 +93,7 @@ class DividedLoop:
         block, threads = self.caller.block, self.division.threads
         if parts > 1 and threads > 1:
             pool = emit_pool(self.caller.module)
-            block.do(
-                f"call void {pool}(ptr @{name}, ptr {context}, i64 {parts}, i64 {threads})"
-            )
+            block.do(f"call void {pool}(ptr @{name}, ptr {context}, i64 {parts}, i64 {threads})")
         else:
             with self.caller.control.counting("0", str(parts), 1) as number:
                 block.do(f"call void @{name}(ptr {context}, i64 {number}, i64 0)")

@@ -73,5 +73,3 @@ def _pause(writer: Writer) -> None:
     writer.block.place(stopped)
     writer.block.do(f"ret i32 {status}")
     writer.block.place(on)
-
-

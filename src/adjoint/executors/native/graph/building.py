@@ -61,9 +61,7 @@ class GraphBuilder(AccessBuilder):
     operands lie that the program is given. over: which outputs may be written over which inputs.
     """
 
-    def __init__(
-        self, program: Program, is_product: IsProduct, over: Mapping[int, int]
-    ) -> None:
+    def __init__(self, program: Program, is_product: IsProduct, over: Mapping[int, int]) -> None:
         super().__init__(program)
         self.over = over
         self.is_product = is_product

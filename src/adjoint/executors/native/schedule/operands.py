@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from adjoint.executors.native.graph.indices import Access, Label
+from adjoint.executors.native.graph.indices import Access, Label, Term
 from adjoint.executors.native.graph.nodes import ArrayNode, Graph, Kind
 from adjoint.executors.native.machine.module import Module
 from adjoint.executors.native.products import ArrayProduct, Emitted, emit_product
@@ -60,17 +60,17 @@ def _is_thin(equation: Equation, given: Sequence[Access | None]) -> bool:
         letter = letters[1]
         if long < short:
             long, short, letter = short, long, letters[0]
-        along = access.terms[1].parts  # of the axis whose numbers are neighbours
-        is_row = len(along) == 1 and isinstance(along[0][0], Label) and along[0][1] == 1
         least = 3 if result == letter else LONGEST_UNROLLED + 1
-        if (
-            least <= short <= LONGEST_ROW
-            and long * short >= LARGEST_CROSSED
-            and is_row
-            and along[0][0].find().extent == short
-        ):
+        large = least <= short <= LONGEST_ROW and long * short >= LARGEST_CROSSED
+        if large and _walks(access.terms[1], short):  # whose numbers are neighbours
             return True
     return False
+
+
+def _walks(term: Term, extent: int) -> bool:
+    """Whether an index is a label of this extent."""
+    atoms = [atom for atom, factor in term.parts if factor == 1 and isinstance(atom, Label)]
+    return len(term.parts) == 1 and any(label.find().extent == extent for label in atoms)
 
 
 def emit_routines(
