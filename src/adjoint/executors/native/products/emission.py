@@ -10,6 +10,7 @@ from adjoint.executors.native.machine.module import Module
 from adjoint.executors.native.products.blas import called, emit_call, fewest_flops
 from adjoint.executors.native.products.plan import ArrayProduct, grouped
 from adjoint.executors.native.products.shared import emit_shared, shared
+from adjoint.executors.native.products.summed import cut_sum, emit_cut_sum
 from adjoint.executors.native.products.tiles import emit_tiles, emit_zeros
 from adjoint.executors.native.products.tiling import Tiling, Vectors, tiled
 
@@ -71,8 +72,11 @@ def emit_product(
         return emit_tiles(module, part, product.dtype, tiling)
 
     tiling = tiled(groups, vectors)
-    share = shared(tiling, moved, threads)
-    if share is None:
+    sums = cut_sum(groups, tiling, moved, vectors)
+    share = shared(tiling, moved, threads) if sums is None else None
+    if sums is not None:
+        scratch = emit_cut_sum(module, name, product.dtype, sums, threads, tiles)
+    elif share is None:
         scratch = tiles(name, tiling)
     else:
         scratch = emit_shared(module, name, product.dtype, share, tiles)

@@ -43,7 +43,7 @@ def shared(tiling: Tiling, moved: int, threads: int) -> Share | None:
 
     moved: the bytes of the operands and the result.
     """
-    if threads < 2 or max(tiling.cycles * _CYCLE_TIME, moved * _BYTE_TIME) < SHARED_TIME:
+    if threads < 2 or time_of(tiling, moved) < SHARED_TIME:
         return None
     # The longest axis; of several, one along which each thread has a part that is no longer.
     cuts = [(_cut(axis, grain, threads), axis) for axis, grain in _axes(tiling)]
@@ -55,6 +55,11 @@ def shared(tiling: Tiling, moved: int, threads: int) -> Share | None:
     last = axis.size - (count - 1) * part
     steps = (part * left, part * right, part * axis.c)
     return Share(part, count, steps, _resized(tiling, axis, part), _resized(tiling, axis, last))
+
+
+def time_of(tiling: Tiling, moved: int) -> float:
+    """About how long a product takes on one core, in nanoseconds."""
+    return max(tiling.cycles * _CYCLE_TIME, moved * _BYTE_TIME)
 
 
 def _axes(tiling: Tiling) -> Iterator[tuple[ProductAxis, int]]:

@@ -151,4 +151,6 @@ def _parts(loop: Loop) -> int:
         most = min(most, int(time * MOST_GATHERING * CAUTION / (gathered * BYTE_TIME)))
         most = min(most, MOST_GATHERED // gathered)
     results = sum(instances(node) for node in loop.starts)
-    return min(most, max(2, MOST_RESULTS // max(results, 1)))
+    most = min(most, max(2, MOST_RESULTS // max(results, 1)))
+    # Few parts are as many as two threads, or four, have equal shares of.
+    return most if most >= MOST_PARTS // 2 else 1 << max(most.bit_length() - 1, 0)
