@@ -8,7 +8,7 @@ of threads for all others, so that each may have memory of its own.
 
 Whoever is there takes the next part, the caller too: where the other cores are busy, or a worker
 does not wake soon enough, nobody waits for it. A worker that has nothing to do looks for work for
-some ten microseconds and then sleeps: looking costs a core, waking some microseconds. The pool is
+some twenty microseconds and then sleeps: looking costs a core, waking some microseconds. The pool is
 taken by one caller at a time; another, or one within a part, computes all of its parts itself, and
 so does a process where no thread can be started. A child of a fork has none of the threads: the
 pool knows whose it is by the number of the process, and starts again.
@@ -44,7 +44,6 @@ _FUNCTIONS: Final = {
     "pthread_cond_init": "i32 @pthread_cond_init(ptr, ptr)",
     "pthread_cond_wait": "i32 @pthread_cond_wait(ptr, ptr)",
     "pthread_cond_signal": "i32 @pthread_cond_signal(ptr)",
-    "pthread_cond_broadcast": "i32 @pthread_cond_broadcast(ptr)",
     "pthread_sigmask": "i32 @pthread_sigmask(i32, ptr, ptr)",
     "sigfillset": "i32 @sigfillset(ptr)",
     "fegetenv": "i32 @fegetenv(ptr)",
@@ -102,7 +101,8 @@ _LOOKS: Final = 2000
 # owner: twice the number of the process, and one more while somebody has the pool. work: its
 # number, how many parts it has and how many of them have been taken, in 32, 16 and 16 bits, so that
 # a part is taken of just the work that was looked at; what is known of that stays as it is until
-# all its parts are done. some, all: the conditions that there is work, and that it is done.
+# all its parts are done. places: how many threads have a number as a worker of it, the caller too.
+# some, all: the conditions that there is work, and that it is done.
 _TEXT: Final = """
 @pool.owner = internal global i64 0, align 128
 @pool.work = internal global i64 0, align 128
@@ -112,8 +112,9 @@ _TEXT: Final = """
 @pool.threads = internal global i64 0, align 8
 @pool.errors = internal global i32 0, align 8
 @pool.environment = internal global [64 x i8] zeroinitializer, align 16
-@pool.sleepers = internal global i32 0, align 128
-@pool.waiting = internal global i32 0, align 4
+@pool.places = internal global i64 0, align 128
+@pool.sleepers = internal global i64 0, align 128
+@pool.waiting = internal global i32 0, align 8
 @pool.workers = internal global i64 0, align 8
 @pool.mutex = internal global [128 x i8] zeroinitializer, align 128
 @pool.some = internal global [128 x i8] zeroinitializer, align 128
@@ -151,6 +152,7 @@ ready:
   store atomic i64 %threads, ptr @pool.threads monotonic, align 8
   store atomic i32 0, ptr @pool.errors monotonic, align 4
   store atomic i64 0, ptr @pool.done monotonic, align 8
+  store atomic i64 1, ptr @pool.places monotonic, align 8
   %kept = call i32 @fegetenv(ptr @pool.environment)
   %word = load atomic i64, ptr @pool.work monotonic, align 8
   %number = lshr i64 %word, 32
@@ -159,16 +161,29 @@ ready:
   %parts.high = shl i64 %parts, 16
   %work = or i64 %number.high, %parts.high
   store atomic i64 %work, ptr @pool.work seq_cst, align 8
-  %sleepers = load atomic i32, ptr @pool.sleepers seq_cst, align 4
-  %asleep = icmp ne i32 %sleepers, 0
-  br i1 %asleep, label %wake, label %compute
-wake:
+  %sleepers = load atomic i64, ptr @pool.sleepers seq_cst, align 8
+  %workers = load i64, ptr @pool.workers, align 8
+  %awake = sub i64 %workers, %sleepers
+  %wanted = sub i64 %threads, 1
+  %missing = sub i64 %wanted, %awake
+  %asleep = icmp ne i64 %sleepers, 0
+  %lacks = icmp sgt i64 %missing, 0
+  %wakes = and i1 %asleep, %lacks
+  br i1 %wakes, label %lock, label %compute
+lock:
   %w1 = call i32 @pthread_mutex_lock(ptr @pool.mutex)
-  %w2 = call i32 @pthread_cond_broadcast(ptr @pool.some)
+  br label %wake
+wake:
+  %woken.before = phi i64 [ 0, %lock ], [ %woken.now, %wake ]
+  %w2 = call i32 @pthread_cond_signal(ptr @pool.some)
+  %woken.now = add i64 %woken.before, 1
+  %wakes.more = icmp slt i64 %woken.now, %missing
+  br i1 %wakes.more, label %wake, label %unlock
+unlock:
   %w3 = call i32 @pthread_mutex_unlock(ptr @pool.mutex)
   br label %compute
 compute:
-  %seen = call i64 @pool.help(i64 0)
+  %seen = call i64 @pool.help(i1 false)
   br label %look
 look:
   %looks = phi i64 [ 0, %compute ], [ %looks.next, %again ]
@@ -207,12 +222,16 @@ end:
   ret void
 }}
 
-; Take parts and compute them, until there are none; returns the number of the work.
-define internal i64 @pool.help(i64 %worker) nounwind noinline {{
+; Take parts and compute them, until there are none; returns the number of the work. Whoever helps
+; takes the next number as a worker of the work at hand, and another for other work.
+define internal i64 @pool.help(i1 %helps) nounwind noinline {{
 entry:
-  %helps = icmp ne i64 %worker, 0
   br label %look
 look:
+  %worker = phi i64 [ 0, %entry ], [ %worker.kept, %take ], [ %worker.kept, %count ],
+    [ %worker.kept, %announce ], [ %worker.kept, %signal ]
+  %of = phi i64 [ -1, %entry ], [ %number, %take ], [ %number, %count ],
+    [ %number, %announce ], [ %number, %signal ]
   %word = load atomic i64, ptr @pool.work acquire, align 8
   %number = lshr i64 %word, 32
   %part = and i64 %word, 65535
@@ -222,8 +241,18 @@ look:
   %context = load atomic ptr, ptr @pool.context monotonic, align 8
   %threads = load atomic i64, ptr @pool.threads monotonic, align 8
   %some = icmp ult i64 %part, %parts
-  %among = icmp ult i64 %worker, %threads
-  %goes = and i1 %some, %among
+  br i1 %some, label %ask, label %end
+ask:
+  %same = icmp eq i64 %of, %number
+  %new = xor i1 %same, true
+  %joins = and i1 %helps, %new
+  br i1 %joins, label %join, label %among
+join:
+  %place = atomicrmw add ptr @pool.places, i64 1 monotonic
+  br label %among
+among:
+  %worker.kept = phi i64 [ %worker, %ask ], [ %place, %join ]
+  %goes = icmp ult i64 %worker.kept, %threads
   br i1 %goes, label %take, label %end
 take:
   %word.next = add i64 %word, 1
@@ -237,7 +266,7 @@ adopt:
   %e2 = call i32 @feclearexcept(i32 {errors})
   br label %compute
 compute:
-  call void %function(ptr %context, i64 %part, i64 %worker)
+  call void %function(ptr %context, i64 %part, i64 %worker.kept)
   br i1 %helps, label %tell, label %count
 tell:
   %errors = call i32 @fetestexcept(i32 {errors})
@@ -263,12 +292,11 @@ end:
 }}
 
 ; What a worker does: work, look for more, sleep.
-define internal ptr @pool.worker(ptr %which) nounwind {{
+define internal ptr @pool.worker(ptr %nothing) nounwind {{
 entry:
-  %worker = ptrtoint ptr %which to i64
   br label %work
 work:
-  %seen = call i64 @pool.help(i64 %worker)
+  %seen = call i64 @pool.help(i1 true)
   br label %look
 look:
   %looks = phi i64 [ 0, %work ], [ %looks.next, %again ]
@@ -283,7 +311,7 @@ again:
   br i1 %looks.more, label %look, label %sleep
 sleep:
   %s1 = call i32 @pthread_mutex_lock(ptr @pool.mutex)
-  %s2 = atomicrmw add ptr @pool.sleepers, i32 1 seq_cst
+  %s2 = atomicrmw add ptr @pool.sleepers, i64 1 seq_cst
   br label %ask
 ask:
   %word.now = load atomic i64, ptr @pool.work seq_cst, align 8
@@ -294,7 +322,7 @@ wait:
   %s3 = call i32 @pthread_cond_wait(ptr @pool.some, ptr @pool.mutex)
   br label %ask
 woken:
-  %s4 = atomicrmw sub ptr @pool.sleepers, i32 1 seq_cst
+  %s4 = atomicrmw sub ptr @pool.sleepers, i64 1 seq_cst
   %s5 = call i32 @pthread_mutex_unlock(ptr @pool.mutex)
   br label %work
 }}
@@ -303,7 +331,7 @@ woken:
 define internal void @pool.begin() nounwind noinline {{
 entry:
   store atomic i64 0, ptr @pool.work monotonic, align 8
-  store atomic i32 0, ptr @pool.sleepers monotonic, align 4
+  store atomic i64 0, ptr @pool.sleepers monotonic, align 8
   store atomic i32 0, ptr @pool.waiting monotonic, align 4
   store i64 0, ptr @pool.workers, align 8
   %b1 = call i32 @pthread_mutex_init(ptr @pool.mutex, ptr null)
@@ -329,8 +357,7 @@ block:
 start:
   %count = phi i64 [ %workers, %block ], [ %worker, %started ]
   %worker = add i64 %count, 1
-  %which = inttoptr i64 %worker to ptr
-  %error = call i32 @pthread_create(ptr %thread, ptr null, ptr @pool.worker, ptr %which)
+  %error = call i32 @pthread_create(ptr %thread, ptr null, ptr @pool.worker, ptr null)
   %fails = icmp ne i32 %error, 0
   br i1 %fails, label %restore, label %started
 started:

@@ -95,6 +95,7 @@ def emit_cut_sum(
         )
     )  # fmt: skip
     _emit_total(module, f"{name}.total", dtype, cut, size)
+    threads = min(threads, cut.count)
     if threads > 1:
         pool = emit_pool(module)
         run = f"  call void {pool}(ptr @{name}.part, ptr %context, i64 {cut.count}, i64 {threads})"

@@ -128,7 +128,7 @@ def divided_loops(scheduler: Scheduler, threads: int | None) -> dict[Loop, Divis
         if isinstance(item, Loop) and (count > 1 or item.starts):
             parts = _parts(item)
             if parts > 1:
-                divided[item] = Division(parts, count)
+                divided[item] = Division(parts, min(parts, count))
     return divided
 
 
@@ -142,7 +142,7 @@ def _parts(loop: Loop) -> int:
         return 1
     grains = loop.label.extent // (max(loop.lanes, 1) * (TURNS if loop.starts else 1))
     most = min(MOST_PARTS, int(time / PART_TIME), grains)
-    gathered = sum(
+    gathered = max(loop.lanes, 1) * sum(
         node.output.type.size * node.output.type.dtype.itemsize
         for node in loop.starts
         if rolled_axes(node)
