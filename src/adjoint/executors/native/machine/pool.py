@@ -36,6 +36,7 @@ _SIGNATURE: Final = "void @pool.run(ptr, ptr, i64, i64)"
 
 _FUNCTIONS: Final = {
     "getpid": "i32 @getpid()",
+    "sched_yield": "i32 @sched_yield()",
     "pthread_create": "i32 @pthread_create(ptr, ptr, ptr, ptr)",
     "pthread_detach": "i32 @pthread_detach(ptr)",
     "pthread_mutex_init": "i32 @pthread_mutex_init(ptr, ptr)",
@@ -88,6 +89,7 @@ def pool_text() -> str:
     declared = [*_FUNCTIONS.values(), f"void {pause}"]
     return "\n".join(f"declare {text}" for text in declared) + _TEXT.format(
         looks=_LOOKS,
+        at_once=_LOOKS_AT_ONCE - 1,
         pause=pause.replace("i32", "i32 1"),  # "yield"
         # Invalid operations, divisions by zero and overflows, as <fenv.h> numbers them.
         errors=0x1 | 0x4 | 0x8 if is_x86 else 0x1 | 0x2 | 0x4,
@@ -95,8 +97,11 @@ def pool_text() -> str:
     )
 
 
-# How often a thread looks before it sleeps: 20 to 60 microseconds.
-_LOOKS: Final = 2000
+# How often a thread looks before it sleeps: 20 to 60 microseconds. Every so often it lets others run
+# that wait for its core: where there are more threads than cores, it might look for the work of one
+# that cannot run meanwhile.
+_LOOKS: Final = 1000
+_LOOKS_AT_ONCE: Final = 16
 
 # owner: twice the number of the process, and one more while somebody has the pool. work: its
 # number, how many parts it has and how many of them have been taken, in 32, 16 and 16 bits, so that
@@ -186,13 +191,20 @@ compute:
   %seen = call i64 @pool.help(i1 false)
   br label %look
 look:
-  %looks = phi i64 [ 0, %compute ], [ %looks.next, %again ]
+  %looks = phi i64 [ 0, %compute ], [ %looks.next, %on ]
   %done = load atomic i64, ptr @pool.done acquire, align 8
   %whole = icmp eq i64 %done, %parts
   br i1 %whole, label %judge, label %again
 again:
   call void {pause}
   %looks.next = add i64 %looks, 1
+  %looks.part = and i64 %looks.next, {at_once}
+  %yields = icmp eq i64 %looks.part, 0
+  br i1 %yields, label %yield, label %on
+yield:
+  %yielded = call i32 @sched_yield()
+  br label %on
+on:
   %looks.more = icmp ult i64 %looks.next, {looks}
   br i1 %looks.more, label %look, label %sleep
 sleep:
@@ -299,7 +311,7 @@ work:
   %seen = call i64 @pool.help(i1 true)
   br label %look
 look:
-  %looks = phi i64 [ 0, %work ], [ %looks.next, %again ]
+  %looks = phi i64 [ 0, %work ], [ %looks.next, %on ]
   %word = load atomic i64, ptr @pool.work acquire, align 8
   %number = lshr i64 %word, 32
   %same = icmp eq i64 %number, %seen
@@ -307,6 +319,13 @@ look:
 again:
   call void {pause}
   %looks.next = add i64 %looks, 1
+  %looks.part = and i64 %looks.next, {at_once}
+  %yields = icmp eq i64 %looks.part, 0
+  br i1 %yields, label %yield, label %on
+yield:
+  %yielded = call i32 @sched_yield()
+  br label %on
+on:
   %looks.more = icmp ult i64 %looks.next, {looks}
   br i1 %looks.more, label %look, label %sleep
 sleep:
