@@ -92,8 +92,7 @@ def _key(program: Program, needs: Needs) -> bytes | None:
         asked = value_content(tuple(needs))
     except UndigestedError:
         return None
-    counts = f"{cores()} {os.cpu_count()}"
-    return digest("program", content, asked, own, counts, *around, *machine().identity)
+    return digest("program", content, asked, own, str(cores()), *around, *machine().identity)
 
 
 @cache

@@ -190,6 +190,22 @@ def test_a_child_has_a_pool_of_its_own(running: Running) -> None:
         assert (running("part", 64, 3)[:64] == 1).all()
 
 
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are not listed")
+def test_no_worker_is_there_at_a_fork(running: Running) -> None:
+    counts: list[int] = []
+    before = len(os.listdir("/proc/self/task"))
+    os.register_at_fork(after_in_parent=lambda: counts.append(len(os.listdir("/proc/self/task"))))
+    running("part", 64, 4)
+    known = len(os.listdir("/proc/self/task"))
+    child = os.fork()
+    if not child:
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert known >= before
+    assert counts[0] <= known - 3
+    assert (running("part", 64, 4)[:64] == 1).all()
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
 def test_a_fork_while_another_thread_computes(running: Running) -> None:
     stop = threading.Event()

@@ -8,10 +8,12 @@ of threads for all others, so that each may have memory of its own.
 
 Whoever is there takes the next part, the caller too: where the other cores are busy, or a worker
 does not wake soon enough, nobody waits for it. A worker that has nothing to do looks for work for
-some twenty microseconds and then sleeps: looking costs a core, waking some microseconds. The pool is
-taken by one caller at a time; another, or one within a part, computes all of its parts itself, and
-so does a process where no thread can be started. A child of a fork has none of the threads: the
-pool knows whose it is by the number of the process, and starts again.
+some twenty microseconds and then sleeps: looking costs a core, waking some microseconds. The pool
+is taken by one caller at a time; another, or one within a part, computes all of its parts itself,
+and so does a process where no thread can be started.
+
+Before a fork of Python's all workers end. Where one comes nevertheless while they compute, the
+child has none of them: the pool knows whose it is by the number of the process, and starts again.
 
 Threads compute as the caller does: in its floating-point environment, and errors that they raise
 are raised in it. Signals are left to the threads that Python knows.
@@ -20,6 +22,7 @@ are raised in it. Signals are left to the threads that Python knows.
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 from functools import cache
 from typing import Final
@@ -31,6 +34,7 @@ from adjoint.executors.native.machine.symbols import define
 # Nanoseconds of work from which it is shared. Handing parts to a thread that is awake takes less
 # than one microsecond; waking one that sleeps takes the caller some five, and it comes after ten.
 SHARED_TIME: Final = 15_000.0
+MOST_THREADS: Final = 64
 _RUN: Final = "pool.run"
 _SIGNATURE: Final = "void @pool.run(ptr, ptr, i64, i64)"
 
@@ -38,13 +42,14 @@ _FUNCTIONS: Final = {
     "getpid": "i32 @getpid()",
     "sched_yield": "i32 @sched_yield()",
     "pthread_create": "i32 @pthread_create(ptr, ptr, ptr, ptr)",
-    "pthread_detach": "i32 @pthread_detach(ptr)",
+    "pthread_join": "i32 @pthread_join(ptr, ptr)",
     "pthread_mutex_init": "i32 @pthread_mutex_init(ptr, ptr)",
     "pthread_mutex_lock": "i32 @pthread_mutex_lock(ptr)",
     "pthread_mutex_unlock": "i32 @pthread_mutex_unlock(ptr)",
     "pthread_cond_init": "i32 @pthread_cond_init(ptr, ptr)",
     "pthread_cond_wait": "i32 @pthread_cond_wait(ptr, ptr)",
     "pthread_cond_signal": "i32 @pthread_cond_signal(ptr)",
+    "pthread_cond_broadcast": "i32 @pthread_cond_broadcast(ptr)",
     "pthread_sigmask": "i32 @pthread_sigmask(i32, ptr, ptr)",
     "sigfillset": "i32 @sigfillset(ptr)",
     "fegetenv": "i32 @fegetenv(ptr)",
@@ -80,6 +85,8 @@ def _started() -> None:
     # Threads sleep in this code until the process has ended: nothing may free it before.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(code))
     define(_RUN, code.address(_RUN))
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=ctypes.PYFUNCTYPE(None)(code.address("pool.rest")))
 
 
 def pool_text() -> str:
@@ -88,6 +95,7 @@ def pool_text() -> str:
     pause = "@llvm.x86.sse2.pause()" if is_x86 else "@llvm.aarch64.hint(i32)"
     declared = [*_FUNCTIONS.values(), f"void {pause}"]
     return "\n".join(f"declare {text}" for text in declared) + _TEXT.format(
+        most=MOST_THREADS,
         looks=_LOOKS,
         at_once=_LOOKS_AT_ONCE - 1,
         pause=pause.replace("i32", "i32 1"),  # "yield"
@@ -97,9 +105,9 @@ def pool_text() -> str:
     )
 
 
-# How often a thread looks before it sleeps: 20 to 60 microseconds. Every so often it lets others run
-# that wait for its core: where there are more threads than cores, it might look for the work of one
-# that cannot run meanwhile.
+# How often a thread looks before it sleeps: 20 to 60 microseconds. Every so often it lets others
+# run that wait for its core: where there are more threads than cores, it might look for the work of
+# one that cannot run meanwhile.
 _LOOKS: Final = 1000
 _LOOKS_AT_ONCE: Final = 16
 
@@ -120,7 +128,9 @@ _TEXT: Final = """
 @pool.places = internal global i64 0, align 128
 @pool.sleepers = internal global i64 0, align 128
 @pool.waiting = internal global i32 0, align 8
+@pool.ends = internal global i32 0, align 8
 @pool.workers = internal global i64 0, align 8
+@pool.threads.started = internal global [{most} x ptr] zeroinitializer, align 8
 @pool.mutex = internal global [128 x i8] zeroinitializer, align 128
 @pool.some = internal global [128 x i8] zeroinitializer, align 128
 @pool.all = internal global [128 x i8] zeroinitializer, align 128
@@ -309,7 +319,11 @@ entry:
   br label %work
 work:
   %seen = call i64 @pool.help(i1 true)
-  br label %look
+  %ends = load atomic i32, ptr @pool.ends acquire, align 4
+  %ending = icmp ne i32 %ends, 0
+  br i1 %ending, label %end, label %look
+end:
+  ret ptr null
 look:
   %looks = phi i64 [ 0, %work ], [ %looks.next, %on ]
   %word = load atomic i64, ptr @pool.work acquire, align 8
@@ -346,12 +360,57 @@ woken:
   br label %work
 }}
 
+; End all workers, unless they are at work: their next work has no parts, and is their last.
+define void @pool.rest() nounwind {{
+entry:
+  %process.32 = call i32 @getpid()
+  %process = zext i32 %process.32 to i64
+  %free = shl i64 %process, 1
+  %taken = or i64 %free, 1
+  %pair = cmpxchg ptr @pool.owner, i64 %free, i64 %taken acq_rel monotonic
+  %won = extractvalue {{ i64, i1 }} %pair, 1
+  br i1 %won, label %own, label %end
+own:
+  %workers = load i64, ptr @pool.workers, align 8
+  %some = icmp ne i64 %workers, 0
+  br i1 %some, label %announce, label %release
+announce:
+  store atomic i32 1, ptr @pool.ends monotonic, align 4
+  %word = load atomic i64, ptr @pool.work monotonic, align 8
+  %number = lshr i64 %word, 32
+  %number.next = add i64 %number, 1
+  %work = shl i64 %number.next, 32
+  store atomic i64 %work, ptr @pool.work seq_cst, align 8
+  %a1 = call i32 @pthread_mutex_lock(ptr @pool.mutex)
+  %a2 = call i32 @pthread_cond_broadcast(ptr @pool.some)
+  %a3 = call i32 @pthread_mutex_unlock(ptr @pool.mutex)
+  br label %join
+join:
+  %i = phi i64 [ 0, %announce ], [ %i.next, %join ]
+  %at = getelementptr ptr, ptr @pool.threads.started, i64 %i
+  %thread = load ptr, ptr %at, align 8
+  %j = call i32 @pthread_join(ptr %thread, ptr null)
+  %i.next = add i64 %i, 1
+  %more = icmp ult i64 %i.next, %workers
+  br i1 %more, label %join, label %ended
+ended:
+  store i64 0, ptr @pool.workers, align 8
+  store atomic i32 0, ptr @pool.ends monotonic, align 4
+  br label %release
+release:
+  store atomic i64 %free, ptr @pool.owner release, align 8
+  br label %end
+end:
+  ret void
+}}
+
 ; A pool without workers, at first and in the child of a fork.
 define internal void @pool.begin() nounwind noinline {{
 entry:
   store atomic i64 0, ptr @pool.work monotonic, align 8
   store atomic i64 0, ptr @pool.sleepers monotonic, align 8
   store atomic i32 0, ptr @pool.waiting monotonic, align 4
+  store atomic i32 0, ptr @pool.ends monotonic, align 4
   store i64 0, ptr @pool.workers, align 8
   %b1 = call i32 @pthread_mutex_init(ptr @pool.mutex, ptr null)
   %b2 = call i32 @pthread_cond_init(ptr @pool.some, ptr null)
@@ -364,7 +423,6 @@ define internal void @pool.grow(i64 %threads) nounwind {{
 entry:
   %all = alloca [128 x i8], align 16
   %old = alloca [128 x i8], align 16
-  %thread = alloca ptr, align 8
   %wanted = sub i64 %threads, 1
   %workers = load i64, ptr @pool.workers, align 8
   %enough = icmp uge i64 %workers, %wanted
@@ -376,12 +434,11 @@ block:
 start:
   %count = phi i64 [ %workers, %block ], [ %worker, %started ]
   %worker = add i64 %count, 1
+  %thread = getelementptr ptr, ptr @pool.threads.started, i64 %count
   %error = call i32 @pthread_create(ptr %thread, ptr null, ptr @pool.worker, ptr null)
   %fails = icmp ne i32 %error, 0
   br i1 %fails, label %restore, label %started
 started:
-  %handle = load ptr, ptr %thread, align 8
-  %m3 = call i32 @pthread_detach(ptr %handle)
   store i64 %worker, ptr @pool.workers, align 8
   %more = icmp ult i64 %worker, %wanted
   br i1 %more, label %start, label %restore

@@ -98,7 +98,7 @@ class Planner:
         scheduler = scheduled(graph, takes)
         if takes:
             takes = settled(graph, scheduler, takes, over)
-        divided = divided_loops(scheduler, self.threads)
+        divided = divided_loops(scheduler, self.threads, wanted is not None)
         routines, scratch = emit_routines(self.module, graph, threads_for(self.threads))
         scratch.update(own_memory(graph, scheduler, divided))
         scratch.update({number: construct.bytes for number, construct in constructs.items()})

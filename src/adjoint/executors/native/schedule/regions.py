@@ -10,7 +10,7 @@ from typing import Final
 from adjoint.executors.native.elements import cost
 from adjoint.executors.native.graph.nodes import ArrayNode, Graph, Kind
 from adjoint.executors.native.machine.llvm import cores
-from adjoint.executors.native.machine.pool import SHARED_TIME, has_pool
+from adjoint.executors.native.machine.pool import MOST_THREADS, SHARED_TIME, has_pool
 from adjoint.executors.native.schedule.layout import TURNS, Division
 from adjoint.executors.native.schedule.order import (
     Item,
@@ -29,9 +29,9 @@ FLOP_TIME: Final = 0.05  # nanoseconds, about
 BYTE_TIME: Final = 0.05
 # What the estimates are to be divided by for arrays that lie in caches, and vectors of 64 bytes.
 CAUTION: Final = 4.0
-PART_TIME: Final = 6_000.0  # nanoseconds of a part of a loop, at least
+PART_TIME: Final = 3_000.0  # nanoseconds of a part of a loop, at least
+AWAKE_TIME: Final = 6_000.0  # those of a loop within another, in whose rounds threads stay awake
 MOST_PARTS: Final = 32
-MOST_THREADS: Final = 64
 MOST_GATHERED: Final = 1 << 22  # bytes that all parts of a loop gather in
 MOST_GATHERING: Final = 0.1  # of the time of a loop, what clearing and reading them may take
 MOST_RESULTS: Final = 512  # numbers gathered in registers, of all parts
@@ -117,28 +117,32 @@ def threads_for(threads: int | None) -> int:
     return min(cores() if threads is None else threads, MOST_THREADS)
 
 
-def divided_loops(scheduler: Scheduler, threads: int | None) -> dict[Loop, Division]:
+def divided_loops(scheduler: Scheduler, threads: int | None, is_body: bool) -> dict[Loop, Division]:
     """The outermost loops that are long enough for several threads, and how they are divided.
 
-    Where something is gathered over the rounds, parts are made for one thread as well.
+    Where something is gathered over the rounds, parts are made for one thread as well. is_body:
+    whether all is within a loop.
     """
-    count = threads_for(threads)
+    count, least = threads_for(threads), AWAKE_TIME if is_body else SHARED_TIME
     divided = {}
     for item in scheduler.items:
         if isinstance(item, Loop) and (count > 1 or item.starts):
-            parts = _parts(item)
+            parts = _parts(item, least)
             if parts > 1:
                 divided[item] = Division(parts, min(parts, count))
     return divided
 
 
-def _parts(loop: Loop) -> int:
-    """How many parts a loop is worth, however many threads there are; 1 for none."""
+def _parts(loop: Loop, least: float) -> int:
+    """How many parts a loop is worth, however many threads there are; 1 for none.
+
+    least: nanoseconds that it must take.
+    """
     nodes = list(nodes_within(loop))
     if any(node.kind is Kind.SCATTER for node in nodes):
         return 1
     time = region_of(loop).estimate / CAUTION
-    if time < SHARED_TIME:
+    if time < least:
         return 1
     grains = loop.label.extent // (max(loop.lanes, 1) * (TURNS if loop.starts else 1))
     most = min(MOST_PARTS, int(time / PART_TIME), grains)
