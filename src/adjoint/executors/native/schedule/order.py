@@ -240,15 +240,25 @@ class Scheduler:
         along = [node for node in nodes if node not in across]
         lost = self._least_penalty(nodes, rest)
         lost -= self._least_penalty(across, rest) + self._least_penalty(along, rest)
-        least = max(prod(x.extent for x in rest[node.number]) for node in across) / 2
-        if lost < least:
+        size = max(prod(x.extent for x in rest[node.number]) for node in across)
+        if lost < size * (1 + self._kept(across, along)):
             return nodes
         groups = [self._closure(label, waiting, rest, group) for group in (along, across)]
         return max(groups, key=lambda group: sum(map(_work, group)))
 
+    def _kept(self, across: list[ArrayNode], along: list[ArrayNode]) -> int:
+        """How many arrays of `across` are read again there, after what is made `along`."""
+        later = {node.output for node in along}
+        for node in across:  # in which what is read comes first
+            if any(access.source in later for access in self.reads(node)):
+                later.add(node.output)
+        earlier = {node.output for node in across if node.kind is not Kind.REDUCE} - later
+        read = {access.source for n in across if n.output in later for access in self.reads(n)}
+        return len(earlier & read)
+
     def _reads_rows(self, node: ArrayNode, label: Label, rest: list[Label]) -> bool:
-        """Whether a reduction reads a large array whose rows lie along another of its labels."""
-        if node.kind is not Kind.REDUCE or len(rest) < 2:
+        """Whether a node reads a large array whose rows lie along another of its labels."""
+        if len(rest) < 2:
             return False
         for access in self.reads(node):
             source = access.source

@@ -1,0 +1,1 @@
+"""The order of nodes, and the loops around them."""
