@@ -241,6 +241,23 @@ def test_workers_take_no_signals(running: Running) -> None:
     assert any(blocked)
 
 
+@pytest.mark.parametrize(
+    ("triple", "waits"),
+    [("aarch64-unknown-linux-gnu", "yield"), ("x86_64-unknown-linux-gnu", "pause")],
+)
+def test_there_is_code_for_both_processors(
+    triple: str, waits: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    llvm = pytest.importorskip("llvmlite.binding")
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    monkeypatch.setattr(machine(), "is_x86", triple.startswith("x86"))
+    target = llvm.Target.from_triple(triple).create_target_machine(opt=2, reloc="pic")
+    module = llvm.parse_assembly(f'target triple = "{triple}"\n{pool.pool_text()}')
+    module.verify()
+    assert waits in target.emit_assembly(module)
+
+
 SCRIPT = """
 import threading
 import numpy as np
