@@ -27,6 +27,7 @@ import sys
 from functools import cache
 from typing import Final
 
+from adjoint.executors.native.machine.effort import Effort
 from adjoint.executors.native.machine.llvm import machine
 from adjoint.executors.native.machine.module import Module
 from adjoint.executors.native.machine.symbols import define
@@ -81,7 +82,7 @@ def provide(symbol: str) -> None:
 
 @cache
 def _started() -> None:
-    code = machine().compile(pool_text())
+    code = machine().compile(pool_text(), Effort.QUICK)
     # Threads sleep in this code until the process has ended: nothing may free it before.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(code))
     define(_RUN, code.address(_RUN))

@@ -31,10 +31,11 @@ BYTE_TIME: Final = 0.05
 CAUTION: Final = 4.0
 PART_TIME: Final = 3_000.0  # nanoseconds of a part of a loop, at least
 AWAKE_TIME: Final = 6_000.0  # those of a loop within another, in whose rounds threads stay awake
-MOST_PARTS: Final = 32
+MOST_PARTS: Final = 64
+MOST_GATHERING_PARTS: Final = 16  # whose results are put together by code that is written out
 MOST_GATHERED: Final = 1 << 22  # bytes that all parts of a loop gather in
 MOST_GATHERING: Final = 0.1  # of the time of a loop, what clearing and reading them may take
-MOST_RESULTS: Final = 512  # numbers gathered in registers, of all parts
+MOST_RESULTS: Final = 128  # numbers gathered in registers, of all parts
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,8 @@ def _parts(loop: Loop, least: float) -> int:
     if time < least:
         return 1
     grains = loop.label.extent // (max(loop.lanes, 1) * (TURNS if loop.starts else 1))
-    most = min(MOST_PARTS, int(time / PART_TIME), grains)
+    most = MOST_GATHERING_PARTS if loop.starts else MOST_PARTS
+    most = min(most, int(time / PART_TIME), grains)
     gathered = max(loop.lanes, 1) * sum(
         node.output.type.size * node.output.type.dtype.itemsize
         for node in loop.starts
@@ -157,4 +159,4 @@ def _parts(loop: Loop, least: float) -> int:
     results = sum(instances(node) for node in loop.starts)
     most = min(most, max(2, MOST_RESULTS // max(results, 1)))
     # Few parts are as many as two threads, or four, have equal shares of.
-    return most if most >= MOST_PARTS // 2 else 1 << max(most.bit_length() - 1, 0)
+    return most if most > MOST_GATHERING_PARTS else 1 << max(most.bit_length() - 1, 0)
