@@ -49,7 +49,8 @@ def test_the_parts_are_the_whole(product: ArrayProduct, threads: int) -> None:
         return prod(axis.size for axis in axes)
 
     assert (share.count - 1) * size(share.whole) + size(share.rest) == size(tiling)
-    assert 2 <= share.count <= threads
+    assert 2 <= share.threads <= threads
+    assert share.threads <= share.count <= 2 * threads
     for part in (share.whole, share.rest):
         assert part.height <= part.rows.size
         assert (part.split, part.unroll, part.flush) == (tiling.split, tiling.unroll, tiling.flush)

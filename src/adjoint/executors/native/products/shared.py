@@ -18,6 +18,8 @@ from adjoint.executors.native.products.plan import ProductAxis
 from adjoint.executors.native.products.tiling import Tiling
 
 _CYCLE_TIME: Final = 0.3  # nanoseconds, about
+# Nanoseconds from which each thread has two parts: for one that is held up others wait less long.
+LONG_TIME: Final = 600_000.0
 _BYTE_TIME: Final = 0.0125  # in the caches
 
 Emit = Callable[[str, Tiling], int]  # adds a function of this name; the bytes of its scratch
@@ -25,14 +27,16 @@ Emit = Callable[[str, Tiling], int]  # adds a function of this name; the bytes o
 
 @dataclass(frozen=True)
 class Share:
-    """How a product is shared. part: the length of the parts along an axis, but for the last one.
+    """How a product is shared, by how many threads.
 
-    steps: how far a part is from the next one, in numbers of A, B and C. whole: the tiles of such a
-    part. rest: those of the last.
+    part: the length of the parts along an axis, but for the last one. count: of the parts. steps:
+    how far one is from the next, in numbers of A, B and C. whole: the tiles of such a part. rest:
+    those of the last.
     """
 
     part: int
     count: int
+    threads: int
     steps: tuple[int, int, int]
     whole: Tiling
     rest: Tiling
@@ -43,10 +47,12 @@ def shared(tiling: Tiling, moved: int, threads: int) -> Share | None:
 
     moved: the bytes of the operands and the result.
     """
-    if threads < 2 or time_of(tiling, moved) < SHARED_TIME:
+    time = time_of(tiling, moved)
+    if threads < 2 or time < SHARED_TIME:
         return None
-    # The longest axis; of several, one along which each thread has a part that is no longer.
-    cuts = [(_cut(axis, grain, threads), axis) for axis, grain in _axes(tiling)]
+    wanted = threads * (2 if time > LONG_TIME else 1)
+    # The axis that has as many parts as wanted, and of several the longest one.
+    cuts = [(_cut(axis, grain, wanted), axis) for axis, grain in _axes(tiling)]
     cuts = [cut for cut in cuts if cut[0][1] > 1]
     if not cuts:
         return None
@@ -54,7 +60,14 @@ def shared(tiling: Tiling, moved: int, threads: int) -> Share | None:
     left, right = (axis.b, axis.a) if tiling.swapped else (axis.a, axis.b)
     last = axis.size - (count - 1) * part
     steps = (part * left, part * right, part * axis.c)
-    return Share(part, count, steps, _resized(tiling, axis, part), _resized(tiling, axis, last))
+    return Share(
+        part,
+        count,
+        min(threads, count),
+        steps,
+        _resized(tiling, axis, part),
+        _resized(tiling, axis, last),
+    )
 
 
 def time_of(tiling: Tiling, moved: int) -> float:
@@ -74,9 +87,9 @@ def _axes(tiling: Tiling) -> Iterator[tuple[ProductAxis, int]]:
         yield tiling.columns, width
 
 
-def _cut(axis: ProductAxis, grain: int, threads: int) -> tuple[int, int]:
+def _cut(axis: ProductAxis, grain: int, wanted: int) -> tuple[int, int]:
     """The length of the parts, and how many there are; the last one has a tile at least."""
-    part = -(-axis.size // (threads * grain)) * grain
+    part = -(-axis.size // (wanted * grain)) * grain
     count = -(-axis.size // part)
     return part, count - (axis.size - (count - 1) * part < grain)
 
@@ -115,8 +128,10 @@ def emit_shared(module: Module, name: str, dtype: np.dtype[Any], share: Share, e
         )
     )
     pool = emit_pool(module)
-    module.functions.append(_FUNCTION.format(name=name, count=share.count, pool=pool))
-    return scratch * share.count
+    module.functions.append(
+        _FUNCTION.format(name=name, count=share.count, threads=share.threads, pool=pool)
+    )
+    return scratch * share.threads
 
 
 _PART: Final = """
@@ -159,7 +174,7 @@ entry:
   store ptr %b, ptr %b.at, align 8
   %scratch.at = getelementptr i8, ptr %context, i64 24
   store ptr %scratch, ptr %scratch.at, align 8
-  call void {pool}(ptr @{name}.part, ptr %context, i64 {count}, i64 {count})
+  call void {pool}(ptr @{name}.part, ptr %context, i64 {count}, i64 {threads})
   ret void
 }}
 """
