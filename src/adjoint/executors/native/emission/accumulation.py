@@ -14,7 +14,7 @@ from adjoint.executors.native.elements import combine, identity
 from adjoint.executors.native.emission.control import Control
 from adjoint.executors.native.emission.memory import Memory
 from adjoint.executors.native.emission.values import Values
-from adjoint.executors.native.graph.indices import Label, row_strides
+from adjoint.executors.native.graph.indices import Label
 from adjoint.executors.native.graph.nodes import ArrayNode, Kind
 from adjoint.executors.native.machine.module import (
     Block,
@@ -72,6 +72,7 @@ class Accumulators:
         self.select = values.select
         self.ways = values.ways
         self.storage = values.storage
+        self.graph = values.graph
         self.control = control
         self.turn = 0  # which of the rounds that stand side by side is written
         self.part = ""  # the number of the part of a loop that gathers, where there are several
@@ -209,9 +210,10 @@ class Accumulators:
             if label is None or label.find() not in within
         )
         shape = tuple(node.output.type.shape[axis] for axis in axes)
+        strides = self.graph.strides(node.output, axes)
         scratch = self.storage.scratch[node.number]
         offset = scratch.offset
-        place = MemoryPlace("workspace", offset, axes, row_strides(shape), lanes, scratch.tag, 0)
+        place = MemoryPlace("workspace", offset, axes, strides, lanes, scratch.tag, 0)
         self.memory.places[own] = place
         base = self.block.op(f"getelementptr i8, ptr {self.memory.workspace}, i64 {offset}")
         if self.part:

@@ -74,6 +74,8 @@ class Writer:
             else:
                 array = inputs if place.kind == "input" else outputs
                 base = self.pointer_at(array, place.number)
+                if place.start:
+                    base = self.block.op(f"getelementptr i8, ptr {base}, i64 {place.start}")
             self.memory.bases[variable] = base
         for number, variable in enumerate(self.layout.scheduler.graph.program.inputs):
             if variable.type.ndim:

@@ -339,10 +339,32 @@ class GraphBuilder(AccessBuilder):
         wanted = [self.known(indices[0], axis) for axis in range(rank)]
         wanted += [self.known(array, axis) for axis in range(count, array.type.ndim)]
         labels = self.new_axes(output, wanted)
-        reads = tuple(self.access(index, whole(labels[:rank])) for index in indices)
-        source = self.access(array, (*dynamic_terms(count), *whole(labels[rank:])))
-        bounds = array.type.shape[:count]
-        self.add(Kind.GATHER, equation, output, (source,), indices=reads, bounds=bounds)
+        reads: list[Access] = []
+        bounds: list[int] = []
+        terms: list[Term] = []
+        for index, length in zip(indices, array.type.shape[:count], strict=True):
+            read = self.access(index, whole(labels[:rank]))
+            term = self._counted(read)
+            if term is None or not _within(term, length):
+                term = dynamic_terms(len(reads) + 1)[-1]
+                reads.append(read)
+                bounds.append(length)
+            terms.append(term)
+        source = self.access(array, (*terms, *whole(labels[rank:])))
+        if not reads:
+            self.add(Kind.GUARDED, equation, output, (source,), combine="last")
+            return
+        more = {"indices": tuple(reads), "bounds": tuple(bounds)}
+        self.add(Kind.GATHER, equation, output, (source,), **more)
+
+    def _counted(self, access: Access) -> Term | None:
+        """What is read, where that is known to be a term of the labels, as numbers in order are."""
+        node = self.graph.producers.get(access.source)  # type: ignore[arg-type]
+        if node is None or node.kind is not Kind.NUMBER:
+            return None
+        axes = zip(node.labels, access.terms, strict=True)
+        values = {label.find(): term for label, term in axes if label is not None}
+        return substitute(node.target[0], values)
 
     def scatter(self, equation: Equation) -> None:
         """What is written where other arrays say."""
@@ -417,6 +439,14 @@ class GraphBuilder(AccessBuilder):
         labels = self.same_axes(copy, atom, range(atom.type.ndim))
         self.add(Kind.GUARDED, None, copy, (self.access(atom, whole(labels)),))
         return Access(copy, (ZERO,) * atom.type.ndim)
+
+
+def _within(term: Term, length: int) -> bool:
+    """Whether a term is always one of so many indices."""
+    if any(isinstance(atom, Dynamic) for atom in term.atoms()):
+        return False
+    low, high = term.bounds({})
+    return low >= 0 and high < length
 
 
 def dynamic_terms(count: int) -> tuple[Term, ...]:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
-from adjoint.executors.native.graph.indices import Access, Label, Term, label_term
+from adjoint.executors.native.graph.indices import (
+    Access,
+    Label,
+    Term,
+    label_term,
+    row_strides,
+)
 from adjoint.executors.native.graph.structure import whole
 from adjoint.loops import CHECKPOINT, SCAN, SWITCH, WHILE
 from adjoint.primitives.elementwise.comparison import ALL, ANY
@@ -102,7 +109,8 @@ class Graph:
     """The nodes of a program in order, and what each variable is.
 
     axes: labels of every variable. producers: the node that computes a variable. outputs: for each
-    output of the program, the node that writes it; None for constants.
+    output of the program, the node that writes it; None for constants. orders: the axes of arrays
+    as they lie in memory, the outermost first, where that is not their own order.
     """
 
     program: Program
@@ -111,6 +119,23 @@ class Graph:
     producers: dict[Variable, ArrayNode] = field(default_factory=dict)
     outputs: list[Variable] = field(default_factory=list)
     labels: list[Label] = field(default_factory=list)
+    orders: dict[Variable, tuple[int, ...]] = field(default_factory=dict)
+
+    def in_memory_order(self, variable: Variable) -> tuple[int, ...]:
+        """The axes of an array as they lie in memory, the outermost first."""
+        return self.orders.get(variable) or tuple(range(variable.type.ndim))
+
+    def strides(self, variable: Variable, axes: Sequence[int] | None = None) -> tuple[int, ...]:
+        """How far apart the numbers of an array are along each axis, in numbers.
+
+        axes: those that its memory has; by default all.
+        """
+        shape = variable.type.shape
+        order = self.in_memory_order(variable)
+        if axes is not None:
+            order = tuple(axis for axis in order if axis in axes)
+        steps = row_strides(tuple(shape[axis] for axis in order))
+        return tuple(step for _, step in sorted(zip(order, steps, strict=True)))
 
 
 REDUCTIONS: Final = frozenset({SUM, MAX, MIN, ALL, ANY})

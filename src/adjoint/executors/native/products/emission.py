@@ -45,12 +45,7 @@ def emit_product(
     """
     if product.dtype.kind != "f" or product.dtype.itemsize not in (4, 8):
         return None
-    if lanes is None:
-        lanes = machine().native_lanes(product.dtype)
-    if registers is None:
-        registers = 32 if lanes * product.dtype.itemsize >= 64 else 16
-    if lanes * product.dtype.itemsize < 16:
-        lanes = 1
+    vectors = _vectors(product, lanes, registers)
     name = module.fresh("product")
     groups = grouped(product)
     outer = (*groups.batch, *groups.rows, *groups.columns)
@@ -61,12 +56,11 @@ def emit_product(
     if not product.flops:
         emit_zeros(module, name, product.dtype, outer)
         return Emitted(name, 0, 0, moved, False)
-    least = fewest_flops(lanes * size) if blas is None else 0
+    least = fewest_flops(vectors.lanes * size) if blas is None else 0
     call = called(groups, product.dtype) if blas is not False and product.flops >= least else None
     if call is not None and call.flops >= least:
         emit_call(module, name, product.dtype, call)
         return Emitted(name, 0, product.flops, moved, True)
-    vectors = Vectors(lanes, registers, size)
 
     def tiles(part: str, tiling: Tiling) -> int:
         return emit_tiles(module, part, product.dtype, tiling)
@@ -81,3 +75,23 @@ def emit_product(
     else:
         scratch = emit_shared(module, name, product.dtype, share, tiles)
     return Emitted(name, scratch, product.flops, moved, False)
+
+
+def product_cycles(product: ArrayProduct) -> float:
+    """About how many cycles a product takes, which depends on how its arrays lie in memory."""
+    groups, vectors = grouped(product), _vectors(product, None, None)
+    least = fewest_flops(vectors.lanes * vectors.itemsize)
+    call = called(groups, product.dtype) if product.flops >= least else None
+    if call is not None and call.flops >= least:
+        return product.flops / (4 * vectors.lanes)
+    return tiled(groups, vectors).cycles
+
+
+def _vectors(product: ArrayProduct, lanes: int | None, registers: int | None) -> Vectors:
+    """The vector unit that is there, or that is asked for."""
+    size = product.dtype.itemsize
+    if lanes is None:
+        lanes = machine().native_lanes(product.dtype)
+    if registers is None:
+        registers = 32 if lanes * size >= 64 else 16
+    return Vectors(lanes if lanes * size >= 16 else 1, registers, size)

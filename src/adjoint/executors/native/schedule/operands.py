@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from math import prod
 from typing import Final
 
-import numpy as np
-
 from adjoint.executors.native.graph.indices import Access, Label, Term
 from adjoint.executors.native.graph.nodes import ArrayNode, Graph, Kind
 from adjoint.executors.native.machine.module import Module
@@ -87,10 +85,10 @@ def emit_routines(
         if node.kind is not Kind.ROUTINE:
             continue
         assert node.equation is not None
-        sides = [_strides(access) for access in node.accesses]
+        sides = [strides_of(graph, access) for access in node.accesses]
         wanted: ArrayProduct | SquareSystem
         if node.equation.primitive is CONTRACT:
-            wanted = _product(node, [strides for strides, _ in sides])
+            wanted = product_of(graph, node, [strides for strides, _ in sides])
         else:
             wanted = _system(graph, node, [strides for strides, _ in sides])
         if wanted not in known:
@@ -123,15 +121,10 @@ def _system(graph: Graph, node: ArrayNode, strides: Sequence[dict[Label, int]]) 
     return system_of(node.equation, steps)
 
 
-def _product(node: ArrayNode, strides: Sequence[dict[Label, int]]) -> ArrayProduct:
-    """The product of a node."""
+def product_of(graph: Graph, node: ArrayNode, strides: Sequence[dict[Label, int]]) -> ArrayProduct:
+    """The product of a node. strides: of its operands, by label."""
     assert node.equation is not None
     shapes = [atom.type.shape for atom in node.equation.inputs]
-    result = (
-        tuple(int(n) for n in np.cumprod((1, *node.output.type.shape[:0:-1]))[::-1])
-        if node.output.type.ndim
-        else ()
-    )
     return ArrayProduct(
         node.output.type.dtype,
         node.equation.params["spec"],
@@ -139,7 +132,7 @@ def _product(node: ArrayNode, strides: Sequence[dict[Label, int]]) -> ArrayProdu
         shapes[1],
         _filled(strides[0], node, 0),
         _filled(strides[1], node, 1),
-        result,
+        graph.strides(node.output),
     )
 
 
@@ -171,17 +164,14 @@ def _letters(node: ArrayNode, left: str, right: str, result: str) -> dict[str, L
     return labels
 
 
-def _strides(access: Access) -> tuple[dict[Label, int], int]:
+def strides_of(graph: Graph, access: Access) -> tuple[dict[Label, int], int]:
     """For each label, the distance in memory; and where the operand starts."""
     assert isinstance(access.source, Variable)
-    shape = access.source.type.shape
+    steps = graph.strides(access.source)
+    offset = sum(term.offset * step for term, step in zip(access.terms, steps, strict=True))
     strides: dict[Label, int] = {}
-    offset = 0
-    steps = [prod(shape[axis + 1 :]) for axis in range(len(shape))]
-    for term, step in zip(access.terms, steps, strict=True):
-        offset += term.offset * step
     for label in access.labels():
-        stride = stride_along(access.terms, shape, label)
+        stride = stride_along(access.terms, steps, label)
         assert stride is not None
         strides[label] = stride
     return strides, offset

@@ -16,13 +16,16 @@ from adjoint.executors.native.elements import cost
 from adjoint.executors.native.graph.indices import (
     Access,
     Dynamic,
+    IndexGuard,
     Label,
     Quotient,
     Term,
     label_term,
-    row_strides,
+    recombined,
+    total,
 )
 from adjoint.executors.native.graph.nodes import ArrayNode, Graph, Kind
+from adjoint.executors.native.schedule.rows import Rest, Rows
 from adjoint.program import Literal, Variable
 
 SMALL: Final = 1024  # instances of a whole program that are written out without any loop
@@ -31,6 +34,8 @@ LONGEST_UNROLLED: Final = 16
 LONGEST_SUMMED: Final = 8  # of labels that are written out only because they are reduced
 LARGEST_CROSSED: Final = 8192  # numbers of an array that a reduction may walk across its rows
 MOST_LANES: Final = 64
+LOOKED_UP: Final = 3.0  # what it costs to read an index, and to see that it is within the bounds
+SHORT_PIECE: Final = 32  # indices of a part that is not worth vectors of its own
 ELEMENTARY: Final = 20.0  # what functions cost that are no mere arithmetic
 
 
@@ -227,52 +232,14 @@ class Scheduler:
         waiting: dict[int, ArrayNode],
         rest: dict[int, list[Label]],
     ) -> list[ArrayNode]:
-        """The nodes, or those of them that have lanes along one label, where no label suits all.
+        """The nodes, or those of them that have lanes along one label, where no label suits all."""
+        rows = Rows(self.reads, self._stride, self._penalty, rest, LARGEST_CROSSED)
+        groups = [self._closure(label, waiting, rest, group) for group in rows.apart(label, nodes)]
+        return max(groups, key=lambda group: sum(map(_work, group)), default=nodes)
 
-        Rows that are read along themselves, and the numbers made of their sums, are such: in one
-        loop, either each lane reads a row of its own, number by number, or the numbers are computed
-        one at a time. A loss and its gradient, of 100 000 rows of 20 numbers, take 18 ms in one
-        loop and 1 ms in three.
-        """
-        across = [node for node in nodes if self._reads_rows(node, label, rest[node.number])]
-        if len(across) in (0, len(nodes)):
-            return nodes
-        along = [node for node in nodes if node not in across]
-        lost = self._least_penalty(nodes, rest)
-        lost -= self._least_penalty(across, rest) + self._least_penalty(along, rest)
-        size = max(prod(x.extent for x in rest[node.number]) for node in across)
-        if lost < size * (1 + self._kept(across, along)):
-            return nodes
-        groups = [self._closure(label, waiting, rest, group) for group in (along, across)]
-        return max(groups, key=lambda group: sum(map(_work, group)))
-
-    def _kept(self, across: list[ArrayNode], along: list[ArrayNode]) -> int:
-        """How many arrays of `across` are read again there, after what is made `along`."""
-        later = {node.output for node in along}
-        for node in across:  # in which what is read comes first
-            if any(access.source in later for access in self.reads(node)):
-                later.add(node.output)
-        earlier = {node.output for node in across if node.kind is not Kind.REDUCE} - later
-        read = {access.source for n in across if n.output in later for access in self.reads(n)}
-        return len(earlier & read)
-
-    def _reads_rows(self, node: ArrayNode, label: Label, rest: list[Label]) -> bool:
-        """Whether a node reads a large array whose rows lie along another of its labels."""
-        if len(rest) < 2:
-            return False
-        for access in self.reads(node):
-            source = access.source
-            if isinstance(source, Literal) or source.type.size < LARGEST_CROSSED:
-                continue
-            strides = {x: stride_along(access.terms, source.type.shape, x) for x in rest}
-            if strides[label] not in (0, 1) and 1 in strides.values():
-                return True
-        return False
-
-    def _least_penalty(self, nodes: list[ArrayNode], rest: dict[int, list[Label]]) -> float:
-        """How badly the best lanes suit some nodes."""
-        order = list(dict.fromkeys(x for node in nodes for x in rest[node.number]))
-        return min(self._penalty(lane, nodes, rest, order) for lane in order)
+    def _stride(self, access: Access, label: Label) -> int | None:
+        assert isinstance(access.source, Variable)
+        return stride_along(access.terms, self.graph.strides(access.source), label)
 
     def _closure(
         self,
@@ -336,8 +303,12 @@ class Scheduler:
     def _outermost(self, node: ArrayNode, label: Label, rest: list[Label]) -> float:
         """How much of what a node reads and writes has the label as its first loop."""
         score = 0.0
-        for terms in (*(access.terms for access in self.reads(node)), node.terms()):
-            order = [x for term in terms for x in term.labels() if x in rest]
+        accesses = [(access.source, access.terms) for access in self.reads(node)]
+        for source, terms in (*accesses, (node.output, node.terms())):
+            if isinstance(source, Literal):
+                continue
+            axes = self.graph.in_memory_order(source)
+            order = [x for axis in axes for x in terms[axis].labels() if x in rest]
             if order and order[0] is label:
                 score += prod(x.extent for x in set(order))
         return score
@@ -354,13 +325,28 @@ class Scheduler:
         penalties = {candidate: self._penalty(candidate, nodes, rest, order) for candidate in order}
         if min(penalties, key=lambda candidate: penalties[candidate]) is not label:
             return 0
+        if penalties[label] > self._moving(nodes, rest):
+            return 0
         lanes = self.lanes_of(nodes)
         while lanes > label.extent:
             lanes //= 2
         return lanes if lanes > 1 else 0
 
+    def _moving(self, nodes: list[ArrayNode], rest: dict[int, list[Label]]) -> float:
+        """How badly no lanes at all suit nodes that only move numbers; infinite for others.
+
+        The numbers of a row that is looked up are neighbours, and are so in the result.
+        """
+        total = 0.0
+        for node in nodes:
+            if node.kind not in (Kind.GUARDED, Kind.GATHER) or node.combine == "sum":
+                return inf
+            rounds = prod(label.extent for label in rest[node.number])
+            total += _volume(node, rest[node.number]) + LOOKED_UP * rounds * len(node.indices)
+        return total
+
     def _penalty(
-        self, lane: Label, nodes: list[ArrayNode], rest: dict[int, list[Label]], order: list[Label]
+        self, lane: Label, nodes: list[ArrayNode], rest: Rest, order: list[Label]
     ) -> float:
         """How badly lanes along a label suit the nodes."""
         here = {node.output for node in nodes}
@@ -369,24 +355,54 @@ class Scheduler:
             mine = rest[node.number]
             if lane in _ordered(node)[:-1]:
                 return inf
-            volume = prod(label.extent for label in mine) * instances(node)
+            volume = _volume(node, mine)
             if lane not in mine:
                 total += volume * 4.0
                 continue
             if lane in node.reduced and lane is not order[0]:
                 total += 6.0 * volume / lane.extent
-            stride = stride_along(node.terms(), node.output.type.shape, lane)
+            stride = stride_along(node.terms(), self.graph.strides(node.output), lane)
             if node.output in self.outside and stride not in (0, 1):
                 total += 2.0 * volume
             for access in self.reads(node):
+                # What is put together of short pieces is read under as many masks.
+                if any(_is_piece(guard, lane) for guard in access.guards):
+                    total += 2.0 * volume
+                    continue
                 if isinstance(access.source, Literal) or access.source in here:
                     continue
-                if stride_along(access.terms, access.source.type.shape, lane) not in (0, 1):
+                strides = self.graph.strides(access.source)
+                if stride_along(access.terms, strides, lane) not in (0, 1):
                     used = access.labels()
                     depth = max((order.index(x) for x in used if x in order), default=-1)
+                    if any(isinstance(atom, Dynamic) for t in access.terms for atom in t.atoms()):
+                        depth = len(order)  # an index is another one in each round
                     loops = prod(x.extent for x in order[: depth + 1] if x in mine)
-                    total += 2.0 * loops * prod(x.extent for x in used if x.unrolled)
+                    written = prod(x.extent for x in used if x.unrolled)
+                    total += 2.0 * loops * written * prod(map(_share, access.guards))
         return total
+
+
+def _volume(node: ArrayNode, labels: Sequence[Label]) -> int:
+    """How many numbers a node computes in loops over some labels."""
+    return prod(label.extent for label in labels) * instances(node)
+
+
+def _share(guard: IndexGuard) -> float:
+    """The share of the indices for which a guard holds; 1 where that is not known."""
+    interval = guard.interval
+    if interval is None:
+        return 1.0
+    label, first, end = interval
+    return max(min(end, label.extent) - max(first, 0), 0) / label.extent
+
+
+def _is_piece(guard: IndexGuard, lane: Label) -> bool:
+    """Whether a guard holds for a few lanes along a label alone."""
+    if lane not in guard.term.labels():
+        return False
+    interval = guard.interval
+    return interval is None or interval[2] - interval[1] < SHORT_PIECE
 
 
 def _ordered(node: ArrayNode) -> list[Label]:
@@ -445,10 +461,16 @@ def axis_values(producer: ArrayNode, access: Access) -> dict[Label | Dynamic, Te
     }
 
 
-def stride_along(terms: Sequence[Term], shape: tuple[int, ...], lane: Label) -> int | None:
-    """How far apart in memory the numbers of two lanes are; None where that is not constant."""
+def stride_along(terms: Sequence[Term], strides: tuple[int, ...], lane: Label) -> int | None:
+    """How far apart in memory the numbers of two lanes are; None where that is not constant.
+
+    strides: of the array, for each axis.
+    """
+    pairs = list(zip(terms, strides, strict=True))
+    if any(isinstance(atom, Quotient) for term in terms for atom in term.atoms()):
+        pairs = [(recombined(total(pairs)), 1)]  # digits may be one number in memory
     stride = 0
-    for term, step in zip(terms, row_strides(shape), strict=True):
+    for term, step in pairs:
         for atom, factor in term.parts:
             if isinstance(atom, Label):
                 stride += factor * step * (atom.find() is lane)

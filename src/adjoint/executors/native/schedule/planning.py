@@ -15,6 +15,11 @@ from adjoint.executors.native.graph.nodes import SCATTERS, ArrayNode, Graph, Kin
 from adjoint.executors.native.machine.llvm import machine
 from adjoint.executors.native.machine.module import Module
 from adjoint.executors.native.schedule.layout import Construct, InnerProgram, Layout
+from adjoint.executors.native.schedule.memory_order import (
+    MemoryOrders,
+    copy_inputs,
+    unturned,
+)
 from adjoint.executors.native.schedule.operands import emit_routines, is_product
 from adjoint.executors.native.schedule.order import Item, Scheduler, choose_unrolled, paths
 from adjoint.executors.native.schedule.overwriting import candidates, settled
@@ -95,7 +100,7 @@ class Planner:
             if node.kind is Kind.CONTROL and node.equation is not None
         }
         takes = candidates(graph, constructs, over)
-        scheduler = scheduled(graph, takes)
+        scheduler = arranged(graph, takes)
         if takes:
             takes = settled(graph, scheduler, takes, over)
         divided = divided_loops(scheduler, self.threads, wanted is not None)
@@ -270,6 +275,21 @@ def _watched_within(graph: Graph, watched: Sequence[int]) -> frozenset[Variable]
 
 
 # --- schedules ------------------------------------------------------------------------------------
+
+
+def arranged(graph: Graph, takes: Mapping[Variable, Variable]) -> Scheduler:
+    """Arrange the nodes, and then the arrays in memory as the loops walk them."""
+    scheduler = scheduled(graph, takes)
+    fixed = unturned(graph, {*takes, *takes.values()})
+    chosen = MemoryOrders(graph, scheduler, fixed).chosen()
+    if chosen:
+        graph.orders.update(chosen)
+        scheduler = scheduled(graph, takes)
+    copied = MemoryOrders(graph, scheduler, fixed).copied()
+    if copied:
+        copy_inputs(graph, copied)
+        scheduler = scheduled(graph, takes)
+    return scheduler
 
 
 def scheduled(graph: Graph, takes: Mapping[Variable, Variable]) -> Scheduler:

@@ -7,12 +7,13 @@ read in other loops needs memory, but only for the axes whose loops are not shar
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Final
 
 from adjoint.executors.native.graph.indices import Access, Label, label_term, row_strides
 from adjoint.executors.native.graph.nodes import ArrayNode, Graph, Kind
+from adjoint.executors.native.schedule.joined import blocks_of_outputs
 from adjoint.executors.native.schedule.order import (
     Item,
     Loop,
@@ -35,9 +36,10 @@ class MemoryPlace:
     """The memory of an array.
 
     kind: "input", "output", "stack" or "workspace". number: of the input or output; the offset in
-    the workspace. axes: which axes of the array it has; all for whole arrays. strides: for each of
-    these, in numbers. lanes: for arrays of vectors, how many numbers each has, else 0.
-    tag: equal for memory that may overlap.
+    the workspace. start: the first of its bytes in the output, of which it may be a part. axes:
+    which axes of the array it has; all for whole arrays. strides: for each of these, in numbers.
+    lanes: for arrays of vectors, how many numbers each has, else 0. tag: equal for memory that may
+    overlap.
     """
 
     kind: str
@@ -47,6 +49,7 @@ class MemoryPlace:
     lanes: int
     tag: int
     bytes: int
+    start: int = 0
 
 
 @dataclass(frozen=True)
@@ -154,7 +157,9 @@ def allocate(
     storage = Storage(taken=taken)
     _place_given(storage, graph, first_tag, is_body)
     heads = _heads(storage)
-    wanted = _in_memory(graph, scheduler, paths(scheduler.items))
+    wanted = in_memory(graph, scheduler, paths(scheduler.items))
+    if not is_body:  # whose outputs may lie over inputs
+        _place_joined(storage, graph, wanted, heads)
     allocator, stack = Allocator(), 0
     largest = BODY_EACH if is_body else STACK_EACH
     first, last = _lifetimes(graph, scheduler)
@@ -172,7 +177,7 @@ def allocate(
             axes, lanes, path = wanted[variable]
             shape = tuple(variable.type.shape[axis] for axis in axes)
             size = prod(shape) * max(lanes, 1) * variable.type.dtype.itemsize
-            strides = row_strides(shape)
+            strides = graph.strides(variable, axes)
             storage.shared[variable] = path
             if size <= largest and stack + size <= most:
                 stack += -(-size // ALIGNMENT) * ALIGNMENT
@@ -208,6 +213,29 @@ def _place_given(storage: Storage, graph: Graph, first_tag: int, is_body: bool) 
         if variable in graph.producers and (variable.type.ndim or not is_body):
             tag = first_tag + number + 1
             storage.places[variable] = _whole("output", number, variable, tag)
+
+
+def _place_joined(
+    storage: Storage,
+    graph: Graph,
+    wanted: Mapping[Variable, tuple[tuple[int, ...], int, Path]],
+    heads: Mapping[Variable, Variable],
+) -> None:
+    """What is joined into an output lies there, unless it shares its memory with others."""
+    sharing = {*heads, *heads.values(), *storage.taken, *storage.taken.values()}
+    for variable, (output, start) in blocks_of_outputs(graph).items():
+        place, needs = storage.places.get(output), wanted.get(variable)
+        if place is None or place.kind != "output" or variable in storage.places or needs is None:
+            continue
+        axes, lanes, path = needs
+        if lanes or path or variable in sharing or output in sharing:
+            continue
+        itemsize = variable.type.dtype.itemsize
+        size, first = variable.type.size * itemsize, start * itemsize
+        strides = graph.strides(variable)
+        storage.places[variable] = replace(
+            place, axes=axes, strides=strides, start=first, bytes=size
+        )
 
 
 def _heads(storage: Storage) -> dict[Variable, Variable]:
@@ -257,7 +285,7 @@ def stored(graph: Graph, scheduler: Scheduler) -> dict[Variable, Path]:
     return homes
 
 
-def _in_memory(
+def in_memory(
     graph: Graph, scheduler: Scheduler, ways: dict[int, Path]
 ) -> dict[Variable, tuple[tuple[int, ...], int, Path]]:
     """The variables that need memory of their own: with which axes, how many lanes, where."""
@@ -280,7 +308,7 @@ def _in_memory(
 
 def whole_places(graph: Graph, scheduler: Scheduler) -> set[Variable]:
     """The arrays that have memory of their own for all of their numbers."""
-    wanted = _in_memory(graph, scheduler, paths(scheduler.items))
+    wanted = in_memory(graph, scheduler, paths(scheduler.items))
     arrays = {
         variable for variable in (*graph.program.inputs, *graph.outputs) if variable.type.ndim
     }

@@ -1,0 +1,251 @@
+"""In which order the axes of an array lie in memory: that in which loops and products walk it.
+
+The lanes of a loop run along one axis. Where that is not the last one in memory, every vector is
+gathered from as many places, at ten times the cost. So the arrays that only this program sees are
+turned, one by one or all at once, as long as that makes loops and products cheaper together; and
+what comes from outside is copied once, turned, if it is walked often.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+from typing import Final
+
+from adjoint.executors.native.graph.indices import (
+    Access,
+    Dynamic,
+    Label,
+    Quotient,
+    Term,
+    label_term,
+)
+from adjoint.executors.native.graph.nodes import ArrayNode, Graph, Kind
+from adjoint.executors.native.products import ArrayProduct, product_cycles
+from adjoint.executors.native.schedule.operands import product_of, strides_of
+from adjoint.executors.native.schedule.order import (
+    Path,
+    Scheduler,
+    paths,
+    result_path,
+    stride_along,
+)
+from adjoint.executors.native.schedule.storage import in_memory, in_registers
+from adjoint.primitives.structure.contraction import CONTRACT
+from adjoint.program import Variable
+
+LEAST: Final = 512  # numbers of an array from which it is worth while to think about it
+# Cycles for each number, if the numbers of a vector are neighbours, and if they are not.
+NEIGHBOUR: Final = 0.25
+GATHERED: Final = 2.0
+WORTHWHILE: Final = 0.95  # of the cycles before: less is in the noise of the estimate
+
+Order = tuple[int, ...]
+Orders = Mapping[Variable, Order]
+
+
+@dataclass(frozen=True)
+class _Walk:
+    """Numbers of an array that a loop with lanes reads or writes, so many in all."""
+
+    terms: tuple[Term, ...]
+    lane: Label
+    path: Path
+    count: float
+
+    @property
+    def axis(self) -> int | None:
+        """The axis along which the lanes run."""
+        wanted = label_term(self.lane)
+        return next((axis for axis, term in enumerate(self.terms) if term == wanted), None)
+
+
+class MemoryOrders:
+    """Chooses the orders of the arrays of one graph, of which there is a schedule.
+
+    fixed: the arrays that have to lie as they are.
+    """
+
+    def __init__(self, graph: Graph, scheduler: Scheduler, fixed: set[Variable]) -> None:
+        self.graph = graph
+        self.fixed = fixed
+        self.walks: dict[Variable, set[_Walk]] = {}
+        self.products: dict[Variable, list[ArrayNode]] = {}
+        ways = paths(scheduler.items)
+        self.held = in_memory(graph, scheduler, ways)
+        # Within a loop with lanes there are arrays of vectors.
+        fixed.update(variable for variable, (_, lanes, _) in self.held.items() if lanes)
+        for node in graph.nodes:
+            if node.number not in ways:
+                continue
+            for variable, terms in _walked(graph, scheduler, node, ways):
+                if variable in self.held or variable in fixed:
+                    self._walk(variable, terms, ways[node.number])
+        for node in graph.nodes:
+            if node.kind is Kind.ROUTINE and _is_contraction(node):
+                for atom in {node.output, *(access.source for access in node.accesses)}:
+                    if isinstance(atom, Variable):
+                        self.products.setdefault(atom, []).append(node)
+
+    def _walk(self, variable: Variable, terms: tuple[Term, ...], path: Path) -> None:
+        lane = next((loop.label for loop in path if loop.lanes), None)
+        atoms = [atom for term in terms for atom in term.atoms()]
+        if any(isinstance(atom, Quotient) for atom in atoms):
+            self.fixed.add(variable)  # digits of a number that counts its entries
+        used = {label for term in terms for label in term.labels()}
+        if lane is None or lane not in used:
+            return
+        depth = max(depth for depth, loop in enumerate(path, 1) if loop.label in used)
+        if any(isinstance(atom, Dynamic) for atom in atoms):
+            depth = len(path)  # an index is another one in each round
+        loops = prod(loop.label.extent for loop in path[:depth])
+        count = loops * prod(label.extent for label in used if label.unrolled)
+        # What is read again in the same loop is in a register.
+        self.walks.setdefault(variable, set()).add(_Walk(terms, lane, path[:depth], count))
+
+    # --- what is chosen ---------------------------------------------------------------------------
+
+    def chosen(self) -> dict[Variable, Order]:
+        """The orders that make the program cheaper; none, if it is well as it is."""
+        offers = {
+            variable: orders
+            for variable in self.walks
+            if variable not in self.fixed and (orders := self._offers(variable))
+        }
+        if not offers:
+            return {}
+        best: dict[Variable, Order] = {}
+        cycles = before = self._cycles(best, offers)
+        everything = {variable: orders[0] for variable, orders in offers.items()}
+        if (other := self._cycles(everything, offers)) < cycles:
+            best, cycles = everything, other
+        for variable, orders in offers.items():
+            for order in (None, *orders):
+                trial = {**best, variable: order} if order else _without(best, variable)
+                if trial != best and (other := self._cycles(trial, offers)) < cycles:
+                    best, cycles = trial, other
+        return best if cycles < WORTHWHILE * before else {}
+
+    def copied(self) -> dict[Variable, Order]:
+        """The inputs that are better copied in another order before they are walked."""
+        copies = {}
+        for variable in self.graph.program.inputs:
+            for order in self._offers(variable):
+                now, then = (self._walking(variable, which) for which in (None, order))
+                if then + variable.type.size * (NEIGHBOUR + GATHERED) < WORTHWHILE * now:
+                    copies[variable] = order
+                    break
+        return copies
+
+    def _offers(self, variable: Variable) -> list[Order]:
+        """Orders with the axis last along which lanes run, the one that is walked most first."""
+        if variable.type.size < LEAST or variable.type.ndim < 2:
+            return []
+        counts: dict[int, float] = {}
+        for walk in self.walks.get(variable, ()):
+            if walk.axis is not None:
+                counts[walk.axis] = counts.get(walk.axis, 0.0) + walk.count
+        own = self.graph.in_memory_order(variable)
+        axes = sorted(counts, key=lambda axis: -counts[axis])
+        orders = [(*(other for other in own if other != axis), axis) for axis in axes]
+        return [order for order in orders if order != own]
+
+    # --- what it costs ----------------------------------------------------------------------------
+
+    def _cycles(self, orders: Orders, offers: Mapping[Variable, object]) -> float:
+        """Of all that touches arrays which may be turned."""
+        self.graph.orders.update(orders)
+        try:
+            cycles = sum(self._walking(variable, orders.get(variable)) for variable in offers)
+            products = {
+                node.number: node for variable in offers for node in self.products.get(variable, ())
+            }
+            return cycles + sum(self._multiplying(node) for node in products.values())
+        finally:
+            for variable in orders:
+                del self.graph.orders[variable]
+
+    def _walking(self, variable: Variable, order: Order | None) -> float:
+        strides = self.graph.strides(variable)
+        if order is not None and variable not in self.graph.orders:
+            self.graph.orders[variable] = order
+            strides = self.graph.strides(variable)
+            del self.graph.orders[variable]
+        return sum(
+            walk.count
+            * (NEIGHBOUR if stride_along(walk.terms, strides, walk.lane) in (0, 1) else GATHERED)
+            for walk in self.walks.get(variable, ())
+        )
+
+    def _multiplying(self, node: ArrayNode) -> float:
+        strides = [strides_of(self.graph, access)[0] for access in node.accesses]
+        return _cycles_of(product_of(self.graph, node, strides))
+
+
+@lru_cache(maxsize=1024)
+def _cycles_of(product: ArrayProduct) -> float:
+    return product_cycles(product)
+
+
+def _without(orders: Orders, variable: Variable) -> dict[Variable, Order]:
+    return {other: order for other, order in orders.items() if other is not variable}
+
+
+def _is_contraction(node: ArrayNode) -> bool:
+    return node.equation is not None and node.equation.primitive is CONTRACT
+
+
+def _walked(
+    graph: Graph, scheduler: Scheduler, node: ArrayNode, ways: Mapping[int, Path]
+) -> Iterator[tuple[Variable, tuple[Term, ...]]]:
+    """What a node reads from memory, and where, and what it writes there."""
+    if node.kind in (Kind.ROUTINE, Kind.CONTROL):
+        return
+    if node.kind is not Kind.SCATTER:
+        yield node.output, node.terms()
+    for access in scheduler.reads(node):
+        if isinstance(access.source, Variable) and access.source.type.ndim:
+            producer = graph.producers.get(access.source)
+            if producer is not None:
+                home = result_path(producer, ways[producer.number])
+                if in_registers(producer, home, access, ways[node.number]):
+                    continue
+            yield access.source, access.terms
+
+
+def unturned(graph: Graph, taken: set[Variable]) -> set[Variable]:
+    """The arrays that others see, or that are written and read as blocks.
+
+    taken: those that are written over each other.
+    """
+    fixed = {*graph.program.inputs, *graph.outputs, *taken}
+    for node in graph.nodes:
+        if node.kind is Kind.CONTROL or (node.kind is Kind.ROUTINE and not _is_contraction(node)):
+            fixed.update(node.outputs)
+        if node.kind is Kind.CONTROL:
+            fixed.update(a.source for a in node.accesses if isinstance(a.source, Variable))
+        if node.kind is Kind.SCATTER:
+            fixed.add(node.output)
+    return fixed
+
+
+def copy_inputs(graph: Graph, orders: Orders) -> None:
+    """Let loops read copies of inputs, with the axes in another order; products read the inputs."""
+    for variable, order in orders.items():
+        copy = Variable(variable.type)
+        labels = graph.axes[variable]
+        graph.axes[copy], graph.orders[copy] = labels, order
+        terms = tuple(map(label_term, labels))
+        for node in graph.nodes:
+            if node.kind not in (Kind.ROUTINE, Kind.CONTROL):
+                node.accesses = tuple(_redirected(a, variable, copy) for a in node.accesses)
+        number = len(graph.nodes)
+        node = ArrayNode(number, Kind.GUARDED, None, copy, labels, (Access(variable, terms),))
+        graph.nodes.append(node)
+        graph.producers[copy] = node
+
+
+def _redirected(access: Access, source: Variable, copy: Variable) -> Access:
+    return Access(copy, access.terms, access.guards) if access.source is source else access

@@ -1,0 +1,150 @@
+"""The order of axes in memory: any order gives the same numbers, and loops get theirs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("llvmlite")
+
+import adjoint as ad
+from adjoint.executors.interface import Needs
+from adjoint.executors.native.lower import lowered
+from adjoint.executors.native.schedule.memory_order import MemoryOrders
+from benchmarks.gradbench import inputs
+from benchmarks.gradbench.learning import GMM, log_posterior
+from tests.sampling import one_in
+
+BLOCK = 12
+
+
+@pytest.fixture
+def shuffled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Arrays lie in random orders, and inputs are copied; the list says how many did."""
+    random = np.random.default_rng(0)
+    turned: list[int] = []
+
+    def chosen(self: MemoryOrders) -> dict[Any, Any]:
+        free = [v for v in self.held if v not in self.fixed and v.type.ndim > 1]
+        orders = {v: tuple(random.permutation(v.type.ndim).tolist()) for v in free}
+        turned.append(sum(order != tuple(sorted(order)) for order in orders.values()))
+        return orders
+
+    def copied(self: MemoryOrders) -> dict[Any, Any]:
+        wide = [v for v in self.graph.program.inputs if v in self.walks and v.type.ndim > 1]
+        return {v: tuple(random.permutation(v.type.ndim).tolist()) for v in wide}
+
+    monkeypatch.setattr(MemoryOrders, "chosen", chosen)
+    monkeypatch.setattr(MemoryOrders, "copied", copied)
+    return turned
+
+
+def _step(random: np.random.Generator, known: list[Any], rows: Any) -> Any:
+    """One more array of three axes, of those that are known."""
+    x, y = (known[random.integers(len(known))] for _ in range(2))
+    axis = int(random.integers(3))
+    choice = random.integers(9)
+    if choice == 0:
+        return np.swapaxes(np.swapaxes(x, 0, axis) * 1.5, 0, axis)
+    if choice == 1:
+        return x - np.max(x, axis, keepdims=True)
+    if choice == 2:
+        return x * np.sum(y, axis, keepdims=True)
+    if choice == 3:
+        return np.exp(-np.abs(x)) + y
+    if choice == 4:
+        return x @ np.swapaxes(y, 1, 2) @ np.tanh(x)
+    if choice == 5:
+        return np.einsum("abc,adc->abd", x, y) @ x
+    if choice == 6:
+        return np.concatenate([x, y], axis).take(np.arange(x.shape[axis]) + 1, axis)
+    if choice == 7:
+        return x[rows] + y
+    return np.stack([x, y], axis).sum(axis) * 0.5
+
+
+def _function(seed: int) -> Any:
+    """Products of matrices, sums along axes, joins and lookups, in a random order."""
+
+    def function(x: Any, y: Any, rows: Any) -> Any:
+        random = np.random.default_rng(seed)
+        known = [x, y]
+        for _ in range(6):
+            step = _step(random, known, rows)
+            known.append(step / (1.0 + np.max(np.abs(step))))
+        return known[-1] + known[-2]
+
+    return function
+
+
+def _arguments(seed: int) -> tuple[Any, ...]:
+    random = np.random.default_rng([seed, 1])
+    shape = tuple(int(n) for n in random.choice([2, 3, 5, 8, 11, 17, 24], 3))
+    return *random.normal(size=(2, *shape)), random.integers(0, shape[0], shape[0])
+
+
+@pytest.mark.parametrize("block", one_in(8, range(16)))
+def test_any_order_gives_the_same_numbers(shuffled: list[int], block: int) -> None:
+    for seed in range(block * BLOCK, (block + 1) * BLOCK):
+        function, arguments = _function(seed), _arguments(seed)
+        gradient = ad.grad(lambda *given, f=function: np.sum(np.sin(f(*given))))
+        for each in (function, gradient):
+            with ad.config(native=False):
+                expected = each(*arguments)
+            got = ad.jit(each)(*arguments)
+            scale = np.max(np.abs(expected), initial=0.0)
+            np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-9 * scale, err_msg=seed)
+    assert sum(shuffled) > BLOCK
+
+
+def _mixture() -> tuple[Any, tuple[Any, ...]]:
+    given = inputs.gmm(np.random.default_rng(0), 10, 25, 1000)
+    return ad.grad(log_posterior), GMM["jacobian"].read(given)
+
+
+def _text(function: Any, *arguments: Any) -> str:
+    text = lowered(ad.program(function, *arguments).program, Needs())
+    assert text is not None
+    return text.text
+
+
+def test_points_are_last_in_memory_where_lanes_run_along_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The mixture of GradBench in 10 dimensions: 792 us without this, 520 with it (Zen 5)."""
+    gradient, arguments = _mixture()
+    turned: dict[tuple[int, ...], tuple[int, ...]] = {}
+    choose = MemoryOrders.chosen
+
+    def chosen(self: MemoryOrders) -> dict[Any, Any]:
+        orders = choose(self)
+        turned.update((variable.type.shape, order) for variable, order in orders.items())
+        return orders
+
+    monkeypatch.setattr(MemoryOrders, "chosen", chosen)
+    with ad.config(cache=False):
+        ad.jit(gradient)(*arguments)
+    assert turned[25, 1000, 10] == (0, 2, 1)
+
+
+def test_an_index_that_counts_is_no_index() -> None:
+    """`vmap` of a lookup indexes by the number of the copy, which is the axis itself."""
+    random = np.random.default_rng(0)
+    values, places = random.normal(size=(9, 50)), random.integers(0, 50, size=13)
+    many = ad.jit(ad.vmap(lambda row: row[places] * 2.0))
+    np.testing.assert_array_equal(many(values), 2.0 * values[:, places])
+    one = ad.jit(lambda x: x[np.arange(3), np.arange(3)])
+    np.testing.assert_array_equal(one(values), values[np.arange(3), np.arange(3)])
+
+
+def test_joined_pieces_are_not_read_under_masks() -> None:
+    random = np.random.default_rng(0)
+    pieces = [random.normal(size=(26, 4, 4)) for _ in range(22)]
+
+    def joined(*pieces: Any) -> Any:
+        return np.stack(pieces, axis=1)
+
+    assert _text(joined, *pieces).count("masked") == 0
+    np.testing.assert_array_equal(ad.jit(joined)(*pieces), joined(*pieces))
