@@ -121,13 +121,13 @@ def threads_for(threads: int | None) -> int:
 def divided_loops(scheduler: Scheduler, threads: int | None, is_body: bool) -> dict[Loop, Division]:
     """The outermost loops that are long enough for several threads, and how they are divided.
 
-    Where something is gathered over the rounds, parts are made for one thread as well. is_body:
-    whether all is within a loop.
+    There are parts for one thread as well: what is gathered in each, and what LLVM makes of their
+    code, are then the same for any number of threads. is_body: whether all is within a loop.
     """
     count, least = threads_for(threads), AWAKE_TIME if is_body else SHARED_TIME
     divided = {}
     for item in scheduler.items:
-        if isinstance(item, Loop) and (count > 1 or item.starts):
+        if isinstance(item, Loop):
             parts = _parts(item, least)
             if parts > 1:
                 divided[item] = Division(parts, min(parts, count))
