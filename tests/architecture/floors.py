@@ -45,6 +45,7 @@ INNER_ROOMS: dict[str, tuple[str, ...]] = {
         "elements",
         "products",
         "systems",
+        "rows",
         "preparation",
         "graph",
         "schedule",

@@ -276,3 +276,23 @@ def test_a_warm_start_is_a_warning() -> None:
         np.testing.assert_allclose(ad.grad(root)(X**2), 0.5 / np.abs(X))
     with pytest.warns(ad.errors.StaleValueWarning, match="implicit.root"):
         np.testing.assert_allclose(ad.grad(root)(4 * X**2), 0.25 / np.abs(X))
+
+
+def test_an_array_without_entries_has_no_order_in_memory() -> None:
+    """The last outer product of an elimination is of nothing: no reason to capture again."""
+
+    def eliminated(matrix: Any) -> Any:
+        a = matrix.copy()
+        for k in range(3):
+            a[k + 1 :, k + 1 :] -= np.outer(a[k + 1 :, k] / a[k, k], a[k, k + 1 :])
+        return np.sum(np.log(np.diag(a)))
+
+    matrix = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.3, 0.1, 2.0]])
+    counted, calls = counting(eliminated)
+    jitted = ad.jit(lambda matrix: ad.vjp(counted, matrix)[1](1.0))
+    for _ in range(4):
+        (gradient,) = jitted(matrix)
+    np.testing.assert_allclose(gradient, np.linalg.inv(matrix).T, rtol=1e-12)
+    before = len(calls)
+    jitted(matrix + 0.1 * np.eye(3))
+    assert len(calls) == before

@@ -399,3 +399,27 @@ def test_writing_at_a_tuple_of_places() -> None:
         return y.sum()
 
     np.testing.assert_array_equal(ad.grad(function)(np.array([2.0, 3.0, 4.0])), [0, 4, 3])
+
+
+BOOLEANS: dict[str, Any] = {
+    "take": lambda x: np.take(x, True),
+    "take a number": lambda x: np.take(x, np.True_, axis=0),
+    "take some": lambda x: np.take(x, np.array([True, False])),
+    "take of a list": lambda x: np.take(x, [True, False], axis=1),
+    "take by a question": lambda x: np.take(x, x[0] > 1.5),
+    "method": lambda x: x.take(True),
+    "clip": lambda x: np.take(x, True, mode="clip"),
+    "roll": lambda x: np.roll(x, True, axis=True),
+    "moveaxis": lambda x: np.moveaxis(x, True, False),
+    "cross": lambda x: np.cross(x, x[::-1], axis=True),
+}
+
+
+@pytest.mark.parametrize("name", BOOLEANS)
+def test_a_boolean_is_a_number_where_numpy_takes_it_as_one(name: str) -> None:
+    function, x = BOOLEANS[name], np.arange(6.0).reshape(2, 3) + 1
+    expected = function(x)
+    for call in (ad.jit(function), lambda x: ad.vjp(function, x)[0]):
+        actual = call(x)
+        assert np.shape(actual) == np.shape(expected)
+        np.testing.assert_array_equal(actual, expected)

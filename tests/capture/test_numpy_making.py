@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -69,10 +70,31 @@ def test_numbers_taken_apart() -> None:
     expected = np.frexp(values)
     np.testing.assert_array_equal(mantissas, expected[0])
     np.testing.assert_array_equal(exponents[:4], expected[1][:4])
-    with np.errstate(invalid="ignore"):
-        np.testing.assert_array_equal(ad.jit(np.spacing)(values), np.spacing(values))
     together = lambda x: np.ldexp(*np.frexp(x)).sum()  # noqa: E731
     np.testing.assert_array_equal(ad.grad(together)(values[:2]), 1.0)
+
+
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i4", "f2", "f4", "f8"])
+def test_distances_to_neighbours_are_numpys_with_its_warnings(dtype: str, native: bool) -> None:
+    values = np.array([1, 3, 0, 100, 127]).astype(dtype)
+    if dtype[0] != "u":
+        values = np.concatenate([values, -values])
+    if dtype[0] == "f":
+        odd = np.array([np.inf, -np.inf, np.nan, np.finfo(dtype).max, np.finfo(dtype).tiny], dtype)
+        values = np.concatenate([values, odd, -odd])
+    with ad.config(native=native):
+        jitted = ad.jit(np.spacing)
+        jitted(np.ones_like(values))
+        told = []
+        for function in (np.spacing, jitted):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                result = function(values)
+            told.append((result.dtype, result.tobytes(), {str(each.message) for each in caught}))
+    assert told[0] == told[1]
+    if dtype == "f8":  # a step function
+        np.testing.assert_array_equal(ad.grad(lambda x: np.sum(np.spacing(x)))(values[:8]), 0.0)
 
 
 def test_an_array_of_numbers_is_one_record() -> None:

@@ -128,6 +128,36 @@ def test_infinities_of_the_data_do_not_move(native_runs: list[bool]) -> None:
     jitted = ad.jit(ad.grad(function))
     for _ in range(40):
         np.testing.assert_allclose(jitted(2.0, data), expected)
+    assert all(native_runs[-9:])
+
+
+def test_an_infinite_table_that_moves_is_machine_code(native_runs: list[bool]) -> None:
+    costs = np.random.default_rng(0).normal(size=(4, 4)) ** 2
+    table = np.full((5, 5), np.inf)
+    table[0, 0] = 0.0
+
+    def soft_warping(costs: Any, table: Any) -> Any:
+        r = table.copy()
+        for i in range(1, 5):
+            for j in range(1, 5):
+                z = -np.array([r[i - 1, j - 1], r[i - 1, j], r[i, j - 1]])
+                top = np.max(z)
+                r[i, j] = costs[i - 1, j - 1] - top - np.log(np.sum(np.exp(z - top)))
+        return r[4, 4]
+
+    def slopes(costs: Any, table: Any) -> Any:
+        return ad.jvp(soft_warping, (costs, table), (np.sin(costs), table))
+
+    with ad.config(native=False):
+        expected = slopes(costs, table)
+    assert np.isfinite(expected).all()
+    jitted = ad.jit(slopes)
+    for number in range(40):
+        np.testing.assert_allclose(jitted(costs, table), expected, rtol=1e-12)
+        if number == 20:  # what no zero explains is NumPy's
+            with np.errstate(all="ignore"):
+                assert np.isnan(jitted(costs, np.where(table == 0, np.nan, table))).all()
+    assert all(native_runs[-9:])
 
 
 def test_an_executor_of_the_users_is_not_asked() -> None:

@@ -1,4 +1,7 @@
-"""Ten thousand random programs, in shards; `python -m tests.fuzz` runs as many as are asked for."""
+"""Ten thousand random programs, in shards, half of which are slow tests.
+
+`python -m tests.fuzz` runs as many as are asked for.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ from tests.fuzz.checks import check
 from tests.fuzz.maker import Choices, made, table
 from tests.fuzz.numpy_checks import check_numpy
 from tests.fuzz.numpy_programs import numpy_program
+from tests.sampling import one_in
 
 SHARDS, EACH = 20, 500  # of each shard, one half are primitives' and one half NumPy's
 NATIVE = 37  # one in so many programs becomes machine code
@@ -45,12 +49,12 @@ def many(shard: int, holds: Callable[[list[int], int, bool], Any]) -> None:
     every_way_agrees()
 
 
-@pytest.mark.parametrize("shard", range(SHARDS))
+@pytest.mark.parametrize("shard", one_in(2, range(SHARDS)))
 def test_random_programs(shard: int) -> None:
     many(shard, check)
 
 
-@pytest.mark.parametrize("shard", range(SHARDS))
+@pytest.mark.parametrize("shard", one_in(2, range(SHARDS)))
 def test_random_numpy_programs(shard: int) -> None:
     many(shard, check_numpy)
 

@@ -306,3 +306,40 @@ def test_riccati_in_a_batch_and_refused() -> None:
         ad.grad(lambda a: linalg.solve_continuous_are(a, INPUTS, WEIGHT, COST, e=WEIGHT).sum())(
             SQUARE
         )
+
+
+FACTORED: dict[str, Callable[..., Any]] = {
+    "lu_factor": linalg.lu_factor,
+    "lu": linalg.lu,
+    "lu, permuted": lambda a: linalg.lu(a, permute_l=True),
+    "lu, indices": lambda a: linalg.lu(a, p_indices=True),
+    "lu_solve": lambda a: linalg.lu_solve(linalg.lu_factor(a), a[0]),
+    "lu_solve, transposed": lambda a: linalg.lu_solve(linalg.lu_factor(a), a, trans=1),
+}
+
+
+@pytest.mark.parametrize("name", FACTORED)
+def test_each_example_of_a_batch_has_pivots_of_its_own(name: str) -> None:
+    stack = np.random.default_rng(3).normal(size=(6, 3, 3))
+    whole = FACTORED[name]
+
+    def results(a: Any) -> tuple[Any, ...]:
+        values = whole(a)
+        return values if isinstance(values, tuple) else (values,)
+
+    expected = [results(a) for a in stack]
+    for actual, *rows in zip(ad.vmap(results)(stack), *expected, strict=True):
+        assert actual.dtype == rows[0].dtype
+        np.testing.assert_allclose(actual, rows, rtol=1e-12)
+
+    def loss(a: Any) -> Any:
+        return sum(np.sum(np.sin(x)) for x in results(a))
+
+    np.testing.assert_allclose(
+        ad.vmap(ad.grad(loss))(stack), [ad.grad(loss)(a) for a in stack], rtol=1e-10
+    )
+    rounds = ad.fori_loop(0, 6, lambda k, total: total + loss(np.sin(total + stack[1])), 0.5)
+    total = 0.5
+    for _ in range(6):
+        total = total + loss(np.sin(total + stack[1]))
+    np.testing.assert_allclose(rounds, total, rtol=1e-10)

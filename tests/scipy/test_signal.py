@@ -90,3 +90,10 @@ def test_what_jumps_is_refused() -> None:
         ad.grad(lambda x: signal.peak_widths(x, [3])[0].sum())(X)
     with pytest.raises(ad.errors.UnsupportedFunctionError, match=r"medfilt2d.*signal\.medfilt"):
         ad.grad(lambda x: signal.medfilt2d(x).sum())(XX)
+
+
+def test_a_function_with_a_rule_is_kept_whatever_scipy_makes_it_of() -> None:
+    jitted = ad.jit(lambda x: signal.lfilter([1.0, 0.5], [1.0, 0.2], x))
+    x = np.arange(5.0)
+    np.testing.assert_allclose(jitted(x), signal.lfilter([1.0, 0.5], [1.0, 0.2], x))
+    assert "captured at every call" not in str(ad.explain(jitted, x))

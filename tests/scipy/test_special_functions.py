@@ -87,3 +87,17 @@ def test_the_namespace_is_a_drop_in() -> None:
     assert "expm" in dir(linalg)
     with pytest.raises(AttributeError):
         ours.no_such_function  # the look-up is what fails
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_zeta_of_one_argument_is_the_function_of_riemann(native: bool) -> None:
+    odd = np.array([0.5, -1.0, -2.0, -1.5, 0.0, -0.0, 1.0, 2.0, np.inf, -np.inf, np.nan])
+    with ad.config(native=native):
+        for x in (odd, np.float64(0.5), np.arange(-3, 4), odd[:3] + 0.5j, odd.astype("f4")):
+            expected = special.zeta(x)
+            actual = ad.jit(special.zeta)(x)
+            assert type(actual) is type(expected)
+            np.testing.assert_array_equal(actual, expected)
+    for x in (0.5, 2.0 + 1j):
+        with pytest.raises(ad.errors.MissingRuleError, match=r"argument 0: .+ exponent of zeta"):
+            ad.vjp(special.zeta, x)

@@ -2,21 +2,22 @@
 
 At first NumPy runs the program as it is, which warns of what the user's code does, and then the one
 with masks (see `transforms/hardness.py`). Where that comes often, both become machine code: of the
-first, only what the user wrote, to know whether NumPy would warn. The same is tried where machine
-code of the whole often has no results: errors of derivatives, of which nobody is to be warned, are
-none to code that looks at the user's part alone.
+first, only what the user wrote, to know whether NumPy would warn. Where infinite data leave a NaN
+even so, a third program, in which they do not move, says what is in its place. The same is tried
+where machine code of the whole often has no results: errors of derivatives, of which nobody is to
+be warned, are none to code that looks at the user's part alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any, Final, Protocol
 
 import numpy as np
 
-from adjoint.executors.interface import Needs
-from adjoint.executors.numpy import NumpyExecutable, NumpyExecutor, has_infinities
+from adjoint.executors.numpy import has_infinities
 from adjoint.loops.declared import SCAN
 from adjoint.optimise.bodies import holds_programs, thinned
 from adjoint.primitives.calls.custom import is_users_code
@@ -54,7 +55,7 @@ class HardZeros:
         do not move; a NaN that is left is looked at with them. tier: makes what runs a program.
     """
 
-    __slots__ = ("_hard", "_own", "_program", "_still", "_watched")
+    __slots__ = ("_at_once", "_hard", "_make", "_open", "_own", "_still", "_watched")
 
     def __init__(
         self,
@@ -63,12 +64,16 @@ class HardZeros:
         data: bool,
         tier: Callable[..., Tier],
     ) -> None:
-        self._program = program
+        self._make = partial(tier, program)
         self._watched = watched if data else ()
         self._hard = tier(program, watched, hard=True)
         own = users_part(program)
         self._own = None if own is None else tier(own, ())
-        self._still: NumpyExecutable | None = None
+        self._at_once = False
+        # The program whose infinite data do not move; and, beside it, the one with hard zeros,
+        # whatever NaN it leaves. Made when a NaN was left.
+        self._still: Tier | None = None
+        self._open: Tier | None = None
 
     def __call__(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """Run it, once or twice."""
@@ -76,18 +81,20 @@ class HardZeros:
         lost = [n for n in self._watched if np.isnan(results[n]).any()]
         if not lost or not has_infinities(arguments):
             return results
-        if self._still is None:
-            self._still = NumpyExecutor().compile(self._program, Needs(hard=True, still=True))
-        further, repaired = self._still.run(*arguments), list(results)
-        for n in lost:
-            repaired[n] = np.where(np.isnan(results[n]), further[n], results[n])[()]
-        return tuple(repaired)
+        still = self._still
+        if still is None:
+            still = self._still = self._make(self._watched, hard=True, still=True)
+            self._open = self._make((), hard=True)
+            if self._at_once:
+                self.compile_at_once()
+        return _repaired(results, still(arguments), lost)
 
     def compile_at_once(self) -> None:
         """Let the next run be of machine code, as `Tiered` does."""
-        self._hard.compile_at_once()
-        if self._own is not None:
-            self._own.compile_at_once()
+        self._at_once = True
+        for part in (self._hard, self._own, self._still, self._open):
+            if part is not None:
+                part.compile_at_once()
 
     def run(self, arguments: Sequence[Any]) -> tuple[Any, ...] | None:
         """The results, if all is machine code, no NaN is left, and NumPy would not warn."""
@@ -97,7 +104,29 @@ class HardZeros:
         if not well and self._hard.attempt() is not None:
             return None
         results = self._hard.run_or_count(arguments)  # which counts at the least
+        if results is None and well:
+            results = self._run_with_still(arguments)
         return results if well else None
+
+    def _run_with_still(self, arguments: Sequence[Any]) -> tuple[Any, ...] | None:
+        """The results where infinite data leave a NaN, if all of that is machine code."""
+        if self._still is None or self._open is None or not has_infinities(arguments):
+            return None
+        results = self._open.run_or_count(arguments)
+        further = self._still.run_or_count(arguments)  # which counts at the least
+        if results is None or further is None:
+            return None
+        return _repaired(results, further, self._watched)
+
+
+def _repaired(
+    results: tuple[Any, ...], further: tuple[Any, ...], places: Sequence[int]
+) -> tuple[Any, ...]:
+    """The results, with those of another run in the place of NaN."""
+    repaired = list(results)
+    for n in places:
+        repaired[n] = np.where(np.isnan(results[n]), further[n], results[n])[()]
+    return tuple(repaired)
 
 
 def users_part(program: Program) -> Program | None:

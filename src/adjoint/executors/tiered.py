@@ -85,7 +85,8 @@ class Tiered:
 
     watched: outputs, by number, that are derivatives: a NaN there may be a zero times an infinite
         partial derivative, and the program is then run again with hard zeros. hard: whether this is
-        such a run. data: whether the arguments are data, and none made by another program.
+        such a run. still: with it, whether infinities among the arguments do not move. data:
+        whether the arguments are data, and none made by another program.
     """
 
     __slots__ = (
@@ -98,13 +99,21 @@ class Tiered:
         "data",
         "hard",
         "program",
+        "still",
         "watched",
     )
 
-    def __init__(self, program: Program, watched: tuple[int, ...], hard: bool = False) -> None:
+    def __init__(
+        self,
+        program: Program,
+        watched: tuple[int, ...],
+        hard: bool = False,
+        still: bool = False,
+    ) -> None:
         self.program = program
         self.watched = watched
         self.hard = hard
+        self.still = still
         self.data = False
         self._fast: NumpyExecutable | None = None
         self._hard: HardZeros | None = None
@@ -192,7 +201,9 @@ class Tiered:
                 return results
         fast = self._fast
         if fast is None:
-            fast = self._fast = _NUMPY.compile(self.program, Needs(hard=self.hard))
+            fast = self._fast = _NUMPY.compile(
+                self.program, Needs(hard=self.hard, still=self.still)
+            )
         return self._watched(fast.run(*arguments), arguments)
 
     def _watched(self, results: tuple[Any, ...], arguments: Sequence[Any]) -> tuple[Any, ...]:
@@ -239,7 +250,7 @@ class Tiered:
     def _key(self, chosen: Settings) -> _Key:
         """What machine code depends on. Without strong zeros, nothing is watched for NaN."""
         watched = self.watched if chosen.strong_zeros else ()
-        needs = Needs(watched, self.hard, False, chosen.precise, chosen.threads)
+        needs = Needs(watched, self.hard, self.still, chosen.precise, chosen.threads)
         if self.hard and chosen.executor is not None:  # which may not know of hard zeros
             return _NUMPY, needs
         return chosen.executor or _NATIVE, needs

@@ -2,7 +2,7 @@
 
 Run as `python -m tests.executors.native.fenced KIND FIRST LAST`; KIND is "values" or "indices", of
 which the latter has index arrays that point outside, so that machine code must give up; or "loops"
-or "loop-indices", the same for the bodies of loops.
+or "loop-indices", the same for the bodies of loops; or "rows", sorting, transforms and filters.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from adjoint.program import Program
 from tests.executors.native.comparing import compare, is_lowerable
 from tests.executors.native.loop_programs import random_loop
 from tests.executors.native.random_programs import random_program
+from tests.executors.native.rows.random_rows import random_rows
 
 PAGE = mmap.PAGESIZE
 CANARY = 0xA5
@@ -173,12 +174,13 @@ def main(kind: str, first: int, last: int) -> int:
     storage.Allocator.take = _take_with_gap  # type: ignore[method-assign]
     done = 0
     for seed in range(first, last):
-        program, arguments = random_program(seed, True)
+        made = random_rows(seed) if kind == "rows" else random_program(seed, True)
+        program, arguments = made
         if not is_lowerable(program):
             continue
         fence = Fence(at_end=bool(seed % 2))
-        if kind == "values":
-            compare(program, arguments, True, fence.run)
+        if kind in ("values", "rows"):
+            compare(program, arguments, kind == "values", fence.run)
         else:
             changed = pointing_outside(program, arguments, np.random.default_rng([seed, 3]))
             if changed is None:

@@ -38,7 +38,7 @@ NUMPY_ALONE = {
         "beta_moment carlson_integral complex_zeta gamma_moment legendre_integral"
     ),
     "NumPy and SciPy have whole algorithms for them, which are called with arrays": (
-        "argpartition argsort correlation fft irfft recurrence rfft spline_filter"
+        "argpartition spline_filter"
     ),
     "LAPACK and what is made of its factors": (
         "cluster_mean"

@@ -228,3 +228,23 @@ def test_dtypes_of_functions(dtype: str) -> None:
     for found, wanted in zip(results, everything(x), strict=True):
         assert (type(found), found.dtype) == (type(wanted), wanted.dtype)
         np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_the_greater_of_two_zeros_has_the_sign_that_numpy_gives(dtype: str, native: bool) -> None:
+    choices: list[Any] = [
+        *(np.fmin, np.fmax, np.minimum, np.maximum),
+        lambda x, y: np.clip(x, y, None),
+    ]
+    zeros = np.array([0.0, -0.0], dtype)
+    with ad.config(native=native):
+        for place, choice in enumerate(choices):
+            jitted = ad.jit(choice)
+            for x, y in ((zeros[0], zeros[1]), (zeros[1], zeros[0])):
+                operands = [(x, y)]
+                if place > 1:  # of arrays np.fmin takes one or the other, by the place
+                    operands += [(np.full(n, x), y) for n in (1, 3, 20)]
+                for one, other in operands:
+                    expected, actual = choice(one, other), jitted(one, other)
+                    np.testing.assert_array_equal(np.signbit(actual), np.signbit(expected))

@@ -300,6 +300,16 @@ def test_single_numbers() -> None:
     agree(lambda x: np.exp(x - np.max(x)), np.full(20, -np.inf), warned="invalid")
 
 
+@pytest.mark.parametrize("size", [2, 6, 60])
+def test_determinants_warn_under_their_own_names(size: int) -> None:
+    undefined = np.eye(size)
+    undefined[0, -1] = np.nan
+    agree(np.linalg.det, undefined, warned="invalid value encountered in det")
+    agree(lambda x: np.linalg.slogdet(x)[1], undefined, warned="in slogdet")
+    agree(np.linalg.det, np.eye(size) * 1e200, warned="overflow encountered in det")
+    agree(lambda x: np.linalg.slogdet(x)[1], np.zeros((size, size)))
+
+
 # --- errors ---------------------------------------------------------------------------------------
 
 

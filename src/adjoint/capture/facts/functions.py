@@ -11,6 +11,7 @@ from adjoint.capture.clones.users import is_ours, is_users_class, is_users_modul
 from adjoint.capture.facts.purity import is_pure_module
 from adjoint.capture.facts.surveying import Surveying, content_of
 from adjoint.capture.recording.traced import Traced
+from adjoint.capture.scipy.table import below_backends, is_ruled
 
 MADE_IN_PYTHON: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 
@@ -36,6 +37,20 @@ def wrapped(survey: Surveying, value: Any, name: str, where: str) -> None:
         content = content_of(cell)
         if type(content) is types.FunctionType:
             survey.visit(content, f"{name}.__closure__[{number}].cell_contents", where)
+
+
+def has_rule(
+    survey: Surveying, value: Any, name: str, where: str, codes: dict[int, types.CodeType]
+) -> bool:
+    """Whether a function is one of SciPy's with a rule: what it is made of does not matter then."""
+    if not str(value.__module__).startswith("scipy.") or not is_ruled(value):
+        return False
+    for part in (value, below_backends(value)):
+        codes[id(part.__code__)] = part.__code__
+    code = survey.writer.constant(value.__code__)
+    survey.writer.demand(f"{name} is not {survey.writer.constant(value)}", where, "function")
+    survey.writer.demand(f"{name}.__code__ is not {code}", where, "code")
+    return True
 
 
 def dispatching(survey: Surveying, value: Any, name: str, where: str) -> None:

@@ -27,6 +27,7 @@ from adjoint.capture.clones.users import is_ours, is_users, is_users_class, is_u
 from adjoint.capture.facts.functions import (
     attributes_of_class,
     dispatching,
+    has_rule,
     imported,
     own_attributes,
     own_cells,
@@ -237,6 +238,8 @@ class Survey(Surveying):
             own_attributes(self, value, name, where)
         if type(value.__globals__) is Rebound:
             self._captured_function(value, name, where)
+            return
+        if has_rule(self, value, name, where, self.codes):
             return
         ours = is_ours(value)
         if not (ours or is_users(value)):

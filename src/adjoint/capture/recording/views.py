@@ -153,7 +153,8 @@ def reshape(x: Any, shape: Shape) -> Any:
     view = _reshaping(before, shape, len(before) > 1)
     result = as_cell(view.forward(x))
     if shares is False:
-        depends_on_layout(x)
+        if x.size:  # no entries are shared in any layout
+            depends_on_layout(x)
         return result
     if shares or is_c_ordered(x):
         return as_view(x, result, view)

@@ -25,9 +25,9 @@ import numpy as np
 
 from adjoint.base.errors import NativeUnavailableError
 from adjoint.executors.interface import Needs
-from adjoint.executors.native.entry.python_api import python_api
+from adjoint.executors.native.entry.runtime import runtime
 from adjoint.executors.native.lowered import Calling, Lowered, LoweredFunction
-from adjoint.executors.native.machine import pool, routines, ufuncs
+from adjoint.executors.native.machine import fourier, orders, pool, routines, ufuncs
 from adjoint.executors.native.machine.llvm import Code, cores, machine
 from adjoint.executors.native.machine.object_cache import digest, object_cache
 from adjoint.executors.native.preparation.digests import (
@@ -141,11 +141,10 @@ def unpacked(content: bytes, program: Program) -> tuple[bytes, Calling] | None:
 
 def _load(code_key: bytes) -> Code | None:
     """The object; None where it is gone, or refers to what this process has not."""
-    python_api()  # which looks whether Python is as code takes it to be, and defines symbols
+    runtime()  # which looks whether Python is as code takes it to be, and defines symbols
     return machine().load(code_key, _provide)
 
 
 def _provide(symbol: str) -> None:
-    routines.provide(symbol)
-    ufuncs.provide(symbol)
-    pool.provide(symbol)
+    for library in (routines, ufuncs, orders, fourier, pool):
+        library.provide(symbol)

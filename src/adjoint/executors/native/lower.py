@@ -36,6 +36,7 @@ from adjoint.executors.native.machine.module import Module
 from adjoint.executors.native.machine.ufuncs import is_of_scipy
 from adjoint.executors.native.preparation.algorithms import has_algorithm, with_algorithms
 from adjoint.executors.native.preparation.segments import Cut, cut
+from adjoint.executors.native.rows import equations as rows
 from adjoint.executors.native.schedule.planning import Planner
 from adjoint.executors.native.schedule.regions import Region
 from adjoint.executors.native.systems import equations as systems
@@ -64,6 +65,8 @@ def lowerable(equation: Equation, precise: bool) -> bool:
         return False
     if primitive in systems.ROUTINES:
         return not precise and systems.is_supported(equation)
+    if primitive in rows.ALL:
+        return rows.is_callable(equation)
     if primitive in (CUSTOM_CALL, LINEAR_CALL):
         return False
     if primitive in REDUCTIONS | STRUCTURE | WRITES | SCATTERS:
@@ -177,7 +180,6 @@ def _lowered(program: Program, needs: Needs) -> Lowered:
         workspace_given=built.workspace_bytes > STACK_LIMIT,
         lent=lent,
         release=sum(region.flops for region in built.regions) > RELEASED,
-        loops=built.loops,
         errors=not needs.hard,
         watched=tuple(number for number in needs.watched if number not in built.watched),
         special=special or any(map(is_of_scipy, module.declarations)),

@@ -27,11 +27,11 @@ _PYTHON: Final = (bool, int, float)
 class Formula:
     """A function of real numbers that is called as a ufunc is, and has the dtypes of one.
 
-    rule: takes the operands, in one dtype. like: the ufunc. wide: whether numbers in single
-        precision are computed in double, as SciPy does. in_place: the rule again, on one array,
-        memory for the result, which may be that array, and memory to spare. quiet: the formula of
-        arrays and numbers, where warnings are off already: to turn them off takes as long as some
-        hundred numbers.
+    rule: takes the operands, in one dtype. like: the ufunc, or what knows dtypes as one. wide:
+        whether numbers in single precision are computed in double, as SciPy does. in_place: the
+        rule again, on one array, memory for the result, which may be that array, and memory to
+        spare. quiet: the formula of arrays and numbers, where warnings are off already: to turn
+        them off takes as long as some hundred numbers.
     """
 
     __slots__ = ("__name__", "_known", "in_place", "like", "nin", "nout", "quiet", "rule", "wide")
@@ -40,7 +40,7 @@ class Formula:
         self,
         name: str,
         rule: Callable[..., Any],
-        like: np.ufunc,
+        like: Any,
         wide: bool,
         in_place: Callable[[Any, Any, Any], None] | None,
     ) -> None:
@@ -55,7 +55,8 @@ class Formula:
 
     def resolve_dtypes(self, dtypes: tuple[Any, ...]) -> tuple[np.dtype[Any], ...]:
         """The dtypes of NumPy's loop, as those of a ufunc."""
-        return self.like.resolve_dtypes(dtypes)
+        resolved: tuple[np.dtype[Any], ...] = self.like.resolve_dtypes(dtypes)
+        return resolved
 
     def __call__(self, *operands: Any, out: Any = None) -> Any:
         """The formula, of expressions or of arrays and numbers."""
@@ -125,7 +126,7 @@ def formula(
     rule: Callable[..., Any],
     *partials: Callable[..., Any] | EmptySlot | None,
     samples: tuple[Sample, ...] | EmptySlot,
-    like: np.ufunc = np.tanh,
+    like: Any = np.tanh,
     wide: bool = False,
     taylor: Rule | None = None,
     in_place: Callable[[Any, Any, Any], None] | None = None,

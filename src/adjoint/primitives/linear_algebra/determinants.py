@@ -51,10 +51,13 @@ def _det_derivative(tangents: Any, operands: Any, results: Any) -> Any:
 
 
 def _det_evaluate(a: Any, *factors: Any) -> Any:
-    if not factors:
-        return np.linalg.det(a)
-    sign, logarithm = _slogdet_of_factors(*factors)
-    return sign * np.exp(logarithm)  # which is how NumPy does it
+    if factors:
+        with np.errstate(all="ignore"):
+            sign, logarithm = _slogdet_of_factors(*factors)
+            value = sign * np.exp(logarithm)  # which is how NumPy does it
+        if np.isfinite(value):
+            return value
+    return np.linalg.det(a)  # which warns under its own name
 
 
 def _slogdet_of_factors(factors: Any, pivots: Any) -> tuple[Any, Any]:
@@ -245,7 +248,12 @@ def _slogdet_derivative(tangents: Any, operands: Any, results: Any) -> Any:
 
 
 def _slogdet_evaluate(a: Any, *factors: Any) -> tuple[Any, Any]:
-    return _slogdet_of_factors(*factors) if factors else tuple(np.linalg.slogdet(a))
+    if factors:
+        with np.errstate(all="ignore"):
+            sign, logarithm = _slogdet_of_factors(*factors)
+        if logarithm < np.inf:
+            return sign, logarithm
+    return tuple(np.linalg.slogdet(a))  # which warns under its own name
 
 
 SLOGDET: Primitive = Primitive(

@@ -104,6 +104,13 @@ row("rgamma", _rgamma_slope, on=POSITIVE, also=((between(-2.3, -1.7),), COMPLEX)
 row("psi", _psi_slope, on=POSITIVE, also=(COMPLEX,))
 row("gammasgn", lambda x, y: 0, on=REAL)
 row("zetac", _ORDER_OF_ZETA, on=(between(2.0, 3.0),))
+row(
+    "_riemann_zeta",  # in SciPy, `zeta` of one argument is a function around it
+    _ORDER_OF_ZETA,
+    on=(between(-2.5, 3.0),),
+    also=(COMPLEX,),
+    module=f"{MODULE}._ufuncs",
+)
 
 
 def _zeta(s: Any, x: Any) -> Any:

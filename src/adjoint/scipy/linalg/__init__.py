@@ -6,10 +6,16 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from adjoint.scipy.linalg import batches, linear_systems, matrix_functions, structured_matrices
+from adjoint.scipy.linalg import (
+    batches,
+    elimination,
+    linear_systems,
+    matrix_functions,
+    structured_matrices,
+)
 from adjoint.scipy.namespace import member, members
 
 __getattr__: Callable[[str], Any] = partial(member, "linalg")
 __dir__: Callable[[], list[str]] = partial(members, "linalg")
 
-__all__ = ["batches", "linear_systems", "matrix_functions", "structured_matrices"]
+__all__ = ["batches", "elimination", "linear_systems", "matrix_functions", "structured_matrices"]

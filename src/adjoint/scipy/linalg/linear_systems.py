@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from adjoint.base.errors import LinearAlgebraError, UnsupportedFunctionError
+from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.numpy.table import as_operand, perform
 from adjoint.capture.recording.applying import concrete
 from adjoint.capture.scipy.table import implements_scipy
@@ -25,7 +25,7 @@ def _columns(solve: Any, right: Any) -> Any:
 _TRANS: Final = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}
 
 
-def _by_triangle(
+def by_triangle(
     a: Any, b: Any, lower: Any, trans: int = 0, unit: Any = False, check_finite: Any = False
 ) -> Any:
     """Solve with one triangle of a matrix, its transpose (trans = 1) or its adjoint (2)."""
@@ -69,7 +69,7 @@ def solve(
         if kind == "pos":
             np.linalg.cholesky(a)  # which raises where it is not
     elif kind in ("lower triangular", "upper triangular"):
-        return _by_triangle(a, b, kind.startswith("lower"), int(transposed))
+        return by_triangle(a, b, kind.startswith("lower"), int(transposed))
     elif kind == "diagonal":
         a = a * np.eye(a.shape[-1])
     elif kind not in (None, "gen", "general"):
@@ -95,7 +95,7 @@ def solve_triangular(
     """a x = b with the lower or the upper triangle of a."""
     if trans not in _TRANS:
         raise ValueError("trans must be 0, 1, 2, 'N', 'T' or 'C'")
-    return _by_triangle(a, b, lower, _TRANS[trans], unit_diagonal, check_finite)
+    return by_triangle(a, b, lower, _TRANS[trans], unit_diagonal, check_finite)
 
 
 @implements_scipy("linalg")
@@ -209,83 +209,7 @@ def cho_solve(
 @over_batches(c=2, b="1|2")
 def _cho_solve(c: Any, b: Any, lower: Any, check: Any) -> Any:
     first, then = (0, 2) if lower else (2, 0)
-    return _by_triangle(c, _by_triangle(c, b, lower, first, check_finite=check), lower, then)
-
-
-def _eliminated(a: Any) -> tuple[Any, Any, Any, Any]:
-    """SciPy's pivots at this value, the order of rows that they make, and L - 1 and U of those."""
-    from scipy import linalg  # slow to import, and here already
-
-    if a.ndim != 2:
-        raise LinearAlgebraError(
-            f"scipy.linalg.lu of traced arrays takes one matrix; got shape {a.shape}."
-        )
-    packed, pivots = linalg.lu_factor(np.asarray(concrete(a)))
-    a = a.astype(packed.dtype)  # of small integers, single precision
-    height, steps = a.shape[0], min(a.shape)
-    order = _order(pivots, height)
-    upper, columns = a[order], [np.zeros((height, 0), a.dtype)]
-    for k in range(steps):
-        below = np.arange(height) > k
-        factor = np.where(below, upper[:, k] / upper[k, k], 0.0)
-        columns.append(factor[:, None])
-        upper = upper - np.outer(factor, upper[k])
-    return pivots, order, np.concatenate(columns, axis=1), np.triu(upper[:steps])
-
-
-def _order(pivots: Any, rows: int) -> Any:
-    """The order of rows after they were swapped one by one."""
-    order = np.arange(rows)
-    for place, other in enumerate(pivots):
-        order[[place, other]] = order[[other, place]]
-    return order
-
-
-@implements_scipy("linalg")
-@over_batches(a=2)
-def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
-    """L and U in one matrix, and the pivots, which are constants."""
-    pivots, _, lower, upper = _eliminated(as_operand(a))
-    wide = np.pad(lower, ((0, 0), (0, upper.shape[1] - lower.shape[1])))
-    return wide + np.pad(upper, ((0, lower.shape[0] - upper.shape[0]), (0, 0))), pivots
-
-
-@implements_scipy("linalg")
-@over_batches(a=2)
-def lu(
-    a: Any,
-    permute_l: bool = False,
-    overwrite_a: bool = False,
-    check_finite: bool = True,
-    p_indices: bool = False,
-) -> Any:
-    """P, L and U with a = P L U; P is constant."""
-    _, order, lower, upper = _eliminated(as_operand(a))
-    lower = lower + np.eye(*lower.shape, dtype=lower.dtype)
-    back = np.argsort(order)
-    if permute_l:
-        return lower[back], upper
-    return (back if p_indices else np.eye(len(order), dtype=lower.real.dtype)[back]), lower, upper
-
-
-@implements_scipy("linalg")
-def lu_solve(
-    lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True
-) -> Any:
-    """Solve with the factors of `lu_factor`."""
-    packed, pivots = lu_and_piv
-    return _lu_solve(packed, pivots, b, trans)
-
-
-@over_batches(packed=2, pivots=1, b="1|2")
-def _lu_solve(packed: Any, pivots: Any, b: Any, trans: int) -> Any:
-    packed = as_operand(packed)
-    order = _order(np.asarray(concrete(pivots)), packed.shape[0])
-    if trans == 0:
-        half = _by_triangle(packed, as_operand(b)[order], True, unit=True)
-        return _by_triangle(packed, half, False)
-    half = _by_triangle(packed, b, False, trans)
-    return _by_triangle(packed, half, True, trans, unit=True)[np.argsort(order)]
+    return by_triangle(c, by_triangle(c, b, lower, first, check_finite=check), lower, then)
 
 
 @implements_scipy("linalg")
@@ -394,15 +318,15 @@ def eigh(
     factor = None
     if b is not None:  # L^-1 a L^-H, with b = L L^H
         factor = np.linalg.cholesky(_symmetric(as_operand(b), lower, hermitian=True))
-        half = _by_triangle(factor, a, True)
-        a = _adjoint(_by_triangle(factor, _adjoint(half), True))
+        half = by_triangle(factor, a, True)
+        a = _adjoint(by_triangle(factor, _adjoint(half), True))
     first, last = (0, a.shape[-1] - 1) if subset_by_index is None else subset_by_index
     part = slice(first, last + 1)
     if eigvals_only:
         return np.linalg.eigvalsh(a)[..., part]
     values, vectors = np.linalg.eigh(a)
     if factor is not None:
-        vectors = _by_triangle(factor, vectors, True, 2)
+        vectors = by_triangle(factor, vectors, True, 2)
     return values[..., part], vectors[..., part]
 
 

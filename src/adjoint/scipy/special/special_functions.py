@@ -48,13 +48,15 @@ def sinc(x: Any) -> Any:
 
 @implements_scipy("special")
 def zeta(x: Any, q: Any = None) -> Any:
-    """sum_k (q + k)^-x, differentiable in q."""
+    """sum_k (q + k)^-x, differentiable in q; without q the function of Riemann, of any x."""
+    if q is None:  # another function of SciPy's, which continues the sum to x below 1
+        return _apply("_riemann_zeta", x)
     if np.iscomplexobj(x):
         raise UnsupportedFunctionError(
             "scipy.special.zeta of complex traced arrays has no derivative here. Hold x fixed, or "
             "cut its derivative off with ad.stop_gradient."
         )
-    return _apply("zeta", x, 1.0 if q is None else q)
+    return _apply("zeta", x, q)
 
 
 @implements_scipy("special")

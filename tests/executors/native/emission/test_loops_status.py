@@ -22,7 +22,7 @@ from adjoint.executors.native.lower import hindrance, lowerable
 from adjoint.loops.declared import SCAN, WHILE
 from adjoint.primitives.expression import bind
 from adjoint.primitives.structure.gathering import GATHER, GATHER_ADD, GATHER_SET
-from adjoint.primitives.structure.sorting import ARGSORT
+from adjoint.primitives.structure.sorting import ARGPARTITION
 from adjoint.program import Program
 from tests.executors.native.comparing import run_native
 from tests.executors.native.loop_programs import (
@@ -263,7 +263,7 @@ def test_handlers_that_return_change_nothing() -> None:
 
 def test_a_body_without_machine_code_leaves_the_loop_to_numpy() -> None:
     row = array_type((3,), np.dtype(float))
-    body = program(lambda x: bind(ARGSORT, x, axis=0, given=()) * 0.5, row)
+    body = program(lambda x: bind(ARGPARTITION, x, axis=0, kth=(1,)) * 0.5, row)
     inner = scan(body)
     outer = scan(program(lambda x: within(x.builder, inner, np.int64(2), x)[0], row))
     for made in (inner, outer):
@@ -272,7 +272,7 @@ def test_a_body_without_machine_code_leaves_the_loop_to_numpy() -> None:
         assert not lowerable(equation, False)
         found = hindrance(equation, False)
         assert found is not None
-        assert found.primitive is ARGSORT
+        assert found.primitive is ARGPARTITION
     (fine,) = scan(program(np.sin, NUMBER)).equations
     assert lowerable(fine, False)
     assert hindrance(fine, False) is None
@@ -281,7 +281,7 @@ def test_a_body_without_machine_code_leaves_the_loop_to_numpy() -> None:
 
 def test_the_view_names_what_is_within() -> None:
     def function(x: Any) -> Any:
-        looped = ad.fori_loop(0, 3, lambda k, y: np.sort(y) * 0.5 + 1.0, x)
+        looped = ad.fori_loop(0, 3, lambda k, y: np.partition(y, 1) * 0.5 + 1.0, x)
         return np.sin(looped) * np.cos(x) + 1.0
 
     view = ad.program(function, np.array([1.5, 0.5])).native()
@@ -289,7 +289,7 @@ def test_the_view_names_what_is_within() -> None:
     assert left.equation.startswith("scan of ")
     assert (
         left.reason
-        == "it holds argsort[axis=0, given=()] of f8[2]: there is no machine code for it"
+        == "it holds argpartition[axis=0, kth=(1,)] of f8[2]: there is no machine code for it"
     )
 
 

@@ -15,7 +15,7 @@ pytest.importorskip("llvmlite")
 
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.base.errors import NativeUnavailableError, ProgramError
-from adjoint.executors.native.entry import checks
+from adjoint.executors.native.entry import tables
 from adjoint.executors.native.entry.function import SPARE, EntrySpec
 from tests.executors.native.entry.kernels import (
     COMPLEX,
@@ -302,7 +302,8 @@ def test_specifications_that_make_no_sense() -> None:
         EntrySpec((), (f8(),), lent=(0,))
 
 
-def test_checks_are_shared_between_arguments() -> None:
-    checked = text(EntrySpec((f8(3),) * 5, (f8(3),)), copies(f8(3)), MEMCPY)
-    assert checked.count("define internal ptr @check") == 1
-    assert checks.ALIGNMENT == SPARE + 1
+def test_types_are_shared_between_arguments() -> None:
+    made = text(EntrySpec((f8(3),) * 5, (f8(3),)), copies(f8(3)), MEMCPY)
+    assert made.count("@entry.type.0 =") == 1
+    assert "@entry.type.1 =" not in made
+    assert tables.ALIGNMENT == SPARE + 1

@@ -6,6 +6,7 @@ import ctypes
 import math
 import signal
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -15,8 +16,7 @@ import pytest
 pytest.importorskip("llvmlite")
 
 from adjoint.base.arrays import array_type
-from adjoint.executors.native.entry import function as entry
-from adjoint.executors.native.entry import python_api
+from adjoint.executors.native.entry import python_api, runtime
 from adjoint.executors.native.entry.function import EntrySpec
 from tests.executors.native.entry.kernels import (
     INT,
@@ -43,15 +43,15 @@ def test_status() -> None:
 
 
 @pytest.fixture(params=["registers", "numpy"])
-def status_source(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+def status_source(request: pytest.FixtureRequest) -> Iterator[str]:
     """How the entry learns of floating-point errors: as on x86-64, and as elsewhere."""
     api = python_api.python_api()
-    if request.param == "registers":
-        if not api.reads_mxcsr:
-            pytest.skip("another processor")
-    else:
-        monkeypatch.setattr(entry, "python_api", lambda: replace(api, reads_mxcsr=False))
-    return str(request.param)
+    if request.param == "registers" and not api.reads_mxcsr:
+        pytest.skip("another processor")
+    runtime.runtime()
+    runtime.install(replace(api, reads_mxcsr=request.param == "registers"))
+    yield str(request.param)
+    runtime.install(api)
 
 
 @pytest.mark.parametrize("shape", [(), (3,), (37,)])

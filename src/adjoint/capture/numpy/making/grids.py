@@ -22,7 +22,9 @@ from adjoint.capture.numpy.shaping.shape import (
 from adjoint.capture.numpy.table import any_traced, as_array, as_operand, implements, perform
 from adjoint.capture.recording.supposing import suppose
 from adjoint.capture.recording.traced import is_known, unwrap
+from adjoint.primitives.declaration import UFUNCS, Primitive
 from adjoint.primitives.elementwise.conversion import STOP_GRADIENT
+from adjoint.primitives.elementwise.interpolation import ON_LINE, PART_ON_LINE
 
 # --- spaced numbers -------------------------------------------------------------------------------
 
@@ -171,12 +173,24 @@ def interp(
     if not xp.shape[0]:
         raise ValueError("array of sample points is empty")
     ends = [_end(value, fp, at) for value, at in ((left, 0), (right, -1))]
+    if fp.dtype.kind != "c":
+        return _lines(UFUNCS[ON_LINE], x, xp, fp, ends)
+    real, imaginary = (
+        _lines(UFUNCS[PART_ON_LINE], x, xp, part(fp), [part(end) for end in ends])
+        for part in (np.real, np.imag)
+    )
+    if xp.shape[0] > 1:  # what is not a number has one part only
+        imaginary = np.where(np.isnan(x), 0.0, imaginary)
+    return real + 1j * imaginary
+
+
+def _lines(on_line: Primitive, x: Any, xp: Any, fp: Any, ends: Any) -> Any:
+    """The line through the points beside each x, and the values beyond both ends."""
     if xp.shape[0] == 1:
         inside = spread(fp[0], x.shape)
     else:
         place = np.clip(searchsorted(xp, x, "right"), 1, xp.shape[0] - 1)
-        x0, x1, f0, f1 = xp[place - 1], xp[place], fp[place - 1], fp[place]
-        inside = f0 + (f1 - f0) / (x1 - x0) * (x - x0)
+        inside = perform(on_line, x, xp[place - 1], xp[place], fp[place - 1], fp[place])
     return np.where(x > xp[-1], ends[1], np.where(x < xp[0], ends[0], inside))
 
 

@@ -55,7 +55,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
         return reshape_plain(roll(reshape_plain(a, (a.size,)), shift, 0), a.shape)
     pairs = zip(*np.broadcast_arrays(np.atleast_1d(shift), np.atleast_1d(axis)), strict=True)
     for amount, place in pairs:
-        place = normal_axis(place, a.ndim)
+        place = normal_axis(place.item(), a.ndim)
         cut = -int(amount) % a.shape[place] if a.shape[place] else 0
         lead = (slice(None),) * place
         a = concatenate([a[(*lead, slice(cut, None))], a[(*lead, slice(None, cut))]], place)
@@ -117,7 +117,9 @@ def take(
     if mode not in ("raise", "wrap", "clip"):
         raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
     a, axis = along(as_array(a), axis)
-    index = int(indices) if type(indices) is float else as_array(indices)
+    index: Any = int(indices) if type(indices) is float else as_array(indices)
+    if getattr(index, "dtype", None) == np.bool_:  # numbers here, and no mask
+        index = index.astype(np.intp)
     n = a.shape[axis]
     if mode != "raise":
         if not n and np.size(index):

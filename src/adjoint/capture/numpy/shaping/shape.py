@@ -173,8 +173,8 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
 def moveaxis(a: Any, source: Any, destination: Any) -> Any:
     """Move axes of an array to new positions."""
     a = as_array(a)
-    sources = [normal_axis(s, a.ndim) for s in np.atleast_1d(source)]
-    targets = [normal_axis(d, a.ndim) for d in np.atleast_1d(destination)]
+    sources = [normal_axis(s, a.ndim) for s in np.atleast_1d(source).tolist()]
+    targets = [normal_axis(d, a.ndim) for d in np.atleast_1d(destination).tolist()]
     order = [axis for axis in range(a.ndim) if axis not in sources]
     for target, moved in sorted(zip(targets, sources, strict=True)):
         order.insert(target, moved)

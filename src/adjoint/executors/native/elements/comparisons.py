@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
 
 from adjoint.executors.native.elements.conversions import truth
 from adjoint.executors.native.elements.rules import rule
@@ -162,7 +165,8 @@ def _enter_choice(names: tuple[str, str], which: str) -> None:
 
     @rule(names[1], "f")
     def dropping(writer: ElementWriter, x: Value, y: Value) -> Value:
-        extreme = writer.select(writer.compare(f"o{which}t", x, y), x, y)
+        first = "e" if _takes_first(names[1], x.dtype) else "t"
+        extreme = writer.select(writer.compare(f"o{which}{first}", x, y), x, y)
         return writer.select(writer.is_nan(y), x, extreme)
 
     @rule(" ".join(names), "i u")
@@ -183,6 +187,13 @@ def _enter_choice(names: tuple[str, str], which: str) -> None:
     def dropping_complex(writer: ElementWriter, x: Value, y: Value) -> Value:
         first = writer.either(_any_nan(writer, y), order_complex(writer, f"{which}e", x, y))
         return writer.select(first, x, y)
+
+
+@cache
+def _takes_first(name: str, dtype: np.dtype[Any]) -> bool:
+    """Whether NumPy takes the first of two equal numbers; in arrays it depends on their places."""
+    zero = dtype.type(0)
+    return not bool(np.signbit(getattr(np, name)(zero, -zero)))
 
 
 def _any_nan(writer: ElementWriter, x: Value) -> Value:

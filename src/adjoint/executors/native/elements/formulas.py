@@ -108,7 +108,8 @@ def written(name: str) -> WrittenFormula | None:
         _written(ufunc, trial, [trial.constant(1.5, Value(("0",), DOUBLE))] * ufunc.nin, names)
     except NativeUnavailableError:
         return None
-    return WrittenFormula(Rule(emit, exact=False), tuple(names))
+    exact = all((rule := RULES.get((used, "f"))) is not None and rule.exact for used in names)
+    return WrittenFormula(Rule(emit, exact and not ufunc.wide), tuple(names))
 
 
 def _written(formula: Formula, writer: ElementWriter, operands: Any, used: list[str]) -> Value:

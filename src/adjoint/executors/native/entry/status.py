@@ -13,15 +13,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from adjoint.executors.native.entry.python_api import PythonApi, pointer
-from adjoint.executors.native.machine.module import RAISED, Block, Module
+from adjoint.executors.native.entry.python_api import PythonApi
+from adjoint.executors.native.machine.module import PLAIN, RAISED
 
 _MXCSR_ERRORS: Final = 0x1 | 0x4 | 0x8  # invalid, division by zero, overflow
 _NUMPY_ERRORS: Final = 0x8 | 0x1 | 0x2  # the same as NPY_FPE_...
 _LANES: Final = 8
 _STEP: Final = 4 * _LANES
 
-_MXCSR_CLEAR = f"""define internal void @floating.clear() "hot" {{
+_MXCSR = f"""declare void @llvm.x86.sse.stmxcsr(ptr)
+declare void @llvm.x86.sse.ldmxcsr(ptr)
+define void @floating.clear() {PLAIN} {{
 entry:
   %slot = alloca i32
   call void @llvm.x86.sse.stmxcsr(ptr %slot)
@@ -36,9 +38,8 @@ clear:
   br label %done
 done:
   ret void
-}}"""
-
-_MXCSR_RAISED = f"""define internal i32 @floating.raised() "hot" {{
+}}
+define i32 @floating.raised() {PLAIN} {{
 entry:
   %slot = alloca i32
   call void @llvm.x86.sse.stmxcsr(ptr %slot)
@@ -47,84 +48,66 @@ entry:
   ret i32 %errors
 }}"""
 
-_NUMPY_CLEAR = """define internal void @floating.clear() "hot" {{
+_BY_NUMPY = """define void @floating.clear() {plain} {{
 entry:
-  call void {clear}()
+  call void @{clear}()
   ret void
-}}"""
-
-_NEVER_RAISED = """define internal i32 @floating.raised() "hot" {
+}}
+define i32 @floating.raised() {plain} {{
 entry:
-  ret i32 0
-}"""
-
-_NUMPY_RAISED = """define internal i32 @floating.raised() "hot" {{
-entry:
-  %found = call i32 {raised}()
+  %found = call i32 @{raised}()
   %errors = and i32 %found, {errors}
   ret i32 %errors
 }}"""
 
 
-def emit_status(module: Module, api: PythonApi, errors: bool) -> None:
-    """Add `@floating.clear` and `@floating.raised`, which says no where errors are no matter."""
-    if not errors:
-        module.functions += [
-            _NUMPY_CLEAR.format(clear=pointer(module, api.functions["PyUFunc_clearfperr"]))
-        ]
-        module.functions += [_NEVER_RAISED]
-        return
+def status(api: PythonApi) -> str:
+    """The functions `@floating.clear` and `@floating.raised`."""
     if api.reads_mxcsr:
-        for name in ("llvm.x86.sse.stmxcsr", "llvm.x86.sse.ldmxcsr"):
-            module.declare(name, f"declare void @{name}(ptr)")
-        module.functions += [_MXCSR_CLEAR, _MXCSR_RAISED]
-        return
-    clear = pointer(module, api.functions["PyUFunc_clearfperr"])
-    raised = pointer(module, api.functions["PyUFunc_getfperr"])
-    module.functions += [
-        _NUMPY_CLEAR.format(clear=clear),
-        _NUMPY_RAISED.format(raised=raised, errors=_NUMPY_ERRORS),
-    ]
+        return _MXCSR
+    clear, raised = (api.functions[f"PyUFunc_{name}fperr"] for name in ("clear", "get"))
+    return _BY_NUMPY.format(plain=PLAIN, clear=clear, raised=raised, errors=_NUMPY_ERRORS)
 
 
-def emit_interrupted(module: Module, api: PythonApi) -> None:
-    """Add `@interrupted`: runs the handlers of signals that came, and lets other threads run.
+def interrupted(api: PythonApi) -> str:
+    """The function `@interrupted`: runs handlers of signals that came, lets other threads run.
 
     It returns RAISED if a handler has raised, else 0. The state is the thread, null while it holds
     the interpreter, and floating-point errors seen so far: they are noted before handlers, which
     are Python, can change the flags.
     """
-    block = Block(module)
     restore, check, save = (
-        pointer(module, api.functions[name])
+        api.functions[name]
         for name in ("PyEval_RestoreThread", "PyErr_CheckSignals", "PyEval_SaveThread")
     )
-    noted = block.op("getelementptr i8, ptr %state, i64 8")
-    now = block.op("call i32 @floating.raised()")
-    errors = block.op(f"or i32 {block.op(f'load i32, ptr {noted}')}, {now}")
-    block.do(f"store i32 {errors}, ptr {noted}")
-    thread = block.op("load ptr, ptr %state")
-    released = block.op(f"icmp ne ptr {thread}, null")
-    block.do(f"br i1 {released}, label %take, label %ask")
-    block.place("take")
-    block.do(f"call void {restore}(ptr {thread})")
-    block.do("br label %ask")
-    block.place("ask")
-    answer = block.op(f"call i32 {check}()")
-    block.do("br label %release")
-    block.place("release")
-    again = block.op(f"call ptr {save}()")
-    block.do(f"store ptr {again}, ptr %state")
-    block.do("call void @floating.clear()")
-    raised = block.op(f"icmp ne i32 {answer}, 0")
-    block.do(f"ret i32 {block.op(f'select i1 {raised}, i32 {RAISED}, i32 0')}")
-    module.functions.append(block.function("define internal i32 @interrupted(ptr %state) noinline"))
+    return f"""define i32 @interrupted(ptr %state) {PLAIN} {{
+entry:
+  %noted.at = getelementptr i8, ptr %state, i64 8
+  %now = call i32 @floating.raised()
+  %noted = load i32, ptr %noted.at
+  %errors = or i32 %noted, %now
+  store i32 %errors, ptr %noted.at
+  %thread = load ptr, ptr %state
+  %released = icmp ne ptr %thread, null
+  br i1 %released, label %take, label %ask
+take:
+  call void @{restore}(ptr %thread)
+  br label %ask
+ask:
+  %answer = call i32 @{check}()
+  %again = call ptr @{save}()
+  store ptr %again, ptr %state
+  call void @floating.clear()
+  %raised = icmp ne i32 %answer, 0
+  %result = select i1 %raised, i32 {RAISED}, i32 0
+  ret i32 %result
+}}"""
 
 
-def emit_has_nan(module: Module, scalar: str) -> str:
-    """Add, once, a function that says whether some number of this LLVM type is NaN."""
-    name = f"has_nan.{scalar}"
-    text = _HAS_NAN.format(
+def has_nan(name: str, scalar: str) -> str:
+    """A function of this name that says whether some number of an LLVM type is NaN."""
+    reduce = f"llvm.vector.reduce.or.v{_LANES}i1"
+    return f"declare i1 @{reduce}(<{_LANES} x i1>)\n" * (scalar == "float") + _HAS_NAN.format(
         name=name,
         scalar=scalar,
         vector=f"<{_LANES} x {scalar}>",
@@ -134,15 +117,10 @@ def emit_has_nan(module: Module, scalar: str) -> str:
         **{f"offset{number}": _LANES * number for number in (1, 2, 3)},
         lanes=_LANES,
     )
-    if text not in module.functions:
-        reduce = f"llvm.vector.reduce.or.v{_LANES}i1"
-        module.declare(reduce, f"declare i1 @{reduce}(<{_LANES} x i1>)")
-        module.functions.append(text)
-    return f"@{name}"
 
 
 # A comparison of two numbers is unordered if either is NaN, so that one looks at two vectors.
-_HAS_NAN = """define internal i1 @{name}(ptr %data, i64 %count) noinline {{
+_HAS_NAN = """define i1 @{name}(ptr %data, i64 %count) {{
 entry:
   %rest = urem i64 %count, {step}
   %whole = sub i64 %count, %rest

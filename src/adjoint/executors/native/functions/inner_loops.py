@@ -73,7 +73,7 @@ def _number_by_number(module: Module, name: str, symbol: str, count: int, lanes:
     block, kind = Block(module), vector_type("double", lanes)
     module.declare(symbol, f"declare double @{symbol}({'double, ' * count}i32)")
     operands = [f"%x{number}" for number in range(count)]
-    restore = _noted_flags(block)
+    restore = noted_flags(block)
     if not lanes:
         listing = "".join(f"double {x}, " for x in operands)
         result = block.op(f"call double @{symbol}({listing}i32 0)")
@@ -90,7 +90,7 @@ def _number_by_number(module: Module, name: str, symbol: str, count: int, lanes:
     return block.function(f"define internal {kind} @{name}({parameters}) noinline")
 
 
-def _noted_flags(block: Block) -> Callable[[], None]:
+def noted_flags(block: Block) -> Callable[[], None]:
     """Note the flags; what is returned writes instructions that bring them back."""
     module = block.module
     if not machine().is_x86:

@@ -43,6 +43,7 @@ from adjoint.executors.native.graph.structure import (
     written,
 )
 from adjoint.executors.native.preparation.expansions import cholesky_slope, last_write
+from adjoint.executors.native.rows import equations as rows
 from adjoint.executors.native.systems import equations as systems
 from adjoint.primitives.structure.contraction import CONTRACT, split_spec
 from adjoint.primitives.structure.gathering import GATHER, GATHER_ADD, IOTA, LAST_WRITE
@@ -123,6 +124,8 @@ class GraphBuilder(AccessBuilder):
             self._control(equation)
         elif primitive in systems.ALL:
             self._system(equation)
+        elif primitive in rows.ALL:
+            self._rows(equation)
         elif primitive in systems.CHOLESKY_SLOPES:
             self._several(cholesky_slope(equation))
         elif primitive is LAST_WRITE:
@@ -282,6 +285,18 @@ class GraphBuilder(AccessBuilder):
             self.new_axes(variable, [None] * variable.type.ndim)
         first, *others = equation.outputs
         self.add(Kind.ROUTINE, equation, first, accesses, others=tuple(others))
+
+    def _rows(self, equation: Equation) -> None:
+        """A function along one axis, between casts to the dtypes that it knows."""
+        for part in rows.converted(equation):
+            atom: Any = part.inputs[0]
+            (output,) = part.outputs
+            if part.primitive is not equation.primitive:
+                self._elementwise(part, output, 0)
+                continue
+            access = self._in_memory(atom, whole(self.graph.axes[atom]))
+            self.new_axes(output, [None] * output.type.ndim)
+            self.add(Kind.ROUTINE, part, output, (access,))
 
     def write(self, equation: Equation) -> None:
         """A write into a part that is known beforehand."""

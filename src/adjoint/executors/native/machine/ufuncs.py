@@ -170,19 +170,22 @@ def _is_called(name: str, ufunc: Any) -> bool:
 def _defined(name: str, ufunc: np.ufunc, place: int, letters: str) -> str | None:
     home = _OF_SCIPY if is_special(name) else _OF_NUMPY
     symbol = f"{home}{name}.{letters}"
-    if address_of(symbol) is None:
-        head = _head(ufunc) if _is_as_known() else None
-        if head is None:
-            return None
-        entry = _LoopPointers(
-            ctypes.c_void_p.from_address(head.functions + 8 * place).value,
-            ctypes.c_void_p.from_address(head.data + 8 * place).value if head.data else None,
-        )
-        if not entry.function:
-            return None
-        _pointers.append((entry, ufunc))
-        define(symbol, ctypes.addressof(entry))
-    return symbol
+    return loop_pointers(symbol, ufunc, place) if address_of(symbol) is None else symbol
+
+
+def loop_pointers(symbol: str, ufunc: np.ufunc, place: int) -> str | None:
+    """Let a symbol stand for one of the loops of a ufunc; None where its table is unknown."""
+    head = _head(ufunc) if _is_as_known() else None
+    if head is None:
+        return None
+    entry = _LoopPointers(
+        ctypes.c_void_p.from_address(head.functions + 8 * place).value,
+        ctypes.c_void_p.from_address(head.data + 8 * place).value if head.data else None,
+    )
+    if not entry.function:
+        return None
+    _pointers.append((entry, ufunc))
+    return define(symbol, ctypes.addressof(entry))
 
 
 def _head(ufunc: np.ufunc) -> _Head | None:

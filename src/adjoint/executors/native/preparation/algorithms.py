@@ -1,7 +1,8 @@
 """Equations that NumPy has whole algorithms for, made of others that machine code knows.
 
 Running sums are loops in NumPy's order of addition; the first place of an extremum is the least of
-the places where it is attained; a search among sorted numbers is a bisection. What cannot be right
+the places where it is attained; a search among sorted numbers is a bisection; filters stand in a
+file of their own. What cannot be right
 here (a count of zero, of which NumPy warns) becomes an index out of bounds, so that NumPy runs.
 """
 
@@ -14,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
+from adjoint.executors.native.preparation.filters import correlated, filtered
 from adjoint.executors.native.preparation.running_products import (
     RunningProduct,
     running_products,
@@ -26,6 +28,7 @@ from adjoint.primitives.elementwise.comparison import ARGMAX, ARGMIN
 from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.elementwise.selection import select
 from adjoint.primitives.expression import Expression, bind
+from adjoint.primitives.structure.correlation import CORRELATION
 from adjoint.primitives.structure.gathering import GATHER, IOTA
 from adjoint.primitives.structure.moving import (
     FILL,
@@ -34,6 +37,7 @@ from adjoint.primitives.structure.moving import (
     insert_axes,
     reshape,
 )
+from adjoint.primitives.structure.recurrences import RECURRENCE
 from adjoint.primitives.structure.reductions import CUMULATIVE_SUM, MAX, MIN
 from adjoint.primitives.structure.slicing import concatenate, take
 from adjoint.primitives.structure.sorting import SEARCHSORTED, WARN_WHERE_ZERO
@@ -50,6 +54,8 @@ def has_algorithm(equation: Equation) -> bool:
         return False
     if equation.primitive in (ARGMAX, ARGMIN) and _is_long_row(types[0], equation.params["axes"]):
         return False
+    if equation.primitive in (CORRELATION, RECURRENCE):
+        return equation.outputs[0].type.inexact
     allowed = "biufc" if equation.primitive is CUMULATIVE_SUM else "biuf"
     return all(type_.dtype.kind in allowed for type_ in types)
 
@@ -236,4 +242,6 @@ _ALGORITHMS: Final[dict[Primitive, Callable[..., Any]]] = {
     ARGMIN: _first_place(MIN),
     SEARCHSORTED: _bisected,
     WARN_WHERE_ZERO: _none_is_zero,
+    CORRELATION: correlated,
+    RECURRENCE: filtered,
 }

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Final
+from typing import Any, Final
 
 from adjoint.executors.native.graph.indices import Access, Label, Term
 from adjoint.executors.native.graph.nodes import ArrayNode, Graph, Kind
 from adjoint.executors.native.machine.module import Module
 from adjoint.executors.native.products import ArrayProduct, Emitted, emit_product
+from adjoint.executors.native.rows import equations as rows
+from adjoint.executors.native.rows.emission import EmittedRows, emit_rows
+from adjoint.executors.native.rows.plan import RowRoutine
 from adjoint.executors.native.schedule.layout import RoutineCall
 from adjoint.executors.native.schedule.order import LARGEST_CROSSED, LONGEST_UNROLLED, stride_along
 from adjoint.executors.native.systems import EmittedSystem, SquareSystem, emit_system
@@ -17,6 +20,7 @@ from adjoint.executors.native.systems.equations import system_of, used
 from adjoint.primitives.structure.contraction import CONTRACT, split_spec
 from adjoint.program import Equation, Variable
 
+_Wanted = ArrayProduct | SquareSystem | RowRoutine
 PRODUCT_WORK: Final = 256  # multiplications from which a product is left to its own routine
 LONGEST_ROW: Final = 128  # of a matrix whose products with vectors are left to a routine
 
@@ -80,44 +84,52 @@ def emit_routines(
     """
     calls: dict[int, RoutineCall] = {}
     scratch: dict[int, int] = {}
-    known: dict[ArrayProduct | SquareSystem, Emitted | EmittedSystem] = {}
+    known: dict[_Wanted, Emitted | EmittedSystem | EmittedRows] = {}
     for node in graph.nodes:
         if node.kind is not Kind.ROUTINE:
             continue
         assert node.equation is not None
         sides = [strides_of(graph, access) for access in node.accesses]
-        wanted: ArrayProduct | SquareSystem
+        wanted: _Wanted
         if node.equation.primitive is CONTRACT:
             wanted = product_of(graph, node, [strides for strides, _ in sides])
         else:
-            wanted = _system(graph, node, [strides for strides, _ in sides])
+            wanted = _routine(graph, node, [strides for strides, _ in sides])
         if wanted not in known:
             known[wanted] = _emitted(module, wanted, threads)
         starts = tuple(start for _, start in sides)
         calls[node.number] = RoutineCall(
-            known[wanted].name, starts, isinstance(wanted, SquareSystem)
+            known[wanted].name, starts, not isinstance(wanted, ArrayProduct)
         )
         scratch[node.number] = known[wanted].scratch_bytes
     return calls, scratch
 
 
 def _emitted(
-    module: Module, wanted: ArrayProduct | SquareSystem, threads: int
-) -> Emitted | EmittedSystem:
+    module: Module, wanted: _Wanted, threads: int
+) -> Emitted | EmittedSystem | EmittedRows:
     if isinstance(wanted, SquareSystem):
         return emit_system(module, wanted)
+    if isinstance(wanted, RowRoutine):
+        return emit_rows(module, wanted)
     emitted = emit_product(module, wanted, threads=threads)
     assert emitted is not None
     return emitted
 
 
-def _system(graph: Graph, node: ArrayNode, strides: Sequence[dict[Label, int]]) -> SquareSystem:
-    """The routine of a node on matrices."""
+def _routine(
+    graph: Graph, node: ArrayNode, strides: Sequence[dict[Label, int]]
+) -> SquareSystem | RowRoutine:
+    """The routine of a node on matrices, or on rows."""
     assert node.equation is not None
+    of_rows = node.equation.primitive in rows.ALL
+    read: Sequence[Any] = node.equation.inputs if of_rows else used(node.equation)
     steps = []
-    for atom, by_label in zip(used(node.equation), strides, strict=True):
+    for atom, by_label in zip(read, strides, strict=True):
         labels = [None if label is None else label.find() for label in graph.axes[atom]]
-        steps.append(tuple(0 if x is None else by_label[x] for x in labels))
+        steps.append(tuple(0 if x is None else by_label.get(x, 0) for x in labels))
+    if of_rows:
+        return rows.routine_of(node.equation, steps[0])
     return system_of(node.equation, steps)
 
 
