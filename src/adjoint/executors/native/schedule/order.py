@@ -25,7 +25,7 @@ from adjoint.executors.native.graph.indices import (
     total,
 )
 from adjoint.executors.native.graph.nodes import ArrayNode, Graph, Kind
-from adjoint.executors.native.schedule.rows import Rest, Rows
+from adjoint.executors.native.schedule.rows import Rest, RowGroups
 from adjoint.program import Literal, Variable
 
 SMALL: Final = 1024  # instances of a whole program that are written out without any loop
@@ -233,7 +233,7 @@ class Scheduler:
         rest: dict[int, list[Label]],
     ) -> list[ArrayNode]:
         """The nodes, or those of them that have lanes along one label, where no label suits all."""
-        rows = Rows(self.reads, self._stride, self._penalty, rest, LARGEST_CROSSED)
+        rows = RowGroups(self.reads, self._stride, self._penalty, rest, LARGEST_CROSSED)
         groups = [self._closure(label, waiting, rest, group) for group in rows.apart(label, nodes)]
         return max(groups, key=lambda group: sum(map(_work, group)), default=nodes)
 

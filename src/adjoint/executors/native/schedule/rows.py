@@ -19,7 +19,7 @@ Rest = Mapping[int, list[Label]]
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowGroups:
     """Tells the nodes of a loop apart.
 
     reads: what a node reads. stride: how far apart two lanes along a label are in what is read.
