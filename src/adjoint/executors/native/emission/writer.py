@@ -61,6 +61,7 @@ class Writer:
         self.scatters = Scatters(self.values)
         self.zones = Zones(layout.scheduler)
         self.reserved: dict[int, str] = {}
+        self._written_out: dict[int, list[Label]] = {}  # the labels of results that are, by node
 
     # --- where things are -------------------------------------------------------------------------
 
@@ -329,11 +330,11 @@ class Writer:
     def define(self, node: ArrayNode, value: Value) -> None:
         """The result of a node at the present indices is known."""
         unrolled = self.memory.unrolled
-        key = tuple(
-            unrolled[root]
-            for root in (label.find() for label in node.labels if label is not None)
-            if root.unrolled
-        )
+        labels = self._written_out.get(node.number)
+        if labels is None:
+            roots = [label.find() for label in node.labels if label is not None]
+            labels = self._written_out[node.number] = [root for root in roots if root.unrolled]
+        key = tuple([unrolled[label] for label in labels])
         self.memory.frame.registers.setdefault(node.output, {})[key] = value
         if node.output in self.layout.watched:
             wide = register_type(value)

@@ -67,8 +67,8 @@ class Planner:
 
         watched, timed: see `Layout`.
         """
-        layout, _ = self._layout(program, None, watched, timed)
-        return layout, [region_of(item) for item in layout.scheduler.items]
+        layout, _, regions = self._layout(program, None, watched, timed)
+        return layout, regions
 
     def body(self, program: Program, over: Mapping[int, int]) -> InnerProgram:
         """A program within another. over: which outputs may be written over which inputs."""
@@ -78,7 +78,7 @@ class Planner:
         return self.bodies[key]
 
     def _body(self, program: Program, over: Mapping[int, int]) -> InnerProgram:
-        layout, kept = self._layout(program, over, (), None)
+        layout, kept, _ = self._layout(program, over, (), None)
         plain = [item for item in layout.scheduler.items if not _is_construct(item)]
         regions = [region_of(item, layout.storage.taken) for item in plain]
         time = ROUND_TIME + sum(region.estimate for region in regions)
@@ -90,7 +90,7 @@ class Planner:
         wanted: Mapping[int, int] | None,
         watched: Sequence[int],
         timed: int | None,
-    ) -> tuple[Layout, Mapping[int, int]]:
+    ) -> tuple[Layout, Mapping[int, int], list[Region]]:
         over = wanted or {}
         graph = build_graph(program, is_product, wanted)
         choose_unrolled(graph, machine().native_lanes(np.dtype(float)), wanted is not None)
@@ -115,7 +115,8 @@ class Planner:
         storage = allocate(graph, scheduler, scratch, threads, takes, first_tag, is_body, stack)
         self.module.stack_bytes += storage.stack_bytes * is_body
         self.module.last_tag = storage.last_tag
-        times = [region_of(item).estimate for item in scheduler.items]
+        regions = [region_of(item) for item in scheduler.items]
+        times = [region.estimate for region in regions]
         layout = Layout(
             scheduler,
             storage,
@@ -130,7 +131,7 @@ class Planner:
             ranges=self.ranges,
             times=times,
         )
-        return layout, _in_place(graph, takes, over)
+        return layout, _in_place(graph, takes, over), regions
 
     # --- loops and branches -----------------------------------------------------------------------
 
