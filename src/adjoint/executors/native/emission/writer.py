@@ -45,7 +45,7 @@ class Range:
 
 
 class Writer:
-    """Writes one function: the kernel, or the part of a loop that a thread runs."""
+    """Writes one function: the kernel, or a part of a loop."""
 
     def __init__(self, module: Module, layout: Layout, block: Block | None = None) -> None:
         self.module = module
@@ -146,7 +146,7 @@ class Writer:
     def start(self, loop: Loop, private: bool = False) -> int:
         """What has to be ready before a loop; how many rounds stand side by side in it.
 
-        private: whether a thread runs a part of it, beside others.
+        private: whether it is one of several parts of the loop.
         """
         turns = self._turns(loop)
         for node in loop.starts:
