@@ -35,6 +35,30 @@ _SLOT: Final = 16  # bytes of one result, or of one number that is handed over
 _WORKSPACE, _RESULTS, _HANDED, _FAULT, _CONTEXT = 0, 8, 16, 24, 32
 
 
+def _field(name: str, offset: int) -> str:
+    return (
+        f"  %{name}.at = getelementptr i8, ptr %context, i64 {offset}\n"
+        f"  %{name} = load ptr, ptr %{name}.at, align 8"
+    )
+
+
+# That nothing but the workspace is in the workspace must be said of a parameter: else LLVM takes
+# what is gathered from inputs for changed by what is written there, and gathers it in each round.
+_ROUNDS: Final = (
+    "ptr noalias %workspace, ptr noalias %results, ptr noalias %handed, ptr %context, "
+    "i64 %number, i64 %worker"
+)
+_PARAMETERS: Final = "ptr %context, i64 %number, i64 %worker"
+_PART: Final = f"""define internal void @{{name}}({_PARAMETERS}) nounwind {HOT} {{{{
+entry:
+{_field("workspace", _WORKSPACE)}
+{_field("results", _RESULTS)}
+{_field("handed", _HANDED)}
+  call void @{{name}}.rounds({_ROUNDS.replace("noalias ", "")})
+  ret void
+}}}}"""
+
+
 class _Handed:
     """What the caller hands over to all parts: numbers in registers, and pointers."""
 
@@ -104,11 +128,6 @@ class DividedLoop:
     def _write_part(self, name: str) -> tuple[int, int]:
         """The function; how many parts there are, and how far apart their results."""
         part, block = self.part, self.part.block
-        block.opening += [
-            *_field("workspace", "ptr", "%context", _WORKSPACE),
-            *_field("results", "ptr", "%context", _RESULTS),
-            *_field("handed", "ptr", "%context", _HANDED),
-        ]
         self._share_memory()
         part.accumulators.part = "%number"
         private = self.division.parts > 1
@@ -124,10 +143,9 @@ class DividedLoop:
         at = block.op(f"getelementptr i8, ptr %context, i64 {_FAULT}")
         block.op(f"atomicrmw or ptr {at}, i32 {fault} monotonic")
         block.do("ret void")
-        header = (
-            f"define internal void @{name}(ptr %context, i64 %number, i64 %worker) nounwind {HOT}"
-        )
-        self.caller.module.functions.append(block.function(header))
+        header = f"define internal void @{name}.rounds({_ROUNDS}) nounwind {HOT}"
+        functions = self.caller.module.functions
+        functions += [block.function(header), _PART.format(name=name)]
         return -(-extent // length), stride
 
     def _share_memory(self) -> None:
@@ -138,10 +156,21 @@ class DividedLoop:
         own.frames[0].registers = _Lookup(
             lambda variable: _Lookup(lambda key: self.handed.value(registers[variable][key]))
         )
-        own.bases = _Lookup(lambda variable: self.handed.take("ptr", given.bases[variable]))
+        own.bases = _Lookup(self._base)
         for variable, path in self.layout.storage.shared.items():
             if path and path[0] is self.loop:
                 self._private(variable, self.layout.storage.places[variable])
+
+    def _base(self, variable: Variable) -> str:
+        """Where an array begins, which is known to others too."""
+        place = self.caller.memory.places[variable]
+        if place.kind != "workspace":
+            return self.handed.take("ptr", self.caller.memory.bases[variable])
+        name = f"%w{len(self.part.block.opening)}"
+        self.part.block.opening.append(
+            f"  {name} = getelementptr i8, ptr %workspace, i64 {place.number}"
+        )
+        return name
 
     def _private(self, variable: Variable, place: MemoryPlace) -> None:
         """Memory of values that live within one round: every thread has its own."""
@@ -233,10 +262,3 @@ class DividedLoop:
 def _part_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The dtype of each part of a number."""
     return np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
-
-
-def _field(name: str, type_text: str, base: str, offset: int) -> list[str]:
-    return [
-        f"  %{name}.at = getelementptr i8, ptr {base}, i64 {offset}",
-        f"  %{name} = load {type_text}, ptr %{name}.at, align 8",
-    ]

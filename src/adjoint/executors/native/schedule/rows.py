@@ -39,9 +39,12 @@ class RowGroups:
         if len(across) in (0, len(nodes)):
             return []
         along = [node for node in nodes if node not in across]
-        lost = self._least(nodes) - self._least(across) - self._least(along)
+        together = self._least(nodes)
+        lost = together - self._least(across) - self._least(along)
         size = max(prod(x.extent for x in self.rest[node.number]) for node in across)
-        return [along, across] if lost >= size * (1 + self._kept(across, along)) else []
+        # What remains in any case, as arrays that neither group walks well, is no reason.
+        worth = lost >= size * (1 + self._kept(across, along)) and lost > together / 2
+        return [along, across] if worth else []
 
     def _kept(self, across: list[ArrayNode], along: list[ArrayNode]) -> int:
         """How many arrays of `across` are read again there, after what is made `along`."""
