@@ -1,12 +1,9 @@
 """Automatic differentiation for plain NumPy code: derivatives as maps between spaces."""
 
-import sys as _sys
-from typing import TYPE_CHECKING
-
 from adjoint import manifolds, maps, scipy, spaces, tensors, testing
 from adjoint.base import errors
 from adjoint.base.containers import register_container
-from adjoint.base.equivalents import advice as _advice
+from adjoint.base.equivalents import absent as _absent  # noqa: F401
 from adjoint.base.settings import config
 from adjoint.calculus import (
     Composition,
@@ -125,11 +122,3 @@ __all__ = [
     "vmap",
     "while_loop",
 ]
-
-
-if not TYPE_CHECKING:  # with it, any name would be one for type checkers
-
-    def __getattr__(name: str) -> object:
-        """An error that says what other tools' names are here."""
-        text = f"adjoint has no {name!r}.{_advice(name)}"
-        raise AttributeError(text, name=name, obj=_sys.modules[__name__])

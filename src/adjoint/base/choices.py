@@ -21,7 +21,7 @@ def member(kind: type[Chosen], value: Any, argument: str) -> Chosen:
     try:
         return kind(value)
     except ValueError:
-        names = ", ".join(repr(each.value) for each in kind)
+        names = ", ".join(repr(choice.value) for choice in kind)
         raise ArgumentTypeError(
             f"{argument} must be one of {names}, or a member of ad.{kind.__name__}, got {value!r}."
         ) from None

@@ -6,7 +6,8 @@ has the same, tool by tool, with code that runs.
 
 from __future__ import annotations
 
-from typing import Final
+import sys
+from typing import Final, NoReturn
 
 _NUMPY: Final = "nothing: NumPy's own functions are differentiated, after `import numpy as np`"
 _DIMENSIONS: Final = "nothing: arrays are NumPy's, and so are their types and methods"
@@ -104,3 +105,17 @@ def advice(name: str) -> str:
         return ""
     needed = text.removeprefix("nothing: ")
     return f" Write {text}." if needed == text else f" It is not needed: {needed}."
+
+
+def absent(name: str) -> NoReturn:
+    """What a module does whose attribute is asked for and is not there.
+
+    Raises:
+        AttributeError: always.
+    """
+    text = f"adjoint has no {name!r}.{advice(name)}"
+    raise AttributeError(text, name=name, obj=sys.modules["adjoint"])
+
+
+# The package is given it here: where it is defined there, type checkers take any name for one.
+sys.modules["adjoint"].__getattr__ = absent  # type: ignore[method-assign]

@@ -51,7 +51,7 @@ Orders = Mapping[Variable, Order]
 
 
 @dataclass(frozen=True)
-class _Walk:
+class _ArrayWalk:
     """Numbers of an array that a loop with lanes reads or writes, so many in all.
 
     path: the loops around. inner: the labels of those within the loop with lanes.
@@ -79,7 +79,7 @@ class MemoryOrders:
     def __init__(self, graph: Graph, scheduler: Scheduler, fixed: set[Variable]) -> None:
         self.graph = graph
         self.fixed = fixed
-        self.walks: dict[Variable, set[_Walk]] = {}
+        self.walks: dict[Variable, set[_ArrayWalk]] = {}
         self.products: dict[Variable, list[ArrayNode]] = {}
         ways = paths(scheduler.items)
         self.held = in_memory(graph, scheduler, ways)
@@ -114,7 +114,9 @@ class MemoryOrders:
         inner = labels[labels.index(lane) + 1 :]
         within = tuple(label for label in inner if label in used)
         # What is read again in the same loop is in a register.
-        self.walks.setdefault(variable, set()).add(_Walk(terms, lane, path[:depth], within, count))
+        self.walks.setdefault(variable, set()).add(
+            _ArrayWalk(terms, lane, path[:depth], within, count)
+        )
 
     # --- what is chosen ---------------------------------------------------------------------------
 
@@ -195,7 +197,7 @@ class MemoryOrders:
         return _cycles_of(product_of(self.graph, node, strides))
 
 
-def _cycles_of_number(walk: _Walk, strides: tuple[int, ...], itemsize: int) -> float:
+def _cycles_of_number(walk: _ArrayWalk, strides: tuple[int, ...], itemsize: int) -> float:
     """What it costs to read or write a number, in an array of these strides."""
     near = stride_along(walk.terms, strides, walk.lane) in (0, 1)
     cycles = NEIGHBOUR if near else GATHERED
