@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import inf
 from typing import Any, Final
 
@@ -11,8 +12,9 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.executors.native.elements import Fault, convert, emit, emit_both
+from adjoint.executors.native.emission.last_written import LastWritten
 from adjoint.executors.native.emission.memory import INDEX, Memory
-from adjoint.executors.native.graph.indices import Access, Dynamic, Label
+from adjoint.executors.native.graph.indices import Access, Dynamic, Label, Term
 from adjoint.executors.native.graph.nodes import REDUCTIONS, ArrayNode, Graph, Kind
 from adjoint.executors.native.graph.quotients import is_quotient, shared_divisors
 from adjoint.executors.native.machine.module import Block, Value, constant, vector_type
@@ -128,9 +130,20 @@ class Values:
                 return self._register(producer, access)
         terms = access.terms
         if mask is None:
-            reader = node.number if node.kind is Kind.GATHER else None
-            return lambda: self.memory.load(source, terms, reader=reader)
+            last = self.memory.last_written.get(source)
+            if last is not None and node.number in last.watched.readers:
+                return partial(self._last_written, last, source, terms)
+            return lambda: self.memory.load(source, terms)
         return lambda: self.memory.load(source, terms, mask())
+
+    def _last_written(self, last: LastWritten, source: Variable, terms: Sequence[Term]) -> Value:
+        """What was written last, or the number in memory if that is another."""
+        place, dtype = self.memory.places[source], source.type.dtype
+        address = self.memory.address(source, place, terms)
+        text = last.read(
+            address.pointer, lambda: self.memory.load_at(dtype, place, address, None).text
+        )
+        return Value((text,), dtype)
 
     def _register(self, producer: ArrayNode, access: Access) -> Reader:
         source = access.source  # one of the results, where there are several
@@ -306,9 +319,12 @@ class Values:
         return written
 
     def _masked(self, node: ArrayNode, access: Access, reader: Reader, mask: Value) -> Value:
-        """Memory is read only where the guards hold."""
-        if isinstance(access.source, Variable) and (
-            access.source in self.storage.places or access.source in self.scheduler.inlined
+        """Memory is read only where the guards hold, if it is not the array's everywhere."""
+        source = access.source
+        if not isinstance(source, Variable):
+            return reader()
+        if source in self.scheduler.inlined or (
+            source in self.storage.places and not self.memory.is_within(source, access.terms)
         ):
             return self.reader(node, access, lambda: mask)()
         return reader()
