@@ -19,7 +19,7 @@ from adjoint.program import Literal, Variable
 
 
 @dataclass(frozen=True)
-class Watched:
+class KeptWrite:
     """The write whose number is kept, and the nodes that look whether they read it; by number.
 
     variables: those that lie in the memory which is written.
@@ -36,7 +36,7 @@ class LastWritten:
     scalar: the type of the number in memory. watched: what a body writes and reads.
     """
 
-    def __init__(self, block: Block, scalar: str, watched: Watched) -> None:
+    def __init__(self, block: Block, scalar: str, watched: KeptWrite) -> None:
         self.watched = watched
         self._block = block
         self._scalar = scalar
@@ -77,7 +77,7 @@ class LastWritten:
         return block.op(f"phi {self._scalar} {ways}")
 
 
-def watched(layout: Layout, place: int, output: int, constants: int) -> Watched | None:
+def watched(layout: Layout, place: int, output: int, constants: int) -> KeptWrite | None:
     """The write to a carried array whose number the next round of a body is likely to read.
 
     None where the body writes there in other ways than one number at a time. place, output: which
@@ -100,7 +100,7 @@ def watched(layout: Layout, place: int, output: int, constants: int) -> Watched 
     for writer in reversed(writers):
         chosen = frozenset(node.number for node in readers if _moves_to(node, writer, fixed))
         if chosen:
-            return Watched(frozenset(here), writer.number, chosen)
+            return KeptWrite(frozenset(here), writer.number, chosen)
     return None
 
 
