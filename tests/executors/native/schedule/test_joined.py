@@ -35,6 +35,11 @@ def _the_same_twice(a: Any, b: Any, c: Any) -> Any:
     return np.concatenate([product, product])
 
 
+def _parts_with_others_between(a: Any, b: Any, c: Any) -> Any:
+    product = a @ b
+    return np.concatenate([product[:20].ravel(), c, product[20:].ravel()])
+
+
 def _read_again(a: Any, b: Any, c: Any) -> Any:
     product = a @ b
     joined = np.concatenate([product, c[:, None] + product[:17]])
@@ -78,7 +83,7 @@ def _turned(a: Any, b: Any, c: Any) -> Any:
     [
         *[_block_and_rest, _rest_and_block, _stacked, _the_same_twice, _read_again],
         *[_in_two_outputs, _across, _overwritten, _joined_again, _of_single_numbers],
-        *[_of_another_type, _turned],
+        *[_of_another_type, _turned, _parts_with_others_between],
     ],
 )
 def test_numbers_are_those_of_numpy(function: Any) -> None:
