@@ -68,9 +68,9 @@ def held_by(copy: types.FunctionType, function: types.FunctionType) -> Iterator[
     The defaults are both those that it has, and the function's own, with which these are compared.
     """
     yield from map(content_of, copy.__closure__ or ())
-    for each in (copy, function):
-        yield from each.__defaults__ or ()
-        yield from (each.__kwdefaults__ or {}).values()
+    for one in (copy, function):
+        yield from one.__defaults__ or ()
+        yield from (one.__kwdefaults__ or {}).values()
     yield from function.__dict__.values()
 
 

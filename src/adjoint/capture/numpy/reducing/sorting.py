@@ -288,7 +288,8 @@ def quantiles_of(
     if not a.size:
         if prod(bound.lengths):
             raise BoundsError(f"numpy.{name} of no values is not defined.")
-        some = np.quantile(np.zeros(1, a.dtype), np.zeros(q.shape, q.dtype), method=method)
+        ask: Any = np.quantile
+        some = ask(np.zeros(1, a.dtype), np.zeros(q.shape, q.dtype), method=method)
         return stored(bound.name, np.zeros((*q.shape, *bound.shape), some.dtype), out)
     ordered = _sorted(bound, name.startswith("nan"))
     if weights is None:
