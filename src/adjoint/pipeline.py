@@ -23,7 +23,7 @@ from adjoint.base.errors import (
 from adjoint.base.forking import hold_over_forks
 from adjoint.base.settings import settings
 from adjoint.capture import Captured, Traced, apply, apply_beside, hush, is_known, unwrap
-from adjoint.capture.recording.applying import bare
+from adjoint.capture.recording.applying import bare, is_waited_for
 from adjoint.capture.recording.building import forget_needed
 from adjoint.capture.recording.floating_point import not_again
 from adjoint.capture.recording.ran import ready
@@ -32,7 +32,7 @@ from adjoint.capture.recording.valued import value_of
 from adjoint.executors import Counts, object_cache
 from adjoint.executors.tiered import Tiered
 from adjoint.loops.bodies import forget_bodies
-from adjoint.optimise import roll, simplify
+from adjoint.optimise import forget_simplified, roll, simplify
 from adjoint.primitives.elementwise.declaring import SCALE
 from adjoint.primitives.elementwise.slopes import KNOWN
 from adjoint.primitives.structure.contraction import CONTRACT
@@ -41,21 +41,31 @@ from adjoint.transforms.hardness import starts_masks
 
 CACHE_LIMIT: Final = 1024
 _ENDLESS: Final = 8_000  # equations that take NumPy longer to write out than a loop costs for long
+_ASIDE: Final = 4  # runs of a part of what is compiled, one of which counts
 _REPETITIVE: Final = 5_000  # equations without loops from which repeated work is merged first
 
 
 class Compiled(Tiered):
     """A program ready to run, with facts that whoever derived it wants back.
 
-    stamp: when it was looked up last.
+    stamp: when it was looked up last. aside: how often it was run as a part of what is compiled.
     """
 
-    __slots__ = ("facts", "stamp")
+    __slots__ = ("aside", "facts", "stamp")
 
     def __init__(self, program: Program, watched: tuple[int, ...], facts: Any) -> None:
         super().__init__(program, watched)
         self.facts = facts
-        self.stamp = 0
+        self.stamp = self.aside = 0
+
+    def run_aside(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        """The results, for a capture that becomes machine code with this program in it.
+
+        Such runs are seldom many. So only some of them count for machine code of its own.
+        """
+        self.aside += 1
+        results = self.run(arguments)
+        return self.fall_back(arguments, self.aside % _ASIDE == 0) if results is None else results
 
     def lengthen(self, length: int) -> None:
         """Give loops whose tapes are of this length longer ones, from now on."""
@@ -116,7 +126,11 @@ class _Cache:
 
 _cache = _Cache()
 # What else is kept, by the floors above too.
-CLEARED_TOO: Final[list[Callable[[], None]]] = [forget_bodies, forget_needed]
+CLEARED_TOO: Final[list[Callable[[], None]]] = [
+    forget_bodies,
+    forget_needed,
+    forget_simplified,
+]
 hold_over_forks(_cache.lock)
 
 
@@ -173,13 +187,14 @@ def prepare(
     recapture: captures the function once more with the user's lines, to point at one in an error.
     """
     about = _about(kind)
-    compiled = _known(about, captured)
-    if compiled is None:
-        try:
-            compiled = _derived((*about, captured.key), captured.program(), derive)
-        except AdjointError as error:
-            _point_at_line(error, recapture, function)
-            raise
+    with collector_at_rest():
+        compiled = _known(about, captured)
+        if compiled is None:
+            try:
+                compiled = _derived((*about, captured.key), captured.program(), derive)
+            except AdjointError as error:
+                _point_at_line(error, recapture, function)
+                raise
     note_capture(compiled, captured)
     return compiled
 
@@ -318,14 +333,19 @@ def run(compiled: Compiled, arguments: Sequence[Any], tried: bool = False) -> Se
 
 
 def _values(compiled: Compiled, arguments: Sequence[Any], recorded: Sequence[Any]) -> Any:
-    """What recorded results are at the values of the arguments, if these are known."""
+    """What recorded results are at the values of the arguments, if these are known.
+
+    None also where that would be computed twice: here, and in a larger program that is compiled.
+    """
     values = [value_of(x) if type(x) is Traced else x for x in arguments]
     if any(value is None for value in values):
         return None
     trace = current()
     if trace is not None and trace.at_once and not trace.guards:
+        if _slots(arguments) != alone(trace.input_count, len(arguments)):
+            return None
         compiled.compile_at_once()
-    results = compiled(values)
+    results = compiled.run_aside(values) if is_waited_for() else compiled(values)
     for result, value in zip(recorded, results, strict=True):
         if type(result) is Traced and result._value is None:
             result._value = value
@@ -355,11 +375,20 @@ def _note_inlined(
     trace.inlined = None
     if any(not is_known(value) and value._trace is not trace for value in (*arguments, *results)):
         return
-    slots = tuple([None if is_known(value) else value._slot for value in arguments])
+    slots = _slots(arguments)
     known = [unwrap(value) for value in arguments if is_known(value)]
     if not any(map(is_known, results)):
         own = tuple([result._slot for result in results])
         trace.inlined = Inlined(compiled, slots, known, own, values)
+
+
+def _slots(arguments: Sequence[Any]) -> tuple[int | None, ...]:
+    return tuple([None if is_known(value) else value._slot for value in arguments])
+
+
+def alone(inputs: int, arguments: int) -> tuple[int | None, ...]:
+    """The slots of arguments that are all inputs of a capture in order, and then known ones."""
+    return (*range(inputs), *[None] * (arguments - inputs))
 
 
 def inline(program: Program, arguments: Sequence[Any]) -> list[Any]:

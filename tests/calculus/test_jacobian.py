@@ -103,10 +103,27 @@ def test_results_that_are_not_real(function):
         ad.jacobian(function)(X)
 
 
-@pytest.mark.parametrize("mode", ["forward", None, 1])
+@pytest.mark.parametrize("mode", ["forwards", None, 1])
 def test_mode_is_a_mode(mode):
-    with pytest.raises(ad.errors.ArgumentTypeError, match=r"ad\.Mode\.AUTO, FORWARD, REVERSE, "):
+    with pytest.raises(ad.errors.ArgumentTypeError, match=r"mode must be one of 'auto', 'forward'"):
         ad.jacobian(np.sin, mode=mode)
+
+
+@pytest.mark.parametrize("mode", ad.Mode)
+def test_modes_by_their_values(mode):
+    one, other = (ad.jacobian(np.sin, mode=each)(X) for each in (mode, mode.value))
+    np.testing.assert_array_equal(one, other)
+    plan = ad.plan(np.sin, X)
+    assert plan[mode.value] == plan[mode]
+
+
+@pytest.mark.parametrize("composition", ad.Composition)
+def test_compositions_by_their_values(composition):
+    value = composition.value
+    one, other = (ad.hessian(np.prod, composition=each)(X) for each in (composition, value))
+    np.testing.assert_array_equal(one, other)
+    with pytest.raises(ad.errors.ArgumentTypeError, match="composition must be one of 'auto'"):
+        ad.hvp(np.prod, X, X, composition=value + "s")
 
 
 # --- hessian --------------------------------------------------------------------------------------

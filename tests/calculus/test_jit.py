@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -207,3 +209,33 @@ def test_integers_are_not_differentiated_in_views():
     view = ad.program(lambda x, n: x * n, X, np.arange(3))
     assert view.active == [True, False]
     assert len(view.vjp().program.outputs) == 2
+
+
+def test_as_a_decorator_with_arguments() -> None:
+    @ad.jit(paths=1, strict=True)
+    def absolute(x: Any) -> Any:
+        """Of a number."""
+        return x if x > 0 else -x
+
+    assert absolute.__doc__ == "Of a number."
+    assert absolute(2.0) == 2.0
+    with pytest.warns(ad.errors.ManyPathsWarning):
+        assert absolute(-2.0) == 2.0
+    with pytest.raises(ad.errors.ArgumentError, match="paths"):
+        ad.jit(paths=0)
+
+
+@pytest.mark.parametrize(
+    ("call", "usage"),
+    [
+        (lambda: ad.hvp(np.ones(2), np.ones(2), np.ones(2)), "hvp(f, primal, direction)"),
+        (lambda: ad.jvp(1.0, (1.0,), (1.0,)), "jvp(f, primals, tangents)"),
+        (lambda: ad.vjp(1.0, 2.0), "vjp(f, *primals)"),
+        (lambda: ad.taylor(1.0, 1.0, 1.0, 2), "taylor(f, x, directions, order)"),
+        (lambda: ad.jit(3.0), "jit(f)(x)"),
+    ],
+)
+def test_what_takes_a_function_says_how(call: Any, usage: str) -> None:
+    with pytest.raises(ad.errors.ArgumentTypeError) as caught:
+        call()
+    assert f"Write {usage}" in str(caught.value)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import adjoint as ad
-from adjoint.calculus.jit import stages
+from adjoint.calculus.jit import capturing, stages
 from adjoint.executors.tiered import Tiered
 from adjoint.program import Literal
 from tests.counting import counting
@@ -442,3 +442,34 @@ def test_all_stages_of_a_path_are_machine_code_at_once(monkeypatch: pytest.Monke
         on_numpy.clear()
         np.testing.assert_allclose(jitted(3.0), expected, rtol=1e-12)
     assert not on_numpy
+
+
+def test_loops_back_over_a_tape_wait_for_no_stage(native: Any) -> None:
+    """How many rounds they make is known at run time alone: none, where a question fails."""
+    asked: list[float] = []
+
+    def descend(a: Any) -> Any:
+        def inner(x: Any) -> Any:
+            while x * x > a:
+                x = 0.9 * x
+            return x * a
+
+        slope = ad.grad(inner)(3.0 + a)
+        asked.append(1.0)
+        return slope * a if slope > 1.0 else slope - a
+
+    ad.cache_clear()
+    jitted, stages_of = ad.jit(descend), []
+    cut = capturing.cut
+
+    def noted(*given: Any) -> Any:
+        staged = cut(*given)
+        stages_of.append(len(staged.stages))
+        return staged
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(capturing, "cut", noted)
+        for a in (2.0, 2.1, 5.0, 0.4, 2.2):
+            np.testing.assert_allclose(jitted(a), descend(a), rtol=1e-10)
+    assert stages_of
+    assert set(stages_of) == {1}

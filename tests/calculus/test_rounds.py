@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import adjoint as ad
+from adjoint.calculus.control_flow import rounds, values
+from adjoint.primitives.declaration import PRIMITIVES
 from adjoint.program import all_equations
 
 
@@ -343,3 +345,97 @@ def test_higher_derivatives_and_batches_go_through() -> None:
     np.testing.assert_allclose(ad.hessian(root)(2.0), expected, rtol=1e-6)
     with pytest.raises(ad.errors.ValueNeededError):
         ad.vmap(root)(np.array([1.0, 2.0]))
+
+
+# --- long loops -----------------------------------------------------------------------------------
+
+
+def settled(a: Any) -> Any:
+    """A loop within a loop, of many rounds each."""
+    total, step = 0.0 * a, a
+    while step > 1e-4:
+        y = step
+        while abs(y * y - step) > 1e-9:
+            y = y - 0.02 * (y * y - step) / y
+        total, step = total + y, 0.9 * step
+    return total
+
+
+def test_long_loops_that_jit_finds_are_machine_code_from_a_few_rounds_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compiled: list[int] = []
+    run = values._compiled
+
+    def noted(*given: Any) -> Any:
+        compiled.append(1)
+        return run(*given)
+
+    monkeypatch.setattr(values, "_compiled", noted)
+    ad.cache_clear()
+    np.testing.assert_allclose(ad.jit(settled)(2.0), settled(2.0), rtol=1e-9)
+    assert compiled
+    compiled.clear()
+    ad.grad(settled)(2.0)  # nothing is to wait for a compiler
+    assert not compiled
+
+
+def test_a_long_loop_gives_what_all_its_rounds_by_numpy_give(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[Any] = []
+    found = rounds.loop_results
+
+    def noted(*given: Any) -> Any:
+        asked.append(given)
+        return found(*given)
+
+    monkeypatch.setattr(rounds, "loop_results", noted)
+    ad.cache_clear()
+    ad.jit(root)(2.0)
+    loop, numbers, _ = asked[0]
+    whole = loop.primitive.evaluate(*numbers, **loop.params)
+    for longest in (1, 10**9):
+        results = values.loop_results(loop, numbers, longest)
+        assert results[0] == whole[0]
+        for got, expected in zip(results, whole, strict=True):
+            np.testing.assert_allclose(got, expected, rtol=1e-10)
+    # Machine code follows a few rounds by NumPy, from where these have led.
+    monkeypatch.setattr(values, "seconds_of_run", lambda *_: 1e9)
+    results = values.loop_results(loop, numbers, 1)
+    assert results[0] == whole[0]
+    for got, expected in zip(results, whole, strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-10)
+
+
+def test_what_a_loop_has_given_is_not_computed_again_for_a_question_within(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def inner(w: Any) -> Any:
+        x = 4.0 + w
+        while x > 1.0:
+            x = 0.8 * x
+        return x * w
+
+    def outer(a: Any) -> Any:
+        w = a
+        while w > 1e-2:
+            w = 0.7 * w
+        return ad.grad(inner)(w) * a
+
+    while_ = PRIMITIVES["while"]
+    count: list[int] = []
+    evaluate = while_.evaluate
+
+    def counted(*given: Any, **params: Any) -> Any:
+        count.append(1)
+        return evaluate(*given, **params)
+
+    expected = ad.grad(outer)(3.0)
+    ad.cache_clear()
+    object.__setattr__(while_, "evaluate", counted)
+    try:
+        np.testing.assert_allclose(ad.jit(ad.grad(outer))(3.0), expected, rtol=1e-9)
+        assert len(count) <= 4
+    finally:
+        object.__setattr__(while_, "evaluate", evaluate)

@@ -8,11 +8,12 @@ machine code alone tell apart what a program holds of it (see `adjoint.pipeline`
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Any
+from inspect import Parameter, Signature
+from typing import Any, TypedDict, Unpack, cast
 
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.base.linear_algebra_threads import linear_algebra_on
@@ -111,8 +112,24 @@ settings = (
 UNDER_WAY: list[Callable[[], Any]] = []
 
 
+class Changes(TypedDict, total=False):
+    """The settings that `config` takes, with their types."""
+
+    kink: float
+    strong_zeros: bool
+    debug: bool
+    native: bool | None
+    precise: bool
+    threads: int | None
+    replay: bool
+    cache: bool | str | os.PathLike[str] | None
+    executor: Any
+    enter: str | Iterable[str]
+    leave: str | Iterable[str]
+
+
 @contextmanager
-def config(**changes: Any) -> Iterator[Settings]:
+def config(**changes: Unpack[Changes]) -> Iterator[Settings]:
     """Change settings within a `with` block.
 
     kink: the weight of the right-hand derivative at a kink (|x| at 0, a tie of max), between 0 and
@@ -154,7 +171,7 @@ def config(**changes: Any) -> Iterator[Settings]:
     unknown = sorted(set(changes) - _NAMES.keys())
     if unknown:
         raise ArgumentError(f"config has no setting {unknown[0]!r}; it has {', '.join(_NAMES)}.")
-    chosen = _changed(_current.get(), changes)
+    chosen = _changed(_current.get(), cast("dict[str, Any]", changes))
     threads = changes.get("threads")
     with nullcontext() if threads is None else linear_algebra_on(threads):
         token = _current.set(chosen)
@@ -165,6 +182,18 @@ def config(**changes: Any) -> Iterator[Settings]:
 
 
 _NAMES = {name: None for name, of in Settings.__dataclass_fields__.items() if of.init}
+
+
+def _parameter(name: str, kind: Any) -> Parameter:
+    default = getattr(Settings(), name)
+    annotation = getattr(kind, "__forward_arg__", kind)
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+# What `help` and editors show: the settings by name, with what holds unless they are changed.
+config.__signature__ = Signature(  # type: ignore[attr-defined]
+    [_parameter(name, kind) for name, kind in Changes.__annotations__.items()]
+)
 
 
 def _changed(before: Settings, changes: dict[str, Any]) -> Settings:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -208,12 +210,30 @@ def _place(number: int, count: int) -> int:
 
 
 def check_callable(function: Any, name: str) -> None:
-    """ArgumentTypeError unless the function can be called."""
+    """ArgumentTypeError unless the function can be called.
+
+    name: of what takes it, as users of `adjoint` write it.
+    """
     if not callable(function):
         raise ArgumentTypeError(
-            f"{name} takes a function first, got a {type(function).__name__}. "
-            f"Write {name}(f)(x), not {name}(f(x))."
+            f"{name} takes a function first, got a {type(function).__name__}.{_usage(name)}"
         )
+
+
+def _usage(name: str) -> str:
+    """How to write the call: what else it takes, or that its result takes the point."""
+    taker = getattr(sys.modules.get("adjoint"), name, None)
+    if taker is None:
+        return ""
+    _, *others = inspect.signature(taker).parameters.values()
+    needed = [
+        "*" * (one.kind is one.VAR_POSITIONAL) + one.name
+        for one in others
+        if one.default is one.empty and one.kind is not one.VAR_KEYWORD
+    ]
+    if needed:
+        return f" Write {name}({', '.join(['f', *needed])})."
+    return f" Write {name}(f)(x), not {name}(f(x))."
 
 
 def refuse_gradient(type: ArrayType, name: str) -> NoReturn:

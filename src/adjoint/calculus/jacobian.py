@@ -11,14 +11,14 @@ from adjoint.calculus.arguments import Argnums, Chosen, check_callable
 from adjoint.calculus.derivative import split_outputs
 from adjoint.calculus.jit.replay import replay, way_of
 from adjoint.calculus.leaves import refuse_covector_results
-from adjoint.calculus.planning import Mode, check_mode, check_real, jacobian_program
+from adjoint.calculus.planning import Mode, ModeName, as_mode, check_real, jacobian_program
 from adjoint.pipeline import prepare, run
 
 
 def jacobian(
     function: Callable[Parameters, Any],
     argnums: Argnums = 0,
-    mode: Mode = Mode.AUTO,
+    mode: Mode | ModeName = Mode.AUTO,
     has_aux: bool = False,
 ) -> Callable[Parameters, Any]:
     """The Jacobian of a function, as arrays of shape `result.shape + argument.shape`.
@@ -29,7 +29,7 @@ def jacobian(
     Args:
         function: plain NumPy code on real arrays; arguments and result may be pytrees.
         argnums: with respect to which arguments.
-        mode: see `Mode`.
+        mode: a member of `Mode`, or its value: "forward", "reverse", ...
         has_aux: whether the function returns a pair `(value, auxiliary)`.
 
     Returns:
@@ -44,7 +44,7 @@ def jacobian(
                [0., 4.]])
     """
     check_callable(function, "jacobian")
-    check_mode(mode)
+    mode = as_mode(mode)
     way = way_of("jacobian", argnums, has_aux, mode)
 
     def compute(function: Any, *args: Any, **kwargs: Any) -> Any:

@@ -21,7 +21,7 @@ from adjoint.capture.clones.shadows import forget_changed
 from adjoint.capture.clones.users import is_installed, is_users_file
 from adjoint.capture.facts.past import Past, check_stale
 from adjoint.capture.facts.remains import give_values
-from adjoint.capture.recording.applying import settle, slot_in
+from adjoint.capture.recording.applying import note_value, settle, slot_in
 from adjoint.capture.recording.building import (
     Needed,
     all_of,
@@ -172,6 +172,7 @@ def capture(
     for value in trace.values.values():
         if type(value) is not np.ndarray and isinstance(value, np.ndarray):
             check_plain(value)
+        note_value(value)
     outer = current()
     if outer is None:
         forget_changed()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from adjoint.loops.declared import SCAN
+from adjoint.loops.declared import SCAN, WHILE
 from adjoint.program import Equation, Literal, Program, held_programs
 
 FEWEST_RUNS: Final = 4
@@ -34,9 +34,9 @@ def compiling_seconds(program: Program) -> float:
     return _effort(program).compiling
 
 
-def seconds_of_run(program: Program) -> float:
-    """How long a run on NumPy takes, about."""
-    return _CALL + _effort(program).running
+def seconds_of_run(program: Program, rounds: int = 1) -> float:
+    """How long a run on NumPy takes, about. rounds: of loops of which nobody can say how many."""
+    return _CALL + _of_equations(program, rounds).running
 
 
 class _Seconds(NamedTuple):
@@ -51,7 +51,7 @@ def _effort(program: Program) -> _Seconds:
     return _Seconds(running, 3e-2 + compiling)
 
 
-def _of_equations(program: Program) -> _Seconds:
+def _of_equations(program: Program, rounds: int = 1) -> _Seconds:
     """Of the equations of a program, and of those in the bodies of its loops and branches."""
     running = compiling = 0.0
     for equation in program.equations:
@@ -60,16 +60,18 @@ def _of_equations(program: Program) -> _Seconds:
         running += 0.7e-6 + 1e-9 * sum(sizes)
         compiling += 1e-4 * (1 + min(largest, _UNROLLED))
         for body in held_programs(equation.operation):
-            inner = _of_equations(body)
-            running += inner.running * _rounds(equation)
+            inner = _of_equations(body, rounds)
+            running += inner.running * _rounds(equation, rounds)
             compiling += 5e-3 + inner.compiling
     return _Seconds(running, compiling)
 
 
-def _rounds(equation: Equation) -> int:
-    """How often what an equation holds is run, about: one time where nobody can say."""
+def _rounds(equation: Equation, unknown: int) -> int:
+    """How often what an equation holds is run, about. unknown: the rounds of other loops."""
     count = equation.inputs[0]
     if equation.primitive is SCAN and isinstance(count, Literal):
         rounds: Any = count.value
         return max(int(rounds), 1)
-    return equation.params.get("length") or 1
+    if equation.primitive not in (SCAN, WHILE):
+        return 1
+    return max(equation.params["length"] or 1, unknown)

@@ -159,11 +159,14 @@ class Tiered:
             self._give_up(way)
         return results
 
-    def fall_back(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
-        """The results for concrete arguments, after `run` had none."""
+    def fall_back(self, arguments: Sequence[Any], counts: bool = True) -> tuple[Any, ...]:
+        """The results for concrete arguments, after `run` had none.
+
+        counts: whether this is a run that wants machine code, if nobody has asked for it at once.
+        """
         while True:
             try:
-                return self._fall_back(arguments)
+                return self._fall_back(arguments, counts)
             except TapeOverflowError as error:
                 if not is_tape_length(error.length):
                     raise
@@ -176,13 +179,14 @@ class Tiered:
         self._compilations, self._compiled = {}, {}
         self._way = None
 
-    def _fall_back(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
+    def _fall_back(self, arguments: Sequence[Any], counts: bool) -> tuple[Any, ...]:
         way = self._way
         chosen = settings()
         tried = way is not None and way.settings is chosen and way.attempt is not None
         if way is None or way.settings is not chosen:
             way = self._choose(chosen)
-        if way.waiting:
+        at_once = bool(chosen.native) or (self._turn is not None and self._turn.at_once)
+        if way.waiting and (counts or at_once):
             way = self._count_run(way)
         if way.executable is None:
             return self._on_numpy(arguments)

@@ -4,7 +4,7 @@ from adjoint.optimise.lengthening import is_tape_length, lengthened, reaches_all
 from adjoint.optimise.marks import bare
 from adjoint.optimise.plan import Plan, plan
 from adjoint.optimise.rolling import LeftRounds, RolledLoop, explain_rolling, roll
-from adjoint.optimise.simplify import simplify
+from adjoint.optimise.simplify import forget_simplified, simplify
 from adjoint.optimise.workspace import Workspace, peak_bytes, workspace
 from adjoint.optimise.zeros import band, completed_fills
 
@@ -17,6 +17,7 @@ __all__ = [
     "bare",
     "completed_fills",
     "explain_rolling",
+    "forget_simplified",
     "is_tape_length",
     "lengthened",
     "peak_bytes",

@@ -111,11 +111,22 @@ def eliminate_dead_code(program: Program) -> Program:
     return Program(program.inputs, reversed(kept), program.outputs)
 
 
+@lru_cache(maxsize=256)
+def _simplified(body: Program) -> Program:
+    """A body made shorter: many programs hold the same one, and those hold equal ones."""
+    return simplify(body)
+
+
+def forget_simplified() -> None:
+    """Let go of all bodies that were made shorter."""
+    _simplified.cache_clear()
+
+
 PASSES: tuple[Callable[[Program], Program], ...] = (
     local_rewrites,
     eliminate_dead_code,
     tidy,
-    in_bodies(simplify),
+    in_bodies(_simplified),
     tidy,
     move_factors,
     local_rewrites,
@@ -123,9 +134,8 @@ PASSES: tuple[Callable[[Program], Program], ...] = (
 )
 
 
-@lru_cache(maxsize=256)
 def _shorter(body: Program) -> Program:
-    return shortened_body(simplify, body)
+    return shortened_body(_simplified, body)
 
 
 bodies.SHORTEN = _shorter

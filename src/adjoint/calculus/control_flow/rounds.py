@@ -13,10 +13,11 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
+from adjoint.calculus.control_flow.values import loop_results
 from adjoint.capture import Traced, from_slot
-from adjoint.capture.recording.applying import slot_in
+from adjoint.capture.recording.applying import frozen, is_waited_for, slot_in
 from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.trace import Trace, captures
+from adjoint.capture.recording.trace import Trace, captures, outermost
 from adjoint.capture.rounds.paths import CONSTANT, LOCAL, VARIABLE, Reference, RoundPart
 from adjoint.capture.rounds.sites import FEWEST, Ended, ReadyLoop
 from adjoint.loops.declared import SWITCH, WHILE
@@ -238,9 +239,20 @@ def _computed(loop: Operation, values: Sequence[Any]) -> tuple[Any, ...] | None:
     }
     try:
         with np.errstate(**raising):
-            results: tuple[Any, ...] = loop.primitive.evaluate(*values, **loop.params)
+            return _results(loop, values)
     except Exception:
         return None
+
+
+def _results(loop: Operation, values: Sequence[Any]) -> tuple[Any, ...]:
+    outer = outermost()
+    assert outer is not None
+    results: tuple[Any, ...]
+    if is_waited_for():
+        results = loop_results(loop, values, outer.longest)
+    else:
+        results = loop.primitive.evaluate(*values, **loop.params)
+    outer.longest = max(outer.longest, int(results[0]))
     return results
 
 
@@ -272,6 +284,8 @@ def _recorded(
     after: dict[int, tuple[int, Any]] = {}
     for place, number in enumerate(program.carried):
         slot, result = first + place, results[place]
+        if not trace.nested:  # else it follows from what an outer capture traces
+            trace.values[slot] = frozen(result)
         if program.types[number].weak:
             slot, result = trace.record(operation(PYTHON_NUMBER), (slot,)), result.item()
         after[number] = slot, result

@@ -20,6 +20,7 @@ from adjoint.capture.recording.script import Script, restore, same_states, state
 from adjoint.capture.recording.texts import UnseenError
 from adjoint.pipeline import (
     Compiled,
+    alone,
     forget_capture,
     note_capture,
     prepare,
@@ -323,9 +324,8 @@ def _compiled_whole(
     inlined = captured.trace.inlined
     if guards or script is not None or inlined is None or inlined.results != captured.outputs:
         return None
-    count = captured.trace.input_count
-    alone = (*range(count), *[None] * len(inlined.known))
-    return inlined.compiled if inlined.slots == alone else None
+    whole = alone(captured.trace.input_count, len(inlined.slots))
+    return inlined.compiled if inlined.slots == whole else None
 
 
 def _staged(

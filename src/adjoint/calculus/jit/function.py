@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, Protocol, overload
 
 import numpy as np
 
@@ -24,13 +25,29 @@ from adjoint.capture.facts.kinds import PARTS
 from adjoint.capture.facts.writing import with_text
 from adjoint.capture.recording.constants import check_plain
 
+
+class Decorator(Protocol):
+    """What makes a function another one with the same parameters and result."""
+
+    def __call__(self, function: Callable[Parameters, Result], /) -> Callable[Parameters, Result]:
+        """The other function."""
+
+
 _PATHS: Final = 64
 _LIMIT: Final = 256
 
 
+@overload
 def jit(
-    function: Callable[Parameters, Result], *, paths: int = _PATHS, strict: bool = False
-) -> Callable[Parameters, Result]:
+    function: Callable[Parameters, Result], *, paths: int = ..., strict: bool = ...
+) -> Callable[Parameters, Result]: ...
+
+
+@overload
+def jit(*, paths: int = ..., strict: bool = ...) -> Decorator: ...
+
+
+def jit(function: Any = None, *, paths: int = _PATHS, strict: bool = False) -> Any:
     """A function whose programs are kept and compiled at once.
 
     Without it, functions are replayed as well, and become machine code once they have come by a few
@@ -47,7 +64,7 @@ def jit(
     function is captured again: so a tree of paths grows, each of which is captured once.
 
     Args:
-        function: plain NumPy code.
+        function: plain NumPy code. Without it, what is returned takes it: `@ad.jit(paths=8)`.
         paths: how many paths are kept for a signature. With more, a `ManyPathsWarning` names the
             line, and the function is captured at every call, as without jit.
         strict: whether a function that would be captured at every call is refused.
@@ -66,8 +83,10 @@ def jit(
         >>> absolute(2.0), absolute(-3.0)
         (np.float64(2.0), np.float64(3.0))
     """
-    check_callable(function, "jit")
     _check_paths(paths)
+    if function is None:
+        return partial(jit, paths=paths, strict=strict)
+    check_callable(function, "jit")
     origin, function = function, core(function)
     kept = Kept(function, paths, strict, type(origin) is Derived)
     latest: Quick | None = None

@@ -3,8 +3,8 @@
 A stage computes how many of its guards hold, up to the first that does not. Arithmetic may be done
 ahead of a guard, since nobody sees what comes of it. What calls the user's own code, or may run
 without end, may not: it is in a stage of its own, which runs once all guards before it have held.
-But a loop can be *held*: that the guards before it hold is part of its test, so that it ends at
-once where one does not.
+But a loop can be *held*: that the guards before it hold is part of its test, or a factor of the
+number of its rounds, so that it ends at once where one does not.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def _bounds(program: Program, guards: Sequence[Guard]) -> tuple[list[range], dic
 
 def _can_be_held(program: Program, guards: Sequence[Guard]) -> set[Equation]:
     """The loops that wait for guards all of whose values are known where the loops begin."""
-    loops = [equation for equation in program.equations if equation.primitive is WHILE]
+    loops = [equation for equation in program.equations if _ends_by_value(equation)]
     if not loops:
         return set()
     atoms = program.outputs[len(program.outputs) - len(guards) :]
@@ -173,12 +173,16 @@ def _held(loop: Equation, held: Atom) -> Equation:
 
 def must_wait(equation: Equation) -> bool:
     """Whether an equation must not be run where a guard before it does not hold."""
-    primitive = equation.primitive
-    if calls_users(equation) or primitive is WHILE:
-        return True
-    if primitive is SCAN and not isinstance(equation.inputs[0], Literal):
+    if calls_users(equation) or _ends_by_value(equation):
         return True
     return any(map(must_wait, _within(equation)))
+
+
+def _ends_by_value(equation: Equation) -> bool:
+    """Whether it is a loop of which nobody knows how many rounds it makes."""
+    if equation.primitive is SCAN:
+        return not isinstance(equation.inputs[0], Literal)
+    return equation.primitive is WHILE
 
 
 def calls_users(equation: Equation) -> bool:
@@ -325,10 +329,21 @@ class _Counting:
 
     def _append(self, equation: Equation) -> Equation:
         """Go on with an equation; a loop runs only if all guards so far hold."""
-        if equation.primitive is WHILE and self.held is not None:
-            equation = _held(equation, self.held)
+        if self.held is not None and _ends_by_value(equation):
+            held = self.held
+            equation = (_held if equation.primitive is WHILE else self._counted)(equation, held)
         self.builder.equations.append(equation)
         return equation
+
+    def _counted(self, loop: Equation, held: Atom) -> Equation:
+        """A loop of so many rounds, or of none where something does not hold."""
+        count, *operands = loop.inputs
+        derived, self.builder.derived = self.builder.derived, True
+        (factor,) = self._emit(CAST, held, dtype=count.type.dtype)
+        (rounds,) = self._emit(np.multiply, count, factor)
+        self.builder.derived = derived
+        inputs = (rounds, *operands)
+        return Equation(loop.operation, inputs, loop.outputs, loop.origin, loop.derived)
 
     def _emit(self, which: Any, *operands: Atom, **params: Any) -> tuple[Variable, ...]:
         primitive = UFUNCS.get(which, which)

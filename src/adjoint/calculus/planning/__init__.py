@@ -2,7 +2,7 @@
 
 from adjoint.calculus.planning.chain import Chain, Order, ProductStep
 from adjoint.calculus.planning.jacobians import check_real, jacobian_program
-from adjoint.calculus.planning.mode import Mode, check_mode
+from adjoint.calculus.planning.mode import Mode, ModeName, as_mode
 from adjoint.calculus.planning.plan import Candidate, JacobianPlan, plan
 
 __all__ = [
@@ -10,9 +10,10 @@ __all__ = [
     "Chain",
     "JacobianPlan",
     "Mode",
+    "ModeName",
     "Order",
     "ProductStep",
-    "check_mode",
+    "as_mode",
     "check_real",
     "jacobian_program",
     "plan",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any
+from typing import Literal
 
-from adjoint.base.errors import ArgumentTypeError
+from adjoint.base.choices import member
 
 
 class Mode(Enum):
@@ -34,9 +34,9 @@ class Mode(Enum):
     OPTIMAL = "optimal"
 
 
-def check_mode(mode: Any) -> None:
-    """ArgumentTypeError unless it is a mode."""
-    if not isinstance(mode, Mode):
-        raise ArgumentTypeError(
-            f"mode must be ad.Mode.AUTO, FORWARD, REVERSE, MIDDLE or OPTIMAL, got {mode!r}."
-        )
+ModeName = Literal["auto", "forward", "reverse", "middle", "optimal"]
+
+
+def as_mode(mode: Mode | ModeName) -> Mode:
+    """The mode that is meant; ArgumentTypeError where it is none."""
+    return member(Mode, mode, "mode")

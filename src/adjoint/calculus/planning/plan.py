@@ -13,7 +13,7 @@ from adjoint.calculus.arguments import Argnums, Chosen, check_callable
 from adjoint.calculus.jit.captures import captured_at
 from adjoint.calculus.planning.chain import Order
 from adjoint.calculus.planning.jacobians import Differentiated, check_real
-from adjoint.calculus.planning.mode import Mode, check_mode
+from adjoint.calculus.planning.mode import Mode, ModeName, as_mode
 from adjoint.calculus.planning.picture import picture
 
 
@@ -59,10 +59,10 @@ class JacobianPlan:
     candidates: tuple[Candidate, ...]
     chosen: Mode
 
-    def __getitem__(self, mode: Mode) -> Candidate:
+    def __getitem__(self, mode: Mode | ModeName) -> Candidate:
         """The candidate of a mode; for AUTO that of the one chosen."""
-        check_mode(mode)
-        wanted = self.chosen if mode is Mode.AUTO else mode
+        wanted = as_mode(mode)
+        wanted = self.chosen if wanted is Mode.AUTO else wanted
         return next(candidate for candidate in self.candidates if candidate.mode is wanted)
 
     def __str__(self) -> str:
@@ -84,11 +84,11 @@ class JacobianPlan:
         sizes = ", ".join(map(str, self.sizes))
         return f"<JacobianPlan: d = {sizes}; {self.chosen.value}: {self[self.chosen].order}>"
 
-    def svg(self, mode: Mode = Mode.AUTO) -> str:
+    def svg(self, mode: Mode | ModeName = Mode.AUTO) -> str:
         """A picture of the order of a mode: the sizes, and below them the products as brackets."""
         return picture(self.sizes, self[mode].order)
 
-    def save(self, path: str | Path, mode: Mode = Mode.AUTO) -> None:
+    def save(self, path: str | Path, mode: Mode | ModeName = Mode.AUTO) -> None:
         """Write the picture to a file, whose name ends in .svg; it is complete or not there.
 
         Raises:

@@ -11,10 +11,12 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import partial
 from typing import Any, Final
+from typing import Literal as TextLiteral
 
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
+from adjoint.base.choices import member
 from adjoint.calculus.basis import dimension, from_coordinates, standard_basis
 from adjoint.calculus.missing_rules import possible
 from adjoint.primitives.elementwise.conversion import conjugate, real
@@ -44,10 +46,24 @@ class Composition(Enum):
     """
 
     AUTO = "auto"
-    FORWARD_ON_FORWARD = "forward on forward"
-    FORWARD_ON_REVERSE = "forward on reverse"
-    REVERSE_ON_FORWARD = "reverse on forward"
-    REVERSE_ON_REVERSE = "reverse on reverse"
+    FORWARD_ON_FORWARD = "forward-on-forward"
+    FORWARD_ON_REVERSE = "forward-on-reverse"
+    REVERSE_ON_FORWARD = "reverse-on-forward"
+    REVERSE_ON_REVERSE = "reverse-on-reverse"
+
+
+CompositionName = TextLiteral[
+    "auto",
+    "forward-on-forward",
+    "forward-on-reverse",
+    "reverse-on-forward",
+    "reverse-on-reverse",
+]
+
+
+def as_composition(composition: Composition | CompositionName) -> Composition:
+    """The composition that is meant; ArgumentTypeError where it is none."""
+    return member(Composition, composition, "composition")
 
 
 class Twice:

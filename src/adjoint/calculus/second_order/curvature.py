@@ -15,8 +15,14 @@ from adjoint.calculus.jit.captures import captured_at
 from adjoint.calculus.leaves import matching_leaves
 from adjoint.calculus.missing_rules import possible
 from adjoint.calculus.representation import space_of
-from adjoint.calculus.second_order.composition import Composition, Twice, paired
-from adjoint.calculus.second_order.products import check_composition, check_flat
+from adjoint.calculus.second_order.composition import (
+    Composition,
+    CompositionName,
+    Twice,
+    as_composition,
+    paired,
+)
+from adjoint.calculus.second_order.products import check_flat
 from adjoint.maps import BilinearMap
 from adjoint.optimise import simplify
 from adjoint.pipeline import Compiled, compile_program, prepare, run
@@ -121,7 +127,7 @@ def second_derivative(
     *primals: Any,
     domain: Space | None = None,
     codomain: Space | None = None,
-    composition: Composition = Composition.AUTO,
+    composition: Composition | CompositionName = Composition.AUTO,
 ) -> BilinearMap:
     """The second derivative at a point: the symmetric bilinear map ∂²f(x)[u, u'] (D.1.11).
 
@@ -154,7 +160,7 @@ def second_derivative(
                [0., 1.]])
     """
     check_callable(function, "second_derivative")
-    check_composition(composition)
+    composition = as_composition(composition)
     if not primals:
         raise ArgumentError("At least one argument to differentiate at is needed.")
     chosen = Chosen(0 if len(primals) == 1 else tuple(range(len(primals))), primals, {})

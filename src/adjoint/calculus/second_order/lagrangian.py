@@ -10,7 +10,7 @@ import numpy as np
 from adjoint.base import pytrees
 from adjoint.base.errors import ArgumentTypeError, ShapeError
 from adjoint.calculus.arguments import check_callable
-from adjoint.calculus.second_order.composition import Composition
+from adjoint.calculus.second_order.composition import Composition, CompositionName
 from adjoint.calculus.second_order.curvature import second_derivative
 from adjoint.maps import LinearMap
 from adjoint.spaces import Space
@@ -22,7 +22,7 @@ def lagrangian_hessian(
     x: Any,
     multipliers: Any,
     space: Space | None = None,
-    composition: Composition = Composition.AUTO,
+    composition: Composition | CompositionName = Composition.AUTO,
 ) -> LinearMap:
     """∇²ₓL(x, λ) = ∇²f(x) - Σ λᵢ ∇²gᵢ(x), for L(x, λ) = f(x) - Σ λᵢ gᵢ(x), as a linear map.
 

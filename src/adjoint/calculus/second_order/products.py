@@ -16,8 +16,10 @@ from adjoint.calculus.leaves import matching_leaves
 from adjoint.calculus.representation import represent
 from adjoint.calculus.second_order.composition import (
     Composition,
+    CompositionName,
     Twice,
     along_basis,
+    as_composition,
     with_unit_weight,
 )
 from adjoint.capture import Captured
@@ -26,15 +28,6 @@ from adjoint.primitives.expression import Expression
 from adjoint.primitives.structure.moving import reshape
 from adjoint.program import Builder, Program
 from adjoint.spaces import Space
-
-
-def check_composition(composition: Any) -> None:
-    """ArgumentTypeError unless it is a composition."""
-    if not isinstance(composition, Composition):
-        raise ArgumentTypeError(
-            f"composition must be a member of ad.Composition, got {composition!r}. Leave it out "
-            "to have one taken."
-        )
 
 
 def check_flat(space: Any, argument: str) -> None:
@@ -66,7 +59,7 @@ def hvp(
     primal: Any,
     direction: Any,
     space: Space | None = None,
-    composition: Composition = Composition.AUTO,
+    composition: Composition | CompositionName = Composition.AUTO,
 ) -> Any:
     """The Hessian-vector product ∇²f(x)[u], the derivative of the gradient (E.1.79).
 
@@ -75,7 +68,8 @@ def hvp(
         primal: the point, an array or a pytree.
         direction: a tangent of the same structure and shapes.
         space: the inner-product space in which the gradient is taken; Euclidean if not given.
-        composition: which mode is applied to which; the result is the same. See `Composition`.
+        composition: which mode is applied to which, as a member of `Composition` or by its value
+            ("forward-on-reverse", ...); the result is the same.
 
     Returns:
         A vector, in the structure of the point.
@@ -90,7 +84,7 @@ def hvp(
         array([ 6., 12.])
     """
     check_callable(function, "hvp")
-    check_composition(composition)
+    composition = as_composition(composition)
     check_flat(space, "space")
     way = way_of("hvp", (0, 1), composition) if replays(space) else None
 
@@ -126,7 +120,7 @@ def hessian(
     function: Callable[Parameters, Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
-    composition: Composition = Composition.AUTO,
+    composition: Composition | CompositionName = Composition.AUTO,
 ) -> Callable[Parameters, Any]:
     """The Hessian of a real function, as arrays of shape `x.shape + x.shape`.
 
@@ -136,7 +130,8 @@ def hessian(
         function: its value a real scalar (or a pair with `has_aux`).
         argnums: with respect to which arguments; with several, a tuple of tuples.
         has_aux: whether the function returns a pair `(value, auxiliary)`.
-        composition: which mode is applied to which; the result is the same. See `Composition`.
+        composition: which mode is applied to which, as a member of `Composition` or by its value
+            ("forward-on-reverse", ...); the result is the same.
 
     Raises:
         NotDifferentiableError: arguments that are not real and floating-point, or a value that is
@@ -150,7 +145,7 @@ def hessian(
                [2., 0.]])
     """
     check_callable(function, "hessian")
-    check_composition(composition)
+    composition = as_composition(composition)
     way = way_of("hessian", argnums, has_aux, composition)
 
     def compute(function: Any, *args: Any, **kwargs: Any) -> Any:

@@ -204,6 +204,8 @@ _making: Any = threading.local()  # the clones whose closures are being filled
 
 def rebind(value: Any) -> Any:
     """What a name resolves to in a clone."""
+    if type(value) is np.ufunc and (shadow := shadow_of(value)) is not None:
+        return shadow
     if isinstance(value, types.FunctionType):
         if type(value.__globals__) is Rebound:
             return value  # made by a clone

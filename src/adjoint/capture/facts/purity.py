@@ -57,6 +57,7 @@ def builtin_effect(name: str) -> str:
     return f"it {_EFFECTS[name]}" if name in _EFFECTS else f"it calls {name}"
 
 
+@functools.lru_cache(maxsize=4096)
 def is_pure_module(name: str) -> bool:
     """Whether the functions of a module are pure, but for some names."""
     if name.partition(".")[0] not in _PURE:

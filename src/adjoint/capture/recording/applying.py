@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from adjoint.capture.recording.guards import WHOLE, Inquiry
 from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.places import PACKAGE, user_line
 from adjoint.capture.recording.stale import Stale
-from adjoint.capture.recording.trace import Trace, captures
+from adjoint.capture.recording.trace import Trace, captures, outermost
 from adjoint.capture.recording.traced import (
     Traced,
     from_array,
@@ -28,6 +28,8 @@ from adjoint.capture.recording.traced import (
     wrap,
 )
 from adjoint.program import Operation
+
+_SMALL: Final = 1024  # numbers of an array whose value is noted
 
 
 def apply(op: Operation, operands: Any) -> Any:
@@ -145,12 +147,36 @@ def slot_in(trace: Trace, operand: Any) -> int:
         return _slot_of_past(trace, operand)
     # An outer capture's value: what it is now, whatever is written to it later.
     held = from_slot(operand._trace, operand._slot, frozen(operand._value))
+    note_value(operand)
     trace.nested = True
     trace.valued = trace.valued and operand._trace.valued
     slot = trace.constant(held, operand.type)
     if state is None:
         trace.arrays[id(operand)] = (operand, slot)
     return slot
+
+
+def is_waited_for() -> bool:
+    """Whether all that is captured is to be machine code at once, as under `jit`."""
+    outer = outermost()
+    return outer is not None and outer.numbers is not None and outer.guards is not None
+
+
+def note_value(value: Any) -> None:
+    """Note what is known of a value that a capture within refers to.
+
+    A question there leads to what its own capture recorded, which is not computed once more.
+    """
+    if type(value) is not Traced or value._state is not None or value._value is None:
+        return
+    trace, known = value._trace, value._value
+    if trace is None or not trace.open or trace.nested or trace.witness:
+        return
+    if type(known) is np.ndarray:
+        if known.size > _SMALL or not known.flags.c_contiguous:
+            return  # a copy takes long, or would tell another layout
+        known = known.copy()
+    trace.values.setdefault(value._slot, known)
 
 
 def _slot_of_past(trace: Trace, operand: Traced) -> int:
@@ -331,8 +357,9 @@ def ask_in_all(value: Any, kind: str) -> Any:
             met.append((trace, len(trace.records), value._slot))
         trace.asked = True  # for good if it cannot be computed
         levels.append((trace, len(trace.records), value._slot))
-        if value._value is not None and not trace.nested and not trace.witness:
-            value = value._value
+        known = answer if value._value is None else value._value
+        if known is not None and not trace.nested and not trace.witness:
+            value = known
             break
         with np.errstate(all="ignore"):  # the program will warn when it runs
             value = trace.value(value._slot, apply)

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from adjoint.base.arrays import ArrayType
 from adjoint.capture.recording.constants import SAME_AS, RecordedLiteral, same_constant
 from adjoint.capture.recording.trace import Trace
-from adjoint.program import Builder, Literal, Operation, Program
+from adjoint.program import Builder, Equation, Literal, Operation, Program, Variable
 
 # Records from which equal ones are merged before anything is derived: what a recursion computes
 # again and again would be derived as often.
@@ -212,17 +212,23 @@ def program_of(trace: Trace, outputs: Sequence[int], needed: Needed) -> Program:
     for slot in (*range(trace.input_count), *[lifted[place] for place in needed.constants]):
         atoms[slot] = builder.input(trace.types[slot])
     repeats = len(needed.records) > _LONG
-    known: dict[Any, Any] = {}
+    known: dict[Any, tuple[Variable, ...]] = {}
+    records, types, starts = trace.records, trace.types, [*trace.starts, len(trace.types)]
+    append = builder.equations.append
     for number in needed.records:
-        head, *slots = trace.records[number]
-        operands = [atoms[slot] for slot in slots]
+        head, *slots = records[number]
+        operands = tuple([atoms[slot] for slot in slots])
         quiet = number in needed.quiet
-        key = (head, quiet, *operands) if repeats else number
+        key = (head, quiet, operands) if repeats else number
         results = known.get(key)
+        first = starts[number]
         if results is None:
-            builder.origin, builder.derived = number, quiet
-            results = builder.emit(head, operands)
+            results = tuple(map(Variable, types[first : starts[number + 1]]))
+            append(Equation(head, operands, results, number, quiet))
             if repeats:
                 known[key] = results
-        atoms.update(enumerate(results, trace.starts[number]))
+        if len(results) == 1:
+            (atoms[first],) = results
+        else:
+            atoms.update(enumerate(results, first))
     return builder.build([atoms[slot] for slot in outputs])

@@ -75,7 +75,7 @@ class Trace:
     questions: the slots whose values were asked for, with the code that asked, and where in it.
     inquiries: all that was asked, in order. sites: where truth was asked, by frame and instruction
     (see `capture/rounds`); looping: of these, by frame, the one that loops; loops: by code and
-    instruction, in this capture and those within it.
+    instruction, in this capture and those within it; longest: the most rounds that one has made.
     effects: why the capture cannot stand for a later call, each with the user's line. entered: the
     code that was entered through objects. script: what is drawn and printed, where that is written
     down (`script.py`). survivors: whether traced values outlived a capture within this one. past:
@@ -103,6 +103,7 @@ class Trace:
         "level",
         "lines",
         "literals",
+        "longest",
         "looping",
         "loops",
         "meaning",
@@ -156,6 +157,7 @@ class Trace:
         self.sites: dict[tuple[int, Any], Any] = {}
         self.loops: dict[tuple[int, Any], Any] = {}
         self.looping: dict[int, Any] = {}
+        self.longest = 1
         self.level = 0
         self.open = True
         self.asked = False

@@ -27,7 +27,7 @@ from adjoint.base.errors import NativeUnavailableError
 from adjoint.executors.interface import Needs
 from adjoint.executors.native.entry.runtime import runtime
 from adjoint.executors.native.lowered import Calling, Lowered, LoweredFunction
-from adjoint.executors.native.machine import fourier, orders, routines, ufuncs
+from adjoint.executors.native.machine import fourier, orders, pool, routines, ufuncs
 from adjoint.executors.native.machine.llvm import Code, cores, machine
 from adjoint.executors.native.machine.object_cache import digest, object_cache
 from adjoint.executors.native.preparation.digests import (
@@ -92,8 +92,7 @@ def _key(program: Program, needs: Needs) -> bytes | None:
         asked = value_content(tuple(needs))
     except UndigestedError:
         return None
-    counts = f"{cores()} {os.cpu_count()}"
-    return digest("program", content, asked, own, counts, *around, *machine().identity)
+    return digest("program", content, asked, own, str(cores()), *around, *machine().identity)
 
 
 @cache
@@ -147,5 +146,5 @@ def _load(code_key: bytes) -> Code | None:
 
 
 def _provide(symbol: str) -> None:
-    for library in (routines, ufuncs, orders, fourier):
+    for library in (routines, ufuncs, orders, fourier, pool):
         library.provide(symbol)

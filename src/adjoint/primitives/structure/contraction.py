@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from math import prod
 from string import ascii_letters
 from typing import Any
 
@@ -73,9 +74,9 @@ def lowering(spec: str) -> Callable[[Any, Any], Any]:
     def product(x: Any, y: Any) -> Any:
         x, y = x.transpose(left_axes), y.transpose(right_axes)
         shape = x.shape[: b + r] + y.shape[b + s :]
-        inner = int(np.prod(x.shape[b + r :], dtype=int))
-        x = x.reshape((*x.shape[:b], int(np.prod(x.shape[b : b + r], dtype=int)), inner))
-        y = y.reshape((*y.shape[:b], inner, int(np.prod(y.shape[b + s :], dtype=int))))
+        inner = prod(x.shape[b + r :])
+        x = x.reshape((*x.shape[:b], prod(x.shape[b : b + r]), inner))
+        y = y.reshape((*y.shape[:b], inner, prod(y.shape[b + s :])))
         return np.matmul(x, y).reshape(shape).transpose(order)
 
     return product

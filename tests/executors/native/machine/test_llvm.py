@@ -14,12 +14,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+import adjoint as ad
 from adjoint.base.errors import NativeUnavailableError
 from adjoint.executors.native.machine import llvm as module
+from adjoint.executors.native.machine.effort import code_level
 from adjoint.executors.native.machine.llvm import Code, Effort, Machine, effort_for, machine
 from adjoint.executors.native.machine.symbols import define
 
 pytest.importorskip("llvmlite")
+
+from llvmlite.binding.newpassmanagers import NewPassManager
 
 ADD = "define i32 @add(i32 %x) nounwind {\n  %y = add i32 %x, AMOUNT\n  ret i32 %y\n}\n"
 SINE = """
@@ -356,6 +360,36 @@ def test_effort_follows_the_text() -> None:
     assert effort_for(many) is Effort.LIGHT
     table = f'@table = internal constant [600000 x i8] c"{600_000 * "0"}"'
     assert effort_for(f"{table}\n{short}") is Effort.NORMAL
+
+
+def test_long_blocks_are_not_scheduled_a_second_time() -> None:
+    short, long = straight_line(100), straight_line(4000)
+    assert code_level(short, Effort.NORMAL) == 2
+    assert code_level(long, Effort.NORMAL) == 1
+    assert [code_level(long, effort) for effort in (Effort.QUICK, Effort.LIGHT)] == [0, 1]
+    table = f'@table = internal constant [600000 x i8] c"{600_000 * "0"}"'
+    assert code_level(f"{table}\n{short}", Effort.NORMAL) == 2
+
+
+def test_no_function_is_simplified_with_the_callbacks_of_another(
+    host: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # LLVM's runs leave callbacks on their builder, which point to what is no more.
+    used: list[Any] = []
+    run = NewPassManager.run
+
+    def noted(self: Any, function: Any, builder: Any) -> None:
+        used.append(builder)
+        run(self, function, builder)
+
+    monkeypatch.setattr(NewPassManager, "run", noted)
+    with ad.config(cache=False):
+        host.compile(
+            ADD.replace("AMOUNT", "1") + ADD.replace("AMOUNT", "2").replace("@add", "@other")
+        )
+    assert len(used) == 2
+    assert used[0] is not used[1]
+    assert all(builder.closed for builder in used)
 
 
 # --- lifetime ------------------------------------------------------------------------------------

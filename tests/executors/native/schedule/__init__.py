@@ -1,1 +1,1 @@
-"""Loops and branches in machine code."""
+"""The order of nodes, and the loops around them."""

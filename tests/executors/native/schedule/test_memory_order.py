@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ BLOCK = 12
 
 
 @pytest.fixture
-def shuffled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def shuffled(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """Arrays lie in random orders, and inputs are copied; the list says how many did."""
     random = np.random.default_rng(0)
     turned: list[int] = []
@@ -38,14 +39,13 @@ def shuffled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(MemoryOrders, "chosen", chosen)
     monkeypatch.setattr(MemoryOrders, "copied", copied)
-    return turned
+    with ad.config(cache=False):
+        yield turned
 
 
-def _step(random: np.random.Generator, known: list[Any], rows: Any) -> Any:
+def _step(one: int, other: int, axis: int, choice: int, known: list[Any], rows: Any) -> Any:
     """One more array of three axes, of those that are known."""
-    x, y = (known[random.integers(len(known))] for _ in range(2))
-    axis = int(random.integers(3))
-    choice = random.integers(9)
+    x, y = known[one], known[other]
     if choice == 0:
         return np.swapaxes(np.swapaxes(x, 0, axis) * 1.5, 0, axis)
     if choice == 1:
@@ -68,11 +68,13 @@ def _step(random: np.random.Generator, known: list[Any], rows: Any) -> Any:
 def _function(seed: int) -> Any:
     """Products of matrices, sums along axes, joins and lookups, in a random order."""
 
+    random = np.random.default_rng(seed)
+    steps = [tuple(random.integers((k, k, 3, 9)).tolist()) for k in range(2, 8)]
+
     def function(x: Any, y: Any, rows: Any) -> Any:
-        random = np.random.default_rng(seed)
         known = [x, y]
-        for _ in range(6):
-            step = _step(random, known, rows)
+        for chosen in steps:
+            step = _step(*chosen, known, rows)
             known.append(step / (1.0 + np.max(np.abs(step))))
         return known[-1] + known[-2]
 

@@ -263,7 +263,7 @@ def extract(condition: Any, arr: Any) -> Any:
 
 @implements(np.vander)
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
-    """The matrix of powers."""
+    """The matrix of powers, which are running products, as they are in NumPy."""
     x = as_array(x)
     if x.ndim != 1:
         raise ValueError("x must be a one-dimensional array or sequence.")
@@ -271,8 +271,10 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     count = x.shape[0] if N is None else operator.index(N)
     if not count:
         return np.zeros((x.shape[0], 0), x.dtype)
-    powers = range(count) if increasing else range(count - 1, -1, -1)
-    return np.stack([x**power for power in powers], 1)
+    size = x.shape[0]
+    ones = np.ones((size, 1), x.dtype)
+    powers = np.cumprod(np.broadcast_to(x[:, np.newaxis], (size, count - 1)), axis=1)
+    return concatenate([ones, powers] if increasing else [np.flip(powers, 1), ones], 1)
 
 
 @implements(np.block)

@@ -8,8 +8,9 @@ from typing import Final
 from adjoint.executors.native.elements.formulas import FormulaNumber
 from adjoint.executors.native.elements.rules import companions, rule
 from adjoint.executors.native.elements.writer import DOUBLE, SINGLE, ElementWriter
-from adjoint.executors.native.functions import elementary
-from adjoint.executors.native.machine.module import FUNCTION_ATTRIBUTES, Value, scalar_type
+from adjoint.executors.native.functions import elementary, power
+from adjoint.executors.native.machine.llvm import machine
+from adjoint.executors.native.machine.module import FUNCTION_ATTRIBUTES, Block, Value, scalar_type
 from adjoint.primitives.elementwise.slopes import SECH_SQUARED
 
 
@@ -69,7 +70,17 @@ def _power(writer: ElementWriter, x: Value, y: Value) -> Value:
     # Of this power NumPy warns, and the C library does not.
     infinite = writer.equal_number(y, -math.inf)
     writer.fault(writer.both(infinite, writer.equal_number(x, 0)))
-    return call(writer, "power", x, y)
+    lanes = max(x.lanes, y.lanes)
+    if not power.is_written(machine(), x.dtype, lanes):
+        return call(writer, "power", x, y)
+    one, other = (writer.block.splat(value, lanes) for value in (x, y))
+    return power.call(writer.block, one, other, machine(), _library_power)
+
+
+def _library_power(block: Block, x: Value, y: Value) -> Value:
+    result, fault = elementary.call(block, "power", [x, y])
+    assert fault is None
+    return result
 
 
 def power_log(writer: ElementWriter, x: Value, power: Value, degree: int, flat: bool) -> Value:

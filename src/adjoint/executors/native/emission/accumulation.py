@@ -75,7 +75,7 @@ class Accumulators:
         self.graph = values.graph
         self.control = control
         self.turn = 0  # which of the rounds that stand side by side is written
-        self.thread = ""  # the number of the thread that gathers, where there are several
+        self.part = ""  # the number of the part of a loop that gathers, where there are several
         self._gatherings: dict[int, Gathering] = {}
         self._around: dict[int, Gathering] = {}  # that to which one in registers is added
         self._inmost = innermost(values)
@@ -101,7 +101,7 @@ class Accumulators:
     def start(self, node: ArrayNode, turns: int, private: bool) -> None:
         """Memory for a reduction, holding the neutral element.
 
-        private: whether a thread gathers beside others, and so not in the memory of the result.
+        private: whether a part gathers beside others, and so not in the memory of the result.
         """
         loop = self._lane_loop(node)
         lane_reduced = loop is not None and loop.label in {x.find() for x in node.reduced}
@@ -201,7 +201,7 @@ class Accumulators:
         return tuple(self.memory.unrolled[label] for label in self._unrolled(node))
 
     def _own_memory(self, node: ArrayNode, lanes: int) -> Variable:
-        """Memory in which every lane, or every thread, gathers for itself."""
+        """Memory in which every lane, or every part of a loop, gathers for itself."""
         own = Variable(node.output.type)
         within = {loop.label for loop in self.home(node)}
         axes = tuple(
@@ -216,8 +216,8 @@ class Accumulators:
         place = MemoryPlace("workspace", offset, axes, strides, lanes, scratch.tag, 0)
         self.memory.places[own] = place
         base = self.block.op(f"getelementptr i8, ptr {self.memory.workspace}, i64 {offset}")
-        if self.thread:
-            step = self.block.op(f"mul i64 {self.thread}, {own_bytes(node, shape, lanes)}")
+        if self.part:
+            step = self.block.op(f"mul i64 {self.part}, {own_bytes(node, shape, lanes)}")
             base = self.block.op(f"getelementptr i8, ptr {base}, i64 {step}")
         self.memory.bases[own] = base
         return own
@@ -356,15 +356,17 @@ class Accumulators:
         if gathering.memory is not node.output:
             self._move(node, gathering, [self.memory.bases[gathering.memory]])
 
-    def collect(self, node: ArrayNode, others: Accumulators, threads: int) -> None:
-        """The result of what several threads gathered, each in memory of its own."""
+    def collect(self, node: ArrayNode, others: Accumulators, parts: int) -> None:
+        """The result of what several parts gathered, each in memory of its own."""
         gathering = others._gatherings[node.number]
         assert gathering.memory is not None
+        if gathering.memory is node.output:  # there was one part, which needed nothing of its own
+            return
         place = others.memory.places[gathering.memory]
         self.memory.places[gathering.memory] = place
         shape = tuple(node.output.type.shape[axis] for axis in place.axes)
         bases = []
-        for number in range(threads):
+        for number in range(parts):
             offset = place.number + number * own_bytes(node, shape, place.lanes)
             start = self.memory.workspace
             bases.append(self.block.op(f"getelementptr i8, ptr {start}, i64 {offset}"))
@@ -376,18 +378,12 @@ class Accumulators:
         assert target is not None
 
         def move() -> None:
-            combined: Value | None = None
+            values = []
             for base in bases:
                 self.memory.bases[target] = base
-                value = self._lanes_combined(gathering, self._read(node, target))
-                combined = (
-                    value
-                    if combined is None
-                    else combine(self.block, node.combine, combined, value)
-                )
+                values.append(self._lanes_combined(gathering, self._read(node, target)))
                 self.memory.frame.pointers.clear()  # they were those of this base
-            assert combined is not None
-            self.memory.store(node.output, node.terms(), combined)
+            self.memory.store(node.output, node.terms(), self.combined(node, values))
 
         self.control.nest([*self.inner_labels(node), *self._unrolled(node)], move)
 

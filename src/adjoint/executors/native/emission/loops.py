@@ -24,6 +24,7 @@ from adjoint.executors.native.emission.carrying import (
     read_row,
     write_row,
 )
+from adjoint.executors.native.emission.dividing import DividedLoop
 from adjoint.executors.native.emission.memory import INDEX
 from adjoint.executors.native.emission.writer import Writer
 from adjoint.executors.native.graph.nodes import ArrayNode, Kind
@@ -37,7 +38,7 @@ from adjoint.executors.native.machine.module import (
     vector_type,
 )
 from adjoint.executors.native.schedule.layout import Construct, InnerProgram, Layout
-from adjoint.executors.native.schedule.order import Item
+from adjoint.executors.native.schedule.order import Item, Loop
 from adjoint.loops import SCAN, SWITCH, WHILE
 from adjoint.loops.rules import row_type
 from adjoint.optimise import reaches_all_rows
@@ -67,6 +68,8 @@ class ProgramWriter(Writer):
         """One item of a schedule."""
         if isinstance(item, ArrayNode) and item.kind is Kind.CONTROL:
             _Constructs(self, item).emit()
+        elif isinstance(item, Loop) and item in self.layout.divided:
+            DividedLoop(self, item).emit()
         else:
             super().item(item)
 

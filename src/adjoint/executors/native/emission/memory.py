@@ -13,8 +13,10 @@ from adjoint.executors.native.graph.indices import (
     IndexGuard,
     Label,
     Quotient,
+    SortedTerm,
     Term,
     recombined,
+    sort_term,
     total,
 )
 from adjoint.executors.native.machine.module import (
@@ -38,7 +40,7 @@ class Frame:
     value that the label has here, in any lane, if more than its extent is known. fresh: where there
     are lanes, which of them have not been computed by the round before; None for all. registers:
     the values known in it, by variable and unrolled indices. along: results that were computed
-    along with others, by primitive and operand.
+    along with others, by primitive and operand. truths: of guards, by what they ask of which index.
     """
 
     label: Label | None = None
@@ -52,30 +54,8 @@ class Frame:
     splats: dict[Value, Value] = field(default_factory=dict)
     reciprocals: dict[Value, Value] = field(default_factory=dict)
     along: dict[tuple[str, Value], Value] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class SortedTerm:
-    """A term, sorted: a number, multiples of unrolled and of rolled labels, and the rest."""
-
-    offset: int
-    unrolled: tuple[tuple[Label, int], ...]
-    rolled: tuple[tuple[Label, int], ...]
-    odd: tuple[tuple[Quotient | Dynamic, int], ...]
-
-
-def sort_term(term: Term) -> SortedTerm:
-    """Sort the parts of a term."""
-    unrolled: list[tuple[Label, int]] = []
-    rolled: list[tuple[Label, int]] = []
-    odd: list[tuple[Quotient | Dynamic, int]] = []
-    for atom, factor in term.parts:
-        if not isinstance(atom, Label):
-            odd.append((atom, factor))
-            continue
-        label = atom.find()
-        (unrolled if label.unrolled else rolled).append((label, factor))
-    return SortedTerm(term.offset, tuple(unrolled), tuple(rolled), tuple(odd))
+    indices: dict[Any, Value] = field(default_factory=dict)
+    truths: dict[Any, Value] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,12 +148,27 @@ class Memory:
 
     def index(self, term: Term) -> Value:
         """The value of a term: an i64, or a vector of them where the lanes differ."""
-        number, scalars, stride, vectors = self._evaluate(self._sorted(term))
-        text = self._sum(number, scalars)
+        parts = self._evaluate(self._sorted(term))
+        number, scalars, stride, vectors = parts
         lane_frame = self.lane_frame()
         if not (stride or vectors) or lane_frame is None:
-            return Value((text,), INDEX)
-        lanes = lane_frame.lanes
+            return Value((self._sum(number, scalars),), INDEX)
+        key = number, tuple(scalars), stride, tuple(vectors)
+        known = self.frame.indices.get(key)
+        if known is None:
+            known = self.frame.indices[key] = self._in_lanes(*parts, lane_frame.lanes)
+        return known
+
+    def _in_lanes(
+        self,
+        number: int,
+        scalars: Sequence[tuple[str, int]],
+        stride: int,
+        vectors: Sequence[tuple[str, int]],
+        lanes: int,
+    ) -> Value:
+        """A term that differs from lane to lane, as `_evaluate` gives it."""
+        text = self._sum(number, scalars)
         wide = vector_type("i64", lanes)
         total = self.block.splat(Value((text,), INDEX), lanes).text
         if stride:
@@ -249,21 +244,28 @@ class Memory:
             if holds:
                 continue
             value = self.index(guard.term)
-            wide = vector_type("i64", value.lanes)
-
-            def number_text(number: int, lanes: int = value.lanes) -> str:
-                return self.block.splat(constant(number, INDEX), lanes).text
-
-            moved = self.block.op(f"sub {wide} {value.text}, {number_text(guard.low)}")
-            length = number_text(guard.high - guard.low)
-            text = self.block.op(f"icmp ult {wide} {moved}, {length}")
-            if guard.step > 1:
-                rest = self.block.op(f"urem {wide} {moved}, {number_text(guard.step)}")
-                even = self.block.op(f"icmp eq {wide} {rest}, {number_text(0)}")
-                text = self.block.op(f"and {vector_type('i1', value.lanes)} {text}, {even}")
-            mask = Value((text,), np.dtype(bool), value.lanes)
+            key = value, guard.low, guard.high, guard.step
+            mask = self.frame.truths.get(key)
+            if mask is None:
+                mask = self.frame.truths[key] = self._truth(value, guard)
             held = mask if held is None else self._both(held, mask)
         return True if held is None else held
+
+    def _truth(self, value: Value, guard: IndexGuard) -> Value:
+        """Whether a guard holds of this value of its term."""
+        wide = vector_type("i64", value.lanes)
+
+        def number_text(number: int) -> str:
+            return self.block.splat(constant(number, INDEX), value.lanes).text
+
+        moved = self.block.op(f"sub {wide} {value.text}, {number_text(guard.low)}")
+        length = number_text(guard.high - guard.low)
+        text = self.block.op(f"icmp ult {wide} {moved}, {length}")
+        if guard.step > 1:
+            rest = self.block.op(f"urem {wide} {moved}, {number_text(guard.step)}")
+            even = self.block.op(f"icmp eq {wide} {rest}, {number_text(0)}")
+            text = self.block.op(f"and {vector_type('i1', value.lanes)} {text}, {even}")
+        return Value((text,), np.dtype(bool), value.lanes)
 
     def _ranges(self, term: Term) -> dict[Label, tuple[int, int]]:
         """The least and the greatest value of those labels of a term of which they are known."""
@@ -276,6 +278,16 @@ class Memory:
             return self.unrolled[label], self.unrolled[label]
         frame = next((frame for frame in self.frames if frame.label is label), None)
         return frame.within if frame is not None else None
+
+    def is_within(self, variable: Variable, terms: Sequence[Term]) -> bool:
+        """Whether terms are inside of an array whatever values their labels have here."""
+        for term, length in zip(terms, variable.type.shape, strict=True):
+            if any(isinstance(atom, Dynamic) for atom in term.atoms()):
+                return False
+            least, most = term.bounds(self._ranges(term))
+            if least < 0 or most >= length:
+                return False
+        return True
 
     def _both(self, one: Value, other: Value) -> Value:
         lanes = max(one.lanes, other.lanes)

@@ -302,9 +302,12 @@ class Values:
         return written
 
     def _masked(self, node: ArrayNode, access: Access, reader: Reader, mask: Value) -> Value:
-        """Memory is read only where the guards hold."""
-        if isinstance(access.source, Variable) and (
-            access.source in self.storage.places or access.source in self.scheduler.inlined
+        """Memory is read only where the guards hold, if it is not the array's everywhere."""
+        source = access.source
+        if not isinstance(source, Variable):
+            return reader()
+        if source in self.scheduler.inlined or (
+            source in self.storage.places and not self.memory.is_within(source, access.terms)
         ):
             return self.reader(node, access, lambda: mask)()
         return reader()

@@ -45,7 +45,7 @@ class Range:
 
 
 class Writer:
-    """Writes one function: the kernel, or the part of a loop that a thread runs."""
+    """Writes one function: the kernel, or a part of a loop."""
 
     def __init__(self, module: Module, layout: Layout, block: Block | None = None) -> None:
         self.module = module
@@ -61,6 +61,7 @@ class Writer:
         self.scatters = Scatters(self.values)
         self.zones = Zones(layout.scheduler)
         self.reserved: dict[int, str] = {}
+        self._written_out: dict[int, list[Label]] = {}  # the labels of results that are, by node
 
     # --- where things are -------------------------------------------------------------------------
 
@@ -145,7 +146,7 @@ class Writer:
     def start(self, loop: Loop, private: bool = False) -> int:
         """What has to be ready before a loop; how many rounds stand side by side in it.
 
-        private: whether a thread runs a part of it, beside others.
+        private: whether it is one of several parts of the loop.
         """
         turns = self._turns(loop)
         for node in loop.starts:
@@ -329,11 +330,11 @@ class Writer:
     def define(self, node: ArrayNode, value: Value) -> None:
         """The result of a node at the present indices is known."""
         unrolled = self.memory.unrolled
-        key = tuple(
-            unrolled[root]
-            for root in (label.find() for label in node.labels if label is not None)
-            if root.unrolled
-        )
+        labels = self._written_out.get(node.number)
+        if labels is None:
+            roots = [label.find() for label in node.labels if label is not None]
+            labels = self._written_out[node.number] = [root for root in roots if root.unrolled]
+        key = tuple([unrolled[label] for label in labels])
         self.memory.frame.registers.setdefault(node.output, {})[key] = value
         if node.output in self.layout.watched:
             wide = register_type(value)

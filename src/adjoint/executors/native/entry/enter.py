@@ -60,16 +60,15 @@ def enter(api: PythonApi) -> str:
     """Check, make, run, wrap."""
     probe = machine().stack_probe
     header = f"define ptr @{ENTER}(ptr %self, ptr %args, i64 %nargs, ptr %table) {PLAIN}{probe}"
-    parts = (_arguments(api), _memory(api), _running(api), _results(api), _leaving(api))
-    return "\n".join((f"{header} {{", *parts, "}"))
+    parts = (_arguments(), _checks(api), _workspace(), _outputs(api), _running(api), _judging(api))
+    return "\n".join((f"{header} {{", *parts, _results(api), _returning(api), _leaving(api), "}"))
 
 
-def _arguments(api: PythonApi) -> str:
+def _arguments() -> str:
     """The arguments in `%args`; program inputs that are missing there are those bound in `%self`.
 
     The object that keeps the code alive is counted with those that are bound.
     """
-    functions = api.functions
     return f"""entry:
 {fields("%table", TABLE, TABLE)}
   %state = alloca {{ ptr, i32, i64 }}, align 8
@@ -100,8 +99,13 @@ count:
   %complete = icmp eq i64 %total, %wanted.count
   %enough = icmp sge i64 %given, 0
   %counted = and i1 %complete, %enough
-  br i1 %counted, label %scipy, label %miss
-scipy:
+  br i1 %counted, label %scipy, label %miss"""
+
+
+def _checks(api: PythonApi) -> str:
+    """A miss where an argument is not of its type, or SciPy is to warn of errors or raise them."""
+    functions = api.functions
+    return f"""scipy:
   %plain = icmp eq ptr %quiet, null
   br i1 %plain, label %checks, label %ask
 ask:
@@ -149,9 +153,8 @@ constant.some:
   br label %space"""
 
 
-def _memory(api: PythonApi) -> str:
-    """The workspace, and where outputs are written: lent, in new arrays, for numbers the stack."""
-    functions = api.functions
+def _workspace() -> str:
+    """The workspace: an array that is given, or on the stack."""
     return f"""space:
   %is.given = icmp ne i64 %with.workspace, 0
   br i1 %is.given, label %workspace.given, label %workspace.own
@@ -167,8 +170,13 @@ workspace.own:
 workspace.ready:
   %workspace = phi ptr [ %theirs, %workspace.given ], [ %own, %workspace.own ]
   %first.lent = add i64 %given, %with.workspace
-  br label %outputs.loop
-outputs.loop:
+  br label %outputs.loop"""
+
+
+def _outputs(api: PythonApi) -> str:
+    """Where each output is written: lent, in a new array, for a number on the stack."""
+    functions = api.functions
+    return f"""outputs.loop:
   %k = phi i64 [ 0, %workspace.ready ], [ %k.next, %output.ready ]
   %k.more = icmp ult i64 %k, %outputs_count
   br i1 %k.more, label %output, label %run
@@ -249,8 +257,13 @@ kernel:
   %raised = select i1 %asked, i32 %seen, i32 0
   %wrong = or i32 %raised, %status
   %well = icmp eq i32 %wrong, 0
-  br i1 %well, label %search.loop, label %back
-search.loop:
+  br i1 %well, label %search.loop, label %back"""
+
+
+def _judging(api: PythonApi) -> str:
+    """Whether the results stand: no NaN in what is watched, no error of SciPy's functions."""
+    functions = api.functions
+    return f"""search.loop:
   %w = phi i64 [ 0, %kernel ], [ %w.next, %searched ]
   %w.more = icmp ult i64 %w, %outputs_count
   br i1 %w.more, label %search.one, label %back
@@ -330,8 +343,12 @@ scalar.bytes:
   br label %wrapped
 wrapped:
   %n.next = add i64 %n, 1
-  br label %wrap.loop
-return:
+  br label %wrap.loop"""
+
+
+def _returning(api: PythonApi) -> str:
+    """The only object, or a tuple of all."""
+    return f"""return:
   %bare = and i64 %flags, {BARE}
   %is.bare = icmp ne i64 %bare, 0
   br i1 %is.bare, label %return.one, label %return.many
@@ -339,7 +356,7 @@ return.one:
   %only = load ptr, ptr %results
   ret ptr %only
 return.many:
-  %tuple = call ptr @{functions["PyTuple_New"]}(i64 %outputs_count)
+  %tuple = call ptr @{api.functions["PyTuple_New"]}(i64 %outputs_count)
   %tuple.made = icmp ne ptr %tuple, null
   br i1 %tuple.made, label %fill, label %failed
 fill:

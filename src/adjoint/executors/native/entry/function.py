@@ -182,7 +182,7 @@ class _TableWriter:
     def _pointers(self, name: str, pointers: Sequence[str]) -> str:
         if not pointers:
             return "null"
-        listed = ", ".join(f"ptr {each}" for each in pointers)
+        listed = ", ".join(f"ptr {place}" for place in pointers)
         return self._global(name, f"[{len(pointers)} x ptr] [{listed}]")
 
     def _global(self, name: str, text: str) -> str:

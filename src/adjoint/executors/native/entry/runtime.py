@@ -52,13 +52,14 @@ def runtime() -> PythonApi:
 
 def install(api: PythonApi) -> None:
     """Compile the runtime, for the programs that are linked from now on."""
-    code = machine().compile(_text(api))
+    code = machine().compile(runtime_text(api))
     _installed.append(code)
     for name in _NAMES:
         define(name, code.address(name))
 
 
-def _text(api: PythonApi) -> str:
+def runtime_text(api: PythonApi) -> str:
+    """The runtime as a text for LLVM."""
     symbols = [*api.functions.values(), *api.types.values(), *api.objects.values()]
     symbols.append(api.scalar(np.dtype(np.uint8)).dtype)
     declared = [f"@{symbol} = external global i8" for symbol in symbols]

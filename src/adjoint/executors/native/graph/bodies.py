@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Final
 
-from adjoint.executors.native.graph.building import GraphBuilder, dynamic_terms
+from adjoint.executors.native.graph.building import GraphBuilder, IsProduct, dynamic_terms
 from adjoint.executors.native.graph.indices import Access, Label, Term
 from adjoint.executors.native.graph.nodes import SCATTERS, WRITES, Graph, Kind
 from adjoint.executors.native.graph.structure import Movement, Terms, sliced, whole
@@ -28,9 +28,7 @@ VIEWS: Final = frozenset({TRANSPOSE, SLICE, STOP_GRADIENT, CAST})
 class BodyGraphBuilder(GraphBuilder):
     """Builds the graph of a body. over: see `GraphBuilder`."""
 
-    def __init__(
-        self, program: Program, is_product: Callable[[Equation], bool], over: Mapping[int, int]
-    ) -> None:
+    def __init__(self, program: Program, is_product: IsProduct, over: Mapping[int, int]) -> None:
         super().__init__(program, is_product, over)
         self._producers = {v: equation for equation in program.equations for v in equation.outputs}
         self._order: dict[Equation | None, int] = {e: n for n, e in enumerate(program.equations)}
@@ -271,7 +269,7 @@ def _is_zero(atom: Atom) -> bool:
 
 def build_graph(
     program: Program,
-    is_product: Callable[[Equation], bool],
+    is_product: IsProduct,
     over: Mapping[int, int] | None = None,
 ) -> Graph:
     """The graph of a program; of a body, where `over` says what it may write over."""

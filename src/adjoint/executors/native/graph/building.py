@@ -51,17 +51,18 @@ from adjoint.primitives.structure.moving import FILL
 from adjoint.primitives.structure.slicing import INCREMENT, STACK, indexed_shape
 from adjoint.program import Atom, Equation, Literal, Program, Variable
 
+# Whether a contraction is a product, from how its operands lie in memory, where that is known.
+IsProduct = Callable[[Equation, Sequence[Access | None]], bool]
+
 
 class GraphBuilder(AccessBuilder):
     """Builds the graph of a program.
 
-    is_product: whether a contraction is left to the routines for products of matrices. over: which
-    outputs may be written over which inputs.
+    is_product: whether a contraction is left to the routines for products of matrices, told how its
+    operands lie that the program is given. over: which outputs may be written over which inputs.
     """
 
-    def __init__(
-        self, program: Program, is_product: Callable[[Equation], bool], over: Mapping[int, int]
-    ) -> None:
+    def __init__(self, program: Program, is_product: IsProduct, over: Mapping[int, int]) -> None:
         super().__init__(program)
         self.over = over
         self.is_product = is_product
@@ -245,17 +246,21 @@ class GraphBuilder(AccessBuilder):
                 one, other = self.known(atom, axis), labels[letter]
                 if one is not None and other is not None:
                     one.join(other)
-        reading = self._in_memory if self.is_product(equation) else self.access
-        accesses = tuple(
-            reading(atom, whole([labels[letter] for letter in letters])) for letters, atom in sides
-        )
-        if self.is_product(equation):
+        reads = [(atom, whole([labels[letter] for letter in letters])) for letters, atom in sides]
+        accesses = tuple(self.access(atom, terms) for atom, terms in reads)
+        if self.is_product(equation, [self._given(access) for access in accesses]):
+            accesses = tuple(self._in_memory(atom, terms) for atom, terms in reads)
             self.add(Kind.ROUTINE, equation, output, accesses, reduced=tuple(reduced))
         elif reduced:
             more = {"reduced": tuple(reduced), "combine": "sum"}
             self.add(Kind.REDUCE, equation, output, accesses, **more)
         else:
             self.add(Kind.POINTWISE, equation, output, accesses)
+
+    def _given(self, access: Access) -> Access | None:
+        """An access, if it is to an input of the program."""
+        computed = isinstance(access.source, Literal) or access.source in self.graph.producers
+        return None if computed else access
 
     def _in_memory(self, atom: Atom, terms: Sequence[Term]) -> Access:
         """An access with one stride for each label: to a copy, where the array has none."""

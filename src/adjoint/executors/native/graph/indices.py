@@ -219,6 +219,30 @@ def substitute(term: Term, values: Mapping[Any, Term]) -> Term:
 
 
 @dataclass(frozen=True, slots=True)
+class SortedTerm:
+    """A term, sorted: a number, multiples of unrolled and of rolled labels, and the rest."""
+
+    offset: int
+    unrolled: tuple[tuple[Label, int], ...]
+    rolled: tuple[tuple[Label, int], ...]
+    odd: tuple[tuple[Quotient | Dynamic, int], ...]
+
+
+def sort_term(term: Term) -> SortedTerm:
+    """Sort the parts of a term."""
+    unrolled: list[tuple[Label, int]] = []
+    rolled: list[tuple[Label, int]] = []
+    odd: list[tuple[Quotient | Dynamic, int]] = []
+    for atom, factor in term.parts:
+        if not isinstance(atom, Label):
+            odd.append((atom, factor))
+            continue
+        label = atom.find()
+        (unrolled if label.unrolled else rolled).append((label, factor))
+    return SortedTerm(term.offset, tuple(unrolled), tuple(rolled), tuple(odd))
+
+
+@dataclass(frozen=True, slots=True)
 class IndexGuard:
     """Holds where `low <= term < high`, and `term - low` is a multiple of `step`."""
 

@@ -11,6 +11,9 @@ from itertools import pairwise
 # instead of 150), a longer text of shorter blocks with `Effort.LIGHT`.
 _LONG_BLOCK = 250_000
 _LONG_TEXT = 500_000
+# The scheduler of what has its registers takes half of the time on blocks that are longer than
+# this, and processors that reorder instructions themselves run the result no faster.
+_LONG_TO_SCHEDULE = 100_000
 _LABEL = re.compile(r"^(?:define |[\w.$-]+:)", re.MULTILINE)
 _GLOBAL = re.compile(r"^@.*$", re.MULTILINE)
 
@@ -33,6 +36,17 @@ def effort_for(text: str) -> Effort:
     text = _GLOBAL.sub("", text)
     if len(text) <= _LONG_TEXT:
         return Effort.NORMAL
+    return Effort.QUICK if _longest_block(text) > _LONG_BLOCK else Effort.LIGHT
+
+
+def code_level(text: str, effort: Effort) -> int:
+    """The level, as LLVM counts them, at which instructions are chosen and get registers."""
+    if effort is not Effort.NORMAL:
+        return 0 if effort is Effort.QUICK else 1
+    long = len(text) > _LONG_TO_SCHEDULE
+    return 1 if long and _longest_block(_GLOBAL.sub("", text)) > _LONG_TO_SCHEDULE else 2
+
+
+def _longest_block(text: str) -> int:
     starts = [0, *(match.start() for match in _LABEL.finditer(text)), len(text)]
-    longest = max(end - start for start, end in pairwise(starts))
-    return Effort.QUICK if longest > _LONG_BLOCK else Effort.LIGHT
+    return max(end - start for start, end in pairwise(starts))

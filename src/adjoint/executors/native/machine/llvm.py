@@ -24,7 +24,7 @@ import numpy as np
 
 from adjoint.base.errors import NativeUnavailableError
 from adjoint.base.forking import hold_over_forks
-from adjoint.executors.native.machine.effort import Effort, effort_for
+from adjoint.executors.native.machine.effort import Effort, code_level, effort_for
 from adjoint.executors.native.machine.object_cache import Counts, StoredObject, digest, object_cache
 from adjoint.executors.native.machine.symbols import (
     address_of,
@@ -119,7 +119,7 @@ class Machine:
                 define("_fltused", ctypes.addressof(_FLOATS_ARE_USED))
             self._target = self._llvm.Target.from_triple(self.triple)
             self._target_machines: dict[int, Any] = {}
-            self._passes: tuple[Any, Any, Any] | None = None
+            self._passes: tuple[Any, Any] | None = None
             # The linker owns the target machine that it is given.
             linker_machine = self._create_target_machine(2)
             self._linker = self._llvm.create_lljit_compiler(
@@ -137,7 +137,7 @@ class Machine:
     def _versions(self) -> tuple[str, str]:
         """Of LLVM, and of what is done with it here, to be counted up where that changes."""
         llvmlite = importlib.import_module("llvmlite").__version__
-        return f"{self._llvm.llvm_version_info} {llvmlite}", "1"
+        return f"{self._llvm.llvm_version_info} {llvmlite}", "2"
 
     def _host_features(self, cpu: str | None) -> str:
         """Those of the host; with AVX-512, its vectors are to be used at their full width."""
@@ -285,7 +285,7 @@ class Machine:
             self._optimised(text, effort, verify) as module,
             _llvm_errors("making machine code"),
         ):
-            image = bytes(self._target_machine(_CODE_LEVEL[effort]).emit_object(module))
+            image = bytes(self._target_machine(code_level(text, effort)).emit_object(module))
             return (image,), *symbols_of(image, module)
 
     def optimised(self, text: str, effort: Effort | None = None) -> str:
@@ -301,7 +301,7 @@ class Machine:
             self._optimised(text, effort, True) as module,
             _llvm_errors("making assembly"),
         ):
-            return str(self._target_machine(_CODE_LEVEL[effort]).emit_assembly(module))
+            return str(self._target_machine(code_level(text, effort)).emit_assembly(module))
 
     @contextmanager
     def _optimised(self, text: str, effort: Effort, verify: bool) -> Iterator[Any]:
@@ -326,22 +326,30 @@ class Machine:
     def _run_passes(self, module: Any, names: Sequence[str], effort: Effort) -> None:
         if effort is Effort.QUICK:
             return
-        builder, light, normal = self._passes or self._create_passes()
+        light, normal = self._passes or self._create_passes()
         passes = light if effort is Effort.LIGHT else normal
         for name in names:
+            # Each run hangs callbacks on the builder, which stay: a second run would call those of
+            # the first too, through pointers to what is no more. So it has a builder of its own.
+            builder = self._llvm.create_pass_builder(self._target_machine(2), self._tuning())
             passes.run(module.get_function(name), builder)
+            builder.close()
 
-    def _create_passes(self) -> tuple[Any, Any, Any]:
-        """The passes, which serve all modules: making them takes memory that LLVM never frees."""
+    def _tuning(self) -> Any:
+        """How far LLVM is to go: it unrolls no loops."""
         options = self._llvm.create_pipeline_tuning_options(speed_level=1)
         options.loop_unrolling = False
-        builder = self._llvm.create_pass_builder(self._target_machine(2), options)
+        return options
+
+    def _create_passes(self) -> tuple[Any, Any]:
+        """The passes, which serve all modules: making them takes memory that LLVM never frees."""
+        builder = self._llvm.create_pass_builder(self._target_machine(2), self._tuning())
         light = self._llvm.create_new_function_pass_manager()
         light.add_sroa_pass()
         light.add_instruction_combine_pass()
         light.add_simplify_cfg_pass()
         # LLVM's own simplification of single functions; whole programs have nothing to inline.
-        self._passes = builder, light, builder.getFunctionPassManager()
+        self._passes = light, builder.getFunctionPassManager()
         return self._passes
 
     def _link(self, stored: StoredObject) -> Any:
@@ -398,9 +406,6 @@ def _check_memory() -> None:
     pages.close()
     if failed:
         raise NativeUnavailableError(f"the system lets no new code be executed: {reason}")
-
-
-_CODE_LEVEL = {Effort.QUICK: 0, Effort.LIGHT: 1, Effort.NORMAL: 2}
 
 
 def _enabled(features: str) -> frozenset[str]:

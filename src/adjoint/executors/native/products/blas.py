@@ -6,7 +6,6 @@ pointer.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -24,13 +23,11 @@ _LETTERS = {"f4": "s", "f8": "d", "c8": "c", "c16": "z"}
 def fewest_flops(vector_bytes: int) -> float:
     """How many operations a product must have for BLAS to be faster than tiles.
 
-    Measured with OpenBLAS, whose advantage is that it uses all processors: with vectors of 64
-    bytes, tiles on one processor are as fast as two with its code for vectors of 32 bytes.
+    Measured with OpenBLAS: with vectors of 64 bytes, tiles on one processor are as fast as two with
+    its code for vectors of 32 bytes. Both use all processors, tiles with the same bits for any
+    number of them.
     """
-    processors = os.cpu_count() or 1
-    if vector_bytes >= 64:
-        return 4e9 if processors <= 2 else 3e7
-    return 1e8 if processors == 1 else 1e7
+    return 4e9 if vector_bytes >= 64 else 1e8
 
 
 @dataclass(frozen=True, slots=True)

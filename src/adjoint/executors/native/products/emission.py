@@ -8,10 +8,11 @@ from math import prod
 from adjoint.executors.native.machine.llvm import machine
 from adjoint.executors.native.machine.module import Module
 from adjoint.executors.native.products.blas import called, emit_call, fewest_flops
-from adjoint.executors.native.products.plan import ArrayProduct, Groups, grouped
+from adjoint.executors.native.products.plan import ArrayProduct, grouped
 from adjoint.executors.native.products.shared import emit_shared, shared
+from adjoint.executors.native.products.summed import cut_sum, emit_cut_sum
 from adjoint.executors.native.products.tiles import emit_tiles, emit_zeros
-from adjoint.executors.native.products.tiling import Vectors, tiled
+from adjoint.executors.native.products.tiling import Tiling, Vectors, tiled
 
 
 @dataclass(frozen=True)
@@ -61,12 +62,16 @@ def emit_product(
         emit_call(module, name, product.dtype, call)
         return Emitted(name, 0, product.flops, moved, True)
 
-    def tiles(part: str, axes: Groups) -> int:
-        return emit_tiles(module, part, product.dtype, tiled(axes, vectors))
+    def tiles(part: str, tiling: Tiling) -> int:
+        return emit_tiles(module, part, product.dtype, tiling)
 
-    share = shared(groups, product.flops, threads)
-    if share is None:
-        scratch = tiles(name, groups)
+    tiling = tiled(groups, vectors)
+    sums = cut_sum(groups, tiling, moved, vectors)
+    share = shared(tiling, moved, threads) if sums is None else None
+    if sums is not None:
+        scratch = emit_cut_sum(module, name, product.dtype, sums, threads, tiles)
+    elif share is None:
+        scratch = tiles(name, tiling)
     else:
         scratch = emit_shared(module, name, product.dtype, share, tiles)
     return Emitted(name, scratch, product.flops, moved, False)

@@ -1,93 +1,142 @@
-"""Products that several threads share: each has a part of the rows, the columns or the batch."""
+"""Products that several threads share: each has a part of the rows, the columns or the batch.
+
+The tiles are those of the whole product, so that each number is summed in the same order, and has
+the same bits, whatever the number of threads.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 
 from adjoint.executors.native.machine.module import Module
-from adjoint.executors.native.machine.tasks import emit_runner
-from adjoint.executors.native.products.plan import Groups, ProductAxis
+from adjoint.executors.native.machine.pool import SHARED_TIME, emit_pool
+from adjoint.executors.native.products.plan import ProductAxis
+from adjoint.executors.native.products.tiling import Tiling
 
-SHARED_FLOPS: Final = 3e7  # operations from which threads are worth starting
-_GRAIN: Final = 32  # a part is a multiple of so many rows or columns, so that tiles stay whole
-_TASK: Final = 64  # bytes of what a thread is told
+_CYCLE_TIME: Final = 0.3  # nanoseconds, about
+# Nanoseconds from which each thread has two parts: for one that is held up others wait less long.
+LONG_TIME: Final = 600_000.0
+_BYTE_TIME: Final = 0.0125  # in the caches
 
-Emit = Callable[[str, Groups], int]  # adds a function of this name; the bytes of its scratch
+Emit = Callable[[str, Tiling], int]  # adds a function of this name; the bytes of its scratch
 
 
 @dataclass(frozen=True)
 class Share:
-    """How a product is shared. axis: which is cut. part: its length for each thread but the last.
+    """How a product is shared, by how many threads.
 
-    whole: the groups of such a part. rest: those of the last.
+    part: the length of the parts along an axis, but for the last one. count: of the parts. steps:
+    how far one is from the next, in numbers of A, B and C. whole: the tiles of such a part. rest:
+    those of the last.
     """
 
-    axis: ProductAxis
     part: int
+    count: int
     threads: int
-    whole: Groups
-    rest: Groups
+    steps: tuple[int, int, int]
+    whole: Tiling
+    rest: Tiling
 
 
-def shared(groups: Groups, flops: int, threads: int) -> Share | None:
-    """How threads may share a product; None where it is too small, or has too few rows."""
-    if threads < 2 or flops < SHARED_FLOPS:
+def shared(tiling: Tiling, moved: int, threads: int) -> Share | None:
+    """How threads may share a product; None where it is too small, or has too few rows.
+
+    moved: the bytes of the operands and the result.
+    """
+    time = time_of(tiling, moved)
+    if threads < 2 or time < SHARED_TIME:
         return None
-    outer = [*groups.batch, *groups.rows, *groups.columns]
-    axis = max(outer, key=lambda axis: axis.size, default=ProductAxis(1))
-    grain = 1 if axis in groups.batch else _GRAIN
-    part = -(-axis.size // (threads * grain)) * grain
-    count = -(-axis.size // part)
-    if count < 2:
+    wanted = threads * (2 if time > LONG_TIME else 1)
+    # The axis that has as many parts as wanted, and of several the longest one.
+    cuts = [(_cut(axis, grain, wanted), axis) for axis, grain in _axes(tiling)]
+    cuts = [cut for cut in cuts if cut[0][1] > 1]
+    if not cuts:
         return None
+    (part, count), axis = max(cuts, key=lambda cut: (cut[0][1], cut[1].size))
+    left, right = (axis.b, axis.a) if tiling.swapped else (axis.a, axis.b)
     last = axis.size - (count - 1) * part
-    return Share(axis, part, count, _cut(groups, axis, part), _cut(groups, axis, last))
+    steps = (part * left, part * right, part * axis.c)
+    return Share(
+        part,
+        count,
+        min(threads, count),
+        steps,
+        _resized(tiling, axis, part),
+        _resized(tiling, axis, last),
+    )
 
 
-def _cut(groups: Groups, axis: ProductAxis, size: int) -> Groups:
-    def cut(axes: tuple[ProductAxis, ...]) -> tuple[ProductAxis, ...]:
+def time_of(tiling: Tiling, moved: int) -> float:
+    """About how long a product takes on one core, in nanoseconds."""
+    return max(tiling.cycles * _CYCLE_TIME, moved * _BYTE_TIME)
+
+
+def _axes(tiling: Tiling) -> Iterator[tuple[ProductAxis, int]]:
+    """The axes that may be cut, and of what the parts are multiples, so that tiles stay whole."""
+    for axis in (*tiling.batch, *tiling.repeats):
+        yield axis, 1
+    yield tiling.rows, tiling.height
+    width = sum(piece.width for piece in tiling.pieces)
+    if tiling.along_sum:
+        yield tiling.columns, tiling.across
+    elif tiling.columns.size > width:
+        yield tiling.columns, width
+
+
+def _cut(axis: ProductAxis, grain: int, wanted: int) -> tuple[int, int]:
+    """The length of the parts, and how many there are; the last one has a tile at least."""
+    part = -(-axis.size // (wanted * grain)) * grain
+    count = -(-axis.size // part)
+    return part, count - (axis.size - (count - 1) * part < grain)
+
+
+def _resized(tiling: Tiling, axis: ProductAxis, size: int) -> Tiling:
+    def resized(axes: tuple[ProductAxis, ...]) -> tuple[ProductAxis, ...]:
         return tuple(replace(x, size=size) if x is axis else x for x in axes)
 
+    (rows,), (columns,) = resized((tiling.rows,)), resized((tiling.columns,))
     return replace(
-        groups, batch=cut(groups.batch), rows=cut(groups.rows), columns=cut(groups.columns)
+        tiling,
+        batch=resized(tiling.batch),
+        repeats=resized(tiling.repeats),
+        rows=rows,
+        columns=columns,
     )
 
 
 def emit_shared(module: Module, name: str, dtype: np.dtype[Any], share: Share, emit: Emit) -> int:
     """Add the function of a product, which its threads compute; returns the bytes of scratch."""
-    whole, rest = f"{name}.whole", f"{name}.rest"
-    bytes_of_part = -(-max(emit(whole, share.whole), emit(rest, share.rest)) // 64) * 64
-    emit_runner(module)
-    module.functions.append(_TASK_FUNCTION.format(
-        name=name, whole=whole, rest=rest, last=share.threads - 1, scratch=bytes_of_part,
-        **{side: share.part * getattr(share.axis, side) * dtype.itemsize for side in "abc"},
-    ))  # fmt: skip
-    divide = module.declare(
-        "llvm.experimental.constrained.fdiv.f64",
-        "declare double @llvm.experimental.constrained.fdiv.f64"
-        "(double, double, metadata, metadata)",
-    )
-    size = share.threads * _TASK
+    whole = rest = f"{name}.whole"
+    scratch = emit(whole, share.whole)
+    if share.rest != share.whole:
+        rest = f"{name}.rest"
+        scratch = max(scratch, emit(rest, share.rest))
+    scratch = -(-scratch // 64) * 64
+    steps = (step * dtype.itemsize for step in share.steps)
     module.functions.append(
-        _FUNCTION.format(name=name, count=share.threads, size=size, divide=divide, strict=_STRICT)
+        _PART.format(
+            name=name,
+            whole=whole,
+            rest=rest,
+            last=share.count - 1,
+            scratch=scratch,
+            **dict(zip("abc", steps, strict=True)),
+        )
     )
-    return bytes_of_part * share.threads
+    pool = emit_pool(module)
+    module.functions.append(
+        _FUNCTION.format(name=name, count=share.count, threads=share.threads, pool=pool)
+    )
+    return scratch * share.threads
 
 
-_STRICT: Final = 'metadata !"fpexcept.strict"'
-
-# A task is told where all is, and which part it is; it tells, when it is over, whether a
-# floating-point error has come up in a thread of its own.
-_TASK_FUNCTION: Final = """
-define internal ptr @{name}.task(ptr %task) nounwind {{
+_PART: Final = """
+define internal void @{name}.part(ptr %context, i64 %number, i64 %worker) nounwind {{
 entry:
-  %context = load ptr, ptr %task, align 8
-  %number.at = getelementptr i8, ptr %task, i64 8
-  %number = load i64, ptr %number.at, align 8
   %c.whole = load ptr, ptr %context, align 8
   %a.at = getelementptr i8, ptr %context, i64 8
   %a.whole = load ptr, ptr %a.at, align 8
@@ -98,40 +147,26 @@ entry:
   %c.by = mul i64 %number, {c}
   %a.by = mul i64 %number, {a}
   %b.by = mul i64 %number, {b}
-  %scratch.by = mul i64 %number, {scratch}
+  %scratch.by = mul i64 %worker, {scratch}
   %c = getelementptr i8, ptr %c.whole, i64 %c.by
   %a = getelementptr i8, ptr %a.whole, i64 %a.by
   %b = getelementptr i8, ptr %b.whole, i64 %b.by
   %scratch = getelementptr i8, ptr %scratch.whole, i64 %scratch.by
-  %worker = icmp ne i64 %number, 0
-  br i1 %worker, label %clear, label %choose
-clear:
-  call void @floating.clear()
-  br label %choose
-choose:
   %is.last = icmp eq i64 %number, {last}
   br i1 %is.last, label %rest, label %whole
 whole:
   call void @{whole}(ptr %c, ptr %a, ptr %b, ptr %scratch)
-  br label %end
+  ret void
 rest:
   call void @{rest}(ptr %c, ptr %a, ptr %b, ptr %scratch)
-  br label %end
-end:
-  %raised = call i32 @floating.raised()
-  %counted = select i1 %worker, i32 %raised, i32 0
-  %status.at = getelementptr i8, ptr %task, i64 16
-  store i32 %counted, ptr %status.at, align 8
-  ret ptr null
+  ret void
 }}
 """
 
-# An error in another thread is raised once more in this one, which tells of it at the end.
 _FUNCTION: Final = """
 define internal void @{name}(ptr %c, ptr %a, ptr %b, ptr %scratch) {{
 entry:
   %context = alloca [4 x ptr], align 8
-  %tasks = alloca [{size} x i8], align 64
   store ptr %c, ptr %context, align 8
   %a.at = getelementptr i8, ptr %context, i64 8
   store ptr %a, ptr %a.at, align 8
@@ -139,38 +174,7 @@ entry:
   store ptr %b, ptr %b.at, align 8
   %scratch.at = getelementptr i8, ptr %context, i64 24
   store ptr %scratch, ptr %scratch.at, align 8
-  br label %tell
-tell:
-  %i = phi i64 [0, %entry], [%next, %tell]
-  %offset = mul i64 %i, 64
-  %task = getelementptr i8, ptr %tasks, i64 %offset
-  store ptr %context, ptr %task, align 8
-  %number.at = getelementptr i8, ptr %task, i64 8
-  store i64 %i, ptr %number.at, align 8
-  %next = add i64 %i, 1
-  %more = icmp slt i64 %next, {count}
-  br i1 %more, label %tell, label %run
-run:
-  call void @run_tasks(ptr @{name}.task, ptr %tasks, i64 64, i64 {count})
-  br label %look
-look:
-  %j = phi i64 [0, %run], [%after, %look]
-  %errors = phi i32 [0, %run], [%both, %look]
-  %place = mul i64 %j, 64
-  %told = getelementptr i8, ptr %tasks, i64 %place
-  %status.at = getelementptr i8, ptr %told, i64 16
-  %status = load i32, ptr %status.at, align 8
-  %both = or i32 %errors, %status
-  %after = add i64 %j, 1
-  %again = icmp slt i64 %after, {count}
-  br i1 %again, label %look, label %judge
-judge:
-  %well = icmp eq i32 %both, 0
-  br i1 %well, label %end, label %raise
-raise:
-  %flag = call double {divide}(double 0.0, double 0.0, metadata !"round.tonearest", {strict})
-  br label %end
-end:
+  call void {pool}(ptr @{name}.part, ptr %context, i64 {count}, i64 {threads})
   ret void
 }}
 """

@@ -23,11 +23,23 @@ class RoutineCall:
 
 
 @dataclass(frozen=True)
+class Division:
+    """How the rounds of a loop are divided.
+
+    parts: how many parts they are at most, however many threads there are: what a reduction gathers
+    in each does not depend on that. threads: how many may run them at the same time.
+    """
+
+    parts: int
+    threads: int
+
+
+@dataclass(frozen=True)
 class Layout:
     """How one program is written.
 
     routines: for each node that is a function on whole arrays, how that is called.
-    threads: for each outermost loop that several threads share, how many. contract: whether
+    divided: the outermost loops that are divided into parts. contract: whether
     products may be fused with sums. watched: arrays in which a NaN is a fault, looked for while
     they are written. pauses: the items after which Python may see to its signals. timed: the first
     entry of `@times` to which items add what they took; None if they do not. constructs: the
@@ -39,7 +51,7 @@ class Layout:
     storage: Storage
     ways: dict[int, Path]
     routines: dict[int, RoutineCall]
-    threads: dict[Loop, int]
+    divided: Mapping[Loop, Division]
     contract: bool
     watched: frozenset[Variable] = frozenset()
     pauses: frozenset[int] = frozenset()

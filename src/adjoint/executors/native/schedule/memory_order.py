@@ -37,9 +37,13 @@ from adjoint.primitives.structure.contraction import CONTRACT
 from adjoint.program import Variable
 
 LEAST: Final = 512  # numbers of an array from which it is worth while to think about it
-# Cycles for each number, if the numbers of a vector are neighbours, and if they are not.
+# Cycles for each number, if the numbers of a vector are neighbours, and if they are not; and what
+# it costs more where each vector is on another page, of more pages than processors know well.
 NEIGHBOUR: Final = 0.25
 GATHERED: Final = 2.0
+FAR: Final = 1.0
+PAGE: Final = 4096
+PAGES: Final = 64
 WORTHWHILE: Final = 0.95  # of the cycles before: less is in the noise of the estimate
 
 Order = tuple[int, ...]
@@ -47,12 +51,16 @@ Orders = Mapping[Variable, Order]
 
 
 @dataclass(frozen=True)
-class _Walk:
-    """Numbers of an array that a loop with lanes reads or writes, so many in all."""
+class _ArrayWalk:
+    """Numbers of an array that a loop with lanes reads or writes, so many in all.
+
+    path: the loops around. inner: the labels of those within the loop with lanes.
+    """
 
     terms: tuple[Term, ...]
     lane: Label
     path: Path
+    inner: tuple[Label, ...]
     count: float
 
     @property
@@ -71,7 +79,7 @@ class MemoryOrders:
     def __init__(self, graph: Graph, scheduler: Scheduler, fixed: set[Variable]) -> None:
         self.graph = graph
         self.fixed = fixed
-        self.walks: dict[Variable, set[_Walk]] = {}
+        self.walks: dict[Variable, set[_ArrayWalk]] = {}
         self.products: dict[Variable, list[ArrayNode]] = {}
         ways = paths(scheduler.items)
         self.held = in_memory(graph, scheduler, ways)
@@ -102,8 +110,13 @@ class MemoryOrders:
             depth = len(path)  # an index is another one in each round
         loops = prod(loop.label.extent for loop in path[:depth])
         count = loops * prod(label.extent for label in used if label.unrolled)
+        labels = [loop.label for loop in path[:depth]]
+        inner = labels[labels.index(lane) + 1 :]
+        within = tuple(label for label in inner if label in used)
         # What is read again in the same loop is in a register.
-        self.walks.setdefault(variable, set()).add(_Walk(terms, lane, path[:depth], count))
+        self.walks.setdefault(variable, set()).add(
+            _ArrayWalk(terms, lane, path[:depth], within, count)
+        )
 
     # --- what is chosen ---------------------------------------------------------------------------
 
@@ -173,15 +186,26 @@ class MemoryOrders:
             self.graph.orders[variable] = order
             strides = self.graph.strides(variable)
             del self.graph.orders[variable]
+        itemsize = variable.type.dtype.itemsize
         return sum(
-            walk.count
-            * (NEIGHBOUR if stride_along(walk.terms, strides, walk.lane) in (0, 1) else GATHERED)
+            walk.count * _cycles_of_number(walk, strides, itemsize)
             for walk in self.walks.get(variable, ())
         )
 
     def _multiplying(self, node: ArrayNode) -> float:
         strides = [strides_of(self.graph, access)[0] for access in node.accesses]
         return _cycles_of(product_of(self.graph, node, strides))
+
+
+def _cycles_of_number(walk: _ArrayWalk, strides: tuple[int, ...], itemsize: int) -> float:
+    """What it costs to read or write a number, in an array of these strides."""
+    near = stride_along(walk.terms, strides, walk.lane) in (0, 1)
+    cycles = NEIGHBOUR if near else GATHERED
+    if walk.inner and prod(label.extent for label in walk.inner) > PAGES:
+        step = stride_along(walk.terms, strides, walk.inner[-1])
+        if step is None or abs(step) * itemsize >= PAGE:
+            cycles += FAR
+    return cycles
 
 
 @lru_cache(maxsize=1024)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, Final
 
-from adjoint.executors.native.graph.indices import Access, Label
+from adjoint.executors.native.graph.indices import Access, Label, Term
 from adjoint.executors.native.graph.nodes import ArrayNode, Graph, Kind
 from adjoint.executors.native.machine.module import Module
 from adjoint.executors.native.products import ArrayProduct, Emitted, emit_product
@@ -14,7 +14,7 @@ from adjoint.executors.native.rows import equations as rows
 from adjoint.executors.native.rows.emission import EmittedRows, emit_rows
 from adjoint.executors.native.rows.plan import RowRoutine
 from adjoint.executors.native.schedule.layout import RoutineCall
-from adjoint.executors.native.schedule.order import stride_along
+from adjoint.executors.native.schedule.order import LARGEST_CROSSED, LONGEST_UNROLLED, stride_along
 from adjoint.executors.native.systems import EmittedSystem, SquareSystem, emit_system
 from adjoint.executors.native.systems.equations import system_of, used
 from adjoint.primitives.structure.contraction import CONTRACT, split_spec
@@ -22,10 +22,14 @@ from adjoint.program import Equation, Variable
 
 _Wanted = ArrayProduct | SquareSystem | RowRoutine
 PRODUCT_WORK: Final = 256  # multiplications from which a product is left to its own routine
+LONGEST_ROW: Final = 128  # of a matrix whose products with vectors are left to a routine
 
 
-def is_product(equation: Equation) -> bool:
-    """Whether a contraction is left to the routines for products of matrices."""
+def is_product(equation: Equation, given: Sequence[Access | None]) -> bool:
+    """Whether a contraction is left to the routines for products of matrices.
+
+    given: how those operands lie in memory that the program does not compute.
+    """
     left, right, result = split_spec(equation.params["spec"])
     shapes = [atom.type for atom in equation.inputs]
     dtype = equation.outputs[0].type.dtype
@@ -35,9 +39,40 @@ def is_product(equation: Equation) -> bool:
     summed = prod(n for letter, n in lengths.items() if letter not in result)
     rows = prod(n for letter, n in lengths.items() if letter not in right)
     columns = prod(n for letter, n in lengths.items() if letter not in left)
-    if summed < 3 or min(rows, columns) < 2:
+    if summed < 3:
         return False
+    if min(rows, columns) < 2:
+        return _is_thin(equation, given)
     return prod(lengths.values()) >= PRODUCT_WORK
+
+
+def _is_thin(equation: Equation, given: Sequence[Access | None]) -> bool:
+    """Whether a contraction is of a given matrix of many short rows with a vector.
+
+    Such a matrix, as data are, is read once from memory, row by row, which loops cannot do that
+    have the numbers of many rows in the lanes of their vectors, nor those that gather a row of sums
+    in memory. Of rows of up to 16 numbers sums are written out, and as fast in a loop.
+    """
+    left, right, result = split_spec(equation.params["spec"])
+    sides = zip((left, right), (right, left), equation.inputs, given, strict=True)
+    for letters, others, atom, access in sides:
+        if access is None or len(letters) != 2 or len(others) != 1 or len(access.terms) != 2:
+            continue
+        long, short = atom.type.shape
+        letter = letters[1]
+        if long < short:
+            long, short, letter = short, long, letters[0]
+        least = 3 if result == letter else LONGEST_UNROLLED + 1
+        large = least <= short <= LONGEST_ROW and long * short >= LARGEST_CROSSED
+        if large and _walks(access.terms[1], short):  # whose numbers are neighbours
+            return True
+    return False
+
+
+def _walks(term: Term, extent: int) -> bool:
+    """Whether an index is a label of this extent."""
+    atoms = [atom for atom, factor in term.parts if factor == 1 and isinstance(atom, Label)]
+    return len(term.parts) == 1 and any(label.find().extent == extent for label in atoms)
 
 
 def emit_routines(

@@ -25,6 +25,7 @@ from adjoint.executors.native.graph.indices import (
     total,
 )
 from adjoint.executors.native.graph.nodes import ArrayNode, Graph, Kind
+from adjoint.executors.native.schedule.rows import Rest, RowGroups
 from adjoint.program import Literal, Variable
 
 SMALL: Final = 1024  # instances of a whole program that are written out without any loop
@@ -197,6 +198,8 @@ class Scheduler:
             if not waiting:
                 break
             label, chosen = self._best(waiting, rest)
+            if not any(outer.lanes for outer in bound):
+                chosen = self._unmixed(label, chosen, waiting, rest)
             loop = Loop(label, self._lanes(label, chosen, rest, bound))
             loop.starts = [node for node in chosen if _starts(node, label, inside)]
             loop.body = self._arrange(chosen, (*bound, loop))
@@ -222,13 +225,36 @@ class Scheduler:
                 best, heaviest = (work, outer), (label, chosen)
         return heaviest
 
-    def _closure(
-        self, label: Label, waiting: dict[int, ArrayNode], rest: dict[int, list[Label]]
+    def _unmixed(
+        self,
+        label: Label,
+        nodes: list[ArrayNode],
+        waiting: dict[int, ArrayNode],
+        rest: dict[int, list[Label]],
     ) -> list[ArrayNode]:
+        """The nodes, or those of them that have lanes along one label, where no label suits all."""
+        rows = RowGroups(self.reads, self._stride, self._penalty, rest, LARGEST_CROSSED)
+        groups = [self._closure(label, waiting, rest, group) for group in rows.apart(label, nodes)]
+        return max(groups, key=lambda group: sum(map(_work, group)), default=nodes)
+
+    def _stride(self, access: Access, label: Label) -> int | None:
+        assert isinstance(access.source, Variable)
+        return stride_along(access.terms, self.graph.strides(access.source), label)
+
+    def _closure(
+        self,
+        label: Label,
+        waiting: dict[int, ArrayNode],
+        rest: dict[int, list[Label]],
+        among: Sequence[ArrayNode] | None = None,
+    ) -> list[ArrayNode]:
+        """The nodes that a loop over the label may hold. among: which are asked for."""
         chosen: dict[int, ArrayNode] = {}
         identity = label_term(label)
         for number, node in waiting.items():
             if label not in _open_to(node, rest[number]) or node.kind is Kind.ROUTINE:
+                continue
+            if among is not None and node not in among:
                 continue
             if self._against_memory(node, label, rest[number]):
                 continue
@@ -320,7 +346,7 @@ class Scheduler:
         return total
 
     def _penalty(
-        self, lane: Label, nodes: list[ArrayNode], rest: dict[int, list[Label]], order: list[Label]
+        self, lane: Label, nodes: list[ArrayNode], rest: Rest, order: list[Label]
     ) -> float:
         """How badly lanes along a label suit the nodes."""
         here = {node.output for node in nodes}

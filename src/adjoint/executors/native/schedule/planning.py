@@ -25,9 +25,9 @@ from adjoint.executors.native.schedule.order import Item, Scheduler, choose_unro
 from adjoint.executors.native.schedule.overwriting import candidates, settled
 from adjoint.executors.native.schedule.regions import (
     Region,
+    divided_loops,
     own_memory,
     region_of,
-    shared_loops,
     threads_for,
 )
 from adjoint.executors.native.schedule.storage import ALIGNMENT, BODY_STACK, STACK, allocate, stored
@@ -67,8 +67,8 @@ class Planner:
 
         watched, timed: see `Layout`.
         """
-        layout, _ = self._layout(program, None, self.threads, watched, timed)
-        return layout, [region_of(item) for item in layout.scheduler.items]
+        layout, _, regions = self._layout(program, None, watched, timed)
+        return layout, regions
 
     def body(self, program: Program, over: Mapping[int, int]) -> InnerProgram:
         """A program within another. over: which outputs may be written over which inputs."""
@@ -78,7 +78,7 @@ class Planner:
         return self.bodies[key]
 
     def _body(self, program: Program, over: Mapping[int, int]) -> InnerProgram:
-        layout, kept = self._layout(program, over, 1, (), None)
+        layout, kept, _ = self._layout(program, over, (), None)
         plain = [item for item in layout.scheduler.items if not _is_construct(item)]
         regions = [region_of(item, layout.storage.taken) for item in plain]
         time = ROUND_TIME + sum(region.estimate for region in regions)
@@ -88,10 +88,9 @@ class Planner:
         self,
         program: Program,
         wanted: Mapping[int, int] | None,
-        threads: int | None,
         watched: Sequence[int],
         timed: int | None,
-    ) -> tuple[Layout, Mapping[int, int]]:
+    ) -> tuple[Layout, Mapping[int, int], list[Region]]:
         over = wanted or {}
         graph = build_graph(program, is_product, wanted)
         choose_unrolled(graph, machine().native_lanes(np.dtype(float)), wanted is not None)
@@ -104,24 +103,26 @@ class Planner:
         scheduler = arranged(graph, takes)
         if takes:
             takes = settled(graph, scheduler, takes, over)
-        shared = shared_loops(scheduler, threads)
-        routines, scratch = emit_routines(self.module, graph, threads_for(threads))
-        scratch.update(own_memory(graph, scheduler, shared))
+        divided = divided_loops(scheduler, self.threads, wanted is not None)
+        routines, scratch = emit_routines(self.module, graph, threads_for(self.threads))
+        scratch.update(own_memory(graph, scheduler, divided))
         scratch.update({number: construct.bytes for number, construct in constructs.items()})
         first_tag, is_body = self.module.last_tag + 1, wanted is not None
         stack = STACK
         if is_body:
             stack = min(BODY_STACK, BODIES_STACK - self.module.stack_bytes)
-        storage = allocate(graph, scheduler, scratch, shared, takes, first_tag, is_body, stack)
+        threads = {loop: division.threads for loop, division in divided.items()}
+        storage = allocate(graph, scheduler, scratch, threads, takes, first_tag, is_body, stack)
         self.module.stack_bytes += storage.stack_bytes * is_body
         self.module.last_tag = storage.last_tag
-        times = [region_of(item).estimate for item in scheduler.items]
+        regions = [region_of(item) for item in scheduler.items]
+        times = [region.estimate for region in regions]
         layout = Layout(
             scheduler,
             storage,
             paths(scheduler.items),
             routines,
-            shared,
+            divided,
             contract=not self.precise,
             watched=_watched_within(graph, watched),
             pauses=frozenset(n for n, time in enumerate(times) if time > PAUSED_TIME),
@@ -130,7 +131,7 @@ class Planner:
             ranges=self.ranges,
             times=times,
         )
-        return layout, _in_place(graph, takes, over)
+        return layout, _in_place(graph, takes, over), regions
 
     # --- loops and branches -----------------------------------------------------------------------
 

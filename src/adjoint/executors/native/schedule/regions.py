@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Final
 
 from adjoint.executors.native.elements import cost
 from adjoint.executors.native.graph.nodes import ArrayNode, Graph, Kind
-from adjoint.executors.native.machine.llvm import cores, machine
+from adjoint.executors.native.machine.llvm import cores
+from adjoint.executors.native.machine.pool import MOST_THREADS, SHARED_TIME, has_pool
 from adjoint.executors.native.rows import equations as rows
-from adjoint.executors.native.schedule.layout import TURNS
-from adjoint.executors.native.schedule.order import Item, Loop, Scheduler, paths, result_path
+from adjoint.executors.native.schedule.layout import TURNS, Division
+from adjoint.executors.native.schedule.order import (
+    Item,
+    Loop,
+    Scheduler,
+    instances,
+    paths,
+    result_path,
+)
 from adjoint.executors.native.schedule.storage import nodes_within, own_bytes, rolled_axes
 from adjoint.executors.native.systems import equations as systems
 from adjoint.program import Variable
@@ -20,8 +28,15 @@ from adjoint.program import Variable
 NAMED: Final = 4  # operations of a region that are told by name
 FLOP_TIME: Final = 0.05  # nanoseconds, about
 BYTE_TIME: Final = 0.05
-SHARED_TIME: Final = 150_000.0  # nanoseconds from which a loop is shared by threads
-MOST_GATHERED: Final = 1 << 20  # bytes that each thread may gather in
+# What the estimates are to be divided by for arrays that lie in caches, and vectors of 64 bytes.
+CAUTION: Final = 4.0
+PART_TIME: Final = 3_000.0  # nanoseconds of a part of a loop, at least
+AWAKE_TIME: Final = 6_000.0  # those of a loop within another, in whose rounds threads stay awake
+MOST_PARTS: Final = 64
+MOST_GATHERING_PARTS: Final = 16  # whose results are put together by code that is written out
+MOST_GATHERED: Final = 1 << 22  # bytes that all parts of a loop gather in
+MOST_GATHERING: Final = 0.1  # of the time of a loop, what clearing and reading them may take
+MOST_RESULTS: Final = 128  # numbers gathered in registers, of all parts
 
 
 @dataclass(frozen=True)
@@ -72,15 +87,17 @@ def _work(node: ArrayNode, volume: int) -> float:
     return cost(node.operation) * volume
 
 
-def own_memory(graph: Graph, scheduler: Scheduler, threads: dict[Loop, int]) -> dict[int, int]:
-    """What reductions need for which every lane or thread gathers in memory of its own."""
+def own_memory(
+    graph: Graph, scheduler: Scheduler, divided: Mapping[Loop, Division]
+) -> dict[int, int]:
+    """What reductions need for which every lane or part gathers in memory of its own."""
     ways = paths(scheduler.items)
     sizes = {}
     for node in graph.nodes:
         if node.kind is not Kind.REDUCE or not ways.get(node.number):
             continue
         way = ways[node.number]
-        count = threads.get(way[0], 1)
+        count = divided[way[0]].parts if way[0] in divided else 1
         lanes = next((loop for loop in way if loop.lanes), None)
         home = {loop.label for loop in result_path(node, way)}
         inner = [label for label in rolled_axes(node).values() if label not in home]
@@ -99,30 +116,50 @@ def own_memory(graph: Graph, scheduler: Scheduler, threads: dict[Loop, int]) -> 
 
 def threads_for(threads: int | None) -> int:
     """How many threads there may be where so many are asked for; None is for all cores."""
-    if machine().find("pthread_create") is None:
+    if not has_pool():
         return 1
-    return cores() if threads is None else threads
+    return min(cores() if threads is None else threads, MOST_THREADS)
 
 
-def shared_loops(scheduler: Scheduler, threads: int | None) -> dict[Loop, int]:
-    """The outermost loops that are long enough for several threads, and how many."""
-    count = threads_for(threads)
-    if count < 2:
-        return {}
-    shared = {}
+def divided_loops(scheduler: Scheduler, threads: int | None, is_body: bool) -> dict[Loop, Division]:
+    """The outermost loops that are long enough for several threads, and how they are divided.
+
+    There are parts for one thread as well: what is gathered in each, and what LLVM makes of their
+    code, are then the same for any number of threads. is_body: whether all is within a loop.
+    """
+    count, least = threads_for(threads), AWAKE_TIME if is_body else SHARED_TIME
+    divided = {}
     for item in scheduler.items:
-        if not isinstance(item, Loop):
-            continue
-        nodes = list(nodes_within(item))
-        if any(node.kind is Kind.SCATTER for node in nodes):
-            continue
-        region = region_of(item)
-        grains = item.label.extent // (max(item.lanes, 1) * TURNS)
-        gathered = sum(
-            node.output.type.size * node.output.type.dtype.itemsize
-            for node in item.starts
-            if rolled_axes(node)
-        )
-        if region.estimate > SHARED_TIME and grains >= 4 * count and gathered <= MOST_GATHERED:
-            shared[item] = count
-    return shared
+        if isinstance(item, Loop):
+            parts = _parts(item, least)
+            if parts > 1:
+                divided[item] = Division(parts, min(parts, count))
+    return divided
+
+
+def _parts(loop: Loop, least: float) -> int:
+    """How many parts a loop is worth, however many threads there are; 1 for none.
+
+    least: nanoseconds that it must take.
+    """
+    nodes = list(nodes_within(loop))
+    if any(node.kind is Kind.SCATTER for node in nodes):
+        return 1
+    time = region_of(loop).estimate / CAUTION
+    if time < least:
+        return 1
+    grains = loop.label.extent // (max(loop.lanes, 1) * (TURNS if loop.starts else 1))
+    most = MOST_GATHERING_PARTS if loop.starts else MOST_PARTS
+    most = min(most, int(time / PART_TIME), grains)
+    gathered = max(loop.lanes, 1) * sum(
+        node.output.type.size * node.output.type.dtype.itemsize
+        for node in loop.starts
+        if rolled_axes(node)
+    )
+    if gathered:  # which is cleared and read once more for each part
+        most = min(most, int(time * MOST_GATHERING * CAUTION / (gathered * BYTE_TIME)))
+        most = min(most, MOST_GATHERED // gathered)
+    results = sum(instances(node) for node in loop.starts)
+    most = min(most, max(2, MOST_RESULTS // max(results, 1)))
+    # Few parts are as many as two threads, or four, have equal shares of.
+    return most if most > MOST_GATHERING_PARTS else 1 << max(most.bit_length() - 1, 0)

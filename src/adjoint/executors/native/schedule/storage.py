@@ -140,7 +140,7 @@ def allocate(
     graph: Graph,
     scheduler: Scheduler,
     scratch: dict[int, int],
-    threads: dict[Loop, int],
+    threads: Mapping[Loop, int],
     taken: Mapping[Variable, Variable],
     first_tag: int,
     is_body: bool,
