@@ -31,12 +31,17 @@ def _joins(node: ArrayNode) -> bool:
 
 
 def _blocks(graph: Graph, node: ArrayNode) -> Iterator[tuple[Variable, int]]:
-    """The operands of a join that are blocks of its result, and where they start in it."""
+    """The operands of a join that are blocks of its result, and where they start in it.
+
+    Of an array of which only a slice is joined, the rest would lie where others are written.
+    """
+    assert node.equation is not None
     result = node.output
-    for access in node.accesses:
+    for access, operand in zip(node.accesses, node.equation.inputs, strict=True):
         source = access.source
         if (
             isinstance(source, Variable)
+            and source.type.size == operand.type.size
             and source in graph.producers
             and source not in graph.orders
             and source.type.dtype == result.type.dtype
