@@ -32,6 +32,7 @@ ROOMS: dict[str, tuple[int, int]] = {
     "report": (10, 2),
     "commands": (10, 3),
     "cli": (10, 4),
+    "__main__": (10, 5),
 }
 
 # What a room must not know although it lies below.

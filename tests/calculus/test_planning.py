@@ -195,8 +195,8 @@ def test_plan_errors():
         ad.plan(lambda x: x * 1j, np.ones(2))
     with pytest.raises(ad.errors.ArgumentTypeError, match="plan takes a function first"):
         ad.plan(np.ones(2), np.ones(2))
-    with pytest.raises(ad.errors.ArgumentTypeError, match="MIDDLE or OPTIMAL"):
-        ad.plan(np.sin, np.ones(2))["forward"]
+    with pytest.raises(ad.errors.ArgumentTypeError, match="mode must be one of 'auto', 'forward'"):
+        ad.plan(np.sin, np.ones(2))["forwards"]
 
 
 def test_auto_does_not_hold_too_many_numbers():

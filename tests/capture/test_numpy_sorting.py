@@ -91,6 +91,22 @@ def test_an_empty_median_warns_as_numpy_does() -> None:
     assert np.isnan(found)
 
 
+@pytest.mark.parametrize("method", ["linear", "lower", "inverted_cdf"])
+def test_quantiles_of_no_columns_have_the_dtype_of_others(method: str) -> None:
+    def both(x: Any) -> Any:
+        return np.quantile(x, 0.3, axis=0, method=method), np.percentile(x, [3, 9], axis=0)
+
+    for dtype in ("i4", "u1", "f4", "f8"):
+        nothing = np.zeros((3, 0), dtype)
+        for found, expected in zip(ad.jit(both)(nothing), both(nothing), strict=True):
+            assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+
+
+def test_lexsort_of_single_numbers_is_a_number() -> None:
+    found = ad.jit(lambda x: np.lexsort((x, -x)))(np.float64(2.0))
+    assert type(found) is type(np.lexsort((np.float64(2.0), np.float64(-2.0))))
+
+
 def test_lexsort() -> None:
     keys = np.array([[1.0, 0.0, 1.0, 0.0], [2.0, 2.0, 1.0, 1.0]])
     found = ad.jit(lambda a: np.lexsort((a[0], a[1])))(keys)

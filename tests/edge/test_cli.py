@@ -1,8 +1,11 @@
 """The command `adjoint` as its users meet it: what it prints, where, and with which exit code."""
 
+import subprocess
+import sys
 import types
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -132,9 +135,36 @@ def test_a_file_that_cannot_be_loaded_is_told_in_one_line(
     assert_one_line(run("check", f"{path}:f"), part)
 
 
-def test_the_whole_traceback_can_be_asked_for(model: Path) -> None:
+def test_the_users_part_of_a_traceback_can_be_asked_for(model: Path) -> None:
     result = run("check", f"{model}:raises", "--traceback")
-    assert isinstance(result.exception, ValueError)
+    assert result.exit_code == 2
+    assert "Traceback (most recent call last):" in result.stderr
+    assert f'File "{model}"' in result.stderr
+    assert "adjoint/capture" not in result.stderr
+
+
+def test_where_nothing_could_be_checked_the_check_has_not_passed(tmp_path: Path) -> None:
+    path = tmp_path / "model.py"
+    path.write_text("import numpy as np\ndef f(x):\n    return np.log(x)\n", encoding="utf-8")
+    with np.errstate(all="ignore"):
+        result = run("check", f"{path}:f", "--at", "-1.0")
+    assert result.exit_code == 1
+    assert "f: NOTHING CHECKED (1 passed, 0 failed, " in result.stdout
+
+
+def test_defaults_are_inputs_where_all_parameters_have_one(tmp_path: Path) -> None:
+    path = tmp_path / "model.py"
+    text = "import numpy as np\ndef f(x=np.ones(3), y=2.0, *, n=2):\n    return y * np.sum(x**n)\n"
+    path.write_text(text, encoding="utf-8")
+    result = run("check", f"{path}:f")
+    assert result.exit_code == 0, result.output
+    assert "f: passed" in result.stdout
+
+
+def test_the_package_is_the_command() -> None:
+    command = [sys.executable, "-m", "adjoint", "--version"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert result.stdout.startswith("adjoint ")
 
 
 # --- show -----------------------------------------------------------------------------------------

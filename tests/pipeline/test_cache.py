@@ -240,7 +240,38 @@ def test_functions_that_are_gone_keep_no_data_alive():
         ad.grad(steps["first"])(np.ones(3))
         return weakref.ref(data)
 
-    for differentiate in (recursive, each_other, in_an_object, in_a_container):
+    def by_default():
+        model = Model()
+
+        def loss(x, model=model):
+            return np.sum(model.weights * x)
+
+        model.loss = ad.jit(ad.grad(loss))
+        model.loss(np.ones(3))
+        return weakref.ref(model.weights)
+
+    def by_default_of_a_name():
+        model = Model()
+
+        def loss(x, *, model=model):
+            return np.sum(model.weights * x)
+
+        model.loss = ad.jit(loss)
+        model.loss(np.ones(3))
+        return weakref.ref(model.weights)
+
+    def as_an_attribute():
+        data = np.ones(3)
+
+        def loss(x):
+            return np.sum(x * data)
+
+        loss.gradient = ad.grad(loss)
+        loss.gradient(np.ones(3))
+        return weakref.ref(data)
+
+    ways = (recursive, each_other, in_an_object, in_a_container)
+    for differentiate in (*ways, by_default, by_default_of_a_name, as_an_attribute):
         held = differentiate()
         gc.collect()
         assert held() is None, differentiate.__name__

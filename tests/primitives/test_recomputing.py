@@ -52,6 +52,16 @@ def test_of_equal_costs_the_nearest_is_kept() -> None:
     assert kept(program) == ([program.outputs[0]], [])
 
 
+def test_rounded_numbers_are_not_compared_again() -> None:
+    """They may be rounded otherwise then, and what was the largest is no more."""
+    program = program_of(lambda x, top: (np.equal(x / 3.0, top), np.sign(x)), f8(3), f8(1))
+    found, again = kept(program, free=2)
+    assert found == [program.outputs[0], program.inputs[0]]
+    assert again == ["sign"]
+    exact = program_of(lambda x, top: (np.equal(np.abs(x), top),), f8(3), f8(1))
+    assert kept(exact, free=2) == (list(exact.inputs), ["absolute", "equal"])
+
+
 def _broadcasting(seed: int) -> Program:
     generator = np.random.default_rng(seed)
     shapes = [f8(), f8(4)]

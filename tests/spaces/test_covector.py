@@ -137,3 +137,10 @@ def test_covectors_on_products_have_trees_of_components():
     doubled = w + w
     assert float(doubled({"a": np.ones(2), "b": 1.0})) == 12.0
     assert (-w).components["b"] == -3.0
+
+
+def test_a_covector_has_no_entries() -> None:
+    covector = Euclidean(3).riesz(np.ones(3))
+    for ask in (lambda: covector[0], lambda: list(covector), lambda: covector[1:]):
+        with pytest.raises(ArgumentTypeError, match=r"has no entries: .*\.components"):
+            ask()

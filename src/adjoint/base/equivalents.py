@@ -23,7 +23,6 @@ EQUIVALENTS: Final[dict[str, dict[str, str]]] = {
     "JAX": {
         "jacfwd": '`ad.jacobian(f, mode="forward")`',
         "jacrev": '`ad.jacobian(f, mode="reverse")`',
-        "numpy": _NUMPY,
         "nn": _NUMPY,
         "lax": _LOOPS,
         "random": _RANDOM,

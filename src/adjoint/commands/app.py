@@ -164,7 +164,7 @@ AtOption = Annotated[
 ]
 SeedOption = Annotated[int, typer.Option(min=0, help="Seed of whatever is drawn at random.")]
 DetailsOption = Annotated[
-    bool, typer.Option("--traceback", help="Show the whole traceback of an error.")
+    bool, typer.Option("--traceback", help="Show where in your code an error was raised.")
 ]
 
 
@@ -176,14 +176,17 @@ def check(
     seed: SeedOption = 0,
     details: DetailsOption = False,
 ) -> None:
-    """Test the derivatives of a function of your own; exit code 1 when a test fails.
+    """Test the derivatives of a function of your own.
+
+    The exit code is 1 when a test fails, or when none could be made.
 
     \b
     The inputs are the first of these that is there:
       1. --at POINT: numbers, and lists of them, which are arrays;
       2. --inputs NAME: a variable of the file, or a function without arguments;
       3. FUNCTION_inputs, then inputs, in the file;
-      4. random values after the annotations of the parameters without default:
+      4. the defaults of the parameters, where all have one;
+      5. random values after the annotations of the parameters without default:
          float, complex, a space such as ad.spaces.Euclidean(3), or
          Annotated[np.ndarray, (3, 4)] and Annotated[np.ndarray, (3, 4), "float32"].
     A tuple holds the arguments; anything else is the only argument.

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import typer
 
+import adjoint
 from adjoint.base.errors import AdjointError
 
 WRONG_USE = 2
+_PACKAGE = str(Path(adjoint.__file__).parent)
 
 
 class CommandError(Exception):
@@ -27,7 +29,7 @@ def told_in_one_line(
     Args:
         command: The name of the command, which starts the line.
         file: The user's file: the line names the place in it that the exception passed last.
-        details: Let the exception through with its traceback.
+        details: Print the traceback before it, of the user's frames.
     """
     try:
         yield
@@ -35,14 +37,19 @@ def told_in_one_line(
         raise
     except CommandError as error:
         _stop(command, str(error))
-    except AdjointError as error:
-        if details:
-            raise
-        _stop(command, f"{type(error).__name__}: {error}{_place(error, file)}")
     except (Exception, SystemExit) as error:
         if details:
-            raise
-        _stop(command, f"the code raised {type(error).__name__}: {error}{_place(error, file)}")
+            _print_frames(error)
+        blame = "" if isinstance(error, AdjointError) else "the code raised "
+        _stop(command, f"{blame}{type(error).__name__}: {error}{_place(error, file)}")
+
+
+def _print_frames(error: BaseException) -> None:
+    """The traceback, without the frames of this package, from which users learn nothing."""
+    frames = traceback.extract_tb(error.__traceback__)
+    theirs = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
+    typer.echo("Traceback (most recent call last):", err=True)
+    typer.echo("".join(traceback.format_list(theirs)), err=True, nl=False)
 
 
 def _stop(command: str, message: str) -> None:

@@ -110,7 +110,8 @@ def find_inputs(
     0. the point that is written out in `at`: numbers, and lists of them, which are arrays;
     1. the variable or function without arguments whose name is `inputs`, when that is given;
     2. `FUNCTION_inputs`, then `inputs`, in the file;
-    3. random values drawn from the annotations of the parameters without default.
+    3. the defaults of the parameters, where all have one;
+    4. random values drawn from the annotations of the parameters without default.
 
     A tuple holds the arguments; anything else is the only argument.
     """
@@ -159,6 +160,9 @@ def _draw_all(target: Target, seed: int) -> Iterator[Any]:
     except ValueError:
         raise CommandError(f"{target.name} has no signature. {_advice(target)}") from None
     random = np.random.default_rng(seed)
+    if all(parameter.default is not parameter.empty for parameter in parameters):
+        yield from (parameter.default for parameter in parameters if parameter.kind in _BY_PLACE)
+        return
     for parameter in parameters:
         if parameter.default is not parameter.empty or parameter.kind in _OPEN:
             continue
@@ -170,6 +174,7 @@ def _draw_all(target: Target, seed: int) -> Iterator[Any]:
         yield _draw(parameter, random, target)
 
 
+_BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _OPEN = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 

@@ -52,6 +52,10 @@ _CHEAP_UFUNCS: Final = frozenset(
         *(np.greater_equal, np.equal, np.not_equal, np.logical_and, np.logical_or, np.logical_not),
     ]
 )
+_ROUNDED: Final = frozenset([ADD, SUBTRACT, MULTIPLY, SCALE, SQUARE, DIVIDE, SQRT, SUM, CONTRACT])
+_JUMPING: Final = frozenset(
+    [np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal]
+)
 _SMALL: Final = (SUM, CONTRACT)  # cheap where little goes in
 _FEW: Final = 16
 _MOST: Final = 2000  # values beyond which no cut is looked for
@@ -76,11 +80,34 @@ def fewest_bytes(
     free: values that are there in any case. They are among those returned where they are needed.
     """
     makers = {variable: equation for equation in equations for variable in equation.outputs}
+    jumps = _uncertain_jumps(equations, free)
+    makers = {variable: maker for variable, maker in makers.items() if variable not in jumps}
     reached = _reached(wanted, makers, free)
     kept = (
         set(wanted) if len(reached) > _MOST else _MinimalCut(reached, wanted, makers, free).kept()
     )
     return _rest(equations, wanted, kept, makers, free)
+
+
+def _uncertain_jumps(
+    equations: Iterable[Equation], free: Callable[[Variable], bool]
+) -> set[Variable]:
+    """Comparisons and signs of numbers that may be rounded otherwise when they come again.
+
+    Machine code may round once where it rounded twice before: then no entry is the largest any
+    more, as it is in the derivative of a maximum.
+    """
+    rounded: set[Variable] = set()
+    jumps: set[Variable] = set()
+    for equation in equations:
+        primitive, results = equation.primitive, [x for x in equation.outputs if not free(x)]
+        uncertain = not rounded.isdisjoint(_operands(equation))
+        if primitive is SIGN or primitive.ufunc in _JUMPING:
+            jumps.update(results if uncertain else ())
+        elif is_cheap(equation):
+            rounds = primitive in _ROUNDED or primitive.ufunc is np.reciprocal
+            rounded.update(x for x in results if x.type.inexact and (rounds or uncertain))
+    return jumps
 
 
 def _cheap_maker(

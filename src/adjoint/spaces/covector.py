@@ -122,7 +122,19 @@ class Covector:
             "Use space.represent(covector) for the vector that stands for it."
         )
 
-    # --- NumPy is told that this is no array ---
+    # --- NumPy and Python are told that this is no array ---
+
+    def __getitem__(self, index: Any) -> NoReturn:
+        raise self._without_entries()
+
+    def _without_entries(self) -> ArgumentTypeError:
+        return ArgumentTypeError(
+            f"{describe(self)} has no entries: it is a linear functional, and a number for each "
+            f"basis belongs to it. {_ADVICE}"
+        )
+
+    def __iter__(self) -> NoReturn:
+        raise self._without_entries()
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         # A NumPy scalar times a covector arrives here, because the scalar comes first.

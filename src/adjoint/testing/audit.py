@@ -33,7 +33,7 @@ from adjoint.testing.measures import (
 )
 from adjoint.testing.problem import CheckedFunction, only, pack, pairing, randomised
 from adjoint.testing.remainders import Ladder, differentiate
-from adjoint.testing.report import Outcome, Report, Result
+from adjoint.testing.report import VALUE, Outcome, Report, Result
 
 _MATRIX = 48  # coordinates up to which whole Jacobians are compared
 _LEAVES = 24  # leaves up to which each is looked at alone
@@ -78,7 +78,8 @@ def check(
             which directions are drawn (of symmetric matrices, say); None for the Euclidean one.
             With several arguments that vary, the domain is a `Product` of a tuple.
         order: 2, or 1 to leave out second derivatives.
-        raise_on_failure: raise CheckFailedError, with the report, if a test fails.
+        raise_on_failure: raise CheckFailedError, with the report, if a test fails, or none of a
+            derivative could be made.
 
     Raises:
         NotDifferentiableError: no argument, or no result, holds floating-point numbers.
@@ -111,7 +112,7 @@ class _Audit:
     def run(self) -> Results:
         """All tests in order."""
         kinds = [
-            ("value under capture", self.value),
+            (VALUE, self.value),
             ("Taylor remainders", self.remainders),
             ("differences", self.differences),
             ("adjoint identity", self.adjoint),
@@ -135,7 +136,7 @@ class _Audit:
         before = [pack(arg) if is_numbers(arg) else None for arg in problem.args]
         captured = jit(self.of.function)(problem.point)
         expected = problem.value
-        name, where = "value under capture", "compared with NumPy"
+        name, where = VALUE, "compared with NumPy"
         tolerance = 1e-12 if self.of.precise else 1e-5
         structures = pytrees.flatten(captured)[1], pytrees.flatten(expected)[1]
         types = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 
 class Outcome(Enum):
@@ -60,6 +61,9 @@ class Result:
         return self.outcome is Outcome.SKIPPED
 
 
+VALUE: Final = "value under capture"  # the test that is of no derivative
+
+
 @dataclass(frozen=True)
 class Report:
     """The tests of an audit.
@@ -78,9 +82,14 @@ class Report:
     tests: tuple[Result, ...]
 
     @property
+    def checked(self) -> bool:
+        """Whether some test of a derivative could be made: where the value is NaN none can."""
+        return any(not test.skipped for test in self.tests if test.name != VALUE)
+
+    @property
     def passed(self) -> bool:
-        """Whether no test failed."""
-        return not self.failures
+        """Whether derivatives were tested, and no test failed."""
+        return self.checked and not self.failures
 
     @property
     def failures(self) -> tuple[Result, ...]:
@@ -97,7 +106,7 @@ class Report:
 
     def __str__(self) -> str:
         counts = [sum(test.outcome is outcome for test in self.tests) for outcome in Outcome]
-        verdict = "passed" if self.passed else "FAILED"
+        verdict = "FAILED" if self.failures else "passed" if self.checked else "NOTHING CHECKED"
         head = f"{self.function}: {verdict} ({counts[0]} passed, {counts[1]} failed, "
         head += f"{counts[2]} skipped)"
         rows = [("test", "where", "", "error", "allowed")]

@@ -248,3 +248,24 @@ def test_the_greater_of_two_zeros_has_the_sign_that_numpy_gives(dtype: str, nati
                 for one, other in operands:
                     expected, actual = choice(one, other), jitted(one, other)
                     np.testing.assert_array_equal(np.signbit(actual), np.signbit(expected))
+
+
+def test_the_largest_number_of_a_loop_is_the_largest_in_its_derivative() -> None:
+    """Computed again from the tape, with another rounding, no entry was equal to the maximum."""
+
+    def scaled(x: Any) -> Any:
+        return x / (1.0 + np.max(np.abs(x)))
+
+    def loss(start: Any, rows: Any) -> Any:
+        def step(carried: Any, row: Any) -> Any:
+            return 0.9 * np.sin(carried), scaled(scaled(scaled(carried).T)) + row
+
+        return np.sum(np.sin(ad.scan(step, start, rows)[1][:, :2]))
+
+    random = np.random.default_rng(0)
+    gradient = ad.grad(loss)
+    for size in (4, 8, 8, 8, 9, 24):
+        start, rows = random.normal(size=(size, size)), random.normal(size=(3, size, size))
+        with ad.config(native=False):
+            expected = gradient(start, rows)
+        np.testing.assert_allclose(ad.jit(gradient)(start, rows), expected, rtol=1e-10, atol=1e-13)

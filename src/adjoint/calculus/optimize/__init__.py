@@ -2,6 +2,7 @@
 
 from adjoint.calculus.optimize.descent import descend
 from adjoint.calculus.optimize.directions import steepest_descent
+from adjoint.calculus.optimize.fitting import curve_fit
 from adjoint.calculus.optimize.line_search import LineSearch, Sharpness
 from adjoint.calculus.optimize.result import Descent, Iterate, Reason, Step
 from adjoint.calculus.optimize.scipy_methods import minimize
@@ -13,6 +14,7 @@ __all__ = [
     "Reason",
     "Sharpness",
     "Step",
+    "curve_fit",
     "descend",
     "minimize",
     "steepest_descent",

@@ -38,6 +38,7 @@ from adjoint.capture.clones.standing import (
     Clone,
     Stand,
     content_of,
+    held_by,
     keywords_of,
     leads_nowhere,
 )
@@ -344,7 +345,7 @@ def clone(function: types.FunctionType) -> Clone:
     kept, key = settings().choice.clones, id(function)
     if len(kept) >= _CLONES_LIMIT:
         kept.clear()
-    if cloned.call.__closure__ and not all(map(leads_nowhere, cloned.call.__closure__)):
+    if not all(map(leads_nowhere, held_by(cloned.call, function))):
         _passing.append((kept, key))
 
     def forget(reference: Any, clones: dict[int, Any] = kept) -> None:

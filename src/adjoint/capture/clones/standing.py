@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import types
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -61,11 +62,24 @@ def content_of(cell: Any) -> Any:
         return ABSENT
 
 
-def leads_nowhere(cell: Any) -> bool:
-    """Whether what a cell holds cannot hold a function in turn."""
-    content = content_of(cell)
+def held_by(copy: types.FunctionType, function: types.FunctionType) -> Iterator[Any]:
+    """What a clone of a function keeps alive: in cells, as defaults, and as attributes.
+
+    The defaults are both those that it has, and the function's own, with which these are compared.
+    """
+    yield from map(content_of, copy.__closure__ or ())
+    for one in (copy, function):
+        yield from one.__defaults__ or ()
+        yield from (one.__kwdefaults__ or {}).values()
+    yield from function.__dict__.values()
+
+
+def leads_nowhere(content: Any) -> bool:
+    """Whether an object cannot hold a function in turn."""
     if type(content) is np.ndarray:
         return not content.dtype.hasobject
+    if type(content) is tuple:
+        return all(map(leads_nowhere, content))
     return type(content) in _LEADS_NOWHERE
 
 

@@ -35,11 +35,6 @@ def _the_same_twice(a: Any, b: Any, c: Any) -> Any:
     return np.concatenate([product, product])
 
 
-def _parts_with_others_between(a: Any, b: Any, c: Any) -> Any:
-    product = a @ b
-    return np.concatenate([product[:20].ravel(), c, product[20:].ravel()])
-
-
 def _read_again(a: Any, b: Any, c: Any) -> Any:
     product = a @ b
     joined = np.concatenate([product, c[:, None] + product[:17]])
@@ -78,12 +73,31 @@ def _turned(a: Any, b: Any, c: Any) -> Any:
     return np.concatenate([(a @ b).T.ravel(), c, (a @ b)[::-1].ravel()])
 
 
+def _apart(a: Any, b: Any, c: Any) -> Any:
+    whole = np.tanh(a @ b).ravel()
+    return np.concatenate([whole[:700], c, whole[700:]])
+
+
+def _a_slice(a: Any, b: Any, c: Any) -> Any:
+    whole = np.tanh(a @ b)
+    return np.concatenate([whole[:30], c[:, None] + whole[:17], whole[30:35]])
+
+
+def _a_stacked_row(a: Any, b: Any, c: Any) -> Any:
+    whole = np.tanh(a @ b)
+    return np.stack([whole[0], whole[3], c[0] + whole[5], whole[7]])
+
+
+def _convolved(a: Any, b: Any, c: Any) -> Any:
+    return np.convolve(c, np.sin(c)), np.convolve(b.ravel(), c)
+
+
 @pytest.mark.parametrize(
     "function",
     [
         *[_block_and_rest, _rest_and_block, _stacked, _the_same_twice, _read_again],
         *[_in_two_outputs, _across, _overwritten, _joined_again, _of_single_numbers],
-        *[_of_another_type, _turned, _parts_with_others_between],
+        *[_of_another_type, _turned, _apart, _a_slice, _a_stacked_row, _convolved],
     ],
 )
 def test_numbers_are_those_of_numpy(function: Any) -> None:

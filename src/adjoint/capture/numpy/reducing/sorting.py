@@ -53,7 +53,7 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
     if not keys:
         raise TypeError("need sequence of keys with len > 0 in lexsort")
     if not keys[0].ndim:
-        return np.zeros((), np.intp)
+        return np.lexsort([np.zeros(()) for _ in keys])
     axis = normal_axis(axis, keys[0].ndim)
     order = sorted_places(keys[0], axis, kind="stable")
     for key in keys[1:]:
@@ -288,7 +288,9 @@ def quantiles_of(
     if not a.size:
         if prod(bound.lengths):
             raise BoundsError(f"numpy.{name} of no values is not defined.")
-        return stored(bound.name, np.zeros((*q.shape, *bound.shape), a.dtype), out)
+        ask: Any = np.quantile
+        some = ask(np.zeros(1, a.dtype), np.zeros(q.shape, q.dtype), method=method)
+        return stored(bound.name, np.zeros((*q.shape, *bound.shape), some.dtype), out)
     ordered = _sorted(bound, name.startswith("nan"))
     if weights is None:
         result = _interpolated(ordered, q, method, weak or (type(q) is Traced and q.type.weak))

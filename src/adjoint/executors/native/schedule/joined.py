@@ -2,8 +2,8 @@
 
 What is concatenated or stacked into an output may be an array of this program: computed by another
 loop, it would lie in the workspace, and each of its numbers would be read and written once more.
-Where such an array is one block of the output, and all of it is joined there, that block is its
-memory. The join then copies it to where it is, which LLVM finds to be nothing.
+Where such an array is one block of the output, that block is its memory. The join then copies it
+to where it is, which LLVM finds to be nothing.
 """
 
 from __future__ import annotations
@@ -31,19 +31,20 @@ def _joins(node: ArrayNode) -> bool:
 
 
 def _blocks(graph: Graph, node: ArrayNode) -> Iterator[tuple[Variable, int]]:
-    """The operands of a join that are blocks of its result, and where they start in it."""
-    result, equation = node.output, node.equation
-    assert equation is not None
-    if len(node.accesses) != len(equation.inputs):
-        return
-    for atom, access in zip(equation.inputs, node.accesses, strict=True):
+    """The operands of a join that are blocks of its result, and where they start in it.
+
+    Of an array of which only a slice is joined, the rest would lie where others are written.
+    """
+    assert node.equation is not None
+    result = node.output
+    for access, operand in zip(node.accesses, node.equation.inputs, strict=True):
         source = access.source
         if (
             isinstance(source, Variable)
+            and source.type.size == operand.type.size
             and source in graph.producers
             and source not in graph.orders
             and source.type.dtype == result.type.dtype
-            and source.type.size == atom.type.size  # else the rest would lie where others belong
             and source.type.ndim
         ):
             apart = _distance(graph, node, access)
