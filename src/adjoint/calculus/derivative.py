@@ -186,6 +186,13 @@ def jvp(
     Returns:
         `(value, tangent)`, or `(value, tangent, auxiliary)`.
 
+    Raises:
+        ArgumentError: there are not as many tangents as primals, or all of them are None.
+        ShapeError, DTypeError: a tangent has another shape or kind of number than its argument.
+        NotDifferentiableError: an argument that moves is, or holds, integers or booleans.
+        ArgumentTypeError: primals or tangents are no tuple or list, or a tangent has another
+            structure than its argument; or, with `has_aux`, the function does not return a pair.
+
     Example:
         >>> import numpy as np
         >>> import adjoint as ad
@@ -254,9 +261,23 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
     the vectors that represent them. For adjoints under other inner products, see
     `derivative(...).H`.
 
+    Args:
+        function: plain NumPy code; its value an array or a pytree of arrays.
+        primals: the arguments, each of them an array of floating-point numbers or a pytree of such.
+        has_aux: whether the function returns a pair `(value, auxiliary)`, of which only the value
+            is differentiated.
+
     Returns:
         `(value, pullback)`, and the auxiliary output with `has_aux`; `pullback(v)` is a tuple with
         one entry an argument.
+
+    Raises:
+        ArgumentError: there are no primals.
+        NotDifferentiableError: an argument is, or holds, integers or booleans.
+        ShapeError, DTypeError: `pullback` was given another shape or kind of number than that of
+            the value.
+        ArgumentTypeError: `pullback` was given another structure than that of the value; or, with
+            `has_aux`, the function does not return a pair.
 
     Example:
         >>> import numpy as np
@@ -299,6 +320,8 @@ def derivative(
 
     Raises:
         MembershipError: the point or the value is not in the space named.
+        ArgumentError: there are no primals.
+        NotDifferentiableError: the point or the value holds integers or booleans.
 
     Example:
         >>> import numpy as np
@@ -339,8 +362,17 @@ def _check_inexact(state: Linearisation) -> None:
 def linearize(function: Callable[..., Any], *primals: Any) -> tuple[Any, LinearMap]:
     """The value, and the derivative as a map that costs no more than itself when applied again.
 
+    Args:
+        function: plain NumPy code, run once.
+        primals: the point; the domain is the Euclidean space of its shape, and with several the
+            product of a tuple.
+
     Returns:
         `(f(x), ∂f(x))`. With several arguments the map takes a tuple of tangents.
+
+    Raises:
+        ArgumentError: there are no primals.
+        NotDifferentiableError: the point or the value holds integers or booleans.
 
     Example:
         >>> import numpy as np

@@ -119,6 +119,9 @@ def grad(
     Raises:
         NotDifferentiableError: integer arguments, or a value that is not a real scalar.
         MembershipError: an argument that is not in the space.
+        ArgumentError: `argnums` names an argument that the call does not have.
+        ArgumentTypeError: with `has_aux`, the function does not return a pair; or it is no
+            function.
 
     Example:
         >>> import numpy as np
@@ -155,11 +158,25 @@ def value_and_grad(
     space: Space | TangentBundle | None = None,
     has_aux: bool = False,
 ) -> Callable[Parameters, Any]:
-    """The value and the gradient together; arguments as for `grad`.
+    """The value and the gradient together, for the cost of the gradient alone.
+
+    Args:
+        function: plain NumPy code; its value a real scalar, or a pair `(value, auxiliary)` with
+            `has_aux`.
+        argnums: which positional argument, or arguments, to differentiate with respect to.
+        space: the inner-product space of the arguments, as for `grad`; Euclidean if not given.
+        has_aux: whether the function returns an auxiliary output, which is passed on.
 
     Returns:
         A function that returns `(value, gradient)`, or `((value, auxiliary), gradient)` with
         `has_aux`.
+
+    Raises:
+        NotDifferentiableError: integer arguments, or a value that is not a real scalar.
+        MembershipError: an argument that is not in the space.
+        ArgumentError: `argnums` names an argument that the call does not have.
+        ArgumentTypeError: with `has_aux`, the function does not return a pair; or it is no
+            function.
 
     Example:
         >>> import numpy as np
@@ -205,6 +222,10 @@ def differential(
 
     Returns:
         A `Covector`; `covector(u)` is the derivative in the direction u.
+
+    Raises:
+        NotDifferentiableError: integers among the primals, or a value that is not a real scalar.
+        MembershipError: the point is not in the space.
 
     Example:
         >>> import numpy as np

@@ -36,6 +36,12 @@ def jacobian(
         A function that returns, in the structure of the result, trees in the structure of the
         arguments.
 
+    Raises:
+        NotDifferentiableError: an argument or the result is not of real floating-point numbers.
+        ArgumentTypeError: `mode` is none of the modes; or, with `has_aux`, the function does not
+            return a pair.
+        ArgumentError: `argnums` names an argument that the call does not have.
+
     Example:
         >>> import numpy as np
         >>> import adjoint as ad

@@ -17,6 +17,12 @@ from adjoint.spaces.values import copied, describe
 def identity(space: Space) -> LinearMap:
     """The identity of a space.
 
+    Args:
+        space: the domain and the codomain.
+
+    Raises:
+        ArgumentTypeError: the argument is no space.
+
     Example:
         >>> from adjoint.spaces import Euclidean
         >>> identity(Euclidean(2)).matrix()
@@ -30,6 +36,13 @@ def identity(space: Space) -> LinearMap:
 
 def zero(domain: Space, codomain: Space) -> LinearMap:
     """The map that sends everything to zero.
+
+    Args:
+        domain: X.
+        codomain: Y.
+
+    Raises:
+        ArgumentTypeError: one of them is no space.
 
     Example:
         >>> from adjoint.spaces import Euclidean
@@ -186,6 +199,12 @@ def embedding(subspace: Space) -> LinearMap:
 
     Its adjoint is the orthogonal projection, for symmetric matrices X -> (X + X')/2. For a weighted
     space it is the same arrays under another inner product.
+
+    Args:
+        subspace: a space of arrays, or a product of such.
+
+    Returns:
+        A map from the space to `subspace.ambient`; invertible where no constraint ties entries.
 
     Raises:
         ArgumentTypeError: the argument is not a space of arrays.

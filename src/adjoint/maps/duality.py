@@ -20,6 +20,9 @@ def riesz_map(space: Space) -> LinearMap:
     It is symmetric, R.T = R, since <x, y> = <y, x>, and unitary, R.H = R.inverse, since the inner
     product of the dual is the one that R carries over. In bases it is the Gram matrix.
 
+    Args:
+        space: X, which may be a dual itself.
+
     Raises:
         ArgumentTypeError: the argument is no space.
 
@@ -58,6 +61,9 @@ def riesz_map(space: Space) -> LinearMap:
 
 def natural_pairing(space: Space) -> BilinearMap:
     """The pairing X' x X -> R, (w, u) -> w(u), which needs no inner product (E.1.30).
+
+    Args:
+        space: X.
 
     Raises:
         ArgumentTypeError: the argument is no space.
@@ -119,6 +125,9 @@ class TranspositionDiagram:
     def of(linear_map: LinearMap) -> TranspositionDiagram:
         """The diagram of a map.
 
+        Args:
+            linear_map: D.
+
         Raises:
             ArgumentTypeError: the argument is no linear map.
             MissingTransposeError: the map was built without a transpose.
@@ -134,7 +143,11 @@ class TranspositionDiagram:
         )
 
     def commutation_error(self, seed: int | np.random.Generator = 0) -> float:
-        """|R_E D.H v - D.T R_F v|, relative to the larger of the two, for a random v in F."""
+        """|R_E D.H v - D.T R_F v|, relative to the larger of the two, for a random v in F.
+
+        Args:
+            seed: a seed, or a generator of NumPy, for the random elements.
+        """
         v = self.map.codomain.random(seed)
         one = self.domain_riesz(self.adjoint(v))
         other = self.transpose(self.codomain_riesz(v))

@@ -161,6 +161,9 @@ class SingularValueDecomposition:
         Of all maps of that rank it is the one nearest to D, in the norms of the two spaces (Eckart
         and Young, 1936).
 
+        Args:
+            rank: from 0 to the number of singular values.
+
         Raises:
             ArgumentError: the rank is no number from 0 to the number of terms.
         """
@@ -181,6 +184,9 @@ def singular_values(linear_map: LinearMap) -> SingularValueDecomposition:
     It is the finite-rank form (E.1.33) with orthonormal v_i and y_i. In bases with Gram matrices
     G_X = K K' and G_Y = L L', the matrix of the map between orthonormal bases is L' A K^-T, whose
     ordinary decomposition gives this one.
+
+    Args:
+        linear_map: D, which is written out as a matrix.
 
     Raises:
         ArgumentTypeError: this is no linear map.

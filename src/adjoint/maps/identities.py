@@ -17,6 +17,13 @@ from adjoint.spaces import Space
 def adjoint_error(linear_map: LinearMap, seed: int | np.random.Generator = 0) -> float:
     """|<D u, v> - <u, D.H v>| / (|D u| |v| + |u| |D.H v|) for random u and v (E.1.52).
 
+    Args:
+        linear_map: the map to measure.
+        seed: a seed, or a generator of NumPy, for the random elements.
+
+    Returns:
+        A number from 0 (exact) to 1.
+
     Raises:
         MissingTransposeError: the map has no transpose.
 
@@ -37,6 +44,13 @@ def adjoint_error(linear_map: LinearMap, seed: int | np.random.Generator = 0) ->
 
 def linearity_error(linear_map: LinearMap, seed: int | np.random.Generator = 0) -> float:
     """|D(a u + b v) - a D u - b D v| / (|a D u| + |b D v| + |D(a u + b v)|), all random (E.1.3).
+
+    Args:
+        linear_map: the map to measure.
+        seed: a seed, or a generator of NumPy, for the random elements.
+
+    Returns:
+        A number from 0 (exact) to 1.
 
     Example:
         >>> from adjoint.spaces import Euclidean
@@ -60,6 +74,10 @@ def space_error(space: Space, seed: int | np.random.Generator = 0) -> float:
     w = w, <Rx, Ry>' = <x, y>, coordinates of the element with given coordinates. Infinity if <x, x>
     <= 0 or if zero, x or R^-1 w is not an element.
 
+    Args:
+        space: the space to try.
+        seed: a seed, or a generator of NumPy, for the random elements.
+
     Example:
         >>> from adjoint.spaces import Euclidean
         >>> space_error(Euclidean((2, 3))) < 1e-14
@@ -70,6 +88,13 @@ def space_error(space: Space, seed: int | np.random.Generator = 0) -> float:
 
 def space_errors(space: Space, seed: int | np.random.Generator = 0) -> dict[str, float]:
     """The relative error of each law of an inner-product space, by its name, on random elements.
+
+    Args:
+        space: the space to try.
+        seed: a seed, or a generator of NumPy, for the random elements.
+
+    Returns:
+        A dict from the words for a law to its error; empty where the space has dimension 0.
 
     Example:
         >>> from adjoint.spaces import Euclidean

@@ -91,6 +91,12 @@ def from_scipy(operator: Any, domain: Space, codomain: Space, name: str | None =
 
     Its `rmatvec` is taken for the transpose; where the operator has none, so has the map.
 
+    Args:
+        operator: of shape (codomain.dimension, domain.dimension).
+        domain: X.
+        codomain: Y.
+        name: for the repr.
+
     Raises:
         ArgumentTypeError: the operator lacks `matvec` or `shape`, or is complex.
         ArgumentError: its shape is not (codomain.dimension, domain.dimension).

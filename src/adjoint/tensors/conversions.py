@@ -37,6 +37,9 @@ def from_vector(x: Any, space: Space | None = None) -> Tensor:
 def from_covector(covector: Covector) -> Tensor:
     """A covector, or linear functional, as a (1, 0) tensor.
 
+    Args:
+        covector: an element of the dual of a space.
+
     Raises:
         ArgumentTypeError: the argument is no covector.
 
@@ -58,6 +61,12 @@ def from_covector(covector: Covector) -> Tensor:
 def from_map(linear_map: LinearMap) -> Tensor:
     """A linear map as a (1, 1) tensor: its matrix (E.1.36).
 
+    Args:
+        linear_map: X -> Y.
+
+    Returns:
+        A tensor with an input over X and an output over Y.
+
     Raises:
         ArgumentTypeError: the argument is no linear map.
 
@@ -77,6 +86,12 @@ def from_map(linear_map: LinearMap) -> Tensor:
 
 def from_bilinear_map(bilinear_map: BilinearMap) -> Tensor:
     """A bilinear map as a (2, 1) tensor, or as a (2, 0) one where it is real-valued (E.1.78).
+
+    Args:
+        bilinear_map: X x Y -> Z.
+
+    Returns:
+        A tensor with inputs over X and Y, and an output over Z where Z is not the real numbers.
 
     Raises:
         ArgumentTypeError: the argument is no bilinear map.
@@ -104,6 +119,9 @@ def from_bilinear_map(bilinear_map: BilinearMap) -> Tensor:
 def inner_product(space: Space) -> Tensor:
     """The inner product of a space, a (2, 0) tensor: its Gram matrix (E.1.25).
 
+    Args:
+        space: any space; both inputs are over it.
+
     Example:
         >>> import numpy as np
         >>> from adjoint.spaces import Euclidean, Weighted
@@ -116,6 +134,9 @@ def inner_product(space: Space) -> Tensor:
 
 def inverse_inner_product(space: Space) -> Tensor:
     """The inner product of covectors, a (0, 2) tensor: the inverse of the Gram matrix.
+
+    Args:
+        space: any space; both outputs are over it.
 
     Example:
         >>> import numpy as np
@@ -130,6 +151,9 @@ def inverse_inner_product(space: Space) -> Tensor:
 def identity(space: Space) -> Tensor:
     """The identity, a (1, 1) tensor with the same components in every basis.
 
+    Args:
+        space: of the input and the output.
+
     Example:
         >>> from adjoint.spaces import Euclidean
         >>> float(identity(Euclidean(3)).trace())
@@ -140,6 +164,13 @@ def identity(space: Space) -> Tensor:
 
 def ket(x: Any, space: Space | None = None) -> Tensor:
     """|x>: a vector as a (0, 1) tensor, another name for `from_vector`.
+
+    Args:
+        x: an element of the space.
+        space: unless told, the Euclidean one.
+
+    Raises:
+        MembershipError, SpaceMismatchError: x is no element of the space.
 
     Example:
         >>> import numpy as np
@@ -154,6 +185,13 @@ def bra(x: Any, space: Space | None = None) -> Tensor:
     """<x|: the covector <x, .> of a vector as a (1, 0) tensor (E.1.30).
 
     `bra(x) @ ket(y)` is the number <x, y>, and `ket(x) @ bra(y)` the map |x><y|.
+
+    Args:
+        x: an element of the space.
+        space: unless told, the Euclidean one.
+
+    Raises:
+        MembershipError, SpaceMismatchError: x is no element of the space.
 
     Example:
         >>> import numpy as np
@@ -170,6 +208,9 @@ def bra(x: Any, space: Space | None = None) -> Tensor:
 def to_vector(tensor: Tensor) -> Any:
     """The element of the space that a (0, 1) tensor stands for.
 
+    Args:
+        tensor: of type (0, 1).
+
     Raises:
         ArgumentError: the tensor is of another type.
 
@@ -184,6 +225,9 @@ def to_vector(tensor: Tensor) -> Any:
 
 def to_covector(tensor: Tensor) -> Any:
     """The covector that a (1, 0) tensor stands for.
+
+    Args:
+        tensor: of type (1, 0).
 
     Raises:
         ArgumentError: the tensor is of another type.
@@ -201,6 +245,9 @@ def to_covector(tensor: Tensor) -> Any:
 def to_map(tensor: Tensor) -> LinearMap:
     """The linear map that a (1, 1) tensor stands for.
 
+    Args:
+        tensor: of type (1, 1).
+
     Raises:
         ArgumentError: the tensor is of another type.
 
@@ -216,6 +263,9 @@ def to_map(tensor: Tensor) -> LinearMap:
 
 def to_bilinear_map(tensor: Tensor) -> BilinearMap:
     """The bilinear map that a tensor of type (2, 1) or (2, 0) stands for.
+
+    Args:
+        tensor: of type (2, 1) or (2, 0).
 
     Raises:
         ArgumentError: the tensor is of another type.

@@ -18,6 +18,9 @@ def joined(tensor: Tensor) -> Tensor:
     The inputs become one over `TensorProduct(*inputs)`, and so do the outputs. The components are
     the same numbers in another shape. `split` undoes it.
 
+    Args:
+        tensor: of any type; a batch stays one.
+
     Example:
         >>> import numpy as np
         >>> from adjoint.spaces import Euclidean
@@ -35,8 +38,11 @@ def as_vector(tensor: Tensor) -> Tensor:
 
     So a linear map X -> Y is a vector of Y (x) X'. `split` undoes it.
 
+    Args:
+        tensor: of two indices or more.
+
     Raises:
-        ArgumentError: the tensor has no index.
+        ArgumentError: the tensor has fewer than two indices.
 
     Example:
         >>> import numpy as np
@@ -58,6 +64,9 @@ def split(tensor: Tensor) -> Tensor:
     """Each index over a tensor product of spaces as one index for each factor (E.1.81).
 
     A factor that is a dual gives an index of the other variance. Indices over other spaces stay.
+
+    Args:
+        tensor: of any type; a batch stays one.
 
     Example:
         >>> import numpy as np
