@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import re
+from enum import Enum
 from types import ModuleType
 from typing import Any
 
@@ -20,10 +22,10 @@ def public_names(module: ModuleType) -> list[str]:
 
 
 def documentation_violations(module: ModuleType) -> list[str]:
-    """Public names without a docstring, and functions and classes without an example.
+    """Public names without a docstring; functions and classes without an example or `Args:`.
 
-    Errors need no example: each has a test. Constants and modules need a docstring only where they
-    can have one of their own.
+    Errors need neither: each has a test, and is made by the library. Constants and modules need a
+    docstring only where they can have one of their own.
     """
     found = []
     for name in public_names(module):
@@ -46,4 +48,25 @@ def _fault(value: Any) -> str | None:
     is_error = inspect.isclass(value) and issubclass(value, BaseException)
     if is_code and not is_error and ">>>" not in str(own):
         return "has no example (>>>) in its docstring"
+    if is_code and not is_error:
+        missing = [name for name in _parameters(value) if name not in _described(str(own))]
+        if missing:
+            return f"does not say in its docstring what {', '.join(missing)} is"
     return None
+
+
+def _parameters(value: Any) -> list[str]:
+    """What a user gives, or reads in a record. No call makes a member of an enumeration."""
+    if inspect.isclass(value) and issubclass(value, Enum):
+        return []
+    return [name for name in inspect.signature(value).parameters if not name.startswith("_")]
+
+
+def _described(docstring: str) -> set[str]:
+    """The names that stand before a colon under `Args:` or, in a record, `Attributes:`."""
+    names: set[str] = set()
+    sections = r"^(?:Args|Attributes):\n((?:    .*\n?|\n)+)"
+    for section in re.findall(sections, inspect.cleandoc(docstring), re.MULTILINE):
+        for entry in re.findall(r"^    ([\w*, ]+):", section, re.MULTILINE):
+            names.update(name.strip(" *") for name in entry.split(","))
+    return names

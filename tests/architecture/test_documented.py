@@ -1,5 +1,7 @@
-"""Every public name says what it is for, and functions and classes show it."""
+"""Every public name says what it is for and what it takes; functions and classes show it."""
 
+from dataclasses import dataclass
+from enum import Enum
 from types import ModuleType
 
 import pytest
@@ -41,6 +43,54 @@ def with_example() -> None:
     """
 
 
+def with_arguments(x: float, *others: float, **options: float) -> None:
+    """Do nothing.
+
+    Args:
+        x: a number.
+            of one word: in a line that goes on.
+        others, options: more of them.
+
+    >>> with_arguments(1.0)
+    """
+
+
+def without_arguments(x: float, y: float) -> None:
+    """Do nothing.
+
+    Args:
+        x: a number.
+
+    >>> without_arguments(1.0, 2.0)
+    """
+
+
+@dataclass
+class Record:
+    """A number.
+
+    Attributes:
+        number: the number.
+
+    >>> Record(1.0).number
+    1.0
+    """
+
+    number: float
+    _cache: float = 0.0
+
+
+class Choice(Enum):
+    """One of two.
+
+    >>> Choice.LEFT.value
+    1
+    """
+
+    LEFT = 1
+    RIGHT = 2
+
+
 class Undocumented(Exception):
     pass
 
@@ -56,6 +106,7 @@ class DocumentedError(Exception):
         (without_example, "no example"),
         (type("Plain", (), {}), "no docstring"),
         (type("Plain", (), {"__doc__": "A class."}), "no example"),
+        (without_arguments, "what y is"),
         (Undocumented, "no docstring"),
     ],
 )
@@ -71,6 +122,8 @@ def test_a_name_that_does_not_exist_is_found() -> None:
     assert documentation_violations(module) == ["planted.gone: is in __all__ and does not exist"]
 
 
-@pytest.mark.parametrize("value", [with_example, DocumentedError, 3.0])
+@pytest.mark.parametrize(
+    "value", [with_example, with_arguments, Record, Choice, DocumentedError, 3.0]
+)
 def test_documented_names_are_fine(value: object) -> None:
     assert documentation_violations(planted(value=value)) == []

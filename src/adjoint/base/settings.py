@@ -132,30 +132,33 @@ class Changes(TypedDict, total=False):
 def config(**changes: Unpack[Changes]) -> Iterator[Settings]:
     """Change settings within a `with` block.
 
-    kink: the weight of the right-hand derivative at a kink (|x| at 0, a tie of max), between 0 and
-        1; the left-hand one has the rest.
-    strong_zeros: where no path leads (a branch not taken, an entry not indexed, a zero of a seed) a
-        derivative is zero, also against an infinite or undefined factor; else it is NaN there.
-    debug: check every program after every pass, and every replay against a capture.
-    native: whether programs become machine code: None for those that come by often, and at once
-        under `ad.jit`; True for all at once; False for none.
-    precise: elementary functions (exp, sin, ...) of machine code are NumPy's own, to the last bit;
-        else they are within 4 units in the last place.
-    threads: the cores that long loops of machine code run on; None for all that there are. A number
-        is also that of the threads of BLAS and LAPACK, in all of the process while the block lasts.
-    cache: where compiled code is kept for the next process: a folder; True for the platform's own;
-        False for nowhere; None for what the environment variable ADJOINT_CACHE says (a folder or
-        `off`), else the platform's. A folder that others may write to is not used.
-    executor: what compiles programs in the place of the native executor (see `adjoint.executors`,
-        and the page on writing one); None for that.
-    replay: whether a call that is proven to give the same program as an earlier one runs that
-        program, and not the function.
-    enter: names of packages or modules whose code is entered, although it is not by itself.
-    leave: names of packages or modules whose code is not entered, although it is by itself. Of a
-        package and a module in it, the longer name decides.
-
     Args:
-        **changes: settings by these names.
+        kink: the weight of the right-hand derivative at a kink (|x| at 0, a tie of max), between 0
+            and 1; the left-hand one has the rest.
+        strong_zeros: where no path leads (a branch not taken, an entry not indexed, a zero of a
+            seed) a derivative is zero, also against an infinite or undefined factor; else it is NaN
+            there.
+        debug: check every program after every pass, and every replay against a capture.
+        native: whether programs become machine code: None for those that come by often, and at once
+            under `ad.jit`; True for all at once; False for none.
+        precise: elementary functions (exp, sin, ...) of machine code are NumPy's own, to the last
+            bit; else they are within 4 units in the last place.
+        threads: the cores that long loops of machine code run on; None for all that there are. A
+            number is also that of the threads of BLAS and LAPACK, in all of the process while the
+            block lasts.
+        cache: where compiled code is kept for the next process: a folder; True for the platform's
+            own; False for nowhere; None for what the environment variable ADJOINT_CACHE says (a
+            folder or `off`), else the platform's. A folder that others may write to is not used.
+        executor: what compiles programs in the place of the native executor (see
+            `adjoint.executors`, and the page on writing one); None for that.
+        replay: whether a call that is proven to give the same program as an earlier one runs that
+            program, and not the function.
+        enter: names of packages or modules whose code is entered, although it is not by itself.
+        leave: names of packages or modules whose code is not entered, although it is by itself. Of
+            a package and a module in it, the longer name decides.
+
+    Returns:
+        A context manager; `as` gives the settings in force within the block.
 
     Raises:
         ArgumentError: a setting that there is not, a value out of range, a package that is not

@@ -37,9 +37,14 @@ def vmap(function: Callable[..., Any], in_axes: Axes = 0, out_axes: int = 0) -> 
             argument.
         out_axes: where the batch axis goes in the results.
 
+    Returns:
+        A function of the batch, whose results have the batch axis at `out_axes`.
+
     Raises:
-        ShapeError: batch axes of different lengths. ValueNeededError: the function asked for a
-            value.
+        ShapeError: batch axes of different lengths.
+        ValueNeededError: the function asked for a value.
+        ArgumentError: an axis that an argument or a result does not have, no argument with a batch
+            axis, or an `in_axes` with more or fewer entries than there are arguments.
 
     Example:
         >>> import numpy as np

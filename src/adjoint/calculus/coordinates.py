@@ -53,6 +53,9 @@ class Coordinates:
     def basis(self, q: Any) -> Any:
         """C, shape (n, m): column j is the basis vector ∂x/∂q_j at the point (E.1.80).
 
+        Args:
+            q: the coordinates of the point, shape (m,).
+
         Raises:
             ArgumentError: q or the chart's value is no row of numbers.
         """
@@ -68,7 +71,11 @@ class Coordinates:
         return columns
 
     def metric(self, q: Any) -> Any:
-        """The inner products of the basis vectors, C'C, shape (m, m)."""
+        """The inner products of the basis vectors, C'C, shape (m, m).
+
+        Args:
+            q: the coordinates of the point, shape (m,).
+        """
         columns = self.basis(q)
         return columns.T @ columns
 
@@ -77,6 +84,9 @@ class Coordinates:
 
         Components times lengths are the components with respect to unit vectors along the
         coordinate lines, which physics texts use where the coordinates are orthogonal.
+
+        Args:
+            q: the coordinates of the point, shape (m,).
         """
         columns = self.basis(q)
         return np.sqrt(np.sum(columns**2, axis=0))
@@ -86,6 +96,9 @@ class Coordinates:
 
         They say how the basis changes from point to point, and vanish where it does not. Near a
         singular point they, and what is computed from them, lose digits.
+
+        Args:
+            q: the coordinates of the point, shape (m,).
 
         Raises:
             ArgumentError: the coordinates are singular at this point, up to the rounding of q.
@@ -104,6 +117,12 @@ class Coordinates:
     def gradient(self, function: Function) -> Function:
         """The gradient of a real function of q, in components of the basis: (C'C)^-1 ∂f (E.1.37).
 
+        Args:
+            function: a real function of q.
+
+        Returns:
+            A function of q.
+
         Raises:
             ArgumentError: where it is evaluated, the coordinates are singular, or the value of the
                 function is of another shape.
@@ -116,6 +135,12 @@ class Coordinates:
 
         Unlike the plain second derivative, it transforms as a (2, 0) tensor between any two
         coordinate systems.
+
+        Args:
+            function: a real function of q.
+
+        Returns:
+            A function of q.
 
         Raises:
             ArgumentError: where it is evaluated, the coordinates are singular, or the value of the
@@ -133,6 +158,12 @@ class Coordinates:
     def laplacian(self, function: Function) -> Function:
         """The Laplace-Beltrami operator: the trace of (C'C)^-1 times the covariant Hessian.
 
+        Args:
+            function: a real function of q.
+
+        Returns:
+            A function of q.
+
         Raises:
             ArgumentError: where it is evaluated, the coordinates are singular, or the value of the
                 function is of another shape.
@@ -145,6 +176,9 @@ class Coordinates:
 
         Args:
             field: a function of q with values of shape (m,).
+
+        Returns:
+            A function of q.
 
         Raises:
             ArgumentError: where it is evaluated, the coordinates are singular, or the value of the

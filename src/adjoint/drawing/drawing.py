@@ -15,6 +15,10 @@ from adjoint.drawing.page import html_text
 class Drawing:
     """A picture of a program, as `ad.draw` makes it; notebooks show it by themselves.
 
+    Args:
+        svg: the picture as SVG text.
+        title: of the page that `html` makes.
+
     Example:
         >>> import numpy as np
         >>> import adjoint as ad

@@ -20,6 +20,10 @@ class PositiveDefinite(ArrayManifold):
     symmetric matrices; `retract` is X + U + U X⁻¹ U / 2, which is positive definite for every U;
     `exponential` is X exp(X⁻¹ U).
 
+    Args:
+        n: how many rows and columns.
+        dtype: of the entries, a real one.
+
     Raises:
         ArgumentError, ArgumentTypeError: n or the dtype makes no sense.
 

@@ -92,15 +92,16 @@ def natural_pairing(space: Space) -> BilinearMap:
 class TranspositionDiagram:
     """A linear map D : E -> F with the maps between E, F and their duals E', F' (E.1.52).
 
-    map: D : E -> F.
-    transpose: D.T : F' -> E', without inner products.
-    adjoint: D.H : F -> E.
-    domain_riesz: R_E : E -> E'.
-    codomain_riesz: R_F : F -> F'.
-    dual_adjoint: (D.T).H = (D.H).T : E' -> F', the adjoint of the transpose under the dual inner
-        products; it equals R_F D R_E^-1.
-
     The square commutes, R_E D.H = D.T R_F, which says that <D u, v> = <u, D.H v> (E.1.52).
+
+    Attributes:
+        map: D : E -> F.
+        transpose: D.T : F' -> E', without inner products.
+        adjoint: D.H : F -> E.
+        domain_riesz: R_E : E -> E'.
+        codomain_riesz: R_F : F -> F'.
+        dual_adjoint: (D.T).H = (D.H).T : E' -> F', the adjoint of the transpose under the dual
+            inner products; it equals R_F D R_E^-1.
 
     Example:
         >>> import numpy as np

@@ -115,12 +115,13 @@ def rank_one_terms(
 class SingularValueDecomposition:
     """D u = sum_i s_i <v_i, u> y_i with orthonormal v_i and orthonormal y_i, and s_i falling.
 
-    linear_map: D.
-    values: the singular values, an array of shape (min(m, n),), none negative.
-    vectors: v_1, v_2, ... in the domain, orthonormal under its inner product.
-    images: y_1, y_2, ... in the codomain, orthonormal under its inner product.
-
     D v_i = s_i y_i and D.H y_i = s_i v_i.
+
+    Attributes:
+        linear_map: D.
+        values: the singular values, an array of shape (min(m, n),), none negative.
+        vectors: v_1, v_2, ... in the domain, orthonormal under its inner product.
+        images: y_1, y_2, ... in the codomain, orthonormal under its inner product.
 
     Example:
         >>> import numpy as np

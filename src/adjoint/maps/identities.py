@@ -22,7 +22,7 @@ def adjoint_error(linear_map: LinearMap, seed: int | np.random.Generator = 0) ->
         seed: a seed, or a generator of NumPy, for the random elements.
 
     Returns:
-        A number from 0 (exact) to 1.
+        A number from 0 (exact) to 1; infinity where values are not finite.
 
     Raises:
         MissingTransposeError: the map has no transpose.
@@ -50,7 +50,7 @@ def linearity_error(linear_map: LinearMap, seed: int | np.random.Generator = 0) 
         seed: a seed, or a generator of NumPy, for the random elements.
 
     Returns:
-        A number from 0 (exact) to 1.
+        A number from 0 (exact) to 1; infinity where values are not finite.
 
     Example:
         >>> from adjoint.spaces import Euclidean

@@ -21,6 +21,9 @@ class _Coordinated(Protocol):
 class Basis(Sequence[Any]):
     """The basis of a space; every element is made anew when it is asked for.
 
+    Args:
+        space: of which it is the basis.
+
     Example:
         >>> from adjoint.spaces import Euclidean
         >>> len(Euclidean((2, 3)).basis()), Euclidean(3).basis()[1]

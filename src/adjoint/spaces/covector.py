@@ -31,6 +31,10 @@ class Covector:
     Build one with `space.covector(components)` or `space.riesz(x)`, which check and copy;
     this constructor trusts its arguments.
 
+    Args:
+        space: X.
+        components: as above; they are not copied.
+
     Example:
         >>> import numpy as np
         >>> from adjoint.spaces import Euclidean

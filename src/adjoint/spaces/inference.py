@@ -25,6 +25,9 @@ def infer(value: Any) -> Space:
     A Python float is an element of Euclidean(()); a covector one of the dual of its space, and a
     polynomial of `numpy.polynomial` one of the Euclidean space of its coefficients.
 
+    Args:
+        value: an array, a number, or a pytree of such.
+
     Raises:
         NotDifferentiableError: a leaf is an integer or a boolean, or an array of them.
         ArgumentTypeError: a leaf is neither an array nor a number.

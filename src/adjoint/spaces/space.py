@@ -198,6 +198,10 @@ class Space(ABC):
     def inner(self, x: Any, y: Any) -> Any:
         """The inner product <x, y>, a real scalar (E.1.25, E.1.26, E.1.28).
 
+        Args:
+            x: an element of the space.
+            y: another.
+
         Raises:
             MembershipError, SpaceMismatchError: x or y is not an element.
 
@@ -225,6 +229,9 @@ class Space(ABC):
     def riesz(self, x: Any) -> Any:
         """The covector <x, .>, an element of `dual` (E.1.30).
 
+        Args:
+            x: an element of the space.
+
         Example:
             >>> import numpy as np
             >>> from adjoint.spaces import Euclidean, Weighted
@@ -238,6 +245,9 @@ class Space(ABC):
     @final
     def represent(self, covector: Any) -> Any:
         """The vector x with <x, u> = covector(u) for all u: the inverse of `riesz` (E.1.30).
+
+        Args:
+            covector: an element of `dual`.
 
         Raises:
             SpaceMismatchError: the argument is not a covector on this space.
@@ -320,7 +330,11 @@ class Space(ABC):
 
     @final
     def random(self, seed: int | np.random.Generator) -> Any:
-        """An element with standard normal coordinates; the same seed gives the same element."""
+        """An element with standard normal coordinates; the same seed gives the same element.
+
+        Args:
+            seed: a seed, or a generator of NumPy, which moves on.
+        """
         return self._random(np.random.default_rng(seed))
 
     def _random(self, generator: np.random.Generator) -> Any:
@@ -366,6 +380,9 @@ class Dual(Space):
 
     `X.dual` makes it, and `X.dual.dual` is X again: a covector on covectors is a vector. So the
     Riesz map of the dual is `X.represent`.
+
+    Args:
+        primal: X.
 
     Example:
         >>> import numpy as np

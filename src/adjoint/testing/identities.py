@@ -19,6 +19,10 @@ def check_space(space: Space, seed: int = 0) -> Report:
     each other; that coordinates do. Of a `CustomSpace`, also as a part of a product, each member
     that it says is tried first, and a test that failed has the name of the member at fault.
 
+    Args:
+        space: the space to test.
+        seed: of the random elements.
+
     Raises:
         ArgumentTypeError: it is no space.
 
@@ -69,6 +73,10 @@ def _member_tests(space: Space) -> list[Result]:
 
 def check_map(linear_map: LinearMap, seed: int = 0) -> Report:
     """Whether a linear map is linear, and its transpose its transpose, on random elements.
+
+    Args:
+        linear_map: the map to test; without a transpose, the adjoint identity is skipped.
+        seed: of the random elements.
 
     Example:
         >>> import adjoint as ad

@@ -25,10 +25,15 @@ class Outcome(Enum):
 class Result:
     """One test of an audit.
 
-    name: of the test. outcome: passed, failed, or skipped because it could not be made. where: the
-    argument, space or composition it is about. error, tolerance: what was measured, and how much is
-    allowed; None where nothing was measured. rate: whether it is an order of convergence that was
-    measured, which must exceed the tolerance. detail: the numbers behind it, or why it was skipped.
+    Attributes:
+        name: of the test.
+        outcome: passed, failed, or skipped because it could not be made.
+        where: the argument, space or composition it is about.
+        error, tolerance: what was measured, and how much is allowed; None where nothing was
+            measured.
+        rate: whether it is an order of convergence that was measured, which must exceed the
+            tolerance.
+        detail: the numbers behind it, or why it was skipped.
 
     Example:
         >>> import numpy as np
@@ -69,6 +74,10 @@ class Report:
     """The tests of an audit.
 
     `str(report)` is a table that says which failed, where and by how much.
+
+    Attributes:
+        function: the name of what was audited.
+        tests: all of them, in the order in which they were made.
 
     Example:
         >>> import numpy as np

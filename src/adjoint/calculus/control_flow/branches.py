@@ -46,8 +46,8 @@ def cond(
         operands: pytrees of arrays and numbers.
 
     Raises:
-        ShapeError, ArgumentTypeError: the results differ in shape or structure. ValueNeededError: a
-            branch asked for a value.
+        ShapeError, ArgumentTypeError: the results differ in shape or structure.
+        ValueNeededError: a branch asked for a value.
 
     Example:
         >>> import numpy as np
@@ -72,8 +72,9 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
         operands: pytrees of arrays and numbers.
 
     Raises:
-        ArgumentTypeError: the index is no integer. ArgumentError: there are no branches. And as
-            `cond`.
+        ArgumentTypeError: the index is no integer.
+        ArgumentError: there are no branches.
+        Others: as for `cond`.
 
     Example:
         >>> import numpy as np
@@ -144,6 +145,12 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
     Args:
         function: plain NumPy code, of pytrees of arrays and numbers; what else it is given is
             passed on.
+
+    Returns:
+        A function of the same arguments, with the same values and derivatives.
+
+    Raises:
+        ArgumentTypeError: the argument is no function.
 
     Example:
         >>> import numpy as np

@@ -138,9 +138,9 @@ def while_loop(
             states, and computes the rounds in between again.
 
     Raises:
-        ValueNeededError: a function asked for a value (`if x > 0`). ShapeError, DTypeError,
-            ArgumentTypeError: the body changes a shape, a dtype or the structure, or the test gives
-            no boolean.
+        ValueNeededError: a function asked for a value (`if x > 0`).
+        ShapeError, DTypeError, ArgumentTypeError: the body changes a shape, a dtype or the
+            structure, or the test gives no boolean.
 
     Example:
         >>> import adjoint as ad

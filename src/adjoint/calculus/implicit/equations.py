@@ -114,7 +114,8 @@ def fixed_point(
         polish: as for `root`.
 
     Raises:
-        ShapeError: g(y) has not the structure and shapes of y. Others: as for `root`.
+        ShapeError: g(y) has not the structure and shapes of y.
+        Others: as for `root`.
 
     Example:
         >>> import numpy as np
@@ -159,7 +160,8 @@ def argmin(
 
     Raises:
         NotDifferentiableError: the objective is not a real scalar.
-        NotConvergedError: as for `root`, and at a saddle point or a maximum. Others: as for `root`.
+        NotConvergedError: as for `root`, and at a saddle point or a maximum.
+        Others: as for `root`.
 
     Example:
         >>> import numpy as np

@@ -28,18 +28,19 @@ from adjoint.spaces.values import is_real_scalar
 class Kink:
     """An operation that was applied at, or near, points where it is not differentiable.
 
-    operation: "absolute", "maximum", "greater", "max[axes=(0,)]", ...; "question" for what was
-        asked of a value, which has no sides.
-    kind: what is wrong there.
-    line, text: the user's line that recorded it, `file:number`, and what stands there.
-    indices: which entries of the result (of a max or min: of the operand), shape (k, axes).
-    values: the operands at those entries, shape (k, operands).
-    distance: how far the operands are from the kink, shape (k,); 0 at it.
-    places: the operands that depend on an argument of the function, by number.
-    left, right: the derivatives in those operands from both sides, shape (k, len(places)). For
-        a comparison, what it says on both sides. NaN where there is none.
-    used: what the derivative takes instead, under the settings in force; for a comparison, what it
-        said, and with it the branch that was taken.
+    Attributes:
+        operation: "absolute", "maximum", "greater", "max[axes=(0,)]", ...; "question" for what was
+            asked of a value, which has no sides.
+        kind: what is wrong there.
+        line, text: the user's line that recorded it, `file:number`, and what stands there.
+        indices: which entries of the result (of a max or min: of the operand), shape (k, axes).
+        values: the operands at those entries, shape (k, operands).
+        distance: how far the operands are from the kink, shape (k,); 0 at it.
+        places: the operands that depend on an argument of the function, by number.
+        left, right: the derivatives in those operands from both sides, shape (k, len(places)). For
+            a comparison, what it says on both sides. NaN where there is none.
+        used: what the derivative takes instead, under the settings in force; for a comparison, what
+            it said, and with it the branch that was taken.
 
     Example:
         >>> import numpy as np
@@ -123,6 +124,7 @@ def kinks(
 
     Raises:
         ArgumentTypeError, ArgumentError: `within` is no number, or negative.
+        ArgumentTypeError: there is no array or number among the arguments.
 
     Example:
         >>> import adjoint as ad

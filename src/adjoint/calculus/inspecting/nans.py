@@ -72,10 +72,12 @@ class NaNStep:
 class NaNReport:
     """Where the first NaN of a value or derivative came from. `print` shows it.
 
-    place: whether the value or the derivative has it.
-    entry: of which it was followed: the number of the result or argument, and the index in it.
-    made: the operation that made it.
-    infinity: the one that made the infinity from which the NaN came (0 * inf, inf - inf); or None.
+    Attributes:
+        place: whether the value or the derivative has it.
+        entry: of which it was followed: the number of the result or argument, and the index in it.
+        made: the operation that made it.
+        infinity: the one that made the infinity from which the NaN came (0 * inf, inf - inf); or
+            None.
 
     Example:
         >>> import numpy as np

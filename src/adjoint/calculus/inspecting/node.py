@@ -26,19 +26,20 @@ class NodeOperand(NamedTuple):
 class Node:
     """An equation of a program, or an input of it, at a point.
 
-    name: what `print(ad.program(f, ...))` calls its result ("c"; "c, d" of two).
-    operation: "multiply", "sum[axes=(0,)]"; "argument" or "constant" for an input.
-    line, text: the user's line that recorded it, `file:number`, and what stands there.
-    operands: what it reads, in order.
-    types: of its results.
-    value: its value; a tuple where it has several results.
-    space: the inner-product space of its value, a product where it has several results; None for
-        integers and booleans.
-    varies: whether it depends on a floating-point argument of the function.
-    tangent: ∂node[u], where tangents were given; None where it does not vary.
-    covector: the derivative of the seeded output with respect to this value, where cotangents were
-        given; None where it does not vary.
-    contributions: for each operand, the covector that this node sends to it (E.1.65), or None.
+    Attributes:
+        name: what `print(ad.program(f, ...))` calls its result ("c"; "c, d" of two).
+        operation: "multiply", "sum[axes=(0,)]"; "argument" or "constant" for an input.
+        line, text: the user's line that recorded it, `file:number`, and what stands there.
+        operands: what it reads, in order.
+        types: of its results.
+        value: its value; a tuple where it has several results.
+        space: the inner-product space of its value, a product where it has several results; None
+            for integers and booleans.
+        varies: whether it depends on a floating-point argument of the function.
+        tangent: ∂node[u], where tangents were given; None where it does not vary.
+        covector: the derivative of the seeded output with respect to this value, where cotangents
+            were given; None where it does not vary.
+        contributions: for each operand, the covector that this node sends to it (E.1.65), or None.
 
     Example:
         >>> import adjoint as ad
@@ -130,6 +131,13 @@ class Nodes(Sequence[Node]):
 
     value: what the function returned. results: for each array in it, which node it is a result of.
     seeds: for each of these the covector it was seeded with, or None.
+
+    Args:
+        nodes: inputs first.
+        inputs: how many of them are inputs.
+        value: as above.
+        results: as above.
+        seeds: as above.
 
     Example:
         >>> import adjoint as ad

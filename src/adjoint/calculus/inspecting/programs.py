@@ -42,6 +42,13 @@ class ProgramView:
     Inputs come in the order: arguments (`arguments` of them), then the constants that were lifted
         out of the function. The transforms are with respect to the arguments that are inexact.
 
+    Args:
+        program: the program to look at.
+        arguments: how many of its inputs are arguments.
+        values: of the inputs, where they are known.
+        roles: what the inputs and the outputs are (an argument, a result, a tangent, ...).
+        lines: gives the user's line of each equation.
+
     Example:
         >>> import numpy as np
         >>> import adjoint as ad
@@ -243,6 +250,9 @@ def program(function: Callable[..., Any], *args: Any, **kwargs: Any) -> ProgramV
     Returns:
         A `ProgramView`: print it, or ask for its `.jvp()`, `.vjp()`, `.linearize()`,
         `.transpose()`, `.vmap(n)`, `.loops()`, `.source()`, `.native()`, `.memory()`.
+
+    Raises:
+        ArgumentTypeError: there is no array or number among the arguments.
 
     Example:
         >>> import numpy as np

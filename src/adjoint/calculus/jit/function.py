@@ -69,6 +69,9 @@ def jit(function: Any = None, *, paths: int = _PATHS, strict: bool = False) -> A
             line, and the function is captured at every call, as without jit.
         strict: whether a function that would be captured at every call is refused.
 
+    Returns:
+        A function of the same arguments, with the same values.
+
     Raises:
         NotReplayableError: `strict`, and the function cannot be replayed; the message says why.
         ArgumentError: `paths` is not a whole number of 1 or more.

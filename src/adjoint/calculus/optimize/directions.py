@@ -16,6 +16,13 @@ def steepest_descent(here: Iterate, previous: Iterate | None) -> Any:
 
     A rule for directions is a function of the iterate and the one before it (None at the start).
 
+    Args:
+        here: the iterate to go on from.
+        previous: the one before it, which this rule does not look at.
+
+    Returns:
+        A tangent at `here.x`, an element of `here.space`.
+
     Example:
         >>> import numpy as np
         >>> import adjoint as ad

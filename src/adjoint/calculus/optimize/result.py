@@ -28,8 +28,10 @@ class Reason(Enum):
 class Step(NamedTuple):
     """One entry of the history: value and norm of the gradient at an iterate, and how it was got.
 
-    length: the factor of the direction that led here; 0 for the start. evaluations: of the
-    function with its gradient, so far.
+    Attributes:
+        value, gradient_norm: at the iterate.
+        length: the factor of the direction that led here; 0 for the start.
+        evaluations: of the function with its gradient, so far.
 
     Example:
         >>> Step(1.0, 0.5, 0.25, 3).length
@@ -46,9 +48,14 @@ class Step(NamedTuple):
 class Iterate:
     """A point of a descent: what a rule for directions and a callback are given.
 
-    number: 0 for the start. space: of the tangents at x; `gradient` is one of its elements, and
-    `gradient_norm` is its norm. direction, length: the tangent at the point before, and its factor,
-    that led here; None and 0 for the start.
+    Attributes:
+        number: 0 for the start.
+        x, value, gradient, gradient_norm: where it is, and what f is there.
+        space: of the tangents at x; `gradient` is one of its elements, and `gradient_norm` is its
+            norm.
+        direction, length: the tangent at the point before, and its factor, that led here; None and
+            0 for the start.
+        evaluations: of the function with its gradient, so far.
 
     Example:
         >>> import numpy as np
@@ -74,9 +81,13 @@ class Iterate:
 class Descent:
     """The result of `descend`.
 
-    x: where it ended, in the structure of the start. value, gradient, gradient_norm: there.
-    iterations: steps taken. evaluations: of the function with its gradient. converged: whether
-    `reason` is `Reason.GRADIENT`. history: a `Step` for the start and for every iteration.
+    Attributes:
+        x: where it ended, in the structure of the start.
+        value, gradient, gradient_norm: there.
+        iterations: steps taken.
+        evaluations: of the function with its gradient.
+        reason: why it ended.
+        history: a `Step` for the start and for every iteration.
 
     Example:
         >>> import numpy as np

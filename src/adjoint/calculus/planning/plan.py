@@ -36,10 +36,14 @@ class Candidate:
 class JacobianPlan:
     """What each order of products costs for a Jacobian J_n ... J_1; `print` shows a table.
 
-    sizes: d_0, ..., d_n, how many numbers cross at each cut of the function's program. maps: for
-    each J_i, the primitives that it consists of. candidates: what each mode costs. chosen: the mode
-    that `Mode.AUTO` takes. Equal brackets may cost differently: columns may be pushed through the
-    last map of a product, or rows pulled through its first; the picture says which.
+    Equal brackets may cost differently: columns may be pushed through the last map of a product, or
+    rows pulled through its first; the picture says which.
+
+    Attributes:
+        sizes: d_0, ..., d_n, how many numbers cross at each cut of the function's program.
+        maps: for each J_i, the primitives that it consists of.
+        candidates: what each mode costs.
+        chosen: the mode that `Mode.AUTO` takes.
 
     Example:
         >>> import numpy as np

@@ -133,9 +133,15 @@ def hessian(
         composition: which mode is applied to which, as a member of `Composition` or by its value
             ("forward-on-reverse", ...); the result is the same.
 
+    Returns:
+        A function that returns the Hessian, or trees of them for pytrees; with `has_aux`, a pair of
+        it and the auxiliary output.
+
     Raises:
         NotDifferentiableError: arguments that are not real and floating-point, or a value that is
             not a real scalar.
+        ArgumentTypeError: `composition` is none of them; or, with `has_aux`, the function does not
+            return a pair.
 
     Example:
         >>> import numpy as np

@@ -49,6 +49,10 @@ class CustomSpace(Space):
     it was used: attributes cannot be set any more, and arrays among them are then read-only copies.
     Its class is no dataclass.
 
+    Args:
+        args: what `__init__` of the subclass takes.
+        keywords: likewise.
+
     Raises:
         ArgumentError, ArgumentTypeError, MembershipError, NotLinearError,
         NotPositiveDefiniteError: when the space is used, if a member is at fault, which the message

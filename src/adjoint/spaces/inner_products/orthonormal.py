@@ -28,6 +28,9 @@ class OrthonormalCoordinates:
     weight the factors P' L D^1/2 that solving with it needs anyway; block by block in a product;
     the Cholesky factor of the dense Gram matrix otherwise.
 
+    Args:
+        space: whose inner product counts.
+
     Raises:
         NotPositiveDefiniteError: the inner product of the space is none.
         ArgumentError: the Gram matrix would have to be dense, and is too large.
@@ -58,6 +61,9 @@ class OrthonormalCoordinates:
     def of(self, x: Any) -> Any:
         """The orthonormal coordinates of an element, shape (dimension,).
 
+        Args:
+            x: an element of the space.
+
         Raises:
             MembershipError, SpaceMismatchError: x is not an element.
         """
@@ -65,6 +71,9 @@ class OrthonormalCoordinates:
 
     def element(self, z: Any) -> Any:
         """The element with these orthonormal coordinates.
+
+        Args:
+            z: real numbers, shape (dimension,).
 
         Raises:
             ArgumentError, ArgumentTypeError: z has another shape, or holds no real numbers.

@@ -28,6 +28,10 @@ class Symmetric(Patterned):
     Frobenius product. (The half-vectorisation vech X has no sqrt(2); its basis is not orthonormal.)
     A complex one holds the complex matrices equal to their plain transpose, not the Hermitian ones.
 
+    Args:
+        n: how many rows and columns.
+        dtype: of the entries; real or complex.
+
     Raises:
         ArgumentError, ArgumentTypeError: n or the dtype makes no sense.
 
@@ -55,6 +59,10 @@ class Skew(Patterned):
     Elements are full n x n arrays, skew-symmetric to rounding; `restrict` maps C to (C - C')/2.
     The basis is (E_ij - E_ji)/sqrt(2), i < j, row by row: orthonormal.
 
+    Args:
+        n: how many rows and columns.
+        dtype: of the entries; real or complex.
+
     Raises:
         ArgumentError, ArgumentTypeError: n or the dtype makes no sense.
 
@@ -80,6 +88,10 @@ class Diagonal(Patterned):
 
     Elements are full n x n arrays, zero off the diagonal; `restrict` drops what stands there. The
     basis is E_ii.
+
+    Args:
+        n: how many rows and columns.
+        dtype: of the entries; real or complex.
 
     Raises:
         ArgumentError, ArgumentTypeError: n or the dtype makes no sense.
@@ -120,6 +132,11 @@ class LowerTriangular(_Triangular):
     Elements are full n x n arrays, zero above the diagonal, and on it too if `strict`; `restrict`
     drops what stands there. The basis is E_ij, i >= j, row by row.
 
+    Args:
+        n: how many rows and columns.
+        dtype: of the entries; real or complex.
+        strict: whether the diagonal is zero as well.
+
     Raises:
         ArgumentError, ArgumentTypeError: n or the dtype makes no sense.
 
@@ -147,6 +164,11 @@ class UpperTriangular(_Triangular):
 
     Elements are full n x n arrays, zero below the diagonal, and on it too if `strict`; `restrict`
     drops what stands there. The basis is E_ij, i <= j, row by row.
+
+    Args:
+        n: how many rows and columns.
+        dtype: of the entries; real or complex.
+        strict: whether the diagonal is zero as well.
 
     Raises:
         ArgumentError, ArgumentTypeError: n or the dtype makes no sense.
@@ -221,6 +243,10 @@ class Hermitian(_ConjugateSymmetric):
     Elements are full complex n x n arrays, Hermitian to rounding; `restrict` maps C to
     (C + C^H)/2. The basis is that of Symmetric(n), and i times that of Skew(n): orthonormal.
 
+    Args:
+        n: how many rows and columns.
+        dtype: of the entries, a complex one.
+
     Raises:
         ArgumentError, ArgumentTypeError: n or the dtype makes no sense; the dtype is real.
 
@@ -240,6 +266,10 @@ class SkewHermitian(_ConjugateSymmetric):
 
     They are i times the Hermitian ones; `restrict` maps C to (C - C^H)/2. The basis is that of
     Skew(n), and i times that of Symmetric(n): orthonormal.
+
+    Args:
+        n: how many rows and columns.
+        dtype: of the entries, a complex one.
 
     Raises:
         ArgumentError, ArgumentTypeError: n or the dtype makes no sense; the dtype is real.
@@ -263,6 +293,10 @@ class TraceFree(MatrixSubspace):
 
     `restrict` maps C to C - (Tr C / n) I. The basis is E_ij, i != j, row by row, and then the
     diagonal matrices (1, ..., 1, -k, 0, ...)/sqrt(k (k + 1)) for k = 1, ..., n - 1: orthonormal.
+
+    Args:
+        n: how many rows and columns.
+        dtype: of the entries; real or complex.
 
     Raises:
         ArgumentError, ArgumentTypeError: n or the dtype makes no sense.

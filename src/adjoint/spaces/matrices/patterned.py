@@ -35,6 +35,13 @@ class MatrixSubspace(Space):
     - `dimension`, `_coordinates` and `_from_coordinates`, for an orthonormal basis. Where each
       basis matrix is one entry, or one and its mirror image, `Patterned` provides them.
 
+    Args:
+        n: how many rows and columns.
+        dtype: of the entries; real or complex.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: n or the dtype makes no sense.
+
     Example:
         >>> from adjoint.spaces import Diagonal, Hermitian, Symmetric
         >>> all(issubclass(family, MatrixSubspace) for family in (Diagonal, Hermitian, Symmetric))
@@ -141,6 +148,10 @@ class Patterned(MatrixSubspace):
 
     A new one says `_pattern()`, the rows and columns of the independent entries, and `_mirror`:
     1 or -1 where x[j, i] = +-x[i, j], and 0 where the other entries are zero.
+
+    Args:
+        n: how many rows and columns.
+        dtype: of the entries; real or complex.
 
     Raises:
         ArgumentError: when the pattern is first used, if it names an entry twice.
