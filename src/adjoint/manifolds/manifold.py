@@ -70,6 +70,10 @@ class Manifold(TangentBundle):
     def check(self, x: Any, argument: str = "x") -> None:
         """Raise unless x is a point of the manifold.
 
+        Args:
+            x: anything.
+            argument: what to call x in the message.
+
         Raises:
             MembershipError: x has another shape, structure or dtype, or lies off the manifold.
         """
@@ -83,7 +87,11 @@ class Manifold(TangentBundle):
 
     @final
     def random(self, seed: int | np.random.Generator) -> Any:
-        """A random point; the same seed gives the same point."""
+        """A random point; the same seed gives the same point.
+
+        Args:
+            seed: a seed, or a generator of NumPy, which moves on.
+        """
         return self._random(np.random.default_rng(seed))
 
     # --- tangents --------------------------------------------------------------------------------
@@ -92,6 +100,9 @@ class Manifold(TangentBundle):
     def tangent_space(self, x: Any) -> Space:
         """The inner-product space of the tangents at x: arrays of the ambient space.
 
+        Args:
+            x: a point of the manifold.
+
         Raises:
             MembershipError: x is no point of the manifold.
         """
@@ -99,7 +110,15 @@ class Manifold(TangentBundle):
 
     @final
     def at(self, x: Any, argument: str = "x") -> Space:
-        """The tangent space at x, as `tangent_space`."""
+        """The tangent space at x, as `tangent_space`.
+
+        Args:
+            x: a point of the manifold.
+            argument: what to call x in the message.
+
+        Raises:
+            MembershipError: x is no point of the manifold.
+        """
         self.check(x, argument)
         # The space is that of the point as it is now, whatever is written into the array later.
         return self._tangent_space(tree_map(lambda leaf: copied(leaf, writeable=False), x))
@@ -107,6 +126,10 @@ class Manifold(TangentBundle):
     @final
     def retract(self, x: Any, u: Any) -> Any:
         """A point that x moves to along the tangent u: x + u to first order, and cheap.
+
+        Args:
+            x: a point of the manifold.
+            u: a tangent at x, an element of `tangent_space(x)`.
 
         Raises:
             MembershipError: x is no point of the manifold, or u no tangent at x.
@@ -117,6 +140,10 @@ class Manifold(TangentBundle):
     @final
     def exponential(self, x: Any, u: Any) -> Any:
         """The point that the geodesic from x with velocity u reaches at time 1.
+
+        Args:
+            x: a point of the manifold.
+            u: a tangent at x, an element of `tangent_space(x)`.
 
         Raises:
             MembershipError: x is no point of the manifold, or u no tangent at x.

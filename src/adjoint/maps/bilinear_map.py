@@ -35,6 +35,10 @@ class BilinearMap:
         symmetric: whether B(u, u') = B(u', u), as for second derivatives; then the two domains are
             the same. It is trusted: `swapped()` is then the map itself.
 
+    Raises:
+        ArgumentTypeError: one of the spaces is none.
+        SpaceMismatchError: `symmetric`, and the domains differ.
+
     Example:
         >>> import numpy as np
         >>> from adjoint.spaces import Euclidean

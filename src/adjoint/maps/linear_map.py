@@ -59,6 +59,9 @@ class LinearMap:
     Algebra: `D(u)`, `A @ B`, `A + B`, `A - B`, `-A`, `2 * A`, `A / 2`.
     Duality: `D.T` on covectors, Y' -> X'; `D.H` on vectors, Y -> X; `D.inverse`.
 
+    Raises:
+        ArgumentTypeError: `domain` or `codomain` is no space.
+
     Example:
         >>> import numpy as np
         >>> from adjoint.spaces import Euclidean
@@ -346,6 +349,14 @@ class LinearMap:
 
         `matvec` is the matrix of the map and `rmatvec` its plain transpose, not the adjoint of
         weighted spaces; there is no `rmatvec` where the map has no transpose.
+
+        Example:
+            >>> import numpy as np
+            >>> from adjoint.maps import from_matrix
+            >>> from adjoint.spaces import Euclidean
+            >>> D = from_matrix(np.array([[1.0, 2.0]]), Euclidean(2), Euclidean(1))
+            >>> D.as_scipy().rmatvec(np.array([3.0]))
+            array([3., 6.])
         """
         # Lazy: scipy.sparse.linalg takes longer to import than all of adjoint.
         from scipy.sparse.linalg import LinearOperator

@@ -137,6 +137,10 @@ class Tensor:
     def evaluate(self, covectors: Sequence[Any], vectors: Sequence[Any] = ()) -> Any:
         """The number that p covectors (one for each output) and m vectors are sent to.
 
+        Args:
+            covectors: of the duals of the outputs, in order.
+            vectors: of the spaces of the inputs, in order.
+
         Raises:
             ArgumentError: there are not p covectors and m vectors.
             MembershipError, SpaceMismatchError: one is not of the space of its index.
@@ -274,6 +278,10 @@ class Tensor:
     def trace(self, output: int = 0, input: int = 0) -> Any:
         """One output index contracted with one input index; a number where no index is left.
 
+        Args:
+            output: the number of the output index.
+            input: that of the input index.
+
         Raises:
             SpaceMismatchError: the two are over different spaces.
             ArgumentError: there is no such index.
@@ -368,6 +376,9 @@ class Tensor:
 
         A vector becomes the covector <x, .>, a map A the bilinear form <v, A u>. Its inverse is
         `raised`.
+
+        Raises:
+            ArgumentError: there is no such index.
         """
         axis = self._axis("output", output)
         space = self.outputs[output]
@@ -384,6 +395,9 @@ class Tensor:
         """An input index turned into the last output index: a covector becomes its gradient.
 
         The inverse of the Gram matrix does it; the inverse of `lowered`.
+
+        Raises:
+            ArgumentError: there is no such index.
         """
         axis = self._axis("input", input)
         space = self.inputs[input]

@@ -234,6 +234,8 @@ class Krylov(LinearSolver):
             allows.
         SingularError: when solving, if x is so large that the operator is singular to working
             precision.
+        ArgumentError: the method is no `Method`, or the tolerance, the limit or `restart` is not
+            positive.
 
     Example:
         >>> import numpy as np

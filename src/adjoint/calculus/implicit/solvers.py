@@ -77,6 +77,7 @@ class Iteration(Solver, LinearSolver):
 
     Raises:
         NotConvergedError: when solving, if the tolerance is not reached.
+        ArgumentError: the tolerance or the limit is not positive.
 
     Example:
         >>> import numpy as np
@@ -137,6 +138,10 @@ class Anderson(Solver):
         tolerance: as for `Iteration`.
         limit: the most iterations.
 
+    Raises:
+        ArgumentError: the memory, the tolerance or the limit is not positive.
+        NotConvergedError: when solving, if the tolerance is not reached.
+
     Example:
         >>> import numpy as np
         >>> import adjoint as ad
@@ -196,6 +201,7 @@ class Newton(Solver):
     Raises:
         NotConvergedError: when solving, if the tolerance is not reached, unless rounding alone is
             in the way: a residual of eps^(1/2) that no step makes smaller is taken.
+        ArgumentError: the tolerance or the limit is not positive.
 
     Example:
         >>> import adjoint as ad
@@ -277,6 +283,10 @@ class SciPy(Solver):
         method: SciPy's name: "hybr", "lm", "krylov", ...; "BFGS", "trust-ncg", ... for `argmin`.
         options: SciPy's options of that method, as a dict or as pairs, all hashable.
         polish: whether Newton's method goes on from what SciPy finds.
+
+    Raises:
+        ArgumentTypeError: the options hold what cannot be hashed.
+        NotConvergedError: when solving, if Newton's method does not converge from what SciPy finds.
 
     Example:
         >>> import adjoint as ad

@@ -102,12 +102,20 @@ class ProgramView:
         return self.active
 
     def jvp(self) -> ProgramView:
-        """(inputs, tangents) -> (outputs, tangents of the outputs)."""
+        """(inputs, tangents) -> (outputs, tangents of the outputs).
+
+        Raises:
+            NotDifferentiableError: no argument, or no result, holds floating-point numbers.
+        """
         forward = simplify(bare(jvp(self.program, self._moving())))
         return self._extended(forward, Role.ARGUMENT, Role.RESULT)
 
     def vjp(self) -> ProgramView:
-        """(inputs, cotangents of the outputs) -> (outputs, cotangents of the arguments)."""
+        """(inputs, cotangents of the outputs) -> (outputs, cotangents of the arguments).
+
+        Raises:
+            NotDifferentiableError: no argument, or no result, holds floating-point numbers.
+        """
         backward = simplify(bare(vjp(self.program, self._moving())))
         return self._extended(backward, Role.RESULT, Role.ARGUMENT)
 
@@ -121,19 +129,31 @@ class ProgramView:
         return ProgramView(extended, self.arguments, None, roles)
 
     def linearize(self) -> ProgramView:
-        """(residuals, tangents) -> tangents of the outputs: the linear half alone."""
+        """(residuals, tangents) -> tangents of the outputs: the linear half alone.
+
+        Raises:
+            NotDifferentiableError: no argument, or no result, holds floating-point numbers.
+        """
         split = linearize(self.program, self._moving())
         linear = simplify(bare(split.linear))
         return _linear_view(linear, split.residuals, Role.ARGUMENT, Role.RESULT)
 
     def transpose(self) -> ProgramView:
-        """(residuals, cotangents) -> cotangents of the arguments: the linear half, transposed."""
+        """(residuals, cotangents) -> cotangents of the arguments: the linear half, transposed.
+
+        Raises:
+            NotDifferentiableError: no argument, or no result, holds floating-point numbers.
+        """
         split = linearize(self.program, self._moving())
         transposed = simplify(bare(transpose(split.linear, split.residuals)))
         return _linear_view(transposed, split.residuals, Role.RESULT, Role.ARGUMENT)
 
     def vmap(self, size: int) -> ProgramView:
-        """The program over a batch of the arguments."""
+        """The program over a batch of the arguments.
+
+        Args:
+            size: how many examples the batch has, along its first axis.
+        """
         marks = [number < self.arguments for number in range(len(self.program.inputs))]
         batched = simplify(bare(vmap(self.program, marks, size)))
         return ProgramView(batched, self.arguments, None, self.roles)

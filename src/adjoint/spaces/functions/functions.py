@@ -86,6 +86,12 @@ class Functions(Weighted):
     def gauss_legendre(cls, a: float, b: float, n: int, dtype: Any = float) -> Self:
         """L2 on [a, b] by n Gauss nodes: exact for products of polynomials up to degree 2 n - 1.
 
+        Args:
+            a: where the interval begins.
+            b: where it ends.
+            n: how many nodes.
+            dtype: of the values.
+
         Raises:
             ArgumentError, ArgumentTypeError: b <= a, one is infinite, or n is not 1 or more.
 
@@ -206,6 +212,10 @@ class Functions(Weighted):
             weight: a positive definite matrix on the (flattened) coefficients, dense or sparse; a
                 map with its inverse, as a `ConjugateGradient`; whatever `Weighted` takes.
 
+        Raises:
+            ArgumentError: the weight does not fit the coefficients.
+            NotPositiveDefiniteError: it is not symmetric and positive definite.
+
         Example:
             >>> import numpy as np
             >>> flat = Functions.grid(np.linspace(0.0, 1.0, 5))
@@ -268,6 +278,12 @@ class Functions(Weighted):
     def integrate(self, element: Any) -> Any:
         """The integral of a function, a linear functional.
 
+        Args:
+            element: the function.
+
+        Raises:
+            MembershipError, SpaceMismatchError: it is not an element.
+
         Example:
             >>> import numpy as np
             >>> space = Functions.grid(np.array([0.0, 1.0, 3.0]))
@@ -281,8 +297,13 @@ class Functions(Weighted):
     def dirichlet_form(self, f: Any, g: Any) -> Any:
         """The integral of f' g' (of the dot product of gradients), symmetric and bilinear.
 
+        Args:
+            f: a function.
+            g: another.
+
         Raises:
             MissingStructureError: the derivatives of the functions are not known.
+            MembershipError, SpaceMismatchError: one of them is not an element.
 
         Example:
             >>> import numpy as np

@@ -29,7 +29,11 @@ class TangentBundle(ABC):
 
     @abstractmethod
     def at(self, x: Any, argument: str = "x") -> Space:
-        """The space of the tangents at x; `argument` is what to call x in messages.
+        """The space of the tangents at x.
+
+        Args:
+            x: a point.
+            argument: what to call x in the message.
 
         Raises:
             MembershipError: x is no point of the bundle.
@@ -80,6 +84,10 @@ class Metric(TangentBundle):
 
     def at(self, x: Any, argument: str = "x") -> Space:
         """The space at x.
+
+        Args:
+            x: a point.
+            argument: what to call x in the message.
 
         Raises:
             ArgumentTypeError: the function that was given returned no space.
