@@ -295,6 +295,10 @@ def primitive(function: Callable[..., Any] | None = None, *, result: Any = None)
             the arguments that returns one, or a tree of arrays. It is given objects with `shape`
             and `dtype`, and may return one of them.
 
+    Returns:
+        The function to call in its place, with the methods `jvp`, `derivative` and `vjp`, which
+        take the rules; without `function`, a decorator that makes it.
+
     Raises:
         MissingRuleError: a derivative is asked for that no rule gives.
         NotLinearError: a rule is not linear in its tangents, or cotangents.

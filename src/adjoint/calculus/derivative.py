@@ -318,6 +318,9 @@ def derivative(
             manifold, the space of the tangents at the point.
         codomain: the space of the value, likewise.
 
+    Returns:
+        A `LinearMap` from the domain to the codomain.
+
     Raises:
         MembershipError: the point or the value is not in the space named.
         ArgumentError: there are no primals.

@@ -45,6 +45,9 @@ def pullback_metric(
         matrix_free: solve with W by conjugate gradients, by products with ∂m(x) and its transpose,
             instead of with its Cholesky factor.
 
+    Returns:
+        A `Metric`, to be given as the `space` of a gradient or of `ad.optimize.descend`.
+
     Raises:
         ArgumentError: the damping is no number, or negative.
         NotPositiveDefiniteError: when it is used, and W(x) is singular.

@@ -81,9 +81,13 @@ def check(
         raise_on_failure: raise CheckFailedError, with the report, if a test fails, or none of a
             derivative could be made.
 
+    Returns:
+        A `Report`: `print` shows every test, `.passed` and `.failures` say what came of them.
+
     Raises:
         NotDifferentiableError: no argument, or no result, holds floating-point numbers.
         MissingRuleError: the function has no derivative rule at all.
+        CheckFailedError: with `raise_on_failure`, as said there.
 
     Example:
         >>> import numpy as np

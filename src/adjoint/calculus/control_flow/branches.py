@@ -45,9 +45,13 @@ def cond(
         if_false: another, with results of the same structure and shapes.
         operands: pytrees of arrays and numbers.
 
+    Returns:
+        What the function that was run returned.
+
     Raises:
         ShapeError, ArgumentTypeError: the results differ in shape or structure.
         ValueNeededError: a branch asked for a value.
+        ArgumentTypeError: the predicate is no single boolean or number.
 
     Example:
         >>> import numpy as np
@@ -70,6 +74,9 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
             means the nearest of them.
         branches: functions as in `cond`.
         operands: pytrees of arrays and numbers.
+
+    Returns:
+        What the branch that was run returned.
 
     Raises:
         ArgumentTypeError: the index is no integer.

@@ -137,10 +137,14 @@ def while_loop(
         checkpoint: None: reverse mode keeps a tape of all rounds. "sqrt", "log": it keeps few
             states, and computes the rounds in between again.
 
+    Returns:
+        What is carried at the end, in the structure of `initial`.
+
     Raises:
         ValueNeededError: a function asked for a value (`if x > 0`).
         ShapeError, DTypeError, ArgumentTypeError: the body changes a shape, a dtype or the
             structure, or the test gives no boolean.
+        ArgumentError: `checkpoint` is none of these.
 
     Example:
         >>> import adjoint as ad
@@ -207,6 +211,9 @@ def fori_loop(
             in a `for` loop.
         initial: a pytree of arrays and numbers.
         checkpoint: as in `while_loop`.
+
+    Returns:
+        What is carried at the end, in the structure of `initial`.
 
     Raises:
         ArgumentTypeError: a bound is no integer; and as `while_loop`.

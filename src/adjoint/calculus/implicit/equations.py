@@ -113,6 +113,9 @@ def fixed_point(
         tolerance: as for `root`.
         polish: as for `root`.
 
+    Returns:
+        y, in the structure of `initial`.
+
     Raises:
         ShapeError: g(y) has not the structure and shapes of y.
         Others: as for `root`.
@@ -157,6 +160,9 @@ def argmin(
         space: as for `root`; the gradient is that of its inner product.
         tolerance: as for `root`.
         polish: as for `root`.
+
+    Returns:
+        y, in the structure of `initial`.
 
     Raises:
         NotDifferentiableError: the objective is not a real scalar.

@@ -119,6 +119,9 @@ def plan(
         argnums: with respect to which arguments.
         kwargs: passed on as they are.
 
+    Returns:
+        A `JacobianPlan`: `print` shows a table, and `plan[mode]` what a mode costs.
+
     Raises:
         NotDifferentiableError: arguments or results that are not real floating-point arrays.
 

@@ -146,6 +146,9 @@ def second_derivative(
             AUTO, B(u, u') is computed by forward mode on forward mode, and the transpose of B(u) by
             forward mode on reverse mode.
 
+    Returns:
+        A symmetric `BilinearMap` from the domain to the codomain.
+
     Raises:
         MembershipError: the point or the value is not in the space named.
         NotDifferentiableError: arguments or results that are integers or booleans.

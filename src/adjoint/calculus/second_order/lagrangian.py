@@ -37,6 +37,9 @@ def lagrangian_hessian(
         space: the inner-product space of x; Euclidean if not given.
         composition: see `Composition`.
 
+    Returns:
+        A `LinearMap` of the space to itself.
+
     Raises:
         ArgumentTypeError, ShapeError: the multipliers do not fit the constraints, or the objective
             is not a number.
