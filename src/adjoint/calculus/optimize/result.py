@@ -28,8 +28,9 @@ class Reason(Enum):
 class Step(NamedTuple):
     """One entry of the history: value and norm of the gradient at an iterate, and how it was got.
 
-    Attributes:
-        value, gradient_norm: at the iterate.
+    Args:
+        value: of the function, at the iterate.
+        gradient_norm: there, in the space of the tangents.
         length: the factor of the direction that led here; 0 for the start.
         evaluations: of the function with its gradient, so far.
 
