@@ -44,6 +44,9 @@ class Drawing:
 
         The file is complete or not there: it is written beside its place first, and then moved.
 
+        Args:
+            path: the name of the file; one that is there is replaced.
+
         Raises:
             ArgumentError: the suffix is another one.
             OSError: the directory does not exist, or the file cannot be written.

@@ -63,7 +63,11 @@ class Manifold(TangentBundle):
 
     @final
     def contains(self, x: Any) -> bool:
-        """Whether x is a point of the manifold, to rounding."""
+        """Whether x is a point of the manifold, to rounding.
+
+        Args:
+            x: anything.
+        """
         return self._why_not(x) is None
 
     @final

@@ -63,6 +63,9 @@ class TensorProduct(Space):
     def product(self, *vectors: Any) -> Any:
         """x (x) y (x) ..., one vector of each factor; an array of shape `shape`.
 
+        Args:
+            vectors: as many as there are factors, in order.
+
         Raises:
             ArgumentError: there are more vectors, or fewer, than factors.
             MembershipError, SpaceMismatchError: one is no element of its factor.

@@ -77,6 +77,9 @@ class Node:
 
         A map from the space of the operand to that of the node, with `.T`, `.H`, `.matrix()`.
 
+        Args:
+            place: from 0; which of `operands`.
+
         Raises:
             ArgumentError: there is no such operand.
             NotDifferentiableError: the node, or the operand, carries no derivative.
@@ -199,6 +202,9 @@ class Nodes(Sequence[Node]):
 
         It is the same at every cut, before the first equation (0) up to after the last: the
         derivative of the seeded output in the direction of the tangents.
+
+        Args:
+            number: of the equations before the cut.
 
         Raises:
             ArgumentError: there are fewer equations, or no tangents or no cotangents were given.

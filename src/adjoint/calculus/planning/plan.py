@@ -89,11 +89,19 @@ class JacobianPlan:
         return f"<JacobianPlan: d = {sizes}; {self.chosen.value}: {self[self.chosen].order}>"
 
     def svg(self, mode: Mode | ModeName = Mode.AUTO) -> str:
-        """A picture of the order of a mode: the sizes, and below them the products as brackets."""
+        """A picture of the order of a mode: the sizes, and below them the products as brackets.
+
+        Args:
+            mode: whose order is drawn; that of the mode chosen, if AUTO.
+        """
         return picture(self.sizes, self[mode].order)
 
     def save(self, path: str | Path, mode: Mode | ModeName = Mode.AUTO) -> None:
         """Write the picture to a file, whose name ends in .svg; it is complete or not there.
+
+        Args:
+            path: the name of the file; one that is there is replaced.
+            mode: whose order is drawn; that of the mode chosen, if AUTO.
 
         Raises:
             ArgumentError: it does not.

@@ -134,6 +134,9 @@ class CustomSpace(Space):
 
         What is wrong with type, shape and dtype is told before, and a value that `restrict` changes
         after, so that this is for better words.
+
+        Args:
+            x: of the type, shape and dtype of an element.
         """
         return None
 
@@ -146,18 +149,30 @@ class CustomSpace(Space):
         return super().from_coordinates(coordinates)
 
     def coordinates(self, x: Any) -> Any:
-        """The coordinates of an element in `basis()`: a real array of shape (dimension,)."""
+        """The coordinates of an element in `basis()`: a real array of shape (dimension,).
+
+        Args:
+            x: an element.
+        """
         return super().coordinates(x)
 
     def restrict(self, components: Any) -> Any:
         """The element nearest to an array of the ambient space, in the plain inner product.
 
         It takes the components of a covector on all arrays to those of the same on this space.
+
+        Args:
+            components: an array of the ambient space.
         """
         return super().restrict(components)
 
     def inner(self, x: Any, y: Any) -> Any:
-        """The inner product <x, y>, a real scalar."""
+        """The inner product <x, y>, a real scalar.
+
+        Args:
+            x: an element.
+            y: another.
+        """
         return super().inner(x, y)
 
     def gram(self) -> Any:

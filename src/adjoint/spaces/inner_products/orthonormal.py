@@ -84,6 +84,9 @@ class OrthonormalCoordinates:
         """The coordinates of a covector, from its raw components, in the dual of that basis.
 
         They are those of the vector that represents it, so plain gradients become right ones.
+
+        Args:
+            components: an array, or a pytree of arrays, of the shapes of an element.
         """
         space = self.space
         coordinates = space._component_coordinates(space._restrict(components))
@@ -93,6 +96,9 @@ class OrthonormalCoordinates:
         """A matrix that acts on coordinates in the basis of the space, made to act on z.
 
         Each row is a covector. Shape (m, dimension) to the same shape.
+
+        Args:
+            matrix: shape (m, dimension).
         """
         columns = [self._factor.solve(row) for row in np.asarray(matrix)]
         return np.stack(columns) if columns else np.zeros((0, self.space.dimension))

@@ -71,6 +71,12 @@ class Span(Space):
     def range(cls, linear_map: _Map) -> Span:
         """The range of a linear map, a subspace of its codomain.
 
+        Args:
+            linear_map: D.
+
+        Raises:
+            ArgumentTypeError: this is no linear map.
+
         Example:
             >>> import numpy as np
             >>> from adjoint.maps import from_matrix
@@ -85,6 +91,12 @@ class Span(Space):
     @classmethod
     def kernel(cls, linear_map: _Map) -> Span:
         """The kernel of a linear map, a subspace of its domain.
+
+        Args:
+            linear_map: D.
+
+        Raises:
+            ArgumentTypeError: this is no linear map.
 
         Example:
             >>> import numpy as np
