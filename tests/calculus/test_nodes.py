@@ -205,6 +205,11 @@ def test_contributions_to_a_shared_value_are_summed_before_they_go_on():
     assert nodes["a"].covector.components == 7
 
 
+def test_contributions_that_cancel_to_nan_are_shown_and_not_warned_of():
+    graph = ad.nodes(lambda x: np.sqrt(x - x) * 1.0, 1.0, cotangents=1.0)
+    assert np.isnan(graph[0].covector.components)
+
+
 def test_work_is_linear_in_the_graph():
     """2^40 paths, 40 nodes."""
 

@@ -172,7 +172,8 @@ class _NodeGraph:
                 covector = None
                 if varies and atom in recording.varying:
                     covector = self.partial(equation, place).T(arriving)
-                    covectors[atom] = covectors[atom] + covector
+                    with np.errstate(all="ignore"):  # infinities that cancel show as NaN
+                        covectors[atom] = covectors[atom] + covector
                 sent.append(covector)
             self.contributions[equation] = tuple(sent)
         self.covectors = covectors
