@@ -9,7 +9,7 @@ from adjoint.program import Equation, Literal, Program, held_programs
 
 FEWEST_RUNS: Final = 4
 MOST_RUNS: Final = 32
-LOADING: Final = 0.2  # seconds that loading LLVM takes, about, once in a process
+LOADING: Final = 0.1  # seconds that loading LLVM takes, about, once in a process
 _CALL: Final = 1e-5  # seconds that a call takes besides what NumPy does in it
 _UNROLLED: Final = 64  # numbers of an array for which code is written out, about
 
@@ -48,7 +48,7 @@ class _Seconds(NamedTuple):
 
 def _effort(program: Program) -> _Seconds:
     running, compiling = _of_equations(program)
-    return _Seconds(running, 3e-2 + compiling)
+    return _Seconds(running, 1.2e-2 + compiling)
 
 
 def _of_equations(program: Program, rounds: int = 1) -> _Seconds:
@@ -58,11 +58,11 @@ def _of_equations(program: Program, rounds: int = 1) -> _Seconds:
         sizes = [variable.type.size for variable in equation.outputs]
         largest = max([*sizes, *(atom.type.size for atom in equation.inputs)], default=0)
         running += 0.7e-6 + 1e-9 * sum(sizes)
-        compiling += 1e-4 * (1 + min(largest, _UNROLLED))
+        compiling += 4e-5 * (1 + min(largest, _UNROLLED))
         for body in held_programs(equation.operation):
             inner = _of_equations(body, rounds)
             running += inner.running * _rounds(equation, rounds)
-            compiling += 5e-3 + inner.compiling
+            compiling += 2e-3 + inner.compiling
     return _Seconds(running, compiling)
 
 

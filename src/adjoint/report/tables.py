@@ -14,8 +14,9 @@ def comparison_table(rows: Sequence[Row], title: str) -> Table:
     """The lecture's comparison as a table."""
     unit = next(row.seconds for row in rows if row.method.name == "by hand")
     caption = (
-        "ratio: time against that by hand; error: largest difference from the derivative by hand "
-        "in double precision, relative to its largest entry; memory: the most in use at once"
+        "time: once warm; ratio: against that by hand; error: largest difference from the "
+        "derivative by hand in double precision, relative to its largest entry; memory: the most "
+        "in use at once"
     )
     table = Table(
         title=title,
