@@ -112,16 +112,12 @@ def _wholly_lowerable(program: Program, precise: bool) -> bool:
 
 @dataclass
 class _Kernel:
-    """What came of a kernel: its needs, its regions, and the outputs that it looks at for NaN.
-
-    loops: whether there are any.
-    """
+    """What came of a kernel: its needs, its regions, the outputs that it looks at for NaN."""
 
     workspace_bytes: int
     stack_bytes: int
     regions: list[Region]
     watched: frozenset[int]
-    loops: bool
 
 
 def native(program: Program, needs: Needs) -> LoweredFunction | None:
@@ -202,15 +198,14 @@ def _kernels(planner: Planner, program: Program, pieces: Cut, needs: Needs) -> _
     names = [module.fresh("segment") for _ in pieces.templates]
     unwatched = needs._replace(watched=())
     regions: list[Region] = []
-    spaces, stacks, loops = [0], [0], False
+    spaces, stacks = [0], [0]
     for template, name in zip(pieces.templates, names, strict=True):
         built = _kernel(planner, template, name, unwatched, len(regions))
         regions += built.regions
         spaces.append(built.workspace_bytes)
         stacks.append(built.stack_bytes)
-        loops = loops or built.loops
     emit_calls(module, names, pieces, rows, workspace_bytes)
-    return _Kernel(workspace_bytes + max(spaces), max(stacks), regions, frozenset(), loops)
+    return _Kernel(workspace_bytes + max(spaces), max(stacks), regions, frozenset())
 
 
 def _outside(program: Program) -> tuple[ArrayType, ...]:
@@ -230,5 +225,4 @@ def _kernel(
         layout.storage.stack_bytes + planner.module.stack_bytes,
         regions,
         frozenset(number for number in needs.watched if outputs[number] in layout.watched),
-        bool(layout.constructs),
     )
