@@ -3,7 +3,7 @@
 from adjoint import manifolds, maps, scipy, spaces, tensors, testing
 from adjoint.base import errors
 from adjoint.base.containers import register_container
-from adjoint.base.equivalents import absent as _absent  # noqa: F401
+from adjoint.base.equivalents import absent as _absent  # noqa: F401 - it answers for absent names
 from adjoint.base.settings import config
 from adjoint.calculus import (
     Composition,

@@ -9,6 +9,7 @@ what comes from outside is copied once, turned, if it is walked often.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -146,7 +147,9 @@ class MemoryOrders:
         copies = {}
         for variable in self.graph.program.inputs:
             for order in self._offers(variable):
-                now, then = (self._walking(variable, which) for which in (None, order))
+                now = self._walking(variable)
+                with self._turned({variable: order}):
+                    then = self._walking(variable)
                 if then + variable.type.size * (NEIGHBOUR + GATHERED) < WORTHWHILE * now:
                     copies[variable] = order
                     break
@@ -167,25 +170,28 @@ class MemoryOrders:
 
     # --- what it costs ----------------------------------------------------------------------------
 
-    def _cycles(self, orders: Orders, offers: Mapping[Variable, object]) -> float:
-        """Of all that touches arrays which may be turned."""
+    @contextmanager
+    def _turned(self, orders: Orders) -> Iterator[None]:
+        """Let arrays lie in these orders meanwhile."""
+        before = dict(self.graph.orders)
         self.graph.orders.update(orders)
         try:
-            cycles = sum(self._walking(variable, orders.get(variable)) for variable in offers)
-            products = {
-                node.number: node for variable in offers for node in self.products.get(variable, ())
-            }
-            return cycles + sum(self._multiplying(node) for node in products.values())
+            yield
         finally:
-            for variable in orders:
-                del self.graph.orders[variable]
+            self.graph.orders = before
 
-    def _walking(self, variable: Variable, order: Order | None) -> float:
+    def _cycles(self, orders: Orders, offers: Mapping[Variable, object]) -> float:
+        """Of all that touches arrays which may be turned."""
+        products = {
+            node.number: node for variable in offers for node in self.products.get(variable, ())
+        }
+        with self._turned(orders):
+            cycles = sum(self._walking(variable) for variable in offers)
+            return cycles + sum(self._multiplying(node) for node in products.values())
+
+    def _walking(self, variable: Variable) -> float:
+        """Of the loops that read and write an array, as it lies now."""
         strides = self.graph.strides(variable)
-        if order is not None and variable not in self.graph.orders:
-            self.graph.orders[variable] = order
-            strides = self.graph.strides(variable)
-            del self.graph.orders[variable]
         itemsize = variable.type.dtype.itemsize
         return sum(
             walk.count * _cycles_of_number(walk, strides, itemsize)
