@@ -71,8 +71,8 @@ class Bucket:
     """The entries of one function for arguments of one kind.
 
     most: how many paths an entry has at most. at_once: whether programs become machine code at
-    once. derives: whether the function is what a transform gives. wait: calls until facts are looked
-    for. hindrances: why the last capture was not kept.
+    once. derives: whether the function is what a transform gives. wait: calls until facts are
+    looked for. hindrances: why the last capture was not kept.
     """
 
     def __init__(self, most: int, at_once: bool, derives: bool = False, wait: int = 0) -> None:

@@ -32,8 +32,8 @@ SINGLE = np.dtype(np.float32)
 _MINDFUL = "llvm.experimental.constrained"
 _ROUNDED = 'metadata !"round.tonearest", metadata !"fpexcept.maytrap"'
 _CONSTANT = re.compile("0x[0-9A-F]{16}|-?[0-9]+")
-# NaN is chosen seldom: of single numbers, that is a branch which the processor foresees, so that the
-# other number does not wait for the question.
+# NaN is chosen seldom: of single numbers, that is a branch which the processor foresees, so that
+# the other number does not wait for the question.
 _NANS = frozenset(constant(np.nan, dtype).text for dtype in (DOUBLE, SINGLE))
 _SELDOM = ', !prof !{!"branch_weights", i32 1, i32 1000000}'
 _RAISING = frozenset(("olt", "ole", "ogt", "oge", "ult", "ule", "ugt", "uge"))
