@@ -158,6 +158,10 @@ class NativeUnavailableError(AdjointError, RuntimeError):
     """Machine code cannot be made here: LLVM is missing or failed, in the words of the message."""
 
 
+class XlaUnavailableError(AdjointError, RuntimeError):
+    """XLA cannot be used here: JAX or the device is missing, or JAX's version is a wrong one."""
+
+
 class TapeOverflowError(AdjointError, RuntimeError):
     """A loop made more rounds than its tape has rows. Programs are run again with a longer one.
 

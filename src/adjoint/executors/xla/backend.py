@@ -1,0 +1,88 @@
+"""JAX, as far as it is needed here: imported late, looked at once, in double precision.
+
+Double precision is a switch of JAX's, which is turned on around each use and left as it was: what
+the user does with JAX itself is not touched.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+from typing import Any, Final
+
+from adjoint.base.errors import ArgumentError, XlaUnavailableError
+
+# They compute wrong numbers on processors (jax #39103, #39257).
+_WRONG: Final = ("0.10.2", "0.11.0")
+_OLDEST: Final = (0, 4, 30)
+_INSTALL: Final = "Install one that is right: pip install 'adjoint[xla]'."
+
+
+@cache
+def jax() -> ModuleType:
+    """The module.
+
+    Raises:
+        XlaUnavailableError: JAX is not there, is too old, or is of a version that is wrong.
+    """
+    try:
+        module = import_module("jax")
+    except ImportError as error:
+        raise XlaUnavailableError(
+            f"XLA is reached by way of JAX, which cannot be imported: {error}. {_INSTALL}"
+        ) from error
+    check_version(module.__version__)
+    return module
+
+
+def check_version(version: str) -> None:
+    """Refuse a version of JAX that computes wrong numbers, or lacks what is needed."""
+    if version in _WRONG:
+        raise XlaUnavailableError(
+            f"jax {version} computes wrong numbers on processors (jax #39103, #39257). {_INSTALL}"
+        )
+    parts = version.split(".")[:3]
+    if all(part.isdigit() for part in parts) and tuple(map(int, parts)) < _OLDEST:
+        oldest = ".".join(map(str, _OLDEST))
+        raise XlaUnavailableError(f"jax {version} is older than {oldest}. {_INSTALL}")
+
+
+def in_double_precision() -> AbstractContextManager[Any]:
+    """While this holds, JAX has numbers of 64 bits in this thread."""
+    module = jax()
+    switch = getattr(module, "enable_x64", None)  # of newer versions
+    if switch is None:
+        switch = import_module("jax.experimental").enable_x64
+    context: AbstractContextManager[Any] = switch(True)
+    return context
+
+
+@cache
+def device_of(name: str | None) -> Any:
+    """A device by name: `cpu`, `gpu`, `tpu`, or with a number, `gpu:1`; None for JAX's first one.
+
+    Raises:
+        XlaUnavailableError: there are none of that kind.
+        ArgumentError: the name is none, or there are not so many.
+    """
+    if name is None:
+        return jax().devices()[0]
+    platform, _, number = name.partition(":")
+    if number and not number.isdigit():
+        raise ArgumentError(
+            f"device must be a platform, maybe with a number, as 'gpu' or 'gpu:1', got {name!r}."
+        )
+    try:
+        devices = jax().devices(platform)
+    except RuntimeError as error:
+        present = ", ".join(sorted({device.platform for device in jax().devices()}))
+        raise XlaUnavailableError(
+            f"There is no device {name!r}: JAX has found {present} here. On a machine with a GPU, "
+            "install JAX with its driver's extra, for instance pip install 'jax[cuda12]'."
+        ) from error
+    place = int(number or 0)
+    if place >= len(devices):
+        raise ArgumentError(f"There is no device {name!r}: there are {len(devices)} of its kind.")
+    return devices[place]

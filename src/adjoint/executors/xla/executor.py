@@ -1,0 +1,160 @@
+"""Compiles a program by XLA, for a device."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from typing import Any, Final
+
+import numpy as np
+
+from adjoint.base.arrays import ArrayType
+from adjoint.executors.attempt import PYTHON
+from adjoint.executors.interface import PLAIN, CompileReport, LeftEquation, Needs
+from adjoint.executors.xla.backend import device_of, in_double_precision, jax
+from adjoint.executors.xla.lowering import Lowering, is_known, left_to_host
+from adjoint.optimise import bare
+from adjoint.program import Program
+
+_LARGE: Final = 1 << 16  # bytes from which a result is not copied
+
+
+class XlaExecutor:
+    """Compiles programs by XLA; needs the extra `xla`, which is JAX.
+
+    Args:
+        device: where programs run: `cpu`, `gpu`, `tpu`, or with a number, as `gpu:1`. None for the
+            first one that JAX has.
+
+    Raises:
+        XlaUnavailableError: JAX or the device is not there, or JAX is of a version that is wrong.
+        ArgumentError: there is no such device.
+
+    Example:
+        >>> import numpy as np
+        >>> import adjoint as ad
+        >>> from adjoint.executors import XlaExecutor
+        >>> with ad.config(executor=XlaExecutor("cpu"), native=True):  # doctest: +SKIP
+        ...     ad.grad(lambda x: np.sum(x**2))(np.ones(2))
+        array([2., 2.])
+    """
+
+    name = "xla"
+
+    def __init__(self, device: str | None = None) -> None:
+        self.device = device_of(device)
+
+    def __repr__(self) -> str:
+        return f"XlaExecutor({self.device.platform}:{self.device.id})"
+
+    def compile(self, program: Program, needs: Needs = PLAIN) -> XlaExecutable | None:
+        """The program as XLA has compiled it; None where it holds numbers that XLA has not."""
+        program = bare(program)
+        if not is_known(program):
+            return None
+        return XlaExecutable(program, needs, self.device)
+
+
+@cache
+def xla_executor(device: str | None) -> XlaExecutor:
+    """The one executor for a device, so that what was compiled for it is found again."""
+    return XlaExecutor(device)
+
+
+class XlaExecutable:
+    """A program compiled by XLA.
+
+    It has no results where NumPy would have raised an error or warned: where an operation has found
+    a fault (a singular matrix, an index beyond its axis), and where a result is infinite or NaN
+    although no argument is.
+    """
+
+    __slots__ = ("_compiled", "_faults", "_inputs", "_lowering", "_program")
+
+    guarded: Final = True
+    pays: Final = True
+
+    def __init__(self, program: Program, needs: Needs, device: Any) -> None:
+        self._program = program
+        self._inputs = program.input_types
+        self._lowering = Lowering(needs.watched)
+        with in_double_precision():
+            module = jax()
+            place = module.sharding.SingleDeviceSharding(device)
+            given = [
+                module.ShapeDtypeStruct(type_.shape, type_.dtype, sharding=place)
+                for type_ in self._inputs
+            ]
+            jitted = module.jit(partial(self._lowering.whole, program), out_shardings=place)
+            self._compiled = jitted.lower(*given).compile()
+
+    def run(self, *arguments: Any) -> tuple[Any, ...] | None:
+        """The results; None where the arguments are of other types, or NumPy is to run it."""
+        if len(arguments) != len(self._inputs):
+            return None
+        for type_, argument in zip(self._inputs, arguments, strict=True):
+            if not _is_of(type_, argument):
+                return None
+        given = [
+            argument if type(argument) is np.ndarray else np.asarray(argument, type_.dtype)
+            for type_, argument in zip(self._inputs, arguments, strict=True)
+        ]
+        with in_double_precision(), self._lowering.errors() as errors:
+            flags, *results = self._compiled(*given)
+            fault, infinite = np.asarray(flags)
+        if errors:
+            return None  # NumPy raises it again, from the user's own line
+        if fault or (infinite and all(map(_is_finite, arguments))):
+            return None
+        return tuple(_owned(results, given))
+
+    def bind(self, constants: Sequence[Any]) -> Callable[..., tuple[Any, ...] | None]:
+        """`run` without its last inputs, which are these."""
+        run, held = self.run, tuple(constants)
+        return lambda *arguments: run(*arguments, *held)
+
+    def report(self) -> CompileReport:
+        """What became of it: what goes through the host is named."""
+        left = [LeftEquation(str(equation), why) for equation, why in left_to_host(self._program)]
+        return CompileReport(source=str(self._compiled.as_text()), left=tuple(left))
+
+
+def _is_of(type_: ArrayType, argument: Any) -> bool:
+    kind = type(argument)
+    if type_.weak:
+        return kind is PYTHON[type_.dtype.kind]
+    if not type_.ndim:
+        return kind is type_.dtype.type
+    return kind is np.ndarray and argument.dtype == type_.dtype and argument.shape == type_.shape
+
+
+def _is_finite(argument: Any) -> bool:
+    return np.asarray(argument).dtype.kind not in "fc" or bool(np.isfinite(argument).all())
+
+
+def _owned(results: Sequence[Any], given: Sequence[Any]) -> list[Any]:
+    """NumPy's arrays and scalars of results, each with memory that nothing else refers to."""
+    taken = {array.ctypes.data for array in given}
+    owned = []
+    for result in results:
+        if not result.ndim:
+            owned.append(np.asarray(result)[()])
+            continue
+        place = _address(result)
+        if place is None or place in taken:
+            owned.append(np.array(result))
+            continue
+        taken.add(place)
+        memory = (ctypes.c_char * result.nbytes).from_address(place)
+        memory.keeper = result  # type: ignore[attr-defined]  # the memory lives as long as this
+        owned.append(np.frombuffer(memory, result.dtype).reshape(result.shape))
+    return owned
+
+
+def _address(result: Any) -> int | None:
+    """Where a large result lies in the memory of the processor; None if it is to be copied."""
+    if result.nbytes < _LARGE or next(iter(result.devices())).platform != "cpu":
+        return None
+    address: int = result.unsafe_buffer_pointer()
+    return address
