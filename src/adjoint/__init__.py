@@ -53,6 +53,7 @@ from adjoint.calculus import (
     while_loop,
 )
 from adjoint.drawing import Drawing, draw
+from adjoint.executors.xla import DeviceArray, device_put
 from adjoint.maps import LinearMap
 from adjoint.pipeline import cache_clear, cache_info
 from adjoint.spaces import Covector, Space
@@ -63,6 +64,7 @@ __all__ = [
     "Composition",
     "Coordinates",
     "Covector",
+    "DeviceArray",
     "Drawing",
     "JacobianPlan",
     "Kink",
@@ -82,6 +84,7 @@ __all__ = [
     "derivative",
     "derivative_tensor",
     "differential",
+    "device_put",
     "draw",
     "errors",
     "explain",

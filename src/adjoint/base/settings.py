@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from inspect import Parameter, Signature
 from typing import Any, TypedDict, Unpack, cast
 
@@ -33,6 +34,7 @@ class Settings:
     replay: bool = True
     cache: bool | str | None = None
     executor: Any = None
+    device: str | None = None
     enter: tuple[str, ...] = ()
     leave: tuple[str, ...] = ()
     choice: PackageChoice = field(init=False, repr=False, compare=False)  # of these names
@@ -64,9 +66,20 @@ class Settings:
         object.__setattr__(self, "choice", choice_of(self.enter, self.leave))
 
     def _check_executor(self) -> None:
+        if self.device is not None and not isinstance(self.device, str):
+            raise ArgumentTypeError(
+                f"device must be a name, as 'gpu' or 'gpu:1', or None, got {self.device!r}."
+            )
+        if isinstance(self.executor, str) or (self.device is not None and self.executor is None):
+            name = self.executor or "xla"
+            if name not in EXECUTORS:
+                raise ArgumentError(
+                    f"There is no executor {name!r}; by name there is {', '.join(EXECUTORS)}."
+                )
+            object.__setattr__(self, "executor", EXECUTORS[name](self.device))
         if self.executor is not None and not callable(getattr(self.executor, "compile", None)):
             raise ArgumentTypeError(
-                "executor must be None or have a method compile(program, needs), as "
+                "executor must be None, 'xla', or have a method compile(program, needs), as "
                 f"adjoint.executors.Executor says, got {self.executor!r}."
             )
         try:
@@ -101,6 +114,9 @@ class Settings:
             raise ArgumentError(f"threads must be 1 or more, got {self.threads!r}.")
 
 
+# Executors by name, made for a device: the floor of executors says which there are.
+EXECUTORS: dict[str, Callable[[str | None], Any]] = {}
+
 _current: ContextVar[Settings] = ContextVar("adjoint_settings", default=Settings())
 
 settings = (
@@ -124,6 +140,7 @@ class Changes(TypedDict, total=False):
     replay: bool
     cache: bool | str | os.PathLike[str] | None
     executor: Any
+    device: str | None
     enter: str | Iterable[str]
     leave: str | Iterable[str]
 
@@ -149,8 +166,11 @@ def config(**changes: Unpack[Changes]) -> Iterator[Settings]:
         cache: where compiled code is kept for the next process: a folder; True for the platform's
             own; False for nowhere; None for what the environment variable ADJOINT_CACHE says (a
             folder or `off`), else the platform's. A folder that others may write to is not used.
-        executor: what compiles programs in the place of the native executor (see
-            `adjoint.executors`, and the page on writing one); None for that.
+        executor: what compiles programs in the place of the native executor: "xla" (needs the
+            extra `xla`), or one of your own (see `adjoint.executors`, and the page on writing one);
+            None for the native executor.
+        device: where programs run: `cpu`, `gpu`, `tpu`, or with a number, as `gpu:1`. By itself it
+            chooses XLA; None for the first device that XLA has.
         replay: whether a call that is proven to give the same program as an earlier one runs that
             program, and not the function.
         enter: names of packages or modules whose code is entered, although it is not by itself.
@@ -164,6 +184,7 @@ def config(**changes: Unpack[Changes]) -> Iterator[Settings]:
         ArgumentError: a setting that there is not, a value out of range, a package that is not
             there or cannot be entered, or `enter` and `leave` inside of a captured function.
         ArgumentTypeError: a value of another type.
+        XlaUnavailableError: XLA, or the device, is not there.
 
     Example:
         >>> import adjoint as ad
@@ -182,6 +203,26 @@ def config(**changes: Unpack[Changes]) -> Iterator[Settings]:
             yield chosen
         finally:
             _current.reset(token)
+
+
+class running_on:  # noqa: N801  # a context manager, as `config` is
+    """Programs run on a device while this holds; the same settings each time, so that what was kept
+    under them is found again.
+    """
+
+    def __init__(self, device: str) -> None:
+        self.device = device
+
+    def __enter__(self) -> None:
+        self._token = _current.set(_on(_current.get(), self.device))
+
+    def __exit__(self, *_: Any) -> None:
+        _current.reset(self._token)
+
+
+@lru_cache(maxsize=256)
+def _on(before: Settings, device: str) -> Settings:
+    return _changed(before, {"device": device})
 
 
 _NAMES = {name: None for name, of in Settings.__dataclass_fields__.items() if of.init}
@@ -209,6 +250,10 @@ def _changed(before: Settings, changes: dict[str, Any]) -> Settings:
                 f"{name} says which code is entered by a capture, and cannot change within one. "
                 "Write `with ad.config(...)` around the call that differentiates."
             )
+    if "executor" in changes and "device" not in changes:
+        changes["device"] = None
+    elif "device" in changes and "executor" not in changes:
+        changes["executor"] = None
     if len(chosen) == 1:  # what is named now counts, and not what was said of it around
         other = "leave" if chosen == ["enter"] else "enter"
         changes[other] = without(getattr(before, other), changes[chosen[0]])

@@ -255,7 +255,7 @@ class Tiered:
         """What machine code depends on. Without strong zeros, nothing is watched for NaN."""
         watched = self.watched if chosen.strong_zeros else ()
         needs = Needs(watched, self.hard, self.still, chosen.precise, chosen.threads)
-        if self.hard and chosen.executor is not None:  # which may not know of hard zeros
+        if self.hard and not getattr(chosen.executor, "knows_hard_zeros", chosen.executor is None):
             return _NUMPY, needs
         return chosen.executor or _NATIVE, needs
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,14 +11,13 @@ pytest.importorskip("llvmlite")
 
 from adjoint.executors.native.elements.rules import RULES, Rule
 from adjoint.executors.native.lower import lowerable
-from adjoint.optimise import simplify
 from adjoint.primitives import PRIMITIVES, EmptySlot
 from adjoint.program import Program
-from adjoint.transforms import jvp, vjp, vmap
-from tests.cases import BATCH, Case, cases, compiled
+from tests.cases import Case, cases, compiled
 from tests.executors.native.comparing import is_lowerable, run_native
 from tests.executors.native.comparing import narrowest as narrowest_bytes
-from tests.vectors import distance, random_like
+from tests.executors.transformed import transformed
+from tests.vectors import distance
 
 # Left to NumPy on all samples, and why. A new primitive without machine code is a decision, noted
 # here; but the lists may only become shorter.
@@ -80,22 +78,6 @@ def agree(case: Case, what: str, program: Program, arguments: list[Any]) -> bool
         error *= min(1.0, float(np.max(np.abs(expected[0]))))
     assert error <= bound, f"{case}: {what}: relative error {error:.1e}"
     return True
-
-
-def transformed(case: Case) -> list[tuple[str, Program, list[Any]]]:
-    """The derivatives of a sample and a batch of it, with arguments."""
-    operands, found = list(case.operands), []
-    transforms: tuple[Callable[..., Program], ...] = (jvp, vjp) if case.differentiable else ()
-    for transform in transforms:
-        program = simplify(transform(case.program, case.active))
-        types = program.input_types[len(operands) :]
-        more = random_like(case.generator(transform.__name__), types)
-        found.append((transform.__name__, program, [*operands, *more]))
-    if operands and not any(t.weak for t in case.program.input_types):
-        program = simplify(vmap(case.program, [True] * len(operands), BATCH))
-        rows = [np.stack(case.others(place)) for place in range(len(operands))]
-        found.append(("vmap", program, rows))
-    return found
 
 
 @pytest.mark.parametrize("primitive", SAMPLED, ids=lambda primitive: primitive.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Final, Protocol, overload
 
 import numpy as np
@@ -16,7 +16,7 @@ from adjoint.base.errors import (
     NotReplayableError,
     TapeOverflowError,
 )
-from adjoint.base.settings import settings
+from adjoint.base.settings import running_on, settings
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.jit.calls import Call
 from adjoint.calculus.jit.capturing import capture_call
@@ -24,6 +24,13 @@ from adjoint.calculus.jit.kept import Bucket, Quick
 from adjoint.capture.facts.kinds import PARTS
 from adjoint.capture.facts.writing import with_text
 from adjoint.capture.recording.constants import check_plain
+from adjoint.executors.xla.device_array import (
+    DeviceArray,
+    device_in,
+    device_put,
+    has_device_arrays,
+    to_host,
+)
 
 
 class Decorator(Protocol):
@@ -40,15 +47,25 @@ _COMPILED_AT_ONCE: Final = 4  # signatures; others wait until they come again
 
 @overload
 def jit(
-    function: Callable[Parameters, Result], *, paths: int = ..., strict: bool = ...
+    function: Callable[Parameters, Result],
+    *,
+    paths: int = ...,
+    strict: bool = ...,
+    device: str | None = ...,
 ) -> Callable[Parameters, Result]: ...
 
 
 @overload
-def jit(*, paths: int = ..., strict: bool = ...) -> Decorator: ...
+def jit(*, paths: int = ..., strict: bool = ..., device: str | None = ...) -> Decorator: ...
 
 
-def jit(function: Any = None, *, paths: int = _PATHS, strict: bool = False) -> Any:
+def jit(
+    function: Any = None,
+    *,
+    paths: int = _PATHS,
+    strict: bool = False,
+    device: str | None = None,
+) -> Any:
     """A function whose programs are kept and compiled at once.
 
     Without it, functions are replayed as well, and become machine code once they have come by a few
@@ -71,13 +88,16 @@ def jit(function: Any = None, *, paths: int = _PATHS, strict: bool = False) -> A
         paths: how many paths are kept for a signature. With more, a `ManyPathsWarning` names the
             line, and the function is captured at every call, as without jit.
         strict: whether a function that would be captured at every call is refused.
+        device: where it runs, by XLA: `cpu`, `gpu`, `tpu`, or with a number, as `gpu:1`. Arrays of
+            `device_put` are taken where they lie, and results stay there. None: as `ad.config` says.
 
     Returns:
         A function of the same arguments, with the same values.
 
     Raises:
         NotReplayableError: `strict`, and the function cannot be replayed; the message says why.
-        ArgumentError: `paths` is not a whole number of 1 or more.
+        ArgumentError: `paths` is not a whole number of 1 or more, or there is no such device.
+        XlaUnavailableError: `device`, and XLA or that device is not there.
 
     Example:
         >>> import numpy as np
@@ -91,7 +111,7 @@ def jit(function: Any = None, *, paths: int = _PATHS, strict: bool = False) -> A
     """
     _check_paths(paths)
     if function is None:
-        return partial(jit, paths=paths, strict=strict)
+        return partial(jit, paths=paths, strict=strict, device=device)
     check_callable(function, "jit")
     origin, function = function, core(function)
     kept = Kept(function, paths, strict, type(origin) is Derived)
@@ -128,7 +148,16 @@ def jit(function: Any = None, *, paths: int = _PATHS, strict: bool = False) -> A
         results, latest = kept.call(args, kwargs, quick, held)
         return results
 
-    return derived(jitted, jit, origin, {"paths": paths, "strict": strict})
+    if device is None:
+        return derived(jitted, jit, origin, {"paths": paths, "strict": strict})
+    with running_on(device):
+        pass  # which refuses what there is not
+
+    def on_device(*args: Any, **kwargs: Any) -> Any:
+        with running_on(device):
+            return jitted(*args, **kwargs)
+
+    return derived(on_device, jit, origin, {"paths": paths, "strict": strict, "device": device})
 
 
 class Kept:
@@ -153,6 +182,8 @@ class Kept:
 
         missed: the short way that was tried. held: how many guards held there, if it said so.
         """
+        if has_device_arrays((args, kwargs)):
+            return on_host(partial(self.call, missed=None, held=None), args, kwargs)
         call = Call(self.function, args, kwargs)
         if call.traced:  # the outer capture records it, and asks its own questions
             return capture_call(self.function, call, keep=False, at_once=False).results, None
@@ -183,6 +214,35 @@ class Kept:
 
 
 PARTS[Kept] = ("function",)
+
+
+def on_host(
+    call: Callable[..., tuple[Any, Quick | None]], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, Quick | None]:
+    """A call whose arrays on devices go through the host, as where it is captured.
+
+    Its results lie where its arrays do.
+    """
+    device = device_in((args, kwargs))
+    if settings().executor is None:
+        with running_on(device):
+            return on_host(call, args, kwargs)
+    results, quick = call(*to_host((args, kwargs)))
+    return device_put(results, device), quick
+
+
+@lru_cache(maxsize=512)
+def _jitted(function: Callable[..., Any]) -> Callable[..., Any]:
+    return jit(function)  # type: ignore[no-any-return]
+
+
+def _applied(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """A function of NumPy's, of arrays that lie on a device."""
+    with running_on(device_in((args, kwargs))):
+        return _jitted(function)(*args, **kwargs)
+
+
+DeviceArray.apply = staticmethod(_applied)
 
 
 def _refusal(function: Any, bucket: Bucket) -> NotReplayableError:

@@ -28,6 +28,12 @@ from adjoint.capture.clones.users import is_ours
 from adjoint.capture.facts.survey import With
 from adjoint.capture.facts.surveying import content_of
 from adjoint.capture.recording.trace import current
+from adjoint.executors.xla.device_array import (
+    device_in,
+    device_put,
+    has_device_arrays,
+    to_host,
+)
 from adjoint.pipeline import CLEARED_TOO
 from adjoint.spaces import Space
 
@@ -147,6 +153,10 @@ def _slowly(
     missed: Quick | None,
     held: int | None,
 ) -> Any:
+    if has_device_arrays((args, kwargs)):
+        device = device_in((args, kwargs))
+        whole = to_host((args, kwargs))
+        return device_put(_slowly(shelf, way, compute, root, *whole, None, None), device)
     function = root.function if type(root) is With else root
     if shelf.count < FEWEST_CALLS:
         shelf.count += 1

@@ -13,9 +13,12 @@ from adjoint.base.arrays import ArrayType
 from adjoint.executors.attempt import PYTHON
 from adjoint.executors.interface import PLAIN, CompileReport, LeftEquation, Needs
 from adjoint.executors.xla.backend import device_of, in_double_precision, jax
+from adjoint.executors.xla.device_array import DeviceArray
 from adjoint.executors.xla.lowering import Lowering, is_known, left_to_host
 from adjoint.optimise import bare
+from adjoint.optimise.simplify import eliminate_dead_code
 from adjoint.program import Program
+from adjoint.transforms.hardness import hardened
 
 _LARGE: Final = 1 << 16  # bytes from which a result is not copied
 
@@ -41,6 +44,7 @@ class XlaExecutor:
     """
 
     name = "xla"
+    knows_hard_zeros = True
 
     def __init__(self, device: str | None = None) -> None:
         self.device = device_of(device)
@@ -50,7 +54,10 @@ class XlaExecutor:
 
     def compile(self, program: Program, needs: Needs = PLAIN) -> XlaExecutable | None:
         """The program as XLA has compiled it; None where it holds numbers that XLA has not."""
-        program = bare(program)
+        if needs.hard:
+            program = eliminate_dead_code(hardened(program, needs.still))
+        else:
+            program = bare(program)
         if not is_known(program):
             return None
         return XlaExecutable(program, needs, self.device)
@@ -70,7 +77,7 @@ class XlaExecutable:
     although no argument is.
     """
 
-    __slots__ = ("_compiled", "_faults", "_inputs", "_lowering", "_program")
+    __slots__ = ("_compiled", "_inputs", "_jitted", "_lowering", "_program")
 
     guarded: Final = True
     pays: Final = True
@@ -86,27 +93,38 @@ class XlaExecutable:
                 module.ShapeDtypeStruct(type_.shape, type_.dtype, sharding=place)
                 for type_ in self._inputs
             ]
-            jitted = module.jit(partial(self._lowering.whole, program), out_shardings=place)
-            self._compiled = jitted.lower(*given).compile()
+            self._jitted = module.jit(partial(self._lowering.whole, program))
+            self._compiled = self._jitted.lower(*given).compile()
 
     def run(self, *arguments: Any) -> tuple[Any, ...] | None:
         """The results; None where the arguments are of other types, or NumPy is to run it."""
         if len(arguments) != len(self._inputs):
             return None
+        given, stays = [], False
         for type_, argument in zip(self._inputs, arguments, strict=True):
             if not _is_of(type_, argument):
                 return None
-        given = [
-            argument if type(argument) is np.ndarray else np.asarray(argument, type_.dtype)
-            for type_, argument in zip(self._inputs, arguments, strict=True)
-        ]
+            if type(argument) is DeviceArray:
+                stays = True
+                given.append(argument.array)
+            else:
+                given.append(
+                    argument
+                    if type(argument) is np.ndarray
+                    else np.asarray(argument, type_.dtype)
+                )
+        if stays:
+            given = _together(given)
+        run = self._jitted if stays else self._compiled  # which takes arrays of its device alone
         with in_double_precision(), self._lowering.errors() as errors:
-            flags, *results = self._compiled(*given)
-            fault, infinite = np.asarray(flags)
-        if errors:
-            return None  # NumPy raises it again, from the user's own line
-        if fault or (infinite and all(map(_is_finite, arguments))):
+            flags, *results = run(*given)
+            fault, infinite = np.asarray(flags).tolist()
+        if errors or fault:
+            return None  # NumPy runs it, and raises the error again from the user's own line
+        if infinite and all(map(_is_finite, arguments)):
             return None
+        if stays:
+            return tuple(x if not x.ndim else DeviceArray(x) for x in map(_scalar, results))
         return tuple(_owned(results, given))
 
     def bind(self, constants: Sequence[Any]) -> Callable[..., tuple[Any, ...] | None]:
@@ -120,13 +138,34 @@ class XlaExecutable:
         return CompileReport(source=str(self._compiled.as_text()), left=tuple(left))
 
 
+def _together(given: list[Any]) -> list[Any]:
+    """Arrays that lie on one device, or on all of those that any of them is divided among."""
+    places = [getattr(x, "sharding", None) for x in given]
+    divided = [place for place in places if place is not None and len(place.device_set) > 1]
+    if not divided:
+        return given
+    module = jax()
+    whole = module.sharding.NamedSharding(divided[0].mesh, module.sharding.PartitionSpec())
+    return [
+        x if place is None or len(place.device_set) > 1 else module.device_put(x, whole)
+        for x, place in zip(given, places, strict=True)
+    ]
+
+
+def _scalar(result: Any) -> Any:
+    """NumPy's number of a result without axes; others as they are."""
+    return result if result.ndim else np.asarray(result)[()]
+
+
 def _is_of(type_: ArrayType, argument: Any) -> bool:
     kind = type(argument)
     if type_.weak:
         return kind is PYTHON[type_.dtype.kind]
     if not type_.ndim:
         return kind is type_.dtype.type
-    return kind is np.ndarray and argument.dtype == type_.dtype and argument.shape == type_.shape
+    if kind is not np.ndarray and kind is not DeviceArray:
+        return False
+    return bool(argument.dtype == type_.dtype and argument.shape == type_.shape)
 
 
 def _is_finite(argument: Any) -> bool:
@@ -135,14 +174,16 @@ def _is_finite(argument: Any) -> bool:
 
 def _owned(results: Sequence[Any], given: Sequence[Any]) -> list[Any]:
     """NumPy's arrays and scalars of results, each with memory that nothing else refers to."""
-    taken = {array.ctypes.data for array in given}
+    taken: set[int] | None = None
     owned = []
     for result in results:
-        if not result.ndim:
-            owned.append(np.asarray(result)[()])
-            continue
         place = _address(result)
-        if place is None or place in taken:
+        if place is None:
+            owned.append(np.array(result) if result.ndim else np.asarray(result)[()])
+            continue
+        if taken is None:
+            taken = {array.ctypes.data for array in given}
+        if place in taken:
             owned.append(np.array(result))
             continue
         taken.add(place)

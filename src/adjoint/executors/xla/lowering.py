@@ -52,11 +52,13 @@ class Lowering:
 
     def whole(self, program: Program, *operands: Any) -> tuple[Any, ...]:
         """Two flags, a fault and whether a result is infinite or NaN, and the results."""
-        results = self.outputs(program, operands)
-        inexact = [x for x, type_ in zip(results, program.output_types, strict=True) if type_.inexact]
-        infinite = self.any_of([~self.np.isfinite(x) for x in inexact])
-        self.faults += [self.np.isnan(results[place]) for place in self.watched]
-        return (self.np.stack([self.any_of(self.faults), infinite]), *results)
+        with self.within() as faults:
+            results = self.outputs(program, operands)
+            faults += [self.np.isnan(results[place]) for place in self.watched]
+            pairs = zip(results, program.output_types, strict=True)
+            infinite = [~self.np.isfinite(x) for x, type_ in pairs if type_.inexact]
+            flags = self.np.stack([self.any_of(faults), self.any_of(infinite)])
+        return (flags, *results)
 
     def outputs(self, program: Program, operands: Sequence[Any]) -> list[Any]:
         """The outputs of a program, whose faults are among those of what is being traced."""

@@ -168,6 +168,35 @@ def _contract(work: Any, equation: Equation, x: Any, y: Any) -> Any:
     return work.np.einsum(equation.params["spec"], x, y, precision="highest")
 
 
+@rule("strong_contract")
+def _strong_contract(work: Any, equation: Equation, x: Any, y: Any, hard_x: Any, hard_y: Any) -> Any:
+    """As NumPy's: terms that are infinite or undefined count where neither factor is hard."""
+    dtype, xp = equation.outputs[0].type.dtype, work.np
+    x, y, soft_x, soft_y = work.cast(x, dtype), work.cast(y, dtype), ~hard_x, ~hard_y
+
+    def product(one: Any, other: Any) -> Any:
+        return xp.einsum(equation.params["spec"], one, other, precision="highest")
+
+    def any_term(one: Any, other: Any) -> Any:
+        return product((one & soft_x).astype(float), (other & soft_y).astype(float)) > 0
+
+    good_x, good_y = xp.isfinite(x), xp.isfinite(y)
+    finite = product(xp.where(good_x & soft_x, x, 0), xp.where(good_y & soft_y, y, 0))
+    if dtype.kind == "c":
+        lost = any_term(~good_x, True) | any_term(True, ~good_y)
+        return xp.where(lost, xp.nan, finite)
+    big_x, big_y = xp.isinf(x), xp.isinf(y)
+    lost = any_term(xp.isnan(x), True) | any_term(True, xp.isnan(y))
+    lost |= any_term(big_x, y == 0) | any_term(x == 0, big_y)
+    up = down = xp.asarray(False)
+    for sign in (1, -1):
+        for one, other in ((big_x, ~xp.isnan(y)), (~xp.isnan(x), big_y)):
+            up = up | any_term(one & (sign * x > 0), other & (sign * y > 0))
+            down = down | any_term(one & (sign * x > 0), other & (sign * y < 0))
+    total = xp.where(up, xp.inf, xp.where(down, -xp.inf, finite))
+    return xp.where(lost | (up & down), xp.nan, total)
+
+
 @rule("correlation")
 def _correlation(work: Any, equation: Equation, x: Any, w: Any) -> Any:
     type_ = equation.outputs[0].type
