@@ -205,9 +205,10 @@ def config(**changes: Unpack[Changes]) -> Iterator[Settings]:
             _current.reset(token)
 
 
-class running_on:  # noqa: N801  # a context manager, as `config` is
-    """Programs run on a device while this holds; the same settings each time, so that what was kept
-    under them is found again.
+class running_on:  # a context manager, as `config` is
+    """Programs run on a device while this holds.
+
+    The settings are the same ones each time, so that what was kept under them is found again.
     """
 
     def __init__(self, device: str) -> None:

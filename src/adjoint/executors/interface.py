@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
-from adjoint.program import Program
+from adjoint.program import Equation, Program, held_programs
+from adjoint.program.operation import parameter_text
 
 
 class Needs(NamedTuple):
@@ -78,6 +79,14 @@ class LeftEquation(NamedTuple):
 
     equation: str
     reason: str
+
+    @classmethod
+    def of(cls, equation: Equation, reason: str) -> LeftEquation:
+        """An equation in a few words: its primitive, its parameters, the types of its operands."""
+        operands = ", ".join(str(atom.type) for atom in equation.inputs)
+        holds = any(True for _ in held_programs(equation.operation))
+        parameters = "" if holds else parameter_text(equation.params)
+        return cls(f"{equation.primitive.name}{parameters} of {operands or 'nothing'}", reason)
 
 
 @dataclass(frozen=True)

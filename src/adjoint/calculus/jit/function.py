@@ -89,7 +89,8 @@ def jit(
             line, and the function is captured at every call, as without jit.
         strict: whether a function that would be captured at every call is refused.
         device: where it runs, by XLA: `cpu`, `gpu`, `tpu`, or with a number, as `gpu:1`. Arrays of
-            `device_put` are taken where they lie, and results stay there. None: as `ad.config` says.
+            `device_put` are taken where they lie, and results stay there. None: what `ad.config`
+            says.
 
     Returns:
         A function of the same arguments, with the same values.
@@ -233,7 +234,7 @@ def on_host(
 
 @lru_cache(maxsize=512)
 def _jitted(function: Callable[..., Any]) -> Callable[..., Any]:
-    return jit(function)  # type: ignore[no-any-return]
+    return jit(function)
 
 
 def _applied(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:

@@ -155,8 +155,8 @@ def _slowly(
 ) -> Any:
     if has_device_arrays((args, kwargs)):
         device = device_in((args, kwargs))
-        whole = to_host((args, kwargs))
-        return device_put(_slowly(shelf, way, compute, root, *whole, None, None), device)
+        args, kwargs = to_host((args, kwargs))
+        return device_put(_slowly(shelf, way, compute, root, args, kwargs, None, None), device)
     function = root.function if type(root) is With else root
     if shelf.count < FEWEST_CALLS:
         shelf.count += 1

@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 from adjoint.base.arrays import ArrayType
+from adjoint.executors.interface import LeftEquation
 from adjoint.executors.native import executable
 from adjoint.executors.native.systems import equations as systems
 from adjoint.primitives.calls.custom import is_users_code
 from adjoint.program import Equation
-from adjoint.program.operation import parameter_text
-
-
-def text_of(equation: Equation) -> str:
-    """An equation in a few words: its primitive, its parameters, the types of its operands."""
-    operands = ", ".join(str(atom.type) for atom in equation.inputs)
-    within = executable.lowering().programs_within(equation)
-    parameters = "" if within else parameter_text(equation.params)
-    return f"{equation.primitive.name}{parameters} of {operands or 'nothing'}"
 
 
 def reason_for(equation: Equation, precise: bool) -> str:
@@ -28,7 +20,7 @@ def reason_for(equation: Equation, precise: bool) -> str:
         return "LAPACK computes it"
     inner = executable.lowering().hindrance(equation, precise)
     if inner is not None:
-        return f"it holds {text_of(inner)}: {reason_for(inner, precise)}"
+        return "it holds {}: {}".format(*LeftEquation.of(inner, reason_for(inner, precise)))
     types = [atom.type for atom in (*equation.inputs, *equation.outputs)]
     if any(not type_.size for type_ in types):
         return "it has no numbers"

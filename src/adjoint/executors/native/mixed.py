@@ -18,7 +18,7 @@ import numpy as np
 from adjoint.executors.attempt import PYTHON, Attempt
 from adjoint.executors.interface import CompileReport, LeftEquation
 from adjoint.executors.native.executable import NativeExecutable, NativeFunction
-from adjoint.executors.native.left import reason_for, text_of
+from adjoint.executors.native.left import reason_for
 from adjoint.executors.native.preparation.partition import Segment, deaths
 from adjoint.executors.numpy import NumpyExecutable, NumpyExecutor
 from adjoint.program import Literal, Program, Variable
@@ -62,7 +62,7 @@ class MixedExecutable:
             source=self._written[1],
             codes=codes,
             left=tuple(
-                LeftEquation(text_of(equation), reason_for(equation, self._precise))
+                LeftEquation.of(equation, reason_for(equation, self._precise))
                 for segment, native in self.segments
                 if native is None
                 for equation in segment.program.equations

@@ -6,6 +6,7 @@ the user does with JAX itself is not touched.
 
 from __future__ import annotations
 
+import os
 from contextlib import AbstractContextManager
 from functools import cache
 from importlib import import_module
@@ -20,13 +21,40 @@ _OLDEST: Final = (0, 4, 30)
 _INSTALL: Final = "Install one that is right: pip install 'adjoint[xla]'."
 
 
-@cache
+class Forked:
+    """Whether this process is a child of one in which XLA had been started.
+
+    XLA's threads are not in the child, which would wait for them for ever.
+    """
+
+    here = False
+
+
+def _note_fork() -> None:
+    Forked.here = Forked.here or _loaded.cache_info().currsize > 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_fork)
+
+
 def jax() -> ModuleType:
     """The module.
 
     Raises:
-        XlaUnavailableError: JAX is not there, is too old, or is of a version that is wrong.
+        XlaUnavailableError: JAX is not there, is too old, or is of a version that is wrong; or this
+            process was forked from one that uses it.
     """
+    if Forked.here:
+        raise XlaUnavailableError(
+            "XLA was started before this process was forked, and cannot be used in it. Start "
+            "processes by 'spawn' or 'forkserver': multiprocessing.get_context('spawn')."
+        )
+    return _loaded()
+
+
+@cache
+def _loaded() -> ModuleType:
     try:
         module = import_module("jax")
     except ImportError as error:
@@ -68,14 +96,14 @@ def device_of(name: str | None) -> Any:
         ArgumentError: the name is none, or there are not so many.
     """
     if name is None:
-        return jax().devices()[0]
+        return jax().local_devices()[0]
     platform, _, number = name.partition(":")
     if number and not number.isdigit():
         raise ArgumentError(
             f"device must be a platform, maybe with a number, as 'gpu' or 'gpu:1', got {name!r}."
         )
     try:
-        devices = jax().devices(platform)
+        devices = jax().local_devices(backend=platform)
     except RuntimeError as error:
         present = ", ".join(sorted({device.platform for device in jax().devices()}))
         raise XlaUnavailableError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, ClassVar
 
 import numpy as np
@@ -76,7 +77,11 @@ class DeviceArray(NDArrayOperatorsMixin):
         return tuple(sorted(f"{device.platform}:{device.id}" for device in self.array.devices()))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        whole = np.array(self.array)
+        if self.array.is_fully_addressable or self.array.is_fully_replicated:
+            whole = np.array(self.array)
+        else:  # parts lie with other processes, each of which asks for the whole as well
+            gather = import_module("jax.experimental.multihost_utils").process_allgather
+            whole = np.array(gather(self.array, tiled=True))
         return whole if dtype is None else whole.astype(dtype, copy=False)
 
     def __dlpack__(self, **kwargs: Any) -> Any:
@@ -88,7 +93,9 @@ class DeviceArray(NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if kwargs.get("out") is not None:
             raise ArgumentTypeError("An array on a device cannot be written into (`out`).")
-        return DeviceArray.apply(ufunc if method == "__call__" else getattr(ufunc, method), inputs, kwargs)
+        return DeviceArray.apply(
+            ufunc if method == "__call__" else getattr(ufunc, method), inputs, kwargs
+        )
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return DeviceArray.apply(function, args, kwargs)
@@ -178,5 +185,9 @@ def to_host(tree: Any) -> Any:
 
 
 def device_in(tree: Any) -> str:
-    """The name of the first device that arrays of a tree lie on."""
-    return next(x.devices[0] for x in pytrees.leaves(tree) if isinstance(x, DeviceArray))
+    """The name of the first device of this process that arrays of a tree lie on."""
+    first = next(x for x in pytrees.leaves(tree) if isinstance(x, DeviceArray))
+    own = first.array.sharding.addressable_devices
+    platform = next(iter(own)).platform
+    local = jax().local_devices(backend=platform)
+    return f"{platform}:{min(map(local.index, own))}"

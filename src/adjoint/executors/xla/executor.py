@@ -11,10 +11,10 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType
 from adjoint.executors.attempt import PYTHON
-from adjoint.executors.interface import PLAIN, CompileReport, LeftEquation, Needs
-from adjoint.executors.xla.backend import device_of, in_double_precision, jax
+from adjoint.executors.interface import PLAIN, CompileReport, Needs
+from adjoint.executors.xla.backend import Forked, device_of, in_double_precision, jax
 from adjoint.executors.xla.device_array import DeviceArray
-from adjoint.executors.xla.lowering import Lowering, is_known, left_to_host
+from adjoint.executors.xla.lowering import Lowering, is_known
 from adjoint.optimise import bare
 from adjoint.optimise.simplify import eliminate_dead_code
 from adjoint.program import Program
@@ -77,13 +77,12 @@ class XlaExecutable:
     although no argument is.
     """
 
-    __slots__ = ("_compiled", "_inputs", "_jitted", "_lowering", "_program")
+    __slots__ = ("_compiled", "_inputs", "_jitted", "_lowering")
 
     guarded: Final = True
     pays: Final = True
 
     def __init__(self, program: Program, needs: Needs, device: Any) -> None:
-        self._program = program
         self._inputs = program.input_types
         self._lowering = Lowering(needs.watched)
         with in_double_precision():
@@ -98,7 +97,7 @@ class XlaExecutable:
 
     def run(self, *arguments: Any) -> tuple[Any, ...] | None:
         """The results; None where the arguments are of other types, or NumPy is to run it."""
-        if len(arguments) != len(self._inputs):
+        if len(arguments) != len(self._inputs) or Forked.here:
             return None
         given, stays = [], False
         for type_, argument in zip(self._inputs, arguments, strict=True):
@@ -109,9 +108,7 @@ class XlaExecutable:
                 given.append(argument.array)
             else:
                 given.append(
-                    argument
-                    if type(argument) is np.ndarray
-                    else np.asarray(argument, type_.dtype)
+                    argument if type(argument) is np.ndarray else np.asarray(argument, type_.dtype)
                 )
         if stays:
             given = _together(given)
@@ -134,8 +131,15 @@ class XlaExecutable:
 
     def report(self) -> CompileReport:
         """What became of it: what goes through the host is named."""
-        left = [LeftEquation(str(equation), why) for equation, why in left_to_host(self._program)]
-        return CompileReport(source=str(self._compiled.as_text()), left=tuple(left))
+        left = tuple(self._lowering.left.values())
+        return CompileReport(source=str(self._compiled.as_text()), left=left)
+
+    def compiled_text(self, *arguments: Any) -> str:
+        """What XLA makes of it for arguments that lie where these do, in its own language."""
+        with in_double_precision():
+            given = [x.array if type(x) is DeviceArray else np.asarray(x) for x in arguments]
+            compiled = self._jitted.lower(*_together(given)).compile()
+        return str(compiled.as_text())
 
 
 def _together(given: list[Any]) -> list[Any]:
@@ -188,7 +192,7 @@ def _owned(results: Sequence[Any], given: Sequence[Any]) -> list[Any]:
             continue
         taken.add(place)
         memory = (ctypes.c_char * result.nbytes).from_address(place)
-        memory.keeper = result  # type: ignore[attr-defined]  # the memory lives as long as this
+        memory.keeper = result  # the memory lives as long as this
         owned.append(np.frombuffer(memory, result.dtype).reshape(result.shape))
     return owned
 

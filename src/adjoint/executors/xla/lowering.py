@@ -18,6 +18,7 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType
 from adjoint.base.errors import ProgramError
+from adjoint.executors.interface import LeftEquation
 from adjoint.executors.xla.backend import jax
 from adjoint.executors.xla.host import on_host, reason_for_host
 from adjoint.executors.xla.rules import RULES, load_rules
@@ -34,8 +35,9 @@ _DTYPES: Final = frozenset(
 class Lowering:
     """Traces a program in JAX; what rules work with.
 
-    watched: outputs, by number, of which a NaN is a fault. np, lax: JAX's modules. faults: the
-    conditions that were met so far in what is being traced.
+    watched: outputs, by number, of which a NaN is a fault. np, lax, special, linear_algebra: JAX's
+    modules. faults: the conditions that were met so far in what is being traced. left: the
+    equations that go through the host.
     """
 
     def __init__(self, watched: Sequence[int] = ()) -> None:
@@ -45,7 +47,9 @@ class Lowering:
         self.np: Any = import_module("jax.numpy")
         self.lax: Any = import_module("jax.lax")
         self.special: Any = import_module("jax.scipy.special")
+        self.linear_algebra: Any = import_module("jax.scipy.linalg")
         self.faults: list[Any] = []
+        self.left: dict[Equation, LeftEquation] = {}
         self._errors: list[BaseException] = []
 
     # --- programs --------------------------------------------------------------------------------
@@ -79,6 +83,7 @@ class Lowering:
         rule = RULES.get(equation.primitive.name)
         results = None if rule is None else rule(self, equation, *operands)
         if results is None:
+            self.left[equation] = LeftEquation.of(equation, reason_for_host(equation))
             results = on_host(self, equation, operands)
         if not equation.primitive.multiple:
             results = (results,)
@@ -140,7 +145,8 @@ class Lowering:
     @contextmanager
     def errors(self) -> Iterator[list[BaseException]]:
         """The errors of functions on the host in a run, which are over when the block ends."""
-        self._errors = raised = []
+        raised: list[BaseException] = []
+        self._errors = raised
         try:
             yield raised
         finally:
@@ -156,10 +162,3 @@ def is_known(program: Program) -> bool:
     }
     types = [*program.input_types, *program.output_types, *(atom.type for atom in atoms)]
     return all(type_.dtype.name in _DTYPES and type_.dtype.isnative for type_ in types)
-
-
-def left_to_host(program: Program) -> list[tuple[Equation, str]]:
-    """The equations that go through the host, with the reason."""
-    load_rules()
-    left = [(equation, reason_for_host(equation)) for equation in all_equations(program)]
-    return [(equation, reason) for equation, reason in left if reason is not None]

@@ -169,7 +169,9 @@ def _contract(work: Any, equation: Equation, x: Any, y: Any) -> Any:
 
 
 @rule("strong_contract")
-def _strong_contract(work: Any, equation: Equation, x: Any, y: Any, hard_x: Any, hard_y: Any) -> Any:
+def _strong_contract(
+    work: Any, equation: Equation, x: Any, y: Any, hard_x: Any, hard_y: Any
+) -> Any:
     """As NumPy's: terms that are infinite or undefined count where neither factor is hard."""
     dtype, xp = equation.outputs[0].type.dtype, work.np
     x, y, soft_x, soft_y = work.cast(x, dtype), work.cast(y, dtype), ~hard_x, ~hard_y

@@ -1,0 +1,257 @@
+"""Programs on XLA as users meet them: results, errors and warnings as NumPy's, and devices."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import adjoint as ad
+from adjoint.base.errors import ArgumentError, ArgumentTypeError, XlaUnavailableError
+from adjoint.executors import XlaExecutor
+from adjoint.executors.xla.backend import check_version
+
+jax = pytest.importorskip("jax", reason="XLA is not tested: jax is not installed (extra `xla`)")
+
+X = np.linspace(0.1, 1.5, 6)
+
+
+def on_xla(function: Any, **options: Any) -> Any:
+    return ad.jit(function, device="cpu", **options)
+
+
+def wave(x: Any) -> Any:
+    return np.sum(np.sin(x) * x + np.exp(-(x**2))) / np.linalg.norm(x)
+
+
+def test_gradients_jacobians_and_hessians_are_those_of_numpy() -> None:
+    for transform in (ad.grad, ad.hessian, lambda f: ad.jacobian(lambda x: np.cumsum(x) * f(x))):
+        expected = transform(wave)(X)
+        np.testing.assert_allclose(on_xla(transform(wave))(X), expected, rtol=1e-12, atol=1e-14)
+
+
+def test_un_jitted_programs_run_there_too() -> None:
+    executor = XlaExecutor("cpu")
+    with ad.config(executor=executor, native=True):
+        for _ in range(4):
+            found = ad.grad(wave)(X)
+    np.testing.assert_allclose(found, ad.grad(wave)(X), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("function", "argument", "error"),
+    [
+        (lambda a: np.sum(np.linalg.solve(a, np.ones(2))), np.zeros((2, 2)), np.linalg.LinAlgError),
+        (lambda a: np.sum(np.linalg.cholesky(a)), -np.eye(2), np.linalg.LinAlgError),
+        (lambda x: x[np.array([0, 9])].sum(), X, IndexError),
+    ],
+)
+def test_errors_are_those_of_numpy(function: Any, argument: Any, error: type[Exception]) -> None:
+    with pytest.raises(error) as plain:
+        function(argument)
+    jitted = on_xla(function)
+    for _ in range(2):
+        with pytest.raises(error) as found:
+            jitted(argument)
+        assert str(found.value) == str(plain.value)
+
+
+def test_an_error_at_a_later_call_is_the_users_too() -> None:
+    slope = ad.grad(lambda a: np.sum(np.linalg.solve(a, np.ones(2))))
+    solved = on_xla(slope)
+    for _ in range(2):
+        np.testing.assert_allclose(solved(np.eye(2)), slope(np.eye(2)))
+        with pytest.raises(np.linalg.LinAlgError):
+            solved(np.zeros((2, 2)))
+
+
+def test_numpy_warns_of_what_is_infinite() -> None:
+    jitted = on_xla(lambda x: np.sum(np.log(x)))
+    assert jitted(X) == pytest.approx(np.sum(np.log(X)))
+    with pytest.warns(RuntimeWarning, match="divide by zero encountered in log"):
+        assert jitted(0 * X) == -np.inf
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert jitted(np.full(6, np.inf)) == np.inf  # of infinite data nobody is warned
+
+
+def test_hard_zeros_win_over_infinite_slopes() -> None:
+    slope = ad.grad(lambda x: np.sum(np.where(x > 0, np.sqrt(x), 0.0)))
+    at = np.array([0.0, 4.0])
+    np.testing.assert_array_equal(on_xla(slope)(at), slope(at))
+
+
+def test_loops_whose_rounds_depend_on_values() -> None:
+    def halved(x: Any) -> Any:
+        def step(state: Any) -> Any:
+            return state[0] / 2, state[1] + state[0] ** 2
+
+        return ad.while_loop(lambda state: state[0] > 0.01, step, (x, 0.0))[1]
+
+    slope, expected = on_xla(ad.grad(halved)), ad.grad(halved)
+    for x in (1.0, 1e3, 1e9):  # of more and more rounds, beyond the first tape
+        assert slope(x) == pytest.approx(float(expected(x)))
+
+
+def test_branches_are_followed() -> None:
+    def bent(x: Any) -> Any:
+        return x**2 if x > 1 else 3 * x
+
+    slope = on_xla(ad.grad(bent))
+    assert [float(slope(x)) for x in (0.5, 2.0, 0.25, 3.0)] == [3.0, 4.0, 3.0, 6.0]
+
+
+def test_results_have_memory_of_their_own() -> None:
+    large = np.zeros((300, 300))
+    jitted = on_xla(lambda x: (x, x, x + 1))
+    one, other, more = jitted(large)
+    one += 1
+    more += 5
+    assert large.max() == other.max() == 0
+    assert (jitted(large)[2] == 1).all()
+
+
+def test_jax_is_left_as_it_was() -> None:
+    on_xla(ad.grad(wave))(X)
+    assert not jax.config.jax_enable_x64
+    assert jax.numpy.ones(2).dtype == np.float32
+
+
+def test_what_runs_on_the_host_is_named() -> None:
+    program = ad.program(lambda x: ad.scipy.special.jv(1.5, x), X).program
+    executable = XlaExecutor("cpu").compile(program)
+    assert executable is not None
+    (left,) = executable.report().left
+    assert "jv" in left.equation
+    assert "HloModule" in executable.report().source
+
+
+def test_wrong_devices_are_named() -> None:
+    with pytest.raises(ArgumentError, match="there are 1 of its kind"):
+        ad.jit(wave, device="cpu:9")
+    with pytest.raises(ArgumentError, match="maybe with a number"):
+        ad.jit(wave, device="cpu:one")
+    with pytest.raises(XlaUnavailableError, match="JAX has found"):
+        ad.jit(wave, device="tpu")
+    with pytest.raises(ArgumentTypeError, match="device must be a name"), ad.config(device=3):  # type: ignore[typeddict-item]
+        pass
+    with pytest.raises(ArgumentError, match="no executor 'cuda'"), ad.config(executor="cuda"):
+        pass
+
+
+@pytest.mark.parametrize("version", ["0.10.2", "0.11.0", "0.4.1"])
+def test_versions_that_are_wrong_are_refused(version: str) -> None:
+    with pytest.raises(XlaUnavailableError, match=version):
+        check_version(version)
+    check_version("0.10.1")
+    check_version("0.12.0.1")
+    check_version("0.13.0.dev20270101")
+
+
+# --- arrays that stay there -----------------------------------------------------------------------
+
+
+def test_arrays_stay_on_the_device() -> None:
+    at = ad.device_put({"x": X, "name": "a"}, "cpu")
+    assert at["name"] == "a"
+    slope = on_xla(ad.grad(wave))
+    for _ in range(3):
+        found = slope(at["x"])
+        assert type(found) is ad.DeviceArray
+        np.testing.assert_allclose(np.asarray(found), ad.grad(wave)(X), rtol=1e-12)
+    further = at["x"] - 0.1 * found
+    assert type(further) is ad.DeviceArray
+    np.testing.assert_allclose(np.asarray(further), X - 0.1 * np.asarray(found))
+    assert np.sum(at["x"]) == pytest.approx(X.sum())
+    np.testing.assert_array_equal(np.asarray(at["x"][1:3]), X[1:3])
+    np.testing.assert_array_equal(np.from_dlpack(at["x"]), X)
+    assert (at["x"].shape, at["x"].size, at["x"].nbytes, len(at["x"])) == ((6,), 6, 48, 6)
+    assert at["x"].devices == ("cpu:0",)
+    assert "cpu:0" in repr(at["x"])
+
+
+def test_un_jitted_gradients_take_them() -> None:
+    x = ad.device_put(X, "cpu")
+    for _ in range(4):
+        np.testing.assert_allclose(np.asarray(ad.grad(wave)(x)), ad.grad(wave)(X), rtol=1e-12)
+
+
+def test_they_are_not_written_into() -> None:
+    x = ad.device_put(X, "cpu")
+    with pytest.raises(ArgumentTypeError, match="cannot be written into"):
+        np.add(x, x, out=np.zeros(6))
+    with pytest.raises(TypeError):
+        x[0] = 1.0
+
+
+FORKED = """
+import os, warnings
+import numpy as np, adjoint as ad
+
+warnings.simplefilter("ignore")
+jitted = ad.jit(lambda x: np.sum(np.sin(x) ** 2), device="cpu")
+x, expected = np.ones(3), jitted(np.ones(3))
+child = os.fork()
+if not child:
+    np.testing.assert_allclose(jitted(x), expected)  # by NumPy
+    try:
+        ad.device_put(x)
+    except ad.errors.XlaUnavailableError as error:
+        assert "forked" in str(error)
+        os._exit(0)
+    os._exit(1)
+assert os.waitpid(child, 0)[1] == 0
+assert jitted(x) == expected
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+def test_a_forked_process_goes_on_without_it() -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", FORKED], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert run.returncode == 0, run.stderr
+
+
+DIVIDED = """
+import numpy as np, adjoint as ad
+from adjoint.executors import XlaExecutor
+
+def loss(w, x, y):
+    return np.mean((np.tanh(x @ w) - y) ** 2)
+
+random = np.random.default_rng(0)
+w, x, y = random.normal(size=20), random.normal(size=(4000, 20)), random.normal(size=4000)
+slope, expected = ad.jit(ad.grad(loss), device="cpu"), ad.grad(loss)(w, x, y)
+rows = ad.device_put((x, y), "cpu", shard=0)
+assert len(rows[0].devices) == {count}
+for _ in range(3):
+    found = slope(w, *rows)
+    np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-12)
+program = ad.program(ad.grad(loss), w, x, y).program
+executable = XlaExecutor("cpu").compile(program)
+text = executable.compiled_text(w, *rows, np.float64(2 / 4000))
+assert text.count(" all-reduce(") + text.count(" all-reduce-start(") == 1, text
+try:
+    ad.device_put(x[:3], "cpu", shard=0)
+except ad.errors.ArgumentError as error:
+    assert "cannot be divided among {count} devices" in str(error)
+"""
+
+
+@pytest.mark.parametrize("count", [4, 8])
+def test_a_gradient_of_divided_rows_is_summed_over_devices_once(count: int) -> None:
+    flags = f"--xla_force_host_platform_device_count={count}"
+    run = subprocess.run(
+        [sys.executable, "-c", DIVIDED.replace("{count}", str(count))],
+        env={**os.environ, "XLA_FLAGS": flags},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
