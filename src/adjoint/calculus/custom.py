@@ -315,7 +315,8 @@ def primitive(function: Callable[..., Any] | None = None, *, result: Any = None)
         ... def rule(primals, tangents):
         ...     (x,), (u,) = primals, tangents
         ...     return lgamma(x), (np.log(x) - 1 / (2 * x) - 1 / (12 * x**2)) * u
-        >>> round(float(ad.grad(lgamma)(20.0)), 4)  # digamma(20), by the first terms of its series
+        >>> # digamma(20), by the first terms of its series
+        >>> round(float(ad.grad(lgamma)(20.0)), 4)
         2.9705
     """
     if function is None:

@@ -196,7 +196,9 @@ def jvp(
     Example:
         >>> import numpy as np
         >>> import adjoint as ad
-        >>> value, tangent = ad.jvp(np.sin, (np.array([0.0, 1.0]),), (np.array([1.0, 0.0]),))
+        >>> value, tangent = ad.jvp(
+        ...     np.sin, (np.array([0.0, 1.0]),), (np.array([1.0, 0.0]),)
+        ... )
         >>> tangent
         array([1., 0.])
     """

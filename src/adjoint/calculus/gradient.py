@@ -181,7 +181,9 @@ def value_and_grad(
     Example:
         >>> import numpy as np
         >>> import adjoint as ad
-        >>> value, gradient = ad.value_and_grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
+        >>> value, gradient = ad.value_and_grad(lambda x: np.sum(x**2))(
+        ...     np.array([1.0, 2.0])
+        ... )
         >>> float(value), gradient
         (5.0, array([2., 4.]))
     """

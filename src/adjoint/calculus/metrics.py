@@ -60,10 +60,14 @@ def pullback_metric(
         >>> import numpy as np
         >>> import adjoint as ad
         >>> from adjoint.spaces import Euclidean, Metric, Weighted
-        >>> fisher = Metric(lambda y: Weighted(Euclidean(2), np.array([1.0, 2.0]) / y[1] ** 2))
+        >>> fisher = Metric(
+        ...     lambda y: Weighted(Euclidean(2), np.array([1.0, 2.0]) / y[1] ** 2)
+        ... )
         >>> model = lambda x: np.stack([x[0], np.exp(x[1])])
         >>> natural = pullback_metric(model, fisher)
-        >>> ad.grad(lambda x: x[0] + x[1], space=natural)(np.array([0.0, np.log(3.0)])).round(6)
+        >>> ad.grad(lambda x: x[0] + x[1], space=natural)(
+        ...     np.array([0.0, np.log(3.0)])
+        ... ).round(6)
         array([9. , 0.5])
     """
     check_callable(model, "pullback_metric")

@@ -49,7 +49,9 @@ def draw(
     Example:
         >>> import numpy as np
         >>> import adjoint as ad
-        >>> ad.draw(lambda x: np.sum(x * np.sin(x)), np.ones(3), values=True, cotangents=1.0)
+        >>> ad.draw(
+        ...     lambda x: np.sum(x * np.sin(x)), np.ones(3), values=True, cotangents=1.0
+        ... )
         <drawing of <lambda>: .svg(), .html(), .save(path)>
     """
     if isinstance(function, ProgramView):

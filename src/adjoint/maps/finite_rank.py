@@ -100,7 +100,9 @@ def rank_one_terms(
         >>> import numpy as np
         >>> from adjoint.maps import from_matrix
         >>> from adjoint.spaces import Euclidean
-        >>> D = from_matrix(np.array([[1.0, 2.0], [3.0, 4.0]]), Euclidean(2), Euclidean(2))
+        >>> D = from_matrix(
+        ...     np.array([[1.0, 2.0], [3.0, 4.0]]), Euclidean(2), Euclidean(2)
+        ... )
         >>> [(w.components, y) for w, y in rank_one_terms(D)]
         [(array([1., 0.]), array([1., 3.])), (array([0., 1.]), array([2., 4.]))]
     """
@@ -198,7 +200,8 @@ def singular_values(linear_map: LinearMap) -> SingularValueDecomposition:
         >>> from adjoint.maps import embedding
         >>> from adjoint.spaces import Euclidean, Weighted
         >>> weighted = Weighted(Euclidean(2), np.array([1.0, 4.0]))
-        >>> singular_values(embedding(weighted)).values  # x, seen under another inner product
+        >>> # x, seen under another inner product
+        >>> singular_values(embedding(weighted)).values
         array([1. , 0.5])
     """
     require_map(linear_map)

@@ -30,7 +30,9 @@ def adjoint_error(linear_map: LinearMap, seed: int | np.random.Generator = 0) ->
     Example:
         >>> import numpy as np
         >>> from adjoint.spaces import Euclidean
-        >>> wrong = LinearMap(Euclidean(2), Euclidean(2), lambda u: 2 * u, lambda c: 3 * c)
+        >>> wrong = LinearMap(
+        ...     Euclidean(2), Euclidean(2), lambda u: 2 * u, lambda c: 3 * c
+        ... )
         >>> adjoint_error(wrong) > 0.01
         True
     """

@@ -65,7 +65,9 @@ class LinearMap:
     Example:
         >>> import numpy as np
         >>> from adjoint.spaces import Euclidean
-        >>> double = LinearMap(Euclidean(2), Euclidean(2), lambda u: 2 * u, lambda c: 2 * c)
+        >>> double = LinearMap(
+        ...     Euclidean(2), Euclidean(2), lambda u: 2 * u, lambda c: 2 * c
+        ... )
         >>> double(np.array([1.0, 2.0])), double.H(np.array([1.0, 2.0]))
         (array([2., 4.]), array([2., 4.]))
     """

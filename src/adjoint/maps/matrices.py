@@ -33,7 +33,9 @@ def from_matrix(matrix: Any, domain: Space, codomain: Space, name: str | None = 
     Example:
         >>> import numpy as np
         >>> from adjoint.spaces import Euclidean
-        >>> from_matrix(np.array([[1.0, 2.0]]), Euclidean(2), Euclidean(1)).H(np.array([3.0]))
+        >>> from_matrix(np.array([[1.0, 2.0]]), Euclidean(2), Euclidean(1)).H(
+        ...     np.array([3.0])
+        ... )
         array([3., 6.])
     """
     held = matrix.copy() if hasattr(matrix, "tocsc") else _held(matrix)

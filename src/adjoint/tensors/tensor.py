@@ -43,7 +43,9 @@ class Tensor:
         >>> import numpy as np
         >>> from adjoint.spaces import Euclidean
         >>> space = Euclidean(2)
-        >>> A = Tensor(np.array([[1.0, 2.0], [3.0, 4.0]]), outputs=(space,), inputs=(space,))
+        >>> A = Tensor(
+        ...     np.array([[1.0, 2.0], [3.0, 4.0]]), outputs=(space,), inputs=(space,)
+        ... )
         >>> A.type, A.pattern, A(np.array([1.0, 0.0]))
         ((1, 1), 'i -> j', array([1., 3.]))
         >>> A.change_of_basis(np.diag([1.0, 10.0])).components

@@ -92,7 +92,9 @@ def check(
     Example:
         >>> import numpy as np
         >>> import adjoint as ad
-        >>> report = ad.testing.check(lambda x, y: np.sum(np.tanh(x) * y), np.ones(3), np.ones(3))
+        >>> report = ad.testing.check(
+        ...     lambda x, y: np.sum(np.tanh(x) * y), np.ones(3), np.ones(3)
+        ... )
         >>> report.passed
         True
     """

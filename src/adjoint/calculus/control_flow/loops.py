@@ -149,7 +149,9 @@ def while_loop(
     Example:
         >>> import adjoint as ad
         >>> def root(a):  # Newton's method
-        ...     return ad.while_loop(lambda x: abs(x * x - a) > 1e-12, lambda x: (x + a / x) / 2, a)
+        ...     return ad.while_loop(
+        ...         lambda x: abs(x * x - a) > 1e-12, lambda x: (x + a / x) / 2, a
+        ...     )
         >>> float(root(2.0)), float(ad.grad(root)(2.0))
         (1.414213562373095, 0.35355339059327373)
     """

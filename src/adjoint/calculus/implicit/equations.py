@@ -78,7 +78,8 @@ def root(
     Example:
         >>> import adjoint as ad
         >>> y = lambda x: ad.implicit.root(lambda y, x: y**3 + y - x, 1.0, x)
-        >>> round(float(y(10.0)), 6), round(float(ad.grad(y)(10.0)), 6)  # 2, and 1 / (3 y^2 + 1)
+        >>> # 2, and 1 / (3 y^2 + 1)
+        >>> round(float(y(10.0)), 6), round(float(ad.grad(y)(10.0)), 6)
         (2.0, 0.076923)
     """
     check_callable(residual, "root")
@@ -173,7 +174,9 @@ def argmin(
         >>> import numpy as np
         >>> import adjoint as ad
         >>> data = np.array([1.0, 2.0, 6.0])
-        >>> mean = lambda w: ad.implicit.argmin(lambda y, w: np.sum(w * (data - y) ** 2), 0.0, w)
+        >>> mean = lambda w: ad.implicit.argmin(
+        ...     lambda y, w: np.sum(w * (data - y) ** 2), 0.0, w
+        ... )
         >>> round(float(mean(np.ones(3))), 6)
         3.0
         >>> np.round(ad.grad(mean)(np.ones(3)), 6)  # (data - mean) / 3

@@ -73,7 +73,8 @@ def linear_solve(
         >>> import numpy as np
         >>> import adjoint as ad
         >>> def solution(a):
-        ...     return ad.implicit.linear_solve(lambda x: a * x + np.sum(x), np.ones(2))[0]
+        ...     y = ad.implicit.linear_solve(lambda x: a * x + np.sum(x), np.ones(2))
+        ...     return y[0]
         >>> float(solution(2.0)), float(ad.grad(solution)(2.0))  # 1 / (a + 2)
         (0.25, -0.0625)
     """

@@ -88,7 +88,9 @@ class Direct(LinearSolver):
         >>> import numpy as np
         >>> import adjoint as ad
         >>> A = np.array([[2.0, 1.0], [1.0, 3.0]])
-        >>> x = ad.implicit.linear_solve(A, np.array([3.0, 4.0]), solver=ad.implicit.Direct())
+        >>> x = ad.implicit.linear_solve(
+        ...     A, np.array([3.0, 4.0]), solver=ad.implicit.Direct()
+        ... )
         >>> bool(np.allclose(x, [1.0, 1.0]))
         True
     """

@@ -205,7 +205,9 @@ class Newton(Solver):
 
     Example:
         >>> import adjoint as ad
-        >>> y = ad.implicit.root(lambda y: y**3 + y - 10, 1.0, solver=ad.implicit.Newton())
+        >>> y = ad.implicit.root(
+        ...     lambda y: y**3 + y - 10, 1.0, solver=ad.implicit.Newton()
+        ... )
         >>> round(float(y), 6)
         2.0
     """
@@ -290,7 +292,9 @@ class SciPy(Solver):
 
     Example:
         >>> import adjoint as ad
-        >>> y = ad.implicit.root(lambda y: y**3 + y - 10, 1.0, solver=ad.implicit.SciPy("hybr"))
+        >>> y = ad.implicit.root(
+        ...     lambda y: y**3 + y - 10, 1.0, solver=ad.implicit.SciPy("hybr")
+        ... )
         >>> round(float(y), 6)
         2.0
     """

@@ -44,7 +44,11 @@ class Node:
     Example:
         >>> import adjoint as ad
         >>> node = ad.nodes(lambda x: x * x, 3.0, cotangents=1.0)["b"]
-        >>> node.operation, float(node.value), [float(c.components) for c in node.contributions]
+        >>> (
+        ...     node.operation,
+        ...     float(node.value),
+        ...     [float(c.components) for c in node.contributions],
+        ... )
         ('multiply', 9.0, [3.0, 3.0])
     """
 

@@ -42,7 +42,9 @@ def curve_fit(
         >>> t = np.linspace(0.0, 4.0, 9)
         >>> def decay(t, height, rate):
         ...     return height * np.exp(-rate * t)
-        >>> parameters, covariance = ad.optimize.curve_fit(decay, t, decay(t, 2.5, 1.3), [1, 1])
+        >>> parameters, covariance = ad.optimize.curve_fit(
+        ...     decay, t, decay(t, 2.5, 1.3), [1, 1]
+        ... )
         >>> np.round(parameters, 9)
         array([2.5, 1.3])
     """

@@ -62,11 +62,12 @@ class CustomSpace(Space):
         >>> import numpy as np
         >>> import adjoint as ad
         >>> class Rotations(ad.spaces.CustomSpace):
-        ...     '''Skew-symmetric 3 x 3 matrices, under the inner product of their axes.'''
+        ...     '''Skew-symmetric matrices, under the inner product of their axes.'''
         ...     dimension = 3
         ...
         ...     def from_coordinates(self, c):
-        ...         return np.array([[0, -c[2], c[1]], [c[2], 0, -c[0]], [-c[1], c[0], 0]])
+        ...         x, y, z = c
+        ...         return np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
         ...
         ...     def gram(self):
         ...         return np.eye(3)

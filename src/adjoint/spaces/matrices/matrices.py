@@ -252,7 +252,10 @@ class Hermitian(_ConjugateSymmetric):
 
     Example:
         >>> import numpy as np
-        >>> Hermitian(2).contains(np.array([[1.0, 1j], [-1j, 2.0]])), Hermitian(2).dimension
+        >>> (
+        ...     Hermitian(2).contains(np.array([[1.0, 1j], [-1j, 2.0]])),
+        ...     Hermitian(2).dimension,
+        ... )
         (True, 4)
     """
 

@@ -44,7 +44,10 @@ class MatrixSubspace(Space):
 
     Example:
         >>> from adjoint.spaces import Diagonal, Hermitian, Symmetric
-        >>> all(issubclass(family, MatrixSubspace) for family in (Diagonal, Hermitian, Symmetric))
+        >>> all(
+        ...     issubclass(family, MatrixSubspace)
+        ...     for family in (Diagonal, Hermitian, Symmetric)
+        ... )
         True
     """
 

@@ -50,7 +50,9 @@ class Span(Space):
     Example:
         >>> import numpy as np
         >>> from adjoint.spaces import Euclidean
-        >>> plane = Span([np.array([1.0, 1.0, 0.0]), np.array([0.0, 0.0, 2.0])], Euclidean(3))
+        >>> plane = Span(
+        ...     [np.array([1.0, 1.0, 0.0]), np.array([0.0, 0.0, 2.0])], Euclidean(3)
+        ... )
         >>> plane.dimension, plane.contains(np.array([2.0, 2.0, 5.0]))
         (2, True)
         >>> np.round(plane.restrict(np.array([1.0, 0.0, 3.0])), 12)
