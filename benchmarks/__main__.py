@@ -25,6 +25,7 @@ CASES = {
     "checkpoints": "benchmarks.checkpoints",
     "modes": "benchmarks.modes",
     "unjitted": "benchmarks.unjitted",
+    "exceptions": "benchmarks.exceptions",
     "waits": "benchmarks.waits",
     "capture": "benchmarks.capture",
     "compile": "benchmarks.compile_time",

@@ -100,7 +100,7 @@ def derivative(case: Case) -> Callable[[], Callable[..., Any]]:
         and np.ndim(value) == 0
         and np.asarray(value).dtype.kind == "f"
     ):
-        places = tuple(place for place, arg in enumerate(case.args) if _is_inexact(arg))
+        places = tuple(place for place, arg in enumerate(case.args) if is_inexact(arg))
         return lambda: ad.grad(function, places)
     seed = pytrees.tree_map(lambda leaf: np.ones_like(np.asarray(leaf))[()], value)
 
@@ -110,7 +110,7 @@ def derivative(case: Case) -> Callable[[], Callable[..., Any]]:
     return lambda: pulled_back
 
 
-def _is_inexact(arg: Any) -> bool:
+def is_inexact(arg: Any) -> bool:
     return any(np.asarray(leaf).dtype.kind in "fc" for leaf in pytrees.leaves(arg))
 
 
@@ -119,7 +119,7 @@ def copied(tree: Any) -> Any:
     return pytrees.tree_map(lambda x: x.copy() if isinstance(x, np.ndarray) else x, tree)
 
 
-def _writes(case: Case) -> bool:
+def writes(case: Case) -> bool:
     """Whether a function changes its arguments: then it is given new ones at each call."""
     args = copied(case.args)
     case.function(*args)
@@ -151,7 +151,7 @@ def timing(case: Case) -> Timing:
     function, args = case.function, copied(case.args)
     slope = derivative(case)
     jitted = ad.jit(slope())
-    given = copied if _writes(case) else tuple
+    given = copied if writes(case) else tuple
     candidates: dict[str, Thunk] = {
         "function": lambda: function(*given(args)),
         "un-jitted": lambda: slope()(*given(args)),

@@ -76,7 +76,7 @@ def _row(case: Case, jax: bool) -> list[str]:
     candidates: dict[str, Thunk] = {"adjoint": lambda: jitted(*case.arguments)}
     first_of_jax = None
     if jax and case.peer is not None:
-        candidates["JAX"] = _peer(case, case.peer)
+        candidates["JAX"] = in_jax(case, case.peer)
         first_of_jax, result = _timed(candidates["JAX"])
         _agree(case.title, found, result)
     if case.primal is not None:
@@ -111,7 +111,7 @@ def _timed(thunk: Thunk) -> tuple[float, Any]:
     return time.perf_counter() - start, result
 
 
-def _peer(case: Case, name: str) -> Thunk:
+def in_jax(case: Case, name: str) -> Thunk:
     """JAX's function of arrays of its own, jitted and waited for; what is fixed stays NumPy's."""
     jax, xp = jax_modules()
     function = peer.derivatives()[name]

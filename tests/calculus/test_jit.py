@@ -239,3 +239,15 @@ def test_what_takes_a_function_says_how(call: Any, usage: str) -> None:
     with pytest.raises(ad.errors.ArgumentTypeError) as caught:
         call()
     assert f"Write {usage}" in str(caught.value)
+
+
+def test_a_new_length_at_every_call_is_not_compiled_at_every_call() -> None:
+    jitted = ad.jit(ad.grad(lambda x: np.sum(np.sin(x) ** 2)))
+    for length in range(2, 6):
+        jitted(np.ones(length))
+    compiled = ad.cache_info().compiled
+    for length in range(6, 20):
+        np.testing.assert_allclose(jitted(np.ones(length)), np.full(length, np.sin(2.0)))
+    assert ad.cache_info().compiled == compiled
+    np.testing.assert_allclose(jitted(np.ones(10)), np.full(10, np.sin(2.0)))  # it comes again
+    assert ad.cache_info().compiled + ad.cache_info().loaded > compiled

@@ -19,7 +19,9 @@ from adjoint.primitives.declaration import PRIMITIVES
 from adjoint.primitives.elementwise.conversion import CAST, IMAG, PYTHON_NUMBER, REAL, STOP_GRADIENT
 from adjoint.primitives.elementwise.declaring import SCALE
 from adjoint.primitives.elementwise.selection import SELECT
+from adjoint.primitives.hardness import HARD, TAME
 from adjoint.primitives.structure.contraction import CONTRACT
+from adjoint.primitives.structure.gathering import IOTA
 from adjoint.primitives.structure.moving import BROADCAST, FILL, RESHAPE, SUM, TRANSPOSE
 from adjoint.primitives.structure.slicing import SLICE
 from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable, operation
@@ -30,7 +32,7 @@ from adjoint.transforms.pieces import Halves, Marks, chosen, depending, flat, ne
 _HARMLESS = frozenset(
     [
         *(SCALE, RESHAPE, TRANSPOSE, BROADCAST, FILL, SUM, CAST, SELECT, SLICE),
-        *(REAL, IMAG, CONTRACT, PYTHON_NUMBER, STOP_GRADIENT),
+        *(REAL, IMAG, CONTRACT, PYTHON_NUMBER, STOP_GRADIENT, IOTA, HARD, TAME),
     ]
 )
 

@@ -35,6 +35,7 @@ class Decorator(Protocol):
 
 _PATHS: Final = 64
 _LIMIT: Final = 256
+_COMPILED_AT_ONCE: Final = 4  # signatures; others wait until they come again
 
 
 @overload
@@ -52,7 +53,9 @@ def jit(function: Any = None, *, paths: int = _PATHS, strict: bool = False) -> A
 
     Without it, functions are replayed as well, and become machine code once they have come by a few
     times. Under `jit` all arrays and numbers among the arguments are inputs of the program, and the
-    first call compiles.
+    first call compiles. There is one program for each signature (shapes, dtypes, structure). After
+    the first four, another signature is compiled at its second call: a function that meets a new
+    length at every call costs no more than without `jit`.
 
     What the function reads besides its arguments (globals, closures, attributes) is compared at
     each call: where something has changed, the function is captured again. Random numbers are drawn
@@ -173,7 +176,9 @@ class Kept:
             with self._lock:
                 if len(self._buckets) >= _LIMIT:
                     self._buckets.clear()
-                bucket = self._buckets.setdefault(key, Bucket(self.most, True, self.derives))
+                wait = int(len(self._buckets) >= _COMPILED_AT_ONCE)
+                new = Bucket(self.most, True, self.derives, wait)
+                bucket = self._buckets.setdefault(key, new)
         return bucket
 
 

@@ -71,18 +71,18 @@ class Bucket:
     """The entries of one function for arguments of one kind.
 
     most: how many paths an entry has at most. at_once: whether programs become machine code at
-    once. derives: whether the function is what a transform gives. hindrances: why the last capture
-    was not kept.
+    once. derives: whether the function is what a transform gives. wait: calls until facts are
+    looked for. hindrances: why the last capture was not kept.
     """
 
-    def __init__(self, most: int, at_once: bool, derives: bool = False) -> None:
+    def __init__(self, most: int, at_once: bool, derives: bool = False, wait: int = 0) -> None:
         self.most = most
         self.at_once = at_once
         self.derives = derives
         self.entries: list[KeptPaths] = []
         self.hindrances: list[Hindrance] = []
         self.wide: list[frozenset[str]] = []
-        self._wait = self._fruitless = 0
+        self._wait, self._fruitless = wait, 0
 
     def find(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The entry whose facts hold, or None."""

@@ -32,6 +32,10 @@ SINGLE = np.dtype(np.float32)
 _MINDFUL = "llvm.experimental.constrained"
 _ROUNDED = 'metadata !"round.tonearest", metadata !"fpexcept.maytrap"'
 _CONSTANT = re.compile("0x[0-9A-F]{16}|-?[0-9]+")
+# NaN is chosen seldom: of single numbers, that is a branch which the processor foresees, so that
+# the other number does not wait for the question.
+_NANS = frozenset(constant(np.nan, dtype).text for dtype in (DOUBLE, SINGLE))
+_SELDOM = ', !prof !{!"branch_weights", i32 1, i32 1000000}'
 _RAISING = frozenset(("olt", "ole", "ogt", "oge", "ult", "ule", "ugt", "uge"))
 _REVERSED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
 
@@ -184,8 +188,9 @@ class ElementWriter:
                 return self.of_ordered(extreme, partial(self.in_lanes, mask, x, y), *pair)
             return self.in_lanes(mask, x, y)
         booleans, kind = register_type(mask), register_type(x)
+        seldom = _SELDOM if not mask.lanes and x.parts[0] in _NANS else ""
         parts = tuple(
-            self.block.op(f"select {booleans} {mask.text}, {kind} {first}, {kind} {second}")
+            self.block.op(f"select {booleans} {mask.text}, {kind} {first}, {kind} {second}{seldom}")
             for first, second in zip(x.parts, y.parts, strict=True)
         )
         return Value(parts, x.dtype, x.lanes)
