@@ -11,7 +11,7 @@ from adjoint.base.arrays import ArrayType
 from adjoint.base.settings import settings
 from adjoint.executors import LeftEquation, NativeExecutor, Needs
 from adjoint.executors.attempt import conforming
-from adjoint.program import Program
+from adjoint.program import Program, Variable
 
 _MOST_RUNS: Final = 1000
 _LONGEST: Final = 0.1  # seconds of runs, about, to find out the times of regions
@@ -104,6 +104,35 @@ class NativeView:
             NativeRegion(region.name, region.equations, region.flops, region.bytes, seconds)
             for region, seconds in zip(regions, self._times(len(regions)), strict=True)
         )
+
+    def places(self) -> tuple[int | str | None, ...]:
+        """Where each equation of `program` is computed.
+
+        The number of its region, in the order of `regions()`; the reason why it is left to NumPy;
+        or None for one that is no work of its own, such as a transpose, which disappears into the
+        indices at which others read, or that was lowered to something else.
+
+        Example:
+            >>> import numpy as np
+            >>> import adjoint as ad
+            >>> f = lambda x: np.partition(np.exp(x) + 1, 1) * np.sin(x)
+            >>> code = ad.program(f, np.ones(3)).native()
+            >>> for equation, place in zip(code.program.equations, code.places()):
+            ...     print(equation.primitive.name, place)
+            exp 0
+            add 0
+            argpartition there is no machine code for it
+            gather 1
+            sin 1
+            multiply 1
+        """
+        where: dict[Variable, int | str] = {}
+        regions = [region for code in self._report.codes for region in code.regions]
+        for number, region in enumerate(regions):
+            where.update(dict.fromkeys(region.results, number))
+        for left in self._report.left:
+            where.update(dict.fromkeys(left.results, left.reason))
+        return tuple(where.get(equation.outputs[0]) for equation in self.program.equations)
 
     def _times(self, count: int) -> Sequence[float | None]:
         """The seconds of each region: those of a run, divided as the regions' own counters say."""

@@ -14,7 +14,7 @@ from adjoint.calculus.inspecting.loops import LoopsReport, loops_report
 from adjoint.calculus.inspecting.machine_code import MemoryReport, NativeView
 from adjoint.capture import Captured, Traced, capture, traced_type
 from adjoint.executors import NumpyExecutor
-from adjoint.optimise import bare, simplify
+from adjoint.optimise import bare, roll, simplify
 from adjoint.pipeline import compile_program
 from adjoint.program import Program
 from adjoint.transforms import jvp, linearize, transpose, vjp, vmap
@@ -126,7 +126,7 @@ class ProgramView:
             [*inputs, *[taken] * (len(extended.inputs) - len(inputs))],
             [*outputs, *[given] * (len(extended.outputs) - len(outputs))],
         )
-        return ProgramView(extended, self.arguments, None, roles)
+        return ProgramView(extended, self.arguments, None, roles, self._lines)
 
     def linearize(self) -> ProgramView:
         """(residuals, tangents) -> tangents of the outputs: the linear half alone.
@@ -156,11 +156,43 @@ class ProgramView:
         """
         marks = [number < self.arguments for number in range(len(self.program.inputs))]
         batched = simplify(bare(vmap(self.program, marks, size)))
-        return ProgramView(batched, self.arguments, None, self.roles)
+        return ProgramView(batched, self.arguments, None, self.roles, self._lines)
 
     def simplified(self) -> ProgramView:
         """The program as it is executed."""
-        return ProgramView(simplify(bare(self.program)), self.arguments, self._values, self.roles)
+        return self._with(simplify(bare(self.program)))
+
+    def rolled(self) -> ProgramView:
+        """The program with loops in the place of repeated rounds: what is derived, and runs.
+
+        Example:
+            >>> import numpy as np
+            >>> import adjoint as ad
+            >>> def relaxed(x):
+            ...     for _ in range(50):
+            ...         x = x - 0.1 * np.sin(x)
+            ...     return x
+            >>> view = ad.program(relaxed, np.ones(2))
+            >>> len(view), len(view.rolled())
+            (150, 1)
+        """
+        return self._with(roll(self.program))
+
+    def _with(self, program: Program) -> ProgramView:
+        """Another program of the same inputs and outputs."""
+        return ProgramView(program, self.arguments, self._values, self.roles, self._lines)
+
+    def lines(self) -> tuple[str, ...]:
+        """For each equation the user's line that it comes from, as `file:number`, or "".
+
+        The function runs once more to find them.
+        """
+        lines = self._lines()
+
+        def line(origin: int | None) -> str:
+            return lines[origin] if origin is not None and origin < len(lines) else ""
+
+        return tuple(line(equation.origin) for equation in self.program.equations)
 
     def loops(self) -> LoopsReport:
         """Which of Python's loops become loops, before anything is derived or compiled.
