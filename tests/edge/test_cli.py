@@ -124,7 +124,7 @@ def test_check_hands_over_the_inputs_and_the_seed(
     assert seen == [("loss", 1, 5)]
 
 
-@pytest.mark.parametrize("command", ["check", "show"])
+@pytest.mark.parametrize("command", ["check", "show", "explain", "bench"])
 def test_what_goes_wrong_is_told_in_one_line(model: Path, command: str) -> None:
     def run_on(function: str) -> Result:
         return run(command, f"{model}:{function}")
@@ -299,7 +299,7 @@ def test_show_prints_what_is_asked_for(model: Path, option: str) -> None:
 # --- the command itself ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", [[], ["wine"], ["check"], ["show"]])
+@pytest.mark.parametrize("command", [[], ["wine"], ["check"], ["show"], ["explain"], ["bench"]])
 def test_help_shows_examples(command: list[str]) -> None:
     result = run(*command, "--help")
     assert result.exit_code == 0

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
+from adjoint.commands.benching import bench
 from adjoint.commands.checking import check
+from adjoint.commands.explaining import explain
 from adjoint.commands.showing import show
 from adjoint.commands.wine import wine
 
@@ -54,4 +56,6 @@ def adjoint(
 
 app.command(short_help="Train a network, compare four ways to its gradient.")(wine)
 app.command(short_help="Test the derivatives of your own function.")(check)
+app.command(short_help="Say what becomes of your function: kept, compiled, or why not.")(explain)
+app.command(short_help="Time your function, its derivative and central differences.")(bench)
 app.command(short_help="Print the program of your function and of its derivative.")(show)

@@ -6,7 +6,7 @@ import os
 import sys
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import typer
@@ -48,7 +48,8 @@ def told_in_one_line(
         blame = "" if isinstance(error, AdjointError) else "the code raised "
         message = f"{blame}{type(error).__name__}: {error}{_place(error, file)}"
         notes = getattr(error, "__notes__", ())
-        _stop(command, " ".join([f"{message.rstrip('.')}." if notes else message, *notes]))
+        sentences = [f"{text.rstrip('.')}." for text in (message, *notes)] if notes else [message]
+        _stop(command, " ".join(sentences))
 
 
 def _leave_quietly() -> None:
@@ -56,10 +57,8 @@ def _leave_quietly() -> None:
 
     What is still to be written goes nowhere, or Python would complain at its end.
     """
-    try:
+    with suppress(OSError, ValueError):  # where there is no file behind it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (OSError, ValueError):  # there is no file behind it
-        pass
     raise typer.Exit(CLOSED_PIPE)
 
 

@@ -24,7 +24,7 @@ def comparison_table(rows: Sequence[Row], title: str, width: int | None = None) 
             row.method.name,
             row.method.work,
             duration(row.seconds),
-            f"{_three_digits(row.seconds / unit)}×",
+            f"{ratio(row.seconds / unit)}×",
             f"{row.error:.1e}",
             size(row.peak_bytes),
         )
@@ -64,7 +64,8 @@ def fitted_table(
         listed.add_row()
         listed.add_row(row[0], style=style)
         for heading, cell in zip(headings[1:], row[1:], strict=True):
-            listed.add_row(f"  {heading}", cell, style=style)
+            if cell:
+                listed.add_row(f"  {heading}", cell, style=style)
     listed.add_row()
     return listed
 
@@ -90,17 +91,18 @@ def duration(seconds: float) -> str:
     """A time to three digits in the unit that suits it."""
     for unit, name in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
         if seconds >= unit:
-            return f"{_three_digits(seconds / unit)} {name}"
-    return f"{_three_digits(seconds / 1e-9)} ns"
+            return f"{ratio(seconds / unit)} {name}"
+    return f"{ratio(seconds / 1e-9)} ns"
 
 
 def size(count: int) -> str:
     """A number of bytes to three digits in the unit that suits it."""
     for unit, name in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
         if count >= unit:
-            return f"{_three_digits(count / unit)} {name}"
+            return f"{ratio(count / unit)} {name}"
     return f"{count} B"
 
 
-def _three_digits(value: float) -> str:
+def ratio(value: float) -> str:
+    """A number to three digits, without an exponent."""
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from adjoint.base.arrays import ArrayType
 from adjoint.base.settings import settings
+from adjoint.calculus.inspecting.loops import equation_lines
 from adjoint.executors import LeftEquation, NativeExecutor, Needs
 from adjoint.executors.attempt import conforming
 from adjoint.program import Program, Variable
@@ -82,9 +83,15 @@ class NativeView:
         one piece of machine code
     """
 
-    def __init__(self, program: Program, values: Sequence[Any] | None = None) -> None:
+    def __init__(
+        self,
+        program: Program,
+        values: Sequence[Any] | None = None,
+        lines: Callable[[], Sequence[str]] = tuple,
+    ) -> None:
         chosen = settings()
         self.program = program
+        self._lines = lines  # the user's, by the origin of an equation
         self._values = values
         self._needs = Needs(precise=chosen.precise, threads=chosen.threads)
         self._report = NativeExecutor().compile(program, self._needs).report()
@@ -133,6 +140,10 @@ class NativeView:
         for left in self._report.left:
             where.update(dict.fromkeys(left.results, left.reason))
         return tuple(where.get(equation.outputs[0]) for equation in self.program.equations)
+
+    def lines(self) -> tuple[str, ...]:
+        """For each equation of `program` the user's line, as `file:number`, or ""."""
+        return equation_lines(self.program, self._lines())
 
     def _times(self, count: int) -> Sequence[float | None]:
         """The seconds of each region: those of a run, divided as the regions' own counters say."""

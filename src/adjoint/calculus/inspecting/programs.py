@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum
+from functools import cache
 from typing import Any, NamedTuple
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import is_numeric
 from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
 from adjoint.calculus.arguments import check_callable
-from adjoint.calculus.inspecting.loops import LoopsReport, loops_report
+from adjoint.calculus.inspecting.loops import LoopsReport, equation_lines, loops_report
 from adjoint.calculus.inspecting.machine_code import MemoryReport, NativeView
 from adjoint.capture import Captured, Traced, capture, traced_type
 from adjoint.executors import NumpyExecutor
@@ -186,13 +187,15 @@ class ProgramView:
         """For each equation the user's line that it comes from, as `file:number`, or "".
 
         The function runs once more to find them.
+
+        Example:
+            >>> import numpy as np
+            >>> import adjoint as ad
+            >>> view = ad.program(lambda x: np.sum(x**2), np.ones(3))
+            >>> [line.rpartition(":")[2] for line in view.lines()]
+            ['1', '1']
         """
-        lines = self._lines()
-
-        def line(origin: int | None) -> str:
-            return lines[origin] if origin is not None and origin < len(lines) else ""
-
-        return tuple(line(equation.origin) for equation in self.program.equations)
+        return equation_lines(self.program, self._lines())
 
     def loops(self) -> LoopsReport:
         """Which of Python's loops become loops, before anything is derived or compiled.
@@ -229,7 +232,7 @@ class ProgramView:
             >>> [region.name for region in code.regions()]
             ['tanh']
         """
-        return NativeView(compile_program(self.program).program, self._values)
+        return NativeView(compile_program(self.program).program, self._values, self._lines)
 
     def memory(self) -> MemoryReport:
         """The bytes of arguments and results, and of the memory that machine code needs.
@@ -320,6 +323,7 @@ def program(function: Callable[..., Any], *args: Any, **kwargs: Any) -> ProgramV
     values = [*(captured.trace.values[slot] for slot in range(count)), *captured.constants]
     known = all(type(value) is not Traced for value in values)
 
+    @cache
     def lines() -> Sequence[str]:
         return capture_whole(function, args, kwargs, lines=True).trace.lines or ()
 

@@ -77,7 +77,7 @@ def region_of(item: Item, taken: Collection[Variable] = ()) -> Region:
     title = ", ".join([*names][:NAMED]) + ", ..." * (len(names) > NAMED)
     if isinstance(item, Loop):
         title = f"loop of {item.label.extent}: {title}"
-    results = tuple([out for node in nodes for out in node.outputs if isinstance(out, Variable)])
+    results = tuple([variable for node in nodes for variable in node.outputs])
     return Region(title, len(nodes), flops, sum(moved.values()), results)
 
 
