@@ -254,11 +254,12 @@ def _point(function: Callable[..., Any], args: tuple[Any, ...]) -> Iterable[Stat
         return
     yield Statement(
         f"{_count(len(kinks), 'operation')} met a point without derivative:",
-        tuple(line for kink in kinks[:_SHOWN] for line in _kink_lines(kink)),
+        tuple(line for kink in kinks[:_SHOWN] for line in kink_lines(kink)),
     )
 
 
-def _kink_lines(kink: ad.Kink) -> list[str]:
+def kink_lines(kink: ad.Kink) -> list[str]:
+    """A kink as text, with the name of the file in the place of its path."""
     text = str(kink)
     return text.replace(kink.line, Path(kink.line).name, 1).splitlines() if kink.line else [text]
 

@@ -80,6 +80,11 @@ class ProgramView:
         )
 
     @property
+    def values(self) -> tuple[Any, ...] | None:
+        """The values of the inputs, as far as they are those that it was captured with."""
+        return None if self._values is None else tuple(self._values)
+
+    @property
     def active(self) -> list[bool]:
         """Which inputs the transforms differentiate with respect to."""
         return [
