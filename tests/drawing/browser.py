@@ -46,7 +46,7 @@ class Tab:
                 return answer["result"]
             self.events.append(answer)
 
-    def _receive(self) -> dict[str, Any]:
+    def _receive(self) -> Any:
         text = b""
         while not text.endswith(b"\0"):
             byte = self._reading.read(1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import Final
 
@@ -47,7 +47,7 @@ class Region:
     equations: int
     flops: float
     bytes: int
-    results: tuple[Variable, ...] = ()
+    results: tuple[Variable, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def estimate(self) -> float:
