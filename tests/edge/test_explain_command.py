@@ -89,7 +89,7 @@ def explained(model: Path, function: str) -> str:
                 "Branches None:",
                 "Between calls The program is kept.",
                 "weights: an array float64[3, 3], its contents",
-                "code: plain, np, np.sum",
+                "code: np, np.sum, plain",
                 "Loops None",
                 "Forward mode: yes,",
                 "Reverse mode: yes,",

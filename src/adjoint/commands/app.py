@@ -43,11 +43,11 @@ def adjoint(
 
     \b
     Examples:
-      adjoint wine                      train a small network, compare four ways to its gradient
-      adjoint check model.py:loss       test the derivatives of your own function
-      adjoint explain model.py:loss     say what becomes of it: kept, compiled, or why not
-      adjoint bench model.py:loss       time it and its derivatives against central differences
-      adjoint show model.py:loss        print its program and that of its derivative
+      adjoint wine                    train a network, four ways to its gradient
+      adjoint check model.py:loss     test the derivatives of your own function
+      adjoint explain model.py:loss   what becomes of it: kept, compiled, or why not
+      adjoint bench model.py:loss     time it, its gradient, central differences
+      adjoint show model.py:loss      its program and that of its derivative
 
     \b
     Exit codes: 0 all well, 1 a check failed, 2 wrong use or an error in your code.

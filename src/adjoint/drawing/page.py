@@ -68,7 +68,8 @@ for (const viewer of document.querySelectorAll(".viewer")) {
     plain(whole[0] + Math.min(width, whole[2]) / 2, whole[1] + whole[3] / 2);
     const first = svg.querySelector(".argument .shape");
     if (first && height < whole[3]) {
-      view[1] = first.getBBox().y - height / 2;
+      const middle = first.getBBox().y - height / 2;
+      view[1] = Math.min(Math.max(middle, whole[1]), whole[1] + whole[3] - height);
       show();
     }
   };

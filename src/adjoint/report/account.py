@@ -137,7 +137,7 @@ def _facts(facts: Iterable[Any]) -> tuple[list[str], list[str]]:
             code[where] = None
         else:
             data.setdefault(where, []).append(what)
-    return [f"{where}: {', '.join(whats)}" for where, whats in data.items()], list(code)
+    return [f"{where}: {', '.join(data[where])}" for where in sorted(data)], sorted(code)
 
 
 def _loops(view: ad.ProgramView) -> Iterable[Statement]:
