@@ -66,8 +66,8 @@ def opened(
     """The function and its arguments; faults within become one line on stderr and exit code 2."""
     with told_in_one_line(command):
         path, name = split_target(target)
-    with told_in_one_line(command, path, details), loaded(path, name) as found:
-        case = Case(found, path, find_inputs(found, inputs, seed, at))
+    with told_in_one_line(command, path, details), loaded(path, name) as wanted:
+        case = Case(wanted, path, find_inputs(wanted, inputs, seed, at))
         try:
             yield case
         except CommandError:

@@ -64,7 +64,7 @@ class Benchmark:
 
 
 @dataclass(frozen=True)
-class _Method:
+class _TimedWay:
     """A way to a result. share: how much of the work a call is; 1 but for central differences."""
 
     name: str
@@ -86,7 +86,7 @@ def benchmark(function: Callable[..., Any], args: Sequence[Any], seconds: float)
     Raises:
         NotDifferentiableError: no argument holds floating-point numbers.
     """
-    problem = _Problem(function, tuple(args))
+    problem = _Point(function, tuple(args))
     methods = problem.methods()
     firsts, results = _first_calls(methods)
     kept = [method for method in methods if method.name in results]
@@ -112,7 +112,7 @@ def benchmark(function: Callable[..., Any], args: Sequence[Any], seconds: float)
     return Benchmark(tuple(timings), problem.reference, problem.size, replayed)
 
 
-def _first_calls(methods: Sequence[_Method]) -> tuple[dict[str, float], dict[str, Any]]:
+def _first_calls(methods: Sequence[_TimedWay]) -> tuple[dict[str, float], dict[str, Any]]:
     """The seconds and the results of first calls, for which nothing is prepared or kept on disk."""
     firsts, results = {}, {}
     with ad.config(cache=False):
@@ -126,7 +126,7 @@ def _first_calls(methods: Sequence[_Method]) -> tuple[dict[str, float], dict[str
     return firsts, results
 
 
-def _interleaved(methods: Sequence[_Method], seconds: float) -> dict[str, list[float]]:
+def _interleaved(methods: Sequence[_TimedWay], seconds: float) -> dict[str, list[float]]:
     """Seconds of a call, method by method, in rounds in which each has its turn."""
     repeats = {method.name: _repeats(method) for method in methods}
     times: dict[str, list[float]] = {method.name: [] for method in methods}
@@ -143,7 +143,7 @@ def _interleaved(methods: Sequence[_Method], seconds: float) -> dict[str, list[f
     return times
 
 
-def _repeats(method: _Method) -> int:
+def _repeats(method: _TimedWay) -> int:
     """How many calls one turn has, found while the method is warmed up."""
     taken, start = 0.0, time.perf_counter()
     for _ in range(WARM):
@@ -155,7 +155,7 @@ def _repeats(method: _Method) -> int:
     return max(1, round(TURN / max(taken, 1e-9)))
 
 
-class _Problem:
+class _Point:
     """A function at a point: what is differentiated, and in which ways."""
 
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
@@ -205,30 +205,30 @@ class _Problem:
 
     # --- ways -----------------------------------------------------------------------------------
 
-    def methods(self) -> list[_Method]:
+    def methods(self) -> list[_TimedWay]:
         """All ways, the value first."""
         function, args = self.function, self.args
         jitted = ad.jit(function)
         value = [
-            _Method("value, NumPy", lambda: function(*args)),
-            _Method("value, jit", lambda: jitted(*args)),
+            _TimedWay("value, NumPy", lambda: function(*args)),
+            _TimedWay("value, jit", lambda: jitted(*args)),
         ]
         return [*value, *(self._of_scalar() if self.scalar else self._of_vector())]
 
-    def _of_scalar(self) -> list[_Method]:
+    def _of_scalar(self) -> list[_TimedWay]:
         args, point, direction = self.args, self.point, self.direction
         gradient = ad.grad(self.function, argnums=self.places)
         jitted = ad.jit(gradient)
         of_point = self.of_point()
         product = ad.jit(lambda at, along: ad.hvp(of_point, at, along))
         return [
-            _Method("gradient", lambda: gradient(*args)),
-            _Method("gradient, jit", lambda: jitted(*args)),
-            _Method("Hessian product, jit", lambda: product(point, direction)),
+            _TimedWay("gradient", lambda: gradient(*args)),
+            _TimedWay("gradient, jit", lambda: jitted(*args)),
+            _TimedWay("Hessian product, jit", lambda: product(point, direction)),
             self._central_differences(),
         ]
 
-    def _of_vector(self) -> list[_Method]:
+    def _of_vector(self) -> list[_TimedWay]:
         point, direction, of_point = self.point, self.direction, self.of_point()
         random = np.random.default_rng(1)
         weights = pytrees.tree_map(
@@ -244,21 +244,21 @@ class _Problem:
 
         jitted_push, jitted_pull = ad.jit(push), ad.jit(pull)
         return [
-            _Method("JVP", lambda: push(point, direction)),
-            _Method("JVP, jit", lambda: jitted_push(point, direction)),
-            _Method("VJP", lambda: pull(point, weights)),
-            _Method("VJP, jit", lambda: jitted_pull(point, weights)),
-            _Method("central difference", lambda: self._difference(direction)),
+            _TimedWay("JVP", lambda: push(point, direction)),
+            _TimedWay("JVP, jit", lambda: jitted_push(point, direction)),
+            _TimedWay("VJP", lambda: pull(point, weights)),
+            _TimedWay("VJP, jit", lambda: jitted_pull(point, weights)),
+            _TimedWay("central difference", lambda: self._difference(direction)),
         ]
 
-    def _central_differences(self) -> _Method:
+    def _central_differences(self) -> _TimedWay:
         """All entries, or where that takes too long, one: the others would take as long."""
         start = time.perf_counter()
         self._difference(self.direction)
         one = time.perf_counter() - start
         count = self.size if one * self.size < LONGEST else 1
         basis = [self._one_hot(number) for number in range(count)]
-        return _Method(
+        return _TimedWay(
             "central differences",
             lambda: [self._difference(along) for along in basis],
             count / self.size,
@@ -296,9 +296,9 @@ class _Problem:
             [pack(ad.jvp(of_point, (self.point,), (self._one_hot(n),))[1])[0] for n in range(count)]
         )
         gradients = ("gradient", "gradient, jit")
-        found = {name: pack(results[name])[:count] for name in gradients if name in results}
-        found["central differences"] = np.ravel(results["central differences"])[:count]
-        return {name: _error(value, reference[: value.size]) for name, value in found.items()}
+        compared = {name: pack(results[name])[:count] for name in gradients if name in results}
+        compared["central differences"] = np.ravel(results["central differences"])[:count]
+        return {name: _error(one, reference[: one.size]) for name, one in compared.items()}
 
     def _map_errors(self, results: dict[str, Any]) -> dict[str, float]:
         self.reference = "the un-jitted JVP"
@@ -309,9 +309,9 @@ class _Problem:
         return {name: _error(pack(results[name]), reference) for name in along if name in results}
 
 
-def _error(found: Any, reference: Any) -> float:
+def _error(value: Any, reference: Any) -> float:
     scale = float(np.max(np.abs(reference), initial=0))
-    difference = float(np.max(np.abs(found - reference), initial=0))
+    difference = float(np.max(np.abs(value - reference), initial=0))
     return difference / scale if scale else difference
 
 

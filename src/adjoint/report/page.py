@@ -297,14 +297,14 @@ def _bars(rows: Iterable[tuple[str, int]]) -> str:
 def _kinks(function: Callable[..., Any], args: tuple[Any, ...]) -> str:
     try:
         with np.errstate(all="ignore"):
-            found = ad.kinks(function, *args)
+            met = ad.kinks(function, *args)
     except ad.errors.AdjointError as error:
         return f"<p>{_text(str(error))}</p>"
-    if not found:
+    if not met:
         return "<p>No operation is at a point where it has no derivative.</p>"
-    lines = ["\n".join(kink_lines(kink)) for kink in found[:_KINKS]]
+    lines = ["\n".join(kink_lines(kink)) for kink in met[:_KINKS]]
     texts = "".join(f"<pre>{_text(text)}</pre>" for text in lines)
-    more = f"<p>and {len(found) - _KINKS} more</p>" if len(found) > _KINKS else ""
+    more = f"<p>and {len(met) - _KINKS} more</p>" if len(met) > _KINKS else ""
     return f"<p>These operations met a point where they have no derivative:</p>{texts}{more}"
 
 

@@ -27,7 +27,7 @@ _FEW: Final = 4  # numbers that are shown one by one
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceLine:
     """A line of the user's: where it is, and what stands there."""
 
     place: str
@@ -55,7 +55,7 @@ class SheetRow:
     kind: str
     text: str
     inner: str = ""
-    source: Source | None = None
+    source: SourceLine | None = None
     value: str = ""
     odd: bool = False
     place: int | str | None = None
@@ -87,8 +87,8 @@ class Sheet:
     @property
     def height(self) -> float:
         """That of the drawing at its own size, in pixels."""
-        found = re.match(r'<svg [^>]*height="([\d.]+)"', self.svg)
-        return float(found.group(1)) if found else 0.0
+        match = re.match(r'<svg [^>]*height="([\d.]+)"', self.svg)
+        return float(match.group(1)) if match else 0.0
 
 
 def sheets(function: Callable[..., Any], args: tuple[Any, ...], title: str) -> list[Sheet]:
@@ -104,7 +104,7 @@ def sheets(function: Callable[..., Any], args: tuple[Any, ...], title: str) -> l
         results = [f"y[{number}]" for number in range(len(view.program.outputs))]
     labels = argument_names(function, args)
     kinks = _kinks(function, args)
-    found = [_sheet("value", "The value", view, view, labels, results, title, kinks)]
+    shown = [_sheet("value", "The value", view, view, labels, results, title, kinks)]
     for key, name, make in (
         ("reverse", "Reverse mode", view.vjp),
         ("forward", "Forward mode", view.jvp),
@@ -113,9 +113,9 @@ def sheets(function: Callable[..., Any], args: tuple[Any, ...], title: str) -> l
             derived = make()
         except ad.errors.AdjointError:
             continue
-        found.append(_sheet(key, name, view, derived, labels, results, title, kinks))
+        shown.append(_sheet(key, name, view, derived, labels, results, title, kinks))
         break
-    return found
+    return shown
 
 
 def _sheet(
@@ -134,7 +134,7 @@ def _sheet(
     names = _variable_names(program)
     inputs, outputs = _labels(base, view, labels, results)
     values, lines = _values(base, program), native.lines()
-    rows = _Rows(program, names, values, _kept(program, len(base.program.inputs)), kinks)
+    rows = _SheetWriter(program, names, values, _kept(program, len(base.program.inputs)), kinks)
     shown = rows.of_inputs(view.roles[0], inputs)
     shown += rows.of_equations(native.places(), lines)[:MOST_ROWS]
     drawn = len(program.inputs) + len(program.equations) <= MOST_DRAWN
@@ -211,7 +211,7 @@ def _kept(program: Program, given: int) -> set[Variable]:
     return kept
 
 
-class _Rows:
+class _SheetWriter:
     """The rows of a program."""
 
     def __init__(
@@ -311,8 +311,8 @@ def _inner(equation: Equation) -> str:
     return "\n".join(program_text(inner, name) for name, inner in held)
 
 
-def _source(line: str) -> Source | None:
+def _source(line: str) -> SourceLine | None:
     path, _, number = line.rpartition(":")
     if not number.isdigit():
         return None
-    return Source(f"{Path(path).name}:{number}", linecache.getline(path, int(number)).strip())
+    return SourceLine(f"{Path(path).name}:{number}", linecache.getline(path, int(number)).strip())

@@ -123,14 +123,14 @@ class NativeView:
             >>> import numpy as np
             >>> import adjoint as ad
             >>> f = lambda x: np.partition(np.exp(x) + 1, 1) * np.sin(x)
-            >>> code = ad.program(f, np.ones(3)).native()
+            >>> code = ad.program(f, np.ones(1000)).native()
             >>> for equation, place in zip(code.program.equations, code.places()):
             ...     print(equation.primitive.name, place)
             exp 0
             add 0
             argpartition there is no machine code for it
             gather 1
-            sin 1
+            sin 0
             multiply 1
         """
         where: dict[Variable, int | str] = {}

@@ -197,8 +197,8 @@ class ProgramView:
             >>> import numpy as np
             >>> import adjoint as ad
             >>> view = ad.program(lambda x: np.sum(x**2), np.ones(3))
-            >>> [line.rpartition(":")[2] for line in view.lines()]
-            ['1', '1']
+            >>> len(view), len(view.lines())
+            (2, 2)
         """
         return equation_lines(self.program, self._lines())
 
