@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
+import adjoint as ad
 from adjoint.commands.app import app
 from adjoint.report.benchmark import benchmark
 
@@ -60,6 +61,15 @@ def test_where_there_is_nothing_to_differentiate_one_line_says_so(tmp_path: Path
     assert result.exit_code == 2
     assert result.stderr.startswith("adjoint bench: NotDifferentiableError: bench needs an ")
     assert result.stderr.count("\n") == 1
+
+
+def test_a_function_that_changes_its_argument_cannot_be_timed() -> None:
+    def doubled(x):
+        x *= 2
+        return np.sum(x)
+
+    with pytest.raises(ad.errors.ArgumentError, match=r"changes an argument.*x.copy\(\)"):
+        benchmark(doubled, (np.ones(3),), 0.1)
 
 
 def timed(function, *args):

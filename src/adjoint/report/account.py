@@ -15,6 +15,7 @@ import numpy as np
 import adjoint as ad
 from adjoint.base import pytrees
 from adjoint.base.errors import AdjointError
+from adjoint.report.plain import plain_value
 from adjoint.report.tables import duration, size
 
 # What is compared of names that stand for code, and not for data.
@@ -237,7 +238,7 @@ def _left(code: Any) -> Iterable[str]:
 
 
 def _point(function: Callable[..., Any], args: tuple[Any, ...]) -> Iterable[Statement]:
-    value = function(*args)
+    value = plain_value(function, args)
     leaves = [leaf for leaf in pytrees.leaves(value) if np.asarray(leaf).dtype.kind in "fc"]
     finite = all(np.all(np.isfinite(leaf)) for leaf in leaves)
     yield Statement("The value is finite." if finite else "The value is NaN or infinite.")

@@ -18,7 +18,8 @@ import numpy as np
 import adjoint as ad
 from adjoint.base import pytrees
 from adjoint.base.arrays import is_numeric, type_of
-from adjoint.base.errors import MissingRuleError, NotDifferentiableError
+from adjoint.base.errors import ArgumentError, MissingRuleError, NotDifferentiableError
+from adjoint.report.plain import copied, plain_value
 from adjoint.testing.problem import pack
 
 ROUNDS: Final = 40
@@ -174,7 +175,14 @@ class _Point:
             lambda x: np.asarray(random.standard_normal(np.shape(x)), type_of(x).dtype)[()],
             self.point,
         )
-        self.value = function(*args)
+        self.value = plain_value(function, args)
+        before = [pack(copied(arg)) for arg in self.point]
+        function(*args)
+        if not all(map(_same, before, map(pack, self.point))):
+            raise ArgumentError(
+                "bench calls the function many times, and it changes an argument, so that no two "
+                "calls do the same. Let it work on a copy: x = x.copy()."
+            )
         leaves = pytrees.leaves(self.value)
         self.scalar = (
             len(leaves) == 1
@@ -307,6 +315,10 @@ class _Point:
         reference = pack(results["JVP"])
         along = ("JVP, jit", "central difference")
         return {name: _error(pack(results[name]), reference) for name in along if name in results}
+
+
+def _same(one: Any, other: Any) -> bool:
+    return bool(np.array_equal(one, other, equal_nan=True))
 
 
 def _error(value: Any, reference: Any) -> float:

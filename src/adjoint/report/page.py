@@ -19,6 +19,7 @@ from adjoint.drawing import page as drawing
 from adjoint.drawing.svg import clean
 from adjoint.report.account import Section, account, kink_lines
 from adjoint.report.page_text import SCRIPT, STYLE
+from adjoint.report.plain import plain_value
 from adjoint.report.sheets import Sheet, SheetRow, sheets, value_text
 from adjoint.report.tables import duration, size
 
@@ -76,8 +77,7 @@ def function_page(
     """
     shown = sheets(function, args, name)
     facts = account(function, args)
-    with np.errstate(all="ignore"):
-        value = function(*args)
+    value = plain_value(function, args)
     parts = [
         ("top", name, _head(name, given, place) + _tiles(shown, value)),
         *((sheet.key, sheet.title, _sheet(sheet, name)) for sheet in shown),

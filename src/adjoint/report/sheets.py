@@ -20,6 +20,7 @@ from adjoint.drawing.svg import svg_text
 from adjoint.program import Atom, Equation, Literal, Program, Variable
 from adjoint.program.operation import parameter_text
 from adjoint.program.printer import program_text, variable_name
+from adjoint.report.plain import plain_value
 
 MOST_ROWS: Final = 2000
 MOST_DRAWN: Final = 1000  # boxes, of more of which a browser is slow to move a drawing
@@ -98,8 +99,7 @@ def sheets(function: Callable[..., Any], args: tuple[Any, ...], title: str) -> l
         AdjointError: the function cannot be captured.
     """
     view = ad.program(function, *args).rolled()
-    with np.errstate(all="ignore"):
-        results = result_names(function(*args))
+    results = result_names(plain_value(function, args))
     if len(results) != len(view.program.outputs):  # not all of them are numbers
         results = [f"y[{number}]" for number in range(len(view.program.outputs))]
     labels = argument_names(function, args)
