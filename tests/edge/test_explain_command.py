@@ -10,6 +10,7 @@ from adjoint.commands.app import app
 MODEL = """
 import time
 import numpy as np
+import adjoint as ad
 
 weights = np.ones((3, 3))
 rng = np.random.default_rng(0)
@@ -42,6 +43,9 @@ def unrolled(x=np.ones(40)):
     for k in range(60):
         x = np.sin(x) if k * k % 7 == 2 else x * x[k % 11]
     return np.sum(x)
+
+def declared(x=1.0):
+    return ad.fori_loop(0, 5, lambda k, y: y * np.sin(y), x)
 
 def refused(x=np.ones(3)):
     return np.sum(x) * memoryview(x)[0]
@@ -98,25 +102,26 @@ def explained(model: Path, function: str) -> str:
                 "At this point The value is finite. No operation is at a point where it has no",
             ],
         ),
-        ("branches", ["model.py:13: if x[0] > 0: (whether it is true)"]),
-        ("draws", ["At each call it does anew", "draws with normal (model.py:18: return np.sum"]),
-        ("late", ["captured at every call, because it uses time", "(model.py:21: return np.sum"]),
+        ("branches", ["model.py:14: if x[0] > 0: (whether it is true)"]),
+        ("draws", ["At each call it does anew", "draws with normal (model.py:19: return np.sum"]),
+        ("late", ["captured at every call, because it uses time", "(model.py:22: return np.sum"]),
         ("noted", ["captured at every call, because the call has changed seen"]),
         (
             "looped",
             [
                 "A loop of 50 rounds is one operation of the program, with a body of 3 operations: "
-                "model.py:29: x = x - 0.1 * np.sin(x)",
-                "model.py:30: return np.sum(np.partition(x, 1)): argpartition, as there is no "
+                "model.py:30: x = x - 0.1 * np.sin(x)",
+                "model.py:31: return np.sum(np.partition(x, 1)): argpartition, as there is no "
                 "machine code for it",
             ],
         ),
-        ("refused", ["Captured No. UnsupportedFunctionError:", "model.py:38: return np.sum(x) *"]),
+        ("declared", ["1 loop of ad.scan, ad.while_loop or ad.fori_loop."]),
+        ("refused", ["Captured No. UnsupportedFunctionError:", "model.py:42: return np.sum(x) *"]),
         (
             "cornered",
-            ["1 operation met a point without derivative: absolute at model.py:41: return"],
+            ["1 operation met a point without derivative: absolute at model.py:45: return"],
         ),
-        ("nan", ["The value is NaN or infinite. A NaN comes about here:", "model.py:44"]),
+        ("nan", ["The value is NaN or infinite. A NaN comes about here:", "model.py:48"]),
         ("counts", ["Forward mode: no. NotDifferentiableError:"]),
     ],
 )
@@ -138,4 +143,4 @@ def test_rounds_that_are_no_loop_are_told(model: Path) -> None:
 def test_what_the_code_raises_is_an_error(model: Path) -> None:
     result = run(model, "raises")
     assert result.exit_code == 2
-    assert "ValueError: no such thing (model.py, line 50)" in result.stderr
+    assert "ValueError: no such thing (model.py, line 54)" in result.stderr

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
+import adjoint as ad
 from adjoint.commands.app import app
 from adjoint.report.sheets import sheets, value_text
 from tests.drawing.browser import CHROMIUM, Tab, browser
@@ -258,6 +259,36 @@ def test_boxes_and_operations_are_chosen_together(folder: Path, tab: Tab) -> Non
     tab.drag(spot, spot)
     assert tab.value("document.querySelector('#value .node.chosen').dataset.name") == "g"
     assert tab.value("document.querySelectorAll('.chosen').length") == 2
+
+
+def test_a_drawing_that_is_a_page_of_its_own_zooms_at_once(folder: Path, tab: Tab) -> None:
+    path = folder / "drawing.html"
+    ad.draw(lambda x: np.sum(np.sin(x) * x), np.ones(3)).save(path)
+    tab.open(path)
+    view = "document.querySelector('svg').getAttribute('viewBox').split(' ').map(Number)"
+    whole = tab.value(view)
+    tab.mouse("mouseWheel", 600, 300, deltaX=0, deltaY=200)
+    assert tab.value(view)[2] == pytest.approx(whole[2] * np.exp(0.4), rel=1e-6)
+    assert tab.value("document.documentElement.scrollHeight <= innerHeight")
+
+
+def test_two_fingers_zoom(folder: Path, tab: Tab) -> None:
+    screen = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
+    tab.send("Emulation.setDeviceMetricsOverride", **screen)
+    tab.send("Emulation.setTouchEmulationEnabled", enabled=True, maxTouchPoints=2)
+    try:
+        tab.open(page_of(folder, "small"))
+        before = tab.value(VIEW)
+        x, y = tab.middle("#value .viewer")
+        for kind, apart in (("touchStart", 40), ("touchMove", 60), ("touchMove", 80)):
+            points = [{"x": x + s * apart, "y": y, "id": n} for n, s in enumerate((-1, 1))]
+            tab.send("Input.dispatchTouchEvent", type=kind, touchPoints=points)
+        tab.send("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+        tab.value("new Promise(done => setTimeout(done, 100))")
+        assert tab.value(VIEW)[2] == pytest.approx(before[2] / 2, rel=0.05)
+    finally:
+        tab.send("Emulation.setTouchEmulationEnabled", enabled=False)
+        tab.send("Emulation.clearDeviceMetricsOverride")
 
 
 def test_dark_and_light(folder: Path, tab: Tab) -> None:

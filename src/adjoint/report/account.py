@@ -162,7 +162,7 @@ def _loops(view: ad.ProgramView) -> Iterable[Statement]:
         yield Statement("None that repeats its operations often enough to be one.")
 
 
-_LOOPS: Final = ("scan", "while_loop", "fori_loop")
+_LOOPS: Final = ("scan", "while")
 
 
 # --- derivatives and machine code -----------------------------------------------------------------

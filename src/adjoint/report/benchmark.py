@@ -25,8 +25,8 @@ from adjoint.testing.problem import pack
 ROUNDS: Final = 40
 LEAST: Final = 5  # rounds, however long they take
 TURN: Final = 2e-4  # seconds of one turn, in which a short call is repeated
-LONGEST: Final = 1.0  # seconds of a call that is not repeated to warm up
-WARM: Final = 60  # calls, after which what is run often is machine code
+LONGEST: Final = 1.0  # seconds of central differences, of more of which one coordinate is run
+WARM: Final = 0.3  # seconds of calls, after which what is run often is machine code
 
 
 @dataclass(frozen=True)
@@ -146,13 +146,12 @@ def _interleaved(methods: Sequence[_TimedWay], seconds: float) -> dict[str, list
 
 def _repeats(method: _TimedWay) -> int:
     """How many calls one turn has, found while the method is warmed up."""
-    taken, start = 0.0, time.perf_counter()
-    for _ in range(WARM):
-        begun = time.perf_counter()
+    start = end = time.perf_counter()
+    while end - start < WARM:
+        begun = end
         method.call()
-        taken = time.perf_counter() - begun
-        if time.perf_counter() - start > LONGEST:
-            break
+        end = time.perf_counter()
+        taken = end - begun
     return max(1, round(TURN / max(taken, 1e-9)))
 
 
