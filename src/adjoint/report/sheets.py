@@ -297,7 +297,8 @@ def value_text(value: Any) -> str:
     none = f", {odd} not finite" if odd else ""
     if not finite.size:
         return f"{odd} not finite"
-    return f"{finite.min():.4g} … {finite.max():.4g}{none}"
+    least, most = (extreme + 0.0 for extreme in (finite.min(), finite.max()))  # 0 of -0
+    return f"{least:.4g} … {most:.4g}{none}"
 
 
 def _inner(equation: Equation) -> str:
