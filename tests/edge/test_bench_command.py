@@ -63,6 +63,11 @@ def test_where_there_is_nothing_to_differentiate_one_line_says_so(tmp_path: Path
     assert result.stderr.count("\n") == 1
 
 
+def test_where_there_is_no_number_there_is_nothing_to_time() -> None:
+    with pytest.raises(ad.errors.NotDifferentiableError, match="floating-point numbers"):
+        benchmark(np.sum, (np.zeros(0),), 0.1)
+
+
 def test_a_function_that_changes_its_argument_cannot_be_timed() -> None:
     def doubled(x):
         x *= 2

@@ -43,6 +43,9 @@ def long(x=np.linspace(0.1, 1, 5)):
         rows.append(np.tanh(rows[-1]) * rows[(k * k * k) % 11 % len(rows)] + (k * k) % 13)
     return np.sum(rows[-1])
 
+def nan(x=-1.0):
+    return np.log(x)
+
 nasty_inputs = ({"</text><script>window.hit=1</script>": np.ones(2), "b&'": 2.0},)
 
 def nasty(tree):
@@ -138,6 +141,12 @@ def test_several_results_and_none_that_is_differentiable(folder: Path) -> None:
     assert "y[0] is" in text_of(folder, "vector")
     assert "Reverse mode" in text_of(folder, "vector")
     assert "Forward mode: no. NotDifferentiableError" in text_of(folder, "counts")
+
+
+def test_a_nan_is_marked_and_nothing_warns(folder: Path) -> None:
+    page = page_of(folder, "nan").read_text("utf-8")
+    assert '<td class="value odd">nan</td>' in page
+    assert "A NaN comes about here:" in page
 
 
 def test_what_cannot_be_shown_is_told(folder: Path) -> None:

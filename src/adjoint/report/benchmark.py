@@ -87,6 +87,11 @@ def benchmark(function: Callable[..., Any], args: Sequence[Any], seconds: float)
     Raises:
         NotDifferentiableError: no argument holds floating-point numbers.
     """
+    with np.errstate(all="ignore"):  # at each of many calls it would be the same warning
+        return _benchmark(function, args, seconds)
+
+
+def _benchmark(function: Callable[..., Any], args: Sequence[Any], seconds: float) -> Benchmark:
     problem = _Point(function, tuple(args))
     methods = problem.methods()
     firsts, results = _first_calls(methods)
@@ -162,13 +167,13 @@ class _Point:
         self.function = function
         self.args = args
         self.places = tuple(n for n, arg in enumerate(args) if _varies(arg))
-        if not self.places:
+        self.point = tuple(args[n] for n in self.places)
+        self.size = pack(self.point).size
+        if not self.size:
             raise NotDifferentiableError(
                 "bench needs an argument of floating-point numbers to differentiate at. Integers "
                 "and booleans carry no derivative: write 2.0 for 2."
             )
-        self.point = tuple(args[n] for n in self.places)
-        self.size = pack(self.point).size
         random = np.random.default_rng(0)
         self.direction = pytrees.tree_map(
             lambda x: np.asarray(random.standard_normal(np.shape(x)), type_of(x).dtype)[()],

@@ -75,6 +75,13 @@ def function_page(
     Raises:
         AdjointError: the function cannot be captured.
     """
+    with np.errstate(all="ignore"):  # the page tells of NaNs itself
+        return _page(function, args, name, given, place)
+
+
+def _page(
+    function: Callable[..., Any], args: tuple[Any, ...], name: str, given: str, place: str
+) -> str:
     shown = sheets(function, args, name)
     facts = account(function, args)
     value = plain_value(function, args)
@@ -296,8 +303,7 @@ def _bars(rows: Iterable[tuple[str, int]]) -> str:
 
 def _kinks(function: Callable[..., Any], args: tuple[Any, ...]) -> str:
     try:
-        with np.errstate(all="ignore"):
-            met = ad.kinks(function, *args)
+        met = ad.kinks(function, *args)
     except ad.errors.AdjointError as error:
         return f"<p>{_text(str(error))}</p>"
     if not met:
