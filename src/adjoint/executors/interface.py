@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
-from adjoint.program import Program
+from adjoint.program import Program, Variable
 
 
 class Needs(NamedTuple):
@@ -55,6 +55,10 @@ class CodeRegion(Protocol):
     def bytes(self) -> int:
         """The bytes of the arrays that it reads and writes."""
 
+    @property
+    def results(self) -> Sequence[Variable]:
+        """The variables that it computes: of the program, and of what lowering made of it."""
+
 
 class CompiledPiece(Protocol):
     """Compiled code of a program, or of a part of one."""
@@ -74,10 +78,11 @@ class CompiledPiece(Protocol):
 
 
 class LeftEquation(NamedTuple):
-    """An equation that NumPy runs, and why."""
+    """An equation that NumPy runs, and why. results: its variables."""
 
     equation: str
     reason: str
+    results: tuple[Variable, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum
+from functools import cache
 from typing import Any, NamedTuple
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import is_numeric
 from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
 from adjoint.calculus.arguments import check_callable
-from adjoint.calculus.inspecting.loops import LoopsReport, loops_report
+from adjoint.calculus.inspecting.loops import LoopsReport, equation_lines, loops_report
 from adjoint.calculus.inspecting.machine_code import MemoryReport, NativeView
 from adjoint.capture import Captured, Traced, capture, traced_type
 from adjoint.executors import NumpyExecutor
-from adjoint.optimise import bare, simplify
+from adjoint.optimise import bare, roll, simplify
 from adjoint.pipeline import compile_program
 from adjoint.program import Program
 from adjoint.transforms import jvp, linearize, transpose, vjp, vmap
@@ -79,6 +80,11 @@ class ProgramView:
         )
 
     @property
+    def values(self) -> tuple[Any, ...] | None:
+        """The values of the inputs, as far as they are those that it was captured with."""
+        return None if self._values is None else tuple(self._values)
+
+    @property
     def active(self) -> list[bool]:
         """Which inputs the transforms differentiate with respect to."""
         return [
@@ -126,7 +132,7 @@ class ProgramView:
             [*inputs, *[taken] * (len(extended.inputs) - len(inputs))],
             [*outputs, *[given] * (len(extended.outputs) - len(outputs))],
         )
-        return ProgramView(extended, self.arguments, None, roles)
+        return ProgramView(extended, self.arguments, None, roles, self._lines)
 
     def linearize(self) -> ProgramView:
         """(residuals, tangents) -> tangents of the outputs: the linear half alone.
@@ -156,11 +162,45 @@ class ProgramView:
         """
         marks = [number < self.arguments for number in range(len(self.program.inputs))]
         batched = simplify(bare(vmap(self.program, marks, size)))
-        return ProgramView(batched, self.arguments, None, self.roles)
+        return ProgramView(batched, self.arguments, None, self.roles, self._lines)
 
     def simplified(self) -> ProgramView:
         """The program as it is executed."""
-        return ProgramView(simplify(bare(self.program)), self.arguments, self._values, self.roles)
+        return self._with(simplify(bare(self.program)))
+
+    def rolled(self) -> ProgramView:
+        """The program with loops in the place of repeated rounds: what is derived, and runs.
+
+        Example:
+            >>> import numpy as np
+            >>> import adjoint as ad
+            >>> def relaxed(x):
+            ...     for _ in range(50):
+            ...         x = x - 0.1 * np.sin(x)
+            ...     return x
+            >>> view = ad.program(relaxed, np.ones(2))
+            >>> len(view), len(view.rolled())
+            (150, 1)
+        """
+        return self._with(roll(self.program))
+
+    def _with(self, program: Program) -> ProgramView:
+        """Another program of the same inputs and outputs."""
+        return ProgramView(program, self.arguments, self._values, self.roles, self._lines)
+
+    def lines(self) -> tuple[str, ...]:
+        """For each equation the user's line that it comes from, as `file:number`, or "".
+
+        The function runs once more to find them.
+
+        Example:
+            >>> import numpy as np
+            >>> import adjoint as ad
+            >>> view = ad.program(lambda x: np.sum(x**2), np.ones(3))
+            >>> len(view), len(view.lines())
+            (2, 2)
+        """
+        return equation_lines(self.program, self._lines())
 
     def loops(self) -> LoopsReport:
         """Which of Python's loops become loops, before anything is derived or compiled.
@@ -197,7 +237,7 @@ class ProgramView:
             >>> [region.name for region in code.regions()]
             ['tanh']
         """
-        return NativeView(compile_program(self.program).program, self._values)
+        return NativeView(compile_program(self.program).program, self._values, self._lines)
 
     def memory(self) -> MemoryReport:
         """The bytes of arguments and results, and of the memory that machine code needs.
@@ -288,6 +328,7 @@ def program(function: Callable[..., Any], *args: Any, **kwargs: Any) -> ProgramV
     values = [*(captured.trace.values[slot] for slot in range(count)), *captured.constants]
     known = all(type(value) is not Traced for value in values)
 
+    @cache
     def lines() -> Sequence[str]:
         return capture_whole(function, args, kwargs, lines=True).trace.lines or ()
 

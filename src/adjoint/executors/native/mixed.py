@@ -62,7 +62,9 @@ class MixedExecutable:
             source=self._written[1],
             codes=codes,
             left=tuple(
-                LeftEquation(text_of(equation), reason_for(equation, self._precise))
+                LeftEquation(
+                    text_of(equation), reason_for(equation, self._precise), equation.outputs
+                )
                 for segment, native in self.segments
                 if native is None
                 for equation in segment.program.equations
