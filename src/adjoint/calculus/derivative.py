@@ -20,7 +20,7 @@ from adjoint.base.settings import settings
 from adjoint.calculus.arguments import Chosen, check_callable
 from adjoint.calculus.jit.captures import captured_at
 from adjoint.calculus.jit.replay import replay, way_of
-from adjoint.calculus.leaves import matching_leaves
+from adjoint.calculus.leaves import matching_leaves, refuse_held
 from adjoint.calculus.representation import space_of
 from adjoint.capture import Captured, Traced, with_cells
 from adjoint.executors.numpy import has_infinities
@@ -75,7 +75,7 @@ class Linearisation:
     """A function linearised at a point: its value, and its derivative ready to be applied."""
 
     def __init__(self, function: Any, chosen: Chosen, has_aux: bool = False) -> None:
-        captured = captured_at(function, chosen)
+        captured = captured_at(function, chosen, has_aux)
         count, arguments = len(chosen.leaves), chosen.leaves + captured.constants
         still = has_infinities(arguments)
 
@@ -93,7 +93,7 @@ class Linearisation:
         # After the run, which may have found its tapes too short.
         self.programs: LinearPrograms = compiled.facts
         outputs = len(captured.outputs)
-        self.function, self.chosen = function, chosen
+        self.function, self.chosen, self.has_aux = function, chosen, has_aux
         self.output_types = captured.output_types
         self.residuals = list(results[outputs:])
         self.output_tree, self.output_count, aux_tree = split_outputs(captured, has_aux)
@@ -125,7 +125,7 @@ class Linearisation:
         return self.chosen.unflatten(self.pull(leaves))
 
     def __reduce__(self) -> Any:
-        return _linearised, (self.function, tuple(self.chosen.args))
+        return _linearised, (self.function, tuple(self.chosen.args), self.has_aux)
 
     def fill(self, tangents: Sequence[Any], batch: int | None = None) -> list[Any]:
         """Write out the tangents of outputs that do not vary."""
@@ -136,9 +136,9 @@ class Linearisation:
         ]
 
 
-def _linearised(function: Any, primals: tuple[Any, ...]) -> Linearisation:
+def _linearised(function: Any, primals: tuple[Any, ...], has_aux: bool) -> Linearisation:
     """A linearisation that was pickled: the function is linearised again where it arrives."""
-    return Linearisation(function, _all(primals))
+    return Linearisation(function, _all(primals), has_aux)
 
 
 def _zero(type: ArrayType, batch: int | None) -> Any:
@@ -159,6 +159,7 @@ def split_outputs(captured: Captured, has_aux: bool) -> tuple[Any, int, Any]:
             f"{pytrees.structure_text(treedef)}."
         )
     value, aux = (None if child.is_leaf() else child for child in children)
+    refuse_held(value)
     return value, children[0].num_leaves, aux
 
 
@@ -228,10 +229,8 @@ def _pushed(
     has_aux: bool,
 ) -> Any:
     chosen = Chosen(moving, primals, {})
-    directions = matching_leaves(
-        tuple(primals[n] for n in moving), tuple(tangents[n] for n in moving), "tangents"
-    )
-    captured = chosen.capture(function)
+    directions = matching_leaves(chosen.point, tuple(tangents[n] for n in moving), "tangents")
+    captured = chosen.capture(function, holding=has_aux)
     count = len(chosen.leaves)
     output_tree, output_count, aux_tree = split_outputs(captured, has_aux)
 
@@ -362,20 +361,24 @@ def _check_inexact(state: Linearisation) -> None:
             )
 
 
-def linearize(function: Callable[..., Any], *primals: Any) -> tuple[Any, LinearMap]:
+def linearize(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The value, and the derivative as a map that costs no more than itself when applied again.
 
     Args:
         function: plain NumPy code, run once.
         primals: the point; the domain is the Euclidean space of its shape, and with several the
             product of a tuple.
+        has_aux: whether the function returns a pair `(value, auxiliary)`, of which only the value
+            is differentiated.
 
     Returns:
-        `(f(x), ∂f(x))`. With several arguments the map takes a tuple of tangents.
+        `(f(x), ∂f(x))`, and the auxiliary output with `has_aux`. With several arguments the map
+        takes a tuple of tangents.
 
     Raises:
         ArgumentError: there are no primals.
         NotDifferentiableError: the point or the value holds integers or booleans.
+        ArgumentTypeError: with `has_aux`, the function does not return a pair.
 
     Example:
         >>> import numpy as np
@@ -386,9 +389,10 @@ def linearize(function: Callable[..., Any], *primals: Any) -> tuple[Any, LinearM
     """
     check_callable(function, "linearize")
     chosen = _all(primals)
-    state = Linearisation(function, chosen)
+    state = Linearisation(function, chosen, has_aux)
     source = space_of(chosen.point, None, "primals")
-    return state.value, _as_map(state, source, None, getattr(function, "__name__", "f"))
+    D = _as_map(state, source, None, getattr(function, "__name__", "f"))
+    return (state.value, D, state.aux) if has_aux else (state.value, D)
 
 
 def linear_transpose(function: Callable[..., Any], *primals: Any) -> Callable[[Any], Any]:

@@ -107,10 +107,12 @@ def grad(
         function: plain NumPy code; its value a real scalar, or a pair `(value, auxiliary)` with
             `has_aux`.
         argnums: which positional argument, or arguments, to differentiate with respect to. Each may
-            be a pytree.
+            be a pytree; the function sees it whole, and None is in the gradient where a leaf
+            carries no derivative (integers, truth values, text, objects).
         space: the inner-product space of the arguments; Euclidean if not given. With several
             argnums, a `Product` of a tuple. A `Metric` or a manifold gives it at the point.
-        has_aux: whether the function returns an auxiliary output, which is passed on.
+        has_aux: whether the function returns an auxiliary output, which is passed on as it is:
+            arrays, counts, text, objects, in containers or alone.
 
     Returns:
         A function that returns the gradient, in the structure, shapes and dtypes of the arguments;
@@ -137,9 +139,8 @@ def grad(
     def compute(function: Any, *args: Any, **kwargs: Any) -> Any:
         chosen = Chosen(argnums, args, kwargs)
         home = _home(chosen, space)
-        _, cotangents, aux = _reverse(
-            function, chosen, chosen.capture(function), has_aux, False, "grad"
-        )
+        captured = chosen.capture(function, holding=has_aux)
+        _, cotangents, aux = _reverse(function, chosen, captured, has_aux, False, "grad")
         result = represent(home, chosen.unflatten(cotangents))
         return (result, aux) if has_aux else result
 
@@ -165,7 +166,8 @@ def value_and_grad(
             `has_aux`.
         argnums: which positional argument, or arguments, to differentiate with respect to.
         space: the inner-product space of the arguments, as for `grad`; Euclidean if not given.
-        has_aux: whether the function returns an auxiliary output, which is passed on.
+        has_aux: whether the function returns an auxiliary output, which is passed on as it is:
+            arrays, counts, text, objects, in containers or alone.
 
     Returns:
         A function that returns `(value, gradient)`, or `((value, auxiliary), gradient)` with
@@ -193,8 +195,9 @@ def value_and_grad(
     def compute(function: Any, *args: Any, **kwargs: Any) -> Any:
         chosen = Chosen(argnums, args, kwargs)
         home = _home(chosen, space)
+        captured = chosen.capture(function, holding=has_aux)
         value, cotangents, aux = _reverse(
-            function, chosen, chosen.capture(function), has_aux, True, "value_and_grad"
+            function, chosen, captured, has_aux, True, "value_and_grad"
         )
         result = represent(home, chosen.unflatten(cotangents))
         return ((value, aux) if has_aux else value, result)

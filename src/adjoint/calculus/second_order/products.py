@@ -97,8 +97,8 @@ def hvp(
 def _product(
     function: Any, primal: Any, direction: Any, space: Space | None, composition: Composition
 ) -> Any:
-    moving = matching_leaves(primal, direction, "direction")
     chosen = Chosen(0, (primal,), {})
+    moving = matching_leaves(chosen.point, direction, "direction")
     if space is not None:
         space.check(primal, "the argument")  # first, since the function may fail at what is not
     captured = chosen.capture(function)
@@ -163,7 +163,7 @@ def hessian(
                     "it is defined here for real floating-point arrays. For complex ones use "
                     "ad.second_derivative(...).array(), over the reals."
                 )
-        captured = chosen.capture(function)
+        captured = chosen.capture(function, holding=has_aux)
         aux_tree = _check_real(captured, has_aux, "hessian")
         count, aux = len(chosen.leaves), len(captured.outputs) - 1
         compiled = prepare(
