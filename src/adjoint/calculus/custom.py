@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar, overload
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, array_type, type_of
+from adjoint.base.derived import Parameters, Result
 from adjoint.base.errors import (
     AdjointError,
     ArgumentTypeError,
@@ -41,15 +42,16 @@ from adjoint.spaces import opaque
 from adjoint.transforms import tangent_type
 
 Results = tuple[tuple[ArrayType, ...], Any]
+Rule = TypeVar("Rule", bound=Callable[..., Any])
 
 _LIMIT: Final = 1024
 _working = threading.local()
 
 
-class CustomFunction:
+class CustomFunction(Generic[Parameters, Result]):
     """A function that capture does not enter; see `primitive`, which makes it."""
 
-    def __init__(self, function: Callable[..., Any], result: Any = None) -> None:
+    def __init__(self, function: Callable[Parameters, Result], result: Any = None) -> None:
         check_callable(function, "primitive")
         functools.update_wrapper(self, function)
         self._name = getattr(function, "__name__", type(function).__name__)
@@ -63,7 +65,7 @@ class CustomFunction:
 
     # --- rules -----------------------------------------------------------------------------------
 
-    def jvp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+    def jvp(self, rule: Rule) -> Rule:
         """Give the derivative as a JVP: rule(primals, tangents) -> (value, tangent).
 
         Both are tuples with one entry an argument; the tangent of an argument that is static or
@@ -74,7 +76,7 @@ class CustomFunction:
         check_callable(rule, f"{self._name}.jvp")
         return self._give(rule, Rules(rule, _push_jvp, self._rules.backward))
 
-    def derivative(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+    def derivative(self, rule: Rule) -> Rule:
         """Give the derivative as a linear map: rule(*primals) -> D.
 
         D is a function of one tangent an argument; or a `LinearMap`, on the tangent (a tuple of
@@ -84,7 +86,7 @@ class CustomFunction:
         check_callable(rule, f"{self._name}.derivative")
         return self._give(rule, Rules(rule, _push_map, self._rules.backward))
 
-    def vjp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+    def vjp(self, rule: Rule) -> Rule:
         """Give the derivative as a VJP: rule(*primals) -> (value, pullback).
 
         pullback(cotangent) returns the cotangents: a tuple with one an argument (None for what is
@@ -95,14 +97,14 @@ class CustomFunction:
         check_callable(rule, f"{self._name}.vjp")
         return self._give(rule, Rules(self._rules.forward, self._rules.push, rule))
 
-    def _give(self, rule: Callable[..., Any], rules: Rules) -> Callable[..., Any]:
+    def _give(self, rule: Rule, rules: Rules) -> Rule:
         self._rules = rules
         self._signatures = {}
         return rule
 
     # --- calls -----------------------------------------------------------------------------------
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         """Call the function; under capture, record the call."""
         leaves = pytrees.flatten(args)[0]
         if any(type(leaf) is Traced for leaf in pytrees.flatten(kwargs)[0]):
@@ -114,7 +116,8 @@ class CustomFunction:
             return self._function(*args, **kwargs)
         if all(map(is_known, leaves)):
             plain = pytrees.tree_map(unwrap, args)
-            return pytrees.tree_map(wrap, self._function(*plain, **kwargs))
+            known: Result = pytrees.tree_map(wrap, self._function(*plain, **kwargs))
+            return known
         require_closed(self._name, self._function)
         arguments = Arguments(args, kwargs)
         operands = [leaf for leaf in leaves if is_operand(leaf)]
@@ -131,7 +134,8 @@ class CustomFunction:
         if called is not None:
             for traced, array in zip(results, called[0], strict=True):
                 traced._value = array if array.ndim else array[()]
-        return pytrees.unflatten(signature.output_tree, results)
+        returned: Result = pytrees.unflatten(signature.output_tree, results)
+        return returned
 
     def _signature(
         self,
@@ -265,6 +269,18 @@ class CustomFunction:
         finally:
             asking.discard(question)
         return tuple(tangent_type(type_) for type_ in captured.output_types), tree[0]
+
+
+@overload
+def primitive(
+    function: Callable[Parameters, Result], *, result: Any = ...
+) -> CustomFunction[Parameters, Result]: ...
+
+
+@overload
+def primitive(
+    *, result: Any = ...
+) -> Callable[[Callable[Parameters, Result]], CustomFunction[Parameters, Result]]: ...
 
 
 def primitive(function: Callable[..., Any] | None = None, *, result: Any = None) -> Any:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType
+from adjoint.base.derived import Auxiliary, First, Result
 from adjoint.base.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -169,6 +170,30 @@ def _all(primals: Sequence[Any]) -> Chosen:
     return Chosen(0 if len(primals) == 1 else tuple(range(len(primals))), primals, {})
 
 
+@overload
+def jvp(
+    function: Callable[..., Result],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: Literal[False] = ...,
+) -> tuple[Result, Result]: ...
+
+
+@overload
+def jvp(
+    function: Callable[..., tuple[Result, Auxiliary]],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: Literal[True],
+) -> tuple[Result, Result, Auxiliary]: ...
+
+
+@overload
+def jvp(
+    function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool
+) -> Any: ...
+
+
 def jvp(
     function: Callable[..., Any],
     primals: Sequence[Any],
@@ -251,6 +276,28 @@ def _pushed(
     if has_aux:
         return value, tangent, pytrees.unflatten(aux_tree, values[output_count:])
     return value, tangent
+
+
+@overload
+def vjp(
+    function: Callable[..., Result], primal: First, /, *, has_aux: Literal[False] = ...
+) -> tuple[Result, Callable[[Any], tuple[First]]]: ...
+
+
+@overload
+def vjp(
+    function: Callable[..., Result], *primals: Any, has_aux: Literal[False] = ...
+) -> tuple[Result, Callable[[Any], tuple[Any, ...]]]: ...
+
+
+@overload
+def vjp(
+    function: Callable[..., tuple[Result, Auxiliary]], *primals: Any, has_aux: Literal[True]
+) -> tuple[Result, Callable[[Any], tuple[Any, ...]], Auxiliary]: ...
+
+
+@overload
+def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool) -> Any: ...
 
 
 def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
@@ -359,6 +406,22 @@ def _check_inexact(state: Linearisation) -> None:
                 f"A derivative was asked of a function whose value is {type_}; integers and "
                 "booleans carry no derivative."
             )
+
+
+@overload
+def linearize(
+    function: Callable[..., Result], *primals: Any, has_aux: Literal[False] = ...
+) -> tuple[Result, LinearMap]: ...
+
+
+@overload
+def linearize(
+    function: Callable[..., tuple[Result, Auxiliary]], *primals: Any, has_aux: Literal[True]
+) -> tuple[Result, LinearMap, Auxiliary]: ...
+
+
+@overload
+def linearize(function: Callable[..., Any], *primals: Any, has_aux: bool) -> Any: ...
 
 
 def linearize(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Concatenate, Literal, overload
 
 from adjoint.base import pytrees
-from adjoint.base.derived import Parameters, core, derived
+from adjoint.base.derived import Auxiliary, First, Parameters, Result, core, derived
 from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
 from adjoint.calculus.arguments import Argnums, Chosen, check_callable, refuse_gradient
 from adjoint.calculus.jit.captures import captured_at
@@ -14,7 +14,8 @@ from adjoint.calculus.jit.replay import replay, replays, way_of
 from adjoint.calculus.representation import check_space, represent, space_of
 from adjoint.capture import Captured, with_cells
 from adjoint.pipeline import prepare, run
-from adjoint.program import Builder, Literal, Program
+from adjoint.program import Builder, Program
+from adjoint.program import Literal as Constant
 from adjoint.spaces import Covector, Space, TangentBundle
 from adjoint.transforms import vjp
 
@@ -29,7 +30,7 @@ def gradient_program(program: Program, inputs: int, aux: int) -> Program:
     reverse = vjp(program, active, seeded)
     builder = Builder()
     arguments = [builder.input(variable.type) for variable in program.inputs]
-    one = Literal(program.outputs[0].type.dtype.type(1))
+    one = Constant(program.outputs[0].type.dtype.type(1))
     return builder.build(builder.inline(reverse, [*arguments, one]))
 
 
@@ -92,12 +93,50 @@ def _home(chosen: Chosen, space: Space | TangentBundle | None) -> Space | None:
     return None if space is None else space_of(chosen.point, space, "the argument")
 
 
+@overload
+def grad(
+    function: Callable[Concatenate[First, Parameters], Any],
+    argnums: Literal[0] = ...,
+    space: Space | TangentBundle | None = ...,
+    has_aux: Literal[False] = ...,
+) -> Callable[Concatenate[First, Parameters], First]: ...
+
+
+@overload
+def grad(
+    function: Callable[Concatenate[First, Parameters], tuple[Any, Auxiliary]],
+    argnums: Literal[0] = ...,
+    space: Space | TangentBundle | None = ...,
+    *,
+    has_aux: Literal[True],
+) -> Callable[Concatenate[First, Parameters], tuple[First, Auxiliary]]: ...
+
+
+@overload
 def grad(
     function: Callable[Parameters, Any],
+    argnums: Argnums,
+    space: Space | TangentBundle | None = ...,
+    has_aux: bool = ...,
+) -> Callable[Parameters, Any]: ...
+
+
+@overload
+def grad(
+    function: Callable[Parameters, Any],
+    argnums: Argnums = ...,
+    space: Space | TangentBundle | None = ...,
+    *,
+    has_aux: bool,
+) -> Callable[Parameters, Any]: ...
+
+
+def grad(
+    function: Callable[..., Any],
     argnums: Argnums = 0,
     space: Space | TangentBundle | None = None,
     has_aux: bool = False,
-) -> Callable[Parameters, Any]:
+) -> Any:
     """The gradient of a real-valued function, as a function of the same arguments.
 
     The gradient at x is the vector with ⟨∇f(x), u⟩ = ∂f(x)[u] for all u (E.1.37); it depends on the
@@ -153,12 +192,50 @@ def grad(
     return derived(gradient, grad, origin, options)
 
 
+@overload
+def value_and_grad(  # type: ignore[overload-overlap]  # an argnums of 0 is the first argument's
+    function: Callable[Concatenate[First, Parameters], Result],
+    argnums: Literal[0] = ...,
+    space: Space | TangentBundle | None = ...,
+    has_aux: Literal[False] = ...,
+) -> Callable[Concatenate[First, Parameters], tuple[Result, First]]: ...
+
+
+@overload
+def value_and_grad(
+    function: Callable[Concatenate[First, Parameters], tuple[Result, Auxiliary]],
+    argnums: Literal[0] = ...,
+    space: Space | TangentBundle | None = ...,
+    *,
+    has_aux: Literal[True],
+) -> Callable[Concatenate[First, Parameters], tuple[tuple[Result, Auxiliary], First]]: ...
+
+
+@overload
 def value_and_grad(
     function: Callable[Parameters, Any],
+    argnums: Argnums,
+    space: Space | TangentBundle | None = ...,
+    has_aux: bool = ...,
+) -> Callable[Parameters, Any]: ...
+
+
+@overload
+def value_and_grad(
+    function: Callable[Parameters, Any],
+    argnums: Argnums = ...,
+    space: Space | TangentBundle | None = ...,
+    *,
+    has_aux: bool,
+) -> Callable[Parameters, Any]: ...
+
+
+def value_and_grad(
+    function: Callable[..., Any],
     argnums: Argnums = 0,
     space: Space | TangentBundle | None = None,
     has_aux: bool = False,
-) -> Callable[Parameters, Any]:
+) -> Any:
     """The value and the gradient together, for the cost of the gradient alone.
 
     Args:

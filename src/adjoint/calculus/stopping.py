@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from adjoint.base import pytrees
+from adjoint.base.derived import Result
 from adjoint.capture import Traced, apply
 from adjoint.primitives.elementwise.conversion import STOP_GRADIENT
 
 
-def stop_gradient(tree: Any) -> Any:
+def stop_gradient(tree: Result) -> Result:
     """The same values, with no derivative: a constant as far as differentiation goes.
 
     Args:
@@ -21,6 +20,7 @@ def stop_gradient(tree: Any) -> Any:
         >>> float(ad.grad(lambda x: x * ad.stop_gradient(x))(3.0))
         3.0
     """
-    return pytrees.tree_map(
+    stopped: Result = pytrees.tree_map(
         lambda leaf: apply(STOP_GRADIENT.bare, (leaf,)) if type(leaf) is Traced else leaf, tree
     )
+    return stopped

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.base import pytrees
+from adjoint.base.derived import Result
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.calculus.arguments import Chosen, check_callable
 from adjoint.calculus.jit.captures import captured_at
@@ -17,7 +18,9 @@ from adjoint.program import Program
 from adjoint.transforms import taylor as taylor_program
 
 
-def taylor(function: Callable[[Any], Any], x: Any, directions: Any, order: int) -> tuple[Any, ...]:
+def taylor(
+    function: Callable[[Any], Result], x: Any, directions: Any, order: int
+) -> tuple[Result, ...]:
     """The Taylor coefficients (f_0, ..., f_K) of f(x + x_1 t + x_2 t^2 + ...) up to order K.
 
     f_k is the factor of t^k, so k! f_k is the k-th derivative along the curve, and for one

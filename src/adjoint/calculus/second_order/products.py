@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjoint.base import pytrees
-from adjoint.base.derived import Parameters, core, derived
+from adjoint.base.derived import First, Parameters, core, derived
 from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
 from adjoint.calculus.arguments import Argnums, Chosen, check_callable, refuse_gradient
 from adjoint.calculus.basis import rows_of
@@ -56,11 +56,11 @@ def _check_real(captured: Captured, has_aux: bool, name: str) -> Any:
 
 def hvp(
     function: Callable[..., Any],
-    primal: Any,
+    primal: First,
     direction: Any,
     space: Space | None = None,
     composition: Composition | CompositionName = Composition.AUTO,
-) -> Any:
+) -> First:
     """The Hessian-vector product ∇²f(x)[u], the derivative of the gradient (E.1.79).
 
     Args:
@@ -91,7 +91,8 @@ def hvp(
     def compute(function: Any, primal: Any, direction: Any) -> Any:
         return _product(function, primal, direction, space, composition)
 
-    return replay(way, function, compute, (primal, direction), {}, space)
+    product: First = replay(way, function, compute, (primal, direction), {}, space)
+    return product
 
 
 def _product(
