@@ -17,7 +17,7 @@ from adjoint.base.pytrees import NAMESPACE, TreeDef, flatten, unflatten
 _ATOMS: Final = frozenset({bool, bytes, int, range, str, type(...)})
 
 
-class _Fixed:
+class _HeldValue:
     """What is held, as part of a structure: two are the same if nobody could tell them apart."""
 
     __slots__ = ("value",)
@@ -31,7 +31,7 @@ class _Fixed:
         return kind, self.value if kind in _ATOMS else id(self.value)
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is _Fixed and self._identity == other._identity
+        return type(other) is _HeldValue and self._identity == other._identity
 
     def __hash__(self) -> int:
         return hash(self._identity)
@@ -49,8 +49,8 @@ class _Held:
         self.value = value
 
 
-def _taken_apart(held: Any) -> tuple[tuple[()], _Fixed]:
-    return (), _Fixed(held.value)
+def _taken_apart(held: Any) -> tuple[tuple[()], _HeldValue]:
+    return (), _HeldValue(held.value)
 
 
 def _put_together(fixed: Any, _: Any) -> Any:

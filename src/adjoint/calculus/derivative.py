@@ -15,7 +15,6 @@ from adjoint.base.errors import (
     ArgumentError,
     ArgumentTypeError,
     NotDifferentiableError,
-    NotLinearError,
 )
 from adjoint.base.settings import settings
 from adjoint.calculus.arguments import Chosen, check_callable
@@ -23,7 +22,7 @@ from adjoint.calculus.jit.captures import captured_at
 from adjoint.calculus.jit.replay import replay, way_of
 from adjoint.calculus.leaves import matching_leaves, refuse_held
 from adjoint.calculus.representation import space_of
-from adjoint.capture import Captured, Traced, with_cells
+from adjoint.capture import Captured, with_cells
 from adjoint.executors.numpy import has_infinities
 from adjoint.maps import LinearMap
 from adjoint.optimise import lengthened
@@ -111,7 +110,7 @@ class Linearisation:
     def pull(self, cotangents: Sequence[Any], batch: int | None = None) -> list[Any]:
         """Cotangents of the output leaves -> cotangents of the argument leaves."""
         marks = self.programs.varying
-        zero = [_zero(type_, batch) for type_ in self.output_types[self.output_count :]]
+        zero = [zero_of(type_, batch) for type_ in self.output_types[self.output_count :]]
         seeds = [c for c, mark in zip([*cotangents, *zero], marks, strict=True) if mark]
         return list(run(self.programs.compiled(True, batch), [*self.residuals, *seeds]))
 
@@ -132,17 +131,18 @@ class Linearisation:
         """Write out the tangents of outputs that do not vary."""
         types = self.output_types[: self.output_count]
         return [
-            _zero(type_, batch) if tangent is None else tangent
+            zero_of(type_, batch) if tangent is None else tangent
             for tangent, type_ in zip(tangents, types, strict=True)
         ]
 
 
 def _linearised(function: Any, primals: tuple[Any, ...], has_aux: bool) -> Linearisation:
     """A linearisation that was pickled: the function is linearised again where it arrives."""
-    return Linearisation(function, _all(primals), has_aux)
+    return Linearisation(function, all_of(primals), has_aux)
 
 
-def _zero(type: ArrayType, batch: int | None) -> Any:
+def zero_of(type: ArrayType, batch: int | None) -> Any:
+    """Zeros of a type, as many as there are in a batch."""
     shape = type.shape if batch is None else (batch, *type.shape)
     return np.zeros(shape, type.dtype)[()]
 
@@ -164,7 +164,8 @@ def split_outputs(captured: Captured, has_aux: bool) -> tuple[Any, int, Any]:
     return value, children[0].num_leaves, aux
 
 
-def _all(primals: Sequence[Any]) -> Chosen:
+def all_of(primals: Sequence[Any]) -> Chosen:
+    """All positional arguments, chosen."""
     if not primals:
         raise ArgumentError("At least one argument to differentiate at is needed.")
     return Chosen(0 if len(primals) == 1 else tuple(range(len(primals))), primals, {})
@@ -269,7 +270,7 @@ def _pushed(
     values = with_cells(results[: len(captured.outputs)], captured.cells)
     moved = iter(results[len(captured.outputs) :])
     slopes = [
-        next(moved) if type_.inexact else _zero(type_, None) for type_ in captured.output_types
+        next(moved) if type_.inexact else zero_of(type_, None) for type_ in captured.output_types
     ]
     value = pytrees.unflatten(output_tree, values[:output_count])
     tangent = pytrees.unflatten(output_tree, slopes[:output_count])
@@ -333,7 +334,7 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
         (array([2., 4.]),)
     """
     check_callable(function, "vjp")
-    chosen = _all(primals)
+    chosen = all_of(primals)
     state = Linearisation(function, chosen, has_aux)
 
     def pullback(cotangent: Any) -> tuple[Any, ...]:
@@ -381,7 +382,7 @@ def derivative(
                [6., 8.]])
     """
     check_callable(function, "derivative")
-    chosen = _all(primals)
+    chosen = all_of(primals)
     source = space_of(chosen.point, domain, "primals")
     state = Linearisation(function, chosen)
     return _as_map(state, source, codomain, getattr(function, "__name__", "f"))
@@ -451,70 +452,8 @@ def linearize(function: Callable[..., Any], *primals: Any, has_aux: bool = False
         array([2., 0.])
     """
     check_callable(function, "linearize")
-    chosen = _all(primals)
+    chosen = all_of(primals)
     state = Linearisation(function, chosen, has_aux)
     source = space_of(chosen.point, None, "primals")
     D = _as_map(state, source, None, getattr(function, "__name__", "f"))
     return (state.value, D, state.aux) if has_aux else (state.value, D)
-
-
-def linear_transpose(function: Callable[..., Any], *primals: Any) -> Callable[[Any], Any]:
-    """The transpose of a function that is linear already, from the function alone.
-
-    Args:
-        function: plain NumPy code, linear in its arguments.
-        primals: arguments of the right shapes and dtypes; their values do not matter.
-
-    Returns:
-        A function of the cotangent of the result, which returns a tuple of cotangents of the
-        arguments.
-
-    Raises:
-        NotLinearError: the function is not linear.
-
-    Example:
-        >>> import numpy as np
-        >>> import adjoint as ad
-        >>> A = np.array([[1.0, 2.0], [3.0, 4.0]])
-        >>> ad.linear_transpose(lambda x: A @ x, np.zeros(2))(np.array([1.0, 0.0]))
-        (array([1., 2.]),)
-    """
-    check_callable(function, "linear_transpose")
-    chosen = _all(primals)
-    captured = captured_at(function, chosen)
-    count, constants = len(chosen.leaves), len(captured.constants)
-
-    def derive(program: Program, _: Any) -> tuple[Program, tuple[int, ...], Any]:
-        linear = Program(
-            (*program.inputs[count:], *program.inputs[:count]), program.equations, program.outputs
-        )
-        whole = transpose_program(linear, constants)
-        return whole, tuple(range(len(whole.outputs))), None
-
-    compiled = prepare(("transpose", count), captured, derive, chosen.recapture, function)
-    _check_zero_at_zero(captured, chosen)
-    shapes = pytrees.unflatten(
-        captured.treedef, [_zero(type_, None) for type_ in captured.output_types]
-    )
-
-    def transposed(cotangent: Any) -> tuple[Any, ...]:
-        leaves = matching_leaves(shapes, cotangent, "the cotangent")
-        result = chosen.unflatten(run(compiled, [*captured.constants, *leaves]))
-        return (result,) if chosen.single else result
-
-    return transposed
-
-
-def _check_zero_at_zero(captured: Captured, chosen: Chosen) -> None:
-    """What the rules of the primitives let pass, but is not linear: x + 1."""
-    if any(type(value) is Traced for value in captured.constants):
-        return
-    compiled = prepare("value", captured, lambda program, _: (program, (), None))
-    zeros = [_zero(type_, None) for type_ in chosen.types]
-    with np.errstate(all="ignore"):
-        results = run(compiled, [*zeros, *captured.constants])
-    if any(np.any(np.abs(result) > 0) for result in results):  # a NaN is no zero, nor a constant
-        raise NotLinearError(
-            "The function is not linear: it is not zero at zero. linear_transpose needs a linear "
-            "function, without constants added; vjp differentiates any."
-        )

@@ -13,7 +13,6 @@ from adjoint.base import pytrees
 from adjoint.base.errors import ArgumentError, NotConvergedError, SingularError
 from adjoint.base.settings import settings
 from adjoint.calculus.custom_arguments import fitting, matched
-from adjoint.calculus.derivative import linear_transpose
 from adjoint.calculus.implicit.krylov import (
     conjugate_gradients,
     generalised_residuals,
@@ -28,6 +27,7 @@ from adjoint.calculus.implicit.systems import (
     Operator,
     SolveRows,
 )
+from adjoint.calculus.linear_transpose import linear_transpose
 from adjoint.capture import sealed
 from adjoint.maps import LinearMap
 
