@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from numpy import errstate
 
+from adjoint.base.checked import check_flag
 from adjoint.base.collection import collector_at_rest
 from adjoint.base.errors import (
     AdjointError,
@@ -158,6 +159,7 @@ def cache_clear(disk: bool = False) -> None:
         >>> ad.cache_info().size
         0
     """
+    check_flag(disk, "disk")
     with _cache.lock:
         _cache.entries = {}
         _cache.hits = _cache.misses = 0

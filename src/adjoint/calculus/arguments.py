@@ -227,6 +227,20 @@ def _refuse_covectors(place: int, covector: Covector) -> None:
     )
 
 
+def check_argnums(argnums: Any) -> None:
+    """ArgumentTypeError unless arguments are named by their numbers."""
+    rows = isinstance(argnums, (tuple, list))
+    for number in argnums if rows else (argnums,):
+        _check_number(number)
+
+
+def _check_number(number: Any) -> None:
+    if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
+        raise ArgumentTypeError(
+            f"argnums must be an integer, or a tuple or list of integers, got {number!r}."
+        )
+
+
 def _places(argnums: Argnums, count: int) -> tuple[int, ...]:
     places = tuple(argnums) if isinstance(argnums, (tuple, list)) else (argnums,)
     normalised = tuple(_place(place, count) for place in places)
@@ -236,10 +250,7 @@ def _places(argnums: Argnums, count: int) -> tuple[int, ...]:
 
 
 def _place(number: int, count: int) -> int:
-    if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
-        raise ArgumentTypeError(
-            f"argnums must be an integer, or a tuple or list of integers, got {number!r}."
-        )
+    _check_number(number)
     if not -count <= number < count:
         raise ArgumentError(
             f"argnums names argument {number}, but the function was called with {count} positional "

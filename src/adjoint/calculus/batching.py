@@ -53,6 +53,7 @@ def vmap(function: Callable[..., Any], in_axes: Axes = 0, out_axes: int = 0) -> 
         array([3., 4.])
     """
     check_callable(function, "vmap")
+    _check_axes(in_axes)
     if isinstance(out_axes, bool) or not isinstance(out_axes, int):
         raise ArgumentTypeError(f"out_axes must be an integer, got {out_axes!r}.")
 
@@ -168,6 +169,17 @@ def _move_out(result: Any, out_axes: int) -> Any:
 
 def _is_array(leaf: Any) -> bool:
     return type(leaf) is Traced or is_numeric(leaf)
+
+
+def _check_axes(in_axes: Any) -> None:
+    """ArgumentTypeError unless axes are named by numbers, or by None."""
+    pytrees.flatten(in_axes)  # registers the dataclasses that are met
+    for axis in optree.tree_leaves(in_axes, none_is_leaf=True, namespace=pytrees.NAMESPACE):
+        if axis is not None and (isinstance(axis, bool) or not isinstance(axis, int)):
+            raise ArgumentTypeError(
+                "in_axes must be an integer or None, or one of them for each argument, in a tuple "
+                f"or a list, got {in_axes!r}."
+            )
 
 
 def _axes(in_axes: Axes, args: tuple[Any, ...]) -> list[int | None]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, array_type, type_of
+from adjoint.base.checked import check_function, checked
 from adjoint.base.derived import Parameters, Result
 from adjoint.base.errors import (
     AdjointError,
@@ -384,6 +385,7 @@ _opaque: WeakKeyDictionary[LinearMap, Callable[[Any], Any]] = WeakKeyDictionary(
 # --- linear functions given once -----------------------------------------------------------------
 
 
+@checked
 def linear(
     function: Callable[[Any], Any] | LinearMap, transpose: Callable[[Any], Any] | None = None
 ) -> Callable[[Any], Any]:
@@ -420,6 +422,8 @@ def linear(
         name = function.name or "linear map"
         return _Linear(function._apply, function._transpose, name)
     check_callable(function, "linear")
+    if transpose is not None:
+        check_function(transpose, "transpose")
     return _Linear(function, transpose, getattr(function, "__name__", "linear"))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType
+from adjoint.base.checked import check_flag
 from adjoint.base.derived import Auxiliary, First, Result
 from adjoint.base.errors import (
     ArgumentError,
@@ -228,6 +229,7 @@ def jvp(
         array([1., 0.])
     """
     check_callable(function, "jvp")
+    check_flag(has_aux, "has_aux")
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise ArgumentTypeError(
             "jvp takes its primals and its tangents as tuples or lists: ad.jvp(f, (x,), (u,))."
@@ -334,6 +336,7 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
         (array([2., 4.]),)
     """
     check_callable(function, "vjp")
+    check_flag(has_aux, "has_aux")
     chosen = all_of(primals)
     state = Linearisation(function, chosen, has_aux)
 
@@ -452,6 +455,7 @@ def linearize(function: Callable[..., Any], *primals: Any, has_aux: bool = False
         array([2., 0.])
     """
     check_callable(function, "linearize")
+    check_flag(has_aux, "has_aux")
     chosen = all_of(primals)
     state = Linearisation(function, chosen, has_aux)
     source = space_of(chosen.point, None, "primals")

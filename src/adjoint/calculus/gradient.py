@@ -6,9 +6,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, Literal, overload
 
 from adjoint.base import pytrees
+from adjoint.base.checked import check_flag
 from adjoint.base.derived import Auxiliary, First, Parameters, Result, core, derived
 from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
-from adjoint.calculus.arguments import Argnums, Chosen, check_callable, refuse_gradient
+from adjoint.calculus.arguments import (
+    Argnums,
+    Chosen,
+    check_argnums,
+    check_callable,
+    refuse_gradient,
+)
 from adjoint.calculus.jit.captures import captured_at
 from adjoint.calculus.jit.replay import replay, replays, way_of
 from adjoint.calculus.representation import check_space, represent, space_of
@@ -171,6 +178,8 @@ def grad(
         array([ 3., 12.])
     """
     check_callable(function, "grad")
+    check_flag(has_aux, "has_aux")
+    check_argnums(argnums)
     if space is not None:
         check_space(space, "space")
     way = way_of("grad", argnums, has_aux) if replays(space) else None
@@ -265,6 +274,8 @@ def value_and_grad(
         (5.0, array([2., 4.]))
     """
     check_callable(function, "value_and_grad")
+    check_flag(has_aux, "has_aux")
+    check_argnums(argnums)
     if space is not None:
         check_space(space, "space")
     way = way_of("value_and_grad", argnums, has_aux) if replays(space) else None

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError, NotConvergedError, NotPositiveDefiniteError
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.derivative import derivative
@@ -21,6 +22,7 @@ from adjoint.spaces.values import describe
 _TOLERANCE: Final = 1e-10
 
 
+@checked
 def pullback_metric(
     model: Callable[[Any], Any],
     codomain: Space | TangentBundle | None = None,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.base import pytrees
+from adjoint.base.checked import check_whole
 from adjoint.base.derived import Result
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.calculus.arguments import Chosen, check_callable
@@ -84,6 +85,7 @@ def check_order(order: Any, name: str, least: int) -> None:
     """ArgumentTypeError or ArgumentError unless the order is an integer, and large enough."""
     if isinstance(order, bool) or not isinstance(order, (int, np.integer)):
         raise ArgumentTypeError(f"{name} takes its order as an integer, got {order!r}.")
+    check_whole(order, "order")
     if order < least:
         raise ArgumentError(f"{name} takes an order of at least {least}, got {order}.")
 

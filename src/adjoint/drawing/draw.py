@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.calculus import ProgramView, nodes
 from adjoint.drawing.drawing import Drawing
@@ -15,6 +16,7 @@ from adjoint.drawing.svg import clean, svg_text
 MOST = 2000
 
 
+@checked
 def draw(
     function: Callable[..., Any] | ProgramView,
     *args: Any,

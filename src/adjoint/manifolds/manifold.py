@@ -7,6 +7,7 @@ from typing import Any, NoReturn, final
 
 import numpy as np
 
+from adjoint.base.checked import check_generator
 from adjoint.base.errors import ArgumentTypeError, MembershipError
 from adjoint.base.pytrees import tree_map
 from adjoint.spaces import Euclidean, Space, TangentBundle
@@ -96,6 +97,7 @@ class Manifold(TangentBundle):
         Args:
             seed: a seed, or a generator of NumPy, which moves on.
         """
+        check_generator(seed)
         return self._random(np.random.default_rng(seed))
 
     # --- tangents --------------------------------------------------------------------------------

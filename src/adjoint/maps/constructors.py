@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, SpaceMismatchError
 from adjoint.base.pytrees import tree_map
 from adjoint.maps.linear_map import LinearMap, singular
@@ -14,6 +15,7 @@ from adjoint.spaces import Covector, Dual, Euclidean, Product, Space, Weighted, 
 from adjoint.spaces.values import copied, describe
 
 
+@checked
 def identity(space: Space) -> LinearMap:
     """The identity of a space.
 
@@ -34,6 +36,7 @@ def identity(space: Space) -> LinearMap:
     return unit_map
 
 
+@checked
 def zero(domain: Space, codomain: Space) -> LinearMap:
     """The map that sends everything to zero.
 
@@ -58,6 +61,7 @@ def zero(domain: Space, codomain: Space) -> LinearMap:
     )
 
 
+@checked
 def diagonal(weights: Any, space: Space) -> LinearMap:
     """The map u -> weights * u of a space into itself, elementwise.
 
@@ -155,6 +159,7 @@ def _leafwise(maps: list[LinearMap], plain: Product, space: Space) -> LinearMap:
     return diagonal_map
 
 
+@checked
 def rank_one(covector: Covector, y: Any, codomain: Space | None = None) -> LinearMap:
     """The map u -> covector(u) y (E.1.32); sums of such are all maps of finite rank (E.1.33).
 
@@ -194,6 +199,7 @@ def rank_one(covector: Covector, y: Any, codomain: Space | None = None) -> Linea
     )
 
 
+@checked
 def embedding(subspace: Space) -> LinearMap:
     """The inclusion of a space into its ambient space of arrays.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentTypeError
 from adjoint.maps.bilinear_map import BilinearMap
 from adjoint.maps.linear_map import LinearMap
@@ -14,6 +15,7 @@ from adjoint.spaces import Euclidean, Space
 from adjoint.spaces.values import describe
 
 
+@checked
 def riesz_map(space: Space) -> LinearMap:
     """The Riesz map R : X -> X', x -> <x, .>, with its inverse (E.1.30).
 
@@ -59,6 +61,7 @@ def riesz_map(space: Space) -> LinearMap:
     return forward
 
 
+@checked
 def natural_pairing(space: Space) -> BilinearMap:
     """The pairing X' x X -> R, (w, u) -> w(u), which needs no inner product (E.1.30).
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError
 from adjoint.maps.constructors import rank_one, zero
 from adjoint.maps.duality import require_map
@@ -16,6 +17,7 @@ from adjoint.spaces import Covector, Space
 from adjoint.spaces.dual_basis import dual_basis
 
 
+@checked
 def finite_rank(
     vectors: Sequence[Any], images: Sequence[Any], domain: Space, codomain: Space
 ) -> LinearMap:
@@ -78,6 +80,7 @@ def _covector(vector: Any, domain: Space, index: int) -> Any:
     return Covector(domain, domain._sealed(components))
 
 
+@checked
 def rank_one_terms(
     linear_map: LinearMap, basis: Sequence[Any] | None = None
 ) -> list[tuple[Any, Any]]:

@@ -8,6 +8,7 @@ from typing import Any, Final, final
 
 import numpy as np
 
+from adjoint.base.checked import check_function
 from adjoint.base.errors import (
     ArgumentTypeError,
     MembershipError,
@@ -87,6 +88,11 @@ class LinearMap:
                     f"A linear map needs a space as its {argument}. Got {describe(space)}. "
                     "adjoint.spaces.infer(value) gives the space of an array or a tree of arrays."
                 )
+        check_function(apply, "apply")
+        if transpose is not None:
+            check_function(transpose, "transpose")
+        if inverse is not None and not isinstance(inverse, LinearMap):
+            check_function(inverse, "inverse")
         self.domain: Final = domain
         self.codomain: Final = codomain
         self.name: Final = name

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.maps.linear_map import LinearMap, inverse_matrix, matrix_map
 from adjoint.spaces import Euclidean, Space, Weighted, opaque
 from adjoint.spaces.values import describe
 
 
+@checked
 def from_matrix(matrix: Any, domain: Space, codomain: Space, name: str | None = None) -> LinearMap:
     """The map that a matrix describes.
 
@@ -86,6 +88,7 @@ def _entry_map(matrix: Any, domain: Space, codomain: Space, name: str | None) ->
     return linear_map
 
 
+@checked
 def from_scipy(operator: Any, domain: Space, codomain: Space, name: str | None = None) -> LinearMap:
     """The map that a real `scipy.sparse.linalg.LinearOperator` describes in coordinates.
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
+from adjoint.base.checked import check_generator
 from adjoint.base.errors import (
     AdjointError,
     ArgumentError,
@@ -335,6 +336,7 @@ class Space(ABC):
         Args:
             seed: a seed, or a generator of NumPy, which moves on.
         """
+        check_generator(seed)
         return self._random(np.random.default_rng(seed))
 
     def _random(self, generator: np.random.Generator) -> Any:
@@ -395,6 +397,8 @@ class Dual(Space):
     __slots__ = ("__weakref__", "primal")
 
     def __init__(self, primal: Space) -> None:
+        if not isinstance(primal, Space):
+            raise ArgumentTypeError(f"Dual takes the space that it is of. Got {describe(primal)}.")
         self.primal = primal
 
     @property

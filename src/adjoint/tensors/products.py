@@ -7,6 +7,7 @@ from typing import Any, Final, final
 
 import numpy as np
 
+from adjoint.base.checked import checked_class
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.spaces.euclidean import array_mismatch
 from adjoint.spaces.space import Mismatch, Space
@@ -14,6 +15,7 @@ from adjoint.spaces.values import describe
 from adjoint.tensors.bases import along
 
 
+@checked_class
 @final
 class TensorProduct(Space):
     """The tensor product X (x) Y (x) ... of spaces (E.1.82).

@@ -6,12 +6,14 @@ from math import prod
 
 import numpy as np
 
+from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError
 from adjoint.spaces import Dual, Space
 from adjoint.tensors.products import TensorProduct
 from adjoint.tensors.tensor import Tensor
 
 
+@checked
 def joined(tensor: Tensor) -> Tensor:
     """The linear map on the tensor product of the inputs that a multilinear map is (E.1.82).
 
@@ -33,6 +35,7 @@ def joined(tensor: Tensor) -> Tensor:
     return _reshaped(tensor, outputs, inputs)
 
 
+@checked
 def as_vector(tensor: Tensor) -> Tensor:
     """A tensor as a vector of the tensor product of its outputs and of the duals of its inputs.
 
@@ -60,6 +63,7 @@ def as_vector(tensor: Tensor) -> Tensor:
     return _reshaped(tensor, (TensorProduct(*factors),), ())
 
 
+@checked
 def split(tensor: Tensor) -> Tensor:
     """Each index over a tensor product of spaces as one index for each factor (E.1.81).
 

@@ -11,6 +11,7 @@ from typing import Any, Final, final
 import numpy as np
 import optree
 
+from adjoint.base.checked import check_whole, checked_class
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, SpaceMismatchError
 from adjoint.base.pytrees import NAMESPACE
 from adjoint.spaces import Dual, Space
@@ -18,6 +19,7 @@ from adjoint.spaces.values import copied, describe, is_real_scalar
 from adjoint.tensors.bases import Change, along, changes, in_basis_of, own_basis
 
 
+@checked_class
 @final
 class Tensor:
     """A tensor of type (m, p): a multilinear map of m vectors, with p output indices (T.1.2).
@@ -115,6 +117,7 @@ class Tensor:
     def _axis(self, variance: str, index: int) -> int:
         """The axis of the components of an output or an input index."""
         spaces = self.outputs if variance == "output" else self.inputs
+        check_whole(index, variance)
         if not -len(spaces) <= index < len(spaces):
             raise ArgumentError(
                 f"{variance} index {index!r} was asked of {self._summary()}. "

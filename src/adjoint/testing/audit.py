@@ -9,6 +9,7 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import type_of
+from adjoint.base.checked import checked
 from adjoint.base.errors import (
     CheckFailedError,
     MissingRuleError,
@@ -43,6 +44,7 @@ _ADJOINT = "<Du, v> is not <u, D.H v>: the transpose is not that of the derivati
 Results = Iterator[Result]
 
 
+@checked
 def check(
     function: Callable[..., Any],
     *args: Any,

@@ -10,6 +10,7 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import is_numeric, type_of
+from adjoint.base.checked import check_whole
 from adjoint.base.derived import Parameters, Result, core, derived
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.calculus.arguments import check_callable
@@ -92,6 +93,10 @@ def switch(index: Any, branches: Sequence[Callable[..., Result]], *operands: Any
         >>> [float(ad.grad(f)(0.0, kind)) for kind in range(3)]
         [1.0, -0.0, 1.0]
     """
+    if not isinstance(branches, (list, tuple)):
+        raise ArgumentTypeError(
+            f"switch takes a list or tuple of functions as its branches, got {branches!r}."
+        )
     if not branches:
         raise ArgumentError("switch needs a branch at least.")
     for branch in branches:
@@ -100,6 +105,8 @@ def switch(index: Any, branches: Sequence[Callable[..., Result]], *operands: Any
     type_ = traced_type(value) if type(value) is Traced else type_of(value)
     if type_.ndim or type_.dtype.kind not in "iu":
         raise ArgumentTypeError(f"index must be an integer, got {type_}.")
+    if type(value) is int:
+        check_whole(value, "index")
     number = value.astype(np.int64) if type(value) is Traced else np.int64(value)
     result: Result = _choose(number, branches, operands)
     return result
@@ -109,7 +116,7 @@ def _truth(predicate: Any) -> Any:
     """The number of the branch: 1 where the predicate holds."""
     value = unwrap(predicate) if is_known(predicate) else predicate
     type_ = traced_type(value) if type(value) is Traced else type_of(value)
-    if type_.ndim:
+    if type_.ndim or type_.dtype.kind not in "biufc":
         raise ArgumentTypeError(f"predicate must be a single boolean, got {type_}.")
     if type(value) is Traced:
         holds: Any = value if type_.dtype.kind == "b" else np.not_equal(value, 0)

@@ -9,6 +9,7 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, type_of
+from adjoint.base.checked import check_flag, check_whole
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, ShapeError
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.control_flow.bodies import (
@@ -100,8 +101,8 @@ def _as_types(leaves: Sequence[Any], types: Sequence[ArrayType]) -> list[Any]:
     ]
 
 
-def _check_schedule(checkpoint: Schedule) -> None:
-    if checkpoint not in (None, "sqrt", "log"):
+def _check_schedule(checkpoint: Any) -> None:
+    if not (checkpoint is None or (isinstance(checkpoint, str) and checkpoint in ("sqrt", "log"))):
         raise ArgumentError(f"checkpoint must be None, 'sqrt' or 'log', got {checkpoint!r}.")
 
 
@@ -283,6 +284,8 @@ def _integer(value: Any, name: str) -> Any:
     type_ = traced_type(value) if type(value) is Traced else type_of(value)
     if type_.ndim or type_.dtype.kind not in "iu":
         raise ArgumentTypeError(f"{name} must be an integer, got {type_}.")
+    if type(value) is int:
+        check_whole(value, name)
     return value.astype(np.int64) if type(value) is Traced else np.int64(value)
 
 
@@ -321,6 +324,7 @@ def scan(
         (np.float64(6.0), array([0., 2., 9.]))
     """
     check_callable(body, "scan")
+    check_flag(reverse, "reverse")
     _check_schedule(checkpoint)
     begun, over = take_apart(initial, "initial"), take_apart(scanned, "scanned")
     rows = _length(over, length)

@@ -10,6 +10,7 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, array_type
+from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError, ShapeError, ValueNeededError
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.custom_arguments import Arguments, is_operand
@@ -30,6 +31,7 @@ from adjoint.program import Builder, Program
 from adjoint.spaces import Space
 
 
+@checked
 def root(
     residual: Callable[..., Any],
     initial: Any,
@@ -88,6 +90,7 @@ def root(
     return solved(residual, start, args, options)
 
 
+@checked
 def fixed_point(
     function: Callable[..., Any],
     initial: Any,
@@ -134,6 +137,7 @@ def fixed_point(
     return solved(function, start, args, options, _away_from)
 
 
+@checked
 def argmin(
     objective: Callable[..., Any],
     initial: Any,

@@ -12,6 +12,7 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, array_type, type_of
+from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentTypeError, UnknownResultError, ValueNeededError
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.custom_arguments import (
@@ -35,6 +36,7 @@ from adjoint.spaces import Space
 _LIMIT = 1024
 
 
+@checked
 def function(
     residual: Callable[..., Any],
     *,

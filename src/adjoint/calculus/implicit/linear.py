@@ -11,6 +11,7 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, array_type
+from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentTypeError, ShapeError
 from adjoint.calculus.custom import apply_map
 from adjoint.calculus.custom_linear import linear_part, whole_program
@@ -31,6 +32,7 @@ from adjoint.spaces import Space
 from adjoint.transforms import stage, tangent_type
 
 
+@checked
 def linear_solve(
     operator: Any,
     right: Any,

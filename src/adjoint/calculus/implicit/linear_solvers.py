@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.base import pytrees
+from adjoint.base.checked import check_function, checked_class
 from adjoint.base.errors import ArgumentError, NotConvergedError, SingularError
 from adjoint.base.settings import settings
 from adjoint.calculus.custom_arguments import fitting, matched
@@ -71,6 +72,7 @@ def each_row(solve: SolveRows) -> SolveRows:
 # --- direct --------------------------------------------------------------------------------------
 
 
+@checked_class
 @dataclass(frozen=True)
 class Direct(LinearSolver):
     """Write out the operator's matrix, and factorise it.
@@ -213,6 +215,7 @@ def _sparse(bound: BoundOperator) -> SolveRows:
 # --- Krylov methods ------------------------------------------------------------------------------
 
 
+@checked_class
 @dataclass(frozen=True)
 class Krylov(LinearSolver):
     """Krylov methods, which apply the operator and never write it out.
@@ -258,6 +261,8 @@ class Krylov(LinearSolver):
             raise ArgumentError(
                 f"method must be one of ad.implicit.Method, or None. Got {self.method!r}."
             )
+        if self.preconditioner is not None and not isinstance(self.preconditioner, LinearMap):
+            check_function(self.preconditioner, "preconditioner")
         require_positive("Krylov", tolerance=self.tolerance, limit=self.limit, restart=self.restart)
 
     def takes_blocks(self, operator: Operator) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from adjoint.base.arrays import ArrayType
+from adjoint.base.checked import check_whole
 from adjoint.base.errors import ArgumentError, NotDifferentiableError
 from adjoint.maps import LinearMap
 from adjoint.spaces import Covector, Product, Space
@@ -209,6 +210,7 @@ class Nodes(Sequence[Node]):
         Raises:
             ArgumentError: there are fewer equations, or no tangents or no cotangents were given.
         """
+        check_whole(number, "number")
         if not 0 <= number <= len(self.equations):
             raise ArgumentError(
                 f"A cut lies after 0 to {len(self.equations)} equations. Got {number!r}."

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Protocol, final
 
+from adjoint.base.checked import checked_class
 from adjoint.base.errors import ArgumentError
 from adjoint.calculus.optimize.ray import Ray, Trial
 from adjoint.calculus.optimize.result import Reason
@@ -22,6 +23,7 @@ class StepRule(Protocol):
         """The point to go to; or why there is none."""
 
 
+@checked_class
 @final
 @dataclass(frozen=True)
 class Sharpness:
@@ -64,6 +66,7 @@ class Sharpness:
         return trial if trial.finite else Reason.NOT_FINITE
 
 
+@checked_class
 @final
 @dataclass(frozen=True)
 class LineSearch:

@@ -6,9 +6,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjoint.base import pytrees
+from adjoint.base.checked import check_flag
 from adjoint.base.derived import First, Parameters, core, derived
 from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
-from adjoint.calculus.arguments import Argnums, Chosen, check_callable, refuse_gradient
+from adjoint.calculus.arguments import (
+    Argnums,
+    Chosen,
+    check_argnums,
+    check_callable,
+    refuse_gradient,
+)
 from adjoint.calculus.basis import rows_of
 from adjoint.calculus.derivative import split_outputs
 from adjoint.calculus.jit.replay import replay, replays, way_of
@@ -152,6 +159,8 @@ def hessian(
                [2., 0.]])
     """
     check_callable(function, "hessian")
+    check_flag(has_aux, "has_aux")
+    check_argnums(argnums)
     composition = as_composition(composition)
     way = way_of("hessian", argnums, has_aux, composition)
 

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Final, final
 
+from adjoint.base.checked import checked_class
 from adjoint.base.errors import ArgumentTypeError
 from adjoint.base.pytrees import tree_map
 from adjoint.spaces.space import Space
@@ -44,6 +45,7 @@ class TangentBundle(ABC):
         return tree_map(operator.add, x, u)
 
 
+@checked_class
 @final
 class Metric(TangentBundle):
     """A Riemannian metric on a vector space: the inner product at x is that of `at(x)` (E.1.43).

@@ -8,6 +8,7 @@ from typing import Any, Final, final
 
 import numpy as np
 
+from adjoint.base.checked import checked_class
 from adjoint.base.errors import ArgumentError, NotPositiveDefiniteError
 from adjoint.spaces.inner_products.weighted import Weighted
 from adjoint.spaces.inner_products.weights import DiagonalWeight, SparseWeight
@@ -18,6 +19,7 @@ from adjoint.spaces.space import Space
 _LARGEST_DENSE: Final = 5000
 
 
+@checked_class
 @final
 class OrthonormalCoordinates:
     """Coordinates z of the elements of a space with <x, y> = z·w: those in an orthonormal basis.

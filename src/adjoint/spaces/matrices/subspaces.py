@@ -7,6 +7,7 @@ from typing import Any, Final, Protocol, final
 
 import numpy as np
 
+from adjoint.base.checked import checked_class
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, MembershipError
 from adjoint.base.pytrees import leaves
 from adjoint.spaces.space import Dual, Mismatch, Space
@@ -29,6 +30,7 @@ class _Map(Protocol):
     def matrix(self) -> Any: ...
 
 
+@checked_class
 @final
 class Span(Space):
     """The linear span of some elements of a space, under the inner product of that space.

@@ -10,6 +10,7 @@ from numpy.polynomial import Legendre
 from numpy.polynomial.legendre import leggauss
 from numpy.polynomial.polyutils import mapdomain
 
+from adjoint.base.checked import check_whole
 from adjoint.base.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -260,6 +261,8 @@ class Polynomials(_PolynomialSpace):
                 f"project takes a polynomial or a function of points. Got {describe(function)}. "
                 "lambda x: np.interp(x, points, values) is a function of sampled values."
             )
+        if nodes is not None:
+            check_whole(nodes, "nodes")
         polynomial = hasattr(function, "mapparms")
         enough = self.degree + 50 + (function.degree() if polynomial else self.degree)
         count = enough if nodes is None else operator.index(nodes)
