@@ -138,6 +138,11 @@ hold_over_forks(_cache.lock)
 def cache_info() -> CacheInfo:
     """How the program cache is doing.
 
+    Returns:
+        A named tuple: how many programs are held (`size`, of `limit` at most), how often one was
+        found (`hits`) or had to be made (`misses`), and of machine code how much was `compiled` and
+        how much `loaded` from disk.
+
     Example:
         >>> import adjoint as ad
         >>> ad.cache_info().limit
@@ -152,6 +157,9 @@ def cache_clear(disk: bool = False) -> None:
 
     Args:
         disk: whether machine code that is kept on disk is removed as well (see `ad.config`, cache).
+
+    Raises:
+        ArgumentTypeError: `disk` is neither True nor False.
 
     Example:
         >>> import adjoint as ad

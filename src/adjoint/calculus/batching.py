@@ -45,6 +45,8 @@ def vmap(function: Callable[..., Any], in_axes: Axes = 0, out_axes: int = 0) -> 
         ValueNeededError: the function asked for a value.
         ArgumentError: an axis that an argument or a result does not have, no argument with a batch
             axis, or an `in_axes` with more or fewer entries than there are arguments.
+        ArgumentTypeError: what is given is no function, an axis no integer, or an argument with a
+            batch axis no array.
 
     Example:
         >>> import numpy as np

@@ -320,6 +320,7 @@ def primitive(function: Callable[..., Any] | None = None, *, result: Any = None)
         MissingRuleError: a derivative is asked for that no rule gives.
         NotLinearError: a rule is not linear in its tangents, or cotangents.
         UnknownResultError: the type of the result cannot be told.
+        ArgumentTypeError: what is given is no function.
 
     Example:
         >>> import math
@@ -404,6 +405,7 @@ def linear(
     Raises:
         NotLinearError: the function is not zero at zero, which is where it is tried for the type of
             its result.
+        ArgumentTypeError: the function or the transpose is no function.
 
     Example:
         >>> import numpy as np

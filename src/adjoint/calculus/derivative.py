@@ -375,6 +375,7 @@ def derivative(
         MembershipError: the point or the value is not in the space named.
         ArgumentError: there are no primals.
         NotDifferentiableError: the point or the value holds integers or booleans.
+        ArgumentTypeError: what is given is no function, or what is given as a space is none.
 
     Example:
         >>> import numpy as np

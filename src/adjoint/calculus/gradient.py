@@ -317,6 +317,7 @@ def differential(
     Raises:
         NotDifferentiableError: integers among the primals, or a value that is not a real scalar.
         MembershipError: the point is not in the space.
+        ArgumentTypeError: what is given is no function, or what is given as a space is none.
 
     Example:
         >>> import numpy as np

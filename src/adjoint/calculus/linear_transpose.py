@@ -32,6 +32,8 @@ def linear_transpose(function: Callable[..., Any], *primals: Any) -> Callable[[A
 
     Raises:
         NotLinearError: the function is not linear.
+        ArgumentTypeError: what is given is no function.
+        NotDifferentiableError: the arguments hold integers or booleans.
 
     Example:
         >>> import numpy as np

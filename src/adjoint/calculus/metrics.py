@@ -54,6 +54,7 @@ def pullback_metric(
         ArgumentError: the damping is no number, or negative.
         NotPositiveDefiniteError: when it is used, and W(x) is singular.
         NotConvergedError: when it is used, and conjugate gradients do not converge.
+        ArgumentTypeError: the model is no function, or an option is not what it should be.
 
     Example:
         The natural gradient of a function of the mean and the log of the standard deviation of a

@@ -14,6 +14,9 @@ def stop_gradient(tree: Result) -> Result:
     Args:
         tree: an array, a number, or a pytree of such.
 
+    Returns:
+        The tree, with the structure, values, shapes and dtypes that it had.
+
     Example:
         >>> import numpy as np
         >>> import adjoint as ad

@@ -43,6 +43,9 @@ def draw(
         cotangents: the seed of the reverse pass, as for `ad.nodes`.
         kwargs: passed on as they are.
 
+    Returns:
+        A `Drawing`: a notebook shows it, `.save(path)` and `.svg()` write it.
+
     Raises:
         ArgumentTypeError: a view was given together with other arguments.
         ArgumentError: the program has more than 2000 equations and inputs.

@@ -132,6 +132,9 @@ class BilinearMap:
         """The bilinear map (u', u) -> B(u, u'); for a second derivative, the same one.
 
         Where B is not symmetric it has no transpose, since that of B concerns the other argument.
+
+        Returns:
+            A `BilinearMap` with the two domains exchanged.
         """
         if self.symmetric:
             return self
@@ -148,6 +151,9 @@ class BilinearMap:
 
         It sends u to the Riesz representative of the covector B(u, .). For a symmetric B it is
         self-adjoint: in a Euclidean space, the Hessian matrix.
+
+        Returns:
+            A `LinearMap` of the left domain into the right one.
 
         Raises:
             SpaceMismatchError: the codomain is not the real line.

@@ -22,6 +22,9 @@ def identity(space: Space) -> LinearMap:
     Args:
         space: the domain and the codomain.
 
+    Returns:
+        A `LinearMap` of the space into itself, its own inverse.
+
     Raises:
         ArgumentTypeError: the argument is no space.
 
@@ -43,6 +46,9 @@ def zero(domain: Space, codomain: Space) -> LinearMap:
     Args:
         domain: X.
         codomain: Y.
+
+    Returns:
+        A `LinearMap` from the domain to the codomain, with its transpose; it has no inverse.
 
     Raises:
         ArgumentTypeError: one of them is no space.
@@ -72,6 +78,9 @@ def diagonal(weights: Any, space: Space) -> LinearMap:
         space: the domain and codomain; its inner product does not matter, except for `.H`.
 
     The inverse divides; it is missing where a weight is zero.
+
+    Returns:
+        A `LinearMap` of the space into itself.
 
     Raises:
         ArgumentError, ArgumentTypeError, MembershipError: the weights do not fit the space.
@@ -168,9 +177,14 @@ def rank_one(covector: Covector, y: Any, codomain: Space | None = None) -> Linea
         y: an element of the codomain.
         codomain: the space of y; unless told, the Euclidean one.
 
+    Returns:
+        A `LinearMap` from the space that the covector is on to the codomain.
+
     Raises:
         SpaceMismatchError: the first argument is no covector.
         MembershipError: y is not an element of the codomain.
+        ArgumentTypeError: the covector is no `Covector`.
+        NotDifferentiableError: y holds integers, and no codomain is given.
 
     Example:
         >>> import numpy as np

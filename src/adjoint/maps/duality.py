@@ -25,6 +25,9 @@ def riesz_map(space: Space) -> LinearMap:
     Args:
         space: X, which may be a dual itself.
 
+    Returns:
+        A `LinearMap` from the space to `space.dual`, with its inverse.
+
     Raises:
         ArgumentTypeError: the argument is no space.
 
@@ -67,6 +70,9 @@ def natural_pairing(space: Space) -> BilinearMap:
 
     Args:
         space: X.
+
+    Returns:
+        A real-valued `BilinearMap` on `space.dual` and the space.
 
     Raises:
         ArgumentTypeError: the argument is no space.
@@ -132,6 +138,9 @@ class TranspositionDiagram:
         Args:
             linear_map: D.
 
+        Returns:
+            The diagram with D, D.T, D.H and the two Riesz maps.
+
         Raises:
             ArgumentTypeError: the argument is no linear map.
             MissingTransposeError: the map was built without a transpose.
@@ -151,6 +160,12 @@ class TranspositionDiagram:
 
         Args:
             seed: a seed, or a generator of NumPy, for the random elements.
+
+        Returns:
+            A number, some units of rounding where the adjoint is right.
+
+        Raises:
+            ArgumentTypeError: the seed is neither a whole number nor a generator.
         """
         v = self.map.codomain.random(seed)
         one = self.domain_riesz(self.adjoint(v))

@@ -28,6 +28,7 @@ def adjoint_error(linear_map: LinearMap, seed: int | np.random.Generator = 0) ->
 
     Raises:
         MissingTransposeError: the map has no transpose.
+        ArgumentTypeError: what is given is no linear map, or no seed.
 
     Example:
         >>> import numpy as np
@@ -55,6 +56,9 @@ def linearity_error(linear_map: LinearMap, seed: int | np.random.Generator = 0) 
 
     Returns:
         A number from 0 (exact) to 1; infinity where values are not finite.
+
+    Raises:
+        ArgumentTypeError: what is given is no linear map, or no seed.
 
     Example:
         >>> from adjoint.spaces import Euclidean
@@ -84,6 +88,12 @@ def space_error(space: Space, seed: int | np.random.Generator = 0) -> float:
         space: the space to try.
         seed: a seed, or a generator of NumPy, for the random elements.
 
+    Returns:
+        A number, some units of rounding where the laws hold; infinity where one fails altogether.
+
+    Raises:
+        ArgumentTypeError: what is given is no space, or no seed.
+
     Example:
         >>> from adjoint.spaces import Euclidean
         >>> space_error(Euclidean((2, 3))) < 1e-14
@@ -102,6 +112,9 @@ def space_errors(space: Space, seed: int | np.random.Generator = 0) -> dict[str,
 
     Returns:
         A dict from the words for a law to its error; empty where the space has dimension 0.
+
+    Raises:
+        ArgumentTypeError: what is given is no space, or no seed.
 
     Example:
         >>> from adjoint.spaces import Euclidean

@@ -28,6 +28,9 @@ def from_matrix(matrix: Any, domain: Space, codomain: Space, name: str | None = 
 
     The adjoint of a complex matrix is its conjugate transpose. A square dense one has an inverse.
 
+    Returns:
+        A `LinearMap` from the domain to the codomain, with its transpose.
+
     Raises:
         ArgumentError: the shape does not fit the spaces.
         ArgumentTypeError: the matrix is not one of numbers, or complex where the codomain is real.
@@ -99,6 +102,9 @@ def from_scipy(operator: Any, domain: Space, codomain: Space, name: str | None =
         domain: X.
         codomain: Y.
         name: for the repr.
+
+    Returns:
+        A `LinearMap` from the domain to the codomain, which calls the operator.
 
     Raises:
         ArgumentTypeError: the operator lacks `matvec` or `shape`, or is complex.

@@ -55,6 +55,9 @@ def reciprocal_basis(space: Space, basis: Sequence[Any] | None = None) -> list[A
         space: X, of dimension n.
         basis: as for `dual_basis`.
 
+    Returns:
+        A list of n elements of the space, in the order of the basis.
+
     Raises:
         ArgumentError, ArgumentTypeError: the elements are no basis, or the space is none.
         MembershipError, SpaceMismatchError: one of them is no element of the space.

@@ -23,8 +23,13 @@ def from_vector(x: Any, space: Space | None = None) -> Tensor:
         x: an element of the space.
         space: unless told, the Euclidean one.
 
+    Returns:
+        A `Tensor` with one output, over the space.
+
     Raises:
         MembershipError, SpaceMismatchError: x is no element of the space.
+        ArgumentTypeError: x is no array of numbers, or the space is none.
+        NotDifferentiableError: x holds integers, and no space is given.
 
     Example:
         >>> import numpy as np
@@ -42,6 +47,9 @@ def from_covector(covector: Covector) -> Tensor:
 
     Args:
         covector: an element of the dual of a space.
+
+    Returns:
+        A `Tensor` with one input, over the space that the covector is on.
 
     Raises:
         ArgumentTypeError: the argument is no covector.
@@ -128,6 +136,12 @@ def inner_product(space: Space) -> Tensor:
     Args:
         space: any space; both inputs are over it.
 
+    Returns:
+        A `Tensor` with two inputs, symmetric, of shape (dimension, dimension).
+
+    Raises:
+        ArgumentTypeError: what is given is no space.
+
     Example:
         >>> import numpy as np
         >>> from adjoint.spaces import Euclidean, Weighted
@@ -144,6 +158,12 @@ def inverse_inner_product(space: Space) -> Tensor:
 
     Args:
         space: any space; both outputs are over it.
+
+    Returns:
+        A `Tensor` with two outputs, symmetric, of shape (dimension, dimension).
+
+    Raises:
+        ArgumentTypeError: what is given is no space.
 
     Example:
         >>> import numpy as np
@@ -162,6 +182,12 @@ def identity(space: Space) -> Tensor:
     Args:
         space: of the input and the output.
 
+    Returns:
+        A `Tensor` with one output and one input, whose components are the unit matrix.
+
+    Raises:
+        ArgumentTypeError: what is given is no space.
+
     Example:
         >>> from adjoint.spaces import Euclidean
         >>> float(identity(Euclidean(3)).trace())
@@ -178,8 +204,13 @@ def ket(x: Any, space: Space | None = None) -> Tensor:
         x: an element of the space.
         space: unless told, the Euclidean one.
 
+    Returns:
+        A `Tensor` with one output, over the space.
+
     Raises:
         MembershipError, SpaceMismatchError: x is no element of the space.
+        ArgumentTypeError: x is no array of numbers, or the space is none.
+        NotDifferentiableError: x holds integers, and no space is given.
 
     Example:
         >>> import numpy as np
@@ -200,8 +231,12 @@ def bra(x: Any, space: Space | None = None) -> Tensor:
         x: an element of the space.
         space: unless told, the Euclidean one.
 
+    Returns:
+        A `Tensor` with one input, over the space.
+
     Raises:
         MembershipError, SpaceMismatchError: x is no element of the space.
+        ArgumentTypeError: x is no array of numbers, or the space is none.
 
     Example:
         >>> import numpy as np
@@ -222,6 +257,9 @@ def to_vector(tensor: Tensor) -> Any:
     Args:
         tensor: of type (0, 1).
 
+    Returns:
+        An element of the space of the output.
+
     Raises:
         ArgumentError: the tensor is of another type.
 
@@ -240,6 +278,9 @@ def to_covector(tensor: Tensor) -> Any:
 
     Args:
         tensor: of type (1, 0).
+
+    Returns:
+        A `Covector` on the space of the input.
 
     Raises:
         ArgumentError: the tensor is of another type.
@@ -261,6 +302,9 @@ def to_map(tensor: Tensor) -> LinearMap:
     Args:
         tensor: of type (1, 1).
 
+    Returns:
+        A `LinearMap` from the space of the input to that of the output.
+
     Raises:
         ArgumentError: the tensor is of another type.
 
@@ -280,6 +324,9 @@ def to_bilinear_map(tensor: Tensor) -> BilinearMap:
 
     Args:
         tensor: of type (2, 1) or (2, 0).
+
+    Returns:
+        A `BilinearMap` of the spaces of the two inputs; real-valued without an output.
 
     Raises:
         ArgumentError: the tensor is of another type.

@@ -10,7 +10,8 @@ import numpy as np
 from adjoint.base.checked import checked_class
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.spaces.euclidean import array_mismatch
-from adjoint.spaces.space import Mismatch, Space
+from adjoint.spaces.members import Mismatch
+from adjoint.spaces.space import Space
 from adjoint.spaces.values import describe
 from adjoint.tensors.bases import along
 
@@ -67,6 +68,9 @@ class TensorProduct(Space):
 
         Args:
             vectors: as many as there are factors, in order.
+
+        Returns:
+            A real array of shape `shape`, with one axis for the coordinates of each factor.
 
         Raises:
             ArgumentError: there are more vectors, or fewer, than factors.

@@ -23,6 +23,12 @@ def joined(tensor: Tensor) -> Tensor:
     Args:
         tensor: of any type; a batch stays one.
 
+    Returns:
+        A `Tensor` with one output and one input at most.
+
+    Raises:
+        ArgumentTypeError: what is given is no tensor.
+
     Example:
         >>> import numpy as np
         >>> from adjoint.spaces import Euclidean
@@ -44,8 +50,12 @@ def as_vector(tensor: Tensor) -> Tensor:
     Args:
         tensor: of two indices or more.
 
+    Returns:
+        A `Tensor` with one output, over a `TensorProduct`.
+
     Raises:
         ArgumentError: the tensor has fewer than two indices.
+        ArgumentTypeError: what is given is no tensor.
 
     Example:
         >>> import numpy as np
@@ -71,6 +81,12 @@ def split(tensor: Tensor) -> Tensor:
 
     Args:
         tensor: of any type; a batch stays one.
+
+    Returns:
+        A `Tensor` with the same numbers, with an axis for each factor.
+
+    Raises:
+        ArgumentTypeError: what is given is no tensor.
 
     Example:
         >>> import numpy as np

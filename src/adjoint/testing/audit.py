@@ -90,6 +90,8 @@ def check(
         NotDifferentiableError: no argument, or no result, holds floating-point numbers.
         MissingRuleError: the function has no derivative rule at all.
         CheckFailedError: with `raise_on_failure`, as said there.
+        ArgumentError: `spaces` is no pair, or the order neither 1 nor 2.
+        ArgumentTypeError: what is given is no function, or an option is not what it should be.
 
     Example:
         >>> import numpy as np

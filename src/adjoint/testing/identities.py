@@ -25,6 +25,9 @@ def check_space(space: Space, seed: int = 0) -> Report:
         space: the space to test.
         seed: of the random elements.
 
+    Returns:
+        A `Report`: `print` shows every test, `.passed` and `.failures` say what came of them.
+
     Raises:
         ArgumentTypeError: it is no space.
 
@@ -80,6 +83,12 @@ def check_map(linear_map: LinearMap, seed: int = 0) -> Report:
     Args:
         linear_map: the map to test; without a transpose, the adjoint identity is skipped.
         seed: of the random elements.
+
+    Returns:
+        A `Report`: `print` shows every test, `.passed` and `.failures` say what came of them.
+
+    Raises:
+        ArgumentTypeError: what is given is no linear map, or the seed no whole number.
 
     Example:
         >>> import adjoint as ad

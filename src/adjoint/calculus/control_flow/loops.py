@@ -218,6 +218,9 @@ def fori_loop(
 
     Raises:
         ArgumentTypeError: a bound is no integer; and as `while_loop`.
+        ArgumentError: `checkpoint` is none of its values.
+        DTypeError: what is carried is no number, or would be narrowed in a round.
+        ValueNeededError: the body asked for a value.
 
     Example:
         >>> import numpy as np
@@ -316,6 +319,10 @@ def scan(
 
     Raises:
         ShapeError: first axes of different lengths. ArgumentError: no length. And as `while_loop`.
+        ArgumentTypeError: the body is no function, or does not return a pair; or `length` is no
+            whole number.
+        DTypeError: what is carried is no number, or would be narrowed in a round.
+        ValueNeededError: the body asked for a value.
 
     Example:
         >>> import numpy as np

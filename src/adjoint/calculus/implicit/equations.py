@@ -76,6 +76,8 @@ def root(
         SingularError: ∂_y f is singular there, so that there is no derivative.
         ShapeError: there are not as many equations as unknowns.
         ValueNeededError: the residual branches on the value of y.
+        ArgumentError: an option has a value that makes no sense.
+        ArgumentTypeError: the residual is no function, or an option is not what it should be.
 
     Example:
         >>> import adjoint as ad
@@ -122,6 +124,7 @@ def fixed_point(
     Raises:
         ShapeError: g(y) has not the structure and shapes of y.
         Others: as for `root`.
+        ArgumentTypeError: the function is none, or an option is not what it should be.
 
     Example:
         >>> import numpy as np
@@ -172,6 +175,7 @@ def argmin(
         NotDifferentiableError: the objective is not a real scalar.
         NotConvergedError: as for `root`, and at a saddle point or a maximum.
         Others: as for `root`.
+        ArgumentTypeError: the objective is no function, or an option is not what it should be.
 
     Example:
         >>> import numpy as np

@@ -76,6 +76,8 @@ def function(
         NotConvergedError: when called, if the equation does not hold at what the solver returned.
         SingularError: when differentiated, if ∂_y f is singular.
         UnknownResultError: the type of y cannot be told.
+        ArgumentError: an option has a value that makes no sense.
+        ArgumentTypeError: the residual is no function, or an option is not what it should be.
 
     Example:
         >>> import numpy as np

@@ -70,6 +70,11 @@ def linear_solve(
         ShapeError: A is not square.
         SingularError: A is singular to working precision (direct solvers).
         NotConvergedError: the solver did not reach its tolerance.
+        ArgumentTypeError: the operator is no matrix, map or function, or an option is not what it
+            should be.
+        ArgumentError: a function is given without `like`, or a space does not fit.
+        ValueNeededError, DroppedDerivativeError: the operator asked for a value of its argument, or
+            would lose its derivative.
 
     Example:
         >>> import numpy as np

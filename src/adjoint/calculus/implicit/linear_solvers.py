@@ -239,6 +239,7 @@ class Krylov(LinearSolver):
             precision.
         ArgumentError: the method is no `Method`, or the tolerance, the limit or `restart` is not
             positive.
+        ArgumentTypeError: an option is no number, or the preconditioner no function.
 
     Example:
         >>> import numpy as np

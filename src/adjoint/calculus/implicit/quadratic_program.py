@@ -76,6 +76,8 @@ def quadratic_program(
             there.
         MissingPackageError: there are inequalities, and Clarabel is not installed: pip install
             'adjoint[qp]'.
+        ArgumentTypeError: an argument is no array of numbers, or `multipliers` neither True nor
+            False.
 
     Example:
         >>> import numpy as np

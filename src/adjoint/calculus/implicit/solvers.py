@@ -80,6 +80,7 @@ class Iteration(Solver, LinearSolver):
     Raises:
         NotConvergedError: when solving, if the tolerance is not reached.
         ArgumentError: the tolerance or the limit is not positive.
+        ArgumentTypeError: an option is no number.
 
     Example:
         >>> import numpy as np
@@ -144,6 +145,7 @@ class Anderson(Solver):
     Raises:
         ArgumentError: the memory, the tolerance or the limit is not positive.
         NotConvergedError: when solving, if the tolerance is not reached.
+        ArgumentTypeError: an option is no number.
 
     Example:
         >>> import numpy as np
@@ -206,6 +208,7 @@ class Newton(Solver):
         NotConvergedError: when solving, if the tolerance is not reached, unless rounding alone is
             in the way: a residual of eps^(1/2) that no step makes smaller is taken.
         ArgumentError: the tolerance or the limit is not positive.
+        ArgumentTypeError: an option is no number.
 
     Example:
         >>> import adjoint as ad

@@ -81,6 +81,9 @@ class Node:
         Args:
             place: from 0; which of `operands`.
 
+        Returns:
+            A `LinearMap` from the space of the operand to that of the node.
+
         Raises:
             ArgumentError: there is no such operand.
             NotDifferentiableError: the node, or the operand, carries no derivative.
@@ -207,8 +210,12 @@ class Nodes(Sequence[Node]):
         Args:
             number: of the equations before the cut.
 
+        Returns:
+            A real scalar, equal at every cut but for rounding.
+
         Raises:
             ArgumentError: there are fewer equations, or no tangents or no cotangents were given.
+            ArgumentTypeError: the number is no whole number.
         """
         check_whole(number, "number")
         if not 0 <= number <= len(self.equations):

@@ -104,6 +104,9 @@ class ProgramView:
     def jvp(self) -> ProgramView:
         """(inputs, tangents) -> (outputs, tangents of the outputs).
 
+        Returns:
+            A view of the joined program of values and tangents.
+
         Raises:
             NotDifferentiableError: no argument, or no result, holds floating-point numbers.
         """
@@ -112,6 +115,9 @@ class ProgramView:
 
     def vjp(self) -> ProgramView:
         """(inputs, cotangents of the outputs) -> (outputs, cotangents of the arguments).
+
+        Returns:
+            A view of the program of reverse mode, the value first.
 
         Raises:
             NotDifferentiableError: no argument, or no result, holds floating-point numbers.
@@ -131,6 +137,9 @@ class ProgramView:
     def linearize(self) -> ProgramView:
         """(residuals, tangents) -> tangents of the outputs: the linear half alone.
 
+        Returns:
+            A view of the program that is linear in its last inputs, the tangents.
+
         Raises:
             NotDifferentiableError: no argument, or no result, holds floating-point numbers.
         """
@@ -140,6 +149,9 @@ class ProgramView:
 
     def transpose(self) -> ProgramView:
         """(residuals, cotangents) -> cotangents of the arguments: the linear half, transposed.
+
+        Returns:
+            A view of the program that is linear in its last inputs, the cotangents.
 
         Raises:
             NotDifferentiableError: no argument, or no result, holds floating-point numbers.
@@ -153,13 +165,20 @@ class ProgramView:
 
         Args:
             size: how many examples the batch has, along its first axis.
+
+        Returns:
+            A view of the program whose inputs and outputs have an axis of this size in front.
         """
         marks = [number < self.arguments for number in range(len(self.program.inputs))]
         batched = simplify(bare(vmap(self.program, marks, size)))
         return ProgramView(batched, self.arguments, None, self.roles)
 
     def simplified(self) -> ProgramView:
-        """The program as it is executed."""
+        """The program as it is executed.
+
+        Returns:
+            A view of the program after all rewrites that the executors are given.
+        """
         return ProgramView(simplify(bare(self.program)), self.arguments, self._values, self.roles)
 
     def loops(self) -> LoopsReport:
@@ -167,6 +186,9 @@ class ProgramView:
 
         Of long ones that do not it says which round differs from which, and in what: their rounds
         are derived and compiled one by one.
+
+        Returns:
+            A `LoopsReport`: `print` shows each loop of the source with what became of it.
 
         Example:
             >>> import numpy as np
@@ -182,11 +204,18 @@ class ProgramView:
         return loops_report(self.program, self._lines())
 
     def source(self) -> str:
-        """The source that the NumPy executor runs."""
+        """The source that the NumPy executor runs.
+
+        Returns:
+            Python source as text.
+        """
         return compile_program(self.program).source()
 
     def native(self) -> NativeView:
         """The machine code that it becomes: `.ir()`, `.assembly()`, `.regions()`, `.left()`.
+
+        Returns:
+            A `NativeView`; `.ir()` and `.assembly()` are text.
 
         Example:
             >>> import numpy as np
@@ -201,6 +230,9 @@ class ProgramView:
 
     def memory(self) -> MemoryReport:
         """The bytes of arguments and results, and of the memory that machine code needs.
+
+        Returns:
+            A `MemoryReport`, whose fields are numbers of bytes.
 
         Example:
             >>> import numpy as np
@@ -220,6 +252,9 @@ class ProgramView:
         Known before anything runs: from shapes, and from what each result may overwrite. Results
         are counted, arguments are not; nor is what LAPACK, sorting and the like need for
         themselves. For machine code see `memory()`, of `.jvp()` and `.vjp()` too.
+
+        Returns:
+            A `PeakMemory`, whose fields are numbers of bytes.
 
         Raises:
             NotDifferentiableError: the function has no floating-point argument or result.

@@ -76,6 +76,7 @@ def jit(function: Any = None, *, paths: int = _PATHS, strict: bool = False) -> A
     Raises:
         NotReplayableError: `strict`, and the function cannot be replayed; the message says why.
         ArgumentError: `paths` is not a whole number of 1 or more.
+        ArgumentTypeError: what is given is no function, or an option is not what it should be.
 
     Example:
         >>> import numpy as np

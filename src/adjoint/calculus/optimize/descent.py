@@ -126,6 +126,9 @@ def descend(
             by returning True.
         progress: whether to show a progress bar, which needs the package `rich`.
 
+    Returns:
+        A `Descent`: the point `x` where it ended, value, gradient, reason and the history of steps.
+
     Raises:
         NotDifferentiableError: x0 holds integers, or the value is no real scalar.
         MembershipError: x0 is not in the space.

@@ -25,6 +25,9 @@ def steepest_descent(here: Iterate, previous: Iterate | None) -> Any:
     Returns:
         A tangent at `here.x`, an element of `here.space`.
 
+    Raises:
+        ArgumentTypeError: `here` is no `Iterate`.
+
     Example:
         >>> import numpy as np
         >>> import adjoint as ad

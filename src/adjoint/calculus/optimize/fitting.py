@@ -37,6 +37,7 @@ def curve_fit(
     Raises:
         ArgumentError: `jac` is given, which is computed here.
         RuntimeError: the search did not come to an end (raised by SciPy).
+        ArgumentTypeError: the model is no function.
 
     Example:
         >>> import numpy as np

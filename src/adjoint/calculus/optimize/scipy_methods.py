@@ -153,6 +153,7 @@ def minimize(
             is no tuple.
         DroppedDerivativeError: inside of a function that is differentiated: `ad.implicit.argmin`
             has a derivative.
+        MembershipError: x0 is not in the space.
 
     Example:
         >>> import numpy as np

@@ -94,6 +94,9 @@ class JacobianPlan:
 
         Args:
             mode: whose order is drawn; that of the mode chosen, if AUTO.
+
+        Returns:
+            SVG text.
         """
         return picture(self.sizes, self[mode].order)
 
@@ -134,6 +137,8 @@ def plan(
 
     Raises:
         NotDifferentiableError: arguments or results that are not real floating-point arrays.
+        ArgumentError: `argnums` names an argument that the call does not have.
+        ArgumentTypeError: what is given is no function, or `argnums` holds no integers.
 
     Example:
         >>> import numpy as np

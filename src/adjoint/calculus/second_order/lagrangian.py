@@ -45,6 +45,7 @@ def lagrangian_hessian(
     Raises:
         ArgumentTypeError, ShapeError: the multipliers do not fit the constraints, or the objective
             is not a number.
+        NotDifferentiableError: x holds integers, or a value is no real number.
 
     Example:
         >>> import numpy as np

@@ -83,6 +83,9 @@ def hvp(
 
     Raises:
         NotDifferentiableError: integer arguments, or a value that is not a real scalar.
+        ArgumentTypeError: the first argument is no function, or the direction has another
+            structure.
+        ShapeError, DTypeError: the direction has another shape or kind of number than the point.
 
     Example:
         >>> import numpy as np

@@ -120,6 +120,9 @@ class ConjugateGradient:
         Args:
             b: an element of the space.
 
+        Returns:
+            An element of the space.
+
         Raises:
             NotConvergedError: the tolerance was not reached; the message has the numbers.
             NotPositiveDefiniteError: the operator or the preconditioner is not positive.

@@ -36,6 +36,9 @@ class TangentBundle(ABC):
             x: a point.
             argument: what to call x in the message.
 
+        Returns:
+            A `Space` whose elements have the shape of x.
+
         Raises:
             MembershipError: x is no point of the bundle.
         """
@@ -91,9 +94,14 @@ class Metric(TangentBundle):
             x: a point.
             argument: what to call x in the message.
 
+        Returns:
+            The `Space` that the function of the metric gives at x, which holds x.
+
         Raises:
             ArgumentTypeError: the function that was given returned no space.
             MembershipError: x is not an element of that space.
+            NotDifferentiableError: x is traced, or holds integers.
+            NotPositiveDefiniteError: the inner product that the function gives is none.
         """
         space = self._at(x)
         if not isinstance(space, Space):

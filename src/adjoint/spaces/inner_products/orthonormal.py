@@ -36,6 +36,7 @@ class OrthonormalCoordinates:
     Raises:
         NotPositiveDefiniteError: the inner product of the space is none.
         ArgumentError: the Gram matrix would have to be dense, and is too large.
+        ArgumentTypeError: what is given is no space.
 
     Example:
         >>> import numpy as np
@@ -66,6 +67,9 @@ class OrthonormalCoordinates:
         Args:
             x: an element of the space.
 
+        Returns:
+            A real array of shape (dimension,), whose plain length is the norm of x.
+
         Raises:
             MembershipError, SpaceMismatchError: x is not an element.
         """
@@ -76,6 +80,10 @@ class OrthonormalCoordinates:
 
         Args:
             z: real numbers, shape (dimension,).
+
+        Returns:
+            An element: an array of the shape and dtype of the elements, or a tree of such for a
+            product.
 
         Raises:
             ArgumentError, ArgumentTypeError: z has another shape, or holds no real numbers.
@@ -89,6 +97,9 @@ class OrthonormalCoordinates:
 
         Args:
             components: an array, or a pytree of arrays, of the shapes of an element.
+
+        Returns:
+            A real array of shape (dimension,).
         """
         space = self.space
         coordinates = space._component_coordinates(space._restrict(components))
@@ -101,6 +112,9 @@ class OrthonormalCoordinates:
 
         Args:
             matrix: shape (m, dimension).
+
+        Returns:
+            A real array of shape (m, dimension).
         """
         columns = [self._factor.solve(row) for row in np.asarray(matrix)]
         return np.stack(columns) if columns else np.zeros((0, self.space.dimension))

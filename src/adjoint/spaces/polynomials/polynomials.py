@@ -18,8 +18,9 @@ from adjoint.base.errors import (
     NotPositiveDefiniteError,
 )
 from adjoint.base.pytrees import flatten, unflatten
+from adjoint.spaces.members import Mismatch
 from adjoint.spaces.polynomials.bases import KINDS, VANDERMONDE
-from adjoint.spaces.space import Mismatch, Space
+from adjoint.spaces.space import Space
 from adjoint.spaces.values import describe
 
 _WORST_CONDITION: Final = 1e12  # about three digits are left
@@ -244,6 +245,9 @@ class Polynomials(_PolynomialSpace):
                 exact (to rounding), or a function of an array of points.
             nodes: how many Gauss nodes the integrals take; for functions 2n + 50 unless told. A
                 `rule` of the space is used as it is.
+
+        Returns:
+            A polynomial of the class of the basis and of the degree of the space.
 
         Raises:
             ArgumentTypeError: the argument is neither.
