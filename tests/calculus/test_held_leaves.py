@@ -124,3 +124,47 @@ def test_a_space_holds_vectors_alone():
             minimise(lambda p: (p["w"] - p["n"]) ** 2, {"w": 2.0, "n": 3})
         with pytest.raises(ArgumentTypeError, match=r"\['name'\].*str"):
             minimise(lambda p: p["w"] ** 2, {"w": 2.0, "name": "a"})
+
+
+def test_text_decides_anew_at_each_call():
+    def f(p):
+        return np.sum(np.sin(p["w"])) if p["name"] == "sin" else np.sum(p["w"] ** 2)
+
+    for gradient in (ad.grad(f), ad.jit(ad.grad(f))):
+        for name in ("sin", "square", "sin", "sin", "square", "square", "sin", "other"):
+            expected = np.cos(W) if name == "sin" else 2 * W
+            np.testing.assert_allclose(gradient({"w": W, "name": name})["w"], expected)
+
+
+def test_objects_are_read_anew_at_each_call():
+    class Scale:
+        factor = 1.0
+
+    scale = Scale()
+    f = lambda p: np.sum(p["scale"].factor * p["w"] ** 2)  # noqa: E731
+    for gradient in (ad.grad(f), ad.jit(ad.grad(f))):
+        for factor in (1.0, 2.0, 2.0, 3.0, 1.0, 3.0):
+            scale.factor = factor
+            slopes = gradient({"w": W, "scale": scale})
+            np.testing.assert_allclose(slopes["w"], 2 * factor * W)
+            assert slopes["scale"] is None
+
+
+def test_batches_of_what_is_held():
+    slope = lambda w, n: ad.grad(lambda p: p["w"] ** p["n"])({"w": w, "n": n})["w"]  # noqa: E731
+    powers = np.array([2, 3])
+    expected = powers * np.array([2.0, 3.0]) ** (powers - 1)
+    np.testing.assert_allclose(ad.vmap(slope)(np.array([2.0, 3.0]), powers), expected)
+    whole = ad.vmap(ad.grad(lambda p: p["w"] ** p["n"]))
+    slopes = whole({"w": np.array([2.0, 3.0]), "n": powers})
+    np.testing.assert_allclose(slopes["w"], expected)
+    assert slopes["n"] is None
+    both = ad.grad(lambda t: slope(t, 3) * t)
+    for t in (2.0, 3.0, 4.0):
+        assert both(t) == pytest.approx(9 * t**2)
+
+
+def test_a_tree_of_a_single_leaf_beside_text():
+    value, slopes = ad.value_and_grad(lambda p: p[1] ** 2)(("a", 3.0))
+    assert (value, slopes) == (9.0, (None, 6.0))
+    assert ad.grad(lambda p: p["w"].sum())({"t": "a", "w": [W][0]})["w"].tolist() == [1.0, 1.0]
