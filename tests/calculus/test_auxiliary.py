@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import adjoint as ad
-from adjoint.base.errors import ArgumentTypeError
+from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
 
 X = np.array([1.0, 2.0])
 
@@ -168,6 +168,16 @@ def test_an_object_does_not_hide_a_derivative():
 def test_the_value_itself_is_of_numbers(way, value):
     with pytest.raises(ArgumentTypeError):
         WAYS[way](lambda x: (value, np.sum(x)))
+
+
+def test_counts_within_the_value_are_numbers_as_without_auxiliary():
+    f = lambda x: ((x**2, 3), "note")  # noqa: E731
+    value, pullback, note = ad.vjp(f, X, has_aux=True)
+    assert (value[1], note) == (3, "note")
+    np.testing.assert_array_equal(pullback((X, np.int64(0)))[0], 2 * X**2)
+    assert ad.jvp(f, (X,), (X,), has_aux=True)[1][1] == 0
+    with pytest.raises(NotDifferentiableError, match="integer"):
+        ad.grad(lambda x: (3, "note"), has_aux=True)(X)
 
 
 def test_a_value_without_auxiliary_is_of_numbers():

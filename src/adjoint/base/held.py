@@ -6,7 +6,7 @@ stands in its structure instead, so that the tree is whole again once the leaves
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -62,10 +62,10 @@ optree.register_pytree_node(_HELD, _taken_apart, _put_together, namespace=NAMESP
 
 
 def hold(
-    leaves: Sequence[Any], treedef: TreeDef | None, moves: Callable[[Any], bool]
+    leaves: Sequence[Any], treedef: TreeDef | None, moves: Sequence[bool]
 ) -> tuple[list[Any], TreeDef | None]:
     """The leaves that move, and the structure with the others in their places."""
-    held = [leaf if moves(leaf) else _Held(leaf) for leaf in leaves]
+    held = [leaf if moving else _Held(leaf) for leaf, moving in zip(leaves, moves, strict=True)]
     return flatten(unflatten(treedef, held))
 
 

@@ -105,7 +105,7 @@ class Chosen:
         self.holds = self.converted = True
         nothing = [leaf if _carries(leaf) else None for leaf in leaves]
         self.forms[len(self.treedefs)] = pytrees.flatten(pytrees.unflatten(treedef, nothing))[1]
-        return hold(leaves, treedef, _carries)
+        return hold(leaves, treedef, [*map(_carries, leaves)])
 
     def _type(self, number: int) -> ArrayType:
         leaf = self.leaves[number]

@@ -21,7 +21,7 @@ from adjoint.base.settings import settings
 from adjoint.calculus.arguments import Chosen, check_callable
 from adjoint.calculus.jit.captures import captured_at
 from adjoint.calculus.jit.replay import replay, way_of
-from adjoint.calculus.leaves import matching_leaves, refuse_held
+from adjoint.calculus.leaves import matching_leaves
 from adjoint.calculus.representation import space_of
 from adjoint.capture import Captured, with_cells
 from adjoint.executors.numpy import has_infinities
@@ -161,7 +161,6 @@ def split_outputs(captured: Captured, has_aux: bool) -> tuple[Any, int, Any]:
             f"{pytrees.structure_text(treedef)}."
         )
     value, aux = (None if child.is_leaf() else child for child in children)
-    refuse_held(value)
     return value, children[0].num_leaves, aux
 
 
@@ -258,7 +257,7 @@ def _pushed(
 ) -> Any:
     chosen = Chosen(moving, primals, {})
     directions = matching_leaves(chosen.point, tuple(tangents[n] for n in moving), "tangents")
-    captured = chosen.capture(function, holding=has_aux)
+    captured = chosen.capture(function, has_aux=has_aux)
     count = len(chosen.leaves)
     output_tree, output_count, aux_tree = split_outputs(captured, has_aux)
 

@@ -187,7 +187,7 @@ def grad(
     def compute(function: Any, *args: Any, **kwargs: Any) -> Any:
         chosen = Chosen(argnums, args, kwargs)
         home = _home(chosen, space)
-        captured = chosen.capture(function, holding=has_aux)
+        captured = chosen.capture(function, has_aux=has_aux)
         _, cotangents, aux = _reverse(function, chosen, captured, has_aux, False, "grad")
         result = represent(home, chosen.unflatten(cotangents))
         return (result, aux) if has_aux else result
@@ -283,7 +283,7 @@ def value_and_grad(
     def compute(function: Any, *args: Any, **kwargs: Any) -> Any:
         chosen = Chosen(argnums, args, kwargs)
         home = _home(chosen, space)
-        captured = chosen.capture(function, holding=has_aux)
+        captured = chosen.capture(function, has_aux=has_aux)
         value, cotangents, aux = _reverse(
             function, chosen, captured, has_aux, True, "value_and_grad"
         )

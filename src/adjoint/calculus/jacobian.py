@@ -58,7 +58,7 @@ def jacobian(
 
     def compute(function: Any, *args: Any, **kwargs: Any) -> Any:
         chosen = Chosen(argnums, args, kwargs)
-        captured = chosen.capture(function, holding=has_aux)
+        captured = chosen.capture(function, has_aux=has_aux)
         output_tree, kept, aux_tree = split_outputs(captured, has_aux)
         refuse_covector_results(output_tree, "jacobian")
         check_real(chosen.types, captured.output_types[:kept])

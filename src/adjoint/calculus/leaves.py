@@ -9,9 +9,7 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import is_numeric
-from adjoint.base.containers import container_advice
 from adjoint.base.errors import ArgumentTypeError, DTypeError, ShapeError, SpaceMismatchError
-from adjoint.base.held import values_in
 from adjoint.capture import Traced, traced_type
 from adjoint.spaces import Covector
 from adjoint.transforms import tangent_type
@@ -44,16 +42,6 @@ def matching_leaves(model: Any, value: Any, name: str) -> list[Any]:
 def covector_in(treedef: Any) -> Any:
     """The first covector in a structure (its components are placeholders), or None."""
     return pytrees.find(pytrees.unflatten(treedef, range(treedef.num_leaves)), Covector)
-
-
-def refuse_held(treedef: Any) -> None:
-    """ArgumentTypeError if what a function returns to be differentiated is no number throughout."""
-    for value in values_in(treedef):
-        raise ArgumentTypeError(
-            f"The function returned a {type(value).__name__} within the value that is "
-            "differentiated. With has_aux=True, return it as the second of the pair (value, "
-            f"auxiliary).{container_advice(value)}"
-        )
 
 
 def refuse_covector_results(treedef: Any, name: str) -> None:

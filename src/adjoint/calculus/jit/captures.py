@@ -183,7 +183,7 @@ def captured_at(function: Any, chosen: Chosen, has_aux: bool = False) -> Capture
     """A function's program at its chosen arguments. has_aux: whether it may return other things."""
 
     def capture(**noting: Any) -> Captured:
-        return chosen.capture(function, holding=has_aux, **noting)
+        return chosen.capture(function, has_aux=has_aux, **noting)
 
     if chosen.holds:
         return capture()

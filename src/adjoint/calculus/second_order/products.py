@@ -176,7 +176,7 @@ def hessian(
                     "it is defined here for real floating-point arrays. For complex ones use "
                     "ad.second_derivative(...).array(), over the reals."
                 )
-        captured = chosen.capture(function, holding=has_aux)
+        captured = chosen.capture(function, has_aux=has_aux)
         aux_tree = _check_real(captured, has_aux, "hessian")
         count, aux = len(chosen.leaves), len(captured.outputs) - 1
         compiled = prepare(
