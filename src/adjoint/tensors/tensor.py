@@ -299,6 +299,7 @@ class Tensor:
         Raises:
             SpaceMismatchError: the two are over different spaces.
             ArgumentError: there is no such index.
+            ArgumentTypeError: an index is no whole number.
         """
         rows, columns = self._axis("output", output), self._axis("input", input)
         above, below = self.outputs[output], self.inputs[input]
