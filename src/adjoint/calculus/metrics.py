@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError, NotConvergedError, NotPositiveDefiniteError
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.derivative import derivative
@@ -21,6 +22,7 @@ from adjoint.spaces.values import describe
 _TOLERANCE: Final = 1e-10
 
 
+@checked
 def pullback_metric(
     model: Callable[[Any], Any],
     codomain: Space | TangentBundle | None = None,
@@ -52,6 +54,7 @@ def pullback_metric(
         ArgumentError: the damping is no number, or negative.
         NotPositiveDefiniteError: when it is used, and W(x) is singular.
         NotConvergedError: when it is used, and conjugate gradients do not converge.
+        ArgumentTypeError: the model is no function, or an option is not what it should be.
 
     Example:
         The natural gradient of a function of the mean and the log of the standard deviation of a

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.calculus import ProgramView, nodes
 from adjoint.drawing.drawing import Drawing
@@ -15,6 +16,7 @@ from adjoint.drawing.svg import clean, svg_text
 MOST = 2000
 
 
+@checked
 def draw(
     function: Callable[..., Any] | ProgramView,
     *args: Any,
@@ -40,6 +42,9 @@ def draw(
         tangents: the direction, as for `ad.nodes`.
         cotangents: the seed of the reverse pass, as for `ad.nodes`.
         kwargs: passed on as they are.
+
+    Returns:
+        A `Drawing`: a notebook shows it, `.save(path)` and `.svg()` write it.
 
     Raises:
         ArgumentTypeError: a view was given together with other arguments.

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError
 from adjoint.maps.constructors import rank_one, zero
 from adjoint.maps.duality import require_map
@@ -16,6 +17,7 @@ from adjoint.spaces import Covector, Space
 from adjoint.spaces.dual_basis import dual_basis
 
 
+@checked
 def finite_rank(
     vectors: Sequence[Any], images: Sequence[Any], domain: Space, codomain: Space
 ) -> LinearMap:
@@ -29,9 +31,13 @@ def finite_rank(
         domain: X.
         codomain: Y.
 
+    Returns:
+        A `LinearMap` from the domain to the codomain, of rank r at most.
+
     Raises:
         ArgumentError: there are not as many vectors as images.
         MembershipError, SpaceMismatchError: one of them is no element of its space.
+        ArgumentTypeError: vectors or images are no list or tuple, or a space is none.
 
     Example:
         >>> import numpy as np
@@ -78,6 +84,7 @@ def _covector(vector: Any, domain: Space, index: int) -> Any:
     return Covector(domain, domain._sealed(components))
 
 
+@checked
 def rank_one_terms(
     linear_map: LinearMap, basis: Sequence[Any] | None = None
 ) -> list[tuple[Any, Any]]:
@@ -90,6 +97,10 @@ def rank_one_terms(
     Args:
         linear_map: D.
         basis: of its domain; `domain.basis()` unless told.
+
+    Returns:
+        A list of pairs (covector on the domain, element of the codomain), as many as the domain has
+        dimensions.
 
     Raises:
         ArgumentError: the elements are no basis.
@@ -167,6 +178,9 @@ class SingularValueDecomposition:
         Args:
             rank: from 0 to the number of singular values.
 
+        Returns:
+            A `LinearMap` from the domain of D to its codomain, of that rank.
+
         Raises:
             ArgumentError: the rank is no number from 0 to the number of terms.
         """
@@ -190,6 +204,10 @@ def singular_values(linear_map: LinearMap) -> SingularValueDecomposition:
 
     Args:
         linear_map: D, which is written out as a matrix.
+
+    Returns:
+        A `SingularValueDecomposition`: singular values in falling order, and the orthonormal
+        elements of both spaces that belong to them.
 
     Raises:
         ArgumentTypeError: this is no linear map.

@@ -9,6 +9,7 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import type_of
+from adjoint.base.checked import checked
 from adjoint.base.errors import (
     CheckFailedError,
     MissingRuleError,
@@ -44,6 +45,7 @@ _ADJOINT = "<Du, v> is not <u, D.H v>: the transpose is not that of the derivati
 Results = Iterator[Result]
 
 
+@checked
 def check(
     function: Callable[..., Any],
     *args: Any,
@@ -90,6 +92,8 @@ def check(
         NotDifferentiableError: no argument, or no result, holds floating-point numbers.
         MissingRuleError: the function has no derivative rule at all.
         CheckFailedError: with `raise_on_failure`, as said there.
+        ArgumentError: `spaces` is no pair, or the order neither 1 nor 2.
+        ArgumentTypeError: what is given is no function, or an option is not what it should be.
 
     Example:
         >>> import numpy as np

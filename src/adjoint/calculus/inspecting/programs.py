@@ -110,6 +110,9 @@ class ProgramView:
     def jvp(self) -> ProgramView:
         """(inputs, tangents) -> (outputs, tangents of the outputs).
 
+        Returns:
+            A view of the joined program of values and tangents.
+
         Raises:
             NotDifferentiableError: no argument, or no result, holds floating-point numbers.
         """
@@ -118,6 +121,9 @@ class ProgramView:
 
     def vjp(self) -> ProgramView:
         """(inputs, cotangents of the outputs) -> (outputs, cotangents of the arguments).
+
+        Returns:
+            A view of the program of reverse mode, the value first.
 
         Raises:
             NotDifferentiableError: no argument, or no result, holds floating-point numbers.
@@ -137,6 +143,9 @@ class ProgramView:
     def linearize(self) -> ProgramView:
         """(residuals, tangents) -> tangents of the outputs: the linear half alone.
 
+        Returns:
+            A view of the program that is linear in its last inputs, the tangents.
+
         Raises:
             NotDifferentiableError: no argument, or no result, holds floating-point numbers.
         """
@@ -146,6 +155,9 @@ class ProgramView:
 
     def transpose(self) -> ProgramView:
         """(residuals, cotangents) -> cotangents of the arguments: the linear half, transposed.
+
+        Returns:
+            A view of the program that is linear in its last inputs, the cotangents.
 
         Raises:
             NotDifferentiableError: no argument, or no result, holds floating-point numbers.
@@ -159,17 +171,27 @@ class ProgramView:
 
         Args:
             size: how many examples the batch has, along its first axis.
+
+        Returns:
+            A view of the program whose inputs and outputs have an axis of this size in front.
         """
         marks = [number < self.arguments for number in range(len(self.program.inputs))]
         batched = simplify(bare(vmap(self.program, marks, size)))
         return ProgramView(batched, self.arguments, None, self.roles, self._lines)
 
     def simplified(self) -> ProgramView:
-        """The program as it is executed."""
+        """The program as it is executed.
+
+        Returns:
+            A view of the program after all rewrites that the executors are given.
+        """
         return self._with(simplify(bare(self.program)))
 
     def rolled(self) -> ProgramView:
         """The program with loops in the place of repeated rounds: what is derived, and runs.
+
+        Returns:
+            A view of the program with its loops.
 
         Example:
             >>> import numpy as np
@@ -193,6 +215,9 @@ class ProgramView:
 
         The function runs once more to find them.
 
+        Returns:
+            As many texts as there are equations.
+
         Example:
             >>> import numpy as np
             >>> import adjoint as ad
@@ -208,6 +233,9 @@ class ProgramView:
         Of long ones that do not it says which round differs from which, and in what: their rounds
         are derived and compiled one by one.
 
+        Returns:
+            A `LoopsReport`: `print` shows each loop of the source with what became of it.
+
         Example:
             >>> import numpy as np
             >>> import adjoint as ad
@@ -222,11 +250,18 @@ class ProgramView:
         return loops_report(self.program, self._lines())
 
     def source(self) -> str:
-        """The source that the NumPy executor runs."""
+        """The source that the NumPy executor runs.
+
+        Returns:
+            Python source as text.
+        """
         return compile_program(self.program).source()
 
     def native(self) -> NativeView:
         """The machine code that it becomes: `.ir()`, `.assembly()`, `.regions()`, `.left()`.
+
+        Returns:
+            A `NativeView`; `.ir()` and `.assembly()` are text.
 
         Example:
             >>> import numpy as np
@@ -241,6 +276,9 @@ class ProgramView:
 
     def memory(self) -> MemoryReport:
         """The bytes of arguments and results, and of the memory that machine code needs.
+
+        Returns:
+            A `MemoryReport`, whose fields are numbers of bytes.
 
         Example:
             >>> import numpy as np
@@ -260,6 +298,9 @@ class ProgramView:
         Known before anything runs: from shapes, and from what each result may overwrite. Results
         are counted, arguments are not; nor is what LAPACK, sorting and the like need for
         themselves. For machine code see `memory()`, of `.jvp()` and `.vjp()` too.
+
+        Returns:
+            A `PeakMemory`, whose fields are numbers of bytes.
 
         Raises:
             NotDifferentiableError: the function has no floating-point argument or result.

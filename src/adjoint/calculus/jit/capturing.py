@@ -177,7 +177,14 @@ def again_of(target: Any, call: Call, derives: bool = False) -> Callable[..., Ca
         active = tuple(type(leaf) is Traced and not is_known(leaf) for leaf in call.arrays)
         whole = (target, call.apply, call.types, call.arrays, active)
         frozen = call.places is None
-        return capture(*whole, frozen=frozen, at_once=derives, guarded=guarded, script=script)
+        return capture(
+            *whole,
+            frozen=frozen,
+            at_once=derives,
+            guarded=guarded,
+            script=script,
+            holding=True,
+        )
 
     return again
 

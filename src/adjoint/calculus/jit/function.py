@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol, overload
 
 import numpy as np
 
+from adjoint.base.checked import check_flag
 from adjoint.base.derived import Derived, Parameters, Result, core, derived
 from adjoint.base.errors import (
     ArgumentError,
@@ -78,6 +79,7 @@ def jit(function: Any = None, *, paths: int = _PATHS, strict: bool = False) -> A
     Raises:
         NotReplayableError: `strict`, and the function cannot be replayed; the message says why.
         ArgumentError: `paths` is not a whole number of 1 or more.
+        ArgumentTypeError: what is given is no function, or an option is not what it should be.
 
     Example:
         >>> import numpy as np
@@ -90,6 +92,7 @@ def jit(function: Any = None, *, paths: int = _PATHS, strict: bool = False) -> A
         (np.float64(2.0), np.float64(3.0))
     """
     _check_paths(paths)
+    check_flag(strict, "strict")
     if function is None:
         return partial(jit, paths=paths, strict=strict)
     check_callable(function, "jit")
