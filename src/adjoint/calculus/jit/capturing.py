@@ -12,6 +12,7 @@ from adjoint.calculus.jit.calls import Call
 from adjoint.calculus.jit.paths import CompiledStages, Path
 from adjoint.calculus.jit.stages import cut
 from adjoint.capture import Captured, Traced, capture, is_known, unwrap
+from adjoint.capture.clones.users import is_settled_file
 from adjoint.capture.facts.survey import Hindrance, Survey
 from adjoint.capture.recording.floating_point import not_again
 from adjoint.capture.recording.guards import Guard
@@ -295,7 +296,11 @@ def hindrances_of(survey: Survey, captured: Captured, call: Call) -> list[Hindra
     trace = captured.trace
     hindrances = [Hindrance(text, line) for text, line in dict.fromkeys(trace.effects)]
     hindrances += survey.hindrances
-    unknown = [code for place, code in trace.entered.items() if place not in survey.codes]
+    unknown = [
+        code
+        for place, code in trace.entered.items()
+        if place not in survey.codes and not is_settled_file(code.co_filename)
+    ]
     for code in unknown:
         line = f"{code.co_filename}:{code.co_firstlineno}"
         hindrances.append(

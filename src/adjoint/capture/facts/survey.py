@@ -23,7 +23,7 @@ from adjoint.base.arrays import is_numeric
 from adjoint.base.pytrees import is_leaf
 from adjoint.capture.bytecode.code import original_of, reads_of
 from adjoint.capture.clones.rebinding import Rebound
-from adjoint.capture.clones.users import is_ours, is_users, is_users_class, is_users_module
+from adjoint.capture.clones.users import is_ours, is_users, is_users_module
 from adjoint.capture.facts.functions import (
     attributes_of_class,
     dispatching,
@@ -37,8 +37,9 @@ from adjoint.capture.facts.kinds import KINDS_OF_VALUE, memory_facts, other, reg
 from adjoint.capture.facts.places import Getter, Holder, Place, can_hold, is_data
 from adjoint.capture.facts.purity import is_pure_module
 from adjoint.capture.facts.said import absent_facts, said_facts, settings_facts
+from adjoint.capture.facts.settled import asked_by_scipy, may_change, settled
 from adjoint.capture.facts.surveying import Running, Surveying, is_users_module_dict
-from adjoint.capture.facts.writing import Check, FactWriter, TooManyFactsError
+from adjoint.capture.facts.writing import Check, FactWriter, TooManyFactsError, never
 from adjoint.capture.recording.script import GLOBAL
 
 _SHOWN_AS_TEXT: Final = frozenset({"__repr__", "__str__", "__format__"})
@@ -115,7 +116,7 @@ class Survey(Surveying):
             self._finish()
         except (TooManyFactsError, RecursionError):
             self.hinder("it reaches too many objects to compare at every call")
-        self.check: Check = self.writer.check() if not self.hindrances else _never
+        self.check: Check = self.writer.check() if not self.hindrances else never
         # What was looked at is let go of: arrays that one name alone refers to may be written into.
         self.seen, self.arrays, self._holders = {}, [], []
 
@@ -239,7 +240,7 @@ class Survey(Surveying):
         if type(value.__globals__) is Rebound:
             self._captured_function(value, name, where)
             return
-        if has_rule(self, value, name, where, self.codes):
+        if has_rule(self, value, name, where, self.codes) or settled(self, value, name, where):
             return
         ours = is_ours(value)
         if not (ours or is_users(value)):
@@ -382,14 +383,15 @@ class Survey(Surveying):
         """What the user's classes among a class and those above it define."""
         if self.within:
             attributes_of_class(self, value)
-        if id(value) in self._held or not any(map(is_users_class, value.__mro__)):
+        if id(value) in self._held or not any(map(may_change, value.__mro__)):
             return
         self._held.add(id(value))
+        self.attributes |= asked_by_scipy(value)
         name = self.writer.constant(value)
         bases = self.writer.constant(value.__mro__)
         self.writer.demand(f"{name}.__mro__ is not {bases}", value.__name__, "classes above it")
         for base in value.__mro__:
-            if is_users_class(base) and (id(base), "class") not in self._names:
+            if may_change(base) and (id(base), "class") not in self._names:
                 self._names.add((id(base), "class"))
                 inside = self.writer.constant(base.__dict__)
                 unlike = f"len({inside}) != {len(base.__dict__)}"
@@ -494,7 +496,3 @@ def _name(function: Any) -> str:
 
 def _nothing(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     return ()
-
-
-def _never(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int | None:
-    return 0
