@@ -34,7 +34,7 @@ from adjoint.capture.facts.functions import (
     wrapped,
 )
 from adjoint.capture.facts.kinds import KINDS_OF_VALUE, memory_facts, other, registered
-from adjoint.capture.facts.places import Getter, Holder, Place, can_hold, is_data
+from adjoint.capture.facts.places import Getter, Holder, Place, can_hold, is_data, is_large
 from adjoint.capture.facts.purity import is_pure_module
 from adjoint.capture.facts.said import absent_facts, said_facts, settings_facts
 from adjoint.capture.facts.settled import asked_by_scipy, may_change, settled
@@ -72,8 +72,8 @@ class Survey(Surveying):
     function: the user's, or `With` something else. traced: which positional arguments hold arrays
     and numbers that are inputs; None for all arguments. cells: names in the function's closure
     whose contents are inputs. wide: places of data that are inputs; all of them are in `data`, as
-    far as there is one of a name, and inputs in `inputs`. A function may also be `Running`; then
-    traced values are no hindrance, but `traced`, by their names in the check.
+    far as there is one of a name, what has many bytes in `large`, and inputs in `inputs`. A
+    function may be `Running`: traced values are no hindrance then, but `traced`, by their names.
     """
 
     def __init__(
@@ -90,6 +90,7 @@ class Survey(Surveying):
         self._own_input: Any = None
         self._wide = wide
         self.data: dict[str, int] = {}
+        self.large: set[str] = set()
         self.inputs: list[Place] = []
         self.hindrances: list[Hindrance] = []
         self.codes: dict[int, types.CodeType] = {}
@@ -200,6 +201,7 @@ class Survey(Surveying):
         """Note what a value is that may be data, in a place where something else can be put."""
         if is_data(value) and can_hold(container):
             self.data[where] = self.data.get(where, 0) + 1
+            self.large |= {where} if is_large(value) else set()
             if where in self._wide:
                 self.inputs.append(Place(where, container, key, expression))
                 self._input(value, expression, where)
