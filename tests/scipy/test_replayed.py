@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import signal, stats
+from scipy.spatial import KDTree
 
 import adjoint as ad
 from tests.calculus.replaying import in_sequence
@@ -95,6 +96,41 @@ def test_another_method_of_ones_own_distribution_is_noticed(
 def test_what_is_drawn_is_drawn_anew() -> None:
     gradient = ad.grad(lambda x: np.sum(x * stats.norm.rvs(size=3)))
     assert not np.array_equal(gradient(X), gradient(X))
+
+
+def test_what_an_object_of_a_compiled_class_holds_is_no_fact() -> None:
+    tree = KDTree(np.arange(6.0).reshape(3, 2))
+
+    def change() -> None:
+        tree.data[1, 1] += 1.0
+
+    in_sequence(lambda x: np.sum(x**2) * float(tree.data[1, 1]), change)
+
+
+def test_other_coefficients_of_a_linear_system_are_noticed() -> None:
+    made: Any = signal.lti
+    system = made([1.0], [1.0, 2.0])
+
+    def change() -> None:
+        system.num = [system.num[0] + 1.0]
+
+    in_sequence(lambda x: np.sum(x**2) * system.num[0] + system.den[1], change)
+
+
+def test_attributes_that_only_code_of_scipys_asks_for_are_noticed() -> None:
+    class Shifted:
+        def __init__(self) -> None:
+            self.shift = 1.0
+
+        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+            return np.array(self.shift, dtype)
+
+    shifted = Shifted()
+
+    def change() -> None:
+        shifted.shift += 0.5
+
+    in_sequence(lambda x: np.sum(stats.norm.logpdf(x, loc=np.asarray(shifted))), change)
 
 
 @pytest.mark.parametrize("size", [None, 4], ids=["unbounded", "bounded"])

@@ -26,7 +26,7 @@ from adjoint.capture.clones.users import is_users_kind
 from adjoint.capture.facts.caches import cached
 from adjoint.capture.facts.functions import MADE_IN_PYTHON, own_attributes
 from adjoint.capture.facts.purity import is_pure_module
-from adjoint.capture.facts.settled import is_settled_class, may_change, settled_object
+from adjoint.capture.facts.settled import is_settled_object, may_change, settled_object
 from adjoint.capture.facts.surveying import Look, Surveying
 from adjoint.capture.facts.writing import Absent
 from adjoint.capture.recording.script import GENERATORS
@@ -78,7 +78,7 @@ def other(survey: Surveying, value: Any, expression: str, where: str, traced: bo
         _immutable(survey, value, expression, where, traced)
     elif isinstance(value, np.ndarray):
         survey.hinder(f"a {kind.__name__} has rules of its own", where)
-    elif is_settled_class(kind) and type(getattr(value, "__dict__", None)) is dict:
+    elif is_settled_object(value):
         settled_object(survey, value, expression, where)
     elif is_users_kind(kind) or _is_plain_object(kind):
         _instance(survey, value, expression, where, traced)

@@ -7,16 +7,19 @@ arguments, the callbacks among them, and the attributes of an object: these are 
 
 from __future__ import annotations
 
+import abc
 import sys
 import types
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final, Generic
 
 import numpy as np
 
-from adjoint.capture.clones.users import is_settled_file, is_users_class
+from adjoint.capture.clones.users import file_of, is_settled_file, is_users_class, is_users_module
 from adjoint.capture.facts.functions import same_attributes
 from adjoint.capture.facts.surveying import Surveying
+
+_BARE: Final = frozenset({object, abc.ABC, Generic})
 
 
 def settled(survey: Surveying, value: types.FunctionType, name: str, where: str) -> bool:
@@ -25,6 +28,7 @@ def settled(survey: Surveying, value: types.FunctionType, name: str, where: str)
         return False
     if value.__closure__ and not _is_member(value):  # it may close over what it was given
         return False
+    survey.whole = True  # it may ask the objects that it is given for any attribute
     survey.writer.demand(f"{name} is not {survey.writer.constant(value)}", where, "function")
     code = survey.writer.constant(value.__code__)
     survey.writer.demand(f"{name}.__code__ is not {code}", where, "code")
@@ -44,12 +48,31 @@ def is_settled_class(kind: type) -> bool:
     """Whether a class is one of SciPy's, written in Python in a module that is entered."""
     module = sys.modules.get(kind.__module__) if type(kind.__module__) is str else None
     file = getattr(module, "__file__", None)
-    return isinstance(file, str) and is_settled_file(file)
+    return isinstance(file, str) and file.endswith(".py") and is_settled_file(file)
+
+
+def is_settled_object(value: Any) -> bool:
+    """Whether an object is of such a class, and has all that it holds in its attributes.
+
+    Of a compiled class that it inherits from, such as that of trees, nothing is known.
+    """
+    kind = type(value)
+    return (
+        is_settled_class(kind)
+        and type(getattr(value, "__dict__", None)) is dict
+        and all(base in _BARE or is_settled_class(base) for base in kind.__mro__)
+        and not any(base.__dict__.get("__slots__") for base in kind.__mro__)
+    )
 
 
 def may_change(kind: type) -> bool:
     """Whether a class itself is the user's, in the sense that what it defines are facts."""
     return is_users_class(kind) and not is_settled_class(kind)
+
+
+def module_may_change(module: types.ModuleType) -> bool:
+    """Whether a module is the user's, in the same sense."""
+    return is_users_module(module) and not is_settled_file(file_of(module) or "")
 
 
 def asked_by_scipy(kind: type) -> set[str]:
@@ -65,7 +88,7 @@ def _of_stats() -> Iterable[Any]:
 
 
 def settled_object(survey: Surveying, value: Any, expression: str, where: str) -> None:
-    """An object of such a class: which attributes it has, and what they hold.
+    """A settled object: which attributes it has, and what they hold.
 
     Its own methods and generators among them are what they are; what is drawn from a generator is
     told when it is.
@@ -74,6 +97,7 @@ def settled_object(survey: Surveying, value: Any, expression: str, where: str) -
     if name is None:
         return
     kind, inside = type(value), value.__dict__
+    survey.whole = True  # so may its methods
     writer = survey.writer
     writer.demand(f"type({name}) is not {writer.constant(kind)}", where, f"a {kind.__name__}")
     if any(value is member for member in _of_stats()):

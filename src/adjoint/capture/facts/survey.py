@@ -37,7 +37,7 @@ from adjoint.capture.facts.kinds import KINDS_OF_VALUE, memory_facts, other, reg
 from adjoint.capture.facts.places import Getter, Holder, Place, can_hold, is_data, is_large
 from adjoint.capture.facts.purity import is_pure_module
 from adjoint.capture.facts.said import absent_facts, said_facts, settings_facts
-from adjoint.capture.facts.settled import asked_by_scipy, may_change, settled
+from adjoint.capture.facts.settled import asked_by_scipy, may_change, module_may_change, settled
 from adjoint.capture.facts.surveying import Running, Surveying, is_users_module_dict
 from adjoint.capture.facts.writing import Check, FactWriter, TooManyFactsError, never
 from adjoint.capture.recording.script import GLOBAL
@@ -425,7 +425,7 @@ class Survey(Surveying):
     def _wanted(self, holder: Holder) -> list[str]:
         inside = holder.inside
         if isinstance(holder.value, types.ModuleType):
-            if self.whole and is_users_module(holder.value):
+            if self.whole and module_may_change(holder.value):
                 return sorted(name for name in inside if not name.startswith("__"))
             return sorted(self.attributes.intersection(inside))
         if not holder.shared:
