@@ -45,17 +45,27 @@ def alignment(x, others=(SHORT[::6], LONG[::6])):
     return sum(cost(np.subtract.outer(x, other) ** 2) / len(other) for other in others)
 
 
-def main():
-    path = ad.jit(ad.grad(cost))(np.subtract.outer(SHORT, LONG) ** 2)
-    for row in path[::3]:
-        print("".join(" .:*#"[int(4.99 * share)] for share in row))
+def expected_path():
+    """For each pair of entries, the share of the alignments that goes through it."""
+    return ad.jit(ad.grad(cost))(np.subtract.outer(SHORT, LONG) ** 2)
+
+
+def averages(steps=101):
+    """Steepest descent from the plain average: in each step the distance and where it is taken."""
     descent = ad.jit(ad.value_and_grad(alignment))
     x = (SHORT + LONG[:: len(LONG) // 24][:24]) / 2
-    for step in range(101):
+    for _ in range(steps):
         value, gradient = descent(x, (SHORT, LONG))
+        yield value, x
+        x = x - 0.3 * gradient
+
+
+def main():
+    for row in expected_path()[::3]:
+        print("".join(" .:*#"[int(4.99 * share)] for share in row))
+    for step, (value, _) in enumerate(averages()):
         if step % 25 == 0:
             print(f"step {step:3d}   distance {value:.4f}")
-        x = x - 0.3 * gradient
 
 
 if __name__ == "__main__":

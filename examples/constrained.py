@@ -56,8 +56,11 @@ def start() -> Any:
     return np.stack([across, 0.2 * across - 1.5 * across * (1 - across)], axis=1).ravel()
 
 
-def solve(energy_curvature: Any, stretch_curvature: Any) -> Any:
-    """The chain at rest, with these Hessians of energy and constraints."""
+def solve(energy_curvature: Any, stretch_curvature: Any, callback: Any = None) -> Any:
+    """The chain at rest, with these Hessians of energy and constraints.
+
+    SciPy calls `callback(x, state)` after each iteration.
+    """
     constraint = NonlinearConstraint(
         stretch, 0, 0, jac=ad.jacobian(stretch), hess=stretch_curvature
     )
@@ -70,23 +73,26 @@ def solve(energy_curvature: Any, stretch_curvature: Any) -> Any:
             jac=ad.grad(energy),
             hess=energy_curvature,
             constraints=[constraint],
+            callback=callback,
             options={"gtol": 1e-7, "xtol": 1e-15, "maxiter": 3000},
         )
+
+
+HESSIANS = {"exact": (energy_hessian, stretch_hessian), "BFGS": (BFGS(), BFGS())}
 
 
 def main() -> None:
     """Solve it twice, and compare."""
     print(f"{'Hessians':<10} {'iterations':>10} {'energy':>12} {'violation':>10} {'slope':>10}")
-    rows = [("exact", energy_hessian, stretch_hessian), ("BFGS", BFGS(), BFGS())]
-    found = []
-    for name, first, second in rows:
-        result = solve(first, second)
-        found.append(result)
+    results = []
+    for name, hessians in HESSIANS.items():
+        result = solve(*hessians)
+        results.append(result)
         print(
             f"{name:<10} {result.niter:>10} {result.fun:>12.8f} "
             f"{result.constr_violation:>10.1e} {result.optimality:>10.1e}"
         )
-    lowest = np.min(nodes(found[0].x)[:, 1])
+    lowest = np.min(nodes(results[0].x)[:, 1])
     print(f"The lowest node hangs at {lowest:.4f}.")
 
 

@@ -15,6 +15,8 @@ import adjoint as ad
 
 inputs = (np.log([0.35, 0.12, 0.002]),)
 DAYS, STEPS = 60, 4
+NAMES = "infection", "recovery", "infected"
+START = np.log([0.8, 0.3, 0.01])
 
 
 class Epidemic:
@@ -61,14 +63,19 @@ def epidemic(logarithms):
     return np.mean(np.log(Epidemic(*np.exp(logarithms)).run() / DATA) ** 2)
 
 
-def main():
+def fit():
+    """What SciPy's BFGS finds, and the standard errors of the logarithms from the Hessian."""
     loss = ad.jit(ad.value_and_grad(epidemic))
-    found = minimize(loss, np.log([0.8, 0.3, 0.01]), jac=True, method="BFGS")
-    spread = np.sqrt(np.diag(np.linalg.inv(ad.hessian(epidemic)(found.x))) * 2 * found.fun / DAYS)
-    names = "infection", "recovery", "infected"
-    for name, value, error in zip(names, found.x, spread, strict=True):
+    result = minimize(loss, START, jac=True, method="BFGS")
+    inverse = np.linalg.inv(ad.hessian(epidemic)(result.x))
+    return result, np.sqrt(np.diag(inverse) * 2 * result.fun / DAYS)
+
+
+def main():
+    result, errors = fit()
+    for name, value, error in zip(NAMES, result.x, errors, strict=True):
         print(f"{name:9s} {np.exp(value):.5f} +- {np.exp(value) * error:.5f}")
-    print(f"{found.nfev} gradients, misfit {found.fun:.6f}")
+    print(f"{result.nfev} gradients, misfit {result.fun:.6f}")
 
 
 if __name__ == "__main__":

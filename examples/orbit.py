@@ -32,12 +32,17 @@ def orbit(speed, steps=40):
     return trajectory(speed, steps)[-1, 1]
 
 
-def main():
-    speed = 1.1
-    for _ in range(6):
+def newton(speed=1.1, iterations=6):
+    """In each iteration the speed, and by how much its orbit misses the start."""
+    for _ in range(iterations):
         value, slope = ad.value_and_grad(orbit)(speed, steps=400)
-        print(f"speed {speed:.9f}   miss {value: .2e}")
+        yield speed, value
         speed = speed - value / slope
+
+
+def main():
+    for speed, miss in newton():
+        print(f"speed {speed:.9f}   miss {miss: .2e}")
 
 
 if __name__ == "__main__":

@@ -73,9 +73,13 @@ def loss(weights, data):
     return np.log(np.sum(np.exp(hidden**2))) + np.linalg.norm(weights)
 
 
-def main():
+def inputs_of_loss():
     generator = np.random.default_rng(0)
-    weights, data = generator.normal(size=(20, 30)), generator.normal(size=(5000, 20))
+    return generator.normal(size=(20, 30)), generator.normal(size=(5000, 20))
+
+
+def main():
+    weights, data = inputs_of_loss()
     profile = ProfilingExecutor()
     gradient = ad.jit(ad.grad(loss))
     with ad.config(executor=profile):

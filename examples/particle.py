@@ -18,6 +18,7 @@ import adjoint as ad
 
 inputs = (0.3,)
 STEP = 0.1
+START = np.array([0.0, 8.0]), np.array([0.75, 0.0])  # a place and a velocity
 
 
 def forward(function):
@@ -31,22 +32,27 @@ def forward(function):
     return gradient
 
 
+def potential(x, w):
+    """That of both charges, at the place x."""
+    charges = np.array([10.0, 10 - w]), np.array([10.0, 0.0])
+    return sum(1 / np.linalg.norm(x - charge) for charge in charges)
+
+
+def fall(state, w, gradient=ad.grad):
+    """One Euler step of place and velocity."""
+    x, v = state
+    return x + STEP * v, v - STEP * gradient(lambda x: potential(x, w))(x)
+
+
+def above(state):
+    """Whether the next step ends above y = 0."""
+    x, v = state
+    return x[1] + STEP * v[1] > 0
+
+
 def crossing(w, gradient):
     """Where the particle meets y = 0."""
-    charges = np.array([10.0, 10 - w]), np.array([10.0, 0.0])
-
-    def potential(x):
-        return sum(1 / np.linalg.norm(x - charge) for charge in charges)
-
-    def fall(state):
-        x, v = state
-        return x + STEP * v, v - STEP * gradient(potential)(x)
-
-    def above(state):
-        x, v = state
-        return x[1] + STEP * v[1] > 0
-
-    x, v = ad.while_loop(above, fall, (np.array([0.0, 8.0]), np.array([0.75, 0.0])))
+    x, v = ad.while_loop(above, lambda state: fall(state, w, gradient), START)
     return (x - x[1] / v[1] * v)[0]
 
 
@@ -55,17 +61,23 @@ def particle(w, gradient=ad.grad):
     return crossing(w, gradient) ** 2
 
 
+def newton(outside, inside, iterations=6):
+    """The control w by Newton's method, with these modes of the outer and the inner gradient."""
+
+    def miss(w):
+        return particle(w, inside)
+
+    slope, curvature = ad.jit(outside(miss)), ad.jit(ad.grad(outside(miss)))
+    w = 0.0
+    for _ in range(iterations):
+        w = w - slope(w) / abs(curvature(w))
+    return w
+
+
 def main():
     modes = {"forward": forward, "reverse": ad.grad}
     for (outer, outside), (inner, inside) in itertools.product(modes.items(), repeat=2):
-
-        def miss(w, inside=inside):
-            return particle(w, inside)
-
-        slope, curvature = ad.jit(outside(miss)), ad.jit(ad.grad(outside(miss)))
-        w = 0.0
-        for _ in range(6):
-            w = w - slope(w) / abs(curvature(w))
+        w = newton(outside, inside)
         print(f"{outer} over {inner}: w = {w:.12f}, x = {crossing(w, inside):+.2e}")
 
 

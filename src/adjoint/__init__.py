@@ -1,9 +1,10 @@
 """Automatic differentiation for plain NumPy code: derivatives as maps between spaces."""
 
-from adjoint import manifolds, maps, scipy, spaces, tensors, testing
+from adjoint import manifolds, maps, numpy, scipy, spaces, tensors, testing
 from adjoint.base import errors
 from adjoint.base.containers import register_container
 from adjoint.base.equivalents import absent as _absent  # noqa: F401 - it answers for absent names
+from adjoint.base.namespaces import names_of as _names_of
 from adjoint.base.settings import config
 from adjoint.calculus import (
     Composition,
@@ -60,6 +61,8 @@ from adjoint.spaces import Covector, Space
 
 __version__ = "0.1.0"
 
+__dir__ = _names_of(__name__)
+
 __all__ = [
     "Composition",
     "Coordinates",
@@ -105,6 +108,7 @@ __all__ = [
     "manifolds",
     "maps",
     "nodes",
+    "numpy",
     "optimize",
     "plan",
     "primitive",

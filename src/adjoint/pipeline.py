@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from numpy import errstate
 
+from adjoint.base.checked import check_flag
 from adjoint.base.collection import collector_at_rest
 from adjoint.base.errors import (
     AdjointError,
@@ -137,6 +138,11 @@ hold_over_forks(_cache.lock)
 def cache_info() -> CacheInfo:
     """How the program cache is doing.
 
+    Returns:
+        A named tuple: how many programs are held (`size`, of `limit` at most), how often one was
+        found (`hits`) or had to be made (`misses`), and of machine code how much was `compiled` and
+        how much `loaded` from disk.
+
     Example:
         >>> import adjoint as ad
         >>> ad.cache_info().limit
@@ -152,12 +158,16 @@ def cache_clear(disk: bool = False) -> None:
     Args:
         disk: whether machine code that is kept on disk is removed as well (see `ad.config`, cache).
 
+    Raises:
+        ArgumentTypeError: `disk` is neither True nor False.
+
     Example:
         >>> import adjoint as ad
         >>> ad.cache_clear()
         >>> ad.cache_info().size
         0
     """
+    check_flag(disk, "disk")
     with _cache.lock:
         _cache.entries = {}
         _cache.hits = _cache.misses = 0

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
+import textwrap
+from collections.abc import Iterator
 from enum import Enum
 from types import ModuleType
 from typing import Any
+
+# Of the package, those which tell whether an argument is what it should be.
+CHECKERS = {"check_argnums", "check_callable", "check_flag", "check_function", "check_generator"}
+CHECKERS |= {"check_order", "check_whole"}
 
 
 def public_names(module: ModuleType) -> list[str]:
@@ -24,18 +31,72 @@ def public_names(module: ModuleType) -> list[str]:
 def documentation_violations(module: ModuleType) -> list[str]:
     """Public names without a docstring; functions and classes without an example or `Args:`.
 
-    Errors need neither: each has a test, and is made by the library. Constants and modules need a
-    docstring only where they can have one of their own.
+    Functions, and the public methods of public classes, say what they return, unless it is None,
+    and what they raise, where they raise it themselves. A method that overrides another of the
+    package need not say again what that says. Errors need no example: each has a test, and is made
+    by the library. Constants and modules need a docstring only where they can have one of their
+    own.
     """
     found = []
     for name in public_names(module):
         if not hasattr(module, name):
             found.append(f"{module.__name__}.{name}: is in __all__ and does not exist")
             continue
-        fault = _fault(getattr(module, name))
-        if fault:
-            found.append(f"{module.__name__}.{name}: {fault}")
+        value = getattr(module, name)
+        faults = {name: _fault(value)}
+        if inspect.isroutine(value):
+            faults[name] = faults[name] or _silence(value)
+        elif inspect.isclass(value):
+            methods = _methods(value)
+            faults |= {f"{name}.{own}": _silence(method) for own, method in methods}
+        found += [f"{module.__name__}.{own}: {fault}" for own, fault in faults.items() if fault]
     return found
+
+
+def _methods(kind: type) -> Iterator[tuple[str, Any]]:
+    """The public methods that a class defines, and does not override."""
+    for name, member in vars(kind).items():
+        function = member.__func__ if isinstance(member, (staticmethod, classmethod)) else member
+        inherited = any(name in vars(base) for base in kind.__mro__[1:])
+        if inspect.isfunction(function) and not name.startswith("_") and not inherited:
+            yield name, function
+
+
+def _silence(function: Any) -> str | None:
+    """What a function or method does not say of its parameters, results and errors."""
+    text = inspect.cleandoc(function.__doc__ or "")
+    own = [name for name in _parameters(function) if name not in ("self", "cls")]
+    missing = [name for name in own if name not in _described(text)]
+    if missing:
+        return f"does not say in its docstring what {', '.join(missing)} is"
+    returns = inspect.signature(function).return_annotation not in (None, "None")
+    if returns and not re.search("^Returns:$", text, re.MULTILINE):
+        return "does not say in its docstring what it returns"
+    silent = [name for name in _raised(function) if name not in _section("Raises", text)]
+    if silent:
+        return f"does not say in its docstring when it raises {', '.join(silent)}"
+    return None
+
+
+def _raised(function: Any) -> list[str]:
+    """The errors of the package that a function raises itself, or by one of the shared checkers."""
+    try:
+        source = inspect.getsource(inspect.unwrap(function))
+    except (OSError, TypeError):  # made while the program runs
+        return []
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(textwrap.dedent(source))):
+        match node:
+            case ast.Raise(exc=ast.Call(func=ast.Name(id=name))) if name.endswith("Error"):
+                names.add(name)
+            case ast.Call(func=ast.Name(id=name)) if name in CHECKERS:
+                names.add("ArgumentTypeError")
+    return sorted(names)
+
+
+def _section(title: str, text: str) -> str:
+    """A section of a docstring."""
+    return "".join(re.findall(rf"^{title}:\n((?:    .*\n?|\n)+)", text, re.MULTILINE))
 
 
 def _fault(value: Any) -> str | None:

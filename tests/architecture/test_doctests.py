@@ -4,11 +4,13 @@ import contextlib
 import doctest
 import importlib
 import io
+from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
 
+from tests.architecture.columns import DOCSTRING_COLUMNS, wide_examples
 from tests.architecture.markdown import FLAGS
 from tests.architecture.modules import SOURCE, read_modules
 
@@ -35,6 +37,10 @@ def test_module(name: str) -> None:
     assert not found, "\n".join(found)
 
 
+def test_no_example_is_cut_at_the_edge_of_the_column() -> None:
+    assert [fault for path in sorted(SOURCE.rglob("*.py")) for fault in wide_examples(path)] == []
+
+
 # --- the rule -------------------------------------------------------------------------------------
 
 
@@ -46,3 +52,11 @@ def test_a_wrong_example_is_found() -> None:
 
 def test_a_right_example_passes() -> None:
     assert failures(ModuleType("planted", ">>> np.add(1, 1).item()\n2\n")) == []
+
+
+def test_a_wide_example_is_found(tmp_path: Path) -> None:
+    path, fits = tmp_path / "module.py", "#" * (DOCSTRING_COLUMNS - 4)
+    path.write_text(f'def f():\n    """One.\n\n    >>> 1 {fits[2:]}\n    1\n    """\n')
+    assert wide_examples(path) == []
+    path.write_text(f'def f():\n    """One.\n\n    >>> 1 {fits}\n    1\n    """\n')
+    assert len(wide_examples(path)) == 1

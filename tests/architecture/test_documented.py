@@ -1,4 +1,4 @@
-"""Every public name says what it is for and what it takes; functions and classes show it."""
+"""Every public name says what it is for, takes, returns and raises; most of them show it."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -7,6 +7,8 @@ from types import ModuleType
 import pytest
 
 import adjoint
+from adjoint.base.errors import ArgumentError
+from adjoint.calculus.arguments import check_callable
 from tests.architecture.documented import documentation_violations, public_names
 
 NAMES = ["", "spaces", "maps", "tensors", "manifolds", "optimize", "implicit", "testing", "errors"]
@@ -53,6 +55,80 @@ def with_arguments(x: float, *others: float, **options: float) -> None:
 
     >>> with_arguments(1.0)
     """
+
+
+def without_returns(x: float) -> float:
+    """Do nothing.
+
+    Args:
+        x: a number.
+
+    >>> without_returns(1.0)
+    """
+    return x
+
+
+def without_raises(x: float) -> None:
+    """Do nothing.
+
+    Args:
+        x: a number.
+
+    >>> without_raises(1.0)
+    """
+    if x < 0:
+        raise ArgumentError("x is negative.")
+
+
+def without_raises_of_a_checker(f: object) -> None:
+    """Do nothing.
+
+    Args:
+        f: a function.
+
+    Raises:
+        ArgumentError: it is none.
+
+    >>> without_raises_of_a_checker(abs)
+    """
+    check_callable(f, "without_raises_of_a_checker")
+
+
+class WithMethods:
+    """A class.
+
+    >>> WithMethods().told()
+    """
+
+    def told(self, x: float) -> float:
+        """Do nothing.
+
+        Args:
+            x: a number.
+
+        Returns:
+            The number.
+
+        Raises:
+            ArgumentError: it is negative.
+        """
+        if x < 0:
+            raise ArgumentError("x is negative.")
+        return x
+
+
+class WithSilentMethods(WithMethods):
+    """A class that overrides a method, and has one of its own.
+
+    >>> WithSilentMethods().own()
+    """
+
+    def told(self, x: float) -> float:
+        """The same."""
+        return x
+
+    def own(self, x: float) -> None:
+        """Do nothing."""
 
 
 def without_arguments(x: float, y: float) -> None:
@@ -107,6 +183,9 @@ class DocumentedError(Exception):
         (type("Plain", (), {}), "no docstring"),
         (type("Plain", (), {"__doc__": "A class."}), "no example"),
         (without_arguments, "what y is"),
+        (without_returns, "what it returns"),
+        (without_raises, "when it raises ArgumentError"),
+        (without_raises_of_a_checker, "when it raises ArgumentTypeError"),
         (Undocumented, "no docstring"),
     ],
 )
@@ -116,6 +195,11 @@ def test_a_missing_text_is_found(value: object, fault: str) -> None:
     assert fault in found
 
 
+def test_a_method_that_is_silent_is_found() -> None:
+    (found,) = documentation_violations(planted(value=WithSilentMethods))
+    assert found == "planted.value.own: does not say in its docstring what x is"
+
+
 def test_a_name_that_does_not_exist_is_found() -> None:
     module = planted()
     vars(module)["__all__"] = ["gone"]
@@ -123,7 +207,7 @@ def test_a_name_that_does_not_exist_is_found() -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [with_example, with_arguments, Record, Choice, DocumentedError, 3.0]
+    "value", [with_example, with_arguments, WithMethods, Record, Choice, DocumentedError, 3.0]
 )
 def test_documented_names_are_fine(value: object) -> None:
     assert documentation_violations(planted(value=value)) == []

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.architecture.columns import PAGE_COLUMNS, wide_code
 from tests.architecture.markdown import blocks, run_page
 from tests.architecture.modules import ROOT
 
@@ -14,6 +15,10 @@ PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 def test_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     run_page(page)
+
+
+def test_no_code_is_cut_at_the_edge_of_the_column() -> None:
+    assert [fault for page in PAGES for fault in wide_code(page)] == []
 
 
 # --- the rules ------------------------------------------------------------------------------------
@@ -49,3 +54,11 @@ def test_marked_blocks_and_other_languages_are_not_run(tmp_path: Path) -> None:
     page = written(tmp_path, text)
     assert run_page(page) == 0
     assert [block.run for block in blocks(page.read_text())] == [False, True, True]
+
+
+def test_a_wide_line_of_code_is_found(tmp_path: Path) -> None:
+    fits = "#" * PAGE_COLUMNS
+    assert wide_code(written(tmp_path, f"```python\n{fits}\n```\n\n{fits}{fits}\n")) == []
+    (fault,) = wide_code(written(tmp_path, f"# Title\n\n```python\n{fits}#\n```\n"))
+    assert "page.md:4: 89 columns" in fault
+    assert wide_code(written(tmp_path, f"<!-- command: x -->\n```bash\n{fits}#\n```\n")) == []

@@ -710,3 +710,13 @@ def test_a_function_runs_once_a_call(debug: bool, replay: bool) -> None:
                 way(x)
                 assert len(runs) == 1
                 np.testing.assert_array_equal(runs[0], x)
+
+
+def test_a_forward_rule_that_takes_arguments_one_by_one_is_told_how() -> None:
+    @ad.primitive
+    def exponential(x: Any) -> Any:
+        return np.exp(x)
+
+    exponential.jvp(lambda x, u: (exponential(x), np.exp(x) * u))
+    with pytest.raises(ad.errors.ShapeError, match=r"two tuples.*\(x,\), \(u,\) = primals"):
+        ad.grad(exponential)(1.0)

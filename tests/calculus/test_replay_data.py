@@ -11,11 +11,12 @@ import pytest
 
 import adjoint as ad
 from adjoint.calculus.jit import replay
-from tests.calculus.replaying import X
+from tests.calculus.replaying import X, in_sequence
 from tests.counting import counting
 
 DATA = np.ones(3)
 RATE = 1.0
+LARGE = np.ones(3)
 TABLE = np.arange(6.0).reshape(2, 3)
 
 
@@ -202,3 +203,56 @@ def function(x):
     exec(compile(text, "code_that_was_run.py", "exec"), names)
     found = ad.explain(ad.grad(names["function"]), X)
     assert found.replayed, found.reasons
+
+
+# --- data that are too large to compare -----------------------------------------------------------
+
+
+def test_large_data_of_a_closure_an_attribute_and_a_module_are_inputs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    large = [np.full(3_000_000, scale) for scale in (1.0, 2.0, 3.0)]
+    monkeypatch.setitem(globals(), "LARGE", large[1])
+
+    class Model:
+        def __init__(self) -> None:
+            self.weights = large[2]
+
+    data, model = large[0], Model()
+
+    def loss(x: Any) -> Any:
+        return np.sum((data[:3] + LARGE[:3] + model.weights[-3:]) * x**2)
+
+    def replace() -> None:
+        nonlocal data
+        data = data[::-1].copy() + 1.0
+
+    in_sequence(
+        loss,
+        lambda: large[0].__setitem__(1, large[0][1] + 1.0),
+        lambda: large[1].__setitem__(slice(2), large[1][0] + 1.0),
+        lambda: setattr(model, "weights", model.weights + 1.0),
+        replace,
+    )
+    assert "is replayed" in str(ad.explain(loss, X))
+
+
+def test_a_branch_on_large_data_is_taken_as_they_are() -> None:
+    large = np.full(3_000_000, 1.0)
+
+    def loss(x: Any) -> Any:
+        return np.sum(x**2) if large[0] > 0 else np.sum(x**3)
+
+    in_sequence(loss, lambda: large.__setitem__(0, -large[0]))
+
+
+def test_large_data_that_are_written_into_are_no_inputs() -> None:
+    large = np.full(3_000_000, 1.0)
+
+    def loss(x: Any) -> Any:
+        large[0] += 1.0
+        return np.sum(large[0] * x**2)
+
+    gradient = ad.grad(loss)
+    factors = [float(gradient(X)[0] / (2 * X[0])) for _ in range(4)]
+    assert np.allclose(np.diff(factors), 1.0)

@@ -1,5 +1,7 @@
 """The command `adjoint` as its users meet it: what it prints, where, and with which exit code."""
 
+import io
+import os
 import subprocess
 import sys
 import types
@@ -12,6 +14,9 @@ from typer.testing import CliRunner, Result
 import adjoint as ad
 from adjoint import cli
 from adjoint.commands.app import app
+from adjoint.commands.wine import PipedConsole, _train
+from adjoint.datasets import load_wine
+from adjoint.report import draw_weights
 
 MODEL = """
 import numpy as np
@@ -78,6 +83,22 @@ def test_wine_tells_that_it_diverged(tmp_path: Path) -> None:
     assert_one_line(result, "adjoint wine: ", "smaller learning rate")
 
 
+def test_a_learning_rate_that_is_no_step_is_told(tmp_path: Path) -> None:
+    for rate in ("nan", "inf", "0", "-1"):
+        result = run("wine", "--learning-rate", rate, "--output", tmp_path / "wine.png")
+        assert_one_line(result, "no length of a step", "--learning-rate 0.0")
+
+
+def test_nothing_says_that_the_loss_is_nan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also before the first step, in a terminal, where progress is shown."""
+    text = io.StringIO()
+    console = PipedConsole(file=text, force_terminal=True, width=100)
+    X, y = load_wine().network_data()
+    _train(draw_weights(2, 13, 0), X, y, 3, 0.1, console)
+    assert "nan" not in text.getvalue()
+    assert "loss " in text.getvalue()
+
+
 # --- check ----------------------------------------------------------------------------------------
 
 
@@ -103,7 +124,7 @@ def test_check_hands_over_the_inputs_and_the_seed(
     assert seen == [("loss", 1, 5)]
 
 
-@pytest.mark.parametrize("command", ["check", "show"])
+@pytest.mark.parametrize("command", ["check", "show", "explain", "bench"])
 def test_what_goes_wrong_is_told_in_one_line(model: Path, command: str) -> None:
     def run_on(function: str) -> Result:
         return run(command, f"{model}:{function}")
@@ -167,6 +188,95 @@ def test_the_package_is_the_command() -> None:
     assert result.stdout.startswith("adjoint ")
 
 
+REPEATED = """
+import numpy as np
+
+rng = np.random.default_rng(0)
+count = 0
+
+def random(x=np.ones(3)):
+    return np.sum(x) * rng.normal()
+
+def stateful(x=np.ones(3)):
+    global count
+    count += 1
+    return np.sum(x**2) * count
+
+def seeded(x=np.ones(3)):
+    return np.sum(x * np.random.default_rng(3).normal(size=3))
+
+def talkative(x=np.ones(3)):
+    print("x is", x, "and so on" * 50)
+    return np.sum(x**2)
+
+def product(x, w=np.ones((3, 3))):
+    return np.sum(w @ x)
+"""
+
+
+@pytest.fixture
+def repeated(tmp_path: Path) -> Path:
+    path = tmp_path / "repeated.py"
+    path.write_text(REPEATED, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("function", "cause"),
+    [("random", "it draws with normal ("), ("stateful", "the call has changed count")],
+)
+def test_a_function_that_changes_its_value_is_told_before_it_is_judged(
+    repeated: Path, function: str, cause: str
+) -> None:
+    result = run("check", f"{repeated}:{function}")
+    assert result.exit_code == 1
+    assert f"{function}: FAILED (0 passed, 1 failed, 0 skipped)" in result.stdout
+    assert "two plain calls at the same point gave" in result.stdout
+    assert cause in result.stdout
+
+
+def test_a_function_that_draws_from_its_own_seed_is_checked(repeated: Path) -> None:
+    assert run("check", f"{repeated}:seeded").exit_code == 0
+
+
+def test_what_a_function_prints_is_told_once_and_beside_the_report(repeated: Path) -> None:
+    result = run("check", f"{repeated}:talkative")
+    assert result.exit_code == 0, result.output
+    assert "x is" not in result.stdout
+    head, *lines = result.stderr.splitlines()
+    assert head.startswith("talkative printed ")
+    assert head.endswith(" lines meanwhile; the first 5:")
+    assert len(lines) == 5
+    assert all(line.startswith("  x is") and len(line) <= 103 for line in lines)
+
+
+def test_inputs_that_the_function_does_not_take_are_told(repeated: Path) -> None:
+    result = run("check", f"{repeated}:product", "--at", "(1.0, 2.0, 3.0)")
+    assert_one_line(result, "--at gives 3 arguments", "product(x, w=", "too many positional")
+
+
+def test_inputs_of_a_wrong_shape_are_named_beside_the_error(repeated: Path) -> None:
+    result = run("check", f"{repeated}:product", "--at", "[1.0, 2.0]")
+    assert_one_line(result, "ValueError: matmul", "repeated.py, line ", "with float64[2].")
+
+
+def test_the_variable_that_is_missing_is_named(repeated: Path) -> None:
+    result = run("check", f"{repeated}:product")
+    assert_one_line(result, "Define product_inputs (a tuple of arguments)", "--at '(1.0, ")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes close otherwise there")
+def test_a_pipe_that_is_closed_is_no_fault_of_the_code(tmp_path: Path) -> None:
+    path = tmp_path / "model.py"
+    path.write_text(MODEL, encoding="utf-8")
+    command = [sys.executable, "-m", "adjoint", "check", f"{path}:loss"]
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "wb") as closed:
+        result = subprocess.run(command, stdout=closed, stderr=subprocess.PIPE, timeout=60)
+    assert (result.returncode, result.stderr) == (141, b"")
+
+
 # --- show -----------------------------------------------------------------------------------------
 
 
@@ -189,7 +299,7 @@ def test_show_prints_what_is_asked_for(model: Path, option: str) -> None:
 # --- the command itself ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", [[], ["wine"], ["check"], ["show"]])
+@pytest.mark.parametrize("command", [[], ["wine"], ["check"], ["show"], ["explain"], ["bench"]])
 def test_help_shows_examples(command: list[str]) -> None:
     result = run(*command, "--help")
     assert result.exit_code == 0

@@ -1,9 +1,11 @@
 """The wine network: its derivative by hand, its training, and the comparison of four methods."""
 
+import io
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import adjoint as ad
 from adjoint.datasets import load_wine
@@ -89,6 +91,22 @@ def test_the_table_has_a_line_for_each_method() -> None:
     X, y = load_wine().network_data()
     rows = compare(X, y, draw_weights(1, 13, seed=1), seconds_each=0.0)
     assert comparison_table(rows, "a title").row_count == 4
+
+
+@pytest.mark.parametrize("width", [40, 50, 80, 120])
+def test_no_digit_is_lost_however_narrow_the_terminal(width: int) -> None:
+    """Where columns do not fit, each method is a small list."""
+    X, y = load_wine().network_data()
+    rows = compare(X, y, draw_weights(16, 13, seed=1), seconds_each=0.0)
+    console = Console(width=width, record=True, file=io.StringIO())
+    console.print(comparison_table(rows, "a title", width))
+    text = console.export_text()
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= width
+    for row in rows:
+        for cell in (row.method.name, duration(row.seconds), f"{row.error:.1e}"):
+            assert cell in text
+    assert ("method" in text.splitlines()[2]) == (width >= 80)
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ def test_a_function_that_is_not_there_is_told(tmp_path: Path, name: str, message
 
 
 def test_inputs_are_found_in_order(tmp_path: Path) -> None:
-    text = "inputs = (1.0,)\nf_inputs = (2.0, 3.0)\ndef g():\n    return 4.0\ndef f(x): ...\n"
+    text = "inputs = (1.0,)\nf_inputs = (2.0, 3.0)\ndef g():\n    return 4.0\ndef f(*x): ...\n"
     assert inputs_of(tmp_path, text) == (2.0, 3.0)
     assert inputs_of(tmp_path, text.replace("f_inputs", "other")) == (1.0,)
     assert inputs_of(tmp_path, text, named="g") == (4.0,)
@@ -173,7 +173,7 @@ def test_keyword_only_parameters_are_told(tmp_path: Path) -> None:
     ],
 )
 def test_a_point_that_is_written_out(tmp_path: Path, at: str, expected: tuple[object, ...]) -> None:
-    path = written(tmp_path, "inputs = (7.0,)\ndef f(x): ...\n")
+    path = written(tmp_path, "inputs = (7.0,)\ndef f(*x): ...\n")
     with loaded(path, "f") as target:
         arguments = find_inputs(target, None, 0, at)
     np.testing.assert_equal(arguments, expected)

@@ -79,3 +79,26 @@ def test_eigenvalues_of_sparse_solvers_are_refused_by_name() -> None:
 def test_zeta_of_complex_numbers_is_refused() -> None:
     with pytest.raises(ad.errors.UnsupportedFunctionError, match="zeta of complex"):
         ad.vjp(lambda z: special.zeta(z, 1.5), np.array([2.0 + 1j]))
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (3, 4), (5, 2), (1, 3)])
+@pytest.mark.parametrize("kind", [np.float32, float, complex])
+def test_factors_of_tall_and_wide_matrices_in_vmap_and_loops(
+    shape: tuple[int, int], kind: type
+) -> None:
+    stack: Any = RANDOM.normal(size=(3, *shape)).astype(kind)
+    accuracy = 1e-4 if kind is np.float32 else 1e-12
+    for part in (0, 1):
+        expected = np.stack([linalg.lu_factor(a)[part] for a in stack])
+        found = ad.vmap(lambda a: linalg.lu_factor(a)[part])(stack)  # noqa: B023
+        assert found.dtype == expected.dtype
+        np.testing.assert_allclose(found, expected, rtol=accuracy, atol=accuracy)
+
+    def rolled(stack: Any) -> Any:
+        return ad.scan(lambda total, a: (total + np.sum(np.abs(linalg.lu(a)[2])), 0.0), 0.0, stack)
+
+    def written(stack: Any) -> Any:
+        return sum(np.sum(np.abs(linalg.lu(a)[2])) for a in stack)
+
+    slopes = ad.grad(lambda stack: rolled(stack)[0])(stack)
+    np.testing.assert_allclose(slopes, ad.grad(written)(stack), rtol=1e-3, atol=accuracy)

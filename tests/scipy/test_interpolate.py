@@ -70,7 +70,7 @@ OTHERS: Cases = {
     "BSpline": (lambda s, c, t: interpolate.BSpline(KNOTS * s, c, 3)(t), (1.0, Y, T)),
     **{
         f"interp1d {kind}": (lambda y, t, kind=kind: interpolate.interp1d(X, y, kind)(t), (Y, T))
-        for kind in ("linear", "cubic", "quadratic", "nearest", "previous", "next")
+        for kind in ("linear", "cubic", "quadratic", "nearest", "previous", "next", 3)
     },
     "interp1d data": (lambda x, y, t: interpolate.interp1d(x, y)(t), (X, YY, T)),
     "interp1d beyond": (
@@ -107,6 +107,12 @@ MADE: dict[str, Any] = {
     "BSpline": interpolate.make_interp_spline(X, Y),
     "UnivariateSpline": interpolate.UnivariateSpline(X, Y, s=0.1),
     "interp1d": interpolate.interp1d(X, Y),
+    **{
+        f"interp1d {kind}": interpolate.interp1d(X, Y, kind)
+        for kind in ("slinear", "quadratic", "cubic", "nearest", "previous", "next", 2, 5)
+    },
+    "interp1d along the last axis": interpolate.interp1d(X, YY, "cubic", axis=1),
+    "interp1d beyond": interpolate.interp1d(X[1:-1], Y[1:-1], "cubic", fill_value="extrapolate"),
 }
 
 

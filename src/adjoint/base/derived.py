@@ -13,8 +13,12 @@ import types
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
+# How the results of transforms are typed: by the first argument of a function, which is
+# differentiated, and its others; by what it returns, alone or with something else.
 Parameters = ParamSpec("Parameters")
+First = TypeVar("First", bound=Any)  # of which a lambda may do anything
 Result = TypeVar("Result")
+Auxiliary = TypeVar("Auxiliary")
 
 
 class _Documentation:

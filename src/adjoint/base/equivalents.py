@@ -12,6 +12,10 @@ from typing import Final, NoReturn
 _NUMPY: Final = "nothing: NumPy's own functions are differentiated, after `import numpy as np`"
 _DIMENSIONS: Final = "nothing: arrays are NumPy's, and so are their types and methods"
 _CUSTOM: Final = "`ad.primitive(f)`, and then `f.jvp(rule)`, `f.vjp(rule)` or `f.derivative(rule)`"
+_EACH: Final = (
+    "`ad.vmap(ad.grad(f))`, of second derivatives `ad.vmap(ad.grad(ad.grad(f)))`; or "
+    "`ad.vjp(f, x)[1](np.ones_like(f(x)))`"
+)
 _RANDOM: Final = "nothing: NumPy's generators are drawn from anew at each call"
 _LOOPS: Final = (
     "a Python loop, which is rolled, or `ad.scan`, `ad.fori_loop`, `ad.while_loop`, `ad.cond`"
@@ -46,8 +50,8 @@ EQUIVALENTS: Final[dict[str, dict[str, str]]] = {
         "enable_x64": "nothing: numbers have the precision that NumPy gives them",
     },
     "autograd": {
-        "elementwise_grad": "`ad.vmap(ad.grad(f))`, or `ad.vjp(f, x)[1](np.ones_like(f(x)))`",
-        "egrad": "`ad.vmap(ad.grad(f))`, or `ad.vjp(f, x)[1](np.ones_like(f(x)))`",
+        "elementwise_grad": _EACH,
+        "egrad": _EACH,
         "make_vjp": "`value, pullback = ad.vjp(f, x)`",
         "make_jvp": "`value, tangent = ad.jvp(f, (x,), (u,))`",
         "make_hvp": "`ad.hvp(f, x, u)`",
@@ -62,6 +66,10 @@ EQUIVALENTS: Final[dict[str, dict[str, str]]] = {
         "defvjp": _CUSTOM,
         "defjvp": _CUSTOM,
         "check_grads": "`ad.testing.check(f, x)`",
+        "argnum": "`argnums`, also where it is one: `ad.grad(f, argnums=1)`",
+        "fixed_point": "`ad.implicit.fixed_point(f, x0, a)`, of f(x, a)",
+        "adam": "a loop over `ad.grad(f)` of your own, or `ad.optimize.minimize(f, x)`",
+        "sgd": "a loop over `ad.grad(f)` of your own, or `ad.optimize.minimize(f, x)`",
         "flatten": "nothing: arguments may be lists, tuples and dictionaries",
         "isinstance": "Python's own `isinstance`",
     },

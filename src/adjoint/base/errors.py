@@ -10,6 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from adjoint.base.namespaces import names_of as _names_of
+
+__dir__ = _names_of(__name__)
+
 
 class AdjointError(Exception):
     """The root of all errors of this package.

@@ -50,7 +50,7 @@ class Settings:
             raise ArgumentTypeError(
                 f"native must be None (for what runs often), True or False, got {self.native!r}."
             )
-        for name in ("precise", "replay"):
+        for name in ("strong_zeros", "debug", "precise", "replay"):
             if not isinstance(getattr(self, name), bool):
                 choice = getattr(self, name)
                 raise ArgumentTypeError(f"{name} must be True or False, got {choice!r}.")

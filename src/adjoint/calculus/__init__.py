@@ -12,7 +12,7 @@ from adjoint.calculus.control_flow import (
 )
 from adjoint.calculus.coordinates import Coordinates
 from adjoint.calculus.custom import linear, primitive
-from adjoint.calculus.derivative import derivative, jvp, linear_transpose, linearize, vjp
+from adjoint.calculus.derivative import derivative, jvp, linearize, vjp
 from adjoint.calculus.derivative_tensor import derivative_tensor
 from adjoint.calculus.gradient import differential, grad, value_and_grad
 from adjoint.calculus.inspecting.kinks import Kink, kinks
@@ -22,6 +22,7 @@ from adjoint.calculus.inspecting.nodes import nodes
 from adjoint.calculus.inspecting.programs import ProgramView, program
 from adjoint.calculus.jacobian import jacobian
 from adjoint.calculus.jit import explain, jit
+from adjoint.calculus.linear_transpose import linear_transpose
 from adjoint.calculus.metrics import pullback_metric
 from adjoint.calculus.planning import JacobianPlan, Mode, plan
 from adjoint.calculus.second_order import (

@@ -26,6 +26,7 @@ from adjoint.base.errors import (
     NotDifferentiableError,
     SpaceMismatchError,
 )
+from adjoint.base.held import hold
 from adjoint.calculus.leaves import covector_in
 from adjoint.capture import Captured, Traced, capture, traced_type
 from adjoint.capture.recording.valued import value_of
@@ -38,19 +39,22 @@ class Chosen:
     """The arguments with respect to which a function is differentiated, flattened.
 
     leaves: their arrays in order. types: of the leaves. call: calls a function with leaves in their
-        places. converted: whether a leaf was an array of another library. single: whether one
-        argument was named by a bare number, so that results are given
-        for it alone. row: `list` or `tuple`, where the one chosen argument is such a row of arrays.
+        places. converted: whether a leaf was an array of another library, or is held. single:
+        whether one argument was named by a bare number, so that results are given for it alone.
+        row: `list` or `tuple`, where the one chosen argument is such a row of arrays. holds:
+        whether leaves within containers carry no derivative. They are given to the function as they
+        are, and None stands for them in results.
     """
 
     __slots__ = (
-        *("args", "converted", "kwargs", "leaves", "places", "row", "single", "treedefs", "types"),
+        *("args", "converted", "holds", "kwargs", "leaves", "places", "row", "single", "treedefs"),
+        *("forms", "types"),
     )
 
     def __init__(self, argnums: Argnums, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
         self.args = args
         self.kwargs = kwargs
-        self.converted = False
+        self.converted = self.holds = False
         self.single = not isinstance(argnums, (tuple, list))
         if argnums == 0 and args:
             self.places: tuple[int, ...] = (0,)
@@ -58,6 +62,7 @@ class Chosen:
             self.places = _places(argnums, len(args))
         self.leaves: list[Any] = []
         self.treedefs: list[Any] = []
+        self.forms: dict[int, Any] = {}  # of results, where leaves are held
         self.row: Any = None
         for place in self.places:
             value = args[place]
@@ -70,12 +75,17 @@ class Chosen:
             if treedef is not None:
                 leaves = value
                 self.row = kind
+                if any(leaf.dtype.kind not in "fc" for leaf in value):
+                    self.row = None
+                    leaves, treedef = self._held(leaves, treedef)
             else:
                 leaves, treedef = pytrees.flatten(value)
                 if treedef is not None:
                     covector = covector_in(treedef)
                     if covector is not None:
                         _refuse_covectors(place, covector)
+                    if not all(map(_carries, leaves)):
+                        leaves, treedef = self._held(leaves, treedef)
             self.leaves += leaves
             self.treedefs.append((treedef, len(leaves)))
         if len(self.places) != 1:
@@ -87,6 +97,15 @@ class Chosen:
             else:
                 types.append(self._type(len(types)))
         self.types = types
+
+    def _held(self, leaves: Sequence[Any], treedef: Any) -> tuple[Sequence[Any], Any]:
+        """The leaves of an argument that carry derivatives, if any do, and their structure."""
+        if not any(map(_carries, leaves)):
+            return leaves, treedef
+        self.holds = self.converted = True
+        nothing = [leaf if _carries(leaf) else None for leaf in leaves]
+        self.forms[len(self.treedefs)] = pytrees.flatten(pytrees.unflatten(treedef, nothing))[1]
+        return hold(leaves, treedef, [*map(_carries, leaves)])
 
     def _type(self, number: int) -> ArrayType:
         leaf = self.leaves[number]
@@ -123,9 +142,15 @@ class Chosen:
 
     def path(self, number: int) -> str:
         """How a user would name a leaf: `argument 0['w']`."""
-        for place, (_, count) in zip(self.places, self.treedefs, strict=True):
+        counts = (count for _, count in self.treedefs)
+        for entry, (place, count) in enumerate(zip(self.places, counts, strict=True)):
             if number < count:
-                return f"argument {place}{pytrees.paths(self.args[place])[number]}"
+                whole = self.args[place]
+                paths = pytrees.paths(whole)
+                if entry in self.forms:
+                    leaves = zip(paths, pytrees.leaves(whole), strict=True)
+                    paths = [path for path, leaf in leaves if _carries(leaf)]
+                return f"argument {place}{paths[number]}"
             number -= count
         raise IndexError(number)
 
@@ -149,10 +174,11 @@ class Chosen:
         if self.single:
             if self.row is not None:
                 return self.row(leaves)
-            return pytrees.unflatten(self.treedefs[0][0], leaves)
+            return pytrees.unflatten(self.forms.get(0, self.treedefs[0][0]), leaves)
         trees, start = [], 0
-        for treedef, count in self.treedefs:
-            trees.append(pytrees.unflatten(treedef, leaves[start : start + count]))
+        for number, (treedef, count) in enumerate(self.treedefs):
+            form = self.forms.get(number, treedef)
+            trees.append(pytrees.unflatten(form, leaves[start : start + count]))
             start += count
         return tuple(trees)
 
@@ -174,6 +200,19 @@ class Chosen:
         return self.capture(function, lines=True)
 
 
+def _carries(leaf: Any) -> bool:
+    """Whether a leaf of a container carries a derivative, or holds numbers that should be."""
+    kind = type(leaf)
+    if kind is float or kind is complex:
+        return True
+    if kind is Traced or is_numeric(leaf):
+        return traced_type(leaf).inexact
+    if isinstance(leaf, (np.ndarray, np.generic)):
+        return False
+    numbers = numbers_of(leaf)
+    return conversion_of(leaf) is not None if numbers is None else numbers.dtype.kind in "fc"
+
+
 def _conversion(value: Any) -> str:
     """How to make numbers of an object, where its library has a way."""
     way = conversion_of(value)
@@ -188,6 +227,20 @@ def _refuse_covectors(place: int, covector: Covector) -> None:
     )
 
 
+def check_argnums(argnums: Any) -> None:
+    """ArgumentTypeError unless arguments are named by their numbers."""
+    rows = isinstance(argnums, (tuple, list))
+    for number in argnums if rows else (argnums,):
+        _check_number(number)
+
+
+def _check_number(number: Any) -> None:
+    if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
+        raise ArgumentTypeError(
+            f"argnums must be an integer, or a tuple or list of integers, got {number!r}."
+        )
+
+
 def _places(argnums: Argnums, count: int) -> tuple[int, ...]:
     places = tuple(argnums) if isinstance(argnums, (tuple, list)) else (argnums,)
     normalised = tuple(_place(place, count) for place in places)
@@ -197,10 +250,7 @@ def _places(argnums: Argnums, count: int) -> tuple[int, ...]:
 
 
 def _place(number: int, count: int) -> int:
-    if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
-        raise ArgumentTypeError(
-            f"argnums must be an integer, or a tuple or list of integers, got {number!r}."
-        )
+    _check_number(number)
     if not -count <= number < count:
         raise ArgumentError(
             f"argnums names argument {number}, but the function was called with {count} positional "

@@ -45,6 +45,8 @@ def vmap(function: Callable[..., Any], in_axes: Axes = 0, out_axes: int = 0) -> 
         ValueNeededError: the function asked for a value.
         ArgumentError: an axis that an argument or a result does not have, no argument with a batch
             axis, or an `in_axes` with more or fewer entries than there are arguments.
+        ArgumentTypeError: what is given is no function, an axis no integer, or an argument with a
+            batch axis no array.
 
     Example:
         >>> import numpy as np
@@ -53,6 +55,7 @@ def vmap(function: Callable[..., Any], in_axes: Axes = 0, out_axes: int = 0) -> 
         array([3., 4.])
     """
     check_callable(function, "vmap")
+    _check_axes(in_axes)
     if isinstance(out_axes, bool) or not isinstance(out_axes, int):
         raise ArgumentTypeError(f"out_axes must be an integer, got {out_axes!r}.")
 
@@ -168,6 +171,17 @@ def _move_out(result: Any, out_axes: int) -> Any:
 
 def _is_array(leaf: Any) -> bool:
     return type(leaf) is Traced or is_numeric(leaf)
+
+
+def _check_axes(in_axes: Any) -> None:
+    """ArgumentTypeError unless axes are named by numbers, or by None."""
+    pytrees.flatten(in_axes)  # registers the dataclasses that are met
+    for axis in optree.tree_leaves(in_axes, none_is_leaf=True, namespace=pytrees.NAMESPACE):
+        if axis is not None and (isinstance(axis, bool) or not isinstance(axis, int)):
+            raise ArgumentTypeError(
+                "in_axes must be an integer or None, or one of them for each argument, in a tuple "
+                f"or a list, got {in_axes!r}."
+            )
 
 
 def _axes(in_axes: Axes, args: tuple[Any, ...]) -> list[int | None]:

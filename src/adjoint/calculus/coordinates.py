@@ -56,8 +56,12 @@ class Coordinates:
         Args:
             q: the coordinates of the point, shape (m,).
 
+        Returns:
+            The real array C of shape (n, m), where the chart goes from m coordinates to n numbers.
+
         Raises:
             ArgumentError: q or the chart's value is no row of numbers.
+            NotDifferentiableError: q holds no floating-point numbers.
         """
         _check_point(q)
         columns = jacobian(self._chart)(q)
@@ -75,6 +79,13 @@ class Coordinates:
 
         Args:
             q: the coordinates of the point, shape (m,).
+
+        Returns:
+            A symmetric real array of shape (m, m).
+
+        Raises:
+            ArgumentError: q is no array of shape (m,).
+            NotDifferentiableError: q holds no floating-point numbers.
         """
         columns = self.basis(q)
         return columns.T @ columns
@@ -87,6 +98,13 @@ class Coordinates:
 
         Args:
             q: the coordinates of the point, shape (m,).
+
+        Returns:
+            A real array of shape (m,), of positive numbers where the chart is regular.
+
+        Raises:
+            ArgumentError: q is no array of shape (m,).
+            NotDifferentiableError: q holds no floating-point numbers.
         """
         columns = self.basis(q)
         return np.sqrt(np.sum(columns**2, axis=0))
@@ -100,8 +118,12 @@ class Coordinates:
         Args:
             q: the coordinates of the point, shape (m,).
 
+        Returns:
+            A real array of shape (m, m, m), symmetric in its last two axes.
+
         Raises:
             ArgumentError: the coordinates are singular at this point, up to the rounding of q.
+            NotDifferentiableError: q holds no floating-point numbers.
         """
         columns = self.basis(q)  # (n, m)
         curvature = jacobian(jacobian(self._chart))(q)  # (n, m, m)
@@ -126,6 +148,7 @@ class Coordinates:
         Raises:
             ArgumentError: where it is evaluated, the coordinates are singular, or the value of the
                 function is of another shape.
+            ArgumentTypeError: the first argument is no function.
         """
         check_callable(function, "gradient")
         return lambda q: self._raised(q, _derivative(function, q, 0, "gradient"))
@@ -145,6 +168,7 @@ class Coordinates:
         Raises:
             ArgumentError: where it is evaluated, the coordinates are singular, or the value of the
                 function is of another shape.
+            ArgumentTypeError: the first argument is no function.
         """
         check_callable(function, "hessian")
 
@@ -167,6 +191,7 @@ class Coordinates:
         Raises:
             ArgumentError: where it is evaluated, the coordinates are singular, or the value of the
                 function is of another shape.
+            ArgumentTypeError: the first argument is no function.
         """
         covariant = self.hessian(function)
         return lambda q: np.trace(self._raised(q, covariant(q)))
@@ -183,6 +208,7 @@ class Coordinates:
         Raises:
             ArgumentError: where it is evaluated, the coordinates are singular, or the value of the
                 function is of another shape.
+            ArgumentTypeError: the first argument is no function.
         """
         check_callable(field, "divergence")
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar, overload
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, array_type, type_of
+from adjoint.base.checked import check_function, checked
+from adjoint.base.derived import Parameters, Result
 from adjoint.base.errors import (
     AdjointError,
     ArgumentTypeError,
@@ -41,15 +43,16 @@ from adjoint.spaces import opaque
 from adjoint.transforms import tangent_type
 
 Results = tuple[tuple[ArrayType, ...], Any]
+Rule = TypeVar("Rule", bound=Callable[..., Any])
 
 _LIMIT: Final = 1024
 _working = threading.local()
 
 
-class CustomFunction:
+class CustomFunction(Generic[Parameters, Result]):
     """A function that capture does not enter; see `primitive`, which makes it."""
 
-    def __init__(self, function: Callable[..., Any], result: Any = None) -> None:
+    def __init__(self, function: Callable[Parameters, Result], result: Any = None) -> None:
         check_callable(function, "primitive")
         functools.update_wrapper(self, function)
         self._name = getattr(function, "__name__", type(function).__name__)
@@ -63,7 +66,7 @@ class CustomFunction:
 
     # --- rules -----------------------------------------------------------------------------------
 
-    def jvp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+    def jvp(self, rule: Rule) -> Rule:
         """Give the derivative as a JVP: rule(primals, tangents) -> (value, tangent).
 
         Both are tuples with one entry an argument; the tangent of an argument that is static or
@@ -74,7 +77,7 @@ class CustomFunction:
         check_callable(rule, f"{self._name}.jvp")
         return self._give(rule, Rules(rule, _push_jvp, self._rules.backward))
 
-    def derivative(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+    def derivative(self, rule: Rule) -> Rule:
         """Give the derivative as a linear map: rule(*primals) -> D.
 
         D is a function of one tangent an argument; or a `LinearMap`, on the tangent (a tuple of
@@ -84,7 +87,7 @@ class CustomFunction:
         check_callable(rule, f"{self._name}.derivative")
         return self._give(rule, Rules(rule, _push_map, self._rules.backward))
 
-    def vjp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+    def vjp(self, rule: Rule) -> Rule:
         """Give the derivative as a VJP: rule(*primals) -> (value, pullback).
 
         pullback(cotangent) returns the cotangents: a tuple with one an argument (None for what is
@@ -95,14 +98,14 @@ class CustomFunction:
         check_callable(rule, f"{self._name}.vjp")
         return self._give(rule, Rules(self._rules.forward, self._rules.push, rule))
 
-    def _give(self, rule: Callable[..., Any], rules: Rules) -> Callable[..., Any]:
+    def _give(self, rule: Rule, rules: Rules) -> Rule:
         self._rules = rules
         self._signatures = {}
         return rule
 
     # --- calls -----------------------------------------------------------------------------------
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         """Call the function; under capture, record the call."""
         leaves = pytrees.flatten(args)[0]
         if any(type(leaf) is Traced for leaf in pytrees.flatten(kwargs)[0]):
@@ -114,7 +117,8 @@ class CustomFunction:
             return self._function(*args, **kwargs)
         if all(map(is_known, leaves)):
             plain = pytrees.tree_map(unwrap, args)
-            return pytrees.tree_map(wrap, self._function(*plain, **kwargs))
+            known: Result = pytrees.tree_map(wrap, self._function(*plain, **kwargs))
+            return known
         require_closed(self._name, self._function)
         arguments = Arguments(args, kwargs)
         operands = [leaf for leaf in leaves if is_operand(leaf)]
@@ -131,7 +135,8 @@ class CustomFunction:
         if called is not None:
             for traced, array in zip(results, called[0], strict=True):
                 traced._value = array if array.ndim else array[()]
-        return pytrees.unflatten(signature.output_tree, results)
+        returned: Result = pytrees.unflatten(signature.output_tree, results)
+        return returned
 
     def _signature(
         self,
@@ -267,6 +272,18 @@ class CustomFunction:
         return tuple(tangent_type(type_) for type_ in captured.output_types), tree[0]
 
 
+@overload
+def primitive(
+    function: Callable[Parameters, Result], *, result: Any = ...
+) -> CustomFunction[Parameters, Result]: ...
+
+
+@overload
+def primitive(
+    *, result: Any = ...
+) -> Callable[[Callable[Parameters, Result]], CustomFunction[Parameters, Result]]: ...
+
+
 def primitive(function: Callable[..., Any] | None = None, *, result: Any = None) -> Any:
     """Declare a function that capture does not enter: C code, a solver of SciPy, anything.
 
@@ -303,6 +320,7 @@ def primitive(function: Callable[..., Any] | None = None, *, result: Any = None)
         MissingRuleError: a derivative is asked for that no rule gives.
         NotLinearError: a rule is not linear in its tangents, or cotangents.
         UnknownResultError: the type of the result cannot be told.
+        ArgumentTypeError: what is given is no function.
 
     Example:
         >>> import math
@@ -315,7 +333,8 @@ def primitive(function: Callable[..., Any] | None = None, *, result: Any = None)
         ... def rule(primals, tangents):
         ...     (x,), (u,) = primals, tangents
         ...     return lgamma(x), (np.log(x) - 1 / (2 * x) - 1 / (12 * x**2)) * u
-        >>> round(float(ad.grad(lgamma)(20.0)), 4)  # digamma(20), by the first terms of its series
+        >>> # digamma(20), by the first terms of its series
+        >>> round(float(ad.grad(lgamma)(20.0)), 4)
         2.9705
     """
     if function is None:
@@ -368,6 +387,7 @@ _opaque: WeakKeyDictionary[LinearMap, Callable[[Any], Any]] = WeakKeyDictionary(
 # --- linear functions given once -----------------------------------------------------------------
 
 
+@checked
 def linear(
     function: Callable[[Any], Any] | LinearMap, transpose: Callable[[Any], Any] | None = None
 ) -> Callable[[Any], Any]:
@@ -386,6 +406,7 @@ def linear(
     Raises:
         NotLinearError: the function is not zero at zero, which is where it is tried for the type of
             its result.
+        ArgumentTypeError: the function or the transpose is no function.
 
     Example:
         >>> import numpy as np
@@ -404,6 +425,8 @@ def linear(
         name = function.name or "linear map"
         return _Linear(function._apply, function._transpose, name)
     check_callable(function, "linear")
+    if transpose is not None:
+        check_function(transpose, "transpose")
     return _Linear(function, transpose, getattr(function, "__name__", "linear"))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -277,7 +277,7 @@ class Signature:
         value, tangent = self.rules.push(target, primals, tangents, arguments.keywords)
         name = f"The tangent that the rule of {self.name} returned"
         if value is not None:
-            check_value(self, value)
+            check_value(self, value, _OF_TUPLES)
         parts = matched(self.output_tree, tangent, name)
         return [
             fitting(part, tangent_type(type_), name)
@@ -380,11 +380,19 @@ def _same(one: Any, other: Any) -> bool:
 # --- results of rules ----------------------------------------------------------------------------
 
 
-def check_value(signature: Signature, value: Any) -> None:
+_OF_TUPLES: Final = (
+    " A forward rule is given two tuples, of all arguments and of their tangents: of one argument, "
+    "(x,), (u,) = primals, tangents."
+)
+
+
+def check_value(signature: Signature, value: Any, hint: str = "") -> None:
     """A rule's value must have the structure and shapes of the function's own."""
     name = f"The value that the rule of {signature.name} returned"
     parts = matched(signature.output_tree, value, name)
     for part, type_ in zip(parts, signature.results, strict=True):
         given = traced_type(part)
         if given.shape != type_.shape:
-            raise ShapeError(f"{name} has shape {given.shape}; the function's has {type_.shape}.")
+            raise ShapeError(
+                f"{name} has shape {given.shape}; the function's has {type_.shape}.{hint}"
+            )

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType
+from adjoint.base.checked import check_flag
+from adjoint.base.derived import Auxiliary, First, Result
 from adjoint.base.errors import (
     ArgumentError,
     ArgumentTypeError,
     NotDifferentiableError,
-    NotLinearError,
 )
 from adjoint.base.settings import settings
 from adjoint.calculus.arguments import Chosen, check_callable
@@ -22,7 +23,7 @@ from adjoint.calculus.jit.captures import captured_at
 from adjoint.calculus.jit.replay import replay, way_of
 from adjoint.calculus.leaves import matching_leaves
 from adjoint.calculus.representation import space_of
-from adjoint.capture import Captured, Traced, with_cells
+from adjoint.capture import Captured, with_cells
 from adjoint.executors.numpy import has_infinities
 from adjoint.maps import LinearMap
 from adjoint.optimise import lengthened
@@ -75,7 +76,7 @@ class Linearisation:
     """A function linearised at a point: its value, and its derivative ready to be applied."""
 
     def __init__(self, function: Any, chosen: Chosen, has_aux: bool = False) -> None:
-        captured = captured_at(function, chosen)
+        captured = captured_at(function, chosen, has_aux)
         count, arguments = len(chosen.leaves), chosen.leaves + captured.constants
         still = has_infinities(arguments)
 
@@ -93,7 +94,7 @@ class Linearisation:
         # After the run, which may have found its tapes too short.
         self.programs: LinearPrograms = compiled.facts
         outputs = len(captured.outputs)
-        self.function, self.chosen = function, chosen
+        self.function, self.chosen, self.has_aux = function, chosen, has_aux
         self.output_types = captured.output_types
         self.residuals = list(results[outputs:])
         self.output_tree, self.output_count, aux_tree = split_outputs(captured, has_aux)
@@ -110,7 +111,7 @@ class Linearisation:
     def pull(self, cotangents: Sequence[Any], batch: int | None = None) -> list[Any]:
         """Cotangents of the output leaves -> cotangents of the argument leaves."""
         marks = self.programs.varying
-        zero = [_zero(type_, batch) for type_ in self.output_types[self.output_count :]]
+        zero = [zero_of(type_, batch) for type_ in self.output_types[self.output_count :]]
         seeds = [c for c, mark in zip([*cotangents, *zero], marks, strict=True) if mark]
         return list(run(self.programs.compiled(True, batch), [*self.residuals, *seeds]))
 
@@ -125,23 +126,24 @@ class Linearisation:
         return self.chosen.unflatten(self.pull(leaves))
 
     def __reduce__(self) -> Any:
-        return _linearised, (self.function, tuple(self.chosen.args))
+        return _linearised, (self.function, tuple(self.chosen.args), self.has_aux)
 
     def fill(self, tangents: Sequence[Any], batch: int | None = None) -> list[Any]:
         """Write out the tangents of outputs that do not vary."""
         types = self.output_types[: self.output_count]
         return [
-            _zero(type_, batch) if tangent is None else tangent
+            zero_of(type_, batch) if tangent is None else tangent
             for tangent, type_ in zip(tangents, types, strict=True)
         ]
 
 
-def _linearised(function: Any, primals: tuple[Any, ...]) -> Linearisation:
+def _linearised(function: Any, primals: tuple[Any, ...], has_aux: bool) -> Linearisation:
     """A linearisation that was pickled: the function is linearised again where it arrives."""
-    return Linearisation(function, _all(primals))
+    return Linearisation(function, all_of(primals), has_aux)
 
 
-def _zero(type: ArrayType, batch: int | None) -> Any:
+def zero_of(type: ArrayType, batch: int | None) -> Any:
+    """Zeros of a type, as many as there are in a batch."""
     shape = type.shape if batch is None else (batch, *type.shape)
     return np.zeros(shape, type.dtype)[()]
 
@@ -162,10 +164,35 @@ def split_outputs(captured: Captured, has_aux: bool) -> tuple[Any, int, Any]:
     return value, children[0].num_leaves, aux
 
 
-def _all(primals: Sequence[Any]) -> Chosen:
+def all_of(primals: Sequence[Any]) -> Chosen:
+    """All positional arguments, chosen."""
     if not primals:
         raise ArgumentError("At least one argument to differentiate at is needed.")
     return Chosen(0 if len(primals) == 1 else tuple(range(len(primals))), primals, {})
+
+
+@overload
+def jvp(
+    function: Callable[..., Result],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: Literal[False] = ...,
+) -> tuple[Result, Result]: ...
+
+
+@overload
+def jvp(
+    function: Callable[..., tuple[Result, Auxiliary]],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: Literal[True],
+) -> tuple[Result, Result, Auxiliary]: ...
+
+
+@overload
+def jvp(
+    function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool
+) -> Any: ...
 
 
 def jvp(
@@ -196,11 +223,14 @@ def jvp(
     Example:
         >>> import numpy as np
         >>> import adjoint as ad
-        >>> value, tangent = ad.jvp(np.sin, (np.array([0.0, 1.0]),), (np.array([1.0, 0.0]),))
+        >>> value, tangent = ad.jvp(
+        ...     np.sin, (np.array([0.0, 1.0]),), (np.array([1.0, 0.0]),)
+        ... )
         >>> tangent
         array([1., 0.])
     """
     check_callable(function, "jvp")
+    check_flag(has_aux, "has_aux")
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise ArgumentTypeError(
             "jvp takes its primals and its tangents as tuples or lists: ad.jvp(f, (x,), (u,))."
@@ -228,10 +258,8 @@ def _pushed(
     has_aux: bool,
 ) -> Any:
     chosen = Chosen(moving, primals, {})
-    directions = matching_leaves(
-        tuple(primals[n] for n in moving), tuple(tangents[n] for n in moving), "tangents"
-    )
-    captured = chosen.capture(function)
+    directions = matching_leaves(chosen.point, tuple(tangents[n] for n in moving), "tangents")
+    captured = chosen.capture(function, has_aux=has_aux)
     count = len(chosen.leaves)
     output_tree, output_count, aux_tree = split_outputs(captured, has_aux)
 
@@ -245,13 +273,35 @@ def _pushed(
     values = with_cells(results[: len(captured.outputs)], captured.cells)
     moved = iter(results[len(captured.outputs) :])
     slopes = [
-        next(moved) if type_.inexact else _zero(type_, None) for type_ in captured.output_types
+        next(moved) if type_.inexact else zero_of(type_, None) for type_ in captured.output_types
     ]
     value = pytrees.unflatten(output_tree, values[:output_count])
     tangent = pytrees.unflatten(output_tree, slopes[:output_count])
     if has_aux:
         return value, tangent, pytrees.unflatten(aux_tree, values[output_count:])
     return value, tangent
+
+
+@overload
+def vjp(
+    function: Callable[..., Result], primal: First, /, *, has_aux: Literal[False] = ...
+) -> tuple[Result, Callable[[Any], tuple[First]]]: ...
+
+
+@overload
+def vjp(
+    function: Callable[..., Result], *primals: Any, has_aux: Literal[False] = ...
+) -> tuple[Result, Callable[[Any], tuple[Any, ...]]]: ...
+
+
+@overload
+def vjp(
+    function: Callable[..., tuple[Result, Auxiliary]], *primals: Any, has_aux: Literal[True]
+) -> tuple[Result, Callable[[Any], tuple[Any, ...]], Auxiliary]: ...
+
+
+@overload
+def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool) -> Any: ...
 
 
 def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
@@ -287,7 +337,8 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
         (array([2., 4.]),)
     """
     check_callable(function, "vjp")
-    chosen = _all(primals)
+    check_flag(has_aux, "has_aux")
+    chosen = all_of(primals)
     state = Linearisation(function, chosen, has_aux)
 
     def pullback(cotangent: Any) -> tuple[Any, ...]:
@@ -325,6 +376,7 @@ def derivative(
         MembershipError: the point or the value is not in the space named.
         ArgumentError: there are no primals.
         NotDifferentiableError: the point or the value holds integers or booleans.
+        ArgumentTypeError: what is given is no function, or what is given as a space is none.
 
     Example:
         >>> import numpy as np
@@ -335,7 +387,7 @@ def derivative(
                [6., 8.]])
     """
     check_callable(function, "derivative")
-    chosen = _all(primals)
+    chosen = all_of(primals)
     source = space_of(chosen.point, domain, "primals")
     state = Linearisation(function, chosen)
     return _as_map(state, source, codomain, getattr(function, "__name__", "f"))
@@ -362,20 +414,40 @@ def _check_inexact(state: Linearisation) -> None:
             )
 
 
-def linearize(function: Callable[..., Any], *primals: Any) -> tuple[Any, LinearMap]:
+@overload
+def linearize(
+    function: Callable[..., Result], *primals: Any, has_aux: Literal[False] = ...
+) -> tuple[Result, LinearMap]: ...
+
+
+@overload
+def linearize(
+    function: Callable[..., tuple[Result, Auxiliary]], *primals: Any, has_aux: Literal[True]
+) -> tuple[Result, LinearMap, Auxiliary]: ...
+
+
+@overload
+def linearize(function: Callable[..., Any], *primals: Any, has_aux: bool) -> Any: ...
+
+
+def linearize(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The value, and the derivative as a map that costs no more than itself when applied again.
 
     Args:
         function: plain NumPy code, run once.
         primals: the point; the domain is the Euclidean space of its shape, and with several the
             product of a tuple.
+        has_aux: whether the function returns a pair `(value, auxiliary)`, of which only the value
+            is differentiated.
 
     Returns:
-        `(f(x), ∂f(x))`. With several arguments the map takes a tuple of tangents.
+        `(f(x), ∂f(x))`, and the auxiliary output with `has_aux`. With several arguments the map
+        takes a tuple of tangents.
 
     Raises:
         ArgumentError: there are no primals.
         NotDifferentiableError: the point or the value holds integers or booleans.
+        ArgumentTypeError: with `has_aux`, the function does not return a pair.
 
     Example:
         >>> import numpy as np
@@ -385,69 +457,9 @@ def linearize(function: Callable[..., Any], *primals: Any) -> tuple[Any, LinearM
         array([2., 0.])
     """
     check_callable(function, "linearize")
-    chosen = _all(primals)
-    state = Linearisation(function, chosen)
+    check_flag(has_aux, "has_aux")
+    chosen = all_of(primals)
+    state = Linearisation(function, chosen, has_aux)
     source = space_of(chosen.point, None, "primals")
-    return state.value, _as_map(state, source, None, getattr(function, "__name__", "f"))
-
-
-def linear_transpose(function: Callable[..., Any], *primals: Any) -> Callable[[Any], Any]:
-    """The transpose of a function that is linear already, from the function alone.
-
-    Args:
-        function: plain NumPy code, linear in its arguments.
-        primals: arguments of the right shapes and dtypes; their values do not matter.
-
-    Returns:
-        A function of the cotangent of the result, which returns a tuple of cotangents of the
-        arguments.
-
-    Raises:
-        NotLinearError: the function is not linear.
-
-    Example:
-        >>> import numpy as np
-        >>> import adjoint as ad
-        >>> A = np.array([[1.0, 2.0], [3.0, 4.0]])
-        >>> ad.linear_transpose(lambda x: A @ x, np.zeros(2))(np.array([1.0, 0.0]))
-        (array([1., 2.]),)
-    """
-    check_callable(function, "linear_transpose")
-    chosen = _all(primals)
-    captured = captured_at(function, chosen)
-    count, constants = len(chosen.leaves), len(captured.constants)
-
-    def derive(program: Program, _: Any) -> tuple[Program, tuple[int, ...], Any]:
-        linear = Program(
-            (*program.inputs[count:], *program.inputs[:count]), program.equations, program.outputs
-        )
-        whole = transpose_program(linear, constants)
-        return whole, tuple(range(len(whole.outputs))), None
-
-    compiled = prepare(("transpose", count), captured, derive, chosen.recapture, function)
-    _check_zero_at_zero(captured, chosen)
-    shapes = pytrees.unflatten(
-        captured.treedef, [_zero(type_, None) for type_ in captured.output_types]
-    )
-
-    def transposed(cotangent: Any) -> tuple[Any, ...]:
-        leaves = matching_leaves(shapes, cotangent, "the cotangent")
-        result = chosen.unflatten(run(compiled, [*captured.constants, *leaves]))
-        return (result,) if chosen.single else result
-
-    return transposed
-
-
-def _check_zero_at_zero(captured: Captured, chosen: Chosen) -> None:
-    """What the rules of the primitives let pass, but is not linear: x + 1."""
-    if any(type(value) is Traced for value in captured.constants):
-        return
-    compiled = prepare("value", captured, lambda program, _: (program, (), None))
-    zeros = [_zero(type_, None) for type_ in chosen.types]
-    with np.errstate(all="ignore"):
-        results = run(compiled, [*zeros, *captured.constants])
-    if any(np.any(np.abs(result) > 0) for result in results):  # a NaN is no zero, nor a constant
-        raise NotLinearError(
-            "The function is not linear: it is not zero at zero. linear_transpose needs a linear "
-            "function, without constants added; vjp differentiates any."
-        )
+    D = _as_map(state, source, None, getattr(function, "__name__", "f"))
+    return (state.value, D, state.aux) if has_aux else (state.value, D)

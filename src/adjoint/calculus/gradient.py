@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Concatenate, Literal, overload
 
 from adjoint.base import pytrees
-from adjoint.base.derived import Parameters, core, derived
+from adjoint.base.checked import check_flag
+from adjoint.base.derived import Auxiliary, First, Parameters, Result, core, derived
 from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
-from adjoint.calculus.arguments import Argnums, Chosen, check_callable, refuse_gradient
+from adjoint.calculus.arguments import (
+    Argnums,
+    Chosen,
+    check_argnums,
+    check_callable,
+    refuse_gradient,
+)
 from adjoint.calculus.jit.captures import captured_at
 from adjoint.calculus.jit.replay import replay, replays, way_of
 from adjoint.calculus.representation import check_space, represent, space_of
 from adjoint.capture import Captured, with_cells
 from adjoint.pipeline import prepare, run
-from adjoint.program import Builder, Literal, Program
+from adjoint.program import Builder, Program
+from adjoint.program import Literal as Constant
 from adjoint.spaces import Covector, Space, TangentBundle
 from adjoint.transforms import vjp
 
@@ -29,7 +37,7 @@ def gradient_program(program: Program, inputs: int, aux: int) -> Program:
     reverse = vjp(program, active, seeded)
     builder = Builder()
     arguments = [builder.input(variable.type) for variable in program.inputs]
-    one = Literal(program.outputs[0].type.dtype.type(1))
+    one = Constant(program.outputs[0].type.dtype.type(1))
     return builder.build(builder.inline(reverse, [*arguments, one]))
 
 
@@ -92,12 +100,50 @@ def _home(chosen: Chosen, space: Space | TangentBundle | None) -> Space | None:
     return None if space is None else space_of(chosen.point, space, "the argument")
 
 
+@overload
+def grad(
+    function: Callable[Concatenate[First, Parameters], Any],
+    argnums: Literal[0] = ...,
+    space: Space | TangentBundle | None = ...,
+    has_aux: Literal[False] = ...,
+) -> Callable[Concatenate[First, Parameters], First]: ...
+
+
+@overload
+def grad(
+    function: Callable[Concatenate[First, Parameters], tuple[Any, Auxiliary]],
+    argnums: Literal[0] = ...,
+    space: Space | TangentBundle | None = ...,
+    *,
+    has_aux: Literal[True],
+) -> Callable[Concatenate[First, Parameters], tuple[First, Auxiliary]]: ...
+
+
+@overload
 def grad(
     function: Callable[Parameters, Any],
+    argnums: Argnums,
+    space: Space | TangentBundle | None = ...,
+    has_aux: bool = ...,
+) -> Callable[Parameters, Any]: ...
+
+
+@overload
+def grad(
+    function: Callable[Parameters, Any],
+    argnums: Argnums = ...,
+    space: Space | TangentBundle | None = ...,
+    *,
+    has_aux: bool,
+) -> Callable[Parameters, Any]: ...
+
+
+def grad(
+    function: Callable[..., Any],
     argnums: Argnums = 0,
     space: Space | TangentBundle | None = None,
     has_aux: bool = False,
-) -> Callable[Parameters, Any]:
+) -> Any:
     """The gradient of a real-valued function, as a function of the same arguments.
 
     The gradient at x is the vector with ⟨∇f(x), u⟩ = ∂f(x)[u] for all u (E.1.37); it depends on the
@@ -107,10 +153,12 @@ def grad(
         function: plain NumPy code; its value a real scalar, or a pair `(value, auxiliary)` with
             `has_aux`.
         argnums: which positional argument, or arguments, to differentiate with respect to. Each may
-            be a pytree.
+            be a pytree; the function sees it whole, and None is in the gradient where a leaf
+            carries no derivative (integers, truth values, text, objects).
         space: the inner-product space of the arguments; Euclidean if not given. With several
             argnums, a `Product` of a tuple. A `Metric` or a manifold gives it at the point.
-        has_aux: whether the function returns an auxiliary output, which is passed on.
+        has_aux: whether the function returns an auxiliary output, which is passed on as it is:
+            arrays, counts, text, objects, in containers or alone.
 
     Returns:
         A function that returns the gradient, in the structure, shapes and dtypes of the arguments;
@@ -130,6 +178,8 @@ def grad(
         array([ 3., 12.])
     """
     check_callable(function, "grad")
+    check_flag(has_aux, "has_aux")
+    check_argnums(argnums)
     if space is not None:
         check_space(space, "space")
     way = way_of("grad", argnums, has_aux) if replays(space) else None
@@ -137,9 +187,8 @@ def grad(
     def compute(function: Any, *args: Any, **kwargs: Any) -> Any:
         chosen = Chosen(argnums, args, kwargs)
         home = _home(chosen, space)
-        _, cotangents, aux = _reverse(
-            function, chosen, chosen.capture(function), has_aux, False, "grad"
-        )
+        captured = chosen.capture(function, has_aux=has_aux)
+        _, cotangents, aux = _reverse(function, chosen, captured, has_aux, False, "grad")
         result = represent(home, chosen.unflatten(cotangents))
         return (result, aux) if has_aux else result
 
@@ -152,12 +201,50 @@ def grad(
     return derived(gradient, grad, origin, options)
 
 
+@overload
+def value_and_grad(  # type: ignore[overload-overlap]  # an argnums of 0 is the first argument's
+    function: Callable[Concatenate[First, Parameters], Result],
+    argnums: Literal[0] = ...,
+    space: Space | TangentBundle | None = ...,
+    has_aux: Literal[False] = ...,
+) -> Callable[Concatenate[First, Parameters], tuple[Result, First]]: ...
+
+
+@overload
+def value_and_grad(
+    function: Callable[Concatenate[First, Parameters], tuple[Result, Auxiliary]],
+    argnums: Literal[0] = ...,
+    space: Space | TangentBundle | None = ...,
+    *,
+    has_aux: Literal[True],
+) -> Callable[Concatenate[First, Parameters], tuple[tuple[Result, Auxiliary], First]]: ...
+
+
+@overload
 def value_and_grad(
     function: Callable[Parameters, Any],
+    argnums: Argnums,
+    space: Space | TangentBundle | None = ...,
+    has_aux: bool = ...,
+) -> Callable[Parameters, Any]: ...
+
+
+@overload
+def value_and_grad(
+    function: Callable[Parameters, Any],
+    argnums: Argnums = ...,
+    space: Space | TangentBundle | None = ...,
+    *,
+    has_aux: bool,
+) -> Callable[Parameters, Any]: ...
+
+
+def value_and_grad(
+    function: Callable[..., Any],
     argnums: Argnums = 0,
     space: Space | TangentBundle | None = None,
     has_aux: bool = False,
-) -> Callable[Parameters, Any]:
+) -> Any:
     """The value and the gradient together, for the cost of the gradient alone.
 
     Args:
@@ -165,7 +252,8 @@ def value_and_grad(
             `has_aux`.
         argnums: which positional argument, or arguments, to differentiate with respect to.
         space: the inner-product space of the arguments, as for `grad`; Euclidean if not given.
-        has_aux: whether the function returns an auxiliary output, which is passed on.
+        has_aux: whether the function returns an auxiliary output, which is passed on as it is:
+            arrays, counts, text, objects, in containers or alone.
 
     Returns:
         A function that returns `(value, gradient)`, or `((value, auxiliary), gradient)` with
@@ -181,11 +269,15 @@ def value_and_grad(
     Example:
         >>> import numpy as np
         >>> import adjoint as ad
-        >>> value, gradient = ad.value_and_grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
+        >>> value, gradient = ad.value_and_grad(lambda x: np.sum(x**2))(
+        ...     np.array([1.0, 2.0])
+        ... )
         >>> float(value), gradient
         (5.0, array([2., 4.]))
     """
     check_callable(function, "value_and_grad")
+    check_flag(has_aux, "has_aux")
+    check_argnums(argnums)
     if space is not None:
         check_space(space, "space")
     way = way_of("value_and_grad", argnums, has_aux) if replays(space) else None
@@ -193,8 +285,9 @@ def value_and_grad(
     def compute(function: Any, *args: Any, **kwargs: Any) -> Any:
         chosen = Chosen(argnums, args, kwargs)
         home = _home(chosen, space)
+        captured = chosen.capture(function, has_aux=has_aux)
         value, cotangents, aux = _reverse(
-            function, chosen, chosen.capture(function), has_aux, True, "value_and_grad"
+            function, chosen, captured, has_aux, True, "value_and_grad"
         )
         result = represent(home, chosen.unflatten(cotangents))
         return ((value, aux) if has_aux else value, result)
@@ -226,6 +319,7 @@ def differential(
     Raises:
         NotDifferentiableError: integers among the primals, or a value that is not a real scalar.
         MembershipError: the point is not in the space.
+        ArgumentTypeError: what is given is no function, or what is given as a space is none.
 
     Example:
         >>> import numpy as np

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from adjoint.base import pytrees
+from adjoint.base.checked import check_flag
 from adjoint.base.derived import Parameters, core, derived
-from adjoint.calculus.arguments import Argnums, Chosen, check_callable
+from adjoint.calculus.arguments import Argnums, Chosen, check_argnums, check_callable
 from adjoint.calculus.derivative import split_outputs
 from adjoint.calculus.jit.replay import replay, way_of
 from adjoint.calculus.leaves import refuse_covector_results
@@ -50,12 +51,14 @@ def jacobian(
                [0., 4.]])
     """
     check_callable(function, "jacobian")
+    check_flag(has_aux, "has_aux")
+    check_argnums(argnums)
     mode = as_mode(mode)
     way = way_of("jacobian", argnums, has_aux, mode)
 
     def compute(function: Any, *args: Any, **kwargs: Any) -> Any:
         chosen = Chosen(argnums, args, kwargs)
-        captured = chosen.capture(function)
+        captured = chosen.capture(function, has_aux=has_aux)
         output_tree, kept, aux_tree = split_outputs(captured, has_aux)
         refuse_covector_results(output_tree, "jacobian")
         check_real(chosen.types, captured.output_types[:kept])

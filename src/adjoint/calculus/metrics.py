@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError, NotConvergedError, NotPositiveDefiniteError
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.derivative import derivative
@@ -21,6 +22,7 @@ from adjoint.spaces.values import describe
 _TOLERANCE: Final = 1e-10
 
 
+@checked
 def pullback_metric(
     model: Callable[[Any], Any],
     codomain: Space | TangentBundle | None = None,
@@ -52,6 +54,7 @@ def pullback_metric(
         ArgumentError: the damping is no number, or negative.
         NotPositiveDefiniteError: when it is used, and W(x) is singular.
         NotConvergedError: when it is used, and conjugate gradients do not converge.
+        ArgumentTypeError: the model is no function, or an option is not what it should be.
 
     Example:
         The natural gradient of a function of the mean and the log of the standard deviation of a
@@ -60,10 +63,14 @@ def pullback_metric(
         >>> import numpy as np
         >>> import adjoint as ad
         >>> from adjoint.spaces import Euclidean, Metric, Weighted
-        >>> fisher = Metric(lambda y: Weighted(Euclidean(2), np.array([1.0, 2.0]) / y[1] ** 2))
+        >>> fisher = Metric(
+        ...     lambda y: Weighted(Euclidean(2), np.array([1.0, 2.0]) / y[1] ** 2)
+        ... )
         >>> model = lambda x: np.stack([x[0], np.exp(x[1])])
         >>> natural = pullback_metric(model, fisher)
-        >>> ad.grad(lambda x: x[0] + x[1], space=natural)(np.array([0.0, np.log(3.0)])).round(6)
+        >>> ad.grad(lambda x: x[0] + x[1], space=natural)(
+        ...     np.array([0.0, np.log(3.0)])
+        ... ).round(6)
         array([9. , 0.5])
     """
     check_callable(model, "pullback_metric")

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from adjoint.base import pytrees
+from adjoint.base.checked import check_whole
+from adjoint.base.derived import Result
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.calculus.arguments import Chosen, check_callable
 from adjoint.calculus.jit.captures import captured_at
@@ -17,7 +19,9 @@ from adjoint.program import Program
 from adjoint.transforms import taylor as taylor_program
 
 
-def taylor(function: Callable[[Any], Any], x: Any, directions: Any, order: int) -> tuple[Any, ...]:
+def taylor(
+    function: Callable[[Any], Result], x: Any, directions: Any, order: int
+) -> tuple[Result, ...]:
     """The Taylor coefficients (f_0, ..., f_K) of f(x + x_1 t + x_2 t^2 + ...) up to order K.
 
     f_k is the factor of t^k, so k! f_k is the k-th derivative along the curve, and for one
@@ -81,6 +85,7 @@ def check_order(order: Any, name: str, least: int) -> None:
     """ArgumentTypeError or ArgumentError unless the order is an integer, and large enough."""
     if isinstance(order, bool) or not isinstance(order, (int, np.integer)):
         raise ArgumentTypeError(f"{name} takes its order as an integer, got {order!r}.")
+    check_whole(order, "order")
     if order < least:
         raise ArgumentError(f"{name} takes an order of at least {least}, got {order}.")
 

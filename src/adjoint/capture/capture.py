@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjoint.base import pytrees
-from adjoint.base.arrays import ArrayType, type_of
+from adjoint.base.arrays import ArrayType, class_name, is_numeric, type_of
 from adjoint.base.containers import container_advice
 from adjoint.base.errors import AdjointError, ArgumentTypeError, DroppedDerivativeError
+from adjoint.base.held import hold, holds, may_change, values_in
 from adjoint.base.settings import settings
 from adjoint.capture.clones.foreign import refusal_of
 from adjoint.capture.clones.rebinding import rebound, store_globals
@@ -150,6 +151,8 @@ def capture(
     script: Script | None = None,
     meaning: str | None = None,
     witness: dict[int, Any] | None = None,
+    holding: bool = False,
+    has_aux: bool = False,
 ) -> Captured:
     """Run a function on traced inputs.
 
@@ -160,6 +163,8 @@ def capture(
     is derived within it is likely to be all, and machine code at once. guarded: whether to note the
     values that are asked for, as the program is kept for others; and in `script` what is drawn and
     printed. meaning: what an input that has no value stands for, as an error about it says.
+    holding: whether the function may return other things than numbers, which stay as they are.
+    has_aux: whether it may as the second of a pair.
     """
     known = values if isinstance(values, dict) else dict(enumerate(values))
     trace = Trace(types, known, active)
@@ -184,7 +189,8 @@ def capture(
         kept = frozen or (outer is not None and outer.numbers is not None)
         # What is captured within a program that is kept is kept with it.
         trace.numbers = {} if kept else None
-        outputs, treedef, cells = _run(trace, function, call, witness or {})
+        outputs, treedef, cells = _run(trace, function, call, witness or {}, holding, has_aux)
+        roots += _objects_in(trace, treedef)
         check_stale(trace, outputs)
         ask_for_errors(trace, outputs)
         warn_of_questions_alone(trace, outputs)
@@ -270,7 +276,7 @@ def _arguments(call: Any) -> tuple[Any, ...]:
 
 
 def _run(
-    trace: Trace, function: Any, call: Any, witness: dict[int, Any]
+    trace: Trace, function: Any, call: Any, witness: dict[int, Any], holding: bool, has_aux: bool
 ) -> tuple[tuple[int, ...], Any, tuple[int, ...]]:
     """The slots of a function's results, their structure, and which are arrays of no axes."""
     clone = rebound(function)
@@ -291,6 +297,8 @@ def _run(
     leaves, treedef = [result], None
     if type(result) is not Traced:
         leaves, treedef = pytrees.flatten(result)
+        if holding or has_aux:
+            leaves, treedef = _without_held(result, leaves, treedef, holding)
     leaves = [leaf.numbers if type(leaf) is Filled else leaf for leaf in leaves]
     outputs = tuple([_output(trace, leaf) for leaf in leaves])
     if settings().debug:
@@ -298,6 +306,38 @@ def _run(
             check_values(trace, leaves, outputs)
     cells = [n for n, slot in enumerate(outputs) if not trace.types[slot].shape]
     return outputs, treedef, tuple([n for n in cells if _is_cell(leaves[n])])
+
+
+def _without_held(
+    result: Any, leaves: list[Any], treedef: Any, whole: bool
+) -> tuple[list[Any], Any]:
+    """The leaves that a program computes, and the structure with the others in their places.
+
+    whole: whether that is about the whole result, and not about the second of a pair alone.
+    """
+    first = 0
+    if not whole:
+        pair = type(result) is tuple and len(result) == 2
+        first = len(pytrees.leaves(result[0])) if pair else len(leaves)
+    moves = [number < first or _is_computed(leaf) for number, leaf in enumerate(leaves)]
+    return (leaves, treedef) if all(moves) else hold(leaves, treedef, moves)
+
+
+def _is_computed(leaf: Any) -> bool:
+    """Whether a result is one of the program's; counts and truth values of Python's are not."""
+    kind = type(leaf)
+    return kind is Traced or kind is Filled or (kind not in (bool, int) and is_numeric(leaf))
+
+
+def _objects_in(trace: Trace, treedef: Any) -> tuple[Any, ...]:
+    """The objects that a function returns besides its numbers, which are others at every call."""
+    if treedef is None or not holds(treedef):
+        return ()
+    objects = may_change(values_in(treedef))
+    trace.effects += [
+        (f"it returns an object of the class {class_name(type(value))}", "") for value in objects
+    ]
+    return tuple(objects)
 
 
 def _is_cell(leaf: Any) -> bool:

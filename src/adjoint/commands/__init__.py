@@ -1,1 +1,1 @@
-"""Floor 10: the commands `adjoint wine`, `adjoint check` and `adjoint show`."""
+"""Floor 10: the commands `adjoint check`, `explain`, `bench`, `show` and `wine`."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import typer
@@ -13,6 +15,7 @@ import adjoint
 from adjoint.base.errors import AdjointError
 
 WRONG_USE = 2
+CLOSED_PIPE = 141  # what the shell reports of tools that SIGPIPE (13) ends: 128 + 13
 _PACKAGE = str(Path(adjoint.__file__).parent)
 
 
@@ -38,10 +41,25 @@ def told_in_one_line(
     except CommandError as error:
         _stop(command, str(error))
     except (Exception, SystemExit) as error:
+        if isinstance(error, BrokenPipeError) and not _own_frames(error, file):
+            _leave_quietly()
         if details:
             _print_frames(error)
         blame = "" if isinstance(error, AdjointError) else "the code raised "
-        _stop(command, f"{blame}{type(error).__name__}: {error}{_place(error, file)}")
+        message = f"{blame}{type(error).__name__}: {error}{_place(error, file)}"
+        notes = getattr(error, "__notes__", ())
+        sentences = [f"{text.rstrip('.')}." for text in (message, *notes)] if notes else [message]
+        _stop(command, " ".join(sentences))
+
+
+def _leave_quietly() -> None:
+    """Leave as other tools do whose reader (`| head`) has gone.
+
+    What is still to be written goes nowhere, or Python would complain at its end.
+    """
+    with suppress(OSError, ValueError):  # where there is no file behind it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    raise typer.Exit(CLOSED_PIPE)
 
 
 def _print_frames(error: BaseException) -> None:
@@ -57,12 +75,21 @@ def _stop(command: str, message: str) -> None:
     raise typer.Exit(WRONG_USE)
 
 
+def _own_frames(error: BaseException, file: Path | None) -> list[traceback.FrameSummary]:
+    frames = traceback.extract_tb(error.__traceback__)
+    return [frame for frame in frames if file is not None and Path(frame.filename) == file]
+
+
 def _place(error: BaseException, file: Path | None) -> str:
     """Where in the user's file the exception came by last, unless the message says it."""
     if isinstance(error, SyntaxError):
         return ""  # its message names the line
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if file is not None and Path(frame.filename) == file]
-    if not own or file is None or f"line {own[-1].lineno}" in str(error):
+    own = _own_frames(error, file)
+    told = [str(error), *getattr(error, "__notes__", ())]
+    if not own or file is None or any(_names_line(text, own[-1].lineno) for text in told):
         return ""
     return f" ({file.name}, line {own[-1].lineno})"
+
+
+def _names_line(text: str, line: int | None) -> bool:
+    return f"line {line}" in text or f".py:{line}" in text

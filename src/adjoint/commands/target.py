@@ -27,6 +27,11 @@ class Target:
     name: str
     module: ModuleType
 
+    @property
+    def inputs_name(self) -> str:
+        """What a variable with its arguments is called."""
+        return f"{self.name.replace('.', '_')}_inputs"
+
 
 def split_target(target: str) -> tuple[Path, str]:
     """The file and the name in `FILE.py:FUNCTION`."""
@@ -37,7 +42,7 @@ def split_target(target: str) -> tuple[Path, str]:
     if path.is_dir():
         raise CommandError(f"{file} is a folder; write FILE.py:FUNCTION.")
     if not path.is_file():
-        raise CommandError(f"there is no file {file}.")
+        raise CommandError(f"there is no file {file} in {Path.cwd()}.")
     if path.suffix != ".py":
         raise CommandError(f"{file} is not a Python file (.py).")
     return path, name
@@ -116,16 +121,36 @@ def find_inputs(
     A tuple holds the arguments; anything else is the only argument.
     """
     if at is not None:
-        return _written_out(at)
-    names = [inputs] if inputs is not None else [f"{target.name}_inputs", "inputs"]
+        return _fitting(target, _written_out(at), "--at")
+    names = [inputs] if inputs is not None else [target.inputs_name, "inputs"]
     for name in names:
         if hasattr(target.module, name):
             value = getattr(target.module, name)
             value = value() if callable(value) else value
-            return value if isinstance(value, tuple) else (value,)
+            return _fitting(target, value if isinstance(value, tuple) else (value,), name)
     if inputs is not None:
-        raise CommandError(f"the file has no variable or function {inputs!r} to take inputs from.")
+        raise CommandError(
+            f"the file has no variable or function {inputs!r} to take inputs from. Define it (a "
+            "tuple of arguments), or leave --inputs away."
+        )
     return tuple(_draw_all(target, seed))
+
+
+def _fitting(target: Target, arguments: tuple[Any, ...], source: str) -> tuple[Any, ...]:
+    """The arguments, if the function can be called with as many."""
+    try:
+        signature = inspect.signature(target.function)
+        signature.bind(*arguments)
+    except ValueError:  # it has none
+        return arguments
+    except TypeError as error:
+        count = len(arguments)
+        raise CommandError(
+            f"{source} gives {count} argument{'s' * (count != 1)}, but {target.name} is defined as "
+            f"{target.name}{signature}: {error}. A tuple holds several arguments, '(1.0, 2.0)'; "
+            "anything else is the only one."
+        ) from None
+    return arguments
 
 
 def _written_out(text: str) -> tuple[Any, ...]:
@@ -216,6 +241,7 @@ def _draw_array(shape: Any, notes: tuple[Any, ...], random: np.random.Generator)
 
 def _advice(target: Target) -> str:
     return (
-        f"Define {target.name}_inputs (a tuple of arguments) in the file, or annotate each "
-        "parameter with float, a space, or Annotated[np.ndarray, (3, 4)]."
+        f"Define {target.inputs_name} (a tuple of arguments) in the file, write them out with "
+        "--at '(1.0, [2.0, 3.0])', or annotate each parameter with float, a space, or "
+        "Annotated[np.ndarray, (3, 4)]."
     )

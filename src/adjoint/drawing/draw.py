@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.calculus import ProgramView, nodes
 from adjoint.drawing.drawing import Drawing
@@ -15,6 +16,7 @@ from adjoint.drawing.svg import clean, svg_text
 MOST = 2000
 
 
+@checked
 def draw(
     function: Callable[..., Any] | ProgramView,
     *args: Any,
@@ -41,6 +43,9 @@ def draw(
         cotangents: the seed of the reverse pass, as for `ad.nodes`.
         kwargs: passed on as they are.
 
+    Returns:
+        A `Drawing`: a notebook shows it, `.save(path)` and `.svg()` write it.
+
     Raises:
         ArgumentTypeError: a view was given together with other arguments.
         ArgumentError: the program has more than 2000 equations and inputs.
@@ -49,7 +54,9 @@ def draw(
     Example:
         >>> import numpy as np
         >>> import adjoint as ad
-        >>> ad.draw(lambda x: np.sum(x * np.sin(x)), np.ones(3), values=True, cotangents=1.0)
+        >>> ad.draw(
+        ...     lambda x: np.sum(x * np.sin(x)), np.ones(3), values=True, cotangents=1.0
+        ... )
         <drawing of <lambda>: .svg(), .html(), .save(path)>
     """
     if isinstance(function, ProgramView):

@@ -32,11 +32,19 @@ class Drawing:
         self._title = title
 
     def svg(self) -> str:
-        """The picture as SVG text."""
+        """The picture as SVG text.
+
+        Returns:
+            SVG text.
+        """
         return self._svg
 
     def html(self) -> str:
-        """The picture as one HTML page without any link: drag to pan, use the wheel to zoom."""
+        """The picture as one HTML page without any link: drag to pan, use the wheel to zoom.
+
+        Returns:
+            HTML text.
+        """
         return html_text(self._svg, self._title)
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
-from dataclasses import dataclass
+import linecache
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -20,6 +22,7 @@ from adjoint.program.printer import variable_name
 
 LONGEST_PARAMETERS = 24
 MOST_NUMBERS = 4
+OFTEN = 2  # readers, of more of which lines to a number would hide the rest
 
 
 class PictureKind(Enum):
@@ -155,8 +158,27 @@ _KINDS = {
 }
 
 
-def of_program(program: Program, roles: tuple[Sequence[Role], Sequence[Role]]) -> list[Picture]:
-    """The boxes of a program, without values: derived equations are told apart."""
+@dataclass(frozen=True)
+class Notes:
+    """What is known of a program besides itself, for its drawing; each may be empty.
+
+    arguments, results: the user's names of inputs and of outputs. values: of variables. lines: of
+    the user's code, one for each equation.
+    """
+
+    arguments: Sequence[str] = ()
+    results: Sequence[str] = ()
+    values: Mapping[Variable, Any] = field(default_factory=dict)
+    lines: Sequence[str] = ()
+
+
+def of_program(
+    program: Program,
+    roles: tuple[Sequence[Role], Sequence[Role]],
+    notes: Notes | None = None,
+) -> list[Picture]:
+    """The boxes of a program: derived equations are told apart."""
+    notes = notes or Notes()
     names: dict[Variable, str] = {}
     origins: dict[Variable, tuple[int, int]] = {}
     pictures: list[Picture] = []
@@ -167,17 +189,30 @@ def of_program(program: Program, roles: tuple[Sequence[Role], Sequence[Role]]) -
             names[variable] = variable_name(len(names))
             origins[variable] = (len(pictures), place)
             lines.append(Line(f"{names[variable]}: {variable.type}", "type"))
+        lines += [
+            Line(f"= {short(notes.values[variable])}", "value")
+            for variable in variables
+            if variable in notes.values and variable.type.size <= MOST_NUMBERS
+        ]
         return ", ".join(names[variable] for variable in variables), tuple(lines)
 
-    def read(atom: Any) -> Port:
-        return (
-            Port(None, 0, repr(atom.value)) if isinstance(atom, Literal) else Port(*origins[atom])
-        )
+    beside = _beside_readers(program, roles[0], notes.values)
 
-    for variable, role in zip(program.inputs, roles[0], strict=True):
+    def read(atom: Any) -> Port:
+        if isinstance(atom, Literal):
+            return Port(None, 0, repr(atom.value))
+        return Port(None, 0, beside[atom]) if atom in beside else Port(*origins[atom])
+
+    for number, (variable, role) in enumerate(zip(program.inputs, roles[0], strict=True)):
         name, lines = declare((variable,))
-        pictures.append(Picture(_KINDS[role], name, name, lines, f"{name}: {variable.type}", (), 1))
-    for equation in program.equations:
+        title = notes.arguments[number] if number < len(notes.arguments) else ""
+        if role is Role.CONSTANT and variable in notes.values and variable.type.size == 1:
+            title, lines = short(notes.values[variable]), lines[:1]
+        if variable in beside:
+            continue
+        tip = f"{name}: {variable.type}"
+        pictures.append(Picture(_KINDS[role], name, title or name, lines, tip, (), 1))
+    for number, equation in enumerate(program.equations):
         ports = tuple(map(read, equation.inputs))
         reads = " ".join(
             repr(atom.value) if isinstance(atom, Literal) else names[atom]
@@ -185,15 +220,43 @@ def of_program(program: Program, roles: tuple[Sequence[Role], Sequence[Role]]) -
         )
         name, lines = declare(equation.outputs)
         parameters = parameter_text(equation.params)
-        tip = f"{name} = {equation.primitive.name}{parameters} {reads}"
+        line = notes.lines[number] if number < len(notes.lines) else ""
+        tip = f"{name} = {equation.primitive.name}{parameters} {reads}{_line_tip(line)}"
         if parameters:
             lines = (Line(_cut(parameters), "parameters"), *lines)
         kind = PictureKind.DERIVED if equation.derived else PictureKind.EQUATION
         title = equation.primitive.name
         pictures.append(Picture(kind, name, title, lines, tip, ports, len(equation.outputs)))
     for number, (atom, role) in enumerate(zip(program.outputs, roles[1], strict=True)):
-        pictures.append(Picture(_KINDS[role], "", "", (), f"result {number}", (read(atom),), 0))
+        title = notes.results[number] if number < len(notes.results) else ""
+        tip = f"result {title or number}"
+        pictures.append(Picture(_KINDS[role], "", title, (), tip, (read(atom),), 0))
     return pictures
+
+
+def _beside_readers(
+    program: Program, roles: Sequence[Role], values: Mapping[Variable, Any]
+) -> dict[Variable, str]:
+    """Constants of one number that are read often: written beside each reader, without a line."""
+    reads = Counter(atom for equation in program.equations for atom in set(equation.inputs))
+    return {
+        variable: short(values[variable])
+        for variable, role in zip(program.inputs, roles, strict=True)
+        if role is Role.CONSTANT
+        and variable in values
+        and variable.type.size == 1
+        and reads[variable] > OFTEN
+        and variable not in program.outputs
+    }
+
+
+def _line_tip(line: str) -> str:
+    """The user's line, as it stands below in a tip."""
+    path, _, number = line.rpartition(":")
+    if not number.isdigit():
+        return ""
+    place = line.replace("\\", "/").rpartition("/")[2]
+    return f"\n{place}\n{linecache.getline(path, int(number)).strip()}".rstrip()
 
 
 # --- names and numbers ----------------------------------------------------------------------------

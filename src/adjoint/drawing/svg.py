@@ -35,16 +35,12 @@ text{font-family:"DejaVu Sans Mono",Menlo,Consolas,monospace;font-size:11px;fill
 .edge{fill:none;stroke:#55555e;stroke-width:1.3}
 .reverse{fill:none;stroke:#1f5fa8;stroke-width:1.3;stroke-dasharray:5 3}"""
 
-_MARKERS = "".join(
-    f'<marker id="adjoint-{name}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
-    f'markerHeight="7" orient="auto"><path d="M0 0.5L8 4L0 7.5z" fill="{colour}"/></marker>'
-    for name, colour in (("forward", "#55555e"), ("reverse", "#1f5fa8"))
-)
+_ARROWHEADS = (("forward", "#55555e"), ("reverse", "#1f5fa8"))
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def svg_text(pictures: Sequence[Picture], title: str) -> str:
-    """The whole drawing."""
+def svg_text(pictures: Sequence[Picture], title: str, prefix: str = "adjoint") -> str:
+    """The whole drawing. prefix: of the names of its arrowheads, which one page has once."""
     boxes = [_box(picture) for picture in pictures]
     edges: list[tuple[Edge, int, int]] = []
     for number, picture in enumerate(pictures):
@@ -64,11 +60,11 @@ def svg_text(pictures: Sequence[Picture], title: str) -> str:
         f'width="{_n(width)}" height="{_n(height)}" role="img">',
         f"<title>{_safe(title)}</title>",
         f"<style>{STYLE}</style>",
-        f"<defs>{_MARKERS}</defs>",
+        f"<defs>{_markers(prefix)}</defs>",
         f'<g transform="translate({_n(MARGIN)} {_n(MARGIN)})">',
     ]
     for edge, number, place_ in edges:
-        parts += _edge_parts(edge, pictures, number, place_)
+        parts += _edge_parts(edge, pictures, number, place_, prefix)
     for picture, box in zip(pictures, boxes, strict=True):
         parts += _box_parts(picture, box)
     return "\n".join([*parts, "</g>", "</svg>", ""])
@@ -121,7 +117,17 @@ def _enters(picture: Picture, box: Box, place_: int) -> float:
 # --- edges ----------------------------------------------------------------------------------------
 
 
-def _edge_parts(edge: Edge, pictures: Sequence[Picture], number: int, place_: int) -> list[str]:
+def _markers(prefix: str) -> str:
+    return "".join(
+        f'<marker id="{prefix}-{name}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
+        f'markerHeight="7" orient="auto"><path d="M0 0.5L8 4L0 7.5z" fill="{colour}"/></marker>'
+        for name, colour in _ARROWHEADS
+    )
+
+
+def _edge_parts(
+    edge: Edge, pictures: Sequence[Picture], number: int, place_: int, prefix: str
+) -> list[str]:
     port = pictures[number].ports[place_]
     source, target = edge.source, edge.target
     # Around the symbol of an argument there is empty room that belongs to its box.
@@ -133,12 +139,13 @@ def _edge_parts(edge: Edge, pictures: Sequence[Picture], number: int, place_: in
     points.append((end - 1, target.middle + edge.enters))
     where = f'data-from="{port.box}" data-to="{number}"'
     parts = [
-        f'<path class="edge" {where} marker-end="url(#adjoint-forward)" d="{_curve(points)}"/>'
+        f'<path class="edge" {where} marker-end="url(#{prefix}-forward)" d="{_curve(points)}"/>'
     ]
     if port.returns:
         back = [(x, y + ASIDE) for x, y in reversed(points)]
         parts.append(
-            f'<path class="reverse" {where} marker-end="url(#adjoint-reverse)" d="{_curve(back)}"/>'
+            f'<path class="reverse" {where} marker-end="url(#{prefix}-reverse)" '
+            f'd="{_curve(back)}"/>'
         )
     return parts
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
-from adjoint.program import Equation, Program, held_programs
+from adjoint.program import Equation, Program, Variable, held_programs
 from adjoint.program.operation import parameter_text
 
 
@@ -56,6 +56,10 @@ class CodeRegion(Protocol):
     def bytes(self) -> int:
         """The bytes of the arrays that it reads and writes."""
 
+    @property
+    def results(self) -> Sequence[Variable]:
+        """The variables that it computes: of the program, and of what lowering made of it."""
+
 
 class CompiledPiece(Protocol):
     """Compiled code of a program, or of a part of one."""
@@ -75,10 +79,11 @@ class CompiledPiece(Protocol):
 
 
 class LeftEquation(NamedTuple):
-    """An equation that NumPy runs, and why."""
+    """An equation that NumPy runs, and why. results: its variables."""
 
     equation: str
     reason: str
+    results: tuple[Variable, ...] = ()
 
     @classmethod
     def of(cls, equation: Equation, reason: str) -> LeftEquation:
@@ -86,7 +91,8 @@ class LeftEquation(NamedTuple):
         operands = ", ".join(str(atom.type) for atom in equation.inputs)
         holds = any(True for _ in held_programs(equation.operation))
         parameters = "" if holds else parameter_text(equation.params)
-        return cls(f"{equation.primitive.name}{parameters} of {operands or 'nothing'}", reason)
+        text = f"{equation.primitive.name}{parameters} of {operands or 'nothing'}"
+        return cls(text, reason, equation.outputs)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Any, NoReturn, final
 
 import numpy as np
 
+from adjoint.base.checked import check_generator
 from adjoint.base.errors import ArgumentTypeError, MembershipError
 from adjoint.base.pytrees import tree_map
 from adjoint.spaces import Euclidean, Space, TangentBundle
@@ -67,6 +68,9 @@ class Manifold(TangentBundle):
 
         Args:
             x: anything.
+
+        Returns:
+            True or False; no error, whatever x is.
         """
         return self._why_not(x) is None
 
@@ -95,7 +99,14 @@ class Manifold(TangentBundle):
 
         Args:
             seed: a seed, or a generator of NumPy, which moves on.
+
+        Returns:
+            A point, of the shape and dtype of the points.
+
+        Raises:
+            ArgumentTypeError: the seed is neither a whole number nor a generator.
         """
+        check_generator(seed)
         return self._random(np.random.default_rng(seed))
 
     # --- tangents --------------------------------------------------------------------------------
@@ -106,6 +117,9 @@ class Manifold(TangentBundle):
 
         Args:
             x: a point of the manifold.
+
+        Returns:
+            A `Space` whose elements have the shape of x.
 
         Raises:
             MembershipError: x is no point of the manifold.
@@ -119,6 +133,9 @@ class Manifold(TangentBundle):
         Args:
             x: a point of the manifold.
             argument: what to call x in the message.
+
+        Returns:
+            The `Space` of the tangents at x.
 
         Raises:
             MembershipError: x is no point of the manifold.
@@ -135,6 +152,9 @@ class Manifold(TangentBundle):
             x: a point of the manifold.
             u: a tangent at x, an element of `tangent_space(x)`.
 
+        Returns:
+            A point of the manifold; x itself for u = 0.
+
         Raises:
             MembershipError: x is no point of the manifold, or u no tangent at x.
         """
@@ -148,6 +168,9 @@ class Manifold(TangentBundle):
         Args:
             x: a point of the manifold.
             u: a tangent at x, an element of `tangent_space(x)`.
+
+        Returns:
+            A point of the manifold; x itself for u = 0.
 
         Raises:
             MembershipError: x is no point of the manifold, or u no tangent at x.

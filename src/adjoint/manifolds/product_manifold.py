@@ -30,7 +30,9 @@ class ProductManifold(Manifold):
         >>> import numpy as np
         >>> from adjoint.manifolds import PositiveDefinite
         >>> from adjoint.spaces import Euclidean
-        >>> gaussians = ProductManifold({"mean": Euclidean(2), "covariance": PositiveDefinite(2)})
+        >>> gaussians = ProductManifold(
+        ...     {"mean": Euclidean(2), "covariance": PositiveDefinite(2)}
+        ... )
         >>> gaussians.dimension
         5
         >>> gaussians.contains({"mean": np.zeros(2), "covariance": np.eye(2)})

@@ -32,7 +32,9 @@ class Sphere(EmbeddedManifold):
         >>> import numpy as np
         >>> import adjoint as ad
         >>> A = np.diag([1.0, 2.0, 3.0])
-        >>> ad.grad(lambda x: x @ A @ x, space=Sphere(3))(np.array([0.6, 0.8, 0.0])).round(3)
+        >>> ad.grad(lambda x: x @ A @ x, space=Sphere(3))(
+        ...     np.array([0.6, 0.8, 0.0])
+        ... ).round(3)
         array([-0.768,  0.576,  0.   ])
     """
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from adjoint.base.errors import MembershipError
 from adjoint.manifolds.manifold import ROUNDINGS, ArrayManifold, point_key
-from adjoint.spaces.space import Mismatch, Space
+from adjoint.spaces.members import Mismatch
+from adjoint.spaces.space import Space
 
 
 class EmbeddedManifold(ArrayManifold):

@@ -7,6 +7,7 @@ from typing import Any, Final, final
 
 import numpy as np
 
+from adjoint.base.checked import check_function, checked_class
 from adjoint.base.errors import (
     ArgumentTypeError,
     MembershipError,
@@ -20,6 +21,7 @@ from adjoint.spaces.space import Space
 from adjoint.spaces.values import describe
 
 
+@checked_class
 @final
 class BilinearMap:
     """A bilinear map B : X x X' -> Y between inner-product spaces (D.1.11, E.1.77).
@@ -59,6 +61,9 @@ class BilinearMap:
         name: str | None = None,
         symmetric: bool = False,
     ) -> None:
+        check_function(apply, "apply")
+        if transpose is not None:
+            check_function(transpose, "transpose")
         for argument, space in (
             ("domain_left", domain_left),
             ("domain_right", domain_right),
@@ -127,6 +132,9 @@ class BilinearMap:
         """The bilinear map (u', u) -> B(u, u'); for a second derivative, the same one.
 
         Where B is not symmetric it has no transpose, since that of B concerns the other argument.
+
+        Returns:
+            A `BilinearMap` with the two domains exchanged.
         """
         if self.symmetric:
             return self
@@ -143,6 +151,9 @@ class BilinearMap:
 
         It sends u to the Riesz representative of the covector B(u, .). For a symmetric B it is
         self-adjoint: in a Euclidean space, the Hessian matrix.
+
+        Returns:
+            A `LinearMap` of the left domain into the right one.
 
         Raises:
             SpaceMismatchError: the codomain is not the real line.

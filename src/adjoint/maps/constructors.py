@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, SpaceMismatchError
 from adjoint.base.pytrees import tree_map
 from adjoint.maps.linear_map import LinearMap, singular
@@ -14,11 +15,15 @@ from adjoint.spaces import Covector, Dual, Euclidean, Product, Space, Weighted, 
 from adjoint.spaces.values import copied, describe
 
 
+@checked
 def identity(space: Space) -> LinearMap:
     """The identity of a space.
 
     Args:
         space: the domain and the codomain.
+
+    Returns:
+        A `LinearMap` of the space into itself, its own inverse.
 
     Raises:
         ArgumentTypeError: the argument is no space.
@@ -34,12 +39,16 @@ def identity(space: Space) -> LinearMap:
     return unit_map
 
 
+@checked
 def zero(domain: Space, codomain: Space) -> LinearMap:
     """The map that sends everything to zero.
 
     Args:
         domain: X.
         codomain: Y.
+
+    Returns:
+        A `LinearMap` from the domain to the codomain, with its transpose; it has no inverse.
 
     Raises:
         ArgumentTypeError: one of them is no space.
@@ -58,6 +67,7 @@ def zero(domain: Space, codomain: Space) -> LinearMap:
     )
 
 
+@checked
 def diagonal(weights: Any, space: Space) -> LinearMap:
     """The map u -> weights * u of a space into itself, elementwise.
 
@@ -68,6 +78,9 @@ def diagonal(weights: Any, space: Space) -> LinearMap:
         space: the domain and codomain; its inner product does not matter, except for `.H`.
 
     The inverse divides; it is missing where a weight is zero.
+
+    Returns:
+        A `LinearMap` of the space into itself.
 
     Raises:
         ArgumentError, ArgumentTypeError, MembershipError: the weights do not fit the space.
@@ -155,6 +168,7 @@ def _leafwise(maps: list[LinearMap], plain: Product, space: Space) -> LinearMap:
     return diagonal_map
 
 
+@checked
 def rank_one(covector: Covector, y: Any, codomain: Space | None = None) -> LinearMap:
     """The map u -> covector(u) y (E.1.32); sums of such are all maps of finite rank (E.1.33).
 
@@ -163,9 +177,14 @@ def rank_one(covector: Covector, y: Any, codomain: Space | None = None) -> Linea
         y: an element of the codomain.
         codomain: the space of y; unless told, the Euclidean one.
 
+    Returns:
+        A `LinearMap` from the space that the covector is on to the codomain.
+
     Raises:
         SpaceMismatchError: the first argument is no covector.
         MembershipError: y is not an element of the codomain.
+        ArgumentTypeError: the covector is no `Covector`.
+        NotDifferentiableError: y holds integers, and no codomain is given.
 
     Example:
         >>> import numpy as np
@@ -194,6 +213,7 @@ def rank_one(covector: Covector, y: Any, codomain: Space | None = None) -> Linea
     )
 
 
+@checked
 def embedding(subspace: Space) -> LinearMap:
     """The inclusion of a space into its ambient space of arrays.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentTypeError
 from adjoint.maps.bilinear_map import BilinearMap
 from adjoint.maps.linear_map import LinearMap
@@ -14,6 +15,7 @@ from adjoint.spaces import Euclidean, Space
 from adjoint.spaces.values import describe
 
 
+@checked
 def riesz_map(space: Space) -> LinearMap:
     """The Riesz map R : X -> X', x -> <x, .>, with its inverse (E.1.30).
 
@@ -22,6 +24,9 @@ def riesz_map(space: Space) -> LinearMap:
 
     Args:
         space: X, which may be a dual itself.
+
+    Returns:
+        A `LinearMap` from the space to `space.dual`, with its inverse.
 
     Raises:
         ArgumentTypeError: the argument is no space.
@@ -59,11 +64,15 @@ def riesz_map(space: Space) -> LinearMap:
     return forward
 
 
+@checked
 def natural_pairing(space: Space) -> BilinearMap:
     """The pairing X' x X -> R, (w, u) -> w(u), which needs no inner product (E.1.30).
 
     Args:
         space: X.
+
+    Returns:
+        A real-valued `BilinearMap` on `space.dual` and the space.
 
     Raises:
         ArgumentTypeError: the argument is no space.
@@ -129,6 +138,9 @@ class TranspositionDiagram:
         Args:
             linear_map: D.
 
+        Returns:
+            The diagram with D, D.T, D.H and the two Riesz maps.
+
         Raises:
             ArgumentTypeError: the argument is no linear map.
             MissingTransposeError: the map was built without a transpose.
@@ -148,6 +160,12 @@ class TranspositionDiagram:
 
         Args:
             seed: a seed, or a generator of NumPy, for the random elements.
+
+        Returns:
+            A number, some units of rounding where the adjoint is right.
+
+        Raises:
+            ArgumentTypeError: the seed is neither a whole number nor a generator.
         """
         v = self.map.codomain.random(seed)
         one = self.domain_riesz(self.adjoint(v))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError
 from adjoint.maps.constructors import rank_one, zero
 from adjoint.maps.duality import require_map
@@ -16,6 +17,7 @@ from adjoint.spaces import Covector, Space
 from adjoint.spaces.dual_basis import dual_basis
 
 
+@checked
 def finite_rank(
     vectors: Sequence[Any], images: Sequence[Any], domain: Space, codomain: Space
 ) -> LinearMap:
@@ -29,9 +31,13 @@ def finite_rank(
         domain: X.
         codomain: Y.
 
+    Returns:
+        A `LinearMap` from the domain to the codomain, of rank r at most.
+
     Raises:
         ArgumentError: there are not as many vectors as images.
         MembershipError, SpaceMismatchError: one of them is no element of its space.
+        ArgumentTypeError: vectors or images are no list or tuple, or a space is none.
 
     Example:
         >>> import numpy as np
@@ -78,6 +84,7 @@ def _covector(vector: Any, domain: Space, index: int) -> Any:
     return Covector(domain, domain._sealed(components))
 
 
+@checked
 def rank_one_terms(
     linear_map: LinearMap, basis: Sequence[Any] | None = None
 ) -> list[tuple[Any, Any]]:
@@ -91,6 +98,10 @@ def rank_one_terms(
         linear_map: D.
         basis: of its domain; `domain.basis()` unless told.
 
+    Returns:
+        A list of pairs (covector on the domain, element of the codomain), as many as the domain has
+        dimensions.
+
     Raises:
         ArgumentError: the elements are no basis.
         ArgumentTypeError: this is no linear map.
@@ -100,7 +111,9 @@ def rank_one_terms(
         >>> import numpy as np
         >>> from adjoint.maps import from_matrix
         >>> from adjoint.spaces import Euclidean
-        >>> D = from_matrix(np.array([[1.0, 2.0], [3.0, 4.0]]), Euclidean(2), Euclidean(2))
+        >>> D = from_matrix(
+        ...     np.array([[1.0, 2.0], [3.0, 4.0]]), Euclidean(2), Euclidean(2)
+        ... )
         >>> [(w.components, y) for w, y in rank_one_terms(D)]
         [(array([1., 0.]), array([1., 3.])), (array([0., 1.]), array([2., 4.]))]
     """
@@ -165,6 +178,9 @@ class SingularValueDecomposition:
         Args:
             rank: from 0 to the number of singular values.
 
+        Returns:
+            A `LinearMap` from the domain of D to its codomain, of that rank.
+
         Raises:
             ArgumentError: the rank is no number from 0 to the number of terms.
         """
@@ -189,6 +205,10 @@ def singular_values(linear_map: LinearMap) -> SingularValueDecomposition:
     Args:
         linear_map: D, which is written out as a matrix.
 
+    Returns:
+        A `SingularValueDecomposition`: singular values in falling order, and the orthonormal
+        elements of both spaces that belong to them.
+
     Raises:
         ArgumentTypeError: this is no linear map.
         ArgumentError: its matrix holds NaN or infinity.
@@ -198,7 +218,8 @@ def singular_values(linear_map: LinearMap) -> SingularValueDecomposition:
         >>> from adjoint.maps import embedding
         >>> from adjoint.spaces import Euclidean, Weighted
         >>> weighted = Weighted(Euclidean(2), np.array([1.0, 4.0]))
-        >>> singular_values(embedding(weighted)).values  # x, seen under another inner product
+        >>> # x, seen under another inner product
+        >>> singular_values(embedding(weighted)).values
         array([1. , 0.5])
     """
     require_map(linear_map)

@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.base.checked import check_generator, checked
 from adjoint.maps.linear_map import LinearMap
 from adjoint.spaces import Space
 
 
+@checked
 def adjoint_error(linear_map: LinearMap, seed: int | np.random.Generator = 0) -> float:
     """|<D u, v> - <u, D.H v>| / (|D u| |v| + |u| |D.H v|) for random u and v (E.1.52).
 
@@ -26,14 +28,18 @@ def adjoint_error(linear_map: LinearMap, seed: int | np.random.Generator = 0) ->
 
     Raises:
         MissingTransposeError: the map has no transpose.
+        ArgumentTypeError: what is given is no linear map, or no seed.
 
     Example:
         >>> import numpy as np
         >>> from adjoint.spaces import Euclidean
-        >>> wrong = LinearMap(Euclidean(2), Euclidean(2), lambda u: 2 * u, lambda c: 3 * c)
+        >>> wrong = LinearMap(
+        ...     Euclidean(2), Euclidean(2), lambda u: 2 * u, lambda c: 3 * c
+        ... )
         >>> adjoint_error(wrong) > 0.01
         True
     """
+    check_generator(seed)
     generator = np.random.default_rng(seed)
     domain, codomain = linear_map.domain, linear_map.codomain
     u, v = domain.random(generator), codomain.random(generator)
@@ -42,6 +48,7 @@ def adjoint_error(linear_map: LinearMap, seed: int | np.random.Generator = 0) ->
     return _ratio(codomain._inner(image, v) - domain._inner(u, pulled), scale)
 
 
+@checked
 def linearity_error(linear_map: LinearMap, seed: int | np.random.Generator = 0) -> float:
     """|D(a u + b v) - a D u - b D v| / (|a D u| + |b D v| + |D(a u + b v)|), all random (E.1.3).
 
@@ -52,11 +59,15 @@ def linearity_error(linear_map: LinearMap, seed: int | np.random.Generator = 0) 
     Returns:
         A number from 0 (exact) to 1; infinity where values are not finite.
 
+    Raises:
+        ArgumentTypeError: what is given is no linear map, or no seed.
+
     Example:
         >>> from adjoint.spaces import Euclidean
         >>> linearity_error(LinearMap(Euclidean(2), Euclidean(2), lambda u: u + 1)) > 0.01
         True
     """
+    check_generator(seed)
     generator = np.random.default_rng(seed)
     domain, codomain = linear_map.domain, linear_map.codomain
     u, v = domain.random(generator), domain.random(generator)
@@ -67,6 +78,7 @@ def linearity_error(linear_map: LinearMap, seed: int | np.random.Generator = 0) 
     return _ratio(codomain._norm(_difference(codomain, joint, codomain._add(one, two))), scale)
 
 
+@checked
 def space_error(space: Space, seed: int | np.random.Generator = 0) -> float:
     """The largest relative error among the laws of an inner-product space, on random elements.
 
@@ -78,6 +90,12 @@ def space_error(space: Space, seed: int | np.random.Generator = 0) -> float:
         space: the space to try.
         seed: a seed, or a generator of NumPy, for the random elements.
 
+    Returns:
+        A number, some units of rounding where the laws hold; infinity where one fails altogether.
+
+    Raises:
+        ArgumentTypeError: what is given is no space, or no seed.
+
     Example:
         >>> from adjoint.spaces import Euclidean
         >>> space_error(Euclidean((2, 3))) < 1e-14
@@ -86,6 +104,7 @@ def space_error(space: Space, seed: int | np.random.Generator = 0) -> float:
     return max(space_errors(space, seed).values(), default=0.0)
 
 
+@checked
 def space_errors(space: Space, seed: int | np.random.Generator = 0) -> dict[str, float]:
     """The relative error of each law of an inner-product space, by its name, on random elements.
 
@@ -96,6 +115,9 @@ def space_errors(space: Space, seed: int | np.random.Generator = 0) -> dict[str,
     Returns:
         A dict from the words for a law to its error; empty where the space has dimension 0.
 
+    Raises:
+        ArgumentTypeError: what is given is no space, or no seed.
+
     Example:
         >>> from adjoint.spaces import Euclidean
         >>> next(iter(space_errors(Euclidean((2, 3))).items()))
@@ -103,6 +125,7 @@ def space_errors(space: Space, seed: int | np.random.Generator = 0) -> dict[str,
     """
     if space.dimension == 0:
         return {}
+    check_generator(seed)
     generator = np.random.default_rng(seed)
     x, y, z = (space.random(generator) for _ in range(3))
     if not all(map(space.contains, (x, space.zero()))):

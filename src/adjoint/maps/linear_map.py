@@ -8,6 +8,7 @@ from typing import Any, Final, final
 
 import numpy as np
 
+from adjoint.base.checked import check_function
 from adjoint.base.errors import (
     ArgumentTypeError,
     MembershipError,
@@ -15,12 +16,11 @@ from adjoint.base.errors import (
     MissingTransposeError,
     SpaceMismatchError,
 )
+from adjoint.maps.functions import Function, added, composed, conjugate, scaling
 from adjoint.spaces.basis import unit
 from adjoint.spaces.dual_basis import basis_matrix
 from adjoint.spaces.space import Space
 from adjoint.spaces.values import describe, is_complex_scalar, is_real_scalar, weak_scalar
-
-Function = Callable[[Any], Any]
 
 
 class MatrixBy(Enum):
@@ -65,7 +65,9 @@ class LinearMap:
     Example:
         >>> import numpy as np
         >>> from adjoint.spaces import Euclidean
-        >>> double = LinearMap(Euclidean(2), Euclidean(2), lambda u: 2 * u, lambda c: 2 * c)
+        >>> double = LinearMap(
+        ...     Euclidean(2), Euclidean(2), lambda u: 2 * u, lambda c: 2 * c
+        ... )
         >>> double(np.array([1.0, 2.0])), double.H(np.array([1.0, 2.0]))
         (array([2., 4.]), array([2., 4.]))
     """
@@ -87,6 +89,11 @@ class LinearMap:
                     f"A linear map needs a space as its {argument}. Got {describe(space)}. "
                     "adjoint.spaces.infer(value) gives the space of an array or a tree of arrays."
                 )
+        check_function(apply, "apply")
+        if transpose is not None:
+            check_function(transpose, "transpose")
+        if inverse is not None and not isinstance(inverse, LinearMap):
+            check_function(inverse, "inverse")
         self.domain: Final = domain
         self.codomain: Final = codomain
         self.name: Final = name
@@ -216,9 +223,9 @@ class LinearMap:
         one, two, pull_one, pull_two = self._apply, other._apply, self._transpose, other._transpose
         transpose = None
         if pull_one is not None and pull_two is not None:
-            transpose = _added(domain, pull_one, pull_two)
+            transpose = added(domain, pull_one, pull_two)
         name = _joined_names(self, other, " + ")
-        return LinearMap(domain, codomain, _added(codomain, one, two), transpose, name=name)
+        return LinearMap(domain, codomain, added(codomain, one, two), transpose, name=name)
 
     def __sub__(self, other: Any) -> LinearMap:
         return self + -self._require_map(other, "-")
@@ -250,9 +257,9 @@ class LinearMap:
         transpose = None
         if self._transpose is not None:
             # w(a D u) = Re conj(c) a D u: the components c of w meet the conjugate factor.
-            transpose = _composed(self._transpose, _scaling(codomain, _conjugate(factor)))
+            transpose = composed(self._transpose, scaling(codomain, conjugate(factor)))
         name = None if self.name is None else f"{factor} * ({self.name})"
-        scaled = _composed(_scaling(codomain, factor), apply)
+        scaled = composed(scaling(codomain, factor), apply)
         multiple = LinearMap(self.domain, codomain, scaled, transpose, name=name)
         if self._find_inverse is not None:
             multiple._find_inverse = lambda owner: _divided(self.inverse, factor, owner)
@@ -286,6 +293,7 @@ class LinearMap:
 
         Raises:
             MissingTransposeError: rows were asked for, and the map has no transpose.
+            ArgumentTypeError: `by` is no `MatrixBy`.
 
         Example:
             >>> from adjoint.spaces import Euclidean
@@ -330,6 +338,9 @@ class LinearMap:
             domain_basis: elements b_1, ..., b_n of the domain, as many as its dimension.
             codomain_basis: elements c_1, ..., c_m of the codomain, as many as its dimension.
 
+        Returns:
+            A real array of shape (m, n).
+
         Raises:
             ArgumentError: one of them is no basis.
             MembershipError, SpaceMismatchError: an element of a basis is not one of its space.
@@ -341,7 +352,11 @@ class LinearMap:
         return np.linalg.solve(frame, columns)
 
     def materialised(self) -> LinearMap:
-        """The same map, held as a matrix: it can be transposed, and inverted where that exists."""
+        """The same map, held as a matrix: it can be transposed, and inverted where that exists.
+
+        Returns:
+            A `LinearMap` between the same spaces, applied as a product with its matrix.
+        """
         return matrix_map(self.matrix(), self.domain, self.codomain, self.name)
 
     def as_scipy(self) -> Any:
@@ -349,6 +364,10 @@ class LinearMap:
 
         `matvec` is the matrix of the map and `rmatvec` its plain transpose, not the adjoint of
         weighted spaces; there is no `rmatvec` where the map has no transpose.
+
+        Returns:
+            A `LinearOperator` of the dtype of real coordinates, which calls the map at each
+            product.
 
         Example:
             >>> import numpy as np
@@ -423,7 +442,7 @@ def _restricted(transpose: Function | None, domain: Space) -> Function | None:
     # that counts is the restricted one, so a transpose may return any.
     if transpose is None or domain._full:
         return transpose
-    return _composed(domain._restrict, transpose)
+    return composed(domain._restrict, transpose)
 
 
 def _as_inverse(owner: LinearMap, inverse: Any) -> LinearMap:
@@ -446,8 +465,8 @@ def _composition(outer: LinearMap, inner: LinearMap) -> LinearMap:
         )
     transpose = None
     if outer._transpose is not None and inner._transpose is not None:
-        transpose = _composed(inner._transpose, outer._transpose)
-    apply = _composed(outer._apply, inner._apply)
+        transpose = composed(inner._transpose, outer._transpose)
+    apply = composed(outer._apply, inner._apply)
     name = _joined_names(outer, inner, " @ ")
     composite = LinearMap(inner.domain, outer.codomain, apply, transpose, name=name)
     if outer._find_inverse is not None and inner._find_inverse is not None:
@@ -460,25 +479,9 @@ def _divided(inverse: LinearMap, factor: Any, owner: LinearMap) -> LinearMap:
     if factor == 0:
         raise singular(owner, "it is zero times a map")
     space = inverse.domain
-    shrink = _scaling(space, 1 / factor)
-    shrinking = LinearMap(space, space, shrink, _scaling(space, _conjugate(1 / factor)))
+    shrink = scaling(space, 1 / factor)
+    shrinking = LinearMap(space, space, shrink, scaling(space, conjugate(1 / factor)))
     return _composition(inverse, shrinking)
-
-
-def _scaling(space: Space, factor: Any) -> Function:
-    return lambda element: space._scale(factor, element)
-
-
-def _conjugate(factor: Any) -> Any:
-    return weak_scalar(np.conj(factor)) if is_complex_scalar(factor) else factor
-
-
-def _composed(outer: Function, inner: Function) -> Function:
-    return lambda argument: outer(inner(argument))
-
-
-def _added(space: Space, one: Function, two: Function) -> Function:
-    return lambda argument: space._add(one(argument), two(argument))
 
 
 def _suffixed(name: str | None, suffix: str) -> str | None:

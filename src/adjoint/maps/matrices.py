@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.maps.linear_map import LinearMap, inverse_matrix, matrix_map
 from adjoint.spaces import Euclidean, Space, Weighted, opaque
 from adjoint.spaces.values import describe
 
 
+@checked
 def from_matrix(matrix: Any, domain: Space, codomain: Space, name: str | None = None) -> LinearMap:
     """The map that a matrix describes.
 
@@ -26,6 +28,9 @@ def from_matrix(matrix: Any, domain: Space, codomain: Space, name: str | None = 
 
     The adjoint of a complex matrix is its conjugate transpose. A square dense one has an inverse.
 
+    Returns:
+        A `LinearMap` from the domain to the codomain, with its transpose.
+
     Raises:
         ArgumentError: the shape does not fit the spaces.
         ArgumentTypeError: the matrix is not one of numbers, or complex where the codomain is real.
@@ -33,7 +38,9 @@ def from_matrix(matrix: Any, domain: Space, codomain: Space, name: str | None = 
     Example:
         >>> import numpy as np
         >>> from adjoint.spaces import Euclidean
-        >>> from_matrix(np.array([[1.0, 2.0]]), Euclidean(2), Euclidean(1)).H(np.array([3.0]))
+        >>> from_matrix(np.array([[1.0, 2.0]]), Euclidean(2), Euclidean(1)).H(
+        ...     np.array([3.0])
+        ... )
         array([3., 6.])
     """
     held = matrix.copy() if hasattr(matrix, "tocsc") else _held(matrix)
@@ -86,6 +93,7 @@ def _entry_map(matrix: Any, domain: Space, codomain: Space, name: str | None) ->
     return linear_map
 
 
+@checked
 def from_scipy(operator: Any, domain: Space, codomain: Space, name: str | None = None) -> LinearMap:
     """The map that a real `scipy.sparse.linalg.LinearOperator` describes in coordinates.
 
@@ -96,6 +104,9 @@ def from_scipy(operator: Any, domain: Space, codomain: Space, name: str | None =
         domain: X.
         codomain: Y.
         name: for the repr.
+
+    Returns:
+        A `LinearMap` from the domain to the codomain, which calls the operator.
 
     Raises:
         ArgumentTypeError: the operator lacks `matvec` or `shape`, or is complex.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from adjoint.capture.numpy.array_api import NUMPY
 
 
@@ -12,4 +14,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return dir(NUMPY.fft)
+    return sorted(np.fft.__all__)

@@ -17,4 +17,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return dir(NUMPY)
+    return sorted(np.__all__)

@@ -1,4 +1,4 @@
-"""Floor 10: the wine network, its comparison of differentiation methods, tables and pictures."""
+"""Floor 10: what commands tell: the wine network, accounts, timings and pages of functions."""
 
 from adjoint.report.comparison import GradientMethod, Row, compare, methods
 from adjoint.report.network import (

@@ -57,10 +57,13 @@ def compare(X: Array, y: Array, weights: Weights, seconds_each: float = 0.3) -> 
     wide = [w.astype(np.float64) for w in weights]
     reference = hand_written_gradient(wide, X.astype(np.float64), y.astype(np.float64))
     rows = []
-    for method in methods(X, y, weights):
-        error = _relative_error(method.gradient(weights), reference)  # also warms up
-        seconds = _median_seconds(method.gradient, weights, seconds_each)
-        rows.append(Row(method, seconds, error, _peak_bytes(method.gradient, weights)))
+    # What runs often becomes machine code beside the calls, which a busy machine delays beyond any
+    # time that is worth waiting for: here it is made at the first call.
+    with ad.config(native=True):
+        for method in methods(X, y, weights):
+            error = _relative_error(method.gradient(weights), reference)  # also warms up
+            seconds = _median_seconds(method.gradient, weights, seconds_each)
+            rows.append(Row(method, seconds, error, _peak_bytes(method.gradient, weights)))
     return rows
 
 

@@ -5,8 +5,9 @@ the names of SciPy mean these functions anyway, so that `from scipy.linalg impor
 stands; code that capture does not enter imports them from here. On plain arrays they are SciPy's.
 """
 
+from adjoint.base.namespaces import names_of as _names_of
 from adjoint.scipy import (
-    coverage,
+    coverage,  # noqa: F401  # its table of what is constant
     fft,
     integrate,
     interpolate,
@@ -20,8 +21,9 @@ from adjoint.scipy import (
     stats,
 )
 
+__dir__ = _names_of(__name__)
+
 __all__ = [
-    "coverage",
     "fft",
     "integrate",
     "interpolate",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 from adjoint.capture.clones.shadows import shadow_of
@@ -10,6 +11,8 @@ from adjoint.capture.clones.shadows import shadow_of
 
 def member(part: str, name: str) -> Any:
     """A function or class of `scipy.part`: its stand-in, or what it is in SciPy."""
+    if name == "__all__":
+        return members(part)
     if name.startswith("__"):
         raise AttributeError(f"module 'adjoint.scipy.{part}' has no attribute {name!r}")
     value = getattr(import_module(f"scipy.{part}"), name)
@@ -18,5 +21,10 @@ def member(part: str, name: str) -> Any:
 
 
 def members(part: str) -> list[str]:
-    """The names of `scipy.part`."""
-    return dir(import_module(f"scipy.{part}"))
+    """The public names of `scipy.part`, but for the modules that SciPy keeps to warn about them."""
+    module = import_module(f"scipy.{part}")
+    return sorted({name for name in module.__all__ if not _is_deprecated(getattr(module, name))})
+
+
+def _is_deprecated(value: Any) -> bool:
+    return isinstance(value, ModuleType) and "_sub_module_deprecation" in vars(value)

@@ -1,5 +1,6 @@
 """Inner-product spaces: what vectors and covectors are, and how an inner product joins them."""
 
+from adjoint.base.namespaces import names_of as _names_of
 from adjoint.spaces.basis import Basis
 from adjoint.spaces.covector import Covector
 from adjoint.spaces.custom import CustomSpace
@@ -30,6 +31,8 @@ from adjoint.spaces.matrices import (
 from adjoint.spaces.polynomials import PolynomialCoefficients, Polynomials
 from adjoint.spaces.product import Product
 from adjoint.spaces.space import Dual, Space
+
+__dir__ = _names_of(__name__)
 
 __all__ = [
     "Basis",

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.spaces.space import Space
 from adjoint.spaces.values import describe
 
 
+@checked
 def dual_basis(space: Space, basis: Sequence[Any] | None = None) -> list[Any]:
     """The covectors b^i with b^i(b_j) = 1 if i = j, else 0: they read off coordinates.
 
@@ -43,6 +45,7 @@ def dual_basis(space: Space, basis: Sequence[Any] | None = None) -> list[Any]:
     return [space._as_covector(_components(space, row)) for row in rows]
 
 
+@checked
 def reciprocal_basis(space: Space, basis: Sequence[Any] | None = None) -> list[Any]:
     """The vectors r_i with <r_i, b_j> = 1 if i = j, else 0: the dual basis, by Riesz (E.1.30).
 
@@ -51,6 +54,9 @@ def reciprocal_basis(space: Space, basis: Sequence[Any] | None = None) -> list[A
     Args:
         space: X, of dimension n.
         basis: as for `dual_basis`.
+
+    Returns:
+        A list of n elements of the space, in the order of the basis.
 
     Raises:
         ArgumentError, ArgumentTypeError: the elements are no basis, or the space is none.

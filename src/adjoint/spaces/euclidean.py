@@ -10,7 +10,8 @@ import numpy as np
 
 from adjoint.base.arrays import real_dtype
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, MembershipError
-from adjoint.spaces.space import Mismatch, Space
+from adjoint.spaces.members import Mismatch
+from adjoint.spaces.space import Space
 from adjoint.spaces.values import describe
 
 

@@ -28,6 +28,10 @@ def infer(value: Any) -> Space:
     Args:
         value: an array, a number, or a pytree of such.
 
+    Returns:
+        A `Euclidean` space, a `Product` of such in the structure of the value, or the dual of the
+        space of a covector.
+
     Raises:
         NotDifferentiableError: a leaf is an integer or a boolean, or an array of them.
         ArgumentTypeError: a leaf is neither an array nor a number.

@@ -10,7 +10,8 @@ import numpy as np
 
 from adjoint.base.errors import ArgumentTypeError, MembershipError
 from adjoint.base.pytrees import flatten, paths, structure_text, unflatten
-from adjoint.spaces.space import Mismatch, Space
+from adjoint.spaces.members import Mismatch
+from adjoint.spaces.space import Space
 from adjoint.spaces.values import describe
 
 

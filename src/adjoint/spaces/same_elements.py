@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.spaces.space import Mismatch, Space
+from adjoint.spaces.members import Mismatch
+from adjoint.spaces.space import Space
 
 
 class SameElements(Space):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import operator
-from abc import ABC, abstractmethod
-from typing import Any, NamedTuple, final
+from abc import abstractmethod
+from typing import Any, final
 
 import numpy as np
 
+from adjoint.base.checked import check_generator
 from adjoint.base.errors import (
-    AdjointError,
     ArgumentError,
     ArgumentTypeError,
     SpaceMismatchError,
@@ -17,27 +17,11 @@ from adjoint.base.errors import (
 from adjoint.base.pytrees import tree_map
 from adjoint.spaces.basis import Basis
 from adjoint.spaces.covector import Covector
+from adjoint.spaces.members import Mismatch, SpaceMembers
 from adjoint.spaces.values import copied, describe
 
 
-class Mismatch(NamedTuple):
-    """Why a value is not an element: the space and the place in the tree, what came, what to do."""
-
-    error: type[AdjointError]
-    expected: Space
-    actual: Any
-    advice: str
-    path: str = ""
-
-    def message(self, argument: str) -> str:
-        """The three sentences of the error."""
-        return (
-            f"{argument}{self.path} must be an element of {self.expected!r}. "
-            f"Got {describe(self.actual)}. {self.advice}"
-        )
-
-
-class Space(ABC):
+class Space(SpaceMembers):
     """A finite-dimensional real inner-product space, whose elements are arrays or trees of arrays.
 
     A complex array space is one too, under Re<x, y>: its real dimension counts every entry twice.
@@ -73,71 +57,6 @@ class Space(ABC):
     def ambient(self) -> Space:
         """The space of all arrays of this kind, under the plain inner product."""
 
-    @abstractmethod
-    def _key(self) -> tuple[Any, ...]:
-        """The parameters, for equality and hash."""
-
-    @abstractmethod
-    def _why_not(self, x: Any, deep: bool) -> Mismatch | None:
-        """Why x, no stray covector, is no element. Entries are looked at only if deep."""
-
-    @abstractmethod
-    def _restrict(self, components: Any) -> Any: ...
-
-    @abstractmethod
-    def _coordinates(self, x: Any) -> Any: ...
-
-    @abstractmethod
-    def _from_coordinates(self, coordinates: Any) -> Any: ...
-
-    # --- what holds for a real subspace of the ambient arrays, under their inner product ---------
-
-    @property
-    def _real_dtype(self) -> np.dtype[Any]:
-        """The dtype of coordinates."""
-        return self.ambient._real_dtype
-
-    @property
-    def _complex(self) -> bool:
-        """Whether elements may be multiplied by complex numbers."""
-        return False
-
-    @property
-    def _orthonormal(self) -> bool:
-        """Whether the basis is orthonormal, so that the Riesz map is the identity."""
-        return False
-
-    @property
-    def _full(self) -> bool:
-        """Whether `restrict` is the identity: no constraint ties the entries of an element."""
-        return False
-
-    def _zero(self) -> Any:
-        return self.ambient._zero()
-
-    def _pair(self, components: Any, x: Any) -> Any:
-        """The real scalar w(x), w being the covector with these components."""
-        return self.ambient._pair(components, x)
-
-    def _riesz(self, x: Any) -> Any:
-        """The components of <x, .>."""
-        return x
-
-    def _represent(self, components: Any) -> Any:
-        """The x whose <x, .> has these components."""
-        return components
-
-    # --- what differs only in duals, and in products that hold some ------------------------------
-
-    def _zero_components(self) -> Any:
-        return self._zero()
-
-    def _component_coordinates(self, components: Any) -> Any:
-        return self._coordinates(components)
-
-    def _components_from_coordinates(self, coordinates: Any) -> Any:
-        return self._from_coordinates(coordinates)
-
     @property
     def _component_space(self) -> Space:
         """The space whose elements are the components that `covector` and `restrict` take."""
@@ -146,10 +65,6 @@ class Space(ABC):
     def _as_covector(self, components: Any) -> Any:
         """The element of `self.dual` that has these raw components."""
         return Covector(self, components)
-
-    def _components_of(self, covector: Any) -> Any:
-        """The raw components of an element of `self.dual`."""
-        return covector.components
 
     @property
     def dual(self) -> Space:
@@ -166,7 +81,14 @@ class Space(ABC):
 
     @final
     def contains(self, x: Any) -> bool:
-        """Whether x is an element of the space."""
+        """Whether x is an element of the space.
+
+        Args:
+            x: anything.
+
+        Returns:
+            True or False; no error, whatever x is.
+        """
         return self._mismatch(x) is None
 
     @final
@@ -189,7 +111,12 @@ class Space(ABC):
 
     @final
     def zero(self) -> Any:
-        """The zero element, newly made."""
+        """The zero element, newly made.
+
+        Returns:
+            An element: an array of the shape and dtype of the elements, or a tree of such for a
+            product.
+        """
         return self._zero()
 
     def _inner(self, x: Any, y: Any) -> Any:
@@ -201,6 +128,9 @@ class Space(ABC):
         Args:
             x: an element of the space.
             y: another.
+
+        Returns:
+            A real scalar, in the precision of the elements.
 
         Raises:
             MembershipError, SpaceMismatchError: x or y is not an element.
@@ -221,7 +151,18 @@ class Space(ABC):
 
     @final
     def norm(self, x: Any) -> Any:
-        """The norm sqrt(<x, x>), a real scalar (E.1.29)."""
+        """The norm sqrt(<x, x>), a real scalar (E.1.29).
+
+        Args:
+            x: an element of the space.
+
+        Returns:
+            A real scalar, in the precision of the elements.
+
+        Raises:
+            MembershipError: x is not an element of the space.
+            SpaceMismatchError: x is a covector, whose norm is that of `space.dual`.
+        """
         self.check(x, "x")
         return self._norm(x)
 
@@ -231,6 +172,12 @@ class Space(ABC):
 
         Args:
             x: an element of the space.
+
+        Returns:
+            A `Covector` on the space; on a dual, the element of the space itself.
+
+        Raises:
+            MembershipError: x is not an element of the space.
 
         Example:
             >>> import numpy as np
@@ -248,6 +195,10 @@ class Space(ABC):
 
         Args:
             covector: an element of `dual`.
+
+        Returns:
+            An element: an array of the shape and dtype of the elements, or a tree of such for a
+            product.
 
         Raises:
             SpaceMismatchError: the argument is not a covector on this space.
@@ -269,6 +220,12 @@ class Space(ABC):
 
         The components may be any array of the ambient space; they are restricted to this one.
 
+        Args:
+            components: an array of the shape of the elements, or a tree of such.
+
+        Returns:
+            A `Covector` on the space.
+
         Raises:
             MembershipError: the components have the wrong shape, structure or dtype.
         """
@@ -280,6 +237,15 @@ class Space(ABC):
 
         The transpose of the embedding: the identity for Euclidean spaces, (C + C')/2 for symmetric
             ones.
+
+        Args:
+            components: an array of the shape of the elements, or a tree of such.
+
+        Returns:
+            An array of the same shape, or a tree of such, which is an element of the dual.
+
+        Raises:
+            MembershipError: the components are no array of the ambient space.
         """
         self._component_space.check(components, "components")
         return self._restrict(components)
@@ -293,11 +259,25 @@ class Space(ABC):
 
     @final
     def basis(self) -> Basis:
-        """The basis over the reals, a sequence of `dimension` elements made when asked for."""
+        """The basis over the reals, a sequence of `dimension` elements made when asked for.
+
+        Returns:
+            A `Basis`, of which `basis[i]` is an element and `len(basis)` the dimension.
+        """
         return Basis(self)
 
     def coordinates(self, x: Any) -> Any:
-        """The coordinates of x in `basis()`: a real array of shape (dimension,)."""
+        """The coordinates of x in `basis()`: a real array of shape (dimension,).
+
+        Args:
+            x: an element of the space.
+
+        Returns:
+            A real array of shape (dimension,); complex numbers have two each.
+
+        Raises:
+            MembershipError: x is not an element of the space.
+        """
         self.check(x, "x")
         return copied(self._coordinates(x), writeable=True)
 
@@ -306,6 +286,10 @@ class Space(ABC):
 
         Args:
             coordinates: real numbers, shape (dimension,).
+
+        Returns:
+            An element: an array of the shape and dtype of the elements, or a tree of such for a
+            product.
 
         Raises:
             ArgumentError: the shape is another one.
@@ -334,7 +318,15 @@ class Space(ABC):
 
         Args:
             seed: a seed, or a generator of NumPy, which moves on.
+
+        Returns:
+            An element: an array of the shape and dtype of the elements, or a tree of such for a
+            product.
+
+        Raises:
+            ArgumentTypeError: the seed is neither a whole number nor a generator.
         """
+        check_generator(seed)
         return self._random(np.random.default_rng(seed))
 
     def _random(self, generator: np.random.Generator) -> Any:
@@ -342,7 +334,11 @@ class Space(ABC):
         return self._from_coordinates(coordinates.astype(self._real_dtype))
 
     def gram(self) -> Any:
-        """The inner products of the basis vectors, shape (dimension, dimension)."""
+        """The inner products of the basis vectors, shape (dimension, dimension).
+
+        Returns:
+            A symmetric positive definite real array of shape (dimension, dimension).
+        """
         return self._gram()
 
     def _gram(self) -> Any:
@@ -395,6 +391,8 @@ class Dual(Space):
     __slots__ = ("__weakref__", "primal")
 
     def __init__(self, primal: Space) -> None:
+        if not isinstance(primal, Space):
+            raise ArgumentTypeError(f"Dual takes the space that it is of. Got {describe(primal)}.")
         self.primal = primal
 
     @property

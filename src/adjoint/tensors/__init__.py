@@ -1,5 +1,6 @@
 """Tensors of type (m, p): multilinear maps written in bases, and what a change of basis does."""
 
+from adjoint.base.namespaces import names_of as _names_of
 from adjoint.tensors.bases import InBasis
 from adjoint.tensors.contraction import contract
 from adjoint.tensors.conversions import (
@@ -20,6 +21,8 @@ from adjoint.tensors.conversions import (
 from adjoint.tensors.products import TensorProduct
 from adjoint.tensors.splitting import as_vector, joined, split
 from adjoint.tensors.tensor import Tensor
+
+__dir__ = _names_of(__name__)
 
 __all__ = [
     "InBasis",

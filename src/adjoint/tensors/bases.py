@@ -7,6 +7,7 @@ from typing import Any, Final, final
 
 import numpy as np
 
+from adjoint.base.checked import checked_class
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, SpaceMismatchError
 from adjoint.spaces.covector import Covector
 from adjoint.spaces.same_elements import SameElements
@@ -14,6 +15,7 @@ from adjoint.spaces.space import Space
 from adjoint.spaces.values import describe
 
 
+@checked_class
 @final
 class InBasis(SameElements):
     """The same vectors and the same inner product in another basis: e'_j = sum_i C_ij e_i (E.1.80).

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, SpaceMismatchError, VarianceError
 from adjoint.spaces import Space
 from adjoint.spaces.values import describe
@@ -21,6 +22,7 @@ class _Index(NamedTuple):
     is_output: bool
 
 
+@checked
 def contract(pattern: str, *tensors: Tensor) -> Any:
     """Tensors multiplied, and every output index contracted with the input index of its name.
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.maps import BilinearMap, LinearMap
 from adjoint.maps.linear_map import matrix_map
@@ -14,6 +15,7 @@ from adjoint.spaces.values import describe
 from adjoint.tensors.tensor import Tensor
 
 
+@checked
 def from_vector(x: Any, space: Space | None = None) -> Tensor:
     """A vector as a (0, 1) tensor.
 
@@ -21,8 +23,13 @@ def from_vector(x: Any, space: Space | None = None) -> Tensor:
         x: an element of the space.
         space: unless told, the Euclidean one.
 
+    Returns:
+        A `Tensor` with one output, over the space.
+
     Raises:
         MembershipError, SpaceMismatchError: x is no element of the space.
+        ArgumentTypeError: x is no array of numbers, or the space is none.
+        NotDifferentiableError: x holds integers, and no space is given.
 
     Example:
         >>> import numpy as np
@@ -34,11 +41,15 @@ def from_vector(x: Any, space: Space | None = None) -> Tensor:
     return Tensor(home._coordinates(x), outputs=(home,))
 
 
+@checked
 def from_covector(covector: Covector) -> Tensor:
     """A covector, or linear functional, as a (1, 0) tensor.
 
     Args:
         covector: an element of the dual of a space.
+
+    Returns:
+        A `Tensor` with one input, over the space that the covector is on.
 
     Raises:
         ArgumentTypeError: the argument is no covector.
@@ -58,6 +69,7 @@ def from_covector(covector: Covector) -> Tensor:
     return Tensor(space._component_coordinates(covector.components), inputs=(space,))
 
 
+@checked
 def from_map(linear_map: LinearMap) -> Tensor:
     """A linear map as a (1, 1) tensor: its matrix (E.1.36).
 
@@ -84,6 +96,7 @@ def from_map(linear_map: LinearMap) -> Tensor:
     return Tensor(linear_map.matrix(), (linear_map.codomain,), (linear_map.domain,))
 
 
+@checked
 def from_bilinear_map(bilinear_map: BilinearMap) -> Tensor:
     """A bilinear map as a (2, 1) tensor, or as a (2, 0) one where it is real-valued (E.1.78).
 
@@ -116,11 +129,18 @@ def from_bilinear_map(bilinear_map: BilinearMap) -> Tensor:
     return Tensor(array, (codomain,), inputs)
 
 
+@checked
 def inner_product(space: Space) -> Tensor:
     """The inner product of a space, a (2, 0) tensor: its Gram matrix (E.1.25).
 
     Args:
         space: any space; both inputs are over it.
+
+    Returns:
+        A `Tensor` with two inputs, symmetric, of shape (dimension, dimension).
+
+    Raises:
+        ArgumentTypeError: what is given is no space.
 
     Example:
         >>> import numpy as np
@@ -132,11 +152,18 @@ def inner_product(space: Space) -> Tensor:
     return Tensor(space._gram(), inputs=(space, space))
 
 
+@checked
 def inverse_inner_product(space: Space) -> Tensor:
     """The inner product of covectors, a (0, 2) tensor: the inverse of the Gram matrix.
 
     Args:
         space: any space; both outputs are over it.
+
+    Returns:
+        A `Tensor` with two outputs, symmetric, of shape (dimension, dimension).
+
+    Raises:
+        ArgumentTypeError: what is given is no space.
 
     Example:
         >>> import numpy as np
@@ -148,11 +175,18 @@ def inverse_inner_product(space: Space) -> Tensor:
     return Tensor(np.linalg.inv(space._gram()), outputs=(space, space))
 
 
+@checked
 def identity(space: Space) -> Tensor:
     """The identity, a (1, 1) tensor with the same components in every basis.
 
     Args:
         space: of the input and the output.
+
+    Returns:
+        A `Tensor` with one output and one input, whose components are the unit matrix.
+
+    Raises:
+        ArgumentTypeError: what is given is no space.
 
     Example:
         >>> from adjoint.spaces import Euclidean
@@ -162,6 +196,7 @@ def identity(space: Space) -> Tensor:
     return Tensor(np.eye(space.dimension, dtype=space._real_dtype), (space,), (space,))
 
 
+@checked
 def ket(x: Any, space: Space | None = None) -> Tensor:
     """|x>: a vector as a (0, 1) tensor, another name for `from_vector`.
 
@@ -169,8 +204,13 @@ def ket(x: Any, space: Space | None = None) -> Tensor:
         x: an element of the space.
         space: unless told, the Euclidean one.
 
+    Returns:
+        A `Tensor` with one output, over the space.
+
     Raises:
         MembershipError, SpaceMismatchError: x is no element of the space.
+        ArgumentTypeError: x is no array of numbers, or the space is none.
+        NotDifferentiableError: x holds integers, and no space is given.
 
     Example:
         >>> import numpy as np
@@ -181,6 +221,7 @@ def ket(x: Any, space: Space | None = None) -> Tensor:
     return from_vector(x, space)
 
 
+@checked
 def bra(x: Any, space: Space | None = None) -> Tensor:
     """<x|: the covector <x, .> of a vector as a (1, 0) tensor (E.1.30).
 
@@ -190,8 +231,12 @@ def bra(x: Any, space: Space | None = None) -> Tensor:
         x: an element of the space.
         space: unless told, the Euclidean one.
 
+    Returns:
+        A `Tensor` with one input, over the space.
+
     Raises:
         MembershipError, SpaceMismatchError: x is no element of the space.
+        ArgumentTypeError: x is no array of numbers, or the space is none.
 
     Example:
         >>> import numpy as np
@@ -205,11 +250,15 @@ def bra(x: Any, space: Space | None = None) -> Tensor:
     return Tensor(home._component_coordinates(home._riesz(x)), inputs=(home,))
 
 
+@checked
 def to_vector(tensor: Tensor) -> Any:
     """The element of the space that a (0, 1) tensor stands for.
 
     Args:
         tensor: of type (0, 1).
+
+    Returns:
+        An element of the space of the output.
 
     Raises:
         ArgumentError: the tensor is of another type.
@@ -223,11 +272,15 @@ def to_vector(tensor: Tensor) -> Any:
     return tensor()
 
 
+@checked
 def to_covector(tensor: Tensor) -> Any:
     """The covector that a (1, 0) tensor stands for.
 
     Args:
         tensor: of type (1, 0).
+
+    Returns:
+        A `Covector` on the space of the input.
 
     Raises:
         ArgumentError: the tensor is of another type.
@@ -242,11 +295,15 @@ def to_covector(tensor: Tensor) -> Any:
     return space._as_covector(space._components_from_coordinates(tensor.components))
 
 
+@checked
 def to_map(tensor: Tensor) -> LinearMap:
     """The linear map that a (1, 1) tensor stands for.
 
     Args:
         tensor: of type (1, 1).
+
+    Returns:
+        A `LinearMap` from the space of the input to that of the output.
 
     Raises:
         ArgumentError: the tensor is of another type.
@@ -261,11 +318,15 @@ def to_map(tensor: Tensor) -> LinearMap:
     return matrix_map(tensor.components, tensor.inputs[0], tensor.outputs[0])
 
 
+@checked
 def to_bilinear_map(tensor: Tensor) -> BilinearMap:
     """The bilinear map that a tensor of type (2, 1) or (2, 0) stands for.
 
     Args:
         tensor: of type (2, 1) or (2, 0).
+
+    Returns:
+        A `BilinearMap` of the spaces of the two inputs; real-valued without an output.
 
     Raises:
         ArgumentError: the tensor is of another type.

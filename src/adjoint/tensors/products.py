@@ -7,13 +7,16 @@ from typing import Any, Final, final
 
 import numpy as np
 
+from adjoint.base.checked import checked_class
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.spaces.euclidean import array_mismatch
-from adjoint.spaces.space import Mismatch, Space
+from adjoint.spaces.members import Mismatch
+from adjoint.spaces.space import Space
 from adjoint.spaces.values import describe
 from adjoint.tensors.bases import along
 
 
+@checked_class
 @final
 class TensorProduct(Space):
     """The tensor product X (x) Y (x) ... of spaces (E.1.82).
@@ -65,6 +68,9 @@ class TensorProduct(Space):
 
         Args:
             vectors: as many as there are factors, in order.
+
+        Returns:
+            A real array of shape `shape`, with one axis for the coordinates of each factor.
 
         Raises:
             ArgumentError: there are more vectors, or fewer, than factors.

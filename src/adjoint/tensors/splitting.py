@@ -6,12 +6,14 @@ from math import prod
 
 import numpy as np
 
+from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError
 from adjoint.spaces import Dual, Space
 from adjoint.tensors.products import TensorProduct
 from adjoint.tensors.tensor import Tensor
 
 
+@checked
 def joined(tensor: Tensor) -> Tensor:
     """The linear map on the tensor product of the inputs that a multilinear map is (E.1.82).
 
@@ -20,6 +22,12 @@ def joined(tensor: Tensor) -> Tensor:
 
     Args:
         tensor: of any type; a batch stays one.
+
+    Returns:
+        A `Tensor` with one output and one input at most.
+
+    Raises:
+        ArgumentTypeError: what is given is no tensor.
 
     Example:
         >>> import numpy as np
@@ -33,6 +41,7 @@ def joined(tensor: Tensor) -> Tensor:
     return _reshaped(tensor, outputs, inputs)
 
 
+@checked
 def as_vector(tensor: Tensor) -> Tensor:
     """A tensor as a vector of the tensor product of its outputs and of the duals of its inputs.
 
@@ -41,8 +50,12 @@ def as_vector(tensor: Tensor) -> Tensor:
     Args:
         tensor: of two indices or more.
 
+    Returns:
+        A `Tensor` with one output, over a `TensorProduct`.
+
     Raises:
         ArgumentError: the tensor has fewer than two indices.
+        ArgumentTypeError: what is given is no tensor.
 
     Example:
         >>> import numpy as np
@@ -60,6 +73,7 @@ def as_vector(tensor: Tensor) -> Tensor:
     return _reshaped(tensor, (TensorProduct(*factors),), ())
 
 
+@checked
 def split(tensor: Tensor) -> Tensor:
     """Each index over a tensor product of spaces as one index for each factor (E.1.81).
 
@@ -67,6 +81,12 @@ def split(tensor: Tensor) -> Tensor:
 
     Args:
         tensor: of any type; a batch stays one.
+
+    Returns:
+        A `Tensor` with the same numbers, with an axis for each factor.
+
+    Raises:
+        ArgumentTypeError: what is given is no tensor.
 
     Example:
         >>> import numpy as np

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import permutations
-from math import factorial
 from string import ascii_lowercase
 from typing import Any, Final, final
 
 import numpy as np
 import optree
 
+from adjoint.base.checked import check_whole, checked_class
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, SpaceMismatchError
 from adjoint.base.pytrees import NAMESPACE
-from adjoint.spaces import Dual, Space
+from adjoint.spaces import Space
 from adjoint.spaces.values import copied, describe, is_real_scalar
 from adjoint.tensors.bases import Change, along, changes, in_basis_of, own_basis
+from adjoint.tensors.indices import averaged, order_of, spaces_of, without
 
 
+@checked_class
 @final
 class Tensor:
     """A tensor of type (m, p): a multilinear map of m vectors, with p output indices (T.1.2).
@@ -43,7 +44,9 @@ class Tensor:
         >>> import numpy as np
         >>> from adjoint.spaces import Euclidean
         >>> space = Euclidean(2)
-        >>> A = Tensor(np.array([[1.0, 2.0], [3.0, 4.0]]), outputs=(space,), inputs=(space,))
+        >>> A = Tensor(
+        ...     np.array([[1.0, 2.0], [3.0, 4.0]]), outputs=(space,), inputs=(space,)
+        ... )
         >>> A.type, A.pattern, A(np.array([1.0, 0.0]))
         ((1, 1), 'i -> j', array([1., 3.]))
         >>> A.change_of_basis(np.diag([1.0, 10.0])).components
@@ -61,8 +64,8 @@ class Tensor:
         inputs: Sequence[Space] = (),
         batch: int = 0,
     ) -> None:
-        self.outputs: Final = _spaces(outputs, "outputs")
-        self.inputs: Final = _spaces(inputs, "inputs")
+        self.outputs: Final = spaces_of(outputs, "outputs")
+        self.inputs: Final = spaces_of(inputs, "inputs")
         self.batch: Final = batch
         if isinstance(components, (list, int, float)):
             components = np.asarray(components)
@@ -115,6 +118,7 @@ class Tensor:
     def _axis(self, variance: str, index: int) -> int:
         """The axis of the components of an output or an input index."""
         spaces = self.outputs if variance == "output" else self.inputs
+        check_whole(index, variance)
         if not -len(spaces) <= index < len(spaces):
             raise ArgumentError(
                 f"{variance} index {index!r} was asked of {self._summary()}. "
@@ -140,6 +144,9 @@ class Tensor:
         Args:
             covectors: of the duals of the outputs, in order.
             vectors: of the spaces of the inputs, in order.
+
+        Returns:
+            A real scalar; with a batch, an array of its shape.
 
         Raises:
             ArgumentError: there are not p covectors and m vectors.
@@ -229,6 +236,12 @@ class Tensor:
     def product(self, other: Tensor) -> Tensor:
         """The tensor product: indices of this one, then of the other, outputs and inputs apart.
 
+        Args:
+            other: a tensor without a batch, over any spaces.
+
+        Returns:
+            A `Tensor` of the indices of both; its components are the outer product.
+
         Raises:
             ArgumentError, ArgumentTypeError: the other is no tensor, or one of them is a batch.
         """
@@ -282,9 +295,13 @@ class Tensor:
             output: the number of the output index.
             input: that of the input index.
 
+        Returns:
+            A `Tensor` of two indices less; a scalar where none is left.
+
         Raises:
             SpaceMismatchError: the two are over different spaces.
             ArgumentError: there is no such index.
+            ArgumentTypeError: an index is no whole number.
         """
         rows, columns = self._axis("output", output), self._axis("input", input)
         above, below = self.outputs[output], self.inputs[input]
@@ -294,8 +311,8 @@ class Tensor:
                 f"{below!r}. A trace needs two indices over one space."
             )
         components = np.trace(self.components, axis1=rows, axis2=columns)
-        outputs = _without(self.outputs, output)
-        contracted = Tensor(components, outputs, _without(self.inputs, input), self.batch)
+        outputs = without(self.outputs, output)
+        contracted = Tensor(components, outputs, without(self.inputs, input), self.batch)
         return contracted if contracted.order or contracted.batch else contracted.components[()]
 
     # --- indices ---------------------------------------------------------------------------------
@@ -309,11 +326,14 @@ class Tensor:
             outputs: the numbers of the outputs in their new order.
             inputs: the numbers of the inputs in their new order.
 
+        Returns:
+            A `Tensor` of the same type.
+
         Raises:
             ArgumentError: the numbers are no permutation.
         """
-        above = self._order_of("output", len(self.outputs), outputs)
-        below = self._order_of("input", len(self.inputs), inputs)
+        above = order_of(self, "output", len(self.outputs), outputs)
+        below = order_of(self, "input", len(self.inputs), inputs)
         first = self.batch + len(self.outputs)
         axes = [
             *range(self.batch),
@@ -327,55 +347,41 @@ class Tensor:
             self.batch,
         )
 
-    def _order_of(self, variance: str, count: int, order: Sequence[int] | None) -> Sequence[int]:
-        if order is None:
-            return range(count)
-        if sorted(order) != list(range(count)):
-            raise ArgumentError(
-                f"{self._summary()} has {count} {variance} indices. Got the order {order!r}. "
-                f"Give each number from 0 to {count - 1} once: indices of different variance "
-                "cannot change places; lowered() and raised() change the variance."
-            )
-        return order
-
     def symmetrised(self) -> Tensor:
         """The mean over all orders of the inputs (of the outputs, where there are no inputs).
+
+        Returns:
+            A `Tensor` of the same type, which any exchange leaves as it is.
 
         Raises:
             SpaceMismatchError: they are not all over one space.
         """
-        return self._averaged(signed=False)
+        mean: Tensor = averaged(self, signed=False)
+        return mean
 
     def antisymmetrised(self) -> Tensor:
         """The mean over all orders of the inputs (or outputs, as above), odd ones negative.
 
+        Returns:
+            A `Tensor` of the same type, whose sign any exchange of two changes.
+
         Raises:
             SpaceMismatchError: they are not all over one space.
         """
-        return self._averaged(signed=True)
-
-    def _averaged(self, signed: bool) -> Tensor:
-        spaces = self.inputs or self.outputs
-        if len(set(spaces)) > 1:
-            raise SpaceMismatchError(
-                f"Only indices over one space change places. {self._summary()} has some over "
-                f"{', '.join(map(repr, dict.fromkeys(spaces)))}."
-            )
-        count = len(spaces)
-        first = self.batch + (len(self.outputs) if self.inputs else 0)
-        total: Any = 0.0
-        for order in permutations(range(count)):
-            axes = list(range(self.batch + self.order))
-            axes[first : first + count] = [first + number for number in order]
-            term = np.transpose(self.components, axes)
-            total = total + (_sign(order) * term if signed else term)
-        return self._with(total / factorial(count))
+        mean: Tensor = averaged(self, signed=True)
+        return mean
 
     def lowered(self, output: int = -1) -> Tensor:
         """An output index turned into the first input index by the inner product of its space.
 
         A vector becomes the covector <x, .>, a map A the bilinear form <v, A u>. Its inverse is
         `raised`.
+
+        Args:
+            output: the number of the output index; the last, unless told.
+
+        Returns:
+            A `Tensor` with one output less and one input more.
 
         Raises:
             ArgumentError: there is no such index.
@@ -386,7 +392,7 @@ class Tensor:
         last = self.batch + len(self.outputs) - 1
         return Tensor(
             np.moveaxis(lowered, axis, last),
-            _without(self.outputs, output),
+            without(self.outputs, output),
             (space, *self.inputs),
             self.batch,
         )
@@ -395,6 +401,12 @@ class Tensor:
         """An input index turned into the last output index: a covector becomes its gradient.
 
         The inverse of the Gram matrix does it; the inverse of `lowered`.
+
+        Args:
+            input: the number of the input index; the first, unless told.
+
+        Returns:
+            A `Tensor` with one input less and one output more.
 
         Raises:
             ArgumentError: there is no such index.
@@ -405,7 +417,7 @@ class Tensor:
         return Tensor(
             np.moveaxis(raised, axis, self.batch + len(self.outputs)),
             (*self.outputs, space),
-            _without(self.inputs, input),
+            without(self.inputs, input),
             self.batch,
         )
 
@@ -422,15 +434,23 @@ class Tensor:
             matrix: C, where all indices are over one space; or a dict from spaces to their
                 matrices (a space that it lacks keeps its basis).
 
+        Returns:
+            A `Tensor` of the same type over `InBasis` spaces.
+
         Raises:
             ArgumentError: a matrix is singular, or of the wrong shape.
             SpaceMismatchError: one matrix was given for several spaces, or one for a space over
                 which there is no index.
+            ArgumentTypeError: the matrix is no array of numbers.
         """
         return self._changed(changes(self.outputs + self.inputs, matrix))
 
     def in_own_bases(self) -> Tensor:
-        """The same tensor in the bases that the spaces had before any change of basis."""
+        """The same tensor in the bases that the spaces had before any change of basis.
+
+        Returns:
+            A `Tensor` of the same type over the plain spaces.
+        """
         spaces = dict.fromkeys(self.outputs + self.inputs)
         back = {space: own_basis(space) for space in spaces}
         return self._changed({space: change for space, change in back.items() if change})
@@ -448,33 +468,6 @@ class Tensor:
         outputs = [change[space][0] if space in change else space for space in self.outputs]
         inputs = [change[space][0] if space in change else space for space in self.inputs]
         return Tensor(components, outputs, inputs, self.batch)
-
-
-def _spaces(spaces: Any, argument: str) -> tuple[Space, ...]:
-    if isinstance(spaces, Space) or not isinstance(spaces, Iterable):
-        raise ArgumentTypeError(
-            f"{argument} is a tuple of spaces, one for each index. Got {describe(spaces)}. "
-            f"Write {argument}=(space,)."
-        )
-    checked_spaces = tuple(spaces)
-    for space in checked_spaces:
-        if not isinstance(space, Space) or isinstance(space, Dual):
-            raise ArgumentTypeError(
-                f"{argument} are spaces of vectors. Got {space!r}. "
-                "An index over a dual is one of the other variance over the space itself."
-            )
-    return checked_spaces
-
-
-def _without(spaces: tuple[Space, ...], index: int) -> tuple[Space, ...]:
-    index %= len(spaces)
-    return spaces[:index] + spaces[index + 1 :]
-
-
-def _sign(order: tuple[int, ...]) -> int:
-    """1 for an even permutation, -1 for an odd one: the parity of the number of inversions."""
-    pairs = ((i, j) for j in range(len(order)) for i in range(j))
-    return -1 if sum(order[i] > order[j] for i, j in pairs) % 2 else 1
 
 
 def _split(tensor: Tensor) -> tuple[tuple[Any], Any, None]:

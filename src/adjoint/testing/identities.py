@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from adjoint.base.checked import check_generator, checked
 from adjoint.base.errors import AdjointError, ArgumentTypeError, MissingTransposeError
 from adjoint.maps import LinearMap, adjoint_error, linearity_error, space_errors
 from adjoint.spaces import CustomSpace, Product, Space
@@ -12,6 +13,7 @@ from adjoint.testing.report import Outcome, Report, Result
 _TRIALS = 3
 
 
+@checked
 def check_space(space: Space, seed: int = 0) -> Report:
     """The laws of an inner-product space on random elements, and the members of one's own space.
 
@@ -22,6 +24,9 @@ def check_space(space: Space, seed: int = 0) -> Report:
     Args:
         space: the space to test.
         seed: of the random elements.
+
+    Returns:
+        A `Report`: `print` shows every test, `.passed` and `.failures` say what came of them.
 
     Raises:
         ArgumentTypeError: it is no space.
@@ -71,12 +76,19 @@ def _member_tests(space: Space) -> list[Result]:
     return tests
 
 
+@checked
 def check_map(linear_map: LinearMap, seed: int = 0) -> Report:
     """Whether a linear map is linear, and its transpose its transpose, on random elements.
 
     Args:
         linear_map: the map to test; without a transpose, the adjoint identity is skipped.
         seed: of the random elements.
+
+    Returns:
+        A `Report`: `print` shows every test, `.passed` and `.failures` say what came of them.
+
+    Raises:
+        ArgumentTypeError: what is given is no linear map, or the seed no whole number.
 
     Example:
         >>> import adjoint as ad
@@ -109,6 +121,7 @@ def measured(name: str, where: str, error: float, tolerance: float, detail: str 
 
 def generator(*seeds: int) -> np.random.Generator:
     """Random numbers that depend on these seeds alone."""
+    check_generator(seeds[0])
     return np.random.default_rng(seeds)
 
 

@@ -46,8 +46,8 @@ class CheckedFunction:
             )
         self.filtered = len(self.kept) < len(leaves)
         self.value = self.kept_part(whole)
-        given = (None, None) if spaces is None else tuple(spaces)
-        if len(given) != 2:
+        given = (None, None) if spaces is None else spaces
+        if not isinstance(given, (tuple, list)) or len(given) != 2:
             raise ArgumentError(
                 f"spaces must be a pair (domain, codomain), each a space or None; got {spaces!r}."
             )

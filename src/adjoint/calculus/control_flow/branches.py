@@ -10,7 +10,8 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import is_numeric, type_of
-from adjoint.base.derived import core, derived
+from adjoint.base.checked import check_whole
+from adjoint.base.derived import Parameters, Result, core, derived
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.control_flow.bodies import (
@@ -31,10 +32,10 @@ from adjoint.program import operation
 
 def cond(
     predicate: Any,
-    if_true: Callable[..., Any],
-    if_false: Callable[..., Any],
+    if_true: Callable[..., Result],
+    if_false: Callable[..., Result],
     *operands: Any,
-) -> Any:
+) -> Result:
     """`if_true(*operands)` if the predicate holds, else `if_false(*operands)`; only one is run.
 
     Under `vmap`, where the predicate differs between examples, both are.
@@ -63,10 +64,11 @@ def cond(
     """
     check_callable(if_true, "cond")
     check_callable(if_false, "cond")
-    return _choose(_truth(predicate), [if_false, if_true], operands)
+    result: Result = _choose(_truth(predicate), [if_false, if_true], operands)
+    return result
 
 
-def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
+def switch(index: Any, branches: Sequence[Callable[..., Result]], *operands: Any) -> Result:
     """`branches[index](*operands)`, of which only that one is run.
 
     Args:
@@ -91,6 +93,10 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
         >>> [float(ad.grad(f)(0.0, kind)) for kind in range(3)]
         [1.0, -0.0, 1.0]
     """
+    if not isinstance(branches, (list, tuple)):
+        raise ArgumentTypeError(
+            f"switch takes a list or tuple of functions as its branches, got {branches!r}."
+        )
     if not branches:
         raise ArgumentError("switch needs a branch at least.")
     for branch in branches:
@@ -99,15 +105,18 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     type_ = traced_type(value) if type(value) is Traced else type_of(value)
     if type_.ndim or type_.dtype.kind not in "iu":
         raise ArgumentTypeError(f"index must be an integer, got {type_}.")
+    if type(value) is int:
+        check_whole(value, "index")
     number = value.astype(np.int64) if type(value) is Traced else np.int64(value)
-    return _choose(number, branches, operands)
+    result: Result = _choose(number, branches, operands)
+    return result
 
 
 def _truth(predicate: Any) -> Any:
     """The number of the branch: 1 where the predicate holds."""
     value = unwrap(predicate) if is_known(predicate) else predicate
     type_ = traced_type(value) if type(value) is Traced else type_of(value)
-    if type_.ndim:
+    if type_.ndim or type_.dtype.kind not in "biufc":
         raise ArgumentTypeError(f"predicate must be a single boolean, got {type_}.")
     if type(value) is Traced:
         holds: Any = value if type_.dtype.kind == "b" else np.not_equal(value, 0)
@@ -144,7 +153,7 @@ def _choose(number: Any, functions: Sequence[Callable[..., Any]], operands: Sequ
     return pytrees.unflatten(first.treedef, results)
 
 
-def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
+def checkpoint(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """The function, of which reverse mode keeps the arguments alone, and computes the rest again.
 
     Memory is traded for time: what happens inside is not kept for the derivative.

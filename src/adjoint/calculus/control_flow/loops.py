@@ -9,6 +9,7 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, type_of
+from adjoint.base.checked import check_flag, check_whole
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, ShapeError
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.control_flow.bodies import (
@@ -100,8 +101,8 @@ def _as_types(leaves: Sequence[Any], types: Sequence[ArrayType]) -> list[Any]:
     ]
 
 
-def _check_schedule(checkpoint: Schedule) -> None:
-    if checkpoint not in (None, "sqrt", "log"):
+def _check_schedule(checkpoint: Any) -> None:
+    if not (checkpoint is None or (isinstance(checkpoint, str) and checkpoint in ("sqrt", "log"))):
         raise ArgumentError(f"checkpoint must be None, 'sqrt' or 'log', got {checkpoint!r}.")
 
 
@@ -149,7 +150,9 @@ def while_loop(
     Example:
         >>> import adjoint as ad
         >>> def root(a):  # Newton's method
-        ...     return ad.while_loop(lambda x: abs(x * x - a) > 1e-12, lambda x: (x + a / x) / 2, a)
+        ...     return ad.while_loop(
+        ...         lambda x: abs(x * x - a) > 1e-12, lambda x: (x + a / x) / 2, a
+        ...     )
         >>> float(root(2.0)), float(ad.grad(root)(2.0))
         (1.414213562373095, 0.35355339059327373)
     """
@@ -217,6 +220,9 @@ def fori_loop(
 
     Raises:
         ArgumentTypeError: a bound is no integer; and as `while_loop`.
+        ArgumentError: `checkpoint` is none of its values.
+        DTypeError: what is carried is no number, or would be narrowed in a round.
+        ValueNeededError: the body asked for a value.
 
     Example:
         >>> import numpy as np
@@ -283,6 +289,8 @@ def _integer(value: Any, name: str) -> Any:
     type_ = traced_type(value) if type(value) is Traced else type_of(value)
     if type_.ndim or type_.dtype.kind not in "iu":
         raise ArgumentTypeError(f"{name} must be an integer, got {type_}.")
+    if type(value) is int:
+        check_whole(value, name)
     return value.astype(np.int64) if type(value) is Traced else np.int64(value)
 
 
@@ -313,6 +321,10 @@ def scan(
 
     Raises:
         ShapeError: first axes of different lengths. ArgumentError: no length. And as `while_loop`.
+        ArgumentTypeError: the body is no function, or does not return a pair; or `length` is no
+            whole number.
+        DTypeError: what is carried is no number, or would be narrowed in a round.
+        ValueNeededError: the body asked for a value.
 
     Example:
         >>> import numpy as np
@@ -321,6 +333,7 @@ def scan(
         (np.float64(6.0), array([0., 2., 9.]))
     """
     check_callable(body, "scan")
+    check_flag(reverse, "reverse")
     _check_schedule(checkpoint)
     begun, over = take_apart(initial, "initial"), take_apart(scanned, "scanned")
     rows = _length(over, length)

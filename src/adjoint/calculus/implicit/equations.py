@@ -10,6 +10,7 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, array_type
+from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError, ShapeError, ValueNeededError
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.custom_arguments import Arguments, is_operand
@@ -30,6 +31,7 @@ from adjoint.program import Builder, Program
 from adjoint.spaces import Space
 
 
+@checked
 def root(
     residual: Callable[..., Any],
     initial: Any,
@@ -74,11 +76,14 @@ def root(
         SingularError: ∂_y f is singular there, so that there is no derivative.
         ShapeError: there are not as many equations as unknowns.
         ValueNeededError: the residual branches on the value of y.
+        ArgumentError: an option has a value that makes no sense.
+        ArgumentTypeError: the residual is no function, or an option is not what it should be.
 
     Example:
         >>> import adjoint as ad
         >>> y = lambda x: ad.implicit.root(lambda y, x: y**3 + y - x, 1.0, x)
-        >>> round(float(y(10.0)), 6), round(float(ad.grad(y)(10.0)), 6)  # 2, and 1 / (3 y^2 + 1)
+        >>> # 2, and 1 / (3 y^2 + 1)
+        >>> round(float(y(10.0)), 6), round(float(ad.grad(y)(10.0)), 6)
         (2.0, 0.076923)
     """
     check_callable(residual, "root")
@@ -88,6 +93,7 @@ def root(
     return solved(residual, start, args, options)
 
 
+@checked
 def fixed_point(
     function: Callable[..., Any],
     initial: Any,
@@ -119,6 +125,7 @@ def fixed_point(
     Raises:
         ShapeError: g(y) has not the structure and shapes of y.
         Others: as for `root`.
+        ArgumentTypeError: the function is none, or an option is not what it should be.
 
     Example:
         >>> import numpy as np
@@ -134,6 +141,7 @@ def fixed_point(
     return solved(function, start, args, options, _away_from)
 
 
+@checked
 def argmin(
     objective: Callable[..., Any],
     initial: Any,
@@ -168,12 +176,15 @@ def argmin(
         NotDifferentiableError: the objective is not a real scalar.
         NotConvergedError: as for `root`, and at a saddle point or a maximum.
         Others: as for `root`.
+        ArgumentTypeError: the objective is no function, or an option is not what it should be.
 
     Example:
         >>> import numpy as np
         >>> import adjoint as ad
         >>> data = np.array([1.0, 2.0, 6.0])
-        >>> mean = lambda w: ad.implicit.argmin(lambda y, w: np.sum(w * (data - y) ** 2), 0.0, w)
+        >>> mean = lambda w: ad.implicit.argmin(
+        ...     lambda y, w: np.sum(w * (data - y) ** 2), 0.0, w
+        ... )
         >>> round(float(mean(np.ones(3))), 6)
         3.0
         >>> np.round(ad.grad(mean)(np.ones(3)), 6)  # (data - mean) / 3

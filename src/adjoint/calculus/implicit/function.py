@@ -12,6 +12,7 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, array_type, type_of
+from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentTypeError, UnknownResultError, ValueNeededError
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.custom_arguments import (
@@ -35,6 +36,7 @@ from adjoint.spaces import Space
 _LIMIT = 1024
 
 
+@checked
 def function(
     residual: Callable[..., Any],
     *,
@@ -74,6 +76,8 @@ def function(
         NotConvergedError: when called, if the equation does not hold at what the solver returned.
         SingularError: when differentiated, if ∂_y f is singular.
         UnknownResultError: the type of y cannot be told.
+        ArgumentError: an option has a value that makes no sense.
+        ArgumentTypeError: the residual is no function, or an option is not what it should be.
 
     Example:
         >>> import numpy as np

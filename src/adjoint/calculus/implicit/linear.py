@@ -11,6 +11,7 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, array_type
+from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentTypeError, ShapeError
 from adjoint.calculus.custom import apply_map
 from adjoint.calculus.custom_linear import linear_part, whole_program
@@ -31,6 +32,7 @@ from adjoint.spaces import Space
 from adjoint.transforms import stage, tangent_type
 
 
+@checked
 def linear_solve(
     operator: Any,
     right: Any,
@@ -68,12 +70,18 @@ def linear_solve(
         ShapeError: A is not square.
         SingularError: A is singular to working precision (direct solvers).
         NotConvergedError: the solver did not reach its tolerance.
+        ArgumentTypeError: the operator is no matrix, map or function, or an option is not what it
+            should be.
+        ArgumentError: a function is given without `like`, or a space does not fit.
+        ValueNeededError, DroppedDerivativeError: the operator asked for a value of its argument, or
+            would lose its derivative.
 
     Example:
         >>> import numpy as np
         >>> import adjoint as ad
         >>> def solution(a):
-        ...     return ad.implicit.linear_solve(lambda x: a * x + np.sum(x), np.ones(2))[0]
+        ...     y = ad.implicit.linear_solve(lambda x: a * x + np.sum(x), np.ones(2))
+        ...     return y[0]
         >>> float(solution(2.0)), float(ad.grad(solution)(2.0))  # 1 / (a + 2)
         (0.25, -0.0625)
     """

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from adjoint.base import pytrees
+from adjoint.base.checked import check_function, checked_class
 from adjoint.base.errors import ArgumentError, NotConvergedError, SingularError
 from adjoint.base.settings import settings
 from adjoint.calculus.custom_arguments import fitting, matched
-from adjoint.calculus.derivative import linear_transpose
 from adjoint.calculus.implicit.krylov import (
     conjugate_gradients,
     generalised_residuals,
@@ -28,6 +28,7 @@ from adjoint.calculus.implicit.systems import (
     Operator,
     SolveRows,
 )
+from adjoint.calculus.linear_transpose import linear_transpose
 from adjoint.capture import sealed
 from adjoint.maps import LinearMap
 
@@ -71,6 +72,7 @@ def each_row(solve: SolveRows) -> SolveRows:
 # --- direct --------------------------------------------------------------------------------------
 
 
+@checked_class
 @dataclass(frozen=True)
 class Direct(LinearSolver):
     """Write out the operator's matrix, and factorise it.
@@ -88,7 +90,9 @@ class Direct(LinearSolver):
         >>> import numpy as np
         >>> import adjoint as ad
         >>> A = np.array([[2.0, 1.0], [1.0, 3.0]])
-        >>> x = ad.implicit.linear_solve(A, np.array([3.0, 4.0]), solver=ad.implicit.Direct())
+        >>> x = ad.implicit.linear_solve(
+        ...     A, np.array([3.0, 4.0]), solver=ad.implicit.Direct()
+        ... )
         >>> bool(np.allclose(x, [1.0, 1.0]))
         True
     """
@@ -213,6 +217,7 @@ def _sparse(bound: BoundOperator) -> SolveRows:
 # --- Krylov methods ------------------------------------------------------------------------------
 
 
+@checked_class
 @dataclass(frozen=True)
 class Krylov(LinearSolver):
     """Krylov methods, which apply the operator and never write it out.
@@ -236,6 +241,7 @@ class Krylov(LinearSolver):
             precision.
         ArgumentError: the method is no `Method`, or the tolerance, the limit or `restart` is not
             positive.
+        ArgumentTypeError: an option is no number, or the preconditioner no function.
 
     Example:
         >>> import numpy as np
@@ -258,6 +264,8 @@ class Krylov(LinearSolver):
             raise ArgumentError(
                 f"method must be one of ad.implicit.Method, or None. Got {self.method!r}."
             )
+        if self.preconditioner is not None and not isinstance(self.preconditioner, LinearMap):
+            check_function(self.preconditioner, "preconditioner")
         require_positive("Krylov", tolerance=self.tolerance, limit=self.limit, restart=self.restart)
 
     def takes_blocks(self, operator: Operator) -> bool:

@@ -43,10 +43,27 @@ class Solver(ABC):
 
     @abstractmethod
     def find(self, problem: Problem) -> Rows:
-        """The coordinates of a solution; NotConvergedError."""
+        """The coordinates of a solution; NotConvergedError.
+
+        Args:
+            problem: the equation in real coordinates, with where to begin.
+
+        Returns:
+            The coordinates of a solution, a real array of the shape of `problem.initial`.
+
+        Raises:
+            NotConvergedError: no solution was found in the steps allowed.
+        """
 
     def takes_batches(self, operator: Operator) -> bool:
-        """Whether it may try the equations of a batch all at once, as one."""
+        """Whether it may try the equations of a batch all at once, as one.
+
+        Args:
+            operator: the derivative of the equation in its unknowns.
+
+        Returns:
+            True if one call is given the equations of all examples of `ad.vmap`, joined into one.
+        """
         return False
 
 

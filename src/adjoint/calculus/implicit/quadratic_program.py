@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.base.checked import checked
 from adjoint.base.errors import DTypeError, ShapeError, SingularError
 from adjoint.calculus.implicit.function import function
 from adjoint.calculus.implicit.linear_solvers import Direct
@@ -28,6 +29,7 @@ from adjoint.capture import Traced, current
 from adjoint.capture.numpy.table import as_array
 
 
+@checked
 def quadratic_program(
     Q: Any,
     q: Any,
@@ -74,6 +76,8 @@ def quadratic_program(
             there.
         MissingPackageError: there are inequalities, and Clarabel is not installed: pip install
             'adjoint[qp]'.
+        ArgumentTypeError: an argument is no array of numbers, or `multipliers` neither True nor
+            False.
 
     Example:
         >>> import numpy as np

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.base import pytrees
+from adjoint.base.checked import checked_class
 from adjoint.base.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -62,6 +63,7 @@ def _iterated(
     raise _not_converged(name, steps, size, tolerance, advice)
 
 
+@checked_class
 @dataclass(frozen=True)
 class Iteration(Solver, LinearSolver):
     """Plain fixed-point iteration, y <- y - f(y, x), which is y <- g(x, y) for f = y - g (E.1.71).
@@ -78,6 +80,7 @@ class Iteration(Solver, LinearSolver):
     Raises:
         NotConvergedError: when solving, if the tolerance is not reached.
         ArgumentError: the tolerance or the limit is not positive.
+        ArgumentTypeError: an option is no number.
 
     Example:
         >>> import numpy as np
@@ -127,6 +130,7 @@ class Iteration(Solver, LinearSolver):
         return each_row(solve)
 
 
+@checked_class
 @dataclass(frozen=True)
 class Anderson(Solver):
     """Fixed-point iteration with Anderson's acceleration (Walker and Ni 2011, type II).
@@ -141,6 +145,7 @@ class Anderson(Solver):
     Raises:
         ArgumentError: the memory, the tolerance or the limit is not positive.
         NotConvergedError: when solving, if the tolerance is not reached.
+        ArgumentTypeError: an option is no number.
 
     Example:
         >>> import numpy as np
@@ -186,6 +191,7 @@ class Anderson(Solver):
         return np.asarray(z - residual - ((moves - changes) @ weights)[..., 0])
 
 
+@checked_class
 @dataclass(frozen=True)
 class Newton(Solver):
     """Newton's method by our own derivative, with a line search that halves the step.
@@ -202,10 +208,13 @@ class Newton(Solver):
         NotConvergedError: when solving, if the tolerance is not reached, unless rounding alone is
             in the way: a residual of eps^(1/2) that no step makes smaller is taken.
         ArgumentError: the tolerance or the limit is not positive.
+        ArgumentTypeError: an option is no number.
 
     Example:
         >>> import adjoint as ad
-        >>> y = ad.implicit.root(lambda y: y**3 + y - 10, 1.0, solver=ad.implicit.Newton())
+        >>> y = ad.implicit.root(
+        ...     lambda y: y**3 + y - 10, 1.0, solver=ad.implicit.Newton()
+        ... )
         >>> round(float(y), 6)
         2.0
     """
@@ -271,6 +280,7 @@ def _search(problem: Problem, z: Rows, step: Rows, size: float) -> Rows | None:
     return None
 
 
+@checked_class
 @dataclass(frozen=True)
 class SciPy(Solver):
     """`scipy.optimize.root`, or `scipy.optimize.minimize` for `argmin`, by the name of a method.
@@ -290,7 +300,9 @@ class SciPy(Solver):
 
     Example:
         >>> import adjoint as ad
-        >>> y = ad.implicit.root(lambda y: y**3 + y - 10, 1.0, solver=ad.implicit.SciPy("hybr"))
+        >>> y = ad.implicit.root(
+        ...     lambda y: y**3 + y - 10, 1.0, solver=ad.implicit.SciPy("hybr")
+        ... )
         >>> round(float(y), 6)
         2.0
     """

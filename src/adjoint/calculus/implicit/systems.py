@@ -69,11 +69,25 @@ class LinearSolver(ABC):
 
     @abstractmethod
     def takes_blocks(self, operator: Operator) -> bool:
-        """Whether a batch of systems is given to it at once, as blocks."""
+        """Whether a batch of systems is given to it at once, as blocks.
+
+        Args:
+            operator: the linear system as a program.
+
+        Returns:
+            True if one call is given all systems of a batch; else they are given one by one.
+        """
 
     @abstractmethod
     def prepare(self, bound: BoundOperator) -> SolveRows:
-        """Ready to solve: rows of right-hand sides, (count, blocks, size), to solutions."""
+        """Ready to solve: rows of right-hand sides, (count, blocks, size), to solutions.
+
+        Args:
+            bound: the system, with its matrix bound to numbers.
+
+        Returns:
+            A function from right-hand sides to solutions, both of shape (count, blocks, size).
+        """
 
 
 class Core(ABC):

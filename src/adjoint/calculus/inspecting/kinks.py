@@ -122,6 +122,10 @@ def kinks(
         within: how near a kink counts, in the units of the operands; 0 for the kinks themselves.
         kwargs: passed on as they are.
 
+    Returns:
+        A list of `Kink`, one for each operation that met one, in the order of the program; empty
+        where there is none.
+
     Raises:
         ArgumentTypeError, ArgumentError: `within` is no number, or negative.
         ArgumentTypeError: there is no array or number among the arguments.

@@ -35,15 +35,20 @@ class LoopsReport(NamedTuple):
 
 def loops_report(program: Program, lines: Sequence[str]) -> LoopsReport:
     """The report of a program. lines: of the user's code, by the origin of an equation."""
-
-    def line(origin: int | None) -> str:
-        return lines[origin] if origin is not None and origin < len(lines) else ""
-
     loops, left = explain_rolling(program)
     return LoopsReport(
-        tuple((loop, line(loop.origin)) for loop in loops),
-        tuple((rounds, line(rounds.origin)) for rounds in left),
+        tuple((loop, _line(loop.origin, lines)) for loop in loops),
+        tuple((rounds, _line(rounds.origin, lines)) for rounds in left),
     )
+
+
+def equation_lines(program: Program, lines: Sequence[str]) -> tuple[str, ...]:
+    """For each equation the user's line, `file:number`, or "" where there is none."""
+    return tuple(_line(equation.origin, lines) for equation in program.equations)
+
+
+def _line(origin: int | None, lines: Sequence[str]) -> str:
+    return lines[origin] if origin is not None and origin < len(lines) else ""
 
 
 def _at(line: str) -> str:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from adjoint.base.arrays import ArrayType
 from adjoint.base.settings import settings
+from adjoint.calculus.inspecting.loops import equation_lines
 from adjoint.executors import LeftEquation, NativeExecutor, Needs
 from adjoint.executors.attempt import conforming
-from adjoint.program import Program
+from adjoint.program import Program, Variable
 
 _MOST_RUNS: Final = 1000
 _LONGEST: Final = 0.1  # seconds of runs, about, to find out the times of regions
@@ -82,9 +83,15 @@ class NativeView:
         one piece of machine code
     """
 
-    def __init__(self, program: Program, values: Sequence[Any] | None = None) -> None:
+    def __init__(
+        self,
+        program: Program,
+        values: Sequence[Any] | None = None,
+        lines: Callable[[], Sequence[str]] = tuple,
+    ) -> None:
         chosen = settings()
         self.program = program
+        self._lines = lines  # the user's, by the origin of an equation
         self._values = values
         self._needs = Needs(precise=chosen.precise, threads=chosen.threads)
         self._report = NativeExecutor().compile(program, self._needs).report()
@@ -104,6 +111,39 @@ class NativeView:
             NativeRegion(region.name, region.equations, region.flops, region.bytes, seconds)
             for region, seconds in zip(regions, self._times(len(regions)), strict=True)
         )
+
+    def places(self) -> tuple[int | str | None, ...]:
+        """Where each equation of `program` is computed.
+
+        The number of its region, in the order of `regions()`; the reason why it is left to NumPy;
+        or None for one that is no work of its own, such as a transpose, which disappears into the
+        indices at which others read, or that was lowered to something else.
+
+        Example:
+            >>> import numpy as np
+            >>> import adjoint as ad
+            >>> f = lambda x: np.partition(np.exp(x) + 1, 1) * np.sin(x)
+            >>> code = ad.program(f, np.ones(1000)).native()
+            >>> for equation, place in zip(code.program.equations, code.places()):
+            ...     print(equation.primitive.name, place)
+            exp 0
+            add 0
+            argpartition there is no machine code for it
+            gather 1
+            sin 0
+            multiply 1
+        """
+        where: dict[Variable, int | str] = {}
+        regions = [region for code in self._report.codes for region in code.regions]
+        for number, region in enumerate(regions):
+            where.update(dict.fromkeys(region.results, number))
+        for left in self._report.left:
+            where.update(dict.fromkeys(left.results, left.reason))
+        return tuple(where.get(equation.outputs[0]) for equation in self.program.equations)
+
+    def lines(self) -> tuple[str, ...]:
+        """For each equation of `program` the user's line, as `file:number`, or ""."""
+        return equation_lines(self.program, self._lines())
 
     def _times(self, count: int) -> Sequence[float | None]:
         """The seconds of each region: those of a run, divided as the regions' own counters say."""

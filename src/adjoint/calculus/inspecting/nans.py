@@ -130,7 +130,10 @@ def explain_nan(function: Callable[..., Any], *args: Any, **kwargs: Any) -> NaNR
         >>> report = ad.explain_nan(spread, np.ones(3))
         >>> report.place.value, report.culprit.operation, report.culprit.derivative
         ('the derivative', 'sqrt', True)
-        >>> [float(each) for each in report.culprit.operands], float(report.culprit.result)
+        >>> (
+        ...     [float(each) for each in report.culprit.operands],
+        ...     float(report.culprit.result),
+        ... )
         ([0.0], inf)
         >>> ad.explain_nan(spread, np.array([1.0, 2.0])) is None
         True

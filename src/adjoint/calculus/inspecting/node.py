@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from adjoint.base.arrays import ArrayType
+from adjoint.base.checked import check_whole
 from adjoint.base.errors import ArgumentError, NotDifferentiableError
 from adjoint.maps import LinearMap
 from adjoint.spaces import Covector, Product, Space
@@ -44,7 +45,11 @@ class Node:
     Example:
         >>> import adjoint as ad
         >>> node = ad.nodes(lambda x: x * x, 3.0, cotangents=1.0)["b"]
-        >>> node.operation, float(node.value), [float(c.components) for c in node.contributions]
+        >>> (
+        ...     node.operation,
+        ...     float(node.value),
+        ...     [float(c.components) for c in node.contributions],
+        ... )
         ('multiply', 9.0, [3.0, 3.0])
     """
 
@@ -79,6 +84,9 @@ class Node:
 
         Args:
             place: from 0; which of `operands`.
+
+        Returns:
+            A `LinearMap` from the space of the operand to that of the node.
 
         Raises:
             ArgumentError: there is no such operand.
@@ -206,9 +214,14 @@ class Nodes(Sequence[Node]):
         Args:
             number: of the equations before the cut.
 
+        Returns:
+            A real scalar, equal at every cut but for rounding.
+
         Raises:
             ArgumentError: there are fewer equations, or no tangents or no cotangents were given.
+            ArgumentTypeError: the number is no whole number.
         """
+        check_whole(number, "number")
         if not 0 <= number <= len(self.equations):
             raise ArgumentError(
                 f"A cut lies after 0 to {len(self.equations)} equations. Got {number!r}."

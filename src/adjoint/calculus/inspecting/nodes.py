@@ -15,6 +15,7 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, is_numeric, type_of
+from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, NotDifferentiableError
 from adjoint.calculus.inspecting.node import Node, NodeOperand, Nodes
 from adjoint.calculus.inspecting.recording import LocalDerivatives, Recording
@@ -29,6 +30,7 @@ from adjoint.transforms import jvp as jvp_program
 from adjoint.transforms import tangent_type
 
 
+@checked
 def nodes(
     function: Callable[..., Any],
     *args: Any,

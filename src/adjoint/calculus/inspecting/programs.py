@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum
+from functools import cache
 from typing import Any, NamedTuple
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import is_numeric
 from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
 from adjoint.calculus.arguments import check_callable
-from adjoint.calculus.inspecting.loops import LoopsReport, loops_report
+from adjoint.calculus.inspecting.loops import LoopsReport, equation_lines, loops_report
 from adjoint.calculus.inspecting.machine_code import MemoryReport, NativeView
 from adjoint.capture import Captured, Traced, capture, traced_type
 from adjoint.executors import NumpyExecutor
-from adjoint.optimise import bare, simplify
+from adjoint.optimise import bare, roll, simplify
 from adjoint.pipeline import compile_program
 from adjoint.program import Program
 from adjoint.transforms import jvp, linearize, transpose, vjp, vmap
@@ -79,6 +80,11 @@ class ProgramView:
         )
 
     @property
+    def values(self) -> tuple[Any, ...] | None:
+        """The values of the inputs, as far as they are those that it was captured with."""
+        return None if self._values is None else tuple(self._values)
+
+    @property
     def active(self) -> list[bool]:
         """Which inputs the transforms differentiate with respect to."""
         return [
@@ -104,6 +110,9 @@ class ProgramView:
     def jvp(self) -> ProgramView:
         """(inputs, tangents) -> (outputs, tangents of the outputs).
 
+        Returns:
+            A view of the joined program of values and tangents.
+
         Raises:
             NotDifferentiableError: no argument, or no result, holds floating-point numbers.
         """
@@ -112,6 +121,9 @@ class ProgramView:
 
     def vjp(self) -> ProgramView:
         """(inputs, cotangents of the outputs) -> (outputs, cotangents of the arguments).
+
+        Returns:
+            A view of the program of reverse mode, the value first.
 
         Raises:
             NotDifferentiableError: no argument, or no result, holds floating-point numbers.
@@ -126,10 +138,13 @@ class ProgramView:
             [*inputs, *[taken] * (len(extended.inputs) - len(inputs))],
             [*outputs, *[given] * (len(extended.outputs) - len(outputs))],
         )
-        return ProgramView(extended, self.arguments, None, roles)
+        return ProgramView(extended, self.arguments, None, roles, self._lines)
 
     def linearize(self) -> ProgramView:
         """(residuals, tangents) -> tangents of the outputs: the linear half alone.
+
+        Returns:
+            A view of the program that is linear in its last inputs, the tangents.
 
         Raises:
             NotDifferentiableError: no argument, or no result, holds floating-point numbers.
@@ -140,6 +155,9 @@ class ProgramView:
 
     def transpose(self) -> ProgramView:
         """(residuals, cotangents) -> cotangents of the arguments: the linear half, transposed.
+
+        Returns:
+            A view of the program that is linear in its last inputs, the cotangents.
 
         Raises:
             NotDifferentiableError: no argument, or no result, holds floating-point numbers.
@@ -153,20 +171,70 @@ class ProgramView:
 
         Args:
             size: how many examples the batch has, along its first axis.
+
+        Returns:
+            A view of the program whose inputs and outputs have an axis of this size in front.
         """
         marks = [number < self.arguments for number in range(len(self.program.inputs))]
         batched = simplify(bare(vmap(self.program, marks, size)))
-        return ProgramView(batched, self.arguments, None, self.roles)
+        return ProgramView(batched, self.arguments, None, self.roles, self._lines)
 
     def simplified(self) -> ProgramView:
-        """The program as it is executed."""
-        return ProgramView(simplify(bare(self.program)), self.arguments, self._values, self.roles)
+        """The program as it is executed.
+
+        Returns:
+            A view of the program after all rewrites that the executors are given.
+        """
+        return self._with(simplify(bare(self.program)))
+
+    def rolled(self) -> ProgramView:
+        """The program with loops in the place of repeated rounds: what is derived, and runs.
+
+        Returns:
+            A view of the program with its loops.
+
+        Example:
+            >>> import numpy as np
+            >>> import adjoint as ad
+            >>> def relaxed(x):
+            ...     for _ in range(50):
+            ...         x = x - 0.1 * np.sin(x)
+            ...     return x
+            >>> view = ad.program(relaxed, np.ones(2))
+            >>> len(view), len(view.rolled())
+            (150, 1)
+        """
+        return self._with(roll(self.program))
+
+    def _with(self, program: Program) -> ProgramView:
+        """Another program of the same inputs and outputs."""
+        return ProgramView(program, self.arguments, self._values, self.roles, self._lines)
+
+    def lines(self) -> tuple[str, ...]:
+        """For each equation the user's line that it comes from, as `file:number`, or "".
+
+        The function runs once more to find them.
+
+        Returns:
+            As many texts as there are equations.
+
+        Example:
+            >>> import numpy as np
+            >>> import adjoint as ad
+            >>> view = ad.program(lambda x: np.sum(x**2), np.ones(3))
+            >>> len(view), len(view.lines())
+            (2, 2)
+        """
+        return equation_lines(self.program, self._lines())
 
     def loops(self) -> LoopsReport:
         """Which of Python's loops become loops, before anything is derived or compiled.
 
         Of long ones that do not it says which round differs from which, and in what: their rounds
         are derived and compiled one by one.
+
+        Returns:
+            A `LoopsReport`: `print` shows each loop of the source with what became of it.
 
         Example:
             >>> import numpy as np
@@ -182,11 +250,18 @@ class ProgramView:
         return loops_report(self.program, self._lines())
 
     def source(self) -> str:
-        """The source that the NumPy executor runs."""
+        """The source that the NumPy executor runs.
+
+        Returns:
+            Python source as text.
+        """
         return compile_program(self.program).source()
 
     def native(self) -> NativeView:
         """The machine code that it becomes: `.ir()`, `.assembly()`, `.regions()`, `.left()`.
+
+        Returns:
+            A `NativeView`; `.ir()` and `.assembly()` are text.
 
         Example:
             >>> import numpy as np
@@ -197,10 +272,13 @@ class ProgramView:
             >>> [region.name for region in code.regions()]
             ['tanh']
         """
-        return NativeView(compile_program(self.program).program, self._values)
+        return NativeView(compile_program(self.program).program, self._values, self._lines)
 
     def memory(self) -> MemoryReport:
         """The bytes of arguments and results, and of the memory that machine code needs.
+
+        Returns:
+            A `MemoryReport`, whose fields are numbers of bytes.
 
         Example:
             >>> import numpy as np
@@ -220,6 +298,9 @@ class ProgramView:
         Known before anything runs: from shapes, and from what each result may overwrite. Results
         are counted, arguments are not; nor is what LAPACK, sorting and the like need for
         themselves. For machine code see `memory()`, of `.jvp()` and `.vjp()` too.
+
+        Returns:
+            A `PeakMemory`, whose fields are numbers of bytes.
 
         Raises:
             NotDifferentiableError: the function has no floating-point argument or result.
@@ -288,6 +369,7 @@ def program(function: Callable[..., Any], *args: Any, **kwargs: Any) -> ProgramV
     values = [*(captured.trace.values[slot] for slot in range(count)), *captured.constants]
     known = all(type(value) is not Traced for value in values)
 
+    @cache
     def lines() -> Sequence[str]:
         return capture_whole(function, args, kwargs, lines=True).trace.lines or ()
 

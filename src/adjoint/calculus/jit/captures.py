@@ -179,14 +179,16 @@ class Entry:
         return choice.asks and self.strays <= _STRAYS
 
 
-def captured_at(function: Any, chosen: Chosen) -> Captured:
-    """A function's program at its chosen arguments."""
+def captured_at(function: Any, chosen: Chosen, has_aux: bool = False) -> Captured:
+    """A function's program at its chosen arguments. has_aux: whether it may return other things."""
 
     def capture(**noting: Any) -> Captured:
-        return chosen.capture(function, **noting)
+        return chosen.capture(function, has_aux=has_aux, **noting)
 
+    if chosen.holds:
+        return capture()
     args, kwargs = tuple(chosen.args), chosen.kwargs
-    return captured(function, args, kwargs, chosen.places, chosen.leaves, capture)
+    return captured(function, args, kwargs, chosen.places, chosen.leaves, capture, has_aux)
 
 
 def captured(

@@ -12,12 +12,14 @@ from adjoint.calculus.jit.calls import Call
 from adjoint.calculus.jit.paths import CompiledStages, Path
 from adjoint.calculus.jit.stages import cut
 from adjoint.capture import Captured, Traced, capture, is_known, unwrap
+from adjoint.capture.clones.users import is_settled_file
 from adjoint.capture.facts.survey import Hindrance, Survey
 from adjoint.capture.recording.floating_point import not_again
 from adjoint.capture.recording.guards import Guard
 from adjoint.capture.recording.ran import ready
 from adjoint.capture.recording.script import Script, restore, same_states, states_now
 from adjoint.capture.recording.texts import UnseenError
+from adjoint.executors.compilation import runs_beside_others
 from adjoint.pipeline import (
     Compiled,
     alone,
@@ -86,6 +88,10 @@ def capture_call(
     whether the path is ready then, however long it is; else the next call has to make it so.
     """
     survey = survey_of(call) if keep and not call.traced else None
+    large = _large_of(call, survey)
+    if large:  # what is too much to compare is an input, or the call is not kept
+        wide = [places | large for places in wide] or [large]
+        survey = survey_of(call, large)
     again = again_of(target, call, derives)
     if survey is None or survey.hindrances:
         reasons = [] if survey is None else survey.hindrances
@@ -102,7 +108,8 @@ def capture_call(
     known = not at_once or (derives and not path.guards)
     results = _run(path, call, observation.captured, known)
     if more:
-        widest, survey = _widest(target, call, observation.script, survey, wide, path)
+        plain = path if not large else Hindrance("data too large to compare cannot be inputs")
+        widest, survey = _widest(target, call, observation.script, survey, wide, plain)
         if isinstance(widest, Hindrance):
             return CallOutcome(results, None, survey, [widest])
         path = widest
@@ -111,6 +118,19 @@ def capture_call(
     if len(observation.captured.trace.records) <= _LONG or in_time:
         path.make_ready()
     return CallOutcome(results, path if kept else None, survey, observation.hindrances)
+
+
+def _large_of(call: Call, survey: Survey | None) -> frozenset[str]:
+    """Places of data that have to be inputs, since they are too large to compare; or none.
+
+    Not with several threads, since others would see what lies there while it is captured.
+    """
+    if survey is None or not survey.hindrances or runs_beside_others():
+        return frozenset()
+    large = frozenset(where for where in survey.large if survey.data[where] == 1)
+    if not large or survey.identities or survey_of(call, large).hindrances:
+        return frozenset()
+    return large
 
 
 def _run(path: Path, call: Call, captured: Captured, known: bool = True) -> Any:
@@ -145,11 +165,12 @@ def _widest(
     script: Script,
     survey: Survey,
     wide: Sequence[frozenset[str]],
-    plain: Path,
+    plain: Path | Hindrance,
 ) -> tuple[Path | Hindrance, Survey]:
     """The path with the most inputs that there can be, or why there is none, with its facts.
 
-    plain: the path without more inputs, which will do if nothing is drawn or printed.
+    plain: the path without more inputs, which will do if nothing is drawn or printed; or why it
+    will not.
     """
     for places in wide:
         wider = survey_of(call, places)
@@ -159,7 +180,7 @@ def _widest(
         attempt = rehearsed(again_of(target, wide_call), wide_call, script, wider)
         if isinstance(attempt, Captured):
             return _rehearsed_path(attempt), wider
-    if script.is_empty:
+    if script.is_empty or isinstance(plain, Hindrance):
         return plain, survey
     last = rehearsed(again_of(target, call), call, script, survey)
     return (_rehearsed_path(last) if isinstance(last, Captured) else last), survey
@@ -177,7 +198,14 @@ def again_of(target: Any, call: Call, derives: bool = False) -> Callable[..., Ca
         active = tuple(type(leaf) is Traced and not is_known(leaf) for leaf in call.arrays)
         whole = (target, call.apply, call.types, call.arrays, active)
         frozen = call.places is None
-        return capture(*whole, frozen=frozen, at_once=derives, guarded=guarded, script=script)
+        return capture(
+            *whole,
+            frozen=frozen,
+            at_once=derives,
+            guarded=guarded,
+            script=script,
+            holding=True,
+        )
 
     return again
 
@@ -295,7 +323,11 @@ def hindrances_of(survey: Survey, captured: Captured, call: Call) -> list[Hindra
     trace = captured.trace
     hindrances = [Hindrance(text, line) for text, line in dict.fromkeys(trace.effects)]
     hindrances += survey.hindrances
-    unknown = [code for place, code in trace.entered.items() if place not in survey.codes]
+    unknown = [
+        code
+        for place, code in trace.entered.items()
+        if place not in survey.codes and not is_settled_file(code.co_filename)
+    ]
     for code in unknown:
         line = f"{code.co_filename}:{code.co_firstlineno}"
         hindrances.append(

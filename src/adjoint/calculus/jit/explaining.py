@@ -104,6 +104,7 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
 
     Raises:
         ArgumentTypeError: it was called while a function is being captured.
+        NotDifferentiableError: a derivative is explained at an argument that has none.
 
     Example:
         >>> import time

@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol, overload
 
 import numpy as np
 
+from adjoint.base.checked import check_flag
 from adjoint.base.derived import Derived, Parameters, Result, core, derived
 from adjoint.base.errors import (
     ArgumentError,
@@ -98,6 +99,7 @@ def jit(
     Raises:
         NotReplayableError: `strict`, and the function cannot be replayed; the message says why.
         ArgumentError: `paths` is not a whole number of 1 or more, or there is no such device.
+        ArgumentTypeError: what is given is no function, or an option is not what it should be.
         XlaUnavailableError: `device`, and XLA or that device is not there.
 
     Example:
@@ -111,6 +113,7 @@ def jit(
         (np.float64(2.0), np.float64(3.0))
     """
     _check_paths(paths)
+    check_flag(strict, "strict")
     if function is None:
         return partial(jit, paths=paths, strict=strict, device=device)
     check_callable(function, "jit")

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from adjoint.base.arrays import is_numeric
+from adjoint.base.arrays import is_numeric, type_of
 from adjoint.base.errors import TapeOverflowError
 from adjoint.base.forking import hold_over_forks
 from adjoint.base.settings import settings
@@ -196,7 +196,11 @@ def _call(way: ReplayWay, root: Any, args: tuple[Any, ...], kwargs: dict[str, An
     if len(set(places)) < len(places):
         return None
     call = Call(root, args, kwargs, tuple(places))
-    return call if call.leaves and all(map(is_numeric, call.leaves)) else None
+    if not call.leaves or not all(map(is_numeric, call.leaves)):
+        return None
+    # Counts beside what is differentiated, in one container, are no inputs.
+    mixed = len(call.leaves) > len(places) and not all(type_of(x).inexact for x in call.leaves)
+    return None if mixed else call
 
 
 def _widened(bucket: Bucket, call: Call) -> Call:

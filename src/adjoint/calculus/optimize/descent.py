@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base import pytrees
+from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.gradient import value_and_grad
@@ -89,6 +90,7 @@ class _DescentProblem:
 
 
 @points_to_argmin
+@checked
 def descend(
     function: Callable[..., Any],
     x0: Any,
@@ -123,6 +125,9 @@ def descend(
         callback: called with the `Iterate` at the start and after every step; it ends the descent
             by returning True.
         progress: whether to show a progress bar, which needs the package `rich`.
+
+    Returns:
+        A `Descent`: the point `x` where it ended, value, gradient, reason and the history of steps.
 
     Raises:
         NotDifferentiableError: x0 holds integers, or the value is no real scalar.

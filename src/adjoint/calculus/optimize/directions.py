@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from adjoint.base.checked import checked
 from adjoint.calculus.optimize.result import Iterate
 
 # (here, the iterate before or None) -> a tangent at here.
 DirectionRule = Callable[[Iterate, Iterate | None], Any]
 
 
+@checked
 def steepest_descent(here: Iterate, previous: Iterate | None) -> Any:
     """The direction in which f falls fastest for its length: -∇f(x), in the space at x (E.1.42).
 
@@ -22,6 +24,9 @@ def steepest_descent(here: Iterate, previous: Iterate | None) -> Any:
 
     Returns:
         A tangent at `here.x`, an element of `here.space`.
+
+    Raises:
+        ArgumentTypeError: `here` is no `Iterate`.
 
     Example:
         >>> import numpy as np

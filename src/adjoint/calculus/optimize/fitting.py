@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.jacobian import jacobian
@@ -15,6 +16,7 @@ from adjoint.calculus.optimize.entry import points_to_argmin
 
 
 @points_to_argmin
+@checked
 def curve_fit(
     model: Callable[..., Any], xdata: Any, ydata: Any, p0: Any = None, **options: Any
 ) -> Any:
@@ -35,6 +37,7 @@ def curve_fit(
     Raises:
         ArgumentError: `jac` is given, which is computed here.
         RuntimeError: the search did not come to an end (raised by SciPy).
+        ArgumentTypeError: the model is no function.
 
     Example:
         >>> import numpy as np
@@ -42,7 +45,9 @@ def curve_fit(
         >>> t = np.linspace(0.0, 4.0, 9)
         >>> def decay(t, height, rate):
         ...     return height * np.exp(-rate * t)
-        >>> parameters, covariance = ad.optimize.curve_fit(decay, t, decay(t, 2.5, 1.3), [1, 1])
+        >>> parameters, covariance = ad.optimize.curve_fit(
+        ...     decay, t, decay(t, 2.5, 1.3), [1, 1]
+        ... )
         >>> np.round(parameters, 9)
         array([2.5, 1.3])
     """

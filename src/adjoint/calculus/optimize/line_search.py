@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Protocol, final
 
+from adjoint.base.checked import checked_class
 from adjoint.base.errors import ArgumentError
 from adjoint.calculus.optimize.ray import Ray, Trial
 from adjoint.calculus.optimize.result import Reason
@@ -19,9 +20,19 @@ class StepRule(Protocol):
         """The length to try first at the start."""
 
     def find(self, ray: Ray, guess: float) -> Trial | Reason:
-        """The point to go to; or why there is none."""
+        """The point to go to; or why there is none.
+
+        Args:
+            ray: the half-line from the iterate along the direction.
+            guess: the length to try first.
+
+        Returns:
+            A `Trial`, the point with its value and slope; or the `Reason` why the descent ends
+            here.
+        """
 
 
+@checked_class
 @final
 @dataclass(frozen=True)
 class Sharpness:
@@ -33,6 +44,7 @@ class Sharpness:
 
     Raises:
         ArgumentError: η is not positive.
+        ArgumentTypeError: eta is no number.
 
     Example:
         >>> import numpy as np
@@ -59,11 +71,20 @@ class Sharpness:
         return 1 / (2 * self.eta)
 
     def find(self, ray: Ray, guess: float) -> Trial | Reason:
-        """The point at the fixed length."""
+        """The point at the fixed length.
+
+        Args:
+            ray: the half-line from the iterate along the direction.
+            guess: the length to try first; it does not matter.
+
+        Returns:
+            A `Trial`, or `Reason.NOT_FINITE` where value or slope there is not finite.
+        """
         trial = ray.at(self.first)
         return trial if trial.finite else Reason.NOT_FINITE
 
 
+@checked_class
 @final
 @dataclass(frozen=True)
 class LineSearch:
@@ -112,7 +133,15 @@ class LineSearch:
             )
 
     def find(self, ray: Ray, guess: float) -> Trial | Reason:
-        """The first good point, or else the best one that lowers the value."""
+        """The first good point, or else the best one that lowers the value.
+
+        Args:
+            ray: the half-line from the iterate along the direction.
+            guess: the length to try first.
+
+        Returns:
+            A `Trial`, or the `Reason` why no length lowers the value.
+        """
         start = ray.start
         before, low = start, start  # low: the farthest good point from which the value still falls
         high: Trial | None = None  # a point too far

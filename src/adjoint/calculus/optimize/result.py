@@ -94,8 +94,8 @@ class Descent:
         >>> import numpy as np
         >>> import adjoint as ad
         >>> ad.optimize.descend(lambda x: x @ x, np.ones(2))
-        <Descent: converged after 1 iteration (3 evaluations) at value 0, gradient norm 0; \
-the norm of the gradient fell below the tolerance>
+        <Descent: converged after 1 iteration (3 evaluations) at value 0,
+        gradient norm 0; the norm of the gradient fell below the tolerance>
     """
 
     x: Any

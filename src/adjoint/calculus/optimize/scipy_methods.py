@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base import pytrees
+from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, NotDifferentiableError
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.derivative import derivative
@@ -102,6 +103,7 @@ class _Objective:
 
 
 @points_to_argmin
+@checked
 def minimize(
     function: Callable[..., Any],
     x0: Any,
@@ -151,6 +153,7 @@ def minimize(
             is no tuple.
         DroppedDerivativeError: inside of a function that is differentiated: `ad.implicit.argmin`
             has a derivative.
+        MembershipError: x0 is not in the space.
 
     Example:
         >>> import numpy as np

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError
 from adjoint.base.files import save
-from adjoint.calculus.arguments import Argnums, Chosen, check_callable
+from adjoint.calculus.arguments import Argnums, Chosen, check_argnums, check_callable
 from adjoint.calculus.jit.captures import captured_at
 from adjoint.calculus.planning.chain import Order
 from adjoint.calculus.planning.jacobians import Differentiated, check_real
@@ -93,6 +94,9 @@ class JacobianPlan:
 
         Args:
             mode: whose order is drawn; that of the mode chosen, if AUTO.
+
+        Returns:
+            SVG text.
         """
         return picture(self.sizes, self[mode].order)
 
@@ -113,6 +117,7 @@ class JacobianPlan:
         save(target, self.svg(mode))
 
 
+@checked
 def plan(
     function: Callable[..., Any], *args: Any, argnums: Argnums = 0, **kwargs: Any
 ) -> JacobianPlan:
@@ -132,6 +137,8 @@ def plan(
 
     Raises:
         NotDifferentiableError: arguments or results that are not real floating-point arrays.
+        ArgumentError: `argnums` names an argument that the call does not have.
+        ArgumentTypeError: what is given is no function, or `argnums` holds no integers.
 
     Example:
         >>> import numpy as np
@@ -141,6 +148,7 @@ def plan(
         <JacobianPlan: d = 50, 2, 50, 2, 50; optimal: J4 ((J3 J2) J1)>
     """
     check_callable(function, "plan")
+    check_argnums(argnums)
     chosen = Chosen(argnums, args, kwargs)
     captured = captured_at(function, chosen)
     check_real(chosen.types, captured.output_types)

@@ -41,7 +41,9 @@ class Composition(Enum):
         >>> import numpy as np
         >>> import adjoint as ad
         >>> x, u = np.array([1.0, 2.0]), np.array([1.0, 0.0])
-        >>> ad.hvp(lambda x: np.prod(x), x, u, composition=ad.Composition.REVERSE_ON_REVERSE)
+        >>> ad.hvp(
+        ...     lambda x: np.prod(x), x, u, composition=ad.Composition.REVERSE_ON_REVERSE
+        ... )
         array([0., 1.])
     """
 

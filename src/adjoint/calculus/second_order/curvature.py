@@ -152,6 +152,8 @@ def second_derivative(
     Raises:
         MembershipError: the point or the value is not in the space named.
         NotDifferentiableError: arguments or results that are integers or booleans.
+        ArgumentTypeError: what is given is no function, or what is given as a space is none.
+        ArgumentError: there are no primals.
 
     Example:
         >>> import numpy as np

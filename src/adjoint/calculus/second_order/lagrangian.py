@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.base import pytrees
+from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentTypeError, ShapeError
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.second_order.composition import Composition, CompositionName
@@ -16,6 +17,7 @@ from adjoint.maps import LinearMap
 from adjoint.spaces import Space
 
 
+@checked
 def lagrangian_hessian(
     objective: Callable[[Any], Any] | None,
     constraints: Callable[[Any], Any],
@@ -43,6 +45,7 @@ def lagrangian_hessian(
     Raises:
         ArgumentTypeError, ShapeError: the multipliers do not fit the constraints, or the objective
             is not a number.
+        NotDifferentiableError: x holds integers, or a value is no real number.
 
     Example:
         >>> import numpy as np

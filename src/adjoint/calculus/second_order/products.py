@@ -6,9 +6,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjoint.base import pytrees
-from adjoint.base.derived import Parameters, core, derived
+from adjoint.base.checked import check_flag
+from adjoint.base.derived import First, Parameters, core, derived
 from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
-from adjoint.calculus.arguments import Argnums, Chosen, check_callable, refuse_gradient
+from adjoint.calculus.arguments import (
+    Argnums,
+    Chosen,
+    check_argnums,
+    check_callable,
+    refuse_gradient,
+)
 from adjoint.calculus.basis import rows_of
 from adjoint.calculus.derivative import split_outputs
 from adjoint.calculus.jit.replay import replay, replays, way_of
@@ -56,11 +63,11 @@ def _check_real(captured: Captured, has_aux: bool, name: str) -> Any:
 
 def hvp(
     function: Callable[..., Any],
-    primal: Any,
+    primal: First,
     direction: Any,
     space: Space | None = None,
     composition: Composition | CompositionName = Composition.AUTO,
-) -> Any:
+) -> First:
     """The Hessian-vector product ∇²f(x)[u], the derivative of the gradient (E.1.79).
 
     Args:
@@ -76,6 +83,9 @@ def hvp(
 
     Raises:
         NotDifferentiableError: integer arguments, or a value that is not a real scalar.
+        ArgumentTypeError: the first argument is no function, or the direction has another
+            structure.
+        ShapeError, DTypeError: the direction has another shape or kind of number than the point.
 
     Example:
         >>> import numpy as np
@@ -91,14 +101,15 @@ def hvp(
     def compute(function: Any, primal: Any, direction: Any) -> Any:
         return _product(function, primal, direction, space, composition)
 
-    return replay(way, function, compute, (primal, direction), {}, space)
+    product: First = replay(way, function, compute, (primal, direction), {}, space)
+    return product
 
 
 def _product(
     function: Any, primal: Any, direction: Any, space: Space | None, composition: Composition
 ) -> Any:
-    moving = matching_leaves(primal, direction, "direction")
     chosen = Chosen(0, (primal,), {})
+    moving = matching_leaves(chosen.point, direction, "direction")
     if space is not None:
         space.check(primal, "the argument")  # first, since the function may fail at what is not
     captured = chosen.capture(function)
@@ -151,6 +162,8 @@ def hessian(
                [2., 0.]])
     """
     check_callable(function, "hessian")
+    check_flag(has_aux, "has_aux")
+    check_argnums(argnums)
     composition = as_composition(composition)
     way = way_of("hessian", argnums, has_aux, composition)
 
@@ -163,7 +176,7 @@ def hessian(
                     "it is defined here for real floating-point arrays. For complex ones use "
                     "ad.second_derivative(...).array(), over the reals."
                 )
-        captured = chosen.capture(function)
+        captured = chosen.capture(function, has_aux=has_aux)
         aux_tree = _check_real(captured, has_aux, "hessian")
         count, aux = len(chosen.leaves), len(captured.outputs) - 1
         compiled = prepare(

@@ -125,6 +125,11 @@ def is_users_file(path: str) -> bool:
     return entered
 
 
+def is_settled_file(path: str) -> bool:
+    """Whether a file is of SciPy, and entered: what such code is made of is nobody's to change."""
+    return any(map(path.startswith, _places("scipy"))) and is_users_file(path)
+
+
 def is_installed(path: str) -> bool:
     """Whether a file is of an installed package, which is not the user's to change."""
     return any(name in path for name in _SITE_NAMES)

@@ -32,6 +32,8 @@ def _held_by(cache: Any) -> list[Any]:
     own = (cache.__dict__, cache.__wrapped__)
     held = [referent for referent in gc.get_referents(cache) if not any(referent is x for x in own)]
     inside = [value for referent in held if type(referent) is dict for value in referent.values()]
+    if any(_of_caches(type(value)) for value in inside):  # a bounded cache holds its values itself
+        held = [referent for referent in held if type(referent) is not dict]
     # A plain object is a mark in keys.
     held = [referent for referent in [*held, *inside] if type(referent) is not object]
     return [

@@ -22,10 +22,11 @@ import numpy as np
 from adjoint.base.derived import Derived
 from adjoint.base.errors import AdjointError
 from adjoint.capture.clones.compiled import source_of
-from adjoint.capture.clones.users import is_users_class, is_users_kind
+from adjoint.capture.clones.users import is_users_kind
 from adjoint.capture.facts.caches import cached
 from adjoint.capture.facts.functions import MADE_IN_PYTHON, own_attributes
 from adjoint.capture.facts.purity import is_pure_module
+from adjoint.capture.facts.settled import is_settled_object, may_change, settled_object
 from adjoint.capture.facts.surveying import Look, Surveying
 from adjoint.capture.facts.writing import Absent
 from adjoint.capture.recording.script import GENERATORS
@@ -77,6 +78,8 @@ def other(survey: Surveying, value: Any, expression: str, where: str, traced: bo
         _immutable(survey, value, expression, where, traced)
     elif isinstance(value, np.ndarray):
         survey.hinder(f"a {kind.__name__} has rules of its own", where)
+    elif is_settled_object(value):
+        settled_object(survey, value, expression, where)
     elif is_users_kind(kind) or _is_plain_object(kind):
         _instance(survey, value, expression, where, traced)
     else:
@@ -365,7 +368,7 @@ def _inherits_code(kind: type) -> bool:
     return any(
         type(member) is types.FunctionType
         for base in kind.__mro__
-        if not is_users_class(base) and base.__module__ not in _BARE
+        if not may_change(base) and base.__module__ not in _BARE
         for member in base.__dict__.values()
     )
 

@@ -16,6 +16,7 @@ import numpy as np
 from adjoint.base.errors import AdjointError
 
 _DATA: Final = frozenset({float, complex, np.float64, np.float32, np.complex128, np.complex64})
+_LARGE: Final = 1 << 20  # bytes
 
 
 class MovedError(AdjointError):
@@ -70,6 +71,11 @@ def is_data(value: Any) -> bool:
     if type(value) is np.ndarray:
         return value.dtype.kind in "fc"
     return type(value) in _DATA
+
+
+def is_large(value: Any) -> bool:
+    """Whether data take long to compare."""
+    return type(value) is np.ndarray and value.nbytes > _LARGE
 
 
 def can_hold(container: Any) -> bool:

@@ -23,7 +23,7 @@ from adjoint.base.arrays import is_numeric
 from adjoint.base.pytrees import is_leaf
 from adjoint.capture.bytecode.code import original_of, reads_of
 from adjoint.capture.clones.rebinding import Rebound
-from adjoint.capture.clones.users import is_ours, is_users, is_users_class, is_users_module
+from adjoint.capture.clones.users import is_ours, is_users, is_users_module
 from adjoint.capture.facts.functions import (
     attributes_of_class,
     dispatching,
@@ -34,11 +34,12 @@ from adjoint.capture.facts.functions import (
     wrapped,
 )
 from adjoint.capture.facts.kinds import KINDS_OF_VALUE, memory_facts, other, registered
-from adjoint.capture.facts.places import Getter, Holder, Place, can_hold, is_data
+from adjoint.capture.facts.places import Getter, Holder, Place, can_hold, is_data, is_large
 from adjoint.capture.facts.purity import is_pure_module
 from adjoint.capture.facts.said import absent_facts, said_facts, settings_facts
+from adjoint.capture.facts.settled import asked_by_scipy, may_change, module_may_change, settled
 from adjoint.capture.facts.surveying import Running, Surveying, is_users_module_dict
-from adjoint.capture.facts.writing import Check, FactWriter, TooManyFactsError
+from adjoint.capture.facts.writing import Check, FactWriter, TooManyFactsError, never
 from adjoint.capture.recording.script import GLOBAL
 
 _SHOWN_AS_TEXT: Final = frozenset({"__repr__", "__str__", "__format__"})
@@ -71,8 +72,8 @@ class Survey(Surveying):
     function: the user's, or `With` something else. traced: which positional arguments hold arrays
     and numbers that are inputs; None for all arguments. cells: names in the function's closure
     whose contents are inputs. wide: places of data that are inputs; all of them are in `data`, as
-    far as there is one of a name, and inputs in `inputs`. A function may also be `Running`; then
-    traced values are no hindrance, but `traced`, by their names in the check.
+    far as there is one of a name, what has many bytes in `large`, and inputs in `inputs`. A
+    function may be `Running`: traced values are no hindrance then, but `traced`, by their names.
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class Survey(Surveying):
         self._own_input: Any = None
         self._wide = wide
         self.data: dict[str, int] = {}
+        self.large: set[str] = set()
         self.inputs: list[Place] = []
         self.hindrances: list[Hindrance] = []
         self.codes: dict[int, types.CodeType] = {}
@@ -115,7 +117,7 @@ class Survey(Surveying):
             self._finish()
         except (TooManyFactsError, RecursionError):
             self.hinder("it reaches too many objects to compare at every call")
-        self.check: Check = self.writer.check() if not self.hindrances else _never
+        self.check: Check = self.writer.check() if not self.hindrances else never
         # What was looked at is let go of: arrays that one name alone refers to may be written into.
         self.seen, self.arrays, self._holders = {}, [], []
 
@@ -199,6 +201,7 @@ class Survey(Surveying):
         """Note what a value is that may be data, in a place where something else can be put."""
         if is_data(value) and can_hold(container):
             self.data[where] = self.data.get(where, 0) + 1
+            self.large |= {where} if is_large(value) else set()
             if where in self._wide:
                 self.inputs.append(Place(where, container, key, expression))
                 self._input(value, expression, where)
@@ -239,7 +242,7 @@ class Survey(Surveying):
         if type(value.__globals__) is Rebound:
             self._captured_function(value, name, where)
             return
-        if has_rule(self, value, name, where, self.codes):
+        if has_rule(self, value, name, where, self.codes) or settled(self, value, name, where):
             return
         ours = is_ours(value)
         if not (ours or is_users(value)):
@@ -382,14 +385,15 @@ class Survey(Surveying):
         """What the user's classes among a class and those above it define."""
         if self.within:
             attributes_of_class(self, value)
-        if id(value) in self._held or not any(map(is_users_class, value.__mro__)):
+        if id(value) in self._held or not any(map(may_change, value.__mro__)):
             return
         self._held.add(id(value))
+        self.attributes |= asked_by_scipy(value)
         name = self.writer.constant(value)
         bases = self.writer.constant(value.__mro__)
         self.writer.demand(f"{name}.__mro__ is not {bases}", value.__name__, "classes above it")
         for base in value.__mro__:
-            if is_users_class(base) and (id(base), "class") not in self._names:
+            if may_change(base) and (id(base), "class") not in self._names:
                 self._names.add((id(base), "class"))
                 inside = self.writer.constant(base.__dict__)
                 unlike = f"len({inside}) != {len(base.__dict__)}"
@@ -421,7 +425,7 @@ class Survey(Surveying):
     def _wanted(self, holder: Holder) -> list[str]:
         inside = holder.inside
         if isinstance(holder.value, types.ModuleType):
-            if self.whole and is_users_module(holder.value):
+            if self.whole and module_may_change(holder.value):
                 return sorted(name for name in inside if not name.startswith("__"))
             return sorted(self.attributes.intersection(inside))
         if not holder.shared:
@@ -494,7 +498,3 @@ def _name(function: Any) -> str:
 
 def _nothing(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     return ()
-
-
-def _never(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int | None:
-    return 0

@@ -126,6 +126,11 @@ def distinct(*values: Any) -> bool:
     return len(set(map(id, values))) == len(values)
 
 
+def never(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int | None:
+    """The check of what cannot be replayed."""
+    return 0
+
+
 def with_text(line: str) -> str:
     """A place in the user's code, `file:line`, with the text of that line."""
     path, _, number = line.rpartition(":")

@@ -20,7 +20,8 @@ def reason_for(equation: Equation, precise: bool) -> str:
         return "LAPACK computes it"
     inner = executable.lowering().hindrance(equation, precise)
     if inner is not None:
-        return "it holds {}: {}".format(*LeftEquation.of(inner, reason_for(inner, precise)))
+        left = LeftEquation.of(inner, reason_for(inner, precise))
+        return f"it holds {left.equation}: {left.reason}"
     types = [atom.type for atom in (*equation.inputs, *equation.outputs)]
     if any(not type_.size for type_ in types):
         return "it has no numbers"

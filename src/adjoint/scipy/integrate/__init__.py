@@ -6,10 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from adjoint.scipy.integrate import initial_value, quadrature
+from adjoint.scipy.integrate import initial_value, quadrature  # noqa: F401  # their rules
 from adjoint.scipy.namespace import member, members
 
 __getattr__: Callable[[str], Any] = partial(member, "integrate")
 __dir__: Callable[[], list[str]] = partial(members, "integrate")
-
-__all__ = ["initial_value", "quadrature"]

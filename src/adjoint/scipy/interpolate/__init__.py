@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from adjoint.scipy.interpolate import (
+from adjoint.scipy.interpolate import (  # noqa: F401  # their rules
     b_splines,
     cubic_splines,
     interpolants,
@@ -19,13 +19,3 @@ from adjoint.scipy.namespace import member, members
 
 __getattr__: Callable[[str], Any] = partial(member, "interpolate")
 __dir__: Callable[[], list[str]] = partial(members, "interpolate")
-
-__all__ = [
-    "b_splines",
-    "cubic_splines",
-    "interpolants",
-    "piecewise",
-    "polynomials",
-    "radial",
-    "surfaces",
-]

@@ -39,7 +39,8 @@ def interp1d(
     assume_sorted: bool = False,
 ) -> Callable[[Any], Any]:
     """The function that interpolates."""
-    if kind not in ("linear", "cubic", "quadratic", "slinear", "nearest", "previous", "next"):
+    kind = _OF_DEGREE.get(kind, kind)
+    if kind not in _KINDS and kind not in (2, 3, 4, 5):
         raise UnsupportedFunctionError(
             f"scipy.interpolate.interp1d of traced values does not take kind={kind!r}."
         )
@@ -73,6 +74,8 @@ def interp1d(
     return function
 
 
+_KINDS: Final = ("linear", "slinear", "nearest", "previous", "next")  # or a degree
+_OF_DEGREE: Final[dict[Any, Any]] = {1: "linear", "quadratic": 2, "cubic": 3}
 # Nothing is previous to the first point, and nothing next to the last one.
 _UNKNOWN_BEYOND: Final[dict[Any, Callable[[Any], tuple[Any, Any]]]] = {
     "previous": lambda values: (np.nan, values[-1]),
@@ -80,9 +83,9 @@ _UNKNOWN_BEYOND: Final[dict[Any, Callable[[Any], tuple[Any, Any]]]] = {
 }
 
 
-def _interpolated(kind: str, points: Any, values: Any, x: Any) -> Any:
-    if kind in ("cubic", "quadratic"):
-        return interpolating_spline(points, values, 3 if kind == "cubic" else 2)(x)
+def _interpolated(kind: str | int, points: Any, values: Any, x: Any) -> Any:
+    if type(kind) is int:
+        return interpolating_spline(points, values, kind)(x)
     place = interval(points, x)
     if kind in ("nearest", "previous", "next"):
         last = np.shape(points)[0] - 1
@@ -199,6 +202,7 @@ def _from_univariate(spline: Any) -> FittedSpline:
 
 def _from_interp1d(function: Any) -> Any:
     kind = getattr(function, "_kind", "linear")
+    kind = function._spline.k if kind == "spline" else kind
     ends = function.fill_value
     return interp1d(
         function.x, function.y, kind, function.axis, True, function.bounds_error, ends, True

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from adjoint.scipy.linalg import (
+from adjoint.scipy.linalg import (  # noqa: F401  # their rules
     batches,
     elimination,
     linear_systems,
@@ -17,5 +17,3 @@ from adjoint.scipy.namespace import member, members
 
 __getattr__: Callable[[str], Any] = partial(member, "linalg")
 __dir__: Callable[[], list[str]] = partial(members, "linalg")
-
-__all__ = ["batches", "elimination", "linear_systems", "matrix_functions", "structured_matrices"]

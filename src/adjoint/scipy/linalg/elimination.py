@@ -40,9 +40,14 @@ def _pivots(a: Any) -> tuple[Any, Any]:
     """SciPy's dtype and pivots: those at this value, or of each value for which a stands."""
     from scipy import linalg  # slow to import, and here already
 
-    if _stands_for_many(a) and a.shape[0] == a.shape[1]:
+    if _stands_for_many(a):
         dtype = linalg.lu_factor(np.ones((1, 1), a.dtype))[0].dtype
-        return dtype, perform(LU_FACTORS, a.astype(dtype))[1]
+        height, width = a.shape
+        # A pivot depends on the columns up to its own: others may be left out, or zero.
+        square = a[:, :height].astype(dtype)
+        if width < height:
+            square = np.concatenate([square, np.zeros((height, height - width), dtype)], axis=1)
+        return dtype, perform(LU_FACTORS, square)[1][: min(a.shape)]
     packed, pivots = linalg.lu_factor(np.asarray(concrete(a)))
     return packed.dtype, pivots  # of small integers, single precision
 

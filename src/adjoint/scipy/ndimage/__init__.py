@@ -7,9 +7,7 @@ from functools import partial
 from typing import Any
 
 from adjoint.scipy.namespace import member, members
-from adjoint.scipy.ndimage import filters, sampling
+from adjoint.scipy.ndimage import filters, sampling  # noqa: F401  # their rules
 
 __getattr__: Callable[[str], Any] = partial(member, "ndimage")
 __dir__: Callable[[], list[str]] = partial(members, "ndimage")
-
-__all__ = ["filters", "sampling"]

@@ -7,9 +7,7 @@ from functools import partial
 from typing import Any
 
 from adjoint.scipy.namespace import member, members
-from adjoint.scipy.spatial import distances, trees
+from adjoint.scipy.spatial import distances, trees  # noqa: F401  # their rules
 
 __getattr__: Callable[[str], Any] = partial(member, "spatial")
 __dir__: Callable[[], list[str]] = partial(members, "spatial")
-
-__all__ = ["distances", "trees"]

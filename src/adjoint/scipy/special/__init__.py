@@ -7,9 +7,7 @@ from functools import partial
 from typing import Any
 
 from adjoint.scipy.namespace import member, members
-from adjoint.scipy.special import special_functions
+from adjoint.scipy.special import special_functions  # noqa: F401  # their rules
 
 __getattr__: Callable[[str], Any] = partial(member, "special")
 __dir__: Callable[[], list[str]] = partial(members, "special")
-
-__all__ = ["special_functions"]

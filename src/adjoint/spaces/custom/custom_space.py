@@ -14,7 +14,8 @@ from adjoint.spaces.custom import members
 from adjoint.spaces.custom.embedding import Embedding, TrivialEmbedding
 from adjoint.spaces.custom.parameters import attributes, comparable, seal
 from adjoint.spaces.inner_products.weighted import Weighted
-from adjoint.spaces.space import Mismatch, Space
+from adjoint.spaces.members import Mismatch
+from adjoint.spaces.space import Space
 from adjoint.spaces.values import is_concrete
 
 T = TypeVar("T")
@@ -62,11 +63,12 @@ class CustomSpace(Space):
         >>> import numpy as np
         >>> import adjoint as ad
         >>> class Rotations(ad.spaces.CustomSpace):
-        ...     '''Skew-symmetric 3 x 3 matrices, under the inner product of their axes.'''
+        ...     '''Skew-symmetric matrices, under the inner product of their axes.'''
         ...     dimension = 3
         ...
         ...     def from_coordinates(self, c):
-        ...         return np.array([[0, -c[2], c[1]], [c[2], 0, -c[0]], [-c[1], c[0], 0]])
+        ...         x, y, z = c
+        ...         return np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
         ...
         ...     def gram(self):
         ...         return np.eye(3)
@@ -137,6 +139,9 @@ class CustomSpace(Space):
 
         Args:
             x: of the type, shape and dtype of an element.
+
+        Returns:
+            A sentence, with its stop, for the message of a MembershipError; or None.
         """
         return None
 
@@ -145,6 +150,9 @@ class CustomSpace(Space):
 
         Args:
             coordinates: real numbers, shape (dimension,).
+
+        Returns:
+            An element: an array of shape `shape` and dtype `dtype`.
         """
         return super().from_coordinates(coordinates)
 
@@ -153,6 +161,9 @@ class CustomSpace(Space):
 
         Args:
             x: an element.
+
+        Returns:
+            A real array of shape (dimension,), the inverse of `from_coordinates`.
         """
         return super().coordinates(x)
 
@@ -163,6 +174,9 @@ class CustomSpace(Space):
 
         Args:
             components: an array of the ambient space.
+
+        Returns:
+            An array of the same shape, which is an element; elements stay as they are.
         """
         return super().restrict(components)
 
@@ -172,6 +186,9 @@ class CustomSpace(Space):
         Args:
             x: an element.
             y: another.
+
+        Returns:
+            A real scalar, positive where x = y is not zero.
         """
         return super().inner(x, y)
 
@@ -181,6 +198,9 @@ class CustomSpace(Space):
         A subclass may return anything that is a weight on coordinates: a matrix of shape
         (dimension, dimension), dense or sparse, a vector for a diagonal one, a number, or a
         ConjugateGradient on Euclidean(dimension).
+
+        Returns:
+            A weight on coordinates, symmetric and positive definite.
         """
         return members.gram_of_inner(self) if self._writes("inner") else self._embedding.gram()
 

@@ -69,6 +69,9 @@ class Functions(Weighted):
             weights: positive, the shape of the elements.
             dtype: of the values.
 
+        Returns:
+            The space, whose elements are arrays of the shape of the weights.
+
         Raises:
             ArgumentError, ArgumentTypeError: the shapes do not fit, or these are no real numbers.
             NotPositiveDefiniteError: a weight is not positive.
@@ -91,6 +94,9 @@ class Functions(Weighted):
             b: where it ends.
             n: how many nodes.
             dtype: of the values.
+
+        Returns:
+            The space, whose elements are arrays of shape (n,): values at the nodes, in `points`.
 
         Raises:
             ArgumentError, ArgumentTypeError: b <= a, one is infinite, or n is not 1 or more.
@@ -134,6 +140,9 @@ class Functions(Weighted):
 
         Elements have an axis for each variable, of as many values as the boundary leaves.
 
+        Returns:
+            The space, whose elements are arrays of values at grid points.
+
         Raises:
             ArgumentError, ArgumentTypeError: the points do not increase, there are too few of them,
                 scale is negative, or the boundary is none.
@@ -163,6 +172,9 @@ class Functions(Weighted):
 
         `points` are the nodes, where `interpolate` reads what it projects.
 
+        Returns:
+            The space, whose elements are arrays of one coefficient for each function.
+
         Raises:
             ArgumentError, ArgumentTypeError, ShapeError: the shapes do not fit, or a function is
                 none.
@@ -191,6 +203,9 @@ class Functions(Weighted):
 
         `interpolate` is the orthogonal projection in L2, whatever the element.
 
+        Returns:
+            The space, whose elements are arrays of the coefficients that are not held at zero.
+
         Raises:
             MissingPackageError: scikit-fem is not installed.
             ArgumentError, ArgumentTypeError: this is no such basis, or scale is negative.
@@ -212,9 +227,13 @@ class Functions(Weighted):
             weight: a positive definite matrix on the (flattened) coefficients, dense or sparse; a
                 map with its inverse, as a `ConjugateGradient`; whatever `Weighted` takes.
 
+        Returns:
+            A space with the same elements, and another inner product and gradient.
+
         Raises:
             ArgumentError: the weight does not fit the coefficients.
             NotPositiveDefiniteError: it is not symmetric and positive definite.
+            ArgumentTypeError: the weight is nothing that `Weighted` takes.
 
         Example:
             >>> import numpy as np
@@ -256,6 +275,9 @@ class Functions(Weighted):
         Args:
             function: of as many arrays as there are variables, to an array of values.
 
+        Returns:
+            An element: an array of values or coefficients.
+
         Raises:
             ArgumentTypeError: this is no function, or its values are no numbers.
             ShapeError: they have another shape than the points.
@@ -281,6 +303,9 @@ class Functions(Weighted):
         Args:
             element: the function.
 
+        Returns:
+            A scalar of the dtype of the elements.
+
         Raises:
             MembershipError, SpaceMismatchError: it is not an element.
 
@@ -300,6 +325,9 @@ class Functions(Weighted):
         Args:
             f: a function.
             g: another.
+
+        Returns:
+            A real scalar.
 
         Raises:
             MissingStructureError: the derivatives of the functions are not known.
@@ -330,9 +358,13 @@ class Functions(Weighted):
             element: the function.
             points: of any shape for functions of one variable; (d, ...) for d variables.
 
+        Returns:
+            An array of the shape of the points, without the axis of the d coordinates.
+
         Raises:
             ArgumentError: a point lies outside of the domain, or has too few coordinates.
             MissingStructureError: only values at nodes are known.
+            MembershipError: the function is not an element of the space.
 
         Example:
             >>> import numpy as np

@@ -7,6 +7,7 @@ from typing import Any, Final, final
 
 import numpy as np
 
+from adjoint.base.checked import checked_class
 from adjoint.base.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -19,6 +20,7 @@ from adjoint.spaces.values import describe
 Function = Callable[[Any], Any]
 
 
+@checked_class
 @final
 class ConjugateGradient:
     """A self-adjoint positive operator on a space, with its inverse by conjugate gradients.
@@ -117,6 +119,9 @@ class ConjugateGradient:
 
         Args:
             b: an element of the space.
+
+        Returns:
+            An element of the space.
 
         Raises:
             NotConvergedError: the tolerance was not reached; the message has the numbers.

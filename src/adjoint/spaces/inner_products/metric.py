@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Final, final
 
+from adjoint.base.checked import checked_class
 from adjoint.base.errors import ArgumentTypeError
 from adjoint.base.pytrees import tree_map
 from adjoint.spaces.space import Space
@@ -35,6 +36,9 @@ class TangentBundle(ABC):
             x: a point.
             argument: what to call x in the message.
 
+        Returns:
+            A `Space` whose elements have the shape of x.
+
         Raises:
             MembershipError: x is no point of the bundle.
         """
@@ -44,6 +48,7 @@ class TangentBundle(ABC):
         return tree_map(operator.add, x, u)
 
 
+@checked_class
 @final
 class Metric(TangentBundle):
     """A Riemannian metric on a vector space: the inner product at x is that of `at(x)` (E.1.43).
@@ -89,9 +94,14 @@ class Metric(TangentBundle):
             x: a point.
             argument: what to call x in the message.
 
+        Returns:
+            The `Space` that the function of the metric gives at x, which holds x.
+
         Raises:
             ArgumentTypeError: the function that was given returned no space.
             MembershipError: x is not an element of that space.
+            NotDifferentiableError: x is traced, or holds integers.
+            NotPositiveDefiniteError: the inner product that the function gives is none.
         """
         space = self._at(x)
         if not isinstance(space, Space):

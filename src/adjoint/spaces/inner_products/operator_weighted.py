@@ -28,7 +28,9 @@ class OperatorWeighted(SameElements):
     Example:
         >>> import numpy as np
         >>> from adjoint.spaces import Euclidean
-        >>> space = OperatorWeighted(Euclidean(2), lambda x: 2 * x, lambda c: c / 2, "twice")
+        >>> space = OperatorWeighted(
+        ...     Euclidean(2), lambda x: 2 * x, lambda c: c / 2, "twice"
+        ... )
         >>> float(space.inner(np.ones(2), np.ones(2)))
         4.0
     """

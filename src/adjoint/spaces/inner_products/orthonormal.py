@@ -8,6 +8,7 @@ from typing import Any, Final, final
 
 import numpy as np
 
+from adjoint.base.checked import checked_class
 from adjoint.base.errors import ArgumentError, NotPositiveDefiniteError
 from adjoint.spaces.inner_products.weighted import Weighted
 from adjoint.spaces.inner_products.weights import DiagonalWeight, SparseWeight
@@ -18,6 +19,7 @@ from adjoint.spaces.space import Space
 _LARGEST_DENSE: Final = 5000
 
 
+@checked_class
 @final
 class OrthonormalCoordinates:
     """Coordinates z of the elements of a space with <x, y> = z·w: those in an orthonormal basis.
@@ -34,6 +36,7 @@ class OrthonormalCoordinates:
     Raises:
         NotPositiveDefiniteError: the inner product of the space is none.
         ArgumentError: the Gram matrix would have to be dense, and is too large.
+        ArgumentTypeError: what is given is no space.
 
     Example:
         >>> import numpy as np
@@ -64,6 +67,9 @@ class OrthonormalCoordinates:
         Args:
             x: an element of the space.
 
+        Returns:
+            A real array of shape (dimension,), whose plain length is the norm of x.
+
         Raises:
             MembershipError, SpaceMismatchError: x is not an element.
         """
@@ -74,6 +80,10 @@ class OrthonormalCoordinates:
 
         Args:
             z: real numbers, shape (dimension,).
+
+        Returns:
+            An element: an array of the shape and dtype of the elements, or a tree of such for a
+            product.
 
         Raises:
             ArgumentError, ArgumentTypeError: z has another shape, or holds no real numbers.
@@ -87,6 +97,9 @@ class OrthonormalCoordinates:
 
         Args:
             components: an array, or a pytree of arrays, of the shapes of an element.
+
+        Returns:
+            A real array of shape (dimension,).
         """
         space = self.space
         coordinates = space._component_coordinates(space._restrict(components))
@@ -99,6 +112,9 @@ class OrthonormalCoordinates:
 
         Args:
             matrix: shape (m, dimension).
+
+        Returns:
+            A real array of shape (m, dimension).
         """
         columns = [self._factor.solve(row) for row in np.asarray(matrix)]
         return np.stack(columns) if columns else np.zeros((0, self.space.dimension))

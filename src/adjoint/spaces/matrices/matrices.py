@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Final, final
 
 import numpy as np
 
+from adjoint.base.checked import checked_class
 from adjoint.base.errors import ArgumentTypeError
 from adjoint.spaces.matrices.patterned import (
     FreeEntries,
@@ -110,6 +111,7 @@ class Diagonal(Patterned):
         return np.arange(self.n), np.arange(self.n)
 
 
+@checked_class
 class _Triangular(Patterned):
     _mirror = 0
 
@@ -252,7 +254,10 @@ class Hermitian(_ConjugateSymmetric):
 
     Example:
         >>> import numpy as np
-        >>> Hermitian(2).contains(np.array([[1.0, 1j], [-1j, 2.0]])), Hermitian(2).dimension
+        >>> (
+        ...     Hermitian(2).contains(np.array([[1.0, 1j], [-1j, 2.0]])),
+        ...     Hermitian(2).dimension,
+        ... )
         (True, 4)
     """
 

@@ -16,7 +16,8 @@ from adjoint.spaces.euclidean import (
     as_inexact_dtype,
     as_shape,
 )
-from adjoint.spaces.space import Mismatch, Space
+from adjoint.spaces.members import Mismatch
+from adjoint.spaces.space import Space
 
 # What a few dozen roundings can explain, relative to the largest entry; or to 1 where that is
 # smaller, so that the difference of two elements is one, though nothing but roundings is left.
@@ -44,7 +45,10 @@ class MatrixSubspace(Space):
 
     Example:
         >>> from adjoint.spaces import Diagonal, Hermitian, Symmetric
-        >>> all(issubclass(family, MatrixSubspace) for family in (Diagonal, Hermitian, Symmetric))
+        >>> all(
+        ...     issubclass(family, MatrixSubspace)
+        ...     for family in (Diagonal, Hermitian, Symmetric)
+        ... )
         True
     """
 

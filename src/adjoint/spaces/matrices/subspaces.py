@@ -7,9 +7,11 @@ from typing import Any, Final, Protocol, final
 
 import numpy as np
 
+from adjoint.base.checked import checked_class
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, MembershipError
 from adjoint.base.pytrees import leaves
-from adjoint.spaces.space import Dual, Mismatch, Space
+from adjoint.spaces.members import Mismatch
+from adjoint.spaces.space import Dual, Space
 from adjoint.spaces.values import describe
 
 # Directions whose singular value is smaller than this many roundings of the largest are none.
@@ -29,6 +31,7 @@ class _Map(Protocol):
     def matrix(self) -> Any: ...
 
 
+@checked_class
 @final
 class Span(Space):
     """The linear span of some elements of a space, under the inner product of that space.
@@ -50,7 +53,9 @@ class Span(Space):
     Example:
         >>> import numpy as np
         >>> from adjoint.spaces import Euclidean
-        >>> plane = Span([np.array([1.0, 1.0, 0.0]), np.array([0.0, 0.0, 2.0])], Euclidean(3))
+        >>> plane = Span(
+        ...     [np.array([1.0, 1.0, 0.0]), np.array([0.0, 0.0, 2.0])], Euclidean(3)
+        ... )
         >>> plane.dimension, plane.contains(np.array([2.0, 2.0, 5.0]))
         (2, True)
         >>> np.round(plane.restrict(np.array([1.0, 0.0, 3.0])), 12)
@@ -74,6 +79,9 @@ class Span(Space):
         Args:
             linear_map: D.
 
+        Returns:
+            A `Span` of as many dimensions as the rank of D.
+
         Raises:
             ArgumentTypeError: this is no linear map.
 
@@ -94,6 +102,10 @@ class Span(Space):
 
         Args:
             linear_map: D.
+
+        Returns:
+            A `Span` of the dimensions of the domain that the rank of D leaves; zero of them where D
+            is one-to-one.
 
         Raises:
             ArgumentTypeError: this is no linear map.

@@ -10,6 +10,7 @@ from numpy.polynomial import Legendre
 from numpy.polynomial.legendre import leggauss
 from numpy.polynomial.polyutils import mapdomain
 
+from adjoint.base.checked import check_whole
 from adjoint.base.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -17,8 +18,9 @@ from adjoint.base.errors import (
     NotPositiveDefiniteError,
 )
 from adjoint.base.pytrees import flatten, unflatten
+from adjoint.spaces.members import Mismatch
 from adjoint.spaces.polynomials.bases import KINDS, VANDERMONDE
-from adjoint.spaces.space import Mismatch, Space
+from adjoint.spaces.space import Space
 from adjoint.spaces.values import describe
 
 _WORST_CONDITION: Final = 1e12  # about three digits are left
@@ -244,6 +246,9 @@ class Polynomials(_PolynomialSpace):
             nodes: how many Gauss nodes the integrals take; for functions 2n + 50 unless told. A
                 `rule` of the space is used as it is.
 
+        Returns:
+            A polynomial of the class of the basis and of the degree of the space.
+
         Raises:
             ArgumentTypeError: the argument is neither.
             ArgumentError: the values are not real numbers, one for each point, or `nodes` is too
@@ -260,6 +265,8 @@ class Polynomials(_PolynomialSpace):
                 f"project takes a polynomial or a function of points. Got {describe(function)}. "
                 "lambda x: np.interp(x, points, values) is a function of sampled values."
             )
+        if nodes is not None:
+            check_whole(nodes, "nodes")
         polynomial = hasattr(function, "mapparms")
         enough = self.degree + 50 + (function.degree() if polynomial else self.degree)
         count = enough if nodes is None else operator.index(nodes)

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from adjoint.executors.native.machine import pool
+from adjoint.executors.native.machine.effort import Effort
 from adjoint.executors.native.machine.llvm import Code, machine
 from adjoint.executors.native.machine.module import Module
 from adjoint.executors.native.machine.symbols import address_of
@@ -188,6 +189,15 @@ def test_a_child_has_a_pool_of_its_own(running: Running) -> None:
             os._exit(0 if fine else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         assert (running("part", 64, 3)[:64] == 1).all()
+
+
+def test_a_child_takes_no_number_of_another_process_for_its_own() -> None:
+    text = pool.pool_text().replace("@pool.owner = internal global", "@pool.owner = global")
+    code = machine().compile(text, Effort.QUICK)
+    owner = ctypes.c_int64.from_address(code.address("pool.owner"))
+    owner.value = 2 * os.getpid() + 1  # as a grandparent left it that had the same number
+    ctypes.PYFUNCTYPE(None)(code.address("pool.disown"))()
+    assert owner.value == 0
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are not listed")

@@ -87,7 +87,10 @@ def _started() -> None:
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(code))
     define(_RUN, code.address(_RUN))
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(before=ctypes.PYFUNCTYPE(None)(code.address("pool.rest")))
+        rest, disown = (
+            ctypes.PYFUNCTYPE(None)(code.address(f"pool.{name}")) for name in ("rest", "disown")
+        )
+        os.register_at_fork(before=rest, after_in_child=disown)
 
 
 def pool_text() -> str:
@@ -402,6 +405,13 @@ release:
   store atomic i64 %free, ptr @pool.owner release, align 8
   br label %end
 end:
+  ret void
+}}
+
+; In the child of a fork: a process that forks in turn may be given the number of one that is gone.
+define void @pool.disown() nounwind {{
+entry:
+  store atomic i64 0, ptr @pool.owner release, align 8
   ret void
 }}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import Final
 
@@ -41,12 +41,13 @@ MOST_RESULTS: Final = 128  # numbers gathered in registers, of all parts
 
 @dataclass(frozen=True)
 class Region:
-    """One loop nest or product: its equations, flops, and bytes that it moves."""
+    """One loop nest or product: its equations, flops, bytes that it moves, and what it computes."""
 
     name: str
     equations: int
     flops: float
     bytes: int
+    results: tuple[Variable, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def estimate(self) -> float:
@@ -76,7 +77,8 @@ def region_of(item: Item, taken: Collection[Variable] = ()) -> Region:
     title = ", ".join([*names][:NAMED]) + ", ..." * (len(names) > NAMED)
     if isinstance(item, Loop):
         title = f"loop of {item.label.extent}: {title}"
-    return Region(title, len(nodes), flops, sum(moved.values()))
+    results = tuple([variable for node in nodes for variable in node.outputs])
+    return Region(title, len(nodes), flops, sum(moved.values()), results)
 
 
 def _work(node: ArrayNode, volume: int) -> float:

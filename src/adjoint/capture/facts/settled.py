@@ -1,0 +1,116 @@
+"""SciPy's own code: entered as the user's is, but nobody changes what it is made of.
+
+A density of `scipy.stats` reaches thousands of functions, classes and names of SciPy's. As facts
+they would take longer to compare than the capture takes. What the user can give to such code are
+arguments, the callbacks among them, and the attributes of an object: these are facts as ever.
+"""
+
+from __future__ import annotations
+
+import abc
+import sys
+import types
+from collections.abc import Iterable
+from typing import Any, Final, Generic
+
+import numpy as np
+
+from adjoint.capture.clones.users import file_of, is_settled_file, is_users_class, is_users_module
+from adjoint.capture.facts.functions import same_attributes
+from adjoint.capture.facts.surveying import Surveying
+
+_BARE: Final = frozenset({object, abc.ABC, Generic})
+
+
+def settled(survey: Surveying, value: types.FunctionType, name: str, where: str) -> bool:
+    """Whether a function is one of SciPy's that is not made of anything of the user's."""
+    if not is_settled_file(value.__code__.co_filename):
+        return False
+    if value.__closure__ and not _is_member(value):  # it may close over what it was given
+        return False
+    survey.whole = True  # it may ask the objects that it is given for any attribute
+    survey.writer.demand(f"{name} is not {survey.writer.constant(value)}", where, "function")
+    code = survey.writer.constant(value.__code__)
+    survey.writer.demand(f"{name}.__code__ is not {code}", where, "code")
+    return True
+
+
+def _is_member(value: types.FunctionType) -> bool:
+    """Whether a function is what its module, or a class of it, has under the function's name."""
+    module, place = sys.modules.get(value.__module__), value.__qualname__.split(".")
+    member: Any = module
+    for name in place:
+        member = getattr(member, "__dict__", {}).get(name)
+    return member is value
+
+
+def is_settled_class(kind: type) -> bool:
+    """Whether a class is one of SciPy's, written in Python in a module that is entered."""
+    module = sys.modules.get(kind.__module__) if type(kind.__module__) is str else None
+    file = getattr(module, "__file__", None)
+    return isinstance(file, str) and file.endswith(".py") and is_settled_file(file)
+
+
+def is_settled_object(value: Any) -> bool:
+    """Whether an object is of such a class, and has all that it holds in its attributes.
+
+    Of a compiled class that it inherits from, such as that of trees, nothing is known.
+    """
+    kind = type(value)
+    return (
+        is_settled_class(kind)
+        and type(getattr(value, "__dict__", None)) is dict
+        and all(base in _BARE or is_settled_class(base) for base in kind.__mro__)
+        and not any(base.__dict__.get("__slots__") for base in kind.__mro__)
+    )
+
+
+def may_change(kind: type) -> bool:
+    """Whether a class itself is the user's, in the sense that what it defines are facts."""
+    return is_users_class(kind) and not is_settled_class(kind)
+
+
+def module_may_change(module: types.ModuleType) -> bool:
+    """Whether a module is the user's, in the same sense."""
+    return is_users_module(module) and not is_settled_file(file_of(module) or "")
+
+
+def asked_by_scipy(kind: type) -> set[str]:
+    """What classes of the user's define that SciPy's methods, which they inherit, may ask for."""
+    if not any(map(is_settled_class, kind.__mro__)):
+        return set()
+    return {name for base in kind.__mro__ if may_change(base) for name in base.__dict__}
+
+
+def _of_stats() -> Iterable[Any]:
+    """What `scipy.stats` has: its distributions change by what is put into them."""
+    return vars(sys.modules.get("scipy.stats", types)).values()
+
+
+def settled_object(survey: Surveying, value: Any, expression: str, where: str) -> None:
+    """A settled object: which attributes it has, and what they hold.
+
+    Its own methods and generators among them are what they are; what is drawn from a generator is
+    told when it is.
+    """
+    name = survey.once(value, expression, where, changing=True)
+    if name is None:
+        return
+    kind, inside = type(value), value.__dict__
+    survey.whole = True  # so may its methods
+    writer = survey.writer
+    writer.demand(f"type({name}) is not {writer.constant(kind)}", where, f"a {kind.__name__}")
+    if any(value is member for member in _of_stats()):
+        writer.values["same_attributes"] = same_attributes
+        kept = writer.constant([*inside.items()])
+        writer.demand(f"not same_attributes({name}, {kept})", where, "its attributes")
+        return
+    attributes = writer.let(f"{name}.__dict__")
+    keys = writer.constant(frozenset(inside))
+    writer.demand(f"{attributes}.keys() != {keys}", where, "which attributes there are")
+    for attribute, content in inside.items():
+        place, told = f"{attributes}[{attribute!r}]", f"{where}.{attribute}"
+        if isinstance(content, np.random.RandomState) or getattr(content, "__self__", 0) is value:
+            survey.exactly(content, place, told)
+        else:
+            survey.place(content, place, told, inside, attribute)

@@ -1,0 +1,146 @@
+"""What is called again and again through SciPy's own Python code is captured a few times only.
+
+And what the user can change of it, attributes and callbacks, is noticed.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import signal, stats
+from scipy.spatial import KDTree
+
+import adjoint as ad
+from tests.calculus.replaying import in_sequence
+from tests.counting import counting
+
+X = np.array([0.3, 0.5, 0.8])
+
+
+@pytest.mark.parametrize(
+    "density",
+    [
+        lambda x: stats.norm.logpdf(x, 0.1, np.exp(x[0])),
+        lambda x: stats.t.logpdf(x, 2.4),
+        lambda x: stats.gamma.logpdf(x, 1 + x),
+        lambda x: stats.beta.cdf(x, 2.0, 3.0),
+        lambda x: stats.poisson.logpmf([1, 0, 4], x),
+        lambda x: stats.multivariate_normal.logpdf(x, np.zeros(3), np.eye(3) * (1 + x[0])),
+    ],
+    ids=["norm", "t", "gamma", "beta", "poisson", "multivariate_normal"],
+)
+def test_distributions_are_replayed(density: Callable[..., Any]) -> None:
+    function, calls = counting(lambda x: np.sum(density(x)))
+    gradient = ad.grad(function)
+    for scale in np.linspace(0.9, 1.1, 12):
+        gradient(scale * X)
+    assert len(calls) < 6
+    assert "is replayed" in str(ad.explain(lambda x: np.sum(density(x)), X))
+
+
+def test_another_parameter_of_a_frozen_distribution_is_noticed() -> None:
+    frozen: Any = stats.norm(0.1, 2.0)
+
+    def change() -> None:
+        frozen.args = (frozen.args[0] + 0.5, frozen.args[1])
+
+    in_sequence(lambda x: np.sum(frozen.logpdf(x)), change)
+
+
+def test_other_data_of_an_estimated_density_are_noticed() -> None:
+    density = stats.gaussian_kde(np.array([0.0, 1.0, 2.0, 4.0]))
+
+    def change() -> None:
+        density.dataset[0, 0] += 0.5
+
+    in_sequence(lambda x: np.sum(density(x)), change, lambda: density.set_bandwidth(0.7))
+
+
+def test_a_distribution_of_ones_own_is_replayed_and_what_changes_of_it_is_noticed() -> None:
+    class Rising(stats.rv_continuous):
+        power = 2.0
+
+        def _logpdf(self, x: Any, *args: Any) -> Any:
+            return self.power * np.log(x)
+
+    rising = Rising(a=0.0, b=9.0, name="rising")
+
+    def change() -> None:
+        Rising.power += 1.0
+
+    def function(x: Any) -> Any:
+        return np.sum(rising.logpdf(x * x + 0.1))
+
+    in_sequence(function, change, lambda: setattr(rising, "power", 5.0))
+    assert "is replayed" in str(ad.explain(function, X))
+
+
+def test_another_method_of_ones_own_distribution_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Flat(stats.rv_continuous):
+        def _logpdf(self, x: Any, *args: Any) -> Any:
+            return 2.0 * x
+
+    flat = Flat(a=0.0, b=9.0, name="flat")
+    in_sequence(
+        lambda x: np.sum(flat.logpdf(x * x + 0.1)),
+        lambda: monkeypatch.setattr(Flat, "_logpdf", lambda self, x: 3.0 * x),
+    )
+
+
+def test_what_is_drawn_is_drawn_anew() -> None:
+    gradient = ad.grad(lambda x: np.sum(x * stats.norm.rvs(size=3)))
+    assert not np.array_equal(gradient(X), gradient(X))
+
+
+def test_what_an_object_of_a_compiled_class_holds_is_no_fact() -> None:
+    tree = KDTree(np.arange(6.0).reshape(3, 2))
+
+    def change() -> None:
+        tree.data[1, 1] += 1.0
+
+    in_sequence(lambda x: np.sum(x**2) * float(tree.data[1, 1]), change)
+
+
+def test_other_coefficients_of_a_linear_system_are_noticed() -> None:
+    made: Any = signal.lti
+    system = made([1.0], [1.0, 2.0])
+
+    def change() -> None:
+        system.num = [system.num[0] + 1.0]
+
+    in_sequence(lambda x: np.sum(x**2) * system.num[0] + system.den[1], change)
+
+
+def test_attributes_that_only_code_of_scipys_asks_for_are_noticed() -> None:
+    class Shifted:
+        def __init__(self) -> None:
+            self.shift = 1.0
+
+        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+            return np.array(self.shift, dtype)
+
+    shifted = Shifted()
+
+    def change() -> None:
+        shifted.shift += 0.5
+
+    in_sequence(lambda x: np.sum(stats.norm.logpdf(x, loc=np.asarray(shifted))), change)
+
+
+@pytest.mark.parametrize("size", [None, 4], ids=["unbounded", "bounded"])
+def test_what_a_cache_holds_is_a_fact_whatever_its_size(size: int | None) -> None:
+    @functools.lru_cache(size)
+    def table(length: int) -> list[float]:
+        return [float(length), 2.0]
+
+    def function(x: Any) -> Any:
+        return np.sum(x * table(3)[0])
+
+    in_sequence(function, lambda: table(3).__setitem__(0, table(3)[0] + 1.0))
+    assert "is replayed" in str(ad.explain(function, X))
