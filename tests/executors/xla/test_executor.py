@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import warnings
@@ -255,3 +256,44 @@ def test_a_gradient_of_divided_rows_is_summed_over_devices_once(count: int) -> N
         check=False,
     )
     assert run.returncode == 0, run.stderr
+
+
+TOGETHER = """
+import sys
+import numpy as np, adjoint as ad, jax
+
+rank, port = int(sys.argv[1]), sys.argv[2]
+jax.config.update("jax_cpu_collectives_implementation", "gloo")
+jax.distributed.initialize(f"127.0.0.1:{port}", 2, rank)
+
+def loss(w, x, y):
+    return np.mean((np.tanh(x @ w) - y) ** 2)
+
+random = np.random.default_rng(0)
+w, x, y = random.normal(size=20), random.normal(size=(400, 20)), random.normal(size=400)
+slope, expected = ad.jit(ad.grad(loss), device="cpu"), ad.grad(loss)(w, x, y)
+rows = ad.device_put((x, y), "cpu", shard=0)
+assert len(rows[0].devices) == 2
+for _ in range(3):
+    np.testing.assert_allclose(np.asarray(slope(w, *rows)), expected, rtol=1e-12)
+"""
+
+
+def test_two_processes_have_half_of_the_rows_each() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", TOGETHER, str(rank), str(port)],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    try:
+        said = [process.communicate(timeout=120)[1] for process in started]
+    finally:
+        for process in started:
+            process.kill()
+    assert [process.returncode for process in started] == [0, 0], said

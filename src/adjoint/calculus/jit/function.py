@@ -246,7 +246,7 @@ def _applied(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         return _jitted(function)(*args, **kwargs)
 
 
-DeviceArray.apply = staticmethod(_applied)
+DeviceArray._apply = staticmethod(_applied)
 
 
 def _refusal(function: Any, bucket: Bucket) -> NotReplayableError:

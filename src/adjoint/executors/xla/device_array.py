@@ -38,7 +38,7 @@ class DeviceArray(NDArrayOperatorsMixin):
     # Whether there has ever been one: until then nobody looks for them.
     exist: ClassVar[bool] = False
     # What applies a function of NumPy's to arrays that lie on a device; a floor above says how.
-    apply: ClassVar[Callable[[Callable[..., Any], Any, Any], Any]]
+    _apply: ClassVar[Callable[[Callable[..., Any], Any, Any], Any]]
 
     def __init__(self, array: Any) -> None:
         self.array = array
@@ -93,15 +93,15 @@ class DeviceArray(NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if kwargs.get("out") is not None:
             raise ArgumentTypeError("An array on a device cannot be written into (`out`).")
-        return DeviceArray.apply(
+        return DeviceArray._apply(
             ufunc if method == "__call__" else getattr(ufunc, method), inputs, kwargs
         )
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        return DeviceArray.apply(function, args, kwargs)
+        return DeviceArray._apply(function, args, kwargs)
 
     def __getitem__(self, index: Any) -> Any:
-        return DeviceArray.apply(_item, (self, index), {})
+        return DeviceArray._apply(_item, (self, index), {})
 
     def __len__(self) -> int:
         if not self.shape:
@@ -136,8 +136,9 @@ def device_put(x: Any, device: str | None = None, *, shard: int | None = None) -
     Example:
         >>> import numpy as np
         >>> import adjoint as ad
-        >>> slope = ad.jit(ad.grad(lambda x: np.sum(x**2)), device="cpu")  # doctest: +SKIP
-        >>> slope(ad.device_put(np.ones(2), "cpu"))  # doctest: +SKIP
+        >>> slope = ad.grad(lambda x: np.sum(x**2))
+        >>> x = ad.device_put(np.ones(2), "cpu")  # doctest: +SKIP
+        >>> ad.jit(slope, device="cpu")(x)  # doctest: +SKIP
         DeviceArray(array([2., 2.]), cpu:0)
     """
     place = device_of(device)

@@ -14,7 +14,7 @@ from adjoint.executors.attempt import PYTHON
 from adjoint.executors.interface import PLAIN, CompileReport, Needs
 from adjoint.executors.xla.backend import Forked, device_of, in_double_precision, jax
 from adjoint.executors.xla.device_array import DeviceArray
-from adjoint.executors.xla.lowering import Lowering, is_known
+from adjoint.executors.xla.lowering import XlaLowering, is_known
 from adjoint.optimise import bare
 from adjoint.optimise.simplify import eliminate_dead_code
 from adjoint.program import Program
@@ -84,7 +84,7 @@ class XlaExecutable:
 
     def __init__(self, program: Program, needs: Needs, device: Any) -> None:
         self._inputs = program.input_types
-        self._lowering = Lowering(needs.watched)
+        self._lowering = XlaLowering(needs.watched)
         with in_double_precision():
             module = jax()
             place = module.sharding.SingleDeviceSharding(device)

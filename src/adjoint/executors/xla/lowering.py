@@ -32,7 +32,7 @@ _DTYPES: Final = frozenset(
 )
 
 
-class Lowering:
+class XlaLowering:
     """Traces a program in JAX; what rules work with.
 
     watched: outputs, by number, of which a NaN is a fault. np, lax, special, linear_algebra: JAX's

@@ -2,7 +2,7 @@
 
     rule(work, equation, *operands) -> the result, a tuple of them, or None: on the host
 
-`work` is the `Lowering`; operands are JAX's arrays, of the dtypes of the program.
+`work` is the `XlaLowering`; operands are JAX's arrays, of the dtypes of the program.
 """
 
 from __future__ import annotations
