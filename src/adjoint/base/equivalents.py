@@ -42,7 +42,6 @@ EQUIVALENTS: Final[dict[str, dict[str, str]]] = {
         "disable_jit": "`with ad.config(native=False, replay=False): ...`",
         "debug_nans": "`ad.explain_nan(f, x)`",
         "debug": "`print` and `breakpoint()`, which work as ever, `ad.nodes` and `ad.explain_nan`",
-        "device_put": "nothing: arrays stay where NumPy has them",
         "block_until_ready": "nothing: results are there when a call returns",
         "clear_caches": "`ad.cache_clear()`",
         "linear_util": "`ad.linearize` and `ad.linear_transpose`",
