@@ -26,6 +26,7 @@ CASES = {
     "modes": "benchmarks.modes",
     "unjitted": "benchmarks.unjitted",
     "exceptions": "benchmarks.exceptions",
+    "devices": "benchmarks.devices",
     "waits": "benchmarks.waits",
     "capture": "benchmarks.capture",
     "compile": "benchmarks.compile_time",

@@ -57,6 +57,16 @@ def assert_one_line(result: Result, *parts: str) -> None:
 # --- wine -----------------------------------------------------------------------------------------
 
 
+def test_wine_on_a_device(tmp_path: Path) -> None:
+    pytest.importorskip("jax", reason="jax is not installed (the extra `xla`)")
+    picture = tmp_path / "wine.svg"
+    options = ("--hidden", 2, "--steps", 5, "--output", picture)
+    result = run("wine", *options, "--device", "cpu")
+    assert result.exit_code == 0, result.output
+    assert result.output.count("reverse mode, cpu") == 2
+    assert_one_line(run("wine", *options, "--device", "abacus"), "no device 'abacus'")
+
+
 def test_wine_trains_compares_and_draws(tmp_path: Path) -> None:
     picture = tmp_path / "wine.png"
     result = run("wine", "--hidden", 2, "--steps", 50, "--output", picture)

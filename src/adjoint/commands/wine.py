@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from adjoint.commands.failure import CommandError, told_in_one_line
 from adjoint.datasets import load_wine
+from adjoint.executors.xla.backend import device_of
 from adjoint.report import (
     Training,
     accuracy,
@@ -43,6 +44,10 @@ def wine(
     output: Annotated[
         Path, typer.Option(help="Where the picture goes; .png, .svg or .pdf.")
     ] = Path("wine.png"),
+    device: Annotated[
+        str | None,
+        typer.Option(help="Where reverse mode runs too, by XLA: cpu, gpu, tpu, or gpu:1."),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only the last line.")] = False,
 ) -> None:
     """Train the tanh network on the wine data, and compare four ways to its gradient.
@@ -55,6 +60,7 @@ def wine(
     Examples:
       adjoint wine
       adjoint wine --hidden 32 --steps 5000 --output wine.svg
+      adjoint wine --hidden 2000 --device gpu
     """
     with told_in_one_line("wine"):
         _check_output(output)
@@ -64,6 +70,8 @@ def wine(
                 f"the learning rate {rate:g} is no length of a step; write a number above 0, such "
                 f"as --learning-rate {default_learning_rate(hidden):g}."
             )
+        if device is not None:
+            device_of(device)  # which refuses what there is not, before anything is computed
         # Imported here: matplotlib is slow to load, and the other commands do without it.
         from adjoint.report.figures import save_figure, wine_figure
 
@@ -72,7 +80,7 @@ def wine(
         weights = draw_weights(hidden, X.shape[0], seed)
         training = _train(weights, X, y, steps, rate, console)
         if not quiet:
-            rows = compare(X, y, weights)
+            rows = compare(X, y, weights, device=device)
             console.print()
             console.print(comparison_table(rows, _title(weights, X), console.width))
             console.print()

@@ -7,6 +7,7 @@ import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -40,19 +41,46 @@ class Row:
     peak_bytes: int
 
 
-def methods(X: Array, y: Array, weights: Weights) -> list[GradientMethod]:
-    """Forward mode over every weight, reverse mode, the derivative by hand, central differences."""
+def methods(
+    X: Array, y: Array, weights: Weights, device: str | None = None
+) -> list[GradientMethod]:
+    """Forward mode over every weight, reverse mode, the derivative by hand, central differences.
+
+    device: where reverse mode runs as well, with weights that are copied there and back, and with
+        weights that are there.
+    """
     loss = loss_on(X, y)
     count = sum(w.size for w in weights)
     return [
         GradientMethod("forward mode", f"{count} JVPs", lambda W: _forward(loss, W)),
         GradientMethod("reverse mode", "1 pullback", lambda W: list(ad.grad(loss)(W))),
+        *([] if device is None else _on_device(X, y, weights, device)),
         GradientMethod("by hand", "1 pullback", lambda W: hand_written_gradient(W, X, y)),
         GradientMethod("central differences", f"{2 * count} losses", lambda W: _central(loss, W)),
     ]
 
 
-def compare(X: Array, y: Array, weights: Weights, seconds_each: float = 0.3) -> list[Row]:
+def _on_device(X: Array, y: Array, weights: Weights, device: str) -> list[GradientMethod]:
+    def loss(W: Weights, X: Array, y: Array) -> Any:
+        return loss_on(X, y)(W)
+
+    slope = ad.jit(ad.grad(loss), device=device)
+    data, there = ad.device_put((X, y), device), ad.device_put(weights, device)
+
+    def copied(W: Weights) -> Weights:
+        return [np.asarray(w) for w in slope(W, *data)]
+
+    return [
+        GradientMethod(f"reverse mode, {device}", "1 pullback, weights copied", copied),
+        GradientMethod(
+            f"reverse mode, {device}", "1 pullback, all there", lambda _: slope(there, *data)
+        ),
+    ]
+
+
+def compare(
+    X: Array, y: Array, weights: Weights, seconds_each: float = 0.3, device: str | None = None
+) -> list[Row]:
     """Measure every method at the same weights, against that by hand in double precision."""
     wide = [w.astype(np.float64) for w in weights]
     reference = hand_written_gradient(wide, X.astype(np.float64), y.astype(np.float64))
@@ -60,7 +88,7 @@ def compare(X: Array, y: Array, weights: Weights, seconds_each: float = 0.3) -> 
     # What runs often becomes machine code beside the calls, which a busy machine delays beyond any
     # time that is worth waiting for: here it is made at the first call.
     with ad.config(native=True):
-        for method in methods(X, y, weights):
+        for method in methods(X, y, weights, device):
             error = _relative_error(method.gradient(weights), reference)  # also warms up
             seconds = _median_seconds(method.gradient, weights, seconds_each)
             rows.append(Row(method, seconds, error, _peak_bytes(method.gradient, weights)))
@@ -105,7 +133,8 @@ def _central(loss: Callable[[Weights], Array], weights: Weights) -> Weights:
 
 def _relative_error(gradient: Weights, reference: Weights) -> float:
     largest = max(np.max(np.abs(r)) for r in reference)
-    differences = [np.max(np.abs(g - r)) for g, r in zip(gradient, reference, strict=True)]
+    pairs = zip(map(np.asarray, gradient), reference, strict=True)
+    differences = [np.max(np.abs(g - r)) for g, r in pairs]
     return float(max(differences) / largest)
 
 
