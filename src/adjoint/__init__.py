@@ -53,6 +53,7 @@ from adjoint.calculus import (
     vmap,
     while_loop,
 )
+from adjoint.calculus.rows import Rows, rows
 from adjoint.drawing import Drawing, draw
 from adjoint.executors.xla import DeviceArray, device_put
 from adjoint.maps import LinearMap
@@ -78,6 +79,7 @@ __all__ = [
     "Node",
     "Nodes",
     "ProgramView",
+    "Rows",
     "Space",
     "cache_clear",
     "cache_info",
@@ -115,6 +117,7 @@ __all__ = [
     "program",
     "pullback_metric",
     "register_container",
+    "rows",
     "scan",
     "scipy",
     "second_derivative",

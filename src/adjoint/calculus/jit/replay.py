@@ -13,6 +13,7 @@ from __future__ import annotations
 import threading
 import types
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -23,6 +24,7 @@ from adjoint.base.forking import hold_over_forks
 from adjoint.base.settings import settings
 from adjoint.calculus.jit.calls import Call
 from adjoint.calculus.jit.kept import STRAYED, Bucket, Quick
+from adjoint.calculus.rows.passes import has_rows, over_rows
 from adjoint.capture.bytecode.code import facts_of, reads_of
 from adjoint.capture.clones.users import is_ours
 from adjoint.capture.facts.survey import With
@@ -153,6 +155,9 @@ def _slowly(
     missed: Quick | None,
     held: int | None,
 ) -> Any:
+    if has_rows((args, kwargs)):
+        inner = root.function if type(root) is With else root
+        return over_rows(partial(compute, inner), args, kwargs)
     if has_device_arrays((args, kwargs)):
         device = device_in((args, kwargs))
         args, kwargs = to_host((args, kwargs))

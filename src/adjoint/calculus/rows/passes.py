@@ -1,0 +1,241 @@
+"""Running a function over rows: captured once with the shape of all, run on some at a time."""
+
+from __future__ import annotations
+
+import linecache
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from adjoint.base import pytrees
+from adjoint.base.arrays import is_numeric, type_of
+from adjoint.base.errors import ArgumentError
+from adjoint.base.forking import hold_over_forks
+from adjoint.calculus.rows.source import Rows, chunks
+from adjoint.capture import Captured, Traced, capture, unwrap
+from adjoint.pipeline import CLEARED_TOO, Compiled, compile_program, watch_all
+from adjoint.program import Variable
+from adjoint.transforms.by_rows import (
+    RowMark,
+    RowPass,
+    RowPasses,
+    RowsError,
+    is_count,
+    marked,
+    staged,
+)
+from adjoint.transforms.by_rows.stages import combine
+
+_LIMIT: Final = 64  # functions whose programs are held
+_MEANING: Final = (
+    "follows from rows, of which some are read at a time, so that no values are there while the "
+    "function is captured. Choose with np.where, and not with `if`"
+)
+
+
+def has_rows(tree: Any) -> bool:
+    """Whether there are rows among the leaves of a tree."""
+    return Rows.exist and any(isinstance(leaf, Rows) for leaf in pytrees.leaves(tree))
+
+
+class _RowPrograms(NamedTuple):
+    """The passes of a captured function, by how many rows they take, and what comes after."""
+
+    stages: RowPasses
+    final: Compiled
+    passes: dict[int, list[tuple[RowPass, Compiled]]]
+
+
+_held: dict[Any, _RowPrograms] = {}
+_lock = threading.RLock()
+hold_over_forks(_lock)
+CLEARED_TOO.append(_held.clear)
+
+
+def over_rows(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What a function gives for arguments of which some are rows.
+
+    Raises:
+        RowsError: it needs all rows at once.
+        ArgumentError: rows of different numbers.
+        ValueNeededError: it asks for the value of a row.
+    """
+    leaves, treedef = pytrees.flatten((args, kwargs))
+    given = [leaf for leaf in leaves if isinstance(leaf, Rows) or is_numeric(leaf)]
+    sources = [leaf for leaf in given if isinstance(leaf, Rows)]
+    count, chunk = _sizes(sources)
+    captured = _captured(function, leaves, treedef, given)
+    constants = [unwrap(constant) for constant in captured.constants]
+    held = _prepared(captured, _marks(given, constants, count), count)
+    program = held.stages.marks.program
+    values = dict(zip(program.inputs, [*given, *constants], strict=True))
+    for equation in program.equations:
+        if is_count(held.stages.marks, equation):
+            values[equation.outputs[0]] = _RowNumbers()
+    rows = _run_passes(held, values, count, chunk)
+    rest = iter(held.final([values[v] for v in held.stages.final_inputs]))
+    results = [rows[atom] if atom in rows else next(rest) for atom in program.outputs]
+    return pytrees.unflatten(captured.treedef, results)
+
+
+def _sizes(sources: Sequence[Rows]) -> tuple[int, int]:
+    counts = sorted({len(source) for source in sources})
+    if len(counts) > 1:
+        raise ArgumentError(
+            f"All arguments of rows must have as many, got {' and '.join(map(str, counts))}."
+        )
+    return counts[0], min(source.chunk for source in sources)
+
+
+def _captured(
+    function: Callable[..., Any], leaves: Sequence[Any], treedef: Any, given: Sequence[Any]
+) -> Captured:
+    def call(target: Any, traced: list[Traced]) -> Any:
+        waiting = iter(traced)
+        whole = [
+            next(waiting) if isinstance(leaf, Rows) or is_numeric(leaf) else leaf for leaf in leaves
+        ]
+        args, kwargs = pytrees.unflatten(treedef, whole)
+        return target(*args, **kwargs)
+
+    types = [leaf.type if isinstance(leaf, Rows) else type_of(leaf) for leaf in given]
+    known = {n: leaf for n, leaf in enumerate(given) if not isinstance(leaf, Rows)}
+    active = [type_.inexact for type_ in types]
+    return capture(function, call, types, known, active, lines=True, meaning=_MEANING)
+
+
+def _marks(given: Sequence[Any], constants: Sequence[Any], count: int) -> list[RowMark]:
+    """The marks of the inputs. Constants have rows along the axis that is as long."""
+    marks = [RowMark(0) if isinstance(leaf, Rows) else RowMark() for leaf in given]
+    for constant in constants:
+        places = [n for n, length in enumerate(np.shape(constant)) if length == count]
+        axis = places[0] if len(places) == 1 else None
+        counted = axis is not None and _counts(constant, count)
+        marks.append(RowMark(axis, counted=counted))
+    return marks
+
+
+def _counts(constant: Any, count: int) -> bool:
+    """Whether a constant is the numbers of all rows."""
+    numbers = np.asarray(constant)
+    whole = numbers.dtype.kind in "iu" and numbers.size == count
+    return whole and bool(np.array_equal(numbers.reshape(-1), np.arange(count)))
+
+
+class _RowNumbers:
+    """The numbers of rows, from which some are taken as from rows."""
+
+    def read(self, start: int, stop: int) -> Any:
+        """The numbers from one to before another."""
+        return np.arange(start, stop)
+
+
+def _prepared(captured: Captured, marks: Sequence[RowMark], count: int) -> _RowPrograms:
+    """The passes of a captured function, derived only if they are new."""
+    key = (captured.key, tuple(marks), count)
+    held = _held.get(key)
+    if held is None:
+        try:
+            stages = staged(marked(captured.program(), marks, count))
+        except RowsError as error:
+            _point_at_line(error, captured)
+            raise
+        final = compile_program(stages.final, watch_all(stages.final))
+        with _lock:
+            if len(_held) >= _LIMIT:
+                _held.clear()
+            held = _held.setdefault(key, _RowPrograms(stages, final, {}))
+    return held
+
+
+def _point_at_line(error: RowsError, captured: Captured) -> None:
+    lines = captured.trace.lines or []
+    if error.origin is not None and error.origin < len(lines) and lines[error.origin]:
+        path, _, number = lines[error.origin].rpartition(":")
+        text = linecache.getline(path, int(number)).strip()
+        error.add_note(f"At {lines[error.origin]}{': ' if text else ''}{text}")
+
+
+def _passes_of(held: _RowPrograms, size: int) -> list[tuple[RowPass, Compiled]]:
+    """The passes with programs of so many rows, compiled when they are first wanted."""
+    compiled_passes = held.passes.get(size)
+    if compiled_passes is None:
+        compiled_passes = [
+            (stage, compile_program(stage.program, watch_all(stage.program)))
+            for stage in held.stages.passes(size)
+        ]
+        for _, compiled in compiled_passes:
+            compiled.compile_at_once()
+        with _lock:
+            compiled_passes = held.passes.setdefault(size, compiled_passes)
+    return compiled_passes
+
+
+def _run_passes(
+    held: _RowPrograms,
+    values: dict[Variable, Any],
+    count: int,
+    chunk: int,
+) -> dict[Any, Any]:
+    """Run all passes: partial results come to be among the values; what has rows is returned."""
+    rows: dict[Any, Any] = {}
+    axes = held.stages.marks.of
+    for number in range(len(_passes_of(held, min(chunk, count)))):
+        sums = _PairwiseTotal()
+        parts: list[tuple[Any, ...]] = []
+        for start, stop in chunks(count, chunk):
+            stage, compiled = _passes_of(held, stop - start)[number]
+            given = [_some(values[v], axes[v].axis, start, stop) for v in stage.inputs]
+            results = compiled(given)
+            if stage.combined:
+                sums.add(results, stage.combined)
+            else:
+                parts.append(results)
+        if stage.combined:
+            values.update(zip(stage.outputs, sums.total(stage.combined), strict=True))
+        else:
+            columns = zip(*parts, strict=True)
+            joined = [np.concatenate(column) for column in columns]
+            rows.update(zip(stage.outputs, joined, strict=True))
+    return rows
+
+
+def _some(value: Any, axis: int | None, start: int, stop: int) -> Any:
+    """Some rows of an input; what has none as it is."""
+    if isinstance(value, (Rows, _RowNumbers)):
+        return value.read(start, stop)
+    if axis is None:
+        return value
+    return np.ascontiguousarray(value[(slice(None),) * axis + (slice(start, stop),)])
+
+
+class _PairwiseTotal:
+    """Partial results, combined two by two in an order that their number alone decides."""
+
+    def __init__(self) -> None:
+        self._levels: list[tuple[int, tuple[Any, ...]]] = []
+
+    def add(self, results: tuple[Any, ...], combined: Sequence[str]) -> None:
+        """Take the results of the next chunk."""
+        level = 0
+        while self._levels and self._levels[-1][0] == level:
+            _, before = self._levels.pop()
+            results = _together(combined, before, results)
+            level += 1
+        self._levels.append((level, results))
+
+    def total(self, combined: Sequence[str]) -> tuple[Any, ...]:
+        """Those of all chunks."""
+        _, total = self._levels.pop()
+        while self._levels:
+            total = _together(combined, self._levels.pop()[1], total)
+        return total
+
+
+def _together(
+    combined: Sequence[str], one: tuple[Any, ...], other: tuple[Any, ...]
+) -> tuple[Any, ...]:
+    triples = zip(combined, one, other, strict=True)
+    return tuple(combine(how, x, y) for how, x, y in triples)

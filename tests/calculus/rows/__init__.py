@@ -1,0 +1,1 @@
+"""Functions of rows that are read some at a time."""
