@@ -127,7 +127,7 @@ class _Programs:
         known = self._known.get(id(program))
         if known is not None:
             return known
-        rows = _Rows(program)
+        rows = _NumberedProgram(program)
         tables = (
             b"".join(map(self.content, rows.types)),
             b"".join([_framed(b"o", self._operation(operation)) for operation in rows.operations]),
@@ -139,7 +139,7 @@ class _Programs:
         return self._known.setdefault(id(program), total.digest())
 
 
-class _Rows:
+class _NumberedProgram:
     """The structure of a program as whole numbers.
 
     A variable is its place among all of them, a literal -1, -2, ... by its place in a table.
