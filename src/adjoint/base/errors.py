@@ -162,6 +162,10 @@ class NativeUnavailableError(AdjointError, RuntimeError):
     """Machine code cannot be made here: LLVM is missing or failed, in the words of the message."""
 
 
+class RowsError(AdjointError, ValueError):
+    """A function cannot be computed on some of its rows at a time (see `ad.rows`)."""
+
+
 class XlaUnavailableError(AdjointError, RuntimeError):
     """XLA cannot be used here: JAX or the device is missing, or JAX's version is a wrong one."""
 

@@ -11,9 +11,8 @@ import pytest
 
 import adjoint as ad
 from adjoint.base import pytrees
-from adjoint.base.errors import ArgumentError, ArgumentTypeError, ValueNeededError
+from adjoint.base.errors import ArgumentError, ArgumentTypeError, RowsError, ValueNeededError
 from adjoint.calculus.rows import passes
-from adjoint.transforms.by_rows import RowsError
 
 RANDOM = np.random.default_rng(0)
 COUNT = 1000

@@ -11,7 +11,7 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import is_numeric, type_of
-from adjoint.base.errors import ArgumentError
+from adjoint.base.errors import ArgumentError, RowsError
 from adjoint.base.forking import hold_over_forks
 from adjoint.calculus.rows.source import Rows, chunks
 from adjoint.capture import Captured, Traced, capture, unwrap
@@ -21,7 +21,6 @@ from adjoint.transforms.by_rows import (
     RowMark,
     RowPass,
     RowPasses,
-    RowsError,
     is_count,
     marked,
     staged,

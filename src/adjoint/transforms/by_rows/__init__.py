@@ -1,6 +1,6 @@
 """Programs over many rows, cut into programs over some of them at a time."""
 
-from adjoint.transforms.by_rows.marks import RowMark, RowMarks, RowsError, marked
+from adjoint.transforms.by_rows.marks import RowMark, RowMarks, marked
 from adjoint.transforms.by_rows.stages import RowPass, RowPasses, is_count, staged
 
 __all__ = [
@@ -8,7 +8,6 @@ __all__ = [
     "RowMarks",
     "RowPass",
     "RowPasses",
-    "RowsError",
     "is_count",
     "marked",
     "staged",

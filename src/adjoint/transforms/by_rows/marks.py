@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
-from adjoint.base.errors import AdjointError
+from adjoint.base.errors import RowsError
 from adjoint.primitives.elementwise.conversion import (
     CAST,
     IMAG,
@@ -37,19 +37,14 @@ _NAMED: Final = frozenset({"integer_power", "power_log", "same_as", "exponent"})
 _COMBINED: Final = {"sum": "add", "max": "maximum", "min": "minimum"}
 
 
-class RowsError(AdjointError, ValueError):
-    """A program cannot be run on some of its rows at a time.
-
-    equation: the operation that needs all rows at once.
-    """
-
-    def __init__(self, equation: Equation, why: str) -> None:
-        self.equation = equation
-        self.origin = equation.origin
-        super().__init__(
-            f"{equation.primitive.name} cannot be computed on some rows at a time: {why}. Give the "
-            "arrays themselves, or write it as sums, means, maxima or log-sum-exps over rows."
-        )
+def refused(equation: Equation, why: str) -> RowsError:
+    """The error of an equation that needs all rows at once."""
+    error = RowsError(
+        f"{equation.primitive.name} cannot be computed on some rows at a time: {why}. Give the "
+        "arrays themselves, or write it as sums, means, maxima or log-sum-exps over rows."
+    )
+    error.origin = equation.origin
+    return error
 
 
 class RowMark(NamedTuple):
@@ -156,7 +151,7 @@ def _of_rows(marks: RowMarks, equation: Equation, operands: list[RowMark]) -> Ro
         return rule(marks, equation, operands)
     if is_elementwise(equation):
         return _elementwise(marks, equation, operands)
-    raise RowsError(equation, "it is not known to keep rows apart")
+    raise refused(equation, "it is not known to keep rows apart")
 
 
 def is_elementwise(equation: Equation) -> bool:
@@ -174,12 +169,12 @@ def _elementwise(marks: RowMarks, equation: Equation, operands: list[RowMark]) -
             axes.add(mark.axis + ndim - atom.type.ndim)
             counted |= mark.counted
     if len(axes) != 1:
-        raise RowsError(equation, "its operands have rows along different axes")
+        raise refused(equation, "its operands have rows along different axes")
     axis = axes.pop()
     for atom, mark in zip(equation.inputs, operands, strict=True):
         place = axis - (ndim - atom.type.ndim)
         if mark.axis is None and place >= 0 and atom.type.shape[place] != 1:
-            raise RowsError(equation, "an operand has as many entries as there are rows")
+            raise refused(equation, "an operand has as many entries as there are rows")
     return RowMark(axis, counted=counted and is_alone(equation))
 
 
@@ -207,7 +202,7 @@ def _kept_axis(equation: Equation, axis: int, before: Sequence[int], after: Sequ
         if product == ahead and length == before[axis]:
             return place
         product *= length
-    raise RowsError(equation, "it joins the axis of the rows with another")
+    raise refused(equation, "it joins the axis of the rows with another")
 
 
 def _reshape(marks: RowMarks, equation: Equation, operands: list[RowMark]) -> RowMark:
@@ -232,11 +227,11 @@ def _contract(marks: RowMarks, equation: Equation, operands: list[RowMark]) -> R
     pairs = zip((left, right), operands, strict=True)
     labels = {text[mark.axis] for text, mark in pairs if mark.axis is not None}
     if len(labels) != 1:
-        raise RowsError(equation, "it multiplies each row by all others")
+        raise refused(equation, "it multiplies each row by all others")
     label = labels.pop()
     for text, mark in zip((left, right), operands, strict=True):
         if label in text and mark.axis is None:
-            raise RowsError(equation, "an operand has as many entries as there are rows")
+            raise refused(equation, "an operand has as many entries as there are rows")
     return RowMark(result.index(label)) if label in result else RowMark(combined="add")
 
 
@@ -248,7 +243,7 @@ def _slice(marks: RowMarks, equation: Equation, operands: list[RowMark]) -> RowM
     axis, index = operands[0].axis, equation.params["index"]
     assert axis is not None
     if axis < len(index) and not _is_full(index[axis], marks.rows):
-        raise RowsError(equation, "it takes some rows out by their numbers")
+        raise refused(equation, "it takes some rows out by their numbers")
     return RowMark(axis - sum(isinstance(entry, int) for entry in index[:axis]))
 
 
@@ -256,14 +251,14 @@ def _update(marks: RowMarks, equation: Equation, operands: list[RowMark]) -> Row
     (whole, value), index = operands, equation.params["index"]
     axis = whole.axis
     if axis is None:
-        raise RowsError(equation, "it writes rows into an array that has none")
+        raise refused(equation, "it writes rows into an array that has none")
     if axis < len(index) and not _is_full(index[axis], marks.rows):
-        raise RowsError(equation, "it writes to some rows by their numbers")
+        raise refused(equation, "it writes to some rows by their numbers")
     place = axis - sum(isinstance(entry, int) for entry in index[:axis])
     if value.axis not in (None, place):
-        raise RowsError(equation, "it writes rows along another axis")
+        raise refused(equation, "it writes rows along another axis")
     if value.axis is None and equation.inputs[1].type.shape[place] == marks.rows:
-        raise RowsError(equation, "a value has as many entries as there are rows")
+        raise refused(equation, "a value has as many entries as there are rows")
     return RowMark(axis)
 
 
@@ -272,11 +267,11 @@ def _joined(marks: RowMarks, equation: Equation, operands: list[RowMark]) -> Row
     (axis,) = axes if len(axes) == 1 else (None,)
     place = equation.params["axis"]
     if axis is None:
-        raise RowsError(equation, "not all of its operands have rows along one axis")
+        raise refused(equation, "not all of its operands have rows along one axis")
     if equation.primitive.name == "stack":
         return RowMark(axis + (place <= axis))
     if axis == place:
-        raise RowsError(equation, "it puts rows behind each other")
+        raise refused(equation, "it puts rows behind each other")
     return RowMark(axis)
 
 
@@ -294,7 +289,7 @@ def _gather(marks: RowMarks, equation: Equation, operands: list[RowMark]) -> Row
         return RowMark(axes.pop())
     if _in_itself(marks, equation, x, indices):
         return RowMark(0)
-    raise RowsError(equation, "it looks up rows by their numbers")
+    raise refused(equation, "it looks up rows by their numbers")
 
 
 def _gather_add(marks: RowMarks, equation: Equation, operands: list[RowMark]) -> RowMark:
@@ -306,7 +301,7 @@ def _gather_add(marks: RowMarks, equation: Equation, operands: list[RowMark]) ->
         makers = [e for e in marks.program.equations if equation.inputs[0] in e.outputs]
         if makers and makers[0].primitive is FILL and not makers[0].params["value"]:
             return RowMark(combined="add")  # to zeros
-    raise RowsError(equation, "it adds to rows by their numbers")
+    raise refused(equation, "it adds to rows by their numbers")
 
 
 _Rule = Callable[[RowMarks, Equation, list[RowMark]], RowMark]

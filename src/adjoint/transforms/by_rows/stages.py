@@ -13,7 +13,7 @@ from adjoint.primitives.structure.gathering import IOTA
 from adjoint.primitives.structure.moving import RESHAPE
 from adjoint.program import Atom, Builder, Equation, Literal, Operation, Program, Variable
 from adjoint.program.operation import operation
-from adjoint.transforms.by_rows.marks import RowMark, RowMarks, RowsError
+from adjoint.transforms.by_rows.marks import RowMark, RowMarks, refused
 
 
 class RowPass(NamedTuple):
@@ -86,7 +86,7 @@ def staged(marks: RowMarks) -> RowPasses:
     for atom in rows:
         if marks.of[atom].axis != 0:
             maker = next(e for e in program.equations if atom in e.outputs)
-            raise RowsError(maker, "a result has its rows along another axis than the first")
+            raise refused(maker, "a result has its rows along another axis than the first")
     whole = [atom for atom in program.outputs if atom not in rows]
     equations = _equations_for(marks, whole)
     computed = {v for equation in equations for v in equation.outputs}
