@@ -280,7 +280,7 @@ def _pow(self: Traced, other: Any, modulus: Any = None) -> Any:
         return quick(self)
     if isinstance(other, Fraction) and _is_double(self):
         whole = other.denominator == 1 and other >= 0
-        return self ** (other.numerator if whole else float(other))
+        return pow(self, other.numerator) if whole else pow(self, float(other))
     return NotImplemented if _refuses(other) else _power_of(self, other)
 
 
