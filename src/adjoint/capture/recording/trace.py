@@ -456,7 +456,9 @@ def note_effect(effect: str) -> None:
     """Say why the captures under way in this thread cannot stand for later calls."""
     stack = getattr(_state, "stack", None)
     if stack and len(stack[0].effects) < _EFFECTS:
-        stack[0].effects.append((effect, user_line()))
+        line = user_line()
+        if not hooks.is_excused(effect, line):
+            stack[0].effects.append((effect, line))
 
 
 def is_guarded() -> bool:
