@@ -456,8 +456,7 @@ def note_effect(effect: str) -> None:
     """Say why the captures under way in this thread cannot stand for later calls."""
     stack = getattr(_state, "stack", None)
     if stack and len(stack[0].effects) < _EFFECTS:
-        line = user_line()
-        if not hooks.is_excused(effect, line):
+        if not hooks.is_excused(effect, line := user_line()):
             stack[0].effects.append((effect, line))
 
 
