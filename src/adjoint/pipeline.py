@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from numpy import errstate
 
+from adjoint.base.calling import named
 from adjoint.base.checked import check_flag
 from adjoint.base.collection import collector_at_rest
 from adjoint.base.errors import (
@@ -135,6 +136,7 @@ CLEARED_TOO: Final[list[Callable[[], None]]] = [
 hold_over_forks(_cache.lock)
 
 
+@named
 def cache_info() -> CacheInfo:
     """How the program cache is doing.
 
@@ -152,6 +154,7 @@ def cache_info() -> CacheInfo:
     return CacheInfo(_cache.hits, _cache.misses, held, CACHE_LIMIT, Counts.compiled, Counts.loaded)
 
 
+@named
 def cache_clear(disk: bool = False) -> None:
     """Forget all compiled programs and counts.
 

@@ -56,8 +56,13 @@ def test_what_is_wrong_is_named(args, kwargs, message):
 def test_errors_of_the_function_stay_as_they_are():
     with pytest.raises(ZeroDivisionError):
         example(lambda n: n / 0)
-    with pytest.raises(TypeError, match="missing 1 required"):
+
+
+def test_what_does_not_fit_is_named():
+    with pytest.raises(ArgumentTypeError, match="example: missing a required argument"):
         example()
+    with pytest.raises(ArgumentTypeError, match=r"example has no argument 'flags'\. Write flag"):
+        example(abs, flags=True)
 
 
 def test_a_class_is_checked_too():

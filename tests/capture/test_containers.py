@@ -297,6 +297,9 @@ def test_masked_arrays_and_matrices() -> None:
         ad.grad(lambda x: (masked * x).sum())(X)
     refused(lambda x: (x * masked).sum(), "MaskedArray", "x.filled(0.0) and x.mask")
     agrees(lambda x: (masked.filled(0.0) * x).sum())
+    for makes in (np.ma.masked_array, lambda x: np.ma.masked_where(x > 1, x), np.ma.array):
+        with pytest.raises(ad.errors.DroppedDerivativeError, match=r"Leave out with np\.where"):
+            ad.grad(lambda x, makes=makes: makes(x).sum())(X)
     matrix = np.matrix(np.diag(NUMBERS))
     refused(lambda x: (matrix * x[:, None]).sum(), "numpy.matrix", "np.asarray(x)")
     refused(lambda x: (matrix @ x).sum(), "numpy.matrix", "np.asarray(x)")

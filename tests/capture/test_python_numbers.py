@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -140,3 +142,58 @@ def test_a_python_number_that_is_computed_scales_a_single_precision_derivative()
     assert of_x.dtype == np.float32
     np.testing.assert_allclose(of_x, np.full(3, math.sin(0.3)), rtol=1e-6)
     assert of_s == pytest.approx(6 * math.cos(0.3), rel=1e-6)
+
+
+# --- fractions ------------------------------------------------------------------------------------
+
+THIRD = Fraction(1, 3)
+FRACTIONS: dict[str, Callable[[Any], Any]] = {
+    "sum": lambda s: s + THIRD,
+    "difference": lambda s: THIRD - s,
+    "product": lambda s: s * THIRD,
+    "product from the left": lambda s: THIRD * s,
+    "quotient": lambda s: THIRD / s,
+    "power": lambda s: s**THIRD,
+    "power of it": lambda s: THIRD**s,
+    "whole power": lambda s: s ** Fraction(3),
+    "whole negative power": lambda s: s ** Fraction(-2),
+    "remainder": lambda s: s % THIRD,
+    "whole quotient": lambda s: s // THIRD * s,
+}
+
+
+@pytest.mark.parametrize("name", FRACTIONS)
+@pytest.mark.parametrize("kind", [float, np.float64])
+def test_beside_a_number_a_fraction_is_a_float(name: str, kind: type) -> None:
+    function, at = FRACTIONS[name], kind(2.1)
+    value, slope = ad.value_and_grad(function)(at)
+    assert value == function(at)
+    step = 1e-6
+    expected = (function(at + step) - function(at - step)) / (2 * step)
+    assert slope == pytest.approx(expected, rel=1e-7)
+    assert ad.jit(function)(at) == function(at)
+
+
+def test_a_fraction_that_changes_is_seen() -> None:
+    shares = {"rate": Fraction(1, 4)}
+    slope = ad.jit(ad.grad(lambda x: x * shares["rate"]))
+    assert [slope(2.0), slope(3.0)] == [0.25, 0.25]
+    shares["rate"] = Fraction(1, 2)
+    assert slope(2.0) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("function", "at"),
+    [
+        (lambda x: np.sum(x * THIRD), np.ones(2)),  # whose entries are objects, in NumPy
+        (lambda x: x if x > THIRD else -x, 2.0),  # compared without rounding, in Python
+    ],
+)
+def test_other_fractions_are_refused_with_what_to_write(function: Any, at: Any) -> None:
+    with pytest.raises(ad.errors.DTypeError, match=r"fractions\.Fraction .* Write float\(q\)"):
+        ad.grad(function)(at)
+
+
+def test_decimals_are_refused_as_by_python() -> None:
+    with pytest.raises(TypeError, match=r"'float' and 'decimal\.Decimal'"):
+        ad.grad(lambda x: x * Decimal("0.1"))(2.0)

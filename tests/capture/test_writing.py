@@ -236,3 +236,22 @@ def test_filling_writes_in_place(make: Any) -> None:
 
 def test_a_gradient_of_a_filled_array_is_right_and_fast() -> None:
     assert ad.grad(filled(300))(2.0) == sum(range(300))
+
+
+def into_default(x: Any, store: Any = np.zeros(3)) -> Any:  # noqa: B008
+    store[:] = x
+    return np.sum(store**2)
+
+
+def entry_of_default(x: Any, store: Any = np.zeros(3)) -> Any:  # noqa: B008
+    store[0] = x[0]
+    return np.sum(store**2)
+
+
+@pytest.mark.parametrize("function", [into_default, entry_of_default])
+def test_a_default_that_is_written_into_is_named(function: Any) -> None:
+    words = r"written into an array that was made elsewhere\. .*inside of the function"
+    for derivative in (ad.grad(function), ad.jit(ad.grad(function))):
+        with pytest.raises(ad.errors.DroppedDerivativeError, match=words) as caught:
+            derivative(np.ones(3))
+        assert "not enter" not in str(caught.value).replace("(float()", "")

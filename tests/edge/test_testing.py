@@ -344,3 +344,51 @@ def test_differences_tell_how_good_they_are() -> None:
     assert found.error < 1e-10
     rough = differentiate(lambda h: np.array([np.exp(h) + 1e-6 * np.sin(1e12 * h)]), 1.0)
     assert abs(rough.value[0] - 1) < 1e3 * rough.error
+
+
+# --- arguments that hold what carries no derivative -----------------------------------------------
+
+
+@dataclass
+class NamedLayer:
+    weights: Any
+    name: str
+    count: int = 2
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        NamedLayer(np.array([1.0, 2.0]), "first"),
+        {"weights": np.ones(2), "name": "first", "count": 2},
+    ],
+    ids=["dataclass", "dict"],
+)
+def test_text_and_counts_in_an_argument_are_held(point: Any) -> None:
+    def parts(layer: Any) -> Any:
+        return layer if isinstance(layer, dict) else vars(layer)
+
+    def value(layer: Any) -> Any:
+        assert parts(layer)["name"] == "first"
+        return np.sum(parts(layer)["weights"] ** parts(layer)["count"])
+
+    @ad.primitive
+    def cube(x: Any) -> Any:
+        return x**3
+
+    # Its factor should be 3.
+    cube.jvp(lambda x, u: (x[0] ** 3, 2 * x[0] ** 2 * u[0]))
+    report = ad.testing.check(value, point)
+    assert report.passed
+    assert len(report.tests) > 10
+    assert not ad.testing.check(lambda layer: np.sum(cube(parts(layer)["weights"])), point).passed
+
+
+def test_an_object_that_is_no_container_is_told_how_to_be_one() -> None:
+    class Bare:
+        weights = np.ones(2)
+
+    with pytest.raises(ad.errors.NotDifferentiableError, match=r"register_container\(.*Bare"):
+        ad.testing.check(lambda bare: np.sum(bare.weights), Bare())
+    with pytest.raises(ad.errors.ArgumentTypeError, match="Keep it out of the tree"):
+        ad.optimize.minimize(lambda layer: np.sum(layer.weights), NamedLayer(np.ones(2), "first"))

@@ -6,6 +6,8 @@ And what the user can change of it, attributes and callbacks, is noticed.
 from __future__ import annotations
 
 import functools
+import inspect
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -144,3 +146,118 @@ def test_what_a_cache_holds_is_a_fact_whatever_its_size(size: int | None) -> Non
 
     in_sequence(function, lambda: table(3).__setitem__(0, table(3)[0] + 1.0))
     assert "is replayed" in str(ad.explain(function, X))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: stats.skew(x),
+        lambda x: stats.kurtosis(x),
+        lambda x: stats.gmean(x + 1),
+        lambda x: stats.sem(x),
+        lambda x: stats.moment(x, 3),
+        lambda x: np.sum(signal.detrend(x) ** 2),
+        lambda x: np.sum(signal.filtfilt([0.2, 0.3], [1, -0.5], x) ** 2),
+    ],
+    ids=["skew", "kurtosis", "gmean", "sem", "moment", "detrend", "filtfilt"],
+)
+def test_statistics_and_filters_are_replayed(function: Callable[..., Any]) -> None:
+    x = np.linspace(0.1, 2.0, 20) ** 2
+    assert "is replayed" in str(ad.explain(function, x))
+    assert "is replayed" in str(ad.explain(ad.grad(function), x))
+
+
+def test_what_statistics_are_told_is_noticed() -> None:
+    told: dict[str, Any] = {"bias": True, "axis": 0, "data": np.array([1.0, 2.0, 4.0])}
+
+    def change() -> None:
+        told["bias"] = not told["bias"]
+
+    def others() -> None:
+        told["data"] = told["data"] + np.array([0.0, 1.0, 0.0])
+
+    def function(x: Any) -> Any:
+        return stats.skew(x * told["data"], axis=told["axis"], bias=told["bias"])
+
+    in_sequence(function, change, others, change)
+
+
+def test_a_function_that_is_made_a_statistic_is_compared() -> None:
+    """SciPy asks for the parameters of a function that its decorator was given, the user's too."""
+    from scipy.stats._axis_nan_policy import _axis_nan_policy_factory
+
+    scale = {"by": 2.0}
+
+    @_axis_nan_policy_factory(lambda result: result, n_outputs=1, result_to_tuple=lambda r, _: (r,))
+    def spread(x: Any, axis: Any = 0) -> Any:
+        return scale["by"] * np.sum(x**2, axis=axis)
+
+    in_sequence(lambda x: spread(x) + 0.0, lambda: scale.update(by=5.0))
+
+
+def test_distributions_that_are_made_inside_are_replayed() -> None:
+    told: dict[str, Any] = {"loc": 0.1, "kind": stats.norm, "shape": 2.0}
+
+    def densities(x: Any) -> Any:
+        frozen = told["kind"](told["loc"], np.exp(x[1]))
+        return np.sum(frozen.logpdf(x)) + np.sum(stats.gamma(told["shape"]).logpdf(x * x + 0.1))
+
+    assert "is replayed" in str(ad.explain(densities, X))
+    in_sequence(
+        densities,
+        lambda: told.update(loc=told["loc"] + 1.0),
+        lambda: told.update(kind=stats.cauchy),
+        lambda: told.update(shape=told["shape"] + 1.0),
+    )
+
+
+def test_a_distribution_of_ones_own_that_is_made_inside_is_compared() -> None:
+    class Rising(stats.rv_continuous):
+        power = 2.0
+
+        def _pdf(self, x: Any, a: Any) -> Any:  # whose parameters SciPy asks for
+            return a * x
+
+        def _logpdf(self, x: Any, a: Any = 1.0) -> Any:
+            return a * self.power * np.log(x)
+
+    def change() -> None:
+        Rising.power += 1.0
+
+    def replace() -> None:
+        Rising._pdf = lambda self, x: x
+        Rising._logpdf = lambda self, x: 3.0 * x
+
+    shapes = [2.0]
+
+    def function(x: Any) -> Any:
+        made: Any = Rising(a=0.0, b=99.0, name="rising")
+        return np.sum(made(*shapes).logpdf(x * x + 0.1))
+
+    in_sequence(function, change)
+    in_sequence(function, change, lambda: (replace(), shapes.clear()))
+
+
+def test_what_a_distribution_of_scipys_is_made_to_hold_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    in_sequence(
+        lambda x: np.sum(stats.norm(0.1, 2.0).logpdf(x)),
+        lambda: monkeypatch.setattr(stats.norm, "_parse_args", lambda *_, **__: ((), 3.0, 1.0)),
+    )
+
+
+def test_what_is_drawn_of_a_distribution_that_is_made_inside_is_drawn_anew() -> None:
+    gradient = ad.grad(lambda x: np.sum(x * stats.norm(0.0, 1.0).rvs(size=3)))
+    assert not np.array_equal(gradient(X), gradient(X))
+
+
+def test_what_only_scipys_modules_may_ask_is_asked_by_others_at_every_call() -> None:
+    def loaded(x: Any) -> Any:
+        return np.sum(x) * (2.0 if sys.modules.get("no_such_module") else 1.0)
+
+    def counted(x: Any) -> Any:
+        return np.sum(x) * len(inspect.signature(loaded).parameters)
+
+    for function in (loaded, counted):
+        assert "is captured at every call" in str(ad.explain(function, X))

@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origi
 import numpy as np
 
 from adjoint.base.arrays import class_name
+from adjoint.base.calling import misfit
 from adjoint.base.derived import Parameters, Result
 from adjoint.base.errors import AdjointError, ArgumentTypeError
 
@@ -50,8 +51,8 @@ def checked(function: Callable[Parameters, Result]) -> Callable[Parameters, Resu
             tests[:] = {key: one for key, one in every.items() if one.plain}, every
         try:
             given = signature.bind(*args, **kwargs).arguments
-        except TypeError:  # as Python words it
-            return function(*args, **kwargs)
+        except TypeError:
+            raise misfit(function, args, kwargs) from None
         refuse(tests[0], given)
         try:
             return function(*args, **kwargs)

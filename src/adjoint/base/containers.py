@@ -10,6 +10,7 @@ import numpy as np
 import optree
 
 from adjoint.base.arrays import conversion_of
+from adjoint.base.calling import named
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.base.pytrees import NAMESPACE
 
@@ -28,6 +29,7 @@ class _PartEntry(optree.PyTreeEntry):
         return f"{node}.{self.entry}" if named else f"{node}[part {self.entry}]"
 
 
+@named
 def register_container(
     cls: type[T],
     split: Callable[[T], tuple[Sequence[Any], Hashable]],

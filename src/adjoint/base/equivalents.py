@@ -100,6 +100,13 @@ EQUIVALENTS: Final[dict[str, dict[str, str]]] = {
         "mapaccum": "a Python loop, which is rolled, or `ad.scan`",
         "sumsqr": "`np.sum(x**2)`",
     },
+    "SciPy": {
+        "curve_fit": "`ad.optimize.curve_fit(model, xdata, ydata, p0)`, which makes `jac`",
+        "minimize": "`scipy.optimize.minimize` with `jac=ad.grad(f)`, or `ad.optimize.minimize`",
+        "least_squares": "`scipy.optimize.least_squares` with `jac=ad.jacobian(residuals)`",
+        "approx_fprime": "`ad.grad(f)`",
+        "solve_ivp": "`scipy.integrate.solve_ivp`, which is differentiated",
+    },
 }
 _ALL: Final = {name: text for names in EQUIVALENTS.values() for name, text in names.items()}
 

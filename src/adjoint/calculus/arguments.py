@@ -19,6 +19,7 @@ from adjoint.base.arrays import (
     is_table,
     numbers_of,
 )
+from adjoint.base.calling import usage
 from adjoint.base.containers import container_advice
 from adjoint.base.errors import (
     ArgumentError,
@@ -275,15 +276,7 @@ def _usage(name: str) -> str:
     taker = getattr(sys.modules.get("adjoint"), name, None)
     if taker is None:
         return ""
-    _, *others = inspect.signature(taker).parameters.values()
-    needed = [
-        "*" * (one.kind is one.VAR_POSITIONAL) + one.name
-        for one in others
-        if one.default is one.empty and one.kind is not one.VAR_KEYWORD
-    ]
-    if needed:
-        return f" Write {name}({', '.join(['f', *needed])})."
-    return f" Write {name}(f)(x), not {name}(f(x))."
+    return usage(name, [*inspect.signature(taker).parameters.values()])
 
 
 def refuse_gradient(type: ArrayType, name: str) -> NoReturn:

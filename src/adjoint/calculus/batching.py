@@ -10,6 +10,7 @@ import optree
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, array_type, class_name, conversion_of, is_numeric
+from adjoint.base.calling import named
 from adjoint.base.containers import container_advice
 from adjoint.base.derived import core, derived
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, ShapeError
@@ -26,6 +27,7 @@ from adjoint.transforms import vmap as vmap_program
 Axes = int | None | tuple[Any, ...] | list[Any] | dict[Any, Any]
 
 
+@named
 def vmap(function: Callable[..., Any], in_axes: Axes = 0, out_axes: int = 0) -> Callable[..., Any]:
     """A function of one example as a function of a batch, without a loop.
 

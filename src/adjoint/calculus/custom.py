@@ -12,6 +12,7 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, array_type, type_of
+from adjoint.base.calling import named
 from adjoint.base.checked import check_function, checked
 from adjoint.base.derived import Parameters, Result
 from adjoint.base.errors import (
@@ -284,6 +285,7 @@ def primitive(
 ) -> Callable[[Callable[Parameters, Result]], CustomFunction[Parameters, Result]]: ...
 
 
+@named
 def primitive(function: Callable[..., Any] | None = None, *, result: Any = None) -> Any:
     """Declare a function that capture does not enter: C code, a solver of SciPy, anything.
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType
+from adjoint.base.calling import named
 from adjoint.base.checked import check_flag
 from adjoint.base.derived import Auxiliary, First, Result
 from adjoint.base.errors import (
@@ -195,6 +196,7 @@ def jvp(
 ) -> Any: ...
 
 
+@named
 def jvp(
     function: Callable[..., Any],
     primals: Sequence[Any],
@@ -304,6 +306,7 @@ def vjp(
 def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool) -> Any: ...
 
 
+@named
 def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The value, and the pullback of covectors by reverse mode (E.1.61).
 
@@ -349,6 +352,7 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
     return (state.value, pullback, state.aux) if has_aux else (state.value, pullback)
 
 
+@named
 def derivative(
     function: Callable[..., Any],
     *primals: Any,
@@ -430,6 +434,7 @@ def linearize(
 def linearize(function: Callable[..., Any], *primals: Any, has_aux: bool) -> Any: ...
 
 
+@named
 def linearize(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The value, and the derivative as a map that costs no more than itself when applied again.
 

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjoint.base import pytrees
+from adjoint.base.calling import named
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.calculus.arguments import Chosen, check_callable
 from adjoint.calculus.jit.captures import captured_at
@@ -35,6 +36,7 @@ from adjoint.transforms import vmap as vmap_program
 Exponents = tuple[int, ...]
 
 
+@named
 def derivative_tensor(
     function: Callable[[Any], Any],
     x: Any,

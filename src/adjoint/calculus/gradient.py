@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, Literal, overload
 
 from adjoint.base import pytrees
+from adjoint.base.calling import named
 from adjoint.base.checked import check_flag
 from adjoint.base.derived import Auxiliary, First, Parameters, Result, core, derived
 from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
@@ -138,6 +139,7 @@ def grad(
 ) -> Callable[Parameters, Any]: ...
 
 
+@named
 def grad(
     function: Callable[..., Any],
     argnums: Argnums = 0,
@@ -239,6 +241,7 @@ def value_and_grad(
 ) -> Callable[Parameters, Any]: ...
 
 
+@named
 def value_and_grad(
     function: Callable[..., Any],
     argnums: Argnums = 0,
@@ -301,6 +304,7 @@ def value_and_grad(
     return derived(value_and_gradient, value_and_grad, origin, options)
 
 
+@named
 def differential(
     function: Callable[..., Any], *primals: Any, space: Space | TangentBundle | None = None
 ) -> Covector:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from adjoint.base import pytrees
+from adjoint.base.calling import named
 from adjoint.base.checked import check_flag
 from adjoint.base.derived import Parameters, core, derived
 from adjoint.calculus.arguments import Argnums, Chosen, check_argnums, check_callable
@@ -16,6 +17,7 @@ from adjoint.calculus.planning import Mode, ModeName, as_mode, check_real, jacob
 from adjoint.pipeline import prepare, run
 
 
+@named
 def jacobian(
     function: Callable[Parameters, Any],
     argnums: Argnums = 0,

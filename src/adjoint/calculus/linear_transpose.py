@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.base import pytrees
+from adjoint.base.calling import named
 from adjoint.base.errors import NotLinearError
 from adjoint.calculus.arguments import Chosen, check_callable
 from adjoint.calculus.derivative import all_of, zero_of
@@ -19,6 +20,7 @@ from adjoint.program import Program
 from adjoint.transforms import transpose as transpose_program
 
 
+@named
 def linear_transpose(function: Callable[..., Any], *primals: Any) -> Callable[[Any], Any]:
     """The transpose of a function that is linear already, from the function alone.
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from adjoint.base import pytrees
+from adjoint.base.calling import named
 from adjoint.base.derived import Result
 from adjoint.capture import Traced, apply
 from adjoint.primitives.elementwise.conversion import STOP_GRADIENT
 
 
+@named
 def stop_gradient(tree: Result) -> Result:
     """The same values, with no derivative: a constant as far as differentiation goes.
 

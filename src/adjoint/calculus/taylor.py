@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.base import pytrees
+from adjoint.base.calling import named
 from adjoint.base.checked import check_whole
 from adjoint.base.derived import Result
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
@@ -19,6 +20,7 @@ from adjoint.program import Program
 from adjoint.transforms import taylor as taylor_program
 
 
+@named
 def taylor(
     function: Callable[[Any], Result], x: Any, directions: Any, order: int
 ) -> tuple[Result, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from adjoint.base.settings import UNDER_WAY
 from adjoint.capture.clones import interception, rebinding, users
-from adjoint.capture.facts import remains
+from adjoint.capture.facts import remains, settled
 from adjoint.capture.numpy import methods, table, ufuncs
 from adjoint.capture.numpy.indexing import assigning, indexing
 from adjoint.capture.numpy.linalg import products
@@ -24,6 +24,7 @@ hooks.fill(
     escape=escape.escape,
     function=table.call,
     get=indexing.get,
+    is_excused=settled.is_excused,
     is_sparse=sparse.is_sparse,
     is_users_file=users.is_users_file,
     is_users_kind=users.is_users_kind,

@@ -72,9 +72,12 @@ def _leaf_space(leaf: Any, path: str) -> Space:
             "form no vector space. Convert it to floating point, or keep it out of the tree."
         )
     if shape is None or dtype is None or dtype.kind not in "fc":
+        turned = "Turn it into an array with np.asarray."
+        if isinstance(leaf, (str, bytes)):
+            turned = "Keep it out of the tree: a function may close over it."
         raise ArgumentTypeError(
             f"The space of value{path} was asked for. Got {describe(leaf)}, which is neither a "
-            "number nor an array of numbers. Turn it into an array with np.asarray."
+            f"number nor an array of numbers. {turned}"
             f"{container_advice(leaf)}"
         )
     return Euclidean(tuple(shape), dtype)

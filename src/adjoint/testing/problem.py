@@ -9,7 +9,9 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import is_numeric, real_dtype, type_of
+from adjoint.base.containers import container_advice
 from adjoint.base.errors import ArgumentError, NotDifferentiableError
+from adjoint.base.held import hold
 from adjoint.spaces import Euclidean, Product, Skew, Space, Symmetric, Weighted, infer
 
 _DENSE = 64  # coordinates up to which a random inner product is a full matrix
@@ -31,8 +33,10 @@ class CheckedFunction:
                 "check needs an argument of floating-point numbers to differentiate at. It was "
                 f"given {', '.join(type(arg).__name__ for arg in args) or 'no arguments'}. "
                 "Integers and booleans carry no derivative: write 2.0 for 2, or x.astype(float)."
+                + "".join(map(container_advice, args))
             )
-        chosen = tuple(self.args[n] for n in self.places)
+        parts = [_moving(self.args[n]) for n in self.places]
+        chosen, self.whole = tuple(part for part, _ in parts), [whole for _, whole in parts]
         self.single = len(chosen) == 1
         self.point = chosen[0] if self.single else chosen
         whole = self.plain(self.point)
@@ -71,8 +75,9 @@ class CheckedFunction:
         """All arguments, with the point in its places."""
         chosen = (point,) if self.single else point
         merged = list(self.args)
-        for place, value in zip(self.places, chosen, strict=True):
-            merged[place] = value
+        for place, value, whole in zip(self.places, chosen, self.whole, strict=True):
+            leaves = value if whole is None else pytrees.leaves(value)
+            merged[place] = value if whole is None else pytrees.unflatten(whole, leaves)
         return merged
 
     @property
@@ -173,6 +178,19 @@ def randomised(space: Space, generator: np.random.Generator) -> Space:
 def _varies(arg: Any) -> bool:
     leaves = pytrees.leaves(arg)
     return bool(leaves) and any(is_numeric(leaf) and _inexact(leaf) for leaf in leaves)
+
+
+def _moving(arg: Any) -> tuple[Any, pytrees.TreeDef | None]:
+    """An argument with None for the leaves that carry no derivative, and its structure with these.
+
+    None in the place of the structure where all leaves carry one.
+    """
+    leaves, treedef = pytrees.flatten(arg)
+    moves = [is_numeric(leaf) and _inexact(leaf) for leaf in leaves]
+    if treedef is None or all(moves):
+        return arg, None
+    kept = [leaf if moving else None for leaf, moving in zip(leaves, moves, strict=True)]
+    return pytrees.unflatten(treedef, kept), hold(leaves, treedef, moves)[1]
 
 
 def _inexact(leaf: Any) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import is_numeric, type_of
+from adjoint.base.calling import named
 from adjoint.base.checked import check_whole
 from adjoint.base.derived import Parameters, Result, core, derived
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
@@ -30,6 +31,7 @@ from adjoint.loops.declared import CHECKPOINT, SWITCH
 from adjoint.program import operation
 
 
+@named
 def cond(
     predicate: Any,
     if_true: Callable[..., Result],
@@ -68,6 +70,7 @@ def cond(
     return result
 
 
+@named
 def switch(index: Any, branches: Sequence[Callable[..., Result]], *operands: Any) -> Result:
     """`branches[index](*operands)`, of which only that one is run.
 
@@ -153,6 +156,7 @@ def _choose(number: Any, functions: Sequence[Callable[..., Any]], operands: Sequ
     return pytrees.unflatten(first.treedef, results)
 
 
+@named
 def checkpoint(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """The function, of which reverse mode keeps the arguments alone, and computes the rest again.
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, type_of
+from adjoint.base.calling import named
 from adjoint.base.checked import check_flag, check_whole
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, ShapeError
 from adjoint.calculus.arguments import check_callable
@@ -119,6 +120,7 @@ def _perform(op: Operation, operands: Sequence[Any], schedule: Schedule) -> list
 # --- while ----------------------------------------------------------------------------------------
 
 
+@named
 def while_loop(
     test: Callable[[Any], Any],
     body: Callable[[Any], Any],
@@ -196,6 +198,7 @@ def _captured_test(test: Callable[[Any], Any], treedef: Any, types: Sequence[Arr
 # --- counted --------------------------------------------------------------------------------------
 
 
+@named
 def fori_loop(
     lower: Any,
     upper: Any,
@@ -297,6 +300,7 @@ def _integer(value: Any, name: str) -> Any:
 # --- scans ----------------------------------------------------------------------------------------
 
 
+@named
 def scan(
     body: Callable[[Any, Any], Any],
     initial: Any,

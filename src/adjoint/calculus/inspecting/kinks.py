@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.arrays import type_of
+from adjoint.base.calling import named
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.calculus.inspecting.recording import (
     LocalDerivatives,
@@ -100,6 +101,7 @@ def _entry_text(kink: Kink, number: int) -> str:
     return f"{at}: {', '.join(sides)}"
 
 
+@named
 def kinks(
     function: Callable[..., Any], *args: Any, within: float = 0.0, **kwargs: Any
 ) -> list[Kink]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.arrays import type_of
+from adjoint.base.calling import named
 from adjoint.base.errors import NotDifferentiableError
 from adjoint.calculus.inspecting.recording import Recording
 from adjoint.calculus.inspecting.walking import (
@@ -104,6 +105,7 @@ class NaNReport:
         return "\n".join(lines)
 
 
+@named
 def explain_nan(function: Callable[..., Any], *args: Any, **kwargs: Any) -> NaNReport | None:
     """Where the NaN in a function's value came from, or, if that has none, in its derivative.
 

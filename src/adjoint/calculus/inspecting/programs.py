@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import is_numeric
+from adjoint.base.calling import named
 from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.inspecting.loops import LoopsReport, equation_lines, loops_report
@@ -339,6 +340,7 @@ def _linear_view(linear: Program, residuals: int, taken: Role, given: Role) -> P
     return ProgramView(linear, residuals, None, roles)
 
 
+@named
 def program(function: Callable[..., Any], *args: Any, **kwargs: Any) -> ProgramView:
     """The program of a function at these arguments, to look at.
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from adjoint.base.calling import named
 from adjoint.base.errors import ArgumentTypeError
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.jit.calls import Call
@@ -87,6 +88,7 @@ class Explanation:
     __repr__ = __str__
 
 
+@named
 def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:
     """Why a function is replayed at later calls like this one, or is captured at each of them.
 

@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol, overload
 
 import numpy as np
 
+from adjoint.base.calling import named
 from adjoint.base.checked import check_flag
 from adjoint.base.derived import Derived, Parameters, Result, core, derived
 from adjoint.base.errors import (
@@ -61,6 +62,7 @@ def jit(
 def jit(*, paths: int = ..., strict: bool = ..., device: str | None = ...) -> Decorator: ...
 
 
+@named
 def jit(
     function: Any = None,
     *,

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from adjoint.base import pytrees
+from adjoint.base.calling import named
 from adjoint.base.errors import ArgumentError, NotDifferentiableError
 from adjoint.base.settings import settings
 from adjoint.calculus.arguments import Chosen, check_callable
@@ -122,6 +123,7 @@ def _push_by_pulling(twice: Twice, pull: Program) -> Program:
     return builder.build([part.atom for part in pushed])
 
 
+@named
 def second_derivative(
     function: Callable[..., Any],
     *primals: Any,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjoint.base import pytrees
+from adjoint.base.calling import named
 from adjoint.base.checked import check_flag
 from adjoint.base.derived import First, Parameters, core, derived
 from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
@@ -61,6 +62,7 @@ def _check_real(captured: Captured, has_aux: bool, name: str) -> Any:
     return aux_tree
 
 
+@named
 def hvp(
     function: Callable[..., Any],
     primal: First,
@@ -127,6 +129,7 @@ def _derive_product(program: Program, kind: Any) -> tuple[Program, tuple[int, ..
     return whole, tuple(range(len(whole.outputs))), None
 
 
+@named
 def hessian(
     function: Callable[Parameters, Any],
     argnums: Argnums = 0,

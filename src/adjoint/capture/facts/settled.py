@@ -44,6 +44,41 @@ def _is_member(value: types.FunctionType) -> bool:
     return member is value
 
 
+# What SciPy's code asks, by the module that asks, with answers that follow from what is compared.
+#
+# Of the modules that are imported, these only tell whether an array is one of JAX, PyTorch or Dask:
+# its type says so already, and types of arguments are compared. The parameters of a function are
+# those of one of SciPy's that is wrapped, or of one that is closed over, which is compared, or of a
+# method of a distribution, whose class is. That NumPy's generator is handed on says nothing of what
+# it holds: that is noted when it is asked, or drawn from. A distribution reads how Python was
+# started, documents itself, and makes methods of text that it holds as an attribute.
+_EXCUSED: Final = {
+    "scipy._lib.array_api_compat.common._helpers": ("it uses sys,",),
+    "scipy._external.array_api_compat.common._helpers": ("it uses sys,",),
+    "scipy.stats._axis_nan_policy": ("it uses inspect", "it uses a inspect."),
+    "scipy.stats._distn_infrastructure": (
+        *("it calls exec", "it uses sys,", "it uses a sys.flags,", "it uses keyword"),
+        "it uses scipy._lib.doccer",
+    ),
+    "scipy._lib._util": ("it uses inspect", "it uses a inspect.", "it uses numpy.random.mtrand,"),
+}
+# Methods that a distribution makes of text for itself, by the names of its shapes.
+_MADE_OF_TEXT: Final = ("_parse_args", "_parse_args_stats", "_parse_args_rvs")
+
+
+def is_excused(effect: str, line: str) -> bool:
+    """Whether what is noted of a line of SciPy's does not keep a program from being replayed.
+
+    effect: as it is noted. line: where, with the file first.
+    """
+    for module, beginnings in _EXCUSED.items():
+        if effect.startswith(beginnings):
+            file = file_of(sys.modules.get(module))
+            if file is not None and line.startswith(f"{file}:"):
+                return True
+    return False
+
+
 def is_settled_class(kind: type) -> bool:
     """Whether a class is one of SciPy's, written in Python in a module that is entered."""
     module = sys.modules.get(kind.__module__) if type(kind.__module__) is str else None
@@ -85,6 +120,19 @@ def asked_by_scipy(kind: type) -> set[str]:
 def _of_stats() -> Iterable[Any]:
     """What `scipy.stats` has: its distributions change by what is put into them."""
     return vars(sys.modules.get("scipy.stats", types)).values()
+
+
+def is_of_distributions(code: types.CodeType) -> bool:
+    """Whether code is that of methods which a distribution of SciPy's has made of text.
+
+    One that is made while a function is captured makes them anew, of the same text.
+    """
+    if code.co_name not in _MADE_OF_TEXT:
+        return False
+    methods = (getattr(member, code.co_name, None) for member in _of_stats())
+    return any(
+        type(method) is types.MethodType and method.__func__.__code__ == code for method in methods
+    )
 
 
 def settled_object(survey: Surveying, value: Any, expression: str, where: str) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -38,6 +39,7 @@ def _binary(
     """An operator, and its reflected form. mirror: the method that the right operand has for it."""
     op = UFUNCS[ufunc].bare
     divisor = asked_not_zero if ufunc in _DIVISIONS else None
+    compares = ufunc in _COMPARISONS  # which are exact, of fractions
 
     def ours(self: Any, other: Any) -> Any:
         return as_python(apply(op, (self, other)), self, other)
@@ -45,6 +47,8 @@ def _binary(
     whole = partial(_asked_in_range, _GROWING[ufunc]) if ufunc in _GROWING else None
 
     def slowly(self: Traced, other: Any) -> Any:
+        if not compares and isinstance(other, Fraction) and _is_double(self):
+            return python(self, float(other))
         if other is None or isinstance(other, (str, bytes)):
             return python(self._value, other)  # which no number equals
         if _refuses(other) or _overrides(type(other), mirror):
@@ -59,6 +63,8 @@ def _binary(
         return result
 
     def reflected(self: Traced, other: Any) -> Any:
+        if not compares and isinstance(other, Fraction) and _is_double(self):
+            return python(float(other), self)
         if _refuses(other):
             return python(lifted(other), self) if _is_numpys(other) else NotImplemented
         if ufunc is np.multiply and hooks.is_sparse(other):
@@ -75,6 +81,11 @@ def _binary(
         return swapped(self, other)
 
     return forward, swapped if divisor is None else dividing
+
+
+def _is_double(x: Traced) -> bool:
+    """Whether it is a number beside which Python makes a float of a fraction."""
+    return x.type.ndim == 0 and x.type.dtype.char in "dD"
 
 
 def asked_not_zero(divisor: Any) -> None:
@@ -120,6 +131,9 @@ _GROWING: dict[Any, Callable[[Any, Any], Any]] = {
     **{np.add: np.add, np.subtract: np.subtract, np.multiply: np.multiply},
     np.left_shift: _shifted,
 }
+_COMPARISONS = frozenset(
+    {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal}
+)
 _DIVISIONS = frozenset({np.true_divide, np.floor_divide, np.remainder})
 
 
@@ -264,6 +278,9 @@ def _pow(self: Traced, other: Any, modulus: Any = None) -> Any:
     if type(other) is int:
         quick = _POWERS.get(other) or _whole_power(other)
         return quick(self)
+    if isinstance(other, Fraction) and _is_double(self):
+        whole = other.denominator == 1 and other >= 0
+        return pow(self, other.numerator) if whole else pow(self, float(other))
     return NotImplemented if _refuses(other) else _power_of(self, other)
 
 

@@ -41,9 +41,12 @@ class RecordedLiteral:
 def check_numeric(value: Any) -> None:
     """Refuse an array, or a number of NumPy's, that is no number."""
     if value.dtype.kind not in "biufc":
+        single = value.dtype.kind == "O" and value.ndim == 0
+        what = f"A {class_name(type(value[()]))}" if single else f"An array of dtype {value.dtype}"
         raise DTypeError(
-            f"An array of dtype {value.dtype} was combined with a traced array; "
-            "only booleans, integers, floats and complex numbers can be."
+            f"{what} was combined with a traced array; only booleans, integers, floats and complex "
+            f"numbers can be. Write {'float(q)' if single else 'a.astype(float)'} for what holds "
+            "other numbers."
         )
 
 

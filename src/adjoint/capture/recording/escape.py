@@ -53,6 +53,12 @@ _ADVICE = {
     "wanted.",
     "pickle": "What is pickled and loaded again has no derivative. Keep the array itself, or write "
     "ad.stop_gradient(x) if the derivative is not wanted.",
+    "written": "That array, such as the default of a parameter, stays what it is, since others may "
+    "have it. Make the array inside of the function: out = np.zeros(n), or out = store.copy(). If "
+    "the derivative is not wanted there, write ad.stop_gradient(x) into it.",
+    "masked": "Masked arrays have rules of their own, which traced arrays do not follow. Leave out "
+    "with np.where what is masked: np.sum(np.where(mask, 0.0, x)), and for a mean divide by "
+    "np.sum(~mask).",
     "np.asarray": "An array was handed to code that capture does not enter. Write that part in "
     "NumPy, give its derivative with ad.primitive (with ad.linear, if it is linear, such as the "
     "product with a sparse matrix), or pass ad.stop_gradient(x) if the derivative is not wanted. "
@@ -75,11 +81,21 @@ def escape(value: Traced, what: str) -> Any:
     if carries_derivative(value) and not _formats():
         refusal = DroppedDerivativeError(
             f"{what}() was called on a traced {value.type}, which would silently drop its "
-            f"derivative. {_caller(what)}{_ADVICE[what]}"
+            f"derivative. {_explained(what)}"
         )
         refuse(refusal)
         raise refusal
     return concrete(value)
+
+
+def _explained(what: str) -> str:
+    """Who asked for a value, and what to do instead."""
+    caller = _caller(what)
+    if caller is _WRITTEN and what == "np.asarray":
+        return caller + _ADVICE["written"]
+    if caller.startswith(_BY_MASKED):
+        return caller + _ADVICE["masked"]
+    return caller + _ADVICE[what]
 
 
 def _refuse_to_construct(self: Traced, *values: Any, **others: Any) -> None:
@@ -127,9 +143,10 @@ def _caller(what: str = "") -> str:
         if home.partition(".")[0] != "adjoint":
             if not hooks.is_users_file(frame.f_code.co_filename):
                 return f"The caller is {home}.{frame.f_code.co_qualname}. {_beside_it(frame)}"
-            doing = what == "float" and dis.opname[frame.f_code.co_code[frame.f_lasti]]
-            if doing == "STORE_SUBSCR":
-                return "It was written into an array that was made elsewhere. "
+            converts = what in ("float", "np.asarray")
+            doing = converts and dis.opname[frame.f_code.co_code[frame.f_lasti]]
+            if doing in _STORES:
+                return _WRITTEN
             if doing in _CALLS:
                 return "The caller is compiled code, which is called at the line below. "
             return ""
@@ -149,6 +166,9 @@ def _beside_it(frame: Any) -> str:
     return ""
 
 
+_WRITTEN = "It was written into an array that was made elsewhere. "
+_BY_MASKED = "The caller is numpy.ma."
+_STORES = frozenset({"STORE_SUBSCR", "STORE_SLICE"})
 _CALLS = frozenset({"CALL", "CALL_FUNCTION_EX", "CALL_KW", "PRECALL"})
 
 

@@ -51,6 +51,7 @@ class Hooks:
     rebind: Callable[[Any], Any]
     clone: Callable[[Any], Any]
     rewritten: Callable[..., Any]
+    is_excused: Callable[[str, str], bool]
     is_users_file: Callable[[str], bool]
     is_users_kind: Callable[[type], bool]
     truth_in_rounds: Callable[[Any, Any], bool | None]

@@ -454,9 +454,9 @@ def inside() -> bool:
 
 def note_effect(effect: str) -> None:
     """Say why the captures under way in this thread cannot stand for later calls."""
-    stack = getattr(_state, "stack", None)
-    if stack and len(stack[0].effects) < _EFFECTS:
-        stack[0].effects.append((effect, user_line()))
+    whole, line = outermost(), user_line()
+    if whole is not None and len(whole.effects) < _EFFECTS and not hooks.is_excused(effect, line):
+        whole.effects.append((effect, line))
 
 
 def is_guarded() -> bool:

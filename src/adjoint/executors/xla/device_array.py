@@ -10,6 +10,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from adjoint.base import pytrees
+from adjoint.base.calling import named
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.executors.xla.backend import device_of, in_double_precision, jax
 
@@ -116,6 +117,7 @@ def _item(x: Any, index: Any) -> Any:
     return x[index]
 
 
+@named
 def device_put(x: Any, device: str | None = None, *, shard: int | None = None) -> Any:
     """The arrays of a tree on a device, where they stay between calls.
 
