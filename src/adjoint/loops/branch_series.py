@@ -32,7 +32,7 @@ def switch_taylor(operands: Any, order: int, branches: tuple[Program, ...]) -> l
 
 
 def checkpoint_taylor(
-    operands: Any, order: int, body: Program, schedule: str | None
+    operands: Any, order: int, body: Program, schedule: str | int | None
 ) -> list[Coefficients]:
     """The body on series."""
     given = tuple(there(coefficients(series, order)) for series in operands)

@@ -268,7 +268,7 @@ def _one_by_one(operands: Any, batched: Marks, size: int, branches: tuple[Progra
 
 
 def checkpoint_derivative(
-    tangents: Any, operands: Any, body: Program, schedule: str | None
+    tangents: Any, operands: Any, body: Program, schedule: str | int | None
 ) -> tuple[Any, Any]:
     """The body with tangents, to be computed again as well."""
     marks = present(tangents)
@@ -281,13 +281,13 @@ def checkpoint_derivative(
     return values, spread(slopes, pushed.marks)
 
 
-def checkpoint_is_linear(marks: Marks, body: Program, schedule: str | None) -> bool:
+def checkpoint_is_linear(marks: Marks, body: Program, schedule: str | int | None) -> bool:
     """Whether the body is linear in the operands marked."""
     return linear_outputs(body, marks) is not None
 
 
 def checkpoint_split(
-    late: Marks, operands: Sequence[Atom], body: Program, schedule: str | None
+    late: Marks, operands: Sequence[Atom], body: Program, schedule: str | int | None
 ) -> Halves | None:
     """The body for its early results, and again for the late ones: only operands are kept."""
     cut = cut_body(body, late, (False,) * len(body.outputs))
@@ -315,7 +315,7 @@ def checkpoint_split(
 
 
 def checkpoint_transpose(
-    cotangents: Any, operands: Any, body: Program, schedule: str | None
+    cotangents: Any, operands: Any, body: Program, schedule: str | int | None
 ) -> Any:
     """What was not kept is computed again, and then gone through backwards."""
     linear = tuple(not isinstance(operand, Expression) for operand in operands)
@@ -331,7 +331,7 @@ def checkpoint_transpose(
 
 
 def checkpoint_batch(
-    operands: Any, batched: Marks, size: int, body: Program, schedule: str | None
+    operands: Any, batched: Marks, size: int, body: Program, schedule: str | int | None
 ) -> Any:
     """The body over a batch."""
     over = batch(body, batched, size, (False,) * len(body.outputs))

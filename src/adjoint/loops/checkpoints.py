@@ -30,7 +30,7 @@ _BRANCHING = 16  # at most so many blocks a level, where the number of rounds is
 _LEVELS = 4  # where it is not
 
 
-def scheduled(program: Program, schedule: str) -> Program:
+def scheduled(program: Program, schedule: str | int) -> Program:
     """The program with its loops in blocks; only loops that stand in it themselves."""
     builder = Builder()
     names: dict[Variable, Atom] = {
@@ -45,7 +45,7 @@ def scheduled(program: Program, schedule: str) -> Program:
 
 
 def _in_blocks(
-    builder: Builder, equation: Equation, operands: list[Expression], schedule: str
+    builder: Builder, equation: Equation, operands: list[Expression], schedule: str | int
 ) -> Sequence[Expression]:
     params = equation.params
     if equation.primitive is PRIMITIVES["scan"]:
@@ -93,7 +93,11 @@ def _read(program: Program, outputs: Sequence[Atom]) -> set[Atom]:
 
 
 class _BlockedScan(NamedTuple):
-    """A scan, as its blocks see it. radices: blocks a level, if known; else how many levels."""
+    """A scan, as its blocks see it.
+
+    radices: blocks a level, if known; else how many levels. most: blocks of the first level, where
+    somebody has said how many.
+    """
 
     body: Program
     constants: int
@@ -101,16 +105,22 @@ class _BlockedScan(NamedTuple):
     reverse: bool
     radices: tuple[int, ...] | None
     levels: int
+    most: int | None
 
     def length(self, level: int) -> int:
         """A bound of the blocks on a level; where that is not known, a short tape, which grows."""
+        if self.radices is None and self.most is not None and not level:
+            return self.most
         if self.radices is None:
             return LENGTHS[0 if self.levels > 2 else 1]
         return self.radices[level]
 
 
-def _radices(length: int, levels: int) -> tuple[int, ...]:
-    """Numbers whose product is the length, or a little more."""
+def _radices(length: int, levels: int, most: int | None) -> tuple[int, ...]:
+    """Numbers whose product is the length, or a little more; the first is `most`, if given."""
+    if most is not None:
+        blocks = max(min(most, length), 1)
+        return blocks, max(-(-length // blocks), 1)
     radices = []
     for level in range(levels, 0, -1):
         radix = max(math.ceil(round(length ** (1 / level), 9)), 1)
@@ -121,7 +131,7 @@ def _radices(length: int, levels: int) -> tuple[int, ...]:
 
 def _scan(
     operands: list[Expression],
-    schedule: str,
+    schedule: str | int,
     body: Program,
     constants: int,
     carried: int,
@@ -129,18 +139,23 @@ def _scan(
     reverse: bool,
 ) -> Sequence[Expression]:
     """A scan in blocks."""
-    levels = 2 if schedule == "sqrt" else _LEVELS
+    most = schedule if isinstance(schedule, int) else None
+    levels = _LEVELS if schedule == "log" else 2
     if length is not None and schedule == "log":
         levels = max(2, math.ceil(math.log(max(length, 2), _BRANCHING)))
-    radices = None if length is None else _radices(length, levels)
-    loop = _BlockedScan(body, constants, carried, reverse, radices, levels)
+    radices = None if length is None else _radices(length, levels, most)
+    loop = _BlockedScan(body, constants, carried, reverse, radices, levels, most)
     count: Any = operands[0]
     rest, builder = operands[1:], operands[0].builder
     c, x, s = parts(rest, constants, carried)
     count = np.maximum(_integer(count), 0)
     if radices is None:
-        whole: Any = cast(count, np.dtype(float))
-        root: Any = cast(np.ceil(whole ** (1 / levels)), INDEX.dtype)
+        root: Any
+        if most is not None:
+            root = np.floor_divide(count + (most - 1), most)
+        else:
+            whole: Any = cast(count, np.dtype(float))
+            root = cast(np.ceil(whole ** (1 / levels)), INDEX.dtype)
         sizes = _powers(np.maximum(root, 1), levels)
     else:
         sizes = []

@@ -127,7 +127,7 @@ def _switch_types(*types: ArrayType, branches: tuple[Program, ...]) -> tuple[Arr
 
 
 def _checkpoint_types(
-    *types: ArrayType, body: Program, schedule: str | None
+    *types: ArrayType, body: Program, schedule: str | int | None
 ) -> tuple[ArrayType, ...]:
     _check_operands("checkpoint", types, body.input_types)
     return body.output_types
@@ -199,7 +199,9 @@ def _switch_evaluate(index: Any, *operands: Any, branches: tuple[Program, ...]) 
     return interpreted(chosen)(*operands)
 
 
-def _checkpoint_evaluate(*operands: Any, body: Program, schedule: str | None) -> tuple[Any, ...]:
+def _checkpoint_evaluate(
+    *operands: Any, body: Program, schedule: str | int | None
+) -> tuple[Any, ...]:
     return interpreted(body)(*operands)
 
 
@@ -275,7 +277,7 @@ SWITCH = Primitive(
 )
 
 # The body, which a derivative computes again and does not keep the insides of. `schedule`: None,
-# "sqrt" or "log": how many states of its loops are kept then.
+# "sqrt", "log" or a number: how many states of its loops are kept then.
 CHECKPOINT = Primitive(
     "checkpoint",
     infer=_checkpoint_types,

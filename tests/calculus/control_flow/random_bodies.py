@@ -152,7 +152,7 @@ def check_seed(seed: int) -> None:
     """One random program, with a tape or with checkpoints, against Python's loops in all modes."""
     generator = np.random.default_rng(seed)
     body = random_body(generator, int(generator.integers(1, 4)))
-    schedule = [None, None, "sqrt", "log"][generator.integers(0, 4)]
+    schedule = [None, None, "sqrt", "log", 1, 3][generator.integers(0, 6)]
     ours = OURS if schedule is None else checkpointed(schedule)
 
     def function(loops: Language) -> Callable[[Any], Any]:

@@ -39,14 +39,14 @@ def _checkpointed(schedule: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("place", range(3), ids=["while", "fori", "scan"])
-@pytest.mark.parametrize("schedule", ["sqrt", "log"])
-def test_every_mode_is_that_of_the_tape(schedule: str, place: int) -> None:
+@pytest.mark.parametrize("schedule", ["sqrt", "log", 1, 3, 50])
+def test_every_mode_is_that_of_the_tape(schedule: str | int, place: int) -> None:
     check_modes(_checkpointed(schedule)[place], _checkpointed(None)[place], X, 1e-10)
 
 
-@pytest.mark.parametrize("schedule", ["sqrt", "log"])
+@pytest.mark.parametrize("schedule", ["sqrt", "log", 1, 3, 50])
 @pytest.mark.parametrize("rounds", [0, 1, 2, 3, 7, 16, 17])
-def test_any_number_of_rounds_fits_into_blocks(rounds: int, schedule: str) -> None:
+def test_any_number_of_rounds_fits_into_blocks(rounds: int, schedule: str | int) -> None:
     def function(x: Any, checkpoint: Any) -> Any:
         return ad.fori_loop(0, rounds, lambda i, s: s * np.cos(x) + i, x, checkpoint=checkpoint)
 

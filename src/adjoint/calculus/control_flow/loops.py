@@ -33,7 +33,7 @@ from adjoint.loops.tapes import bound
 from adjoint.primitives.elementwise.conversion import PYTHON_NUMBER
 from adjoint.program import Builder, Operation, operation
 
-Schedule = str | None
+Schedule = str | int | None
 _MOST_CAPTURES = 8  # types grow along NumPy's promotion, which is a short ladder
 _INDEX = type_of(np.int64(0))
 
@@ -103,8 +103,13 @@ def _as_types(leaves: Sequence[Any], types: Sequence[ArrayType]) -> list[Any]:
 
 
 def _check_schedule(checkpoint: Any) -> None:
+    if isinstance(checkpoint, int) and not isinstance(checkpoint, bool) and checkpoint >= 1:
+        return
     if not (checkpoint is None or (isinstance(checkpoint, str) and checkpoint in ("sqrt", "log"))):
-        raise ArgumentError(f"checkpoint must be None, 'sqrt' or 'log', got {checkpoint!r}.")
+        raise ArgumentError(
+            "checkpoint must be None, 'sqrt', 'log', or how many states are kept, 1 or more, got "
+            f"{checkpoint!r}."
+        )
 
 
 def _perform(op: Operation, operands: Sequence[Any], schedule: Schedule) -> list[Any]:
@@ -138,7 +143,7 @@ def while_loop(
             do; a Python number becomes an array.
         initial: a pytree of arrays and numbers.
         checkpoint: None: reverse mode keeps a tape of all rounds. "sqrt", "log": it keeps few
-            states, and computes the rounds in between again.
+            states, and computes the rounds in between again; or so many as a number says.
 
     Returns:
         What is carried at the end, in the structure of `initial`.
