@@ -117,6 +117,30 @@ def test_results_with_rows_are_put_together() -> None:
     close(slope(ad.rows(X, chunk=90), W), slope(X, W))
 
 
+@pytest.mark.parametrize("chunk", [1, 2, 3, 7])
+def test_the_largest_row_is_found_again_in_a_later_pass(chunk: int) -> None:
+    def relative(w: Any, x: Any) -> Any:
+        rows = x * w + np.arange(len(x))[:, None] / len(x) * 1.5
+        rows = rows / (1 + np.abs(rows).max(0))
+        return np.mean(rows**2) + np.linalg.norm(x * w)
+
+    for count in (17, 40, 41):
+        x, w = X[:count, :4], W[:4]
+        close(ad.grad(relative)(w, ad.rows(x, chunk=chunk)), ad.grad(relative)(w, x))
+
+
+def test_arrays_that_are_filled_by_columns() -> None:
+    def filled(w: Any, x: Any) -> Any:
+        rows, out = x * w, np.zeros((len(x), 4))
+        out[:, 0] = rows[:, 1]
+        out[:, 1:3] += rows[:, :2] * 2
+        out[:, 3] = 0.5
+        return np.mean(out**2)
+
+    given = ad.rows(X[:, :4], chunk=300)
+    close(ad.grad(filled)(W[:4], given), ad.grad(filled)(W[:4], X[:, :4]))
+
+
 @pytest.mark.parametrize("chunk", [1, 7, 999, 1000, 5000])
 def test_any_chunk_will_do(chunk: int) -> None:
     few = X[:40], Y[:40]

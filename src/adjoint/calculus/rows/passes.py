@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from adjoint.base import pytrees
 from adjoint.base.arrays import is_numeric, type_of
 from adjoint.base.errors import ArgumentError, RowsError
 from adjoint.base.forking import hold_over_forks
+from adjoint.base.settings import config
 from adjoint.calculus.rows.source import Rows, chunks
 from adjoint.capture import Captured, Traced, capture, unwrap
 from adjoint.pipeline import CLEARED_TOO, Compiled, compile_program, watch_all
@@ -73,7 +75,9 @@ def over_rows(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
     for equation in program.equations:
         if is_count(held.stages.marks, equation):
             values[equation.outputs[0]] = _RowNumbers()
-    rows = _run_passes(held, values, count, chunk)
+    # Machine code rounds an operation by what stands around it, NumPy the same way each time.
+    with config(native=False) if held.stages.repeats_exactly else nullcontext():
+        rows = _run_passes(held, values, count, chunk)
     rest = iter(held.final([values[v] for v in held.stages.final_inputs]))
     results = [rows[atom] if atom in rows else next(rest) for atom in program.outputs]
     return pytrees.unflatten(captured.treedef, results)

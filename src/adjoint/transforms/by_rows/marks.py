@@ -247,6 +247,11 @@ def _slice(marks: RowMarks, equation: Equation, operands: list[RowMark]) -> RowM
     return RowMark(axis - sum(isinstance(entry, int) for entry in index[:axis]))
 
 
+def indexed_ndim(index: Sequence[Any], ndim: int) -> int:
+    """The number of axes of the part of an array that an index names."""
+    return ndim - sum(isinstance(entry, int) for entry in index)
+
+
 def _update(marks: RowMarks, equation: Equation, operands: list[RowMark]) -> RowMark:
     (whole, value), index = operands, equation.params["index"]
     axis = whole.axis
@@ -255,9 +260,11 @@ def _update(marks: RowMarks, equation: Equation, operands: list[RowMark]) -> Row
     if axis < len(index) and not _is_full(index[axis], marks.rows):
         raise refused(equation, "it writes to some rows by their numbers")
     place = axis - sum(isinstance(entry, int) for entry in index[:axis])
+    # The place of the rows among the axes of the value, which may have fewer than what it fills.
+    place -= indexed_ndim(index, equation.inputs[0].type.ndim) - equation.inputs[1].type.ndim
     if value.axis not in (None, place):
         raise refused(equation, "it writes rows along another axis")
-    if value.axis is None and equation.inputs[1].type.shape[place] == marks.rows:
+    if value.axis is None and place >= 0 and equation.inputs[1].type.shape[place] != 1:
         raise refused(equation, "a value has as many entries as there are rows")
     return RowMark(axis)
 

@@ -41,6 +41,15 @@ class RowPasses(NamedTuple):
     final_inputs: tuple[Variable, ...]
     row_outputs: tuple[Variable, ...]
 
+    @property
+    def repeats_exactly(self) -> bool:
+        """Whether a pass must give the very numbers that an earlier one has given.
+
+        It must where a largest number is looked for, as in the derivative of a maximum: rounded
+        otherwise, no number would be the largest.
+        """
+        return any(mark.combined in ("maximum", "minimum") for mark in self.marks.of.values())
+
     def passes(self, chunk: int) -> list[RowPass]:
         """The passes, with programs of so many rows."""
         marks = self.marks
