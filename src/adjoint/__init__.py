@@ -1,6 +1,6 @@
 """Automatic differentiation for plain NumPy code: derivatives as maps between spaces."""
 
-from adjoint import manifolds, maps, numpy, scipy, spaces, tensors, testing
+from adjoint import interop, manifolds, maps, numpy, scipy, spaces, tensors, testing
 from adjoint.base import errors
 from adjoint.base.containers import register_container
 from adjoint.base.equivalents import absent as _absent  # noqa: F401 - it answers for absent names
@@ -97,6 +97,7 @@ __all__ = [
     "hessian",
     "hvp",
     "implicit",
+    "interop",
     "jacobian",
     "jit",
     "jvp",
