@@ -55,6 +55,7 @@ from adjoint.calculus import (
 )
 from adjoint.drawing import Drawing, draw
 from adjoint.executors.xla import DeviceArray, device_put
+from adjoint.interop.front import export
 from adjoint.maps import LinearMap
 from adjoint.pipeline import cache_clear, cache_info
 from adjoint.spaces import Covector, Space
@@ -92,6 +93,7 @@ __all__ = [
     "errors",
     "explain",
     "explain_nan",
+    "export",
     "fori_loop",
     "grad",
     "hessian",

@@ -108,7 +108,7 @@ class ForeignFunction:
         """The derivative with respect to some operands, as a linear map of their tangents."""
         known = self._derived.get(moving)
         if known is None:
-            linear = _Linear(self._pushed(moving), self._pulled(moving), len(self.inputs))
+            linear = _ForeignLinear(self._pushed(moving), self._pulled(moving), len(self.inputs))
             known = self._derived.setdefault(moving, linear.map)
         return known
 
@@ -174,7 +174,7 @@ class ForeignFunction:
         return self._batches[key]
 
 
-class _Linear:
+class _ForeignLinear:
     """A linear map of the last operands, with its transpose.
 
     forward: (fixed operands, tangents) -> tangents; backward: (the same, cotangents) -> cotangents.
@@ -182,7 +182,7 @@ class _Linear:
 
     def __init__(self, forward: ForeignFunction, backward: ForeignFunction, fixed: int) -> None:
         self.forward, self.backward, self.fixed = forward, backward, fixed
-        self.turned: _Linear | None = None
+        self.turned: _ForeignLinear | None = None
         self._batches: dict[Any, CustomLinear] = {}
         self._derived: dict[Marks, Pushed] = {}
         self.map = CustomLinear(
@@ -199,7 +199,7 @@ class _Linear:
 
     def _transpose(self) -> Pushed:
         if self.turned is None:
-            self.turned = _Linear(self.backward, self.forward, self.fixed)
+            self.turned = _ForeignLinear(self.backward, self.forward, self.fixed)
             self.turned.turned = self
         return _one_map(self.turned.map, self.backward.inputs)
 
@@ -218,7 +218,7 @@ class _Linear:
                 part.over((*batched, *(True for _ in part.inputs[self.fixed :])), size)
                 for part in (self.forward, self.backward)
             )
-            self._batches[key] = _Linear(forward, backward, self.fixed).map
+            self._batches[key] = _ForeignLinear(forward, backward, self.fixed).map
         return self._batches[key]
 
 
@@ -301,9 +301,9 @@ class ForeignPrimitive(CustomFunction[..., Any]):
     ) -> tuple[Results, list[Any] | None]:
         if self._result is None:
             function, structure = self._flat(arguments)
-            found = self._library.types(function, types)
-            if found is not None:
-                return (tuple(found), structure[0]), None
+            result_types = self._library.types(function, types)
+            if result_types is not None:
+                return (tuple(result_types), structure[0]), None
         return super()._results(key, arguments, types, operands)
 
     def _signature(

@@ -7,70 +7,29 @@ import inspect
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from importlib import import_module
-from typing import Any, Final, Literal, NamedTuple, get_args
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, array_type
-from adjoint.base.errors import ArgumentError, ArgumentTypeError, UnknownResultError
-from adjoint.calculus.arguments import check_callable
+from adjoint.base.errors import ArgumentTypeError, UnknownResultError
 from adjoint.executors.xla import backend
 from adjoint.executors.xla.words import pack, packed, unpack, unpacked
 from adjoint.interop.flat import FlatFunction, results_declared, results_on_types
 
-JaxMode = Literal["reverse", "forward", "matrix"]
 _OPERAND: Final = object()
 _KEPT: Final = 256  # signatures of a function
 
 
-def jax(function: Callable[..., Any], *, mode: JaxMode = "reverse", result: Any = None) -> Any:
-    """A NumPy function as a function of JAX's, with its derivatives.
-
-    It can be called within JAX code, under `jax.jit` and `jax.vmap` too; it runs on the host
-    (`jax.pure_callback`). Its derivatives are those of adjoint. In a batch it runs as one program,
-    or row by row where it asks for values.
-
-    Arguments and results may be trees. Arrays and numbers in them are operands, by the types that
-    JAX gives them: without JAX's double precision all is in single precision. Other leaves are
-    passed on as they are.
-
-    Args:
-        function: plain NumPy code without side effects.
-        mode: which derivatives JAX may ask for. "reverse": `jax.grad`, `vjp`, `jacrev`, nested to
-            any order. "forward": `jax.jvp`, `jacfwd`, nested. "matrix": all of them in any order,
-            `jax.hessian` and `linearize` too, by the Jacobian matrix as a whole, which costs no
-            more than a gradient where the result is one number; real numbers only.
-        result: the type of the result, where it cannot be told without values: an array, a tree of
-            arrays, or a function of the arguments that returns one. It is given objects with
-            `shape` and `dtype`.
-
-    Returns:
-        The function of JAX's arrays.
-
-    Raises:
-        ArgumentError: there is no such mode.
-        ArgumentTypeError: what is given is no function; or, in mode "matrix", numbers are complex.
-        UnknownResultError: it asks for values, and was called under `jax.jit` or the like.
-        XlaUnavailableError: JAX is not there, or is of a version that is wrong.
-
-    Example:
-        >>> import numpy as np
-        >>> import adjoint as ad
-        >>> import jax, jax.numpy as jnp  # doctest: +SKIP
-        >>> energy = ad.interop.jax(lambda x: np.sum(x**3))  # doctest: +SKIP
-        >>> jax.jit(jax.grad(lambda x: 2 * energy(x)))(jnp.array([1.0, 2.0]))  # doctest: +SKIP
-        Array([ 6., 24.], dtype=float32)
-    """
-    check_callable(function, "interop.jax")
-    if mode not in get_args(JaxMode):
-        raise ArgumentError(f"mode must be one of {', '.join(get_args(JaxMode))}, got {mode!r}.")
+def bridged(function: Callable[..., Any], mode: str, result: Any) -> Any:
+    """The function of JAX's; see `front.jax`."""
     backend.jax()
     name = getattr(function, "__name__", type(function).__name__)
-    kept: dict[Any, _Signature] = {}
+    kept: dict[Any, _Bridged] = {}
 
     @functools.wraps(function)
-    def bridged(*args: Any, **kwargs: Any) -> Any:
+    def apply(*args: Any, **kwargs: Any) -> Any:
         call = _call_of(args, kwargs)
         signature = kept.get(call.key)
         if signature is None:
@@ -81,13 +40,13 @@ def jax(function: Callable[..., Any], *, mode: JaxMode = "reverse", result: Any 
         results = signature.apply(*call.operands)
         return pytrees.unflatten(signature.treedef, results)
 
-    return bridged
+    return apply
 
 
 # --- calls ----------------------------------------------------------------------------------------
 
 
-class _Call(NamedTuple):
+class _JaxCall(NamedTuple):
     """Arguments taken apart: their structure, what is static in it, and the arrays."""
 
     treedef: Any
@@ -108,14 +67,14 @@ class _Call(NamedTuple):
         return whole
 
 
-class _Signature(NamedTuple):
+class _Bridged(NamedTuple):
     """A bridged function of arrays, and the structure of its result."""
 
     apply: Callable[..., tuple[Any, ...]]
     treedef: Any
 
 
-def _call_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
+def _call_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _JaxCall:
     module, numpy = backend.jax(), import_module("jax.numpy")
     leaves, treedef = module.tree_util.tree_flatten((args, kwargs))
     numbers = (module.Array, np.ndarray, np.generic, bool, int, float, complex)
@@ -126,7 +85,7 @@ def _call_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
             leaf = _OPERAND
         statics.append(leaf)
     types = tuple(array_type(x.shape, x.dtype) for x in operands)
-    call = _Call(treedef, tuple(statics), operands, types)
+    call = _JaxCall(treedef, tuple(statics), operands, types)
     try:
         hash(call.key)
     except TypeError:
@@ -138,8 +97,8 @@ def _call_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
 
 
 def _signature(
-    name: str, function: Callable[..., Any], call: _Call, mode: JaxMode, result: Any
-) -> _Signature:
+    name: str, function: Callable[..., Any], call: _JaxCall, mode: str, result: Any
+) -> _Bridged:
     def flat(*arrays: Any) -> tuple[Any, ...]:
         args, kwargs = call.join(arrays)
         leaves, structure = pytrees.flatten(function(*args, **kwargs))
@@ -154,11 +113,11 @@ def _signature(
     known = backend.jax().dtypes.canonicalize_dtype
     outputs = [array_type(type_.shape, known(type_.dtype)) for type_ in types]
     whole = FlatFunction(name, flat, call.types, outputs, bilinear=True)
-    return _Signature(_BRIDGES[mode](whole), treedef)
+    return _Bridged(_BRIDGES[mode](whole), treedef)
 
 
 def _results(
-    name: str, function: Callable[..., Any], call: _Call, result: Any
+    name: str, function: Callable[..., Any], call: _JaxCall, result: Any
 ) -> tuple[list[ArrayType], Any]:
     if result is not None:
         return results_declared(name, result, *call.join(call.types))
@@ -220,8 +179,8 @@ def _with_pullback(flat: FlatFunction) -> Callable[..., tuple[Any, ...]]:
             return (None,) * len(operands)
         seeds = [cotangents[place] for place in flat.varying]
         slopes = _with_pullback(flat.pullback)(*operands, *seeds)
-        found = dict(zip(flat.moving, slopes, strict=True))
-        return tuple(found.get(place) for place in range(len(operands)))
+        slope_at = dict(zip(flat.moving, slopes, strict=True))
+        return tuple(slope_at.get(place) for place in range(len(operands)))
 
     apply.defvjp(forward, backward)  # type: ignore[attr-defined]
     return apply
@@ -237,9 +196,9 @@ def _with_tangents(flat: FlatFunction, push: Callable[..., Sequence[Any]]) -> An
         slopes: Sequence[Any] = ()
         if flat.moving and flat.varying:
             slopes = push(*primals, *(tangents[place] for place in flat.moving))
-        found = dict(zip(flat.varying, slopes, strict=bool(slopes)))
+        slope_at = dict(zip(flat.varying, slopes, strict=bool(slopes)))
         return results, tuple(
-            found[place] if place in found else _no_tangent(module, type_)
+            slope_at[place] if place in slope_at else _no_tangent(module, type_)
             for place, type_ in enumerate(flat.outputs)
         )
 

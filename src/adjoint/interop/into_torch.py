@@ -12,47 +12,17 @@ from adjoint.base import pytrees
 from adjoint.base.arrays import array_type
 from adjoint.base.errors import ArgumentTypeError, MissingRuleError, ValueNeededError
 from adjoint.calculus import vmap
-from adjoint.calculus.arguments import check_callable
 from adjoint.interop.flat import FlatFunction
 from adjoint.interop.torch_library import to_numpy, to_torch, torch_module
 
 
-def torch(function: Callable[..., Any]) -> Any:
-    """A NumPy function as a function of PyTorch's, with its derivatives.
-
-    It is a `torch.autograd.Function` whose backward function is one too, so that gradients of
-    gradients are there to any order; forward mode (`torch.func.jvp`) and `torch.func.vmap` as well.
-    It runs on the host: tensors on another device are copied there, and the results back.
-
-    Arguments and results may be trees. Tensors in them are operands; other leaves, numbers too, are
-    passed on as they are.
-
-    Args:
-        function: plain NumPy code without side effects.
-
-    Returns:
-        The function of tensors.
-
-    Raises:
-        MissingPackageError: PyTorch is not there.
-        ArgumentTypeError: what is given is no function.
-
-    Example:
-        >>> import numpy as np
-        >>> import adjoint as ad
-        >>> import torch  # doctest: +SKIP
-        >>> energy = ad.interop.torch(lambda x: np.sum(x**3))  # doctest: +SKIP
-        >>> x = torch.tensor([1.0, 2.0], requires_grad=True)  # doctest: +SKIP
-        >>> (2 * energy(x)).backward()  # doctest: +SKIP
-        >>> x.grad  # doctest: +SKIP
-        tensor([ 6., 24.])
-    """
-    check_callable(function, "interop.torch")
+def bridged(function: Callable[..., Any]) -> Any:
+    """The function of PyTorch's; see `front.torch`."""
     name = getattr(function, "__name__", type(function).__name__)
     call = _function_class()
 
     @functools.wraps(function)
-    def bridged(*args: Any, **kwargs: Any) -> Any:
+    def apply(*args: Any, **kwargs: Any) -> Any:
         leaves, treedef = pytrees.flatten((args, kwargs))
         tensors = [leaf for leaf in leaves if isinstance(leaf, torch_module().Tensor)]
         structure: list[Any] = [None]
@@ -67,13 +37,13 @@ def torch(function: Callable[..., Any]) -> Any:
             results, structure[0] = pytrees.flatten(function(*own_args, **own_kwargs))
             return tuple(results)
 
-        results = call.apply(_Work(name, flat), *tensors)
+        results = call.apply(_TorchWork(name, flat), *tensors)
         return pytrees.unflatten(structure[0], results)
 
-    return bridged
+    return apply
 
 
-class _Work:
+class _TorchWork:
     """A function of arrays whose signature is that of the tensors that it is given."""
 
     def __init__(self, name: str, function: Callable[..., tuple[Any, ...]]) -> None:
@@ -103,11 +73,11 @@ def _function_class() -> Any:
     """The `torch.autograd.Function`, made when PyTorch is first used."""
     module = torch_module()
 
-    class Call(module.autograd.Function):  # type: ignore[misc, name-defined]
+    class NumpyCall(module.autograd.Function):  # type: ignore[misc, name-defined]
         """A NumPy function of tensors."""
 
         @staticmethod
-        def forward(work: _Work, *tensors: Any) -> tuple[Any, ...]:
+        def forward(work: _TorchWork, *tensors: Any) -> tuple[Any, ...]:
             device = tensors[0].device if tensors else None
             results = work.run([to_numpy(x) for x in tensors])
             return tuple(to_torch(x, device) for x in results)
@@ -128,8 +98,8 @@ def _function_class() -> Any:
             if not (flat.moving and flat.varying):
                 return (None,) * (1 + len(tensors))
             seeds = [cotangents[place] for place in flat.varying]
-            pull = _Work(flat.pullback.name, flat.pullback.function)
-            slopes = dict(zip(flat.moving, Call.apply(pull, *tensors, *seeds), strict=True))
+            pull = _TorchWork(flat.pullback.name, flat.pullback.function)
+            slopes = dict(zip(flat.moving, NumpyCall.apply(pull, *tensors, *seeds), strict=True))
             return None, *(slopes.get(place) for place in range(len(tensors)))
 
         @staticmethod
@@ -140,28 +110,30 @@ def _function_class() -> Any:
                 module.zeros_like(tensors[place]) if tangents[place] is None else tangents[place]
                 for place in flat.moving
             ]
-            push = _Work(flat.pushforward.name, flat.pushforward.function)
-            found = Call.apply(push, *tensors, *moving) if flat.moving and flat.varying else ()
-            slopes = dict(zip(flat.varying, found, strict=bool(found)))
+            push = _TorchWork(flat.pushforward.name, flat.pushforward.function)
+            pushed = (
+                NumpyCall.apply(push, *tensors, *moving) if flat.moving and flat.varying else ()
+            )
+            slopes = dict(zip(flat.varying, pushed, strict=bool(pushed)))
             return tuple(slopes.get(place) for place in range(len(flat.outputs)))
 
         @staticmethod
-        def vmap(info: Any, axes: Any, work: _Work, *tensors: Any) -> tuple[Any, Any]:
-            rows = _Work(work.name, _over(work, axes[1:], info.batch_size))
-            results = Call.apply(rows, *tensors)
+        def vmap(info: Any, axes: Any, work: _TorchWork, *tensors: Any) -> tuple[Any, Any]:
+            rows = _TorchWork(work.name, _over(work, axes[1:], info.batch_size))
+            results = NumpyCall.apply(rows, *tensors)
             return results, (0,) * len(results)
 
-    return Call
+    return NumpyCall
 
 
-def _over(work: _Work, axes: tuple[int | None, ...], size: int) -> Callable[..., Any]:
+def _over(work: _TorchWork, axes: tuple[int | None, ...], size: int) -> Callable[..., Any]:
     """The function over a batch, as one program; row by row where it asks for values."""
 
     def rows(*arrays: Any) -> tuple[Any, ...]:
         try:
             results: tuple[Any, ...] = vmap(work.function, axes)(*arrays)
         except (ValueNeededError, MissingRuleError):
-            each = [
+            results_by_row = [
                 work.function(
                     *(
                         x if axis is None else np.moveaxis(x, axis, 0)[n]
@@ -170,7 +142,7 @@ def _over(work: _Work, axes: tuple[int | None, ...], size: int) -> Callable[...,
                 )
                 for n in range(size)
             ]
-            results = tuple(np.stack(column) for column in zip(*each, strict=True))
+            results = tuple(np.stack(column) for column in zip(*results_by_row, strict=True))
         return results
 
     return rows

@@ -9,43 +9,12 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
-from adjoint.calculus.arguments import check_callable
 from adjoint.executors.xla import backend
 from adjoint.interop.foreign import ForeignPrimitive, Function
 
 
-def from_jax(function: Callable[..., Any], *, result: Any = None) -> Callable[..., Any]:
-    """A function of JAX's as one of NumPy's arrays, with its derivatives.
-
-    It is compiled by `jax.jit` and runs in double precision where its arguments are, whatever JAX's
-    own switch says. All modes of any order, and `ad.vmap`, ask JAX (`jax.jvp`, `jax.vjp`,
-    `jax.vmap`); capture does not enter it.
-
-    Arguments and results may be trees. Arrays and floating-point numbers among the positional
-    arguments are operands; anything else, and every keyword argument, is static and must be
-    hashable.
-
-    Args:
-        function: JAX code that `jax.jit` takes, without side effects.
-        result: the type of the result, as `ad.primitive` takes it; it is hardly needed, since JAX
-            tells it.
-
-    Returns:
-        The function to call in NumPy code.
-
-    Raises:
-        ArgumentTypeError: what is given is no function.
-        XlaUnavailableError: JAX is not there, or is of a version that is wrong.
-
-    Example:
-        >>> import numpy as np
-        >>> import adjoint as ad
-        >>> import jax.numpy as jnp  # doctest: +SKIP
-        >>> energy = ad.interop.from_jax(lambda x: jnp.sum(x**3))  # doctest: +SKIP
-        >>> ad.grad(lambda x: 2 * energy(x))(np.array([1.0, 2.0]))  # doctest: +SKIP
-        array([ 6., 24.])
-    """
-    check_callable(function, "interop.from_jax")
+def primitive(function: Callable[..., Any], result: Any) -> Callable[..., Any]:
+    """The function of NumPy's arrays; see `front.from_jax`."""
     backend.jax()
     return ForeignPrimitive(function, _Jax(), result)
 
@@ -84,5 +53,5 @@ class _Jax:
         module = backend.jax()
         with backend.in_double_precision():
             given = [module.ShapeDtypeStruct(x.shape, x.dtype, weak_type=x.weak) for x in types]
-            found = module.eval_shape(function, *given)
-        return [array_type(x.shape, x.dtype) for x in found]
+            results = module.eval_shape(function, *given)
+        return [array_type(x.shape, x.dtype) for x in results]
