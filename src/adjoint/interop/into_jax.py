@@ -14,6 +14,7 @@ import numpy as np
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.base.errors import ArgumentTypeError, UnknownResultError
+from adjoint.base.settings import settings
 from adjoint.executors.xla import backend
 from adjoint.executors.xla.words import pack, packed, unpack, unpacked
 from adjoint.interop.flat import FlatFunction, results_declared, results_on_types
@@ -31,12 +32,13 @@ def bridged(function: Callable[..., Any], mode: str, result: Any) -> Any:
     @functools.wraps(function)
     def apply(*args: Any, **kwargs: Any) -> Any:
         call = _call_of(args, kwargs)
-        signature = kept.get(call.key)
+        key = (call.key, settings(), backend.jax().config.jax_enable_x64)
+        signature = kept.get(key)
         if signature is None:
             signature = _signature(name, function, call, mode, result)
             if len(kept) >= _KEPT:
                 kept.clear()
-            kept[call.key] = signature
+            kept[key] = signature
         results = signature.apply(*call.operands)
         return pytrees.unflatten(signature.treedef, results)
 
@@ -113,7 +115,8 @@ def _signature(
     known = backend.jax().dtypes.canonicalize_dtype
     outputs = [array_type(type_.shape, known(type_.dtype)) for type_ in types]
     whole = FlatFunction(name, flat, call.types, outputs, bilinear=True)
-    return _Bridged(_BRIDGES[mode](whole), treedef)
+    # Called by itself, it would be traced and compiled at every call.
+    return _Bridged(backend.jax().jit(_BRIDGES[mode](whole)), treedef)
 
 
 def _results(
