@@ -1,6 +1,6 @@
 """Automatic differentiation for plain NumPy code: derivatives as maps between spaces."""
 
-from adjoint import manifolds, maps, numpy, scipy, spaces, tensors, testing
+from adjoint import interop, manifolds, maps, numpy, scipy, spaces, tensors, testing
 from adjoint.base import errors
 from adjoint.base.containers import register_container
 from adjoint.base.equivalents import absent as _absent  # noqa: F401 - it answers for absent names
@@ -56,6 +56,7 @@ from adjoint.calculus import (
 from adjoint.calculus.rows import Rows, rows
 from adjoint.drawing import Drawing, draw
 from adjoint.executors.xla import DeviceArray, device_put
+from adjoint.interop.front import export
 from adjoint.maps import LinearMap
 from adjoint.pipeline import cache_clear, cache_info
 from adjoint.spaces import Covector, Space
@@ -94,11 +95,13 @@ __all__ = [
     "errors",
     "explain",
     "explain_nan",
+    "export",
     "fori_loop",
     "grad",
     "hessian",
     "hvp",
     "implicit",
+    "interop",
     "jacobian",
     "jit",
     "jvp",

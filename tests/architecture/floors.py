@@ -24,6 +24,7 @@ ROOMS: dict[str, tuple[int, int]] = {
     "calculus": (9, 0),
     "datasets": (10, 0),
     "drawing": (10, 0),
+    "interop": (10, 0),
     "numpy": (10, 0),
     "scipy": (10, 0),
     "testing": (10, 0),

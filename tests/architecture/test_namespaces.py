@@ -12,6 +12,7 @@ import adjoint.numpy.linalg
 import adjoint.scipy
 
 OWN = ["", "spaces", "maps", "tensors", "manifolds", "optimize", "implicit", "testing", "scipy"]
+OWN += ["interop"]
 
 
 def shown(module: ModuleType) -> set[str]:

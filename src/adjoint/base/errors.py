@@ -191,6 +191,10 @@ class NotReplayableError(AdjointError, TypeError):
     """`jit(strict=True)` was asked of a function that must be captured at every call."""
 
 
+class NotExportableError(AdjointError, TypeError):
+    """A program calls what a file cannot hold: code of Python's, or a function of the host's."""
+
+
 # --- checks --------------------------------------------------------------------------------------
 
 

@@ -148,11 +148,23 @@ def lowered(program: Program, needs: Needs) -> Lowered | None:
         return _lowered(program, needs)
 
 
-def _lowered(program: Program, needs: Needs) -> Lowered:
+@dataclass
+class Kernels:
+    """The function `@program(inputs, outputs, workspace, state) -> status` of a module.
+
+    tables: arrays of the program's own, which are its last inputs. kernel: what came of it.
+    """
+
+    module: Module
+    program: Program
+    tables: list[str]
+    kernel: _Kernel
+
+
+def kernels(program: Program, needs: Needs) -> Kernels:
+    """The code of a program, without an entry."""
     module = Module()
     given = program.input_types
-    # Also those of SciPy's functions that are formulas here report errors as SciPy has them.
-    special = any(equation.primitive in _OF_SCIPY for equation in all_equations(program))
     program = with_algorithms(program)
     program, tables = with_tables_as_inputs(program)
     known = zip(program.inputs[len(given) :], map(range_of, tables), strict=True)
@@ -163,6 +175,15 @@ def _lowered(program: Program, needs: Needs) -> Lowered:
         built = _kernel(planner, program, "program", needs, 0)
     else:
         built = _kernels(planner, program, pieces, needs)
+    return Kernels(module, program, [add_table(module, array) for array in tables], built)
+
+
+def _lowered(program: Program, needs: Needs) -> Lowered:
+    given = program.input_types
+    # Also those of SciPy's functions that are formulas here report errors as SciPy has them.
+    special = any(equation.primitive in _OF_SCIPY for equation in all_equations(program))
+    without_entry = kernels(program, needs)
+    module, program, built = without_entry.module, without_entry.program, without_entry.kernel
     lent = tuple(
         number
         for number, atom in enumerate(program.outputs)
@@ -171,7 +192,7 @@ def _lowered(program: Program, needs: Needs) -> Lowered:
     spec = EntrySpec(
         inputs=given,
         outputs=program.output_types,
-        tables=tuple([add_table(module, array) for array in tables]),
+        tables=tuple(without_entry.tables),
         workspace_bytes=built.workspace_bytes,
         workspace_given=built.workspace_bytes > STACK_LIMIT,
         lent=lent,

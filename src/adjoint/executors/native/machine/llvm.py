@@ -288,6 +288,11 @@ class Machine:
             image = bytes(self._target_machine(code_level(text, effort)).emit_object(module))
             return (image,), *symbols_of(image, module)
 
+    def object_file(self, text: str) -> StoredObject:
+        """The one object file of a module, well compiled, with the names in it; it is not kept."""
+        with self._alone():
+            return StoredObject(*self._image(text, Effort.NORMAL, True))
+
     def optimised(self, text: str, effort: Effort | None = None) -> str:
         """The text of a module after optimisation."""
         with self._alone(), self._optimised(text, effort or effort_for(text), True) as module:

@@ -1,0 +1,57 @@
+"""A function of PyTorch's within NumPy code, with PyTorch's derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from adjoint.base.arrays import ArrayType, array_type
+from adjoint.interop.foreign import ForeignPrimitive, Function
+from adjoint.interop.torch_library import to_numpy, to_torch, torch_module
+
+
+def primitive(function: Callable[..., Any], result: Any) -> Callable[..., Any]:
+    """The function of NumPy's arrays; see `front.from_torch`."""
+    torch_module()
+    return ForeignPrimitive(function, _Torch(), result)
+
+
+class _Torch:
+    """PyTorch as a library of functions."""
+
+    name = "PyTorch"
+
+    def compiled(self, function: Function) -> Function:
+        def run(*arrays: Any) -> tuple[Any, ...]:
+            results = function(*map(to_torch, arrays))
+            return tuple(np.array(to_numpy(x)) for x in results)
+
+        return run
+
+    def array(self, value: Any) -> Any:
+        return torch_module().as_tensor(value)
+
+    def pushed(self, function: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        return torch_module().func.jvp(function, tuple(primals), tuple(tangents))[1]
+
+    def pulled(self, function: Function, primals: Sequence[Any], cotangents: Any) -> Any:
+        return torch_module().func.vjp(function, *primals)[1](tuple(cotangents))
+
+    def rows(self, function: Function, axes: tuple[int | None, ...]) -> Function:
+        if all(axis is None for axis in axes):
+            return function
+        batched: Function = torch_module().func.vmap(function, in_dims=axes)
+        return batched
+
+    def types(self, function: Function, types: Sequence[ArrayType]) -> list[ArrayType] | None:
+        module = torch_module()
+        given = [
+            module.empty(x.shape, dtype=getattr(module, x.dtype.name), device="meta") for x in types
+        ]
+        try:
+            results = function(*given)
+        except Exception:  # whatever it does that needs numbers
+            return None
+        return [array_type(tuple(x.shape), str(x.dtype).removeprefix("torch.")) for x in results]

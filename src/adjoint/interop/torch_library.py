@@ -1,0 +1,60 @@
+"""PyTorch, as far as it is needed here: imported late; arrays on their way to it and back."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import Any, Final
+
+import numpy as np
+
+from adjoint.base.errors import DTypeError, MissingPackageError
+
+_DTYPES: Final = frozenset(
+    [
+        *("bool", "int8", "int16", "int32", "int64", "uint8"),
+        *("float16", "float32", "float64", "complex64", "complex128"),
+    ]
+)
+
+
+@cache
+def torch_module() -> Any:
+    """The module.
+
+    Raises:
+        MissingPackageError: it is not there.
+    """
+    try:
+        return import_module("torch")
+    except ImportError as error:
+        raise MissingPackageError(
+            f"The bridge to PyTorch needs PyTorch, which cannot be imported: {error}. Install it: "
+            "pip install torch."
+        ) from error
+
+
+def to_torch(array: Any, device: Any = None) -> Any:
+    """A copy of a NumPy array as a tensor.
+
+    Raises:
+        DTypeError: PyTorch has no such numbers.
+    """
+    own = np.array(array)
+    if own.dtype.name not in _DTYPES or not own.dtype.isnative:
+        raise DTypeError(f"PyTorch has no numbers of dtype {own.dtype}. Convert with .astype.")
+    tensor = torch_module().from_numpy(own)
+    return tensor if device is None else tensor.to(device)
+
+
+def to_numpy(tensor: Any) -> Any:
+    """The array of a tensor, to be read only: it may share memory with the tensor.
+
+    Raises:
+        DTypeError: NumPy has no such numbers.
+    """
+    if tensor.dtype == torch_module().bfloat16:
+        raise DTypeError("NumPy has no numbers of dtype bfloat16. Convert with .float().")
+    array = tensor.detach().cpu().resolve_conj().resolve_neg().numpy().view()
+    array.flags.writeable = False
+    return array
