@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import socket
 import subprocess
 import sys
@@ -11,11 +12,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy
 
 import adjoint as ad
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, XlaUnavailableError
 from adjoint.executors import XlaExecutor
+from adjoint.executors.interface import PLAIN
 from adjoint.executors.xla.backend import check_version
+from adjoint.executors.xla.executor import LoweredProgram, XlaExecutable
+from adjoint.optimise import bare
 
 jax = pytest.importorskip("jax", reason="XLA is not tested: jax is not installed (extra `xla`)")
 
@@ -124,12 +129,70 @@ def test_jax_is_left_as_it_was() -> None:
 
 
 def test_what_runs_on_the_host_is_named() -> None:
-    program = ad.program(lambda x: ad.scipy.special.jv(1.5, x), X).program
-    executable = XlaExecutor("cpu").compile(program)
-    assert executable is not None
-    (left,) = executable.report().left
-    assert "jv" in left.equation
+    program = bare(ad.program(lambda x: ad.scipy.special.jv(1.5, x), X).program)
+    device = XlaExecutor("cpu").device
+    (left,) = LoweredProgram(program, PLAIN, device).left
+    assert left.equation.startswith("jv of")
+    assert XlaExecutor("cpu").compile(program) is None  # NumPy runs it as a whole
+    executable = XlaExecutable(LoweredProgram(program, PLAIN, device))
+    assert executable.report().left == (left,)
     assert "HloModule" in executable.report().source
+    np.testing.assert_array_equal(executable.run(X, 1.5)[0], scipy.special.jv(1.5, X))  # type: ignore[index]
+
+
+def test_an_error_on_the_host_ends_a_loop() -> None:
+    @ad.primitive(result=lambda x: x)
+    def doubled(x: Any) -> Any:
+        if np.asarray(x) > 100:
+            raise ValueError("too large")
+        return np.asarray(x) * 2.0
+
+    def until(x: Any, more: Any) -> Any:
+        def step(state: Any) -> Any:
+            return doubled(state[0] + state[1]), state[1]
+
+        return ad.while_loop(lambda state: state[0] < 90.0, step, (x, more))[0]
+
+    program = bare(ad.program(until, np.float64(1.5), np.float64(0.0)).program)
+    executable = XlaExecutable(LoweredProgram(program, PLAIN, XlaExecutor("cpu").device))
+    assert executable.run(np.float64(1.5), np.float64(0.0), 90.0) == (until(1.5, 0.0),)
+    assert executable.run(np.float64(1.5), np.float64(150.0), 90.0) is None
+    with pytest.raises(ValueError, match="too large"):
+        on_xla(until)(1.5, 150.0)
+
+
+@pytest.mark.parametrize(
+    ("function", "argument"),
+    [
+        (lambda x: np.floor(np.log2(x)), 2.0 ** np.arange(-60, 60)),
+        (np.exp2, np.arange(-50.0, 50.0)),
+        (lambda x: np.log2(x) * 1e9, 1 + np.linspace(-1e-6, 1e-6, 9)),
+        (lambda x: np.heaviside(x, 0.5), np.array([np.nan, -1.0, 0.0, 2.0])),
+        (np.sqrt, np.array([-1 - 0.0j, complex(-1, -0.0), complex(-4, 0.0), 3 + 4j])),
+        (np.arccosh, np.array([complex(-1, -0.0), complex(-1, 0.0)])),
+        (lambda x: x**0.5, np.array([complex(-1, -0.0), complex(-1, 0.0)])),
+        (lambda x: x // 0.0, np.array([1.0, -1.0, np.inf])),
+        (lambda x: np.uint8(x) if np.ndim(x) == 0 else x.astype(np.uint8), np.array([-1.5, 300.7])),
+    ],
+)
+def test_edges_are_those_of_numpy(function: Any, argument: Any) -> None:
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = function(argument)
+        for _ in range(2):
+            found = on_xla(function)(argument)
+            np.testing.assert_allclose(found, expected, rtol=1e-14)
+            assert found.dtype == expected.dtype
+
+
+def test_whole_numbers_of_python_do_not_wrap() -> None:
+    added = on_xla(lambda x, n: x + n)
+    small = np.arange(3, dtype=np.uint8)
+    np.testing.assert_array_equal(added(small, 3), small + 3)
+    for number in (300, -1):
+        for _ in range(2):
+            with pytest.raises(OverflowError):
+                added(small, number)
 
 
 def test_wrong_devices_are_named() -> None:
@@ -182,9 +245,57 @@ def test_un_jitted_gradients_take_them() -> None:
         np.testing.assert_allclose(np.asarray(ad.grad(wave)(x)), ad.grad(wave)(X), rtol=1e-12)
 
 
+def test_they_have_memory_of_their_own() -> None:
+    for _ in range(5):
+        array = np.ones(200_000)
+        there = ad.device_put(array, "cpu")
+        array[:] = 2
+        assert np.asarray(there).max() == 1
+
+
+def test_they_are_numbers_where_they_have_one_entry() -> None:
+    x = ad.device_put(np.array([0.0]), "cpu")
+    assert not x
+    assert not x > 1
+    assert (float(x[0]), int(x[0]), complex(x[0])) == (0.0, 0, 0j)
+    with pytest.raises(ValueError, match="ambiguous"):
+        bool(ad.device_put(X, "cpu") > 5)
+
+
+def test_they_are_pickled_with_all_digits() -> None:
+    for array in (np.array([2**40 + 1]), X, np.array([1j])):
+        there = pickle.loads(pickle.dumps(ad.device_put(array, "cpu")))
+        np.testing.assert_array_equal(np.asarray(there), array)
+        assert there.dtype == array.dtype
+
+
+def test_infinite_results_of_them_are_numpys() -> None:
+    jitted, x = on_xla(lambda x: np.log(x - 1)), ad.device_put(np.ones(3), "cpu")
+    for _ in range(3):
+        with pytest.warns(RuntimeWarning, match="divide by zero"):
+            assert np.isneginf(np.asarray(jitted(x))).all()
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda h, x: np.copyto(h, x),
+        lambda h, x: np.add.at(h, [0, 1], x[:2]),
+        lambda h, x: np.concatenate([x], out=h),
+        lambda h, x: np.sum(x, 0, None, h[:1]),
+        lambda h, x: np.clip(x, 0, 1, h),
+        lambda h, x: np.put(h, [0], x[:1]),
+        lambda h, x: np.nan_to_num(x, copy=False),
+    ],
+)
+def test_nothing_is_written_and_lost(write: Any) -> None:
+    with pytest.raises(ArgumentTypeError, match="writes into an array"):
+        write(np.zeros(6), ad.device_put(X, "cpu"))
+
+
 def test_they_are_not_written_into() -> None:
     x = ad.device_put(X, "cpu")
-    with pytest.raises(ArgumentTypeError, match="cannot be written into"):
+    with pytest.raises(ArgumentTypeError, match="writes into an array"):
         np.add(x, x, out=np.zeros(6))
     with pytest.raises(TypeError):
         x[0] = 1.0

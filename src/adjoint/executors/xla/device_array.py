@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
+import operator
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -78,6 +80,8 @@ class DeviceArray(NDArrayOperatorsMixin):
         return tuple(sorted(f"{device.platform}:{device.id}" for device in self.array.devices()))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        if copy is False:
+            raise ValueError("An array on a device is copied to the host: write np.asarray(x).")
         if self.array.is_fully_addressable or self.array.is_fully_replicated:
             whole = np.array(self.array)
         else:  # parts lie with other processes, each of which asks for the whole as well
@@ -91,14 +95,42 @@ class DeviceArray(NDArrayOperatorsMixin):
     def __dlpack_device__(self) -> Any:
         return self.array.__dlpack_device__()
 
+    def __bool__(self) -> bool:
+        return bool(np.asarray(self))
+
+    def __float__(self) -> float:
+        return float(np.asarray(self))
+
+    def __complex__(self) -> complex:
+        return complex(np.asarray(self))
+
+    def __int__(self) -> int:
+        return int(np.asarray(self))
+
+    def __index__(self) -> int:
+        return operator.index(np.asarray(self)[()])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return device_put, (np.asarray(self), self.devices[0])
+
+    @property
+    def T(self) -> Any:  # as NumPy calls it
+        """With its axes in the opposite order."""
+        return np.transpose(self)
+
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if kwargs.get("out") is not None:
-            raise ArgumentTypeError("An array on a device cannot be written into (`out`).")
-        return DeviceArray._apply(
-            ufunc if method == "__call__" else getattr(ufunc, method), inputs, kwargs
-        )
+        if kwargs.get("out") is not None or method == "at":
+            raise _writing(ufunc.__name__)
+        function = ufunc if method == "__call__" else getattr(ufunc, method)
+        return DeviceArray._apply(function, inputs, kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if (
+            function.__name__ in _WRITERS
+            or kwargs.get("copy") is False
+            or _has_out(function, args, kwargs)
+        ):
+            raise _writing(function.__name__)
         return DeviceArray._apply(function, args, kwargs)
 
     def __getitem__(self, index: Any) -> Any:
@@ -111,6 +143,27 @@ class DeviceArray(NDArrayOperatorsMixin):
 
     def __repr__(self) -> str:
         return f"DeviceArray({np.asarray(self)!r}, {', '.join(self.devices)})"
+
+
+_WRITERS: Final = frozenset(
+    {"copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis"}
+)
+
+
+def _has_out(function: Any, args: Any, kwargs: Any) -> bool:
+    """Whether a function is to write its result into an array."""
+    try:
+        given = inspect.signature(function).bind(*args, **kwargs).arguments
+    except (TypeError, ValueError):  # one that does not say its parameters
+        return kwargs.get("out") is not None
+    return given.get("out") is not None
+
+
+def _writing(name: str) -> ArgumentTypeError:
+    return ArgumentTypeError(
+        f"{name} writes into an array, which is not done beside arrays on a device: assign its "
+        "result, or convert them by np.asarray."
+    )
 
 
 def _item(x: Any, index: Any) -> Any:
@@ -151,6 +204,8 @@ def device_put(x: Any, device: str | None = None, *, shard: int | None = None) -
         elif not isinstance(leaf, (np.ndarray, jax().Array)):
             return leaf
         where = place if shard is None else _divided(leaf.shape, shard, place)
+        if isinstance(leaf, np.ndarray):
+            leaf = leaf.copy()  # whose memory JAX may take as it is
         with in_double_precision():
             return DeviceArray(jax().device_put(leaf, where))
 

@@ -39,7 +39,14 @@ def as_ufunc(function: Function, ufunc: Any = None) -> Callable[..., Any]:
     def apply(work: Any, equation: Equation, *operands: Any) -> Any:
         types = [atom.type for atom in equation.inputs]
         loop = loop_of(ufunc or resolve(equation.primitive.ufunc), types)
-        cast = [work.cast(x, dtype) for x, dtype in zip(operands, loop, strict=False)]
+        cast = []
+        for x, dtype, type_ in zip(operands, loop, types, strict=False):
+            if type_.weak and type_.dtype.kind == "i" and dtype.kind in "iu":
+                limits = np.iinfo(dtype)  # beyond which NumPy raises an error
+                work.fault(
+                    (x < limits.min) | (x > limits.max) if dtype.itemsize < 8 else x < limits.min
+                )
+            cast.append(work.cast(x, dtype))
         return function(work, *cast)
 
     return apply
@@ -50,13 +57,13 @@ def as_ufunc(function: Function, ufunc: Any = None) -> Callable[..., Any]:
 _SAME: Final = (
     *("add", "subtract", "multiply", "divide", "negative", "reciprocal", "square", "conjugate"),
     *("absolute", "fabs", "sign", "floor", "ceil", "trunc", "rint", "maximum", "minimum", "fmax"),
-    *("fmin", "copysign", "heaviside", "nextafter", "ldexp", "signbit", "bitwise_count"),
+    *("fmin", "copysign", "nextafter", "ldexp", "signbit", "bitwise_count"),
     *("less", "less_equal", "greater", "greater_equal", "equal", "not_equal"),
     *("logical_and", "logical_or", "logical_xor", "logical_not", "isnan", "isinf", "isfinite"),
     *("bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "right_shift"),
-    *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt"),
-    *("sin", "cos", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "arcsinh"),
-    *("arccosh", "arctanh", "arctan2", "hypot", "logaddexp", "logaddexp2"),
+    *("exp", "expm1", "log", "log10", "log1p", "cbrt"),
+    *("sin", "cos", "tan", "arctan", "sinh", "cosh", "tanh", "arctanh", "arctan2", "hypot"),
+    *("logaddexp", "logaddexp2"),
     *("deg2rad", "rad2deg", "radians", "degrees"),
 )
 
@@ -74,8 +81,7 @@ def _divided(work: Any, equation: Equation, *operands: Any) -> Any:
     name = equation.primitive.name
 
     def divide(work: Any, x: Any, y: Any) -> Any:
-        if y.dtype.kind in "iu":
-            work.fault(y == 0)  # NumPy warns, and gives 0
+        work.fault(y == 0)  # NumPy warns
         return getattr(work.np, name)(x, y)
 
     return as_ufunc(divide)(work, equation, *operands)
@@ -86,13 +92,64 @@ def _of_integers(work: Any, equation: Equation, *operands: Any) -> Any:
     return as_ufunc(_same(equation.primitive.name))(work, equation, *operands)
 
 
+# Complex functions whose cut JAX crosses at other zeros than NumPy: they go through the host.
+_CUT: Final = ("arcsin", "arccos", "arcsinh", "arccosh")
+
+
+def _on_one_side(name: str) -> Callable[..., Any]:
+    of_reals = as_ufunc(_same(name))
+
+    def lower(work: Any, equation: Equation, x: Any) -> Any:
+        return None if x.dtype.kind == "c" else of_reals(work, equation, x)
+
+    return lower
+
+
+for _name in _CUT:
+    rule(_name)(_on_one_side(_name))
+
+
 def _power(work: Any, x: Any, y: Any) -> Any:
     if y.dtype.kind == "i":
         work.fault(y < 0)  # NumPy refuses negative powers of integers
     return work.np.power(x, y)
 
 
-rule("power", "root_of_powers")(as_ufunc(_power))
+def _log2(work: Any, x: Any) -> Any:
+    # Exact for powers of two, as NumPy's is: what is left is between the roots of 1/2 and 2.
+    if x.dtype.kind == "c":
+        return work.np.log2(x)
+    part, exponent = work.np.frexp(x)
+    low = part < np.sqrt(0.5)
+    part = work.np.where(low, 2 * part, part)
+    whole = work.np.log2(part) + (exponent - low).astype(x.dtype)
+    return work.np.where(work.np.isfinite(x) & (x > 0), whole, work.np.log2(x))
+
+
+def _sqrt(work: Any, x: Any) -> Any:
+    root = work.np.sqrt(x)
+    if x.dtype.kind != "c":
+        return root
+    # The sign of a zero says on which side of the cut a number lies.
+    imaginary = work.np.copysign(work.np.imag(root), work.np.imag(x))
+    return work.lax.complex(work.np.real(root), imaginary)
+
+
+rule("log2")(as_ufunc(_log2))
+rule("exp2")(as_ufunc(lambda work, x: work.np.power(work.np.asarray(2, x.dtype), x)))
+rule("sqrt")(as_ufunc(_sqrt))
+rule("heaviside")(
+    as_ufunc(lambda work, x, y: work.np.where(work.np.isnan(x), x, work.np.heaviside(x, y)))
+)
+
+
+@rule("power", "root_of_powers")
+def _power_rule(work: Any, equation: Equation, x: Any, y: Any) -> Any:
+    if equation.outputs[0].type.dtype.kind == "c":
+        return None
+    return as_ufunc(_power)(work, equation, x, y)
+
+
 rule("root_of_squares")(as_ufunc(_same("sqrt")))
 rule("count")(as_ufunc(lambda work, x: x))
 
@@ -142,7 +199,12 @@ def _select(work: Any, equation: Equation, mask: Any, x: Any, y: Any) -> Any:
 
 @rule("cast")
 def _cast(work: Any, equation: Equation, x: Any) -> Any:
-    return work.cast(x, equation.params["dtype"])
+    dtype = np.dtype(equation.params["dtype"])
+    if x.dtype.kind in "fc" and dtype.kind in "iu":
+        limits, real = np.iinfo(dtype), work.np.real(x).astype(np.float64)
+        inside = (real > float(limits.min) - 1) & (real < float(limits.max) + 1)
+        work.fault(~inside)  # NumPy warns, and the processor decides
+    return work.cast(x, dtype)
 
 
 @rule("python_number", "stop_gradient", "hard", "tame", "same_as")
@@ -206,12 +268,16 @@ class FormulaArray(NDArrayOperatorsMixin):
         return FormulaArray(self.work, self.work.np.where(self.array, *arrays))
 
 
+# Functions with rules of their own, of real numbers.
+_IN_FORMULAS: Final = frozenset({"power", "sqrt", "exp2", "log2", *_CUT})
+
+
 class UnwrittenError(Exception):
     """A formula applies a function that JAX does not have."""
 
 
 def _applied(work: Any, name: str, arrays: Sequence[Any]) -> Any:
-    if name in _SAME or name == "power":
+    if name in _SAME or name in _IN_FORMULAS:
         return getattr(work.np, name)(*arrays)
     special = SPECIAL.get(name)
     if special is None:

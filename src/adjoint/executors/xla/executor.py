@@ -60,13 +60,40 @@ class XlaExecutor:
             program = bare(program)
         if not is_known(program):
             return None
-        return XlaExecutable(program, needs, self.device)
+        # A function on the host waits for its operands, and on a processor with few cores for ever:
+        # their copies wait for the thread that it runs in. NumPy runs such a program there.
+        lowered = LoweredProgram(program, needs, self.device)
+        if lowered.left and self.device.platform == "cpu":
+            return None
+        return XlaExecutable(lowered)
 
 
 @cache
 def xla_executor(device: str | None) -> XlaExecutor:
     """The one executor for a device, so that what was compiled for it is found again."""
     return XlaExecutor(device)
+
+
+class LoweredProgram:
+    """A program in XLA's own language, for a device.
+
+    left: the equations that go through the host.
+    """
+
+    def __init__(self, program: Program, needs: Needs, device: Any) -> None:
+        self.inputs = program.input_types
+        self.device = device
+        lowering = XlaLowering(needs.watched)
+        with in_double_precision():
+            module = jax()
+            place = module.sharding.SingleDeviceSharding(device)
+            given = [
+                module.ShapeDtypeStruct(type_.shape, type_.dtype, sharding=place)
+                for type_ in self.inputs
+            ]
+            self.jitted = module.jit(partial(lowering.whole, program))
+            self.lowered = self.jitted.lower(*given)
+        self.left = tuple(lowering.left.values())
 
 
 class XlaExecutable:
@@ -77,23 +104,16 @@ class XlaExecutable:
     although no argument is.
     """
 
-    __slots__ = ("_compiled", "_inputs", "_jitted", "_lowering")
+    __slots__ = ("_compiled", "_device", "_inputs", "_jitted", "_left")
 
     guarded: Final = True
     pays: Final = True
 
-    def __init__(self, program: Program, needs: Needs, device: Any) -> None:
-        self._inputs = program.input_types
-        self._lowering = XlaLowering(needs.watched)
+    def __init__(self, lowered: LoweredProgram) -> None:
+        self._inputs, self._device = lowered.inputs, lowered.device
+        self._left, self._jitted = lowered.left, lowered.jitted
         with in_double_precision():
-            module = jax()
-            place = module.sharding.SingleDeviceSharding(device)
-            given = [
-                module.ShapeDtypeStruct(type_.shape, type_.dtype, sharding=place)
-                for type_ in self._inputs
-            ]
-            self._jitted = module.jit(partial(self._lowering.whole, program))
-            self._compiled = self._jitted.lower(*given).compile()
+            self._compiled = lowered.lowered.compile()
 
     def run(self, *arguments: Any) -> tuple[Any, ...] | None:
         """The results; None where the arguments are of other types, or NumPy is to run it."""
@@ -106,20 +126,21 @@ class XlaExecutable:
             if type(argument) is DeviceArray:
                 stays = True
                 given.append(argument.array)
+            elif type(argument) is np.ndarray:
+                given.append(argument)
             else:
-                given.append(
-                    argument if type(argument) is np.ndarray else np.asarray(argument, type_.dtype)
-                )
-        if stays:
-            given = _together(given)
-        run = self._jitted if stays else self._compiled  # which takes arrays of its device alone
-        with in_double_precision(), self._lowering.errors() as errors:
-            flags, *results = run(*given)
+                try:
+                    given.append(np.asarray(argument, type_.dtype))
+                except OverflowError:  # a whole number of Python's that no dtype holds
+                    return None
+        with in_double_precision():
+            if stays:
+                given = _together(given, self._device)
+            # What is compiled for one device takes arrays of that alone.
+            flags, *results = (self._jitted if stays else self._compiled)(*given)
             fault, infinite = np.asarray(flags).tolist()
-        if errors or fault:
-            return None  # NumPy runs it, and raises the error again from the user's own line
-        if infinite and all(map(_is_finite, arguments)):
-            return None
+        if fault or (infinite and all(map(_is_finite, arguments))):
+            return None  # NumPy runs it, and warns or raises its error from the user's own line
         if stays:
             return tuple(x if not x.ndim else DeviceArray(x) for x in map(_scalar, results))
         return tuple(_owned(results, given))
@@ -131,25 +152,28 @@ class XlaExecutable:
 
     def report(self) -> CompileReport:
         """What became of it: what goes through the host is named."""
-        left = tuple(self._lowering.left.values())
-        return CompileReport(source=str(self._compiled.as_text()), left=left)
+        return CompileReport(source=str(self._compiled.as_text()), left=self._left)
 
     def compiled_text(self, *arguments: Any) -> str:
         """What XLA makes of it for arguments that lie where these do, in its own language."""
         with in_double_precision():
             given = [x.array if type(x) is DeviceArray else np.asarray(x) for x in arguments]
-            compiled = self._jitted.lower(*_together(given)).compile()
+            compiled = self._jitted.lower(*_together(given, self._device)).compile()
         return str(compiled.as_text())
 
 
-def _together(given: list[Any]) -> list[Any]:
+def _together(given: list[Any], device: Any) -> list[Any]:
     """Arrays that lie on one device, or on all of those that any of them is divided among."""
     places = [getattr(x, "sharding", None) for x in given]
     divided = [place for place in places if place is not None and len(place.device_set) > 1]
-    if not divided:
-        return given
     module = jax()
-    whole = module.sharding.NamedSharding(divided[0].mesh, module.sharding.PartitionSpec())
+    if divided:
+        spec = module.sharding.PartitionSpec()
+        whole = module.sharding.NamedSharding(divided[0].mesh, spec)
+    elif all(place is None or place.device_set == {device} for place in places):
+        return given
+    else:
+        whole = device
     return [
         x if place is None or len(place.device_set) > 1 else module.device_put(x, whole)
         for x, place in zip(given, places, strict=True)
@@ -173,7 +197,8 @@ def _is_of(type_: ArrayType, argument: Any) -> bool:
 
 
 def _is_finite(argument: Any) -> bool:
-    return np.asarray(argument).dtype.kind not in "fc" or bool(np.isfinite(argument).all())
+    numbers = np.asarray(argument)
+    return numbers.dtype.kind not in "fc" or bool(np.isfinite(numbers).all())
 
 
 def _owned(results: Sequence[Any], given: Sequence[Any]) -> list[Any]:

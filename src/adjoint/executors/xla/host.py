@@ -28,19 +28,22 @@ def on_host(work: Any, equation: Equation, operands: Sequence[Any]) -> Any:
         try:
             with np.errstate(all="ignore"):
                 results = primitive.evaluate(*values, **equation.params)
-        except BaseException as error:  # NumPy raises it again where the user sees it
-            work.note_error(error)
+        except Exception:  # a fault: NumPy raises it again where the user sees it
+            failed = True
             results = tuple(np.zeros(type_.shape, type_.dtype) for type_ in wanted)
         else:
+            failed = False
             results = results if primitive.multiple else (results,)
-        return tuple(
+        numbers = (
             packed(np.asarray(x, type_.dtype).reshape(type_.shape))
             for x, type_ in zip(results, wanted, strict=True)
         )
+        return (np.asarray(failed), *numbers)
 
-    shapes = [packed(np.empty(type_.shape, type_.dtype)) for type_ in wanted]
+    shapes = [np.asarray(False), *(packed(np.empty(t.shape, t.dtype)) for t in wanted)]
     structs = tuple(work.jax.ShapeDtypeStruct(x.shape, x.dtype) for x in shapes)
-    travelled = work.jax.pure_callback(call, structs, *map(pack, operands))
+    failed, *travelled = work.jax.pure_callback(call, structs, *map(pack, operands))
+    work.fault(failed)
     results = [unpack(x, type_.dtype) for x, type_ in zip(travelled, wanted, strict=True)]
     return tuple(results) if primitive.multiple else results[0]
 

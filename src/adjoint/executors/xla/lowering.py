@@ -50,7 +50,6 @@ class XlaLowering:
         self.linear_algebra: Any = import_module("jax.scipy.linalg")
         self.faults: list[Any] = []
         self.left: dict[Equation, LeftEquation] = {}
-        self._errors: list[BaseException] = []
 
     # --- programs --------------------------------------------------------------------------------
 
@@ -135,22 +134,6 @@ class XlaLowering:
                 return (*results, self.any_of(faults))
 
         return run
-
-    # --- errors of what runs on the host ---------------------------------------------------------
-
-    def note_error(self, error: BaseException) -> None:
-        """Note what a function on the host has raised."""
-        self._errors.append(error)
-
-    @contextmanager
-    def errors(self) -> Iterator[list[BaseException]]:
-        """The errors of functions on the host in a run, which are over when the block ends."""
-        raised: list[BaseException] = []
-        self._errors = raised
-        try:
-            yield raised
-        finally:
-            self._errors = []
 
 
 def is_known(program: Program) -> bool:

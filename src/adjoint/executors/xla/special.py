@@ -12,7 +12,7 @@ from adjoint.program import Equation
 # By the names of SciPy's ufuncs, which are those of `jax.scipy.special`.
 _SAME: Final = (
     *("erf", "erfc", "erfinv", "ndtr", "ndtri", "log_ndtr", "expit", "logit", "entr", "i0e", "i1e"),
-    *("i1", "gammaln", "xlogy", "xlog1py", "rel_entr", "kl_div", "betaln", "exp1", "expi"),
+    *("i1", "gammaln", "xlogy", "xlog1py", "rel_entr", "kl_div", "betaln"),
 )
 
 
