@@ -15,11 +15,17 @@ import pytest
 import scipy
 
 import adjoint as ad
-from adjoint.base.errors import ArgumentError, ArgumentTypeError, XlaUnavailableError
+from adjoint.base.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    ProgramError,
+    XlaUnavailableError,
+)
 from adjoint.executors import XlaExecutor
 from adjoint.executors.interface import PLAIN
 from adjoint.executors.xla.backend import check_version
 from adjoint.executors.xla.executor import LoweredProgram, XlaExecutable
+from adjoint.executors.xla.rules import RULES
 from adjoint.optimise import bare
 
 jax = pytest.importorskip("jax", reason="XLA is not tested: jax is not installed (extra `xla`)")
@@ -126,6 +132,20 @@ def test_jax_is_left_as_it_was() -> None:
     on_xla(ad.grad(wave))(X)
     assert not jax.config.jax_enable_x64
     assert jax.numpy.ones(2).dtype == np.float32
+
+
+def test_first_results_are_compared_with_numpys_in_debug_mode(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with ad.config(debug=True):
+        jitted = on_xla(ad.grad(wave))
+        for _ in range(3):
+            np.testing.assert_allclose(jitted(X), ad.grad(wave)(X), rtol=1e-12)
+        before = RULES["sin"]
+        monkeypatch.setitem(RULES, "sin", lambda *given: 1.001 * before(*given))
+        ad.cache_clear()
+        with pytest.raises(ProgramError, match="is not what NumPy computes"):
+            on_xla(lambda x: np.sin(x) * 2)(X)
 
 
 def test_what_runs_on_the_host_is_named() -> None:

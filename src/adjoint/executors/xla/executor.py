@@ -10,8 +10,11 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base.arrays import ArrayType
+from adjoint.base.errors import ProgramError
+from adjoint.base.settings import settings
 from adjoint.executors.attempt import PYTHON
-from adjoint.executors.interface import PLAIN, CompileReport, Needs
+from adjoint.executors.interface import PLAIN, CompileReport, GuardedExecutable, Needs
+from adjoint.executors.numpy import NumpyExecutor
 from adjoint.executors.xla.backend import Forked, device_of, in_double_precision, jax
 from adjoint.executors.xla.device_array import DeviceArray
 from adjoint.executors.xla.lowering import XlaLowering, is_known
@@ -21,6 +24,7 @@ from adjoint.program import Program
 from adjoint.transforms.hardness import hardened
 
 _LARGE: Final = 1 << 16  # bytes from which a result is not copied
+_ROUNDING: Final = 1e7  # units in the last place that sums of many terms may differ by
 
 
 class XlaExecutor:
@@ -52,8 +56,11 @@ class XlaExecutor:
     def __repr__(self) -> str:
         return f"XlaExecutor({self.device.platform}:{self.device.id})"
 
-    def compile(self, program: Program, needs: Needs = PLAIN) -> XlaExecutable | None:
-        """The program as XLA has compiled it; None where it holds numbers that XLA has not."""
+    def compile(self, program: Program, needs: Needs = PLAIN) -> GuardedExecutable | None:
+        """The program as XLA has compiled it; None where it holds numbers that XLA has not.
+
+        In debug mode its first results are compared with NumPy's.
+        """
         if needs.hard:
             program = eliminate_dead_code(hardened(program, needs.still))
         else:
@@ -65,7 +72,8 @@ class XlaExecutor:
         lowered = LoweredProgram(program, needs, self.device)
         if lowered.left and self.device.platform == "cpu":
             return None
-        return XlaExecutable(lowered)
+        executable = XlaExecutable(lowered)
+        return CheckedExecutable(executable, program) if settings().debug else executable
 
 
 @cache
@@ -160,6 +168,61 @@ class XlaExecutable:
             given = [x.array if type(x) is DeviceArray else np.asarray(x) for x in arguments]
             compiled = self._jitted.lower(*_together(given, self._device)).compile()
         return str(compiled.as_text())
+
+
+class CheckedExecutable:
+    """A program compiled by XLA whose first results are compared with NumPy's.
+
+    Versions of JAX have computed wrong numbers.
+    """
+
+    guarded: Final = True
+    pays: Final = True
+
+    def __init__(self, executable: XlaExecutable, program: Program) -> None:
+        self._executable = executable
+        self._program: Program | None = program
+        self.report = executable.report
+
+    def run(self, *arguments: Any) -> tuple[Any, ...] | None:
+        """The results of the program.
+
+        Raises:
+            ProgramError: they are not NumPy's, up to rounding.
+        """
+        results = self._executable.run(*arguments)
+        program, self._program = self._program, None if results is not None else self._program
+        if results is None or program is None:
+            return results
+        with np.errstate(all="ignore"):
+            expected = NumpyExecutor().compile(program).run(*map(_on_host, arguments))
+        for number, (x, y) in enumerate(zip(map(_on_host, results), expected, strict=True)):
+            if not _alike(np.asarray(x), np.asarray(y)):
+                raise ProgramError(
+                    f"On XLA (jax {jax().__version__}), output {number} of a program is not what "
+                    f"NumPy computes. Report it with this program:\n{program}"
+                )
+        return results
+
+    def bind(self, constants: Sequence[Any]) -> Callable[..., tuple[Any, ...] | None]:
+        """`run` without its last inputs, which are these."""
+        run, held = self.run, tuple(constants)
+        return lambda *arguments: run(*arguments, *held)
+
+
+def _on_host(x: Any) -> Any:
+    return np.asarray(x) if type(x) is DeviceArray else x
+
+
+def _alike(x: Any, y: Any) -> bool:
+    """Whether two arrays are the same up to rounding, relative to the largest entry."""
+    if x.shape != y.shape or x.dtype != y.dtype:
+        return False
+    if x.dtype.kind not in "fc":
+        return bool(np.array_equal(x, y))
+    largest = np.max(np.abs(y[np.isfinite(y)]), initial=0)
+    bound = _ROUNDING * float(np.finfo(x.dtype).eps)
+    return bool(np.allclose(x, y, rtol=bound, atol=bound * largest, equal_nan=True))
 
 
 def _together(given: list[Any], device: Any) -> list[Any]:
