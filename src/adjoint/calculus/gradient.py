@@ -101,6 +101,8 @@ def _home(chosen: Chosen, space: Space | TangentBundle | None) -> Space | None:
     return None if space is None else space_of(chosen.point, space, "the argument")
 
 
+# The overloads with `has_aux` take functions of one and the same type: where an Any in a function
+# fits several whose types differ, mypy gives up and tells the caller of an untyped function.
 @overload
 def grad(
     function: Callable[Concatenate[First, Parameters], Any],
@@ -131,12 +133,12 @@ def grad(
 
 @overload
 def grad(
-    function: Callable[Parameters, Any],
-    argnums: Argnums = ...,
+    function: Callable[Concatenate[First, Parameters], tuple[Any, Auxiliary]],
+    argnums: Literal[0] = ...,
     space: Space | TangentBundle | None = ...,
     *,
     has_aux: bool,
-) -> Callable[Parameters, Any]: ...
+) -> Callable[Concatenate[First, Parameters], Any]: ...
 
 
 @named
@@ -233,12 +235,12 @@ def value_and_grad(
 
 @overload
 def value_and_grad(
-    function: Callable[Parameters, Any],
-    argnums: Argnums = ...,
+    function: Callable[Concatenate[First, Parameters], tuple[Result, Auxiliary]],
+    argnums: Literal[0] = ...,
     space: Space | TangentBundle | None = ...,
     *,
     has_aux: bool,
-) -> Callable[Parameters, Any]: ...
+) -> Callable[Concatenate[First, Parameters], Any]: ...
 
 
 @named
