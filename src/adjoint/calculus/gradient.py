@@ -88,7 +88,12 @@ def _derive(program: Program, kind: Any) -> tuple[Program, tuple[int, ...], Any]
 def _split_aux(treedef: Any) -> Any:
     pair = treedef is not None and treedef.type is tuple
     children: Sequence[Any] = treedef.children() if pair else ()
-    if len(children) != 2 or not children[0].is_leaf():
+    if len(children) == 2 and not children[0].is_leaf():
+        raise ArgumentTypeError(
+            "With has_aux=True the function must return a pair (value, auxiliary), whose value is "
+            f"a number; the value is {pytrees.structure_text(children[0])}."
+        )
+    if len(children) != 2:
         raise ArgumentTypeError(
             "With has_aux=True the function must return a pair (value, auxiliary); it returned "
             f"{pytrees.structure_text(treedef)}."
