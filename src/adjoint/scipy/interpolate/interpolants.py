@@ -246,8 +246,8 @@ def _inside_of(function: Any) -> Callable[[Any], Any]:
     """What a made `interp1d` evaluates between its points."""
     kind, rest = function._kind, function._y_extra_shape
     if kind == "spline":
-        made = function._spline
-        spline = Spline(made.t, made.c, made.k, made.extrapolate, made.axis)
+        fitted = function._spline
+        spline = Spline(fitted.t, fitted.c, fitted.k, fitted.extrapolate, fitted.axis)
         factor = np.nan if function._call.__name__ == "_call_nan_spline" else 1.0
         return lambda x: np.reshape(spline(x), (*np.shape(x), *rest)) * factor
     values = np.reshape(function._y, (-1, *rest))
